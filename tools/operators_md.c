@@ -58,7 +58,8 @@ int main(void) {
          "with one line that\n"
          "names all of them (exit 3). Floats are f32, f64, f16 and bf16. Types are those of the first input "
          "(of the output where\n"
-         "there is none). Sequences, optionals, maps and complex numbers are refused.\n\n"
+         "there is none); any of them may be in sequences and optionals. Maps and complex numbers are "
+         "refused.\n\n"
          "%zu entries.\n\n| operator | opsets | types | attributes |\n|---|---|---|---|\n",
          n);
   for (size_t i = 0; i < n; i++) {

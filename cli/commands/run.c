@@ -16,22 +16,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A tensor as an array; what is in a sequence or optional as one each. */
+static hone_status save_value(const hone_tensor *t, const char *name, const char *folder, json_t *taken,
+                              json_t *o, hone_error *error) {
+  json_object_set_new(o, "name", json_string(name));
+  if (!hone_dtype_is_tensor(t->desc.dtype)) {
+    const hone_items *items = t->data;
+    json_t *list = json_array();
+    hone_status status = HONE_OK;
+    json_object_set_new(o, "items", list);
+    for (size_t i = 0; i < items->count && status == HONE_OK; i++) {
+      char inner[300];
+      json_t *p = cli_desc_json(&items->item[i]->desc);
+      json_array_append_new(list, p);
+      snprintf(inner, sizeof inner, "%.270s.%zu", name, i);
+      status = save_value(items->item[i], inner, folder, taken, p, error);
+    }
+    return status;
+  }
+  char file[256], path[4096 + 260];
+  cli_array_name(name, taken, file, sizeof file);
+  snprintf(path, sizeof path, "%s/%s", folder, file);
+  cli_hold(true);
+  hone_status status = hone_data_save_npy(t, path, error);
+  cli_hold(false);
+  if (status == HONE_OK && cli_interrupted()) status = error->status = HONE_ERROR_CANCELLED;
+  json_object_set_new(o, "file", json_string(file));
+  return status;
+}
+
 static hone_status save_outputs(const cli_session *s, const char *folder, hone_error *error) {
   json_t *list = json_array(), *taken = json_object();
   size_t made = 0;
   hone_status status = cli_make_folder(folder, &made, error);
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_outputs(s->plan); i++) {
     const hone_tensor *t = hone_context_output(s->context, i);
-    char name[256], path[4096 + 260];
-    cli_array_name(hone_plan_output_name(s->plan, i), taken, name, sizeof name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    cli_hold(true);
-    status = hone_data_save_npy(t, path, error);
-    cli_hold(false);
-    if (status == HONE_OK && cli_interrupted()) status = error->status = HONE_ERROR_CANCELLED;
     json_t *o = cli_desc_json(&t->desc);
-    json_object_set_new(o, "name", json_string(hone_plan_output_name(s->plan, i)));
-    json_object_set_new(o, "file", json_string(name));
+    status = save_value(t, hone_plan_output_name(s->plan, i), folder, taken, o, error);
     json_array_append_new(list, o);
   }
   if (status == HONE_OK) {
@@ -80,19 +101,33 @@ static summary summarise(const hone_tensor *t) {
   return s;
 }
 
+static json_t *value_json(const hone_tensor *t, const char *name) {
+  json_t *o = cli_desc_json(&t->desc);
+  json_object_set_new(o, "name", json_string(name));
+  if (!hone_dtype_is_tensor(t->desc.dtype)) {
+    const hone_items *items = t->data;
+    json_t *list = json_array();
+    for (size_t i = 0; i < items->count; i++) {
+      char inner[300];
+      snprintf(inner, sizeof inner, "%.270s.%zu", name, i);
+      json_array_append_new(list, value_json(items->item[i], inner));
+    }
+    json_object_set_new(o, "items", list);
+    return o;
+  }
+  summary u = summarise(t);
+  json_object_set_new(o, "min", u.known ? cli_real(u.min) : json_null());
+  json_object_set_new(o, "max", u.known ? cli_real(u.max) : json_null());
+  json_object_set_new(o, "mean", u.known ? cli_real(u.mean) : json_null());
+  json_object_set_new(o, "not_finite", json_integer(u.bad));
+  return o;
+}
+
 static json_t *document(const cli_args *args, const cli_session *s, double ms, json_t *top5) {
   json_t *outputs = json_array();
-  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++) {
-    const hone_tensor *t = hone_context_output(s->context, i);
-    summary u = summarise(t);
-    json_t *o = cli_desc_json(&t->desc);
-    json_object_set_new(o, "name", json_string(hone_plan_output_name(s->plan, i)));
-    json_object_set_new(o, "min", u.known ? cli_real(u.min) : json_null());
-    json_object_set_new(o, "max", u.known ? cli_real(u.max) : json_null());
-    json_object_set_new(o, "mean", u.known ? cli_real(u.mean) : json_null());
-    json_object_set_new(o, "not_finite", json_integer(u.bad));
-    json_array_append_new(outputs, o);
-  }
+  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++)
+    json_array_append_new(outputs,
+                          value_json(hone_context_output(s->context, i), hone_plan_output_name(s->plan, i)));
   json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms",
                           cli_real(s->load_ms));
   if (top5) json_object_set(doc, "top5", top5);
@@ -100,16 +135,27 @@ static json_t *document(const cli_args *args, const cli_session *s, double ms, j
   return doc;
 }
 
-static void text(const cli_session *s, double ms) {
-  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++) {
-    const hone_tensor *t = hone_context_output(s->context, i);
-    summary u = summarise(t);
-    char d[128];
-    cli_print("%-24s %-24s", hone_plan_output_name(s->plan, i), hone_desc_format(&t->desc, d, sizeof d));
-    if (u.known) cli_print(" min %.6g  max %.6g  mean %.6g", u.min, u.max, u.mean);
-    if (u.bad) cli_print("  %lld not finite", (long long)u.bad);
-    cli_print("\n");
+static void value_text(const hone_tensor *t, const char *name) {
+  const hone_items *items = hone_dtype_is_tensor(t->desc.dtype) ? NULL : t->data;
+  char d[128], inner[300];
+  cli_print("%-24s %-24s", name, hone_desc_format(&t->desc, d, sizeof d));
+  if (items) {
+    cli_print(" %zu inside\n", items->count);
+    for (size_t i = 0; i < items->count; i++) {
+      snprintf(inner, sizeof inner, "%.270s.%zu", name, i);
+      value_text(items->item[i], inner);
+    }
+    return;
   }
+  summary u = summarise(t);
+  if (u.known) cli_print(" min %.6g  max %.6g  mean %.6g", u.min, u.max, u.mean);
+  if (u.bad) cli_print("  %lld not finite", (long long)u.bad);
+  cli_print("\n");
+}
+
+static void text(const cli_session *s, double ms) {
+  for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++)
+    value_text(hone_context_output(s->context, i), hone_plan_output_name(s->plan, i));
   cli_print("\nload %.1f ms, run %.2f ms\n", s->load_ms, ms);
 }
 

@@ -63,13 +63,14 @@ typedef struct hone_picture_map {
 } hone_picture_map;
 
 /* Reads a file for an input described by `want` (dtype NONE and unknown dims take the file's). The kind of
- * file is found by its first bytes (.pb by its name). Arrays are converted to want's dtype when no value is
- * lost (rounding between floating-point types is allowed, overflow is not), else refused. Pictures are
- * decoded and become want's shape as `preprocess` says (NULL: as zeroed), which sets a height and width that
- * want leaves open, too (else the picture does); a batch gets copies. `member`: entry of a
- * .npz, usually the input's name; "in:" + member and the only entry serve too. A path that is a number and
- * nothing else ("16000") is no file but the value of every element; want's dimensions must then be known (a
- * file of that name: "./16000"). HONE_ERROR_INPUT names the file. */
+ * file is found by its first bytes (.pb by its name: a TensorProto, or the SequenceProto or OptionalProto
+ * that want's type says). Arrays are converted to want's dtype when no value is lost (rounding between
+ * floating-point types is allowed, overflow is not), else refused. Pictures are decoded and become want's
+ * shape as `preprocess` says (NULL: as zeroed), which sets a height and width that want leaves open, too
+ * (else the picture does); a batch gets copies. `member`: entry of a .npz, usually the input's name; "in:" +
+ * member and the only entry serve too. A path that is a number and nothing else ("16000") is no file but the
+ * value of every element; want's dimensions must then be known (a file of that name: "./16000").
+ * HONE_ERROR_INPUT names the file. */
 HONE_API hone_status hone_data_load(const char *path, const char *member, const hone_tensor_desc *want,
                                     const hone_preprocess *preprocess, hone_data *out, hone_error *error);
 /* Seeded random values that a model can digest: floats standard normal; integers by the input's name and use

@@ -51,7 +51,8 @@ typedef enum hone_attr_type {
   HONE_ATTR_INTS = 7,
   HONE_ATTR_STRINGS = 8,
   HONE_ATTR_TENSORS = 9,
-  HONE_ATTR_GRAPHS = 10
+  HONE_ATTR_GRAPHS = 10,
+  HONE_ATTR_TYPE = 13 /* read by hone_node_int, as a hone_dtype */
 } hone_attr_type;
 
 /* An attribute that an operator knows; a node with any other is refused by name. */
@@ -110,7 +111,8 @@ enum {
   HONE_OP_MOVE = 1u << 4,       /* moves elements, computes nothing */
   HONE_OP_POINTWISE = 1u << 5,  /* each output element depends on the broadcast input elements at its place */
   HONE_OP_SHAPE_ONLY = 1u << 6, /* reads its inputs' dimensions, never their elements (Shape, Size) */
-  HONE_OP_CODES = 1u << 7       /* reads quantised numbers */
+  HONE_OP_CODES = 1u << 7,      /* reads quantised numbers */
+  HONE_OP_ITEMS = 1u << 8       /* its inputs and outputs may be sequences and optionals */
 };
 
 /* The product that an operator is, with the inputs and attributes that ONNX gives it. Products take
@@ -164,7 +166,7 @@ typedef struct hone_codes_port {
 } hone_codes_port;
 
 #define HONE_VARIADIC 0xffffffffu
-#define HONE_TYPES(d) (1u << (d))
+#define HONE_TYPES(d) ((d) < 32 ? 1u << ((d)&31) : 0u)
 
 typedef struct hone_op_desc {
   uint32_t struct_size, abi;

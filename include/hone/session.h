@@ -234,7 +234,12 @@ typedef struct hone_run_options {
 
 /* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the
  * call; NULL is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs. Afterwards
- * hone_context_output gives the results. Allocates nothing when all shapes are known. */
+ * hone_context_output gives the results. Allocates nothing when all shapes are known.
+ *
+ * A sequence (or optional) is a tensor of rank 0, of type HONE_SEQUENCE_OF(dtype), whose data is one
+ * hone_items: hone_items list = {2, (const hone_tensor *[]){&a, &b}}; hone_tensor given =
+ * {hone_desc(HONE_SEQUENCE_OF(HONE_DTYPE_F32), 0, NULL), &list}; Results are the same: ((const hone_items
+ * *)hone_context_output(c, 0)->data)->item[0] is the first tensor. What is in one that is given is copied. */
 HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *const *in,
                                       const hone_run_options *options, hone_error *error);
 

@@ -50,6 +50,14 @@ typedef enum hone_dtype {
   HONE_DTYPE_COUNT = 29
 } hone_dtype;
 
+/* Types of values that are no tensors: the element type of the tensors in them, with one of these bits, or
+ * with both for an optional sequence. Such a value is a hone_tensor of rank 0 whose data is one hone_items.
+ */
+#define HONE_SEQUENCE 64
+#define HONE_OPTIONAL 128
+#define HONE_SEQUENCE_OF(dtype) ((hone_dtype)(HONE_SEQUENCE | (dtype)))
+#define HONE_OPTIONAL_OF(dtype) ((hone_dtype)(HONE_OPTIONAL | (dtype)))
+
 /* Element of a HONE_DTYPE_STRING tensor. Not NUL-terminated; bytes are owned by the tensor's owner. */
 typedef struct hone_string {
   const char *ptr;
@@ -95,9 +103,21 @@ typedef struct hone_tensor {
   void *data;
 } hone_tensor;
 
-/* Bytes of one element (sizeof(hone_string) for strings, 0 for NONE). */
+/* What a sequence or an optional holds: the tensors of a sequence in their order; of an optional nothing, or
+ * one tensor (or sequence). The tensors of a sequence have one element type and may differ in shape. */
+typedef struct hone_items {
+  size_t count;
+  const hone_tensor *const *item; /* [count] row-major, on the host; owned by the value's owner */
+} hone_items;
+
+/* False for sequences and optionals. */
+HONE_API bool hone_dtype_is_tensor(hone_dtype dtype);
+/* Of the tensors in a sequence or optional; a tensor's own. */
+HONE_API hone_dtype hone_dtype_element(hone_dtype dtype);
+/* Bytes of one element (sizeof(hone_items) for sequences and optionals, sizeof(hone_string) for strings, 0
+ * for NONE). */
 HONE_API size_t hone_dtype_size(hone_dtype dtype);
-/* "f32", "i64", "string"... Static storage. */
+/* "f32", "i64", "string", "seq f32", "optional seq f32"... Static storage. */
 HONE_API const char *hone_dtype_name(hone_dtype dtype);
 /* Inverse of hone_dtype_name; HONE_DTYPE_NONE when there is none. */
 HONE_API hone_dtype hone_dtype_from_name(const char *name);

@@ -5,6 +5,7 @@
 #include "api/background.h"
 #include "base/error.h"
 #include "model/bind.h"
+#include "model/ir/items.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/step/fusions.h"
 #include "optimize/plan/plan.h"
@@ -459,6 +460,10 @@ static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, ho
       hn_error_got(error, "%s", hone_desc_format(&in[i]->desc, got, sizeof got));
       return HONE_ERROR_USAGE;
     }
+    const char *doubt = hone_dtype_is_tensor(want->dtype) ? NULL : hn_items_doubt(in[i], want->dtype);
+    if (doubt)
+      return hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan: %s", p->inputs[i]->name,
+                     doubt);
     c->in[i] = in[i];
   }
   return HONE_OK;

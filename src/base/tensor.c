@@ -4,50 +4,66 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names as tensors, sequences, optionals, and optional sequences. */
+enum { FORMS = 4, ELEMENT = HONE_SEQUENCE - 1, KNOWN_BITS = ELEMENT | HONE_SEQUENCE | HONE_OPTIONAL };
+#define TYPE(name, size)                                                                                     \
+  { {name, "seq " name, "optional " name, "optional seq " name}, size }
+
 static const struct {
-  const char *name;
+  const char *name[FORMS];
   uint8_t size;
 } types[HONE_DTYPE_COUNT] = {
-    [HONE_DTYPE_NONE] = {"none", 0},
-    [HONE_DTYPE_F32] = {"f32", 4},
-    [HONE_DTYPE_U8] = {"u8", 1},
-    [HONE_DTYPE_I8] = {"i8", 1},
-    [HONE_DTYPE_U16] = {"u16", 2},
-    [HONE_DTYPE_I16] = {"i16", 2},
-    [HONE_DTYPE_I32] = {"i32", 4},
-    [HONE_DTYPE_I64] = {"i64", 8},
-    [HONE_DTYPE_STRING] = {"string", sizeof(hone_string)},
-    [HONE_DTYPE_BOOL] = {"bool", 1},
-    [HONE_DTYPE_F16] = {"f16", 2},
-    [HONE_DTYPE_F64] = {"f64", 8},
-    [HONE_DTYPE_U32] = {"u32", 4},
-    [HONE_DTYPE_U64] = {"u64", 8},
-    [HONE_DTYPE_C64] = {"c64", 8},
-    [HONE_DTYPE_C128] = {"c128", 16},
-    [HONE_DTYPE_BF16] = {"bf16", 2},
-    [HONE_DTYPE_F8E4M3FN] = {"f8e4m3fn", 1},
-    [HONE_DTYPE_F8E4M3FNUZ] = {"f8e4m3fnuz", 1},
-    [HONE_DTYPE_F8E5M2] = {"f8e5m2", 1},
-    [HONE_DTYPE_F8E5M2FNUZ] = {"f8e5m2fnuz", 1},
-    [HONE_DTYPE_U4] = {"u4", 1},
-    [HONE_DTYPE_I4] = {"i4", 1},
-    [HONE_DTYPE_F4E2M1] = {"f4e2m1", 1},
-    [HONE_DTYPE_F8E8M0] = {"f8e8m0", 1},
-    [HONE_DTYPE_U2] = {"u2", 1},
-    [HONE_DTYPE_I2] = {"i2", 1},
-    [HONE_DTYPE_F6E2M3] = {"f6e2m3", 1},
-    [HONE_DTYPE_F6E3M2] = {"f6e3m2", 1},
+    [HONE_DTYPE_NONE] = TYPE("none", 0),
+    [HONE_DTYPE_F32] = TYPE("f32", 4),
+    [HONE_DTYPE_U8] = TYPE("u8", 1),
+    [HONE_DTYPE_I8] = TYPE("i8", 1),
+    [HONE_DTYPE_U16] = TYPE("u16", 2),
+    [HONE_DTYPE_I16] = TYPE("i16", 2),
+    [HONE_DTYPE_I32] = TYPE("i32", 4),
+    [HONE_DTYPE_I64] = TYPE("i64", 8),
+    [HONE_DTYPE_STRING] = TYPE("string", sizeof(hone_string)),
+    [HONE_DTYPE_BOOL] = TYPE("bool", 1),
+    [HONE_DTYPE_F16] = TYPE("f16", 2),
+    [HONE_DTYPE_F64] = TYPE("f64", 8),
+    [HONE_DTYPE_U32] = TYPE("u32", 4),
+    [HONE_DTYPE_U64] = TYPE("u64", 8),
+    [HONE_DTYPE_C64] = TYPE("c64", 8),
+    [HONE_DTYPE_C128] = TYPE("c128", 16),
+    [HONE_DTYPE_BF16] = TYPE("bf16", 2),
+    [HONE_DTYPE_F8E4M3FN] = TYPE("f8e4m3fn", 1),
+    [HONE_DTYPE_F8E4M3FNUZ] = TYPE("f8e4m3fnuz", 1),
+    [HONE_DTYPE_F8E5M2] = TYPE("f8e5m2", 1),
+    [HONE_DTYPE_F8E5M2FNUZ] = TYPE("f8e5m2fnuz", 1),
+    [HONE_DTYPE_U4] = TYPE("u4", 1),
+    [HONE_DTYPE_I4] = TYPE("i4", 1),
+    [HONE_DTYPE_F4E2M1] = TYPE("f4e2m1", 1),
+    [HONE_DTYPE_F8E8M0] = TYPE("f8e8m0", 1),
+    [HONE_DTYPE_U2] = TYPE("u2", 1),
+    [HONE_DTYPE_I2] = TYPE("i2", 1),
+    [HONE_DTYPE_F6E2M3] = TYPE("f6e2m3", 1),
+    [HONE_DTYPE_F6E3M2] = TYPE("f6e3m2", 1),
 };
 
-size_t hone_dtype_size(hone_dtype d) { return (unsigned)d < HONE_DTYPE_COUNT ? types[d].size : 0; }
+bool hone_dtype_is_tensor(hone_dtype d) { return (unsigned)d <= ELEMENT; }
+hone_dtype hone_dtype_element(hone_dtype d) { return (hone_dtype)((unsigned)d & ELEMENT); }
+
+static bool has_name(hone_dtype d) {
+  return (unsigned)hone_dtype_element(d) < HONE_DTYPE_COUNT && !((unsigned)d & ~(unsigned)KNOWN_BITS);
+}
+
+size_t hone_dtype_size(hone_dtype d) {
+  if (!has_name(d)) return 0;
+  return hone_dtype_is_tensor(d) ? types[d].size : sizeof(hone_items);
+}
 const char *hone_dtype_name(hone_dtype d) {
-  return (unsigned)d < HONE_DTYPE_COUNT ? types[d].name : "unknown";
+  return has_name(d) ? types[hone_dtype_element(d)].name[(unsigned)d / HONE_SEQUENCE] : "unknown";
 }
 
 hone_dtype hone_dtype_from_name(const char *name) {
   if (!name) return HONE_DTYPE_NONE;
-  for (int d = 1; d < HONE_DTYPE_COUNT; d++)
-    if (strcmp(types[d].name, name) == 0) return (hone_dtype)d;
+  for (int form = 0; form < FORMS; form++)
+    for (int d = 1; d < HONE_DTYPE_COUNT; d++)
+      if (strcmp(types[d].name[form], name) == 0) return (hone_dtype)(d | form * HONE_SEQUENCE);
   return HONE_DTYPE_NONE;
 }
 
@@ -154,7 +170,9 @@ char *hone_desc_format(const hone_tensor_desc *d, char *buf, size_t size) {
   if (!buf || !size) return buf;
   buf[0] = 0;
   if (!d) return buf;
-  size_t n = (size_t)snprintf(buf, size, "%s[", hone_dtype_name(d->dtype));
+  size_t n = (size_t)snprintf(buf, size, "%s", hone_dtype_name(d->dtype));
+  if (!hone_dtype_is_tensor(d->dtype)) return buf;
+  if (n < size) n += (size_t)snprintf(buf + n, size - n, "[");
   if (d->rank < 0 && n < size) n += (size_t)snprintf(buf + n, size - n, "...");
   for (int32_t i = 0; i < d->rank && n < size; i++)
     n += d->dim[i] < 0 ? (size_t)snprintf(buf + n, size - n, "%s?", i ? "x" : "")

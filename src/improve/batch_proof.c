@@ -48,7 +48,7 @@ static hone_status run_halves(proof *p, hone_error *error) {
     if (status != HONE_OK) return status;
     for (uint32_t i = 0; i < p->n_out; i++) {
       const hone_tensor *t = hn_context_output(p->one.context, i);
-      const int64_t bytes = t->desc.dtype == HONE_DTYPE_STRING ? 0 : hone_desc_bytes(&t->desc);
+      const int64_t bytes = hn_dtype_points(t->desc.dtype) ? 0 : hone_desc_bytes(&t->desc);
       p->want[k][i].desc = t->desc;
       if (bytes <= 0) continue;
       p->want[k][i].data = hn_malloc((size_t)bytes);

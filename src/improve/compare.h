@@ -15,7 +15,9 @@ typedef struct hn_difference {
   int64_t where;      /* element of the largest difference */
 } hn_difference;
 
-/* Both row-major with equal dtype and dimensions. NaN equals NaN, infinities equal their like. */
+/* Both row-major with equal dtype and dimensions. NaN equals NaN, infinities equal their like. Sequences and
+ * optionals are compared by what is in them; where one has more, or a tensor of another shape, that is
+ * unlike. */
 void hn_compare(const hone_tensor *got, const hone_tensor *reference, hn_difference *out);
 
 /* Error bound relative to the output's range for answers computed in this dtype; quantised: the graph rounds

@@ -29,10 +29,10 @@ bool hn_edge_is_extreme(hn_edge edge) {
 static bool takes(hn_edge edge, hone_dtype dtype) {
   switch (edge) {
   case HN_EDGE_ZEROS:
-  case HN_EDGE_ONES: return dtype != HONE_DTYPE_STRING;
+  case HN_EDGE_ONES: return !hn_dtype_points(dtype);
   case HN_EDGE_LARGEST:
   case HN_EDGE_LOWEST:
-  case HN_EDGE_EXTREMES: return dtype != HONE_DTYPE_STRING && dtype != HONE_DTYPE_BOOL;
+  case HN_EDGE_EXTREMES: return !hn_dtype_points(dtype) && dtype != HONE_DTYPE_BOOL;
   case HN_EDGE_SIGNED_ZEROS:
   case HN_EDGE_TIMES_8:
   case HN_EDGE_DENORMALS: return dtype == HONE_DTYPE_F32;

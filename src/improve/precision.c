@@ -59,7 +59,7 @@ typedef struct job {
 static hone_status keep_output(hone_tensor *to, const hone_tensor *from, hone_error *error) {
   int64_t bytes = hone_desc_bytes(&from->desc);
   to->desc = from->desc;
-  if (bytes <= 0 || from->desc.dtype == HONE_DTYPE_STRING) return HONE_OK;
+  if (bytes <= 0 || hn_dtype_points(from->desc.dtype)) return HONE_OK;
   to->data = hn_malloc((size_t)bytes);
   if (!to->data) return hn_fail_memory(error, (unsigned long long)bytes, "an output to compare with");
   memcpy(to->data, from->data, (size_t)bytes);

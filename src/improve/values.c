@@ -54,7 +54,7 @@ const hn_value *hn_value_of_step(const hn_plan *p, const hn_step *s, uint32_t i)
 }
 
 static bool comparable(const hone_tensor *t) {
-  return t && t->data && t->desc.dtype != HONE_DTYPE_STRING && t->desc.dtype != HONE_DTYPE_NONE;
+  return t && t->data && !hn_dtype_points(t->desc.dtype) && t->desc.dtype != HONE_DTYPE_NONE;
 }
 
 static void keep(void *arg, const hn_step *s, hone_tensor *const *out) {

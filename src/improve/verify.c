@@ -161,7 +161,7 @@ static double scale_of(const hn_difference *d) {
 static void note_telling(job *j, uint32_t i, const hone_tensor *ref, const hn_difference *d, uint32_t k) {
   bool first = k == 0;
   int64_t bytes = hone_desc_bytes(&ref->desc);
-  if (ref->desc.dtype != HONE_DTYPE_STRING && bytes >= 0) {
+  if (!hn_dtype_points(ref->desc.dtype) && bytes >= 0) {
     uint64_t h = hn_hash(ref->data, (size_t)bytes, (uint64_t)bytes);
     if (first) j->first_hash[i] = h;
     if (h != j->first_hash[i]) j->varies[i] = true;
@@ -197,7 +197,8 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype)
                          ? j->narrowest
                          : ref->desc.dtype;
-  double tolerance = j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(dtype, j->quantised);
+  double tolerance =
+      j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(hone_dtype_element(dtype), j->quantised);
   if (j->tolerance <= 0 && 2 * j->sway[i] > tolerance) tolerance = 2 * j->sway[i];
   if (!(scale > 0)) scale = d.magnitude > 0 ? d.magnitude : 1;
   /* Integers are exact, however large they are. */

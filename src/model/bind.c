@@ -141,9 +141,9 @@ hone_status hn_model_bind_once(hn_model *model, const hone_binding *bindings, ui
     hn_value *v = m->graph->inputs.ptr[i];
     if (v->constant) continue;
     bool chosen = false;
-    if (v->kind != HN_TENSOR) {
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED,
-                       "input '%s' is not a tensor (sequence, optional or map)", v->name);
+    if (v->foreign) {
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is a map, or nested deeper than hone reads",
+                       v->name);
       goto done;
     }
     if (v->desc.rank < 0) {

@@ -14,7 +14,7 @@
 
 /* Dimension 0 of an input that may be a batch: of something with more dimensions than that one. */
 static int64_t *batch_of(hn_value *v) {
-  return v->is_input && !v->constant && v->kind == HN_TENSOR && v->desc.rank >= 2 ? &v->desc.dim[0] : NULL;
+  return v->is_input && !v->constant && !v->foreign && v->desc.rank >= 2 ? &v->desc.dim[0] : NULL;
 }
 
 /* The batch that all inputs agree on. */
@@ -109,7 +109,7 @@ static hone_status prove_old(const hn_model *was, const hn_model *is, hone_error
 static hone_status prove_next(const hn_model *was, const hn_model *is, int64_t batch, hone_error *error) {
   for (size_t i = 0; i < is->graph->outputs.len; i++) {
     const hn_value *v = is->graph->outputs.ptr[i], *old = was->graph->outputs.ptr[i];
-    if (v->kind != HN_TENSOR || v->constant || v->desc.rank < 1 || v->desc.dim[0] < 0 || old->desc.rank < 1 ||
+    if (v->foreign || v->constant || v->desc.rank < 1 || v->desc.dim[0] < 0 || old->desc.rank < 1 ||
         old->desc.dim[0] < 0)
       continue;
     const int64_t each = batch > 0 && old->desc.dim[0] % batch == 0 ? old->desc.dim[0] / batch : -1;

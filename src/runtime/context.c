@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "model/ir/items.h"
 #include "optimize/plan/plan.h"
 #include "runtime/late.h"
 #include "runtime/record.h"
@@ -34,7 +35,9 @@ struct hn_context {
   const hone_tensor **tin;
   hone_tensor **tout;
   const hone_tensor *const *given; /* inputs of the run in progress */
-  hn_arena keep;                   /* bytes of string elements; until the next run */
+  hn_arena keep;                   /* bytes of string elements, what is in sequences; until the next run */
+  hn_arena own;                    /* copies of sequences and optionals that were given; until the next run */
+  const hone_tensor **adopted;     /* inputs, these among them; NULL: all are plain tensors */
   void *scratch;                   /* of references: one block, grown between runs */
   size_t scratch_size, scratch_used, scratch_wanted;
   hn_arena overflow; /* scratch that did not fit this time */
@@ -95,6 +98,12 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   c->tout = hn_calloc(widest, sizeof *c->tout);
   c->tensor = hn_calloc(p->slots.len, sizeof *c->tensor);
   c->returned = hn_calloc(p->n_outputs + 1, sizeof *c->returned);
+  bool plain = true;
+  for (uint32_t i = 0; i < p->n_inputs; i++) plain &= hone_dtype_is_tensor(p->inputs[i]->desc.dtype);
+  if (!plain && !(c->adopted = hn_calloc(p->n_inputs, sizeof *c->adopted))) {
+    status = hn_fail_memory(error, p->n_inputs * sizeof *c->adopted, "a context");
+    goto done;
+  }
   c->apart = p->backend->asynchronous;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
@@ -157,6 +166,8 @@ void hn_context_destroy(hn_context *c) {
   if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
   if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
   hn_arena_free(&c->keep);
+  hn_arena_free(&c->own);
+  hn_free((void *)c->adopted);
   hn_arena_free(&c->overflow);
   hn_free(c->scratch);
   hn_free((void *)c->in);
@@ -600,6 +611,24 @@ static uint64_t most_bytes(hn_context *c) {
   return c->most_bytes;
 }
 
+static void *own(void *self, size_t bytes) {
+  return hn_arena_aligned(&((hn_context *)self)->own, bytes, HN_MEM_ALIGN);
+}
+
+/* What is in sequences is shared by all that is made of them, and outputs outlive what a caller gave. */
+static hone_status adopt(hn_context *c, const hone_tensor *const *in, hone_error *error) {
+  hn_arena_free(&c->own);
+  c->given = in;
+  if (!c->adopted) return HONE_OK;
+  for (uint32_t i = 0; i < c->plan->n_inputs; i++) {
+    const bool plain = hone_dtype_is_tensor(in[i]->desc.dtype);
+    c->adopted[i] = plain ? in[i] : hn_items_copy(in[i], own, c);
+    if (!c->adopted[i]) return hn_fail_memory(error, 0, "a sequence that was given");
+  }
+  c->given = c->adopted;
+  return HONE_OK;
+}
+
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error) {
   const bool traced = c->recorder.trace && hn_recording(&c->recorder);
@@ -610,7 +639,8 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   uint64_t outer = c->recorder.facts ? hn_now_raw_ns() : 0;
   drop_all_heap(c);
   hn_arena_free(&c->keep);
-  c->given = in;
+  hone_status adopted = adopt(c, in, error);
+  if (adopted != HONE_OK) return adopted;
   c->heap_peak = c->touched = 0;
   c->budget = (hn_budget){.cancel = &c->cancel};
   if (limits) {

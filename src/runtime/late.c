@@ -160,9 +160,10 @@ static hone_status infer(const hn_plan *p, const hn_step *s, const hone_tensor *
     out[i] = (hone_tensor_desc){.rank = -1};
     dout[i] = s->out[i] == HN_NO_SLOT ? NULL : &out[i];
   }
-  if (n->op->types && n->n_in && din[0] && !(n->op->types & HONE_TYPES(din[0]->dtype)))
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
-                   hone_dtype_name(din[0]->dtype));
+  if (n->n_in && din[0]) {
+    hone_status takes = hn_op_takes(n, din[0], 0, error);
+    if (takes != HONE_OK) return takes;
+  }
   hone_status (*of)(const hone_infer *, hone_error *) = counted(s) ? n->op->most : n->op->infer;
   hone_status status = of(&(hone_infer){n, n->n_in, n->n_out, din, known, dout}, error);
   for (uint32_t i = 0; i < n->n_out && status == HONE_OK; i++)

@@ -55,7 +55,7 @@ hone_status hn_qz_cover_add(hn_quantizing *q, const hn_qz_samples *samples, uint
   for (uint32_t k = 0; k < n_feeds; k++) {
     const hone_tensor *t = &feeds[k].data.tensor;
     const uint64_t of =
-        t->desc.dtype == HONE_DTYPE_STRING ? 0 : hn_checksum(t->data, (size_t)hone_desc_bytes(&t->desc));
+        hn_dtype_points(t->desc.dtype) ? 0 : hn_checksum(t->data, (size_t)hone_desc_bytes(&t->desc));
     sum = hn_hash(&of, sizeof of, sum);
   }
   if (!hn_vec_push(&c->sums, sum)) return hn_fail_memory(error, sizeof sum, "a sample");

@@ -77,7 +77,7 @@ static bool overflows(const hone_node *n) {
   return is_one_of(n, ops);
 }
 
-static bool is_f32(const hn_value *v) { return v && v->kind == HN_TENSOR && v->desc.dtype == HONE_DTYPE_F32; }
+static bool is_f32(const hn_value *v) { return v && v->desc.dtype == HONE_DTYPE_F32; }
 
 /* Scales of Resize are f32 whatever it resizes. */
 static bool follows(const hone_node *n, uint32_t i) {
@@ -217,7 +217,7 @@ static bool rewrite(halving *h) {
     if (is_f32(g->inputs.ptr[i]) && !g->inputs.ptr[i]->constant) g->inputs.ptr[i]->desc.dtype = h->narrow;
   for (size_t i = 0; i < count; i++) {
     hn_value *v = g->values.ptr[i];
-    const bool ours = v->kind == HN_TENSOR && (v->desc.dtype == HONE_DTYPE_F32 || v->desc.dtype == h->narrow);
+    const bool ours = v->desc.dtype == HONE_DTYPE_F32 || v->desc.dtype == h->narrow;
     if (ours && v->id < h->n && !serve(h, v)) return false;
   }
   for (size_t i = 0; i < g->outputs.len && !io; i++)

@@ -54,9 +54,7 @@ static bool fits(const hone_node *n, const char *const *globs, uint32_t count, b
   return any;
 }
 
-static bool activation(const hn_value *v) {
-  return v && !v->constant && v->kind == HN_TENSOR && v->desc.dtype == HONE_DTYPE_F32;
-}
+static bool activation(const hn_value *v) { return v && !v->constant && v->desc.dtype == HONE_DTYPE_F32; }
 
 /* ---- ranges */
 

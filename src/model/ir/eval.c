@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
+#include "model/ir/items.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ hone_status hn_budget_check(hn_budget *b, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_error *error) {
+hone_status hn_budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_error *error) {
   *out = NULL;
   if (b && b->max_bytes && ((uint64_t)bytes > b->max_bytes || b->bytes > b->max_bytes - (uint64_t)bytes)) {
     hn_fail(error, HONE_ERROR_MEMORY, "the run would need more than its budget of %llu bytes",
@@ -38,7 +39,7 @@ static hone_status budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_er
   return HONE_OK;
 }
 
-static void release(hn_budget *b, hone_tensor *t) {
+void hn_budget_release(hn_budget *b, hone_tensor *t) {
   if (!t->data) return;
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (b && bytes > 0) b->bytes -= (uint64_t)bytes < b->bytes ? (uint64_t)bytes : b->bytes;
@@ -47,6 +48,15 @@ static void release(hn_budget *b, hone_tensor *t) {
 }
 
 /* ------------------------------------------------------------------ one node */
+
+hone_status hn_op_takes(const hone_node *n, const hone_tensor_desc *d, uint32_t i, hone_error *error) {
+  const uint32_t types = i == 0 && d->dtype != HONE_DTYPE_NONE ? n->op->types : 0;
+  const bool takes = hone_dtype_is_tensor(d->dtype) ? !types || types & HONE_TYPES(d->dtype)
+                                                    : (n->op->flags & HONE_OP_ITEMS) != 0;
+  return takes ? HONE_OK
+               : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
+                         hone_dtype_name(d->dtype));
+}
 
 typedef struct call_impl {
   hn_arena scratch;
@@ -63,16 +73,22 @@ static hone_status alloc_output(hone_call *c, uint32_t i, const hone_tensor_desc
   if (bytes < 0)
     return hn_fail(error, HONE_ERROR_INPUT, "output %u of '%s' would be too large", i, c->node->name);
   hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
-  release(impl->budget, t);
+  hn_budget_release(impl->budget, t);
   t->desc = d;
-  return budget_alloc(impl->budget, bytes, &t->data, error);
+  return hn_budget_alloc(impl->budget, bytes, &t->data, error);
 }
 
 static void *scratch(hone_call *c, size_t bytes) {
   return hn_arena_aligned(&((call_impl *)c->impl)->scratch, bytes, HN_MEM_ALIGN);
 }
+/* Counts until the run ends. */
 static void *scratch_keep(hone_call *c, size_t bytes) {
-  return hn_arena_aligned(((call_impl *)c->impl)->keep, bytes, HN_MEM_ALIGN);
+  const call_impl *impl = c->impl;
+  hn_budget *b = impl->budget;
+  if (b && b->max_bytes && (bytes > b->max_bytes || b->bytes > b->max_bytes - bytes)) return NULL;
+  void *p = hn_arena_aligned(impl->keep, bytes, HN_MEM_ALIGN);
+  if (b && p) b->bytes += bytes;
+  return p;
 }
 
 static bool stopped(hone_call *c) {
@@ -133,12 +149,9 @@ hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_
   }
   for (uint32_t i = 0; i < n->n_in; i++) din[i] = in[i] ? &in[i]->desc : NULL;
   for (uint32_t i = 0; i < n->n_out; i++) dout[i] = out[i] ? &out[i]->desc : NULL;
-  if (n->op->types && n->n_in && in[0] && !(n->op->types & HONE_TYPES(in[0]->desc.dtype))) {
-    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
-                     hone_dtype_name(in[0]->desc.dtype));
-    goto done;
-  }
-  status = n->op->infer(&(hone_infer){n, n->n_in, n->n_out, din, in, dout}, error);
+  for (uint32_t i = 0; i < n->n_in && status == HONE_OK; i++)
+    if (din[i]) status = hn_op_takes(n, din[i], i, error);
+  if (status == HONE_OK) status = n->op->infer(&(hone_infer){n, n->n_in, n->n_out, din, in, dout}, error);
   hone_call call = {.node = n,
                     .n_inputs = n->n_in,
                     .n_outputs = n->n_out,
@@ -166,7 +179,7 @@ hone_status hn_eval_node(const hone_node *n, const hone_tensor *const *in, hone_
 done:
   if (status != HONE_OK) {
     for (uint32_t i = 0; i < n->n_out; i++)
-      if (out[i]) release(budget, out[i]);
+      if (out[i]) hn_budget_release(budget, out[i]);
     if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
   }
   hn_arena_free(&impl.scratch);
@@ -221,7 +234,7 @@ static void count_uses(const hn_graph *g, slot *slots) {
 static hone_status copy_tensor(const hone_tensor *from, hone_tensor *to, hn_budget *budget,
                                hone_error *error) {
   int64_t bytes = hone_desc_bytes(&from->desc);
-  hone_status status = budget_alloc(budget, bytes, &to->data, error);
+  hone_status status = hn_budget_alloc(budget, bytes, &to->data, error);
   if (status != HONE_OK) return status;
   to->desc = from->desc;
   if (bytes) memcpy(to->data, from->data, (size_t)bytes);
@@ -281,7 +294,7 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
       if (!n->in[i] || n->in[i]->graph != g) continue;
       slot *s = &f.slot[n->in[i]->index];
       if (s->uses != UINT32_MAX && --s->uses == 0 && s->owned) {
-        release(budget, &s->t);
+        hn_budget_release(budget, &s->t);
         s->owned = s->present = false;
       }
     }
@@ -289,7 +302,7 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
       if (!n->out[i]) continue;
       slot *s = &f.slot[n->out[i]->index];
       if (s->uses == 0 && s->owned) {
-        release(budget, &s->t);
+        hn_budget_release(budget, &s->t);
         s->owned = s->present = false;
       }
     }
@@ -314,9 +327,9 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
   }
 done:
   for (size_t i = 0; i < g->values.len; i++)
-    if (f.slot[i].owned) release(budget, &f.slot[i].t);
+    if (f.slot[i].owned) hn_budget_release(budget, &f.slot[i].t);
   if (status != HONE_OK)
-    for (size_t i = 0; i < g->outputs.len; i++) release(budget, &outputs[i]);
+    for (size_t i = 0; i < g->outputs.len; i++) hn_budget_release(budget, &outputs[i]);
   hn_free(f.slot);
   hn_arena_free(&temp);
   return status;
@@ -349,7 +362,7 @@ static hone_status eval_if(const hone_node *n, const hone_tensor *const *in, hon
     if (out[i])
       *out[i] = result[i];
     else
-      release(budget, &result[i]);
+      hn_budget_release(budget, &result[i]);
   }
   hn_free(result);
   return status;
@@ -359,7 +372,7 @@ static hone_status eval_if(const hone_node *n, const hone_tensor *const *in, hon
 typedef HN_VEC(hone_tensor) pile;
 
 static void pile_free(pile *p, hn_budget *budget) {
-  for (size_t i = 0; i < p->len; i++) release(budget, &p->ptr[i]);
+  for (size_t i = 0; i < p->len; i++) hn_budget_release(budget, &p->ptr[i]);
   hn_vec_free(p);
 }
 
@@ -368,6 +381,8 @@ static void pile_free(pile *p, hn_budget *budget) {
 static hone_status stack(const pile *p, int64_t axis, bool backwards, const hone_tensor_desc *like,
                          hone_tensor *out, hn_budget *budget, hone_error *error) {
   hone_tensor_desc e = p->len ? p->ptr[0].desc : *like;
+  if (!hone_dtype_is_tensor(e.dtype))
+    return hn_fail(error, HONE_ERROR_INPUT, "a scan output is %s", hone_dtype_name(e.dtype));
   if (e.rank < 0) e.rank = 0;
   for (int32_t i = 0; i < e.rank; i++)
     if (e.dim[i] < 0) e.dim[i] = 0;
@@ -385,7 +400,7 @@ static hone_status stack(const pile *p, int64_t axis, bool backwards, const hone
   out->desc = hone_desc(e.dtype, e.rank + 1, dims);
   int64_t bytes = hone_desc_bytes(&out->desc);
   if (bytes < 0) return hn_fail(error, HONE_ERROR_INPUT, "a scan output would be too large");
-  hone_status status = budget_alloc(budget, bytes, &out->data, error);
+  hone_status status = hn_budget_alloc(budget, bytes, &out->data, error);
   if (status != HONE_OK) return status;
   size_t run = (size_t)inner * hone_dtype_size(e.dtype);
   for (size_t k = 0; k < p->len; k++) {
@@ -418,7 +433,7 @@ static hone_status rounds_begin(rounds *r, uint32_t n_state, uint32_t n_scan, si
 
 static void rounds_end(rounds *r, hn_budget *budget) {
   for (uint32_t i = 0; r->state && r->owned && i < r->n_state; i++)
-    if (r->owned[i]) release(budget, &r->state[i]);
+    if (r->owned[i]) hn_budget_release(budget, &r->state[i]);
   for (uint32_t i = 0; r->piles && i < r->n_scan; i++) pile_free(&r->piles[i], budget);
   hn_free(r->state);
   hn_free(r->owned);
@@ -426,10 +441,20 @@ static void rounds_end(rounds *r, hn_budget *budget) {
   hn_free(r->result);
 }
 
+/* A state that no trip has changed is the initial one; where the body makes what an optional holds, that. */
+static hone_status untouched(const hone_tensor *state, const hone_tensor_desc *made, hone_tensor *out,
+                             hn_budget *budget, hone_error *error) {
+  const hone_dtype d = state->desc.dtype;
+  if (d != HONE_OPTIONAL_OF(made->dtype) || d == made->dtype) return copy_tensor(state, out, budget, error);
+  const hone_items *held = hn_items(state);
+  return held->count ? copy_tensor(held->item[0], out, budget, error)
+                     : hn_fail(error, HONE_ERROR_INPUT, "no trip was made, and a state is an empty optional");
+}
+
 /* Takes over a body's outputs: result[first...] are the new states, then the scan outputs. */
 static hone_status rounds_take(rounds *r, uint32_t first, hn_budget *budget, hone_error *error) {
   for (uint32_t i = 0; i < r->n_state; i++) {
-    if (r->owned[i]) release(budget, &r->state[i]);
+    if (r->owned[i]) hn_budget_release(budget, &r->state[i]);
     r->state[i] = r->result[first + i];
     r->owned[i] = true;
     r->result[first + i].data = NULL;
@@ -437,7 +462,7 @@ static hone_status rounds_take(rounds *r, uint32_t first, hn_budget *budget, hon
   for (uint32_t i = 0; i < r->n_scan; i++) {
     hone_tensor *t = &r->result[first + r->n_state + i];
     if (!hn_vec_push(&r->piles[i], *t)) {
-      for (; i < r->n_scan; i++) release(budget, &r->result[first + r->n_state + i]);
+      for (; i < r->n_scan; i++) hn_budget_release(budget, &r->result[first + r->n_state + i]);
       return hn_fail_memory(error, sizeof *t, "a loop's outputs");
     }
     t->data = NULL;
@@ -453,7 +478,8 @@ static hone_status rounds_finish(rounds *r, hone_tensor *const *out, const hn_gr
     if (r->owned[i])
       *out[i] = r->state[i];
     else {
-      hone_status status = copy_tensor(&r->state[i], out[i], budget, error);
+      hone_status status =
+          untouched(&r->state[i], &body->outputs.ptr[first + i]->desc, out[i], budget, error);
       if (status != HONE_OK) return status;
     }
     r->owned[i] = false;
@@ -504,7 +530,7 @@ static hone_status eval_loop(const hone_node *n, const hone_tensor *const *in, h
     if (status == HONE_OK) status = hn_eval_graph(g, args, r.result, scope, keep, budget, NULL, NULL, error);
     if (status != HONE_OK) break;
     go = truth(&r.result[0]);
-    release(budget, &r.result[0]);
+    hn_budget_release(budget, &r.result[0]);
     status = rounds_take(&r, 1, budget, error);
   }
   if (status == HONE_OK) status = rounds_finish(&r, out, g, 1, NULL, NULL, budget, error);
@@ -523,7 +549,7 @@ static hone_status slice_of(const hone_tensor *t, int64_t axis, int64_t at, hone
     *(i < axis ? &outer : &inner) *= t->desc.dim[i];
   }
   out->desc = hone_desc(t->desc.dtype, t->desc.rank - 1, dims);
-  hone_status status = budget_alloc(budget, hone_desc_bytes(&out->desc), &out->data, error);
+  hone_status status = hn_budget_alloc(budget, hone_desc_bytes(&out->desc), &out->data, error);
   size_t run = (size_t)inner * hone_dtype_size(t->desc.dtype);
   for (int64_t o = 0; status == HONE_OK && o < outer && run; o++)
     memcpy((char *)out->data + (size_t)o * run,
@@ -575,7 +601,7 @@ static hone_status walk_scan(const walk *w, const hone_tensor *const *in, hone_t
     }
     if (status == HONE_OK)
       status = hn_eval_graph(w->body, args, r.result, scope, keep, budget, NULL, NULL, error);
-    for (uint32_t i = 0; i < n_scan_in; i++) release(budget, &slices[i]);
+    for (uint32_t i = 0; i < n_scan_in; i++) hn_budget_release(budget, &slices[i]);
     if (status == HONE_OK) status = rounds_take(&r, 0, budget, error);
   }
   if (status == HONE_OK)
@@ -612,11 +638,11 @@ static hone_status eval_scan_batch(const walk *w, const hone_tensor *const *in, 
     }
     for (uint32_t i = 0; i < w->n_out; i++) wanted[i] = &made[i];
     if (status == HONE_OK) status = walk_scan(w, args, wanted, scope, keep, budget, error);
-    for (uint32_t i = 0; i < w->n_in; i++) release(budget, &slices[i]);
+    for (uint32_t i = 0; i < w->n_in; i++) hn_budget_release(budget, &slices[i]);
     for (uint32_t i = 0; i < w->n_out; i++) {
       if (status == HONE_OK && !hn_vec_push(&piles[i], made[i]))
         status = hn_fail_memory(error, sizeof *made, "a scan's outputs");
-      if (status != HONE_OK) release(budget, &made[i]);
+      if (status != HONE_OK) hn_budget_release(budget, &made[i]);
       made[i].data = NULL;
     }
   }
@@ -662,12 +688,13 @@ hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, ho
   if (status == HONE_OK)
     status = strcmp(n->op_type, "If") == 0     ? eval_if(n, in, out, scope, keep, budget, error)
              : strcmp(n->op_type, "Loop") == 0 ? eval_loop(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "Scan") == 0
-                 ? eval_scan(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "Scan") == 0 ? eval_scan(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "SequenceMap") == 0
+                 ? hn_eval_map(n, in, out, scope, keep, budget, error)
                  : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not a known control operator", n->op_type);
   if (status != HONE_OK) {
     for (uint32_t i = 0; i < n->n_out; i++)
-      if (out[i]) release(budget, out[i]);
+      if (out[i]) hn_budget_release(budget, out[i]);
     if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
   }
   return status;

@@ -20,6 +20,13 @@ typedef struct hn_budget {
 /* HONE_OK, HONE_ERROR_CANCELLED or HONE_ERROR_BUDGET (with the reason). */
 hone_status hn_budget_check(hn_budget *budget, hone_error *error);
 
+/* Memory that the budget counts; hn_budget_release takes a tensor's data from it. budget may be NULL. */
+hone_status hn_budget_alloc(hn_budget *budget, int64_t bytes, void **out, hone_error *error);
+void hn_budget_release(hn_budget *budget, hone_tensor *tensor);
+
+/* Does the operator of a node take such an input i? HONE_ERROR_UNSUPPORTED with the type. */
+hone_status hn_op_takes(const hone_node *node, const hone_tensor_desc *desc, uint32_t i, hone_error *error);
+
 /* Runs one node that is not control flow. Inputs and outputs as in hone_call; outputs' desc is filled and
  * data allocated by malloc (free with hn_free; string bytes go to *keep). in[i] NULL: left out; out[i] NULL:
  * not wanted. */
@@ -43,8 +50,11 @@ hone_status hn_eval_graph(const hn_graph *graph, const hone_tensor *const *input
                           hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
                           void *watch_arg, hone_error *error);
 
-/* Runs an If, Loop or Scan node: in and out as in hn_eval_node. */
+/* Runs an If, Loop, Scan or SequenceMap node: in and out as in hn_eval_node. */
 hone_status hn_eval_control(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
                             hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
+/* ---- eval_map.c */
+hone_status hn_eval_map(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
+                        hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
 
 #endif

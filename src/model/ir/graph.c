@@ -270,6 +270,9 @@ bool hn_node_set_int(hone_node *n, const char *name, int64_t v) {
   return set_attr(n, name, (hn_attr){.type = HONE_ATTR_INT, .i = v});
 }
 
+bool hn_node_set_type(hone_node *n, const char *name, hone_dtype v) {
+  return set_attr(n, name, (hn_attr){.type = HONE_ATTR_TYPE, .i = v});
+}
 bool hn_node_set_float(hone_node *n, const char *name, float v) {
   return set_attr(n, name, (hn_attr){.type = HONE_ATTR_FLOAT, .f = v});
 }
@@ -372,6 +375,7 @@ static const hn_attr *typed(const hone_node *n, const char *name, hone_attr_type
 int64_t hone_node_int(const hone_node *n, const char *name, int64_t otherwise) {
   if (!n) return otherwise;
   const hn_attr *a = typed(n, name, HONE_ATTR_INT);
+  if (!a) a = typed(n, name, HONE_ATTR_TYPE);
   return a ? a->i : otherwise;
 }
 

@@ -39,8 +39,6 @@ typedef struct hn_attr {
   };
 } hn_attr;
 
-typedef enum hn_value_kind { HN_TENSOR = 0, HN_SEQUENCE, HN_OPTIONAL, HN_MAP } hn_value_kind;
-
 /* One reader of a value; node NULL is not used (graph outputs are flagged in the value). */
 typedef struct hn_use {
   hone_node *node;
@@ -51,7 +49,7 @@ typedef struct hn_use {
 struct hn_value {
   const char *name; /* unique in its graph */
   hn_graph *graph;
-  hn_value_kind kind;
+  bool foreign;          /* a map, or a nest that no hone_dtype says: nothing computes with it */
   hone_tensor_desc desc; /* what inference knows: dtype NONE, rank -1 where nothing is known */
   hone_node *producer;
   uint32_t producer_index;
@@ -127,6 +125,11 @@ static inline bool hn_is_op(const hone_node *n, const char *op) {
   return n && strcmp(n->op_type, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
 }
 
+/* Elements that point to bytes elsewhere: only the host can follow them. */
+static inline bool hn_dtype_points(hone_dtype d) {
+  return d == HONE_DTYPE_STRING || !hone_dtype_is_tensor(d);
+}
+
 /* ---- models. Models are reference-counted: create and clone return 1, destroy drops one. */
 hn_model *hn_model_create(const char *path); /* NULL when out of memory; has an empty main graph */
 hn_model *hn_model_retain(hn_model *model);
@@ -161,6 +164,7 @@ bool hn_graph_add_output(hn_graph *graph, hn_value *value);
 
 /* Attributes: set or replace; data is copied; false when out of memory. */
 bool hn_node_set_int(hone_node *node, const char *name, int64_t v);
+bool hn_node_set_type(hone_node *node, const char *name, hone_dtype v);
 bool hn_node_set_float(hone_node *node, const char *name, float v);
 bool hn_node_set_string(hone_node *node, const char *name, const char *v, size_t len);
 bool hn_node_set_ints(hone_node *node, const char *name, const int64_t *v, size_t n);

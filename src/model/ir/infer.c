@@ -30,7 +30,7 @@ static void fold_aside(hone_node *n, inference *inf) {
   if (n->n_out != 1 || !n->out[0] || n->n_in > 16) return;
   const hone_tensor_desc *od = &n->out[0]->desc;
   int64_t count = hone_desc_count(od);
-  if (count < 0 || count > SIDE_ELEMENTS || od->dtype == HONE_DTYPE_STRING) return;
+  if (count < 0 || count > SIDE_ELEMENTS || hn_dtype_points(od->dtype)) return;
   hone_tensor by_shape;
   const hone_tensor *in[16];
   for (uint32_t i = 0; i < n->n_in; i++) {
@@ -69,7 +69,7 @@ static void drop_dim(hone_tensor_desc *d, int64_t axis) {
 /* Bodies see the types of what is handed to them; shapes that may change from trip to trip stay as declared.
  */
 static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error) {
-  bool loop = hn_is_op(n, "Loop"), scan = hn_is_op(n, "Scan");
+  bool loop = hn_is_op(n, "Loop"), scan = hn_is_op(n, "Scan"), map = hn_is_op(n, "SequenceMap");
   for (uint32_t k = 0; k < n->n_attr; k++) {
     if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
     hn_graph *body = n->attr[k].g;
@@ -79,9 +79,13 @@ static hone_status infer_bodies(hone_node *n, inference *inf, hone_error *error)
       hn_value *v = body->inputs.ptr[i];
       if (loop && i < 2) {
         v->desc = hone_desc(i == 0 ? HONE_DTYPE_I64 : HONE_DTYPE_BOOL, 0, NULL);
+      } else if (map && i < n->n_in && n->in[i]) { /* any shape may be in a sequence */
+        const hone_dtype given = hone_dtype_element(n->in[i]->desc.dtype);
+        if (given != HONE_DTYPE_NONE) v->desc.dtype = given;
       } else if ((loop || scan) && i + lead < n->n_in && n->in[i + lead]) {
         hone_tensor_desc given = n->in[i + lead]->desc;
-        v->kind = n->in[i + lead]->kind;
+        v->foreign = n->in[i + lead]->foreign;
+        if (!hone_dtype_is_tensor(given.dtype)) v->desc = given;
         if (given.dtype != HONE_DTYPE_NONE) v->desc.dtype = given.dtype;
         if (!scan || given.rank < 0) continue;
         if (lead) drop_dim(&given, 0);
@@ -146,19 +150,13 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   }
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
-    if (n->in[i]->kind != HN_TENSOR) {
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on sequences, optionals or maps is not implemented",
-                       n->op_type);
+    if (n->in[i]->foreign) {
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on maps is not implemented", n->op_type);
       goto done;
     }
+    if ((status = hn_op_takes(n, &n->in[i]->desc, i, error)) != HONE_OK) goto done;
     in[i] = &n->in[i]->desc;
     value[i] = known(inf, n->in[i]);
-  }
-  uint32_t types = n->op->types;
-  if (types && n->n_in && in[0] && in[0]->dtype != HONE_DTYPE_NONE && !(types & HONE_TYPES(in[0]->dtype))) {
-    status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not implemented for %s", n->op_type,
-                     hone_dtype_name(in[0]->dtype));
-    goto done;
   }
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!n->out[i]) continue;

@@ -322,6 +322,14 @@ static bool attribute(hn_lex *lex, hn_attr *a, hn_model *symbols, uint64_t *budg
            (strcmp(t.text, "floats") == 0 || strcmp(t.text, "strings") == 0 || strcmp(t.text, "ints") == 0)) {
     hn_lex_next(lex);
     return hn_lex_expect(lex, '[') && attr_list(lex, a, t.text);
+  } else if (t.kind == HN_TOKEN_WORD && strcmp(t.text, "type") == 0) {
+    hn_lex_next(lex);
+    a->type = HONE_ATTR_TYPE;
+    a->i = lex->token.kind == HN_TOKEN_STRING ? hone_dtype_from_name(lex->token.text) : HONE_DTYPE_NONE;
+    if (!a->i)
+      return hn_lex_fail(lex, "expected a type such as \"seq f32\", found %s", hn_lex_describe(lex, buf)),
+             false;
+    hn_lex_next(lex);
   } else if (t.kind == HN_TOKEN_WORD && strcmp(t.text, "graph") == 0) {
     if (!graph) return hn_lex_fail(lex, "a graph may not stand here"), false;
     a->type = HONE_ATTR_GRAPH;

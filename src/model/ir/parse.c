@@ -38,15 +38,15 @@ static hn_value *define(parser *p, const char *name) {
   return v;
 }
 
-/* ["seq" | "optional" | "map"] type */
+/* ["map" | ["optional"] ["seq"]] type */
 static bool value_type(parser *p, hn_value *v) {
-  static const struct {
-    const char *word;
-    hn_value_kind kind;
-  } kinds[] = {{"seq", HN_SEQUENCE}, {"optional", HN_OPTIONAL}, {"map", HN_MAP}};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (hn_lex_accept_word(&p->lex, kinds[i].word)) v->kind = kinds[i].kind;
-  return hn_lex_desc(&p->lex, p->model, &v->desc);
+  unsigned form = 0;
+  v->foreign = hn_lex_accept_word(&p->lex, "map");
+  if (hn_lex_accept_word(&p->lex, "optional")) form |= HONE_OPTIONAL;
+  if (hn_lex_accept_word(&p->lex, "seq")) form |= HONE_SEQUENCE;
+  if (!hn_lex_desc(&p->lex, p->model, &v->desc)) return false;
+  if (form) v->desc = hone_desc((hone_dtype)(form | v->desc.dtype), 0, NULL);
+  return true;
 }
 
 static bool constant_value(parser *p, hn_value *v) {
@@ -106,6 +106,7 @@ static hn_value *operand_value(parser *p, const hn_operand *o) {
 static bool set_attr(parser *p, hone_node *n, const hn_attr *a) {
   switch (a->type) {
   case HONE_ATTR_INT: return hn_node_set_int(n, a->name, a->i);
+  case HONE_ATTR_TYPE: return hn_node_set_type(n, a->name, (hone_dtype)a->i);
   case HONE_ATTR_FLOAT: return hn_node_set_float(n, a->name, a->f);
   case HONE_ATTR_STRING: return hn_node_set_string(n, a->name, a->s.ptr, a->s.len);
   case HONE_ATTR_INTS: return hn_node_set_ints(n, a->name, a->list.ptr, a->list.n);
@@ -203,7 +204,7 @@ static bool graph_body(parser *p) {
       goto done;
     }
     if (out.ptr[i].typed) {
-      v->kind = out.ptr[i].type.kind;
+      v->foreign = out.ptr[i].type.foreign;
       v->desc = out.ptr[i].type.desc;
     }
     if (!hn_graph_add_output(p->graph, v)) {

@@ -55,6 +55,7 @@ static void word(hn_str *s, const char *text) {
 
 void hn_desc_print(const hn_model *m, const hone_tensor_desc *d, hn_str *s) {
   hn_str_puts(s, d->dtype ? hone_dtype_name(d->dtype) : "?");
+  if (!hone_dtype_is_tensor(d->dtype)) return;
   if (d->rank < 0) {
     if (d->dtype) hn_str_puts(s, "[*]");
     return;
@@ -76,8 +77,7 @@ void hn_desc_print(const hn_model *m, const hone_tensor_desc *d, hn_str *s) {
 }
 
 static void value_type(printer *p, const hn_value *v) {
-  static const char *const kinds[] = {"", "seq ", "optional ", "map "};
-  hn_str_puts(p->out, kinds[v->kind]);
+  if (v->foreign) hn_str_puts(p->out, "map ");
   hn_desc_print(p->model, &v->desc, p->out);
 }
 
@@ -162,6 +162,7 @@ static void attribute(printer *p, const hn_attr *a, int depth) {
   hn_str_printf(s, "%s=", a->name);
   switch (a->type) {
   case HONE_ATTR_INT: hn_str_printf(s, "%" PRId64, a->i); break;
+  case HONE_ATTR_TYPE: hn_str_printf(s, "type \"%s\"", hone_dtype_name((hone_dtype)a->i)); break;
   case HONE_ATTR_FLOAT: {
     size_t at = s->len;
     real(s, a->f, 9);

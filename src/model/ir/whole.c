@@ -167,7 +167,7 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
     if (!v->producer && !v->is_input && !v->is_output && v->users.len == 0) continue;
     hn_value *w = hn_value_create(to, v->name);
     if (!w) goto memory;
-    w->kind = v->kind;
+    w->foreign = v->foreign;
     w->desc = v->desc;
     w->declared = v->declared;
     w->constant = v->constant;
@@ -190,6 +190,7 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
       bool ok;
       switch (at->type) {
       case HONE_ATTR_INT: ok = hn_node_set_int(c, at->name, at->i); break;
+      case HONE_ATTR_TYPE: ok = hn_node_set_type(c, at->name, (hone_dtype)at->i); break;
       case HONE_ATTR_FLOAT: ok = hn_node_set_float(c, at->name, at->f); break;
       case HONE_ATTR_STRING: ok = hn_node_set_string(c, at->name, at->s.ptr, at->s.len); break;
       case HONE_ATTR_INTS: ok = hn_node_set_ints(c, at->name, at->list.ptr, at->list.n); break;

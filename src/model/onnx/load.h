@@ -59,6 +59,9 @@ hone_status hn_onnx_load_nodes(hn_onnx_loader *l, hn_pb *m, uint32_t number, con
 /* Fills kind and descriptor from a ValueInfoProto; checks them against the value's constant. */
 hone_status hn_onnx_load_type(hn_onnx_loader *l, hn_pb *m, hn_value *value);
 
+/* Reads a TypeProto of a tensor, sequence or optional. */
+hone_status hn_onnx_load_type_proto(hn_onnx_loader *l, hn_pb *m, hone_dtype *dtype);
+
 /* ---- load_node.c */
 hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope);
 

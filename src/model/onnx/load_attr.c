@@ -173,6 +173,15 @@ static hone_status load_tensor(hn_onnx_loader *l, hn_pb *m, const proto *p, hone
   return hn_node_set_tensor(node, name, &t) ? HONE_OK : hn_pb_no_memory(m);
 }
 
+static hone_status load_type(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_node *node, const char *name) {
+  hn_pb part;
+  hone_dtype dtype;
+  if (!hn_pb_open(&part, m, &p->value)) return l->source.status;
+  hone_status status = hn_onnx_load_type_proto(l, &part, &dtype);
+  if (status != HONE_OK) return status;
+  return hn_node_set_type(node, name, dtype) ? HONE_OK : hn_pb_no_memory(m);
+}
+
 hone_status hn_onnx_load_attr(hn_onnx_loader *l, hn_pb *m, hone_node *node, const hn_onnx_scope *scope,
                               const char *rename, int64_t must_be) {
   proto p = {.name = "", .ref = ""};
@@ -198,10 +207,12 @@ hone_status hn_onnx_load_attr(hn_onnx_loader *l, hn_pb *m, hone_node *node, cons
   case HONE_ATTR_INTS:
   case HONE_ATTR_STRINGS: return load_list(m, &p, node, name);
   case HONE_ATTR_TENSOR:
+  case HONE_ATTR_TYPE:
   case HONE_ATTR_GRAPH:
     if (!p.seen) return hn_pb_fail(m, HONE_ERROR_INPUT, "the attribute '%.80s' has no value", name);
-    return p.type == HONE_ATTR_GRAPH ? load_graph(l, m, &p, node, scope, name)
-                                     : load_tensor(l, m, &p, node, name);
+    return p.type == HONE_ATTR_GRAPH    ? load_graph(l, m, &p, node, scope, name)
+           : p.type == HONE_ATTR_TENSOR ? load_tensor(l, m, &p, node, name)
+                                        : load_type(l, m, &p, node, name);
   default:
     return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED,
                       "the attribute '%.80s' of %.80s has type %s, which hone does not read", name,

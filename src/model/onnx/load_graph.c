@@ -105,27 +105,31 @@ static hone_status load_tensor_type(hn_onnx_loader *l, hn_pb *m, hone_tensor_des
   return l->source.status;
 }
 
-/* Sequences and optionals keep the descriptor of the tensors in them; deeper nests and maps keep none. */
-static hone_status load_type(hn_onnx_loader *l, hn_pb *m, hn_value_kind *kind, hone_tensor_desc *desc) {
+/* The type of a sequence or optional around a type; what hone has no type for becomes foreign. */
+static void wrap(bool sequence, bool *foreign, hone_tensor_desc *desc) {
+  const bool nest = !hone_dtype_is_tensor(desc->dtype) && (sequence || desc->dtype & HONE_OPTIONAL);
+  *foreign |= nest || desc->dtype == HONE_DTYPE_NONE;
+  *desc = *foreign
+              ? (hone_tensor_desc){.rank = -1}
+              : hone_desc((hone_dtype)((sequence ? HONE_SEQUENCE : HONE_OPTIONAL) | desc->dtype), 0, NULL);
+}
+
+static hone_status load_type(hn_onnx_loader *l, hn_pb *m, bool *foreign, hone_tensor_desc *desc) {
   hn_pb part, element;
   *desc = (hone_tensor_desc){.rank = -1};
   for (hn_pb_field f; hn_pb_next(m, &f);) {
     switch (f.number) {
     case HN_ONNX_TYPE_TENSOR_TYPE:
-      *kind = HN_TENSOR;
       if (hn_pb_open(&part, m, &f)) load_tensor_type(l, &part, desc);
       break;
     case HN_ONNX_TYPE_SEQUENCE_TYPE:
-    case HN_ONNX_TYPE_OPTIONAL_TYPE: {
-      *kind = f.number == HN_ONNX_TYPE_SEQUENCE_TYPE ? HN_SEQUENCE : HN_OPTIONAL;
-      hn_value_kind inner = HN_TENSOR;
+    case HN_ONNX_TYPE_OPTIONAL_TYPE:
       if (!hn_pb_open(&part, m, &f)) break;
       for (hn_pb_field e; hn_pb_next(&part, &e);)
-        if (hn_pb_open(&element, &part, &e)) load_type(l, &element, &inner, desc);
-      if (inner != HN_TENSOR) *desc = (hone_tensor_desc){.rank = -1};
+        if (hn_pb_open(&element, &part, &e)) load_type(l, &element, foreign, desc);
+      wrap(f.number == HN_ONNX_TYPE_SEQUENCE_TYPE, foreign, desc);
       break;
-    }
-    case HN_ONNX_TYPE_MAP_TYPE: *kind = HN_MAP; break;
+    case HN_ONNX_TYPE_MAP_TYPE: *foreign = true; break;
     case HN_ONNX_TYPE_SPARSE_TENSOR_TYPE:
       return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "sparse tensors are not supported");
     case HN_ONNX_TYPE_OPAQUE_TYPE:
@@ -134,6 +138,16 @@ static hone_status load_type(hn_onnx_loader *l, hn_pb *m, hn_value_kind *kind, h
     }
   }
   return l->source.status;
+}
+
+hone_status hn_onnx_load_type_proto(hn_onnx_loader *l, hn_pb *m, hone_dtype *dtype) {
+  bool foreign = false;
+  hone_tensor_desc desc;
+  hone_status status = load_type(l, m, &foreign, &desc);
+  *dtype = desc.dtype;
+  if (status == HONE_OK && (foreign || !desc.dtype))
+    return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "the type is a map, or nested deeper than hone reads");
+  return status;
 }
 
 /* What a file says about a value in two places must agree as far as both say something. */
@@ -154,24 +168,23 @@ static hone_status check_same(const hn_pb *m, const char *name, const hone_tenso
 hone_status hn_onnx_load_type(hn_onnx_loader *l, hn_pb *m, hn_value *v) {
   hn_pb type;
   hone_tensor_desc desc = {.rank = -1};
-  hn_value_kind kind = HN_TENSOR;
-  bool has_type = false;
+  bool has_type = false, foreign = false;
   hn_pb_rewind(m);
   for (hn_pb_field f; hn_pb_next(m, &f);)
     if (f.number == HN_ONNX_VALUE_TYPE && hn_pb_open(&type, m, &f)) {
       has_type = true;
-      load_type(l, &type, &kind, &desc);
+      load_type(l, &type, &foreign, &desc);
     }
   if (l->source.status != HONE_OK || !has_type) return l->source.status;
   if (v->constant) {
-    if (kind != HN_TENSOR)
+    if (foreign || !hone_dtype_is_tensor(desc.dtype))
       return hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' is a tensor, but is declared as something else",
                         v->name);
     return check_same(m, v->name, &v->constant->desc, &desc);
   }
   hone_status status = check_same(m, v->name, &v->desc, &desc);
   if (status != HONE_OK) return status;
-  v->kind = kind;
+  v->foreign = foreign;
   if (desc.dtype == HONE_DTYPE_NONE) desc.dtype = v->desc.dtype;
   if (desc.rank >= 0 || v->desc.rank < 0) v->desc = desc;
   return HONE_OK;
@@ -221,7 +234,7 @@ static hone_status load_initializer(hn_onnx_loader *l, hn_pb *m, const hn_onnx_s
   if (!*name) return hn_pb_fail(m, HONE_ERROR_INPUT, "an initializer has no name");
   hn_value *v = hn_map_get(scope->names ? scope->names : &scope->graph->by_name, name);
   if (v && v->is_input && !v->constant)
-    status = v->kind == HN_TENSOR
+    status = !v->foreign && hone_dtype_is_tensor(v->desc.dtype)
                  ? check_same(m, name, &t.desc, &v->desc)
                  : hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' has an initializer, but is no tensor", name);
   else

@@ -25,6 +25,14 @@ hone_status hn_onnx_load_tensor(const char *path, hn_arena *arena, hone_tensor *
 hone_status hn_onnx_load_tensor_memory(const void *data, size_t size, const char *file, hn_arena *arena,
                                        hone_tensor *out, const char **name, hone_error *error);
 
+/* The same for a value of that type: a SequenceProto or OptionalProto where it is no tensor's (a hone_items
+ * in the arena, of the tensors in the file; HONE_ERROR_INPUT when these are of another type). A tensor may be
+ * of any type. */
+hone_status hn_onnx_load_value(const char *path, hone_dtype dtype, hn_arena *arena, hone_tensor *out,
+                               hone_error *error);
+hone_status hn_onnx_load_value_memory(const void *data, size_t size, const char *file, hone_dtype dtype,
+                                      hn_arena *arena, hone_tensor *out, hone_error *error);
+
 /* Writes a model as ONNX: IR version and opsets as they are, constants as initializers (raw little endian),
  * known shapes as value_info. Weights are written from where they lie, through a temporary file that is
  * renamed at the end. Beyond protobuf's 2 GiB: HONE_ERROR_UNSUPPORTED. */

@@ -150,28 +150,30 @@ static void tensor_type_message(sink *s, const void *what, const hn_model *m) {
   if (d->rank >= 0) nested(s, 2, shape_message, d, m);
 }
 
-static void type_message(sink *s, const void *what, const hn_model *m) {
-  nested(s, 1, tensor_type_message, what, m);
-}
+/* A type of rank 0 that is no tensor's: what is in it, of any shape. */
+static void type_message(sink *s, const void *what, const hn_model *m);
 
 static void element_message(sink *s, const void *what, const hn_model *m) {
   nested(s, 1, type_message, what, m);
 }
-static void sequence_message(sink *s, const void *what, const hn_model *m) {
-  nested(s, 4, element_message, what, m);
-}
-static void optional_message(sink *s, const void *what, const hn_model *m) {
-  nested(s, 9, element_message, what, m);
+
+static void type_message(sink *s, const void *what, const hn_model *m) {
+  const hone_tensor_desc *d = what;
+  const unsigned outer = d->dtype & HONE_OPTIONAL ? HONE_OPTIONAL : d->dtype & HONE_SEQUENCE;
+  if (!outer) {
+    nested(s, 1, tensor_type_message, d, m);
+    return;
+  }
+  hone_tensor_desc inner = {.dtype = (hone_dtype)(d->dtype & ~outer), .rank = -1};
+  nested(s, outer == HONE_OPTIONAL ? 9 : 4, element_message, &inner, m);
 }
 
 static void value_message(sink *s, const void *what, const hn_model *m) {
   const hn_value *v = what;
   const hone_tensor_desc *d = &v->desc;
   if (d->rank < 0 && v->declared && v->declared->dtype == d->dtype) d = v->declared;
-  static const message by_kind[] = {
-      [HN_TENSOR] = type_message, [HN_SEQUENCE] = sequence_message, [HN_OPTIONAL] = optional_message};
   text(s, 1, v->name);
-  if (v->kind != HN_MAP && d->dtype != HONE_DTYPE_NONE) nested(s, 2, by_kind[v->kind], d, m);
+  if (d->dtype != HONE_DTYPE_NONE) nested(s, 2, type_message, d, m);
 }
 
 static void graph_message(sink *s, const void *what, const hn_model *m);
@@ -184,6 +186,9 @@ static void attribute_message(sink *s, const void *what, const hn_model *m) {
   case HONE_ATTR_INT: number(s, 3, a->i); break;
   case HONE_ATTR_STRING: bytes(s, 4, a->s.ptr, a->s.len); break;
   case HONE_ATTR_TENSOR: nested(s, 5, tensor_message, &(named_tensor){NULL, a->t, false}, m); break;
+  case HONE_ATTR_TYPE:
+    nested(s, 14, type_message, &(hone_tensor_desc){.dtype = (hone_dtype)a->i, .rank = -1}, m);
+    break;
   case HONE_ATTR_GRAPH: nested(s, 6, graph_message, a->g, m); break;
   case HONE_ATTR_FLOATS:
     for (size_t i = 0; i < a->list.n; i++) real(s, 7, ((const float *)a->list.ptr)[i]);
@@ -238,8 +243,7 @@ static void graph_message(sink *s, const void *what, const hn_model *m) {
   for (size_t i = 0; i < g->outputs.len; i++) nested(s, 12, value_message, g->outputs.ptr[i], m);
   for (size_t i = 0; i < g->values.len; i++) {
     const hn_value *v = g->values.ptr[i];
-    if (v->producer && !v->is_output && v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_NONE &&
-        v->desc.rank >= 0)
+    if (v->producer && !v->is_output && v->desc.dtype != HONE_DTYPE_NONE && v->desc.rank >= 0)
       nested(s, 13, value_message, v, m);
   }
 }
@@ -308,7 +312,7 @@ static hone_status check_sayable(const hn_model *m, const hn_graph *g, hone_erro
   }
   for (size_t i = 0; i < g->inputs.len + g->outputs.len && status == HONE_OK; i++) {
     const hn_value *v = i < g->inputs.len ? g->inputs.ptr[i] : g->outputs.ptr[i - g->inputs.len];
-    if (v->kind != HN_TENSOR && (v->kind == HN_MAP || v->desc.dtype == HONE_DTYPE_NONE))
+    if (v->foreign)
       status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "the type of '%.80s' cannot be written", v->name);
   }
   return status;

@@ -98,7 +98,7 @@ static hone_status to_device(hn_lowering *l, const hn_value *v, hone_error *erro
   hn_plan *p = l->plan;
   uint32_t *s = hn_slots_of(l, v), root = hn_slot_root(p, s[HN_HOST]);
   if (p->slots.ptr[root].place != HN_PLACE_INPUT) {
-    if (v->desc.dtype == HONE_DTYPE_STRING)
+    if (hn_dtype_points(v->desc.dtype))
       return hn_fail(error, HONE_ERROR_INTERNAL, "'%s' cannot be copied to the device", v->name);
     if (p->slots.ptr[root].place == HN_PLACE_HEAP && hone_desc_known(&v->desc)) {
       hone_tensor_desc d = hn_laid_out(p, &v->desc, HN_HOST);
@@ -233,7 +233,7 @@ hone_status hn_draft_commit(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn
     p->steps.ptr[at].out[i] = HN_NO_SLOT;
     hn_value *v = d->out_value[i];
     if (!v) continue;
-    bool heap = dynamic || !hone_desc_known(&v->desc) || v->desc.dtype == HONE_DTYPE_STRING ||
+    bool heap = dynamic || !hone_desc_known(&v->desc) || hn_dtype_points(v->desc.dtype) ||
                 v->desc.dtype == HONE_DTYPE_NONE;
     const hn_form form = u->out_view ? HN_ROW | (d->out_form[i] & HN_NARROW) : d->out_form[i];
     const hone_tensor_desc desc = u->out_view ? hn_laid_out(p, &v->desc, form) : d->out[i].desc;

@@ -17,7 +17,7 @@ static bool is_constant(const hn_value *v) { return v->constant && !v->producer;
 /* A number or a short list; unknown: its length may not be known yet. */
 static bool small(const hn_value *v, bool unknown) {
   const hone_tensor_desc *d = &v->desc;
-  if (v->kind != HN_TENSOR || d->rank < 0 || d->rank > 1) return false;
+  if (v->foreign || d->rank < 0 || d->rank > 1) return false;
   if (d->dtype != HONE_DTYPE_I64 && d->dtype != HONE_DTYPE_I32 && d->dtype != HONE_DTYPE_BOOL &&
       d->dtype != HONE_DTYPE_F32)
     return false;
@@ -128,7 +128,7 @@ static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *pro
 }
 
 static bool plain_tensor(const hn_value *v) {
-  return v->kind == HN_TENSOR && v->desc.dtype != HONE_DTYPE_STRING && v->desc.dtype != HONE_DTYPE_NONE;
+  return !v->foreign && !hn_dtype_points(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_NONE;
 }
 
 /* Has a step on the host made the value, and is it there alone? */

@@ -118,7 +118,7 @@ static hone_status emit_view(hn_lowering *l, const hn_unit *u, bool *done, hone_
   if (form == HN_FORMS) form = hn_form_at_hand(l, x, lasts + !exact, 2);
   form = form == HN_FORMS ? HN_ROW : form & ~(hn_form)HN_LAST;
   /* An accelerator returns a copy in any case: what it was given may pass through it under another name. */
-  if (form == HN_HOST && y->is_output && y->desc.dtype != HONE_DTYPE_STRING) form = HN_ROW;
+  if (form == HN_HOST && y->is_output && !hn_dtype_points(y->desc.dtype)) form = HN_ROW;
   hone_status status = hn_slot_for(l, x, form, &in, error);
   if (status != HONE_OK) return status;
   /* What a caller gets must not be the memory that a caller gave. */
@@ -261,7 +261,7 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
     if (!n->out[i]) continue;
     dout[i].desc = hn_laid_out(l->plan, &n->out[i]->desc, hn_home(l->plan));
     bool heap = !hone_desc_known(&dout[i].desc) || (n->op->flags & HONE_OP_DATA_DEPENDENT) ||
-                dout[i].desc.dtype == HONE_DTYPE_STRING;
+                hn_dtype_points(dout[i].desc.dtype);
     uint32_t *of = hn_slots_of(l, n->out[i]);
     out[i] = of ? hn_slot_new(l->plan, &dout[i].desc, n->out[i], heap ? HN_PLACE_HEAP : HN_PLACE_ARENA)
                 : HN_NO_SLOT;

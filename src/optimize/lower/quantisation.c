@@ -82,7 +82,7 @@ static bool read(walk *w, const hone_node *n, const hn_value *v, hone_codes_port
 /* ------------------------------------------------------------------ what operators say */
 
 static bool are_codes(const hn_value *v) {
-  if (!v || v->kind != HN_TENSOR || v->desc.rank < 0) return false;
+  if (!v || !hone_dtype_is_tensor(v->desc.dtype) || v->desc.rank < 0) return false;
   const hone_dtype t = v->desc.dtype;
   return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8 || t == HONE_DTYPE_U16 || t == HONE_DTYPE_I16 ||
          t == HONE_DTYPE_I32;

@@ -65,7 +65,7 @@ bool hn_pointwise_function(const hone_node *n, hn_unit *u) {
 
 static bool is_view(const hone_node *n) {
   return n->op && (n->op->flags & HONE_OP_VIEW) && n->n_out >= 1 && n->out[0] && n->n_in >= 1 && n->in[0] &&
-         (n->n_out == 1 || !n->out[1]) && n->in[0]->kind == HN_TENSOR;
+         (n->n_out == 1 || !n->out[1]) && hone_dtype_is_tensor(n->in[0]->desc.dtype);
 }
 
 const char *hn_anchor_of(hn_lowering *l, const hone_node *n) {

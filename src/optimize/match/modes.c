@@ -205,7 +205,7 @@ static bool trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out, 
     if (ok) *scale *= factor;
   } else if (x->desc.dtype == v->desc.dtype && x->graph == v->graph) {
     /* Scales commute with moves. */
-    if (n->op && (n->op->flags & HONE_OP_VIEW) && v == n->out[0] && x->kind == HN_TENSOR)
+    if (n->op && (n->op->flags & HONE_OP_VIEW) && v == n->out[0] && !x->foreign)
       ok = trace(x, scale, via, out, depth + 1) && hn_modes_reshape(out, v->desc.rank, v->desc.dim);
     else if (hn_is_op(n, "Transpose"))
       ok = trace(x, scale, via, out, depth + 1) && hn_modes_transpose(out, n);

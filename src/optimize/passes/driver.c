@@ -188,7 +188,7 @@ static bool own_outputs(hn_graph *g) {
     hn_value *copy = hn_value_create(g, NULL);
     if (!copy) return false;
     copy->desc = v->desc;
-    copy->kind = v->kind;
+    copy->foreign = v->foreign;
     copy->declared = v->declared;
     hone_node *n = hn_node_create(g, NULL, "Identity", "", NULL, &v, 1, &copy, 1);
     if (!n) return false;

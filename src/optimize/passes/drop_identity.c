@@ -83,7 +83,10 @@ static bool is_identity(const hone_node *n) {
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!hn_in(n, 0) || n->n_out < 1 || !n->out[0] || !is_identity(n)) return HN_PASS_NONE;
   hn_value *x = n->in[0], *y = n->out[0];
-  if (x->kind != y->kind || (x->graph != y->graph && y->is_output)) return HN_PASS_NONE;
+  if (x->foreign != y->foreign ||
+      hone_dtype_is_tensor(x->desc.dtype) != hone_dtype_is_tensor(y->desc.dtype) ||
+      (x->graph != y->graph && y->is_output))
+    return HN_PASS_NONE;
   if (!hn_can_replace(y, x))
     return hn_pass_miss(ctx, "%s connects %s with an output of the graph", n->op_type,
                         x->is_input   ? "an input"

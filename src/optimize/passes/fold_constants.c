@@ -16,7 +16,7 @@ static bool wanted(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && !hn_known(n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
-    if (n->out[i] && (n->out[i]->is_output || n->out[i]->kind != HN_TENSOR)) return false;
+    if (n->out[i] && (n->out[i]->is_output || !hone_dtype_is_tensor(n->out[i]->desc.dtype))) return false;
   for (uint32_t i = 0; i < n->n_attr; i++)
     if (n->attr[i].type == HONE_ATTR_GRAPH) return false;
   return true;

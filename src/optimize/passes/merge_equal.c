@@ -76,6 +76,7 @@ static bool merge_constants(hn_pass_context *ctx) {
 static bool same_attr(const hn_attr *a, const hn_attr *b) {
   if (a->type != b->type) return false;
   switch (a->type) {
+  case HONE_ATTR_TYPE:
   case HONE_ATTR_INT: return a->i == b->i;
   case HONE_ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
   case HONE_ATTR_STRING: return a->s.len == b->s.len && memcmp(a->s.ptr, b->s.ptr, a->s.len) == 0;

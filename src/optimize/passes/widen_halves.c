@@ -27,7 +27,7 @@ typedef struct place {
 } place;
 
 static bool is_half(const hn_value *v) {
-  return v && v->kind == HN_TENSOR && (v->desc.dtype == HONE_DTYPE_F16 || v->desc.dtype == HONE_DTYPE_BF16);
+  return v && (v->desc.dtype == HONE_DTYPE_F16 || v->desc.dtype == HONE_DTYPE_BF16);
 }
 
 static bool is_one_of(const hone_node *n, const char *const *ops) {
@@ -43,9 +43,9 @@ static bool keeps_its_types(const hone_node *n) {
   if ((n->domain[0] && strcmp(n->domain, "com.microsoft") != 0) || !n->op || is_one_of(n, ops)) return true;
   if (n->op->flags & (HONE_OP_CONTROL | HONE_OP_RANDOM)) return true;
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (n->in[i] && n->in[i]->kind != HN_TENSOR) return true;
+    if (n->in[i] && !hone_dtype_is_tensor(n->in[i]->desc.dtype)) return true;
   for (uint32_t i = 0; i < n->n_out; i++)
-    if (n->out[i] && n->out[i]->kind != HN_TENSOR) return true;
+    if (n->out[i] && !hone_dtype_is_tensor(n->out[i]->desc.dtype)) return true;
   return hn_node_attr(n, "dtype") || hn_node_attr(n, "output_dtype");
 }
 

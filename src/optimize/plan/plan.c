@@ -119,7 +119,7 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_m
 
 static bool reads_bf16(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (n->in[i] && n->in[i]->kind == HN_TENSOR && n->in[i]->desc.dtype == HONE_DTYPE_BF16) return true;
+    if (n->in[i] && n->in[i]->desc.dtype == HONE_DTYPE_BF16) return true;
   return false;
 }
 

@@ -9,7 +9,10 @@
 
 int32_t hn_box_element(hone_dtype dtype) {
   const size_t size = hone_dtype_size(dtype);
-  return dtype != HONE_DTYPE_STRING && (size == 1 || size == 2 || size == 4 || size == 8) ? (int32_t)size : 0;
+  return dtype != HONE_DTYPE_STRING && hone_dtype_is_tensor(dtype) &&
+                 (size == 1 || size == 2 || size == 4 || size == 8)
+             ? (int32_t)size
+             : 0;
 }
 
 hn_box_side hn_box_side_of(uint32_t tensor, const hone_tensor_desc *desc) {

@@ -1,4 +1,5 @@
 /* Between dtypes without losing values. */
+#include "model/ir/graph.h"
 #include "runtime/data/data.h"
 
 #include "model/ops/common/op.h"
@@ -28,7 +29,7 @@ hone_status hn_tensor_convert(const hone_tensor *from, hone_dtype dtype, hn_aren
   }
   hone_tensor_desc d = hone_desc(dtype, from->desc.rank, from->desc.dim);
   int64_t count = hone_desc_count(&d), bytes = hone_desc_bytes(&d);
-  bool strings = dtype == HONE_DTYPE_STRING || from->desc.dtype == HONE_DTYPE_STRING;
+  bool strings = hn_dtype_points(dtype) || hn_dtype_points(from->desc.dtype);
   if (!strings) {
     void *data = hn_arena_aligned(arena, bytes > 0 ? (size_t)bytes : 1, HN_MEM_ALIGN);
     if (!data) return hn_fail_memory(error, (uint64_t)bytes, "a converted array");

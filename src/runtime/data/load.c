@@ -1,6 +1,7 @@
 /* hone_data_load: looks at the first bytes, reads, converts and checks against what the input wants. */
 #include "runtime/data/data.h"
 
+#include "model/ir/graph.h"
 #include "model/onnx/onnx.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 /* Most bytes that an array for this input may have, headers and wider dtypes included. */
 static uint64_t size_limit(const hone_tensor_desc *want) {
-  int64_t count = want->dtype == HONE_DTYPE_STRING ? -1 : hone_desc_count(want);
+  int64_t count = hn_dtype_points(want->dtype) ? -1 : hone_desc_count(want);
   uint64_t limit = (uint64_t)1 << 32;
   return count >= 0 && (uint64_t)count < limit / 8 ? (uint64_t)count * 8 + 70000 : limit;
 }
@@ -48,7 +49,7 @@ hone_status hn_data_parse(const char *path, hn_bytes file, const char *member, c
     status = hn_npz_entry(file, member, size_limit(want), arena, &npy, error);
     if (status == HONE_OK) status = hn_npy_parse(npy, arena, &raw, error);
   } else if (dot && strcasecmp(dot, ".pb") == 0) {
-    status = hn_onnx_load_tensor_memory(p, file.size, path, arena, &raw, NULL, error);
+    status = hn_onnx_load_value_memory(p, file.size, path, want->dtype, arena, &raw, error);
   } else {
     hn_fail(error, HONE_ERROR_INPUT, "not an array or picture that hone reads");
     hn_error_expected(error, ".npy, .npz, .pb, .jpg or .png");

@@ -130,6 +130,13 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
   if (!desc || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_data_random: desc and out may not be NULL");
   *out = (hone_data){0};
+  if (!hone_dtype_is_tensor(desc->dtype)) {
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is %s: there are random tensors alone",
+            name ? name : "", hone_dtype_name(desc->dtype));
+    hn_error_hint(error, "give it as a file: --input %s=FILE.pb (a %s)", name ? name : "NAME",
+                  desc->dtype & HONE_OPTIONAL ? "OptionalProto" : "SequenceProto");
+    return HONE_ERROR_UNSUPPORTED;
+  }
   hone_tensor_desc d = hone_desc(desc->dtype, desc->rank, desc->dim);
   int64_t count = hone_desc_count(&d), bytes = hone_desc_bytes(&d);
   if (count < 0 || bytes < 0) {
@@ -170,7 +177,7 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
 static bool choice(const hone_model *model, uint32_t i, int64_t *out) {
   const hn_value *v = input_at(model->graph, i);
   int budget = WALK_NODES;
-  return v && !hone_dtype_is_float(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_STRING &&
+  return v && !hone_dtype_is_float(v->desc.dtype) && !hn_dtype_points(v->desc.dtype) &&
          compared_with(v, &budget, 0, out);
 }
 
@@ -186,7 +193,7 @@ hone_status hone_data_for_input(const hone_model *model, uint32_t i, const hone_
   int64_t value;
   hone_status status = hone_data_random(v->name, desc, hone_model_input_bound(model, i), seed, out, error);
   if (status != HONE_OK || hone_desc_count(desc) != 1 || hone_dtype_is_float(desc->dtype) ||
-      desc->dtype == HONE_DTYPE_STRING || !choice(model, i, &value))
+      hn_dtype_points(desc->dtype) || !choice(model, i, &value))
     return status;
   hn_set_i64(&out->tensor, 0, value);
   return HONE_OK;

@@ -38,6 +38,8 @@ hone_status hn_infer_stacked(const hone_infer *io, uint32_t i, const hone_tensor
                              int64_t length, hone_error *error) {
   int64_t dims[HONE_MAX_RANK];
   int32_t at;
+  if (!hone_dtype_is_tensor(each->dtype))
+    return hn_op_bad(io->node, error, "a scan output is %s", hone_dtype_name(each->dtype));
   if (each->rank < 0) return hn_infer_set(io, i, each->dtype, -1, NULL), HONE_OK;
   if (each->rank + 1 > HONE_MAX_RANK)
     return hn_op_refuse(io->node, error, "a result of rank %d", (int)each->rank + 1);

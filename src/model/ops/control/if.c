@@ -31,6 +31,6 @@ static const hone_attr_desc attrs[] = {
     {"then_branch", HONE_ATTR_GRAPH, true, 0, 0}, {"else_branch", HONE_ATTR_GRAPH, true, 0, 0}, {0}};
 
 HN_OP(if) = {HN_OP_HEAD,      .op_type = "If",
-             .since = 1,      .flags = HONE_OP_CONTROL,
+             .since = 1,      .flags = HONE_OP_CONTROL | HONE_OP_ITEMS,
              HN_INPUTS(1, 1), HN_OUTPUTS(1, HONE_VARIADIC),
              .attrs = attrs,  .infer = infer};

@@ -19,8 +19,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       continue;
     }
     if (!hn_has_input(io, i + 2)) return hn_op_bad(io->node, error, "state %u has no initial value", i);
-    hone_tensor_desc either;
-    if ((s = hn_desc_either(io->node, io->input[i + 2], made, &either, error))) return s;
+    hone_tensor_desc either, first = *io->input[i + 2];
+    if (made->dtype && first.dtype == HONE_OPTIONAL_OF(made->dtype))
+      first = *made; /* filled by the first trip */
+    if ((s = hn_desc_either(io->node, &first, made, &either, error))) return s;
     hn_infer_set(io, i, either.dtype, either.rank, either.dim);
   }
   return s;
@@ -31,7 +33,7 @@ static const hone_attr_desc attrs[] = {{"body", HONE_ATTR_GRAPH, true, 0, 0}, {0
 HN_OP(loop) = {HN_OP_HEAD,
                .op_type = "Loop",
                .since = 1,
-               .flags = HONE_OP_CONTROL,
+               .flags = HONE_OP_CONTROL | HONE_OP_ITEMS,
                HN_INPUTS(0, HONE_VARIADIC),
                HN_OUTPUTS(0, HONE_VARIADIC),
                .attrs = attrs,

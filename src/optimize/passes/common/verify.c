@@ -64,7 +64,7 @@ static hone_status create(hn_model *m, uint64_t seed, int64_t size, const _Atomi
     v->names[i] = hn_arena_strdup(&v->arena, x->name);
     if (!v->names[i]) goto memory;
     if (x->constant) continue;
-    if (x->desc.rank < 0 || x->kind != HN_TENSOR || x->desc.dtype == HONE_DTYPE_STRING) {
+    if (x->desc.rank < 0 || x->foreign || hn_dtype_points(x->desc.dtype)) {
       hone_status status = hn_fail(
           error, HONE_ERROR_UNSUPPORTED,
           "passes cannot be verified: input '%s' has no known rank or is no tensor of numbers", x->name);
@@ -126,7 +126,7 @@ static hone_status compare(const char *name, const hone_tensor *a, const hone_te
   }
   int64_t n = hn_count(a);
   hone_dtype d = a->desc.dtype;
-  if (d == HONE_DTYPE_STRING) return HONE_OK; /* no pass computes with strings */
+  if (hn_dtype_points(d)) return HONE_OK; /* no pass computes with strings, sequences or optionals */
   if (!hone_dtype_is_float(d)) {
     for (int64_t i = 0; i < n; i++)
       if (hn_get_i64(a, i) != hn_get_i64(b, i))
