@@ -264,6 +264,13 @@ static void casts(void **state) {
       /* Narrow floats: ties to even, subnormals, the largest number or what lies beyond it. */
       {"Cast", 19, "f32:6=17,19,1000,-0.001953125,nan,-inf", "to=17",
        "f8e4m3fn:6=16,20,448,-0.001953125,nan,-448"},
+      {"Reshape", 21, "i4:2x3=-8,7,0,1,-1,2 i64:2=3,2", "", "i4:3x2=-8,7,0,1,-1,2"},
+      {"Transpose", 23, "f4e2m1:2x2=0.5,-6,1.5,2", "", "f4e2m1:2x2=0.5,1.5,-6,2"},
+      {"Transpose", 21, "u4:2x3=15,1,2,3,4,5", "", "u4:3x2=15,3,1,4,2,5"},
+      {"Flatten", 23, "f8e4m3fn:2x1x2=1,448,-2,0", "", "f8e4m3fn:2x2=1,448,-2,0"},
+      {"Unsqueeze", 24, "f8e8m0:2=1,4 i64:1=0", "", "f8e8m0:1x2=1,4"},
+      {"Identity", 25, "u2:3=0,3,2", "", "u2:3=0,3,2"},
+      {"Shape", 25, "i2:2x3=1,1,1,1,1,1", "", "i64:2=2,3"},
       {"Cast", 19, "f32:3=465,-465,inf", "to=17 saturate=0", "f8e4m3fn:3=nan,nan,nan"},
       {"Cast", 19, "f32:3=464,0.0009765625,0", "to=17 saturate=0", "f8e4m3fn:3=448,0,0"},
       {"Cast", 19, "f32:3=1000,inf,-3", "to=18", "f8e4m3fnuz:3=240,240,-3"},

@@ -45,6 +45,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "perm", .type = HONE_ATTR_INTS}, {0}};
 
-HN_OP(transpose) = {
-    HN_OP_HEAD,       .op_type = "Transpose", .since = 1,     .flags = HONE_OP_MOVE, HN_INPUTS(1, 1),
-    HN_OUTPUTS(1, 1), .types = HN_TYPES_ALL,  .attrs = attrs, .infer = infer,        .reference = reference};
+HN_OP(transpose) = {HN_OP_HEAD,
+                    .op_type = "Transpose",
+                    .since = 1,
+                    .flags = HONE_OP_MOVE,
+                    HN_INPUTS(1, 1),
+                    HN_OUTPUTS(1, 1),
+                    .types = HN_TYPES_ALL | HN_TYPES_NARROW,
+                    .attrs = attrs,
+                    .infer = infer,
+                    .reference = reference};

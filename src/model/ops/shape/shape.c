@@ -42,7 +42,7 @@ HN_OP(shape) = {HN_OP_HEAD,
                 .flags = HONE_OP_MOVE | HONE_OP_SHAPE_ONLY,
                 HN_INPUTS(1, 1),
                 HN_OUTPUTS(1, 1),
-                .types = HN_TYPES_ALL,
+                .types = HN_TYPES_ALL | HN_TYPES_NARROW,
                 .attrs = attrs,
                 .infer = infer,
                 .reference = reference};

@@ -15,7 +15,7 @@ hone_status hn_view_run(hone_call *call, hone_error *error);
                  .flags = HONE_OP_VIEW | HONE_OP_MOVE,                                                       \
                  HN_INPUTS(1, most),                                                                         \
                  HN_OUTPUTS(1, 1),                                                                           \
-                 .types = HN_TYPES_ALL,                                                                      \
+                 .types = HN_TYPES_ALL | HN_TYPES_NARROW,                                                    \
                  .reference = hn_view_run,                                                                   \
                  __VA_ARGS__}
 
