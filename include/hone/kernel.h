@@ -88,6 +88,33 @@ HONE_KERNEL_FN hone_vf hone_min(hone_vf a, hone_vf b) { return hone_select(b < a
 
 HONE_KERNEL_FN hone_vf hone_abs(hone_vf a) { return hone_select(a < 0.0f, -a, a + 0.0f); }
 
+/* Of all lanes: their sum, and the largest (NaN where one is NaN). */
+typedef float hone_v4f __attribute__((vector_size(16)));
+typedef int32_t hone_v4i __attribute__((vector_size(16)));
+
+HONE_KERNEL_FN float hone_sum(hone_vf a) {
+  hone_v4f sum, v;
+  memcpy(&sum, &a, sizeof sum);
+  for (int i = 4; i < HONE_LANES; i += 4) {
+    memcpy(&v, (const char *)&a + 4 * i, sizeof v);
+    sum += v;
+  }
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+HONE_KERNEL_FN float hone_most(hone_vf a) {
+  hone_v4f most, v;
+  memcpy(&most, &a, sizeof most);
+  for (int i = 4; i < HONE_LANES; i += 4) {
+    memcpy(&v, (const char *)&a + 4 * i, sizeof v);
+    const hone_v4i mask = (v > most) | (v != v);
+    most = (hone_v4f)((mask & (hone_v4i)v) | (~mask & (hone_v4i)most));
+  }
+  float r = most[0];
+  for (int i = 1; i < 4; i++) r = most[i] > r || most[i] != most[i] ? most[i] : r;
+  return r;
+}
+
 HONE_KERNEL_FN hone_vf hone_sqrt(hone_vf a) {
   for (int i = 0; i < HONE_LANES; i++) a[i] = sqrtf(a[i]);
   return a;

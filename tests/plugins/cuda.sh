@@ -10,7 +10,7 @@ cd "$work" || exit 1
 . "$here/untrusted.sh"
 untrusted "$build/hone"
 cp -r "$source/plugins" "$work" || exit 1
-for name in swish add_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
+for name in swish add_relu softmax_attention; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }
 for shape in 2x3x17 4x64 1; do
   "$build/text_model" "graph g(%x: f32[$shape], %z: f32[$shape]) -> (%y) { %s = Add(%x, %z)  %r = Relu(%s)
@@ -21,5 +21,18 @@ for shape in 2x3x17 4x64 1; do
   done
   gpu profile "$work/m.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || { fail profile; cat "$work/err"; }
   for name in swish_cuda add_relu_cuda; do grep -q "\"$name\"" "$work/p.json" || fail "$shape: $name was not used"; done
+done
+# Attention by its own name: no choice to make. Rests of every kind, more keys than a block takes at once, masks.
+for sizes in '2x3x37x24 2x3x24x141 2x3x141x19 2x1x1x141' '1x1x3x8 1x1x8x5 1x1x5x150 1x1x3x5' '2x9x5 2x5x7 2x7x6 7'; do
+  set -- $sizes
+  HONE_OP_PATH="$work/plugins" "$build/text_model" "opset \"custom\" 1
+    graph g(%q: f32[$1], %k: f32[$2], %v: f32[$3], %m: f32[$4]) -> (%y, %z) {
+    %y = custom::SoftmaxAttention(%q, %k, %v, %m) {scale=0.3}  %z = custom::SoftmaxAttention(%q, %k, %v) }" "$work/a.onnx" || fail model
+  for precision in f32 fp16 bf16; do
+    gpu verify "$work/a.onnx" --op-path "$work/plugins" --device cuda --precision $precision -n 2 --json >"$work/v.json" 2>"$work/err" ||
+      { fail "attention $sizes $precision"; cat "$work/v.json" "$work/err"; }
+  done
+  gpu profile "$work/a.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
+  grep -q '"softmax_attention_cuda"' "$work/p.json" || fail "$sizes: softmax_attention_cuda was not used"
 done
 exit $bad

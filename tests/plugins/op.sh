@@ -73,6 +73,11 @@ says ' 0 failed' 0 "$hone" op test rows --op-path left -n 12
 edit 's/"about"/"abuot"/'; says 'e/swish.json:5:14: "abuot" is not known' 3 "$hone" op build e
 edit 's/"op": "Swish"/"op": "Swi sh"/'; says "is no name" 3 "$hone" op build e
 edit 's/"name": "x"/"name": "for"/'; says "meaning of its own" 3 "$hone" op build e
+edit 's/"custom"/"custom", "functions": ["need"]/'; says '"functions" is not for this one' 3 "$hone" op build e
+cp -r rows told; sed 's/"attr"/"functions": ["need", "pack"], "attr"/' rows/rows.json >told/rows.json
+says "there is no function 'pack'" 3 "$hone" op build told
+sed 's/"attr"/"functions": ["prepack"], "attr"/' rows/rows.json >told/rows.json
+says '"prepack" has no room' 3 "$hone" op build told
 edit 's/"custom"/"cus\\"tom"/'; says "is no domain" 3 "$hone" op build e
 edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "e/swish.json:18:37: expected" 3 "$hone" op build e
 edit 's/"beta": "%b"/"gamma": "%b"/'; says "an attribute of the operator" 3 "$hone" op build e

@@ -56,7 +56,7 @@ use() { # plugin, type of the layer, model
   "$hone" inspect "$3" --op-path plugins --json >/dev/null || fail "inspect"
 }
 "$hone" op list --op-path plugins --json >list.json || fail "list"
-for name in swish add_relu; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
+for name in swish add_relu softmax_attention; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { %g = Sigmoid(%x)  %y = Mul(%x, %g) }" swish.onnx || fail model
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { const %b: f32[1] = {1.702}
   %s = Mul(%x, %b)  %g = Sigmoid(%s)  %y = Mul(%x, %g) }" quick.onnx || fail model
@@ -66,4 +66,20 @@ use swish Swish quick.onnx
 use add_relu AddRelu add.onnx
 # One step and two agree bit for bit.
 "$hone" run add.onnx --op-path plugins --output-dir one >/dev/null && cmp -s one/y.npy none/y.npy || fail "add_relu: not the same bits"
+# softmax_attention: every pattern, a mask that broadcasts, sizes with rests; the kernels alone against the reference.
+attention() { # the lines between the products, file
+  "$build/text_model" "graph g(%q: f32[2x3x37x24], %k: f32[2x3x24x41], %v: f32[2x3x41x19], %m: f32[2x1x1x41]) -> (%y) {
+    const %c: f32 = {0.2}
+    %s = MatMul(%q, %k)  $1  %y = MatMul(%p, %v) }" "$2" || fail model
+  use softmax_attention SoftmaxAttention "$2"
+  "$hone" optimize "$2" --op-path plugins --explain -o o.onnx | grep -q 'this is custom.SoftmaxAttention' ||
+    fail "$2 is not custom.SoftmaxAttention"
+}
+attention '%p = Softmax(%s) {axis=-1}' bare.onnx
+attention '%z = Mul(%s, %c)  %p = Softmax(%z) {axis=3}' scaled.onnx
+attention '%z = Div(%s, %c)  %p = Softmax(%z) {axis=-1}' divided.onnx
+attention '%a = Add(%s, %m)  %p = Softmax(%a) {axis=-1}' masked.onnx
+attention '%z = Mul(%s, %c)  %a = Add(%z, %m)  %p = Softmax(%a) {axis=-1}' both.onnx
+attention '%z = Div(%s, %c)  %a = Add(%m, %z)  %p = Softmax(%a) {axis=-1}' other.onnx
+HONE_OP_PATH=$PWD/plugins "$hone" op test SoftmaxAttention --seed 2 -n 40 >log 2>&1 || { fail "hone op test SoftmaxAttention"; cat log; }
 exit $bad

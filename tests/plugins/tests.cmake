@@ -21,6 +21,8 @@ add_dependencies(test_plugins hone_cli)
 hone_ctest(op_tools sh ${CMAKE_CURRENT_LIST_DIR}/op.sh $<TARGET_FILE:hone_cli>)
 hone_test_tool(text_model text_model.c ../net.c)
 target_link_libraries(text_model PRIVATE ${CMOCKA_LIBRARY})
+target_link_options(text_model PRIVATE -Wl,-u,hone_cuda_launch) # plugins that it loads call this
+set_target_properties(text_model PROPERTIES ENABLE_EXPORTS ON)
 hone_ctest(plugins_package sh ${CMAKE_CURRENT_LIST_DIR}/package.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 if(HONE_SANITIZE)
   set_property(TEST plugins_package APPEND PROPERTY ENVIRONMENT HONE_TEST_SANITIZED=1)

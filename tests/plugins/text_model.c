@@ -1,12 +1,23 @@
-/* text_model TEXT FILE: the network that the text (model/ir/text.h) says, as an ONNX file. */
+/* text_model TEXT FILE: the network that the text (model/ir/text.h) says, as an ONNX file. Operators of the
+ * plugins in HONE_OP_PATH may be in it. */
 #include "net.h"
 
 #include <hone/model.h>
+#include <hone/plugins.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int main(int argc, char **argv) {
   hone_error e = {0};
   if (argc != 3) return 2;
+  const char *path = getenv("HONE_OP_PATH");
+  if (path && hone_plugins_load(&(hone_plugins_options){.path = path}, &e) != HONE_OK) {
+    fprintf(stderr, "%s\n", e.what);
+    return 1;
+  }
+  hone_plugin_info p;
+  for (uint32_t i = 0; path && hone_plugin_at(i, &p); i++)
+    if (p.error) fprintf(stderr, "%s: %s\n", p.path, p.error->what);
   hn_model *m = net_parse(argv[2], argv[1]);
   const hone_status status = hone_model_save(m, argv[2], &e);
   if (status != HONE_OK) fprintf(stderr, "%s\n", e.what);

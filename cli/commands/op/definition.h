@@ -1,5 +1,5 @@
 /* The definition of a custom operator: NAME.json, in the form of msopgen's (op, input_desc, output_desc,
- * attr) with what hone adds: domain, since, about, version, kind, pattern, tile, tolerance. */
+ * attr) with what hone adds: domain, since, about, version, kind, functions, pattern, tile, tolerance. */
 #ifndef HONE_CLI_OP_DEFINITION_H
 #define HONE_CLI_OP_DEFINITION_H
 
@@ -11,6 +11,13 @@ typedef enum op_kind {
   OP_ELEMENTWISE, /* every output element from the input elements at its place, all of one shape */
   OP_GENERAL
 } op_kind;
+
+/* What NAME_ref.c has beside the functions that every general operator needs. */
+enum {
+  OP_HAS_NEED = 1u << 0,    /* NAME_need: bytes of packed constants and of workspace */
+  OP_HAS_PREPACK = 1u << 1, /* NAME_prepack: writes the packed constants, once */
+  OP_HAS_COUNT = 1u << 2    /* NAME_count: the operations of a run */
+};
 
 typedef enum op_shape {
   OP_SHAPE_OF,        /* that of input `of` */
@@ -53,6 +60,7 @@ typedef struct op_definition {
   op_operand in[OP_OPERANDS], out[OP_OPERANDS];
   op_attr attr[OP_ATTRS];
   op_pattern pattern[OP_PATTERNS];
+  uint32_t functions; /* OP_HAS bits */
   uint32_t n_tiles;
   int tile[OP_TILES]; /* values of HONE_TILE, each a tactic of its own; none: kernels have no tile */
   double tolerance;   /* of f32 results, relative; 0: none given */

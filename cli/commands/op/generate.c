@@ -54,6 +54,25 @@ static void put_words(const char *text, op_text *out) {
     op_put_char(out, (*text == '*' && text[1] == '/') || (unsigned char)*text < 32 ? ' ' : *text);
 }
 
+/* What NAME_ref.c has beside, as the definition says. */
+static void put_functions(const op_definition *d, const char *end, op_text *out) {
+  if (d->functions & OP_HAS_NEED)
+    PUT("/* %s_ref.c: bytes of packed constants and of workspace, of a step that is accepted. */\n"
+        "hone_status %s_need(const %s_attrs *attrs, const hone_step *s, const hone_machine *m, "
+        "hone_tactic_need *need, hone_error *error);\n%s",
+        d->stem, d->stem, d->stem, end);
+  if (d->functions & OP_HAS_PREPACK)
+    PUT("/* %s_ref.c: fills blob from the step's constants, once. */\n"
+        "hone_status %s_prepack(const %s_attrs *attrs, const hone_step *s, const hone_machine *m, void "
+        "*blob, "
+        "hone_error *error);\n%s",
+        d->stem, d->stem, d->stem, end);
+  if (d->functions & OP_HAS_COUNT)
+    PUT("/* %s_ref.c: the operations of one execution. */\n"
+        "void %s_count(const %s_attrs *attrs, const hone_infer *io, hone_cost *cost);\n%s",
+        d->stem, d->stem, d->stem, end);
+}
+
 void op_generate_header(const op_definition *d, const op_parts *parts, op_text *out) {
   char guard[64];
   upper(d->stem, guard);
@@ -88,6 +107,7 @@ void op_generate_header(const op_definition *d, const op_parts *parts, op_text *
           d->stem, d->stem);
       break;
     }
+  put_functions(d, "\n", out);
   if (parts->cpu) {
     PUT("/* %s_cpu.c, compiled once for each instruction set%s. */\n", d->stem,
         d->n_tiles ? " and value of HONE_TILE" : "");
@@ -296,7 +316,9 @@ static void put_tactic(const op_definition *d, const char *name, const char *dev
       "\"%s\", .anchor = ",
       name, d->stem, name, device);
   put_anchor(d, out);
-  PUT(", .version = 1, .accepts = %s, .cost = cost, .run = %s};\n\n", accepts, run);
+  PUT(", .version = 1, .accepts = %s, .cost = cost, .run = %s%s%s};\n\n", accepts, run,
+      d->functions & OP_HAS_NEED ? ", .need = need" : "",
+      d->functions & OP_HAS_PREPACK ? ", .prepack = prepack" : "");
 }
 
 static void put_cpu(const op_definition *d, op_text *out) {
@@ -364,8 +386,7 @@ static uint32_t types_of(const op_definition *d) {
   return types;
 }
 
-static void put_text(const char *text, op_text *out) { /* a literal of any length, a line each */
-  PUT("static const char cuda_text[] =");
+static void put_text(const char *text, op_text *out) { /* a literal of any length, a line each, and its end */
   while (*text) {
     const size_t n = strcspn(text, "\n");
     PUT("\n    \"");
@@ -406,8 +427,9 @@ static void put_cuda(const op_definition *d, const op_parts *parts, const char *
     const char *word, *name;
   } kinds[] = {
       {HONE_DTYPE_F32, "f32", "F32"}, {HONE_DTYPE_F16, "f16", "F16"}, {HONE_DTYPE_BF16, "bf16", "BF16"}};
-  put_text(text, out);
   if (d->kind == OP_ELEMENTWISE) {
+    PUT("static const char cuda_text[] =");
+    put_text(text, out);
     put_cuda_args(d, "\n", "", out);
     PUT("\n");
   }
@@ -416,12 +438,16 @@ static void put_cuda(const op_definition *d, const op_parts *parts, const char *
     snprintf(name, sizeof name, d->n_tiles ? "cuda_%d" : "cuda", d->n_tiles ? d->tile[k] : 0);
     snprintf(accepts, sizeof accepts, "accepts_%s", name);
     snprintf(run, sizeof run, "run_%s", name);
-    PUT("/* The same text, with its arguments and tile before it. */\n"
+    PUT("/* The text of the kernels, and what stands before it. */\n"
         "static const char text_%s[] =\n    \"#include \\\"hone.cuh\\\"\\n\"\n",
         name);
     if (d->n_tiles) PUT("    \"#define HONE_TILE %d\\n\"\n", d->tile[k]);
     if (d->kind == OP_ELEMENTWISE) put_cuda_args(d, "\\n\"\n", "    \"", out);
-    PUT("    \"#line 1 \\\"%s_cuda.cu\\\"\\n\";\n\n", d->stem);
+    PUT("    \"#line 1 \\\"%s_cuda.cu\\\"\\n\"", d->stem);
+    if (d->kind == OP_GENERAL)
+      put_text(text, out);
+    else
+      PUT(";\n\n");
     if (d->kind == OP_ELEMENTWISE) {
       PUT("static bool %s(const hone_step *s, const hone_machine *m, hone_reason *why) {\n  (void)m;\n  "
           "return alike(s, 0",
@@ -467,6 +493,26 @@ static void put_cuda(const op_definition *d, const op_parts *parts, const char *
     put_tactic(d, name, "cuda", accepts, run, out);
   }
   (void)parts;
+}
+
+/* Calls of the functions that the definition names, with the attributes. */
+static void put_calls(const op_definition *d, bool tactics, op_text *out) {
+  const char *n = d->stem;
+  if (tactics && d->functions & OP_HAS_NEED)
+    PUT("static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *need, "
+        "hone_error "
+        "*error) {\n  const %s_attrs a = %s_attrs_of(s->node);\n  return %s_need(&a, s, m, need, "
+        "error);\n}\n\n",
+        n, n, n);
+  if (tactics && d->functions & OP_HAS_PREPACK)
+    PUT("static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error "
+        "*error) {\n"
+        "  const %s_attrs a = %s_attrs_of(s->node);\n  return %s_prepack(&a, s, m, blob, error);\n}\n\n",
+        n, n, n);
+  if (d->functions & OP_HAS_COUNT)
+    PUT("static void count(const hone_infer *io, hone_cost *cost) {\n"
+        "  const %s_attrs a = %s_attrs_of(io->node);\n  %s_count(&a, io, cost);\n}\n\n",
+        n, n, n);
 }
 
 static void put_list(const op_definition *d, const op_parts *parts, op_text *out) {
@@ -527,6 +573,7 @@ void op_generate_source(const op_definition *d, const op_parts *parts, const cha
         "double %s_cost(const hone_step *s, const hone_machine *m);\n"
         "static double cost(const hone_step *s, const hone_machine *m) { return %s_cost(s, m); }\n\n",
         d->stem, d->stem, d->stem);
+  put_calls(d, parts->cpu || cuda, out);
   if (parts->cpu) put_cpu(d, out);
   if (cuda) put_cuda(d, parts, cuda_text, out);
   put_patterns(d, out);
@@ -534,9 +581,9 @@ void op_generate_source(const op_definition *d, const op_parts *parts, const cha
       ".since = %d,\n"
       "    .min_inputs = %u, .max_inputs = %u, .min_outputs = %u, .max_outputs = %u, .types = 0x%xu, .attrs "
       "= attrs,\n"
-      "    .infer = infer, .reference = reference%s%s};\n",
+      "    .infer = infer, .reference = reference%s%s%s};\n",
       d->domain, d->op, d->since, least, d->n_in, d->n_out, d->n_out, d->in[0].types,
       d->kind == OP_ELEMENTWISE && !op_has_codes(d) ? ", .flags = HONE_OP_POINTWISE" : "",
-      op_has_codes(d) ? ", .ports = ports" : "");
+      op_has_codes(d) ? ", .ports = ports" : "", d->functions & OP_HAS_COUNT ? ", .cost = count" : "");
   put_list(d, parts, out);
 }

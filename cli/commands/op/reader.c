@@ -367,10 +367,38 @@ static void read_tiles(op_reader *r, const json_t *root, const char *path) {
   }
 }
 
+static void read_functions(op_reader *r, const json_t *root, const char *path) {
+  static const struct {
+    const char *word;
+    uint32_t bit;
+  } known[] = {{"need", OP_HAS_NEED}, {"prepack", OP_HAS_PREPACK}, {"count", OP_HAS_COUNT}};
+  const json_t *list = json_object_get(root, "functions"), *v;
+  char at[OP_PATH];
+  size_t i;
+  snprintf(at, sizeof at, "%.150s.functions", path);
+  if (list && (!json_is_array(list) || r->d->kind != OP_GENERAL)) {
+    op_wrong(r, at, "a list, of an operator with \"kind\": \"general\"", "\"functions\" is not for this one");
+    return;
+  }
+  json_array_foreach((json_t *)list, i, v) {
+    const char *word = json_is_string(v) ? json_string_value(v) : "";
+    uint32_t bit = 0;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+      if (strcmp(known[k].word, word) == 0) bit = known[k].bit;
+    snprintf(at, sizeof at, "%.150s.functions[%zu]", path, i);
+    if (!bit) op_wrong(r, at, "need, prepack or count", "there is no function '%.60s'", word);
+    r->d->functions |= bit;
+  }
+  if (r->d->functions & OP_HAS_PREPACK && !(r->d->functions & OP_HAS_NEED)) {
+    snprintf(at, sizeof at, "%.150s.functions", path);
+    op_wrong(r, at, "\"need\", too: it says how many bytes", "\"prepack\" has no room to write to");
+  }
+}
+
 static void check_members(op_reader *r, const json_t *o, const char *path) {
   static const char *const known[] = {"op",      "language", "domain",     "since",       "about",
                                       "version", "kind",     "input_desc", "output_desc", "attr",
-                                      "pattern", "tile",     "tolerance"};
+                                      "pattern", "tile",     "tolerance",  "functions"};
   const char *name;
   const json_t *v;
   char at[OP_PATH];
@@ -380,8 +408,8 @@ static void check_members(op_reader *r, const json_t *o, const char *path) {
     snprintf(at, sizeof at, "%.150s.%.40s", path, name);
     if (!found)
       op_wrong(r, at,
-               "op, domain, since, about, version, kind, input_desc, output_desc, attr, pattern, "
-               "tolerance",
+               "op, domain, since, about, version, kind, input_desc, output_desc, attr, functions, pattern, "
+               "tile, tolerance",
                "\"%.60s\" is not known", name);
   }
 }
@@ -416,6 +444,7 @@ static void read_all(op_reader *r, const json_t *root, const char *path) {
   if (r->status == HONE_OK) read_codes(r, root, path, "output_desc", d->out);
   if (r->status == HONE_OK) check_codes(r, path);
   read_attrs(r, root, path);
+  read_functions(r, root, path);
   op_read_patterns(r, root, path);
   read_tiles(r, root, path);
   for (uint32_t i = 0; d->kind == OP_ELEMENTWISE && i < d->n_out && r->status == HONE_OK; i++)

@@ -33,15 +33,30 @@ static void near(hn_lowering *l, const hn_attention_hit *h, hn_miss m) {
   hn_miss_add(&l->plan->misses, &m);
 }
 
-static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
-  hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n);
+/* What the nodes become, without them. */
+static bool describe(hn_lowering *l, const hn_attention_hit *h, hn_unit *u) {
   hn_attention_hit *kept = HN_NEW(l->temp, hn_attention_hit);
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, h->n_in);
   hone_node *node = make_node(h);
-  if (!u || !nodes || !kept || !in || !node) return false;
+  if (!kept || !in || !node) return false;
   *kept = *h;
   for (uint32_t i = 0; i < h->n_in; i++) in[i] = h->in[i].base;
+  *u = (hn_unit){.kind = HN_UNIT_PATTERN,
+                 .anchor = "FusedAttention",
+                 .node = node,
+                 .n_in = h->n_in,
+                 .in = in,
+                 .view = kept->in,
+                 .out = h->root->out[0],
+                 .out_view = &kept->out,
+                 .order = l->by_value[h->root->out[0]->id]->order};
+  return true;
+}
+
+static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
+  hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n);
+  if (!u || !nodes || !describe(l, h, u)) return false;
   for (uint32_t i = 0; i < h->nodes.n; i++) {
     hone_node *n = h->nodes.at[i];
     const hn_unit *part = l->by_value[n->out[0]->id];
@@ -53,17 +68,8 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
     for (; at > 0 && by_order(l, nodes[at - 1], n) > 0; at--) nodes[at] = nodes[at - 1];
     nodes[at] = n;
   }
-  *u = (hn_unit){.kind = HN_UNIT_PATTERN,
-                 .anchor = "FusedAttention",
-                 .node = node,
-                 .n_in = h->n_in,
-                 .in = in,
-                 .view = kept->in,
-                 .out = h->root->out[0],
-                 .out_view = &kept->out,
-                 .n_nodes = h->nodes.n,
-                 .nodes = nodes,
-                 .order = root->order};
+  u->n_nodes = h->nodes.n;
+  u->nodes = nodes;
   if (!hn_lower_takes(l, u)) {
     near(l, h, (hn_miss){.why = HN_MISS_TACTIC});
     return true;
@@ -79,10 +85,21 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   return true;
 }
 
+static bool fuses(const hn_lowering *l) {
+  return !l->plan->reference && !l->plan->separate && l->plan->level >= 2 &&
+         hn_fuses(l->plan, HN_FUSION_attention);
+}
+
+bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_node *root, hn_estimate *e) {
+  hn_attention_hit hit;
+  hone_reason why;
+  hn_unit u;
+  return fuses(l) && hn_attention_match((hone_node *)softmax, &hit, &why) == HN_MATCH_YES &&
+         hit.root == root && describe(l, &hit, &u) && hn_lower_predict(l, &u, e);
+}
+
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {
-  if (l->plan->reference || l->plan->separate || l->plan->level < 2 ||
-      !hn_fuses(l->plan, HN_FUSION_attention))
-    return HONE_OK;
+  if (!fuses(l)) return HONE_OK;
   hn_attention_hit hit;
   hone_reason why;
   for (size_t i = 0; i < l->units.len; i++) {

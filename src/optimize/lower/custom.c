@@ -65,6 +65,10 @@ static bool time_apart(hn_lowering *l, const hn_pattern_hit *h, hn_estimate *sum
   hn_unit *group[HN_PATTERN_LINES];
   uint32_t n = 0, others = 0;
   hn_estimate e;
+  for (uint32_t k = 0; k < h->n_nodes; k++)
+    if (hn_is_op(h->nodes[k], "Softmax"))
+      for (uint32_t i = 0; i < h->n_nodes; i++)
+        if (hn_attention_predict(l, h->nodes[k], h->nodes[i], sum)) return true;
   *sum = (hn_estimate){.measured = true};
   for (uint32_t k = 0; k < h->n_nodes; k++) {
     hn_unit *u = unit_of(l, h->nodes[k]);

@@ -160,6 +160,9 @@ hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
  * it.
  */
 bool hn_lower_predict(hn_lowering *l, const hn_unit *unit, hn_estimate *estimate);
+/* The same of the attention that ends at `root` and has this Softmax; false: no such attention would be made.
+ */
+bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_node *root, hn_estimate *e);
 
 /* pointwise.c: program of a group (its absorbed units, root last) over operand list in[]; false when it needs
  * too many registers or operands. n_in, in: the group's external operands. */
