@@ -101,6 +101,10 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
       extreme, threads, kind);
   ck_true(c, ok, "the driver refuses");
   if (!ok) return;
+  const int64_t most = (p.rows + 64) * (p.ld + 64 * p.k / p.cin) * 3;
+  const size_t workspace = hn_int8_workspace(&p, o, 3);
+  ck_true(c, workspace <= (size_t)most, "scratch is larger than three times all rows of A");
+  if (workspace > (size_t)most) return;
   const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
   const size_t n_w = (size_t)(p.groups * p.cout * p.k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
   uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w),
@@ -122,7 +126,7 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
               : i % 5 == 2  ? 0
                             : (uint8_t)ck_random(c);
   const hn_weight_codes codes = {.w = w, .zero = zero, .zeros = n_zeros, .is_u8 = s->is_u8};
-  uint8_t *scratch = bytes_at_guard(c, hn_int8_workspace(&p, o, 3));
+  uint8_t *scratch = bytes_at_guard(c, workspace);
   const int64_t taps = p.k / p.cin;
   bool any = false, wanted = false;
   for (int64_t g = 0; g < p.groups; g++) {
@@ -193,6 +197,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
 #define NONE                                                                                                 \
   { 0, 0, 0 }
 
+enum { FAR = 1 << 30 };
+
 static void check(ck *c, const struct hn_kernel *k) {
   static const shape shapes[] = {
       {1, 1, 1, 1, ONE, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
@@ -210,6 +216,38 @@ static void check(ck *c, const struct hn_kernel *k) {
       {1, 2, 12, 5, {1, 6, 5}, ONE, ONE, ONE, NONE, 0, 0, false, true, false, 1 << 20},
       {1, 1, 40, 65, {1, 1, 61}, {1, 1, 1}, {1, 1, 2}, ONE, NONE, 0, 0, true, false, true, 1 << 20},
       {1, 1, 33, 96, {1, 20, 21}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 16},
+      /* taps, or outputs, that lie far apart */
+      {1,
+       1,
+       8,
+       8,
+       {1, 4, 28},
+       {1, 2, 1},
+       ONE,
+       {1, FAR, 1},
+       {0, FAR / 2, 0},
+       0,
+       0,
+       false,
+       false,
+       false,
+       1 << 20},
+      {1,
+       1,
+       8,
+       8,
+       {1, 30, 30},
+       {1, 2, 2},
+       ONE,
+       {1, FAR, FAR},
+       {0, FAR / 2, FAR / 2},
+       0,
+       0,
+       true,
+       false,
+       true,
+       1 << 20},
+      {2, 1, 5, 20, {1, 23, 140}, {1, 2, 2}, {1, 7, 5}, ONE, {0, 1, 0}, 0, 0, false, true, false, 1 << 14},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)

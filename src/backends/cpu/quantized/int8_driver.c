@@ -47,10 +47,19 @@ static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) 
   }
 }
 
-/* Lines with padding instead of rows brought together: less is written, but tiles end with a line. */
+/* Pixels of a line, and lines, that so many outputs read. In doubles: taps may lie far apart. */
+static double span(const hn_int8_conv *c, int axis) {
+  return (double)(c->out[axis] - 1) * (double)c->stride[axis] +
+         (double)(c->kernel[axis] - 1) * (double)c->dilation[axis] + 1;
+}
+
+/* Lines with padding instead of rows brought together: less is written, but tiles end with a line. Where
+ * outputs or taps lie so far apart that lines are mostly gaps, rows are less. */
 static bool lines_pay(const hn_int8_conv *c, const hn_int8_ops *o) {
   if (!o->segments || c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1) return false;
-  if (c->kernel[1] * c->kernel[2] > HN_INT8_SEGMENTS) return false;
+  const int64_t taps = c->kernel[1] * c->kernel[2];
+  if (taps > HN_INT8_SEGMENTS) return false;
+  if (span(c, 1) * span(c, 2) > (double)(c->out[1] * c->out[2]) * (double)taps) return false;
   return 10 * c->out[2] >= 7 * hn_div_up(c->out[2], o->mr) * o->mr;
 }
 
