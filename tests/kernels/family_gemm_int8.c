@@ -105,6 +105,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   const size_t workspace = hn_int8_workspace(&p, o, 3);
   ck_true(c, workspace <= (size_t)most, "scratch is larger than three times all rows of A");
   if (workspace > (size_t)most) return;
+  ck_true(c, p.rows < 200 || p.tiles * p.n_panels * p.groups >= (int64_t)threads,
+          "a large product is not shared by the threads");
   const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
   const size_t n_w = (size_t)(p.groups * p.cout * p.k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
   uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w),
@@ -216,6 +218,9 @@ static void check(ck *c, const struct hn_kernel *k) {
       {1, 2, 12, 5, {1, 6, 5}, ONE, ONE, ONE, NONE, 0, 0, false, true, false, 1 << 20},
       {1, 1, 40, 65, {1, 1, 61}, {1, 1, 1}, {1, 1, 2}, ONE, NONE, 0, 0, true, false, true, 1 << 20},
       {1, 1, 33, 96, {1, 20, 21}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 16},
+      /* a matrix of signed codes; a single line */
+      {1, 1, 9, 7, {1, 1, 300}, ONE, ONE, ONE, NONE, 0, 0, true, true, false, 1 << 20},
+      {1, 1, 6, 9, {1, 1, 301}, {1, 1, 5}, ONE, ONE, {0, 0, 2}, 0, 0, false, false, true, 1 << 12},
       /* taps, or outputs, that lie far apart */
       {1,
        1,

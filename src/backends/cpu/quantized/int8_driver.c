@@ -53,13 +53,17 @@ static double span(const hn_int8_conv *c, int axis) {
          (double)(c->kernel[axis] - 1) * (double)c->dilation[axis] + 1;
 }
 
-/* Lines with padding instead of rows brought together: less is written, but tiles end with a line. Where
- * outputs or taps lie so far apart that lines are mostly gaps, rows are less. */
-static bool lines_pay(const hn_int8_conv *c, const hn_int8_ops *o) {
+/* Lines with padding instead of rows brought together: less is written, but tiles end with a line. Rows are
+ * better where outputs or taps lie so far apart that lines are mostly gaps, where the lines of one output
+ * line do not stay in L2, and where there are too few lines for all threads: a matrix is a single one. */
+static bool lines_pay(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2) {
   if (!o->segments || c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1) return false;
   const int64_t taps = c->kernel[1] * c->kernel[2];
   if (taps > HN_INT8_SEGMENTS) return false;
   if (span(c, 1) * span(c, 2) > (double)(c->out[1] * c->out[2]) * (double)taps) return false;
+  const double lines = (double)(c->kernel[1] - 1) * (double)c->dilation[1] + 1;
+  if (lines * span(c, 2) * (double)c->cin > (double)l2 / 2) return false;
+  if (c->batch * c->groups * c->out[1] < (int64_t)threads) return false;
   return 10 * c->out[2] >= 7 * hn_div_up(c->out[2], o->mr) * o->mr;
 }
 
@@ -87,7 +91,7 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
   for (int i = 0; i < 3; i++)
     in_place = in_place && c->stride[i] == 1 && c->pad[i] == 0 && c->in[i] == c->out[i];
   c->direct = in_place;
-  c->lines = lines_pay(c, o);
+  c->lines = lines_pay(c, o, threads, l2);
   c->run_taps = c->dilation[2] == 1 && (c->lines || c->in_pitch == c->cin) ? c->kernel[2] : 1;
   c->run = c->run_taps * c->cin;
   segment(c, o);
