@@ -296,7 +296,7 @@ static void deep_text(void **state) {
 static void all_types(void **state) {
   (void)state;
   const char *text = "ir 9\nopset 18\nopset \"com.microsoft\" 1\n"
-                     "graph \"a b\"(%x: f32[Nx3x\"x y\"x?], %\"p q\": i64[*], %z, %s: seq f32[2], %d: f16[2] "
+                     "graph \"a b\"(%x: f32[Nx3x\"x y\"x?], %\"p q\": i64[*], %z, %s: seq f32, %d: f16[2] "
                      "= {1.5, -inf}) -> (%y: f32[N], %o) {\n"
                      "  const %a: f64[2x2] = {1, -2.5, 3.0000000000000004, nan}\n"
                      "  const %b: bool[2] = {1, 0}\n"
