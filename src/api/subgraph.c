@@ -121,6 +121,12 @@ static const char *name_of(void *arg, const hn_value *v) {
   return p->word;
 }
 
+static bool holds_graph(const hone_node *n) {
+  for (uint32_t i = 0; i < n->n_attr; i++)
+    if (n->attr[i].type == HONE_ATTR_GRAPH) return true;
+  return false;
+}
+
 static hone_status describe(part *p, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t k = 0; k < p->n_nodes && status == HONE_OK; k++) {
@@ -128,6 +134,9 @@ static hone_status describe(part *p, hone_error *error) {
     if (n->n_in > 8 || n->n_out > 1)
       return hn_fail(error, HONE_ERROR_USAGE, "node '%.200s' has too many operands or results for a pattern",
                      n->name);
+    if (holds_graph(n))
+      return hn_fail(error, HONE_ERROR_USAGE,
+                     "node '%.200s' (%s) holds a graph: a pattern has no word for it", n->name, n->op_type);
     for (uint32_t i = 0; i < n->n_in && status == HONE_OK; i++) status = add_value(p, n->in[i], -1, error);
     if (status == HONE_OK) status = add_value(p, n->out[0], (int32_t)k, error);
     int32_t *in = HN_NEW_ARRAY(&p->arena, int32_t, n->n_in + 1);
