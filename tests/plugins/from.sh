@@ -45,6 +45,10 @@ says 'nope.onnx' 3 "$hone" op new e --from nope.onnx --nodes a
 says "Softmax 'Softmax_0' cannot be written down" 3 "$hone" op new e --from soft.onnx --nodes Softmax_0,Relu_1
 "$build/text_model" 'graph g(%x: f32[3x5], %b: f32[5]) -> (%y) { %s = Add(%x, %b)  %y = Relu(%s) }' row.onnx
 says "another shape" 3 "$hone" op new e --from row.onnx --nodes Add_0,Relu_1
+"$build/text_model" 'graph g(%x: f32[3], %c: bool[]) -> (%y) {
+  %a = If(%c) {then_branch = graph t() -> (%p) { %p = Relu(%x) }, else_branch = graph e() -> (%q) { %q = Neg(%x) }}  %y = Neg(%a)
+}' if.onnx
+says "'If_2' (If) holds a graph" 2 "$hone" op new e --from if.onnx --nodes If_2,Neg_3
 # Names with commas and backslashes.
 "$build/text_model" 'graph g(%x: f32[3x5]) -> (%y) { %s = Sigmoid(%x) "a,b\\c"  %y = Mul(%x, %s) "," }' comma.onnx
 says 'hone op build' 0 "$hone" op new comma --from comma.onnx --nodes 'a\,b\\c,\,'
