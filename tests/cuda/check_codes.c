@@ -102,6 +102,25 @@ static const struct {
           "  %r = QuantizeLinear(%c, f32 0.05, i8 7)\n  %t = DequantizeLinear(%r, f32 0.05, i8 7)\n"
           "  %p = Conv(%d, %e) {pads=[1, 1, 1, 1]}\n  %z = QuantizeLinear(%p, f32 0.06, u8 120)\n  %l = "
           "LeakyRelu(%t) {alpha=0.2}\n  %y = QuantizeLinear(%l, f32 0.03, u8 40)\n}\n"},
+    /* Products alone, as libraries have them: rows as they lie (signed, whole sixteens) and rows that are
+     * not, with and without a table behind them. */
+    {"pixels",
+     HEAD "graph g(%x: f32[2x48x5x7]) -> (%y, %z) {\n"
+          "  const %w0: i8[37x48x1x1] = rand(1, -127, 127)\n  const %b0: i32[37] = rand(2, -9000, 9000)\n"
+          "  const %w1: i8[64x37x1x1] = rand(3, -127, 127)\n  const %s1: f32[64] = rand(4, 0.0005, 0.002)\n"
+          "  const %w2: i8[21x64x1x1] = rand(5, -127, 127)\n  const %w3: u8[40x48x1x1] = rand(6, 1, 255)\n"
+          "  %q = QuantizeLinear(%x, f32 0.02, i8 -11)\n  %d = DequantizeLinear(%q, f32 0.02, i8 -11)\n"
+          "  %e0 = DequantizeLinear(%w0, f32 0.004)\n  %g0 = DequantizeLinear(%b0, f32 0.00008)\n"
+          "  %c0 = Conv(%d, %e0, %g0)\n"
+          "  %q0 = QuantizeLinear(%c0, f32 0.05, u8 120)\n  %d0 = DequantizeLinear(%q0, f32 0.05, u8 120)\n"
+          "  %e1 = DequantizeLinear(%w1, %s1) {axis=0}\n  %c1 = Conv(%d0, %e1)\n"
+          "  %q1 = QuantizeLinear(%c1, f32 0.05, i8 7)\n  %d1 = DequantizeLinear(%q1, f32 0.05, i8 7)\n"
+          "  %l = LeakyRelu(%d1) {alpha=0.2}\n  %ql = QuantizeLinear(%l, f32 0.04, i8 -20)\n"
+          "  %dl = DequantizeLinear(%ql, f32 0.04, i8 -20)\n  %e2 = DequantizeLinear(%w2, f32 0.002)\n"
+          "  %c2 = Conv(%dl, %e2)\n  %y = QuantizeLinear(%c2, f32 0.1, u8 128)\n"
+          "  %e3 = DequantizeLinear(%w3, f32 0.003, u8 128)\n  %c3 = Conv(%d, %e3)\n"
+          "  %q3 = QuantizeLinear(%c3, f32 0.05, u8 100)\n  %d3 = DequantizeLinear(%q3, f32 0.05, u8 100)\n"
+          "  %t3 = Sigmoid(%d3)\n  %z = QuantizeLinear(%t3, f32 0.004, u8 1)\n}\n"},
     /* K long enough to be divided by eight, in all that tiles do. */
     {"long sums",
      HEAD "graph g(%x: f32[2x128x6x5], %m: f32[7x1104]) -> (%y, %z) {\n"
@@ -222,6 +241,9 @@ static bool elsewhere(const hone_machine *m, const char *name) {
          (strstr(name, "cudnn") && !(m->libraries & HONE_LIB_CUDNN));
 }
 
+/* One of the tiles, or a library's product. */
+static bool of_codes(const char *name) { return !strncmp(name, "int8_", 5) || strstr(name, "_int8_"); }
+
 static void check_tactic(const hn_listing *all, uint32_t at, hone_context *const *want) {
   const hone_tactic_desc *const t = all->unit[at];
   hn_str mask = {0};
@@ -229,8 +251,7 @@ static void check_tactic(const hn_listing *all, uint32_t at, hone_context *const
   for (uint32_t i = 0; i < all->n; i++) {
     const hone_tactic_desc *const other = all->unit[i];
     if (i != at && !strcmp(other->anchor, t->anchor) &&
-        (!strncmp(t->name, "int8_", 5) || !strncmp(t->name, "codes_image", 11)) &&
-        !strncmp(other->name, "int8_", 5)) /* the tiles */
+        (of_codes(t->name) || !strncmp(t->name, "codes_image", 11)) && of_codes(other->name))
       hn_str_printf(&mask, "%s-%s", mask.len ? "," : "", other->name);
   }
   hone_engine *gpu = NULL;

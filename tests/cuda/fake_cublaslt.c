@@ -14,6 +14,7 @@ typedef struct layout {
 } layout;
 
 typedef struct product {
+  bool codes; /* i8 in i32 */
   cublasOperation_t ta, tb;
   cublasLtEpilogue_t epilogue;
   int32_t bias_type;
@@ -45,9 +46,12 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
-  if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) || scale != CUDA_R_32F)
+  const bool codes = compute == CUBLAS_COMPUTE_32I;
+  if ((!codes && compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) ||
+      scale != (codes ? CUDA_R_32I : CUDA_R_32F))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   product *p = calloc(1, sizeof *p);
+  p->codes = codes;
   p->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   *out = (cublasLtMatmulDesc_t)(void *)p;
   return CUBLAS_STATUS_SUCCESS;
@@ -111,6 +115,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/* What the documentation says of integers: A transposed and B not, all distances and m and k multiples of 4,
+ * no epilogue. */
+static bool codes_fit(const product *p, const layout *a, const layout *b, const layout *c, const layout *d) {
+  return a->type == CUDA_R_8I && b->type == CUDA_R_8I && c->type == CUDA_R_32I && p->ta == CUBLAS_OP_T &&
+         p->tb == CUBLAS_OP_N && p->epilogue == CUBLASLT_EPILOGUE_DEFAULT && d->rows % 4 == 0 &&
+         a->rows % 4 == 0 && a->ld % 4 == 0 && b->ld % 4 == 0 && c->ld % 4 == 0 && d->ld % 4 == 0;
+}
+
 /* Shapes as the operation sees them: op(A) m x k, op(B) k x n, D m x n, all column-major. */
 static cublasStatus_t check(const product *p, const layout *a, const layout *b, const layout *c,
                             const layout *d) {
@@ -121,6 +133,8 @@ static cublasStatus_t check(const product *p, const layout *a, const layout *b, 
   if (a->batches != d->batches || b->batches != d->batches || c->batches != d->batches)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (a->type != b->type || c->type != d->type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (p->codes != (a->type == CUDA_R_8I)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (p->codes && !codes_fit(p, a, b, c, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p->epilogue & CUBLASLT_EPILOGUE_BIAS && (!p->bias || p->bias_type != (int32_t)d->type))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
@@ -151,8 +165,23 @@ static float at(const layout *l, const void *p, int64_t batch, int64_t row, int6
   return fake_load(p, l->type, batch * l->batch + (turned ? col + row * l->ld : row + col * l->ld));
 }
 
+static void multiply_codes(const work *w) {
+  memset(w->workspace, 0xa5, w->spoil);
+  for (int64_t n = 0; n < w->d.cols; n++)
+    for (int64_t m = 0; m < w->d.rows; m++) {
+      int32_t sum = 0;
+      const int8_t *a = (const int8_t *)w->at_a + m * w->a.ld, *b = (const int8_t *)w->at_b + n * w->b.ld;
+      for (int64_t x = 0; x < w->a.rows; x++) sum += a[x] * b[x];
+      ((int32_t *)w->at_d)[m + n * w->d.ld] = sum;
+    }
+}
+
 static void multiply(const void *args) {
   const work *w = args;
+  if (w->p.codes) {
+    multiply_codes(w);
+    return;
+  }
   const int64_t k = w->p.ta == CUBLAS_OP_T ? w->a.rows : w->a.cols;
   memset(w->workspace, 0xa5, w->spoil);
   for (int64_t i = 0; i < w->d.batches; i++)
@@ -178,7 +207,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
                               const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *d,
                               cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t bytes, cudaStream_t stream) {
-  work w = {*(product *)(void *)desc,
+  const product *p = (product *)(void *)desc;
+  work w = {*p,
             *(layout *)(void *)la,
             *(layout *)(void *)lb,
             *(layout *)(void *)lc,
@@ -189,11 +219,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
             d,
             workspace,
             algo->data[0] ? 1000 : 0,
-            *(const float *)alpha,
-            *(const float *)beta};
+            p->codes ? (float)*(const int32_t *)alpha : *(const float *)alpha,
+            p->codes ? (float)*(const int32_t *)beta : *(const float *)beta};
   const uintptr_t all = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | (uintptr_t)workspace;
   cublasStatus_t s = check(&w.p, &w.a, &w.b, &w.c, &w.d);
   if (s != CUBLAS_STATUS_SUCCESS || !h) return s;
+  if (p->codes && (w.alpha != 1 || w.beta != 0)) return CUBLAS_STATUS_NOT_SUPPORTED; /* by this fake */
   if (all % 16 || bytes < w.spoil) return CUBLAS_STATUS_INVALID_VALUE;
   return fakeCall((CUstream)stream, multiply, &w, sizeof w) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS
                                                                             : CUBLAS_STATUS_EXECUTION_FAILED;

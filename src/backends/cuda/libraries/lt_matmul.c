@@ -41,7 +41,17 @@ static void call_close(call *x) {
 }
 
 static cudaDataType_t type_of(hone_dtype d) {
-  return d == HONE_DTYPE_F16 ? CUDA_R_16F : d == HONE_DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+  switch (d) {
+  case HONE_DTYPE_F16: return CUDA_R_16F;
+  case HONE_DTYPE_BF16: return CUDA_R_16BF;
+  case HONE_DTYPE_I8: return CUDA_R_8I;
+  default: return CUDA_R_32F;
+  }
+}
+
+/* Of C and D. */
+static cudaDataType_t sum_type(const hn_lt_spec *s) {
+  return s->dtype == HONE_DTYPE_I8 ? CUDA_R_32I : type_of(s->dtype);
 }
 
 #define TRY(api, what, expr)                                                                                 \
@@ -52,12 +62,13 @@ static cudaDataType_t type_of(hone_dtype d) {
 
 /* cuBLASLt's matrices are column-major: a row-major matrix is its transpose there. rows and cols are those of
  * the row-major matrix as the product sees it. */
-static hone_status layout(const hn_lt_spec *s, const hn_dl_cublaslt *api, const hn_lt_matrix *x, int64_t rows,
-                          int64_t cols, cublasLtMatrixLayout_t *out, hone_error *error) {
+static hone_status layout(const hn_lt_spec *s, const hn_dl_cublaslt *api, const hn_lt_matrix *x,
+                          cudaDataType_t type, int64_t rows, int64_t cols, cublasLtMatrixLayout_t *out,
+                          hone_error *error) {
   const int32_t batches = (int32_t)s->batches;
   const int64_t down = x->turned ? rows : cols, across = x->turned ? cols : rows;
   TRY(api, "describing a matrix",
-      api->cublasLtMatrixLayoutCreate(out, type_of(s->dtype), (uint64_t)down, (uint64_t)across, x->row));
+      api->cublasLtMatrixLayoutCreate(out, type, (uint64_t)down, (uint64_t)across, x->row));
   if (batches <= 1) return HONE_OK;
   TRY(api, "describing a batch",
       api->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches,
@@ -70,7 +81,9 @@ static hone_status layout(const hn_lt_spec *s, const hn_dl_cublaslt *api, const 
 
 static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, const void *bias, call *out,
                             hone_error *error) {
-  const bool tf32 = s->dtype == HONE_DTYPE_F32 && s->math >= HONE_MATH_TF32;
+  const bool tf32 = s->dtype == HONE_DTYPE_F32 && s->math >= HONE_MATH_TF32,
+             codes = s->dtype == HONE_DTYPE_I8;
+  const cudaDataType_t type = type_of(s->dtype), sums = sum_type(s);
   static const cublasLtEpilogue_t epilogues[3][2] = {{CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
                                                      {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
                                                      {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}};
@@ -90,17 +103,20 @@ static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, cons
               {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias, s->bias}};
   *out = (call){.api = api};
   TRY(api, "describing a product",
-      api->cublasLtMatmulDescCreate(&out->product, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                                    CUDA_R_32F));
+      api->cublasLtMatmulDescCreate(&out->product,
+                                    codes  ? CUBLAS_COMPUTE_32I
+                                    : tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                           : CUBLAS_COMPUTE_32F,
+                                    codes ? CUDA_R_32I : CUDA_R_32F));
   for (size_t i = 0; i < sizeof attr / sizeof *attr; i++)
     if (attr[i].wanted)
       TRY(api, "describing a product",
           api->cublasLtMatmulDescSetAttribute(out->product, attr[i].name, attr[i].value, attr[i].size));
   /* The transposed product: D' = B' A'. */
-  hone_status status = layout(s, api, &s->b, s->k, s->n, &out->a, error);
-  if (!status) status = layout(s, api, &s->a, s->m, s->k, &out->b, error);
-  if (!status) status = layout(s, api, s->beta != 0 ? &s->c : &s->d, s->m, s->n, &out->c, error);
-  if (!status) status = layout(s, api, &s->d, s->m, s->n, &out->d, error);
+  hone_status status = layout(s, api, &s->b, type, s->k, s->n, &out->a, error);
+  if (!status) status = layout(s, api, &s->a, type, s->m, s->k, &out->b, error);
+  if (!status) status = layout(s, api, s->beta != 0 ? &s->c : &s->d, sums, s->m, s->n, &out->c, error);
+  if (!status) status = layout(s, api, &s->d, sums, s->m, s->n, &out->d, error);
   return status;
 }
 
@@ -176,12 +192,15 @@ hone_status hn_lt_plan_run(const hn_lt_plan *plan, uint32_t candidate, void *han
                            void *stream, hone_error *error) {
   const hn_dl_cublaslt *api = plan->api;
   const hn_lt_spec *s = &plan->spec;
+  const int32_t one = 1, none = 0;
+  const bool codes = s->dtype == HONE_DTYPE_I8;
+  const void *alpha = codes ? (const void *)&one : &s->alpha, *beta = codes ? (const void *)&none : &s->beta;
   call x;
   hone_status status = describe(s, api, bias, &x, error);
   if (!status) {
     cublasStatus_t done =
-        api->cublasLtMatmul(handle, x.product, &s->alpha, b, x.a, a, x.b, &s->beta, s->beta != 0 ? c : d, x.c,
-                            d, x.d, &plan->algo[candidate], workspace, s->workspace, (cudaStream_t)stream);
+        api->cublasLtMatmul(handle, x.product, alpha, b, x.a, a, x.b, beta, s->beta != 0 ? c : d, x.c, d, x.d,
+                            &plan->algo[candidate], workspace, s->workspace, (cudaStream_t)stream);
     if (done != CUBLAS_STATUS_SUCCESS) status = hn_cublaslt_fail(api, done, "launching a product", error);
   }
   call_close(&x);

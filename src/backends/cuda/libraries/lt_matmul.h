@@ -1,5 +1,6 @@
 /* One product of cuBLASLt: D = act(alpha op(A) op(B) + beta C + bias), all matrices row-major, batches at
- * fixed distances. The description is plain data, so that what is asked of cuBLASLt can be tested without it.
+ * fixed distances; or D = A op(B) of i8 in i32. The description is plain data, so that what is asked of
+ * cuBLASLt can be tested without it.
  */
 #ifndef HN_CUDA_LIBRARIES_LT_MATMUL_H
 #define HN_CUDA_LIBRARIES_LT_MATMUL_H
@@ -17,7 +18,7 @@ typedef struct hn_lt_matrix {
 } hn_lt_matrix;
 
 typedef struct hn_lt_spec {
-  hone_dtype dtype; /* of A, B, C, D and the bias: f32, f16 or bf16 */
+  hone_dtype dtype; /* of A, B, C, D and the bias: f32, f16 or bf16; i8: of A and B, and D is i32 */
   hone_math math;
   int64_t m, n, k, batches;
   hn_lt_matrix a, b, c, d; /* A m x k, B k x n, C and D m x n (never turned) */
@@ -34,7 +35,8 @@ char *hn_lt_key(const hn_lt_spec *spec, char *buf, size_t size);
 
 typedef struct hn_lt_plan hn_lt_plan;
 
-/* Asks the heuristics for algorithms that add in f32. handle: cublasLtHandle_t. */
+/* Asks the heuristics for algorithms that add in f32, or in i32 (operands of i8: alpha is 1, beta 0). handle:
+ * cublasLtHandle_t. */
 hone_status hn_lt_plan_open(const hn_lt_spec *spec, void *handle, hn_lt_plan **out, hone_error *error);
 void hn_lt_plan_close(void *plan);
 uint32_t hn_lt_plan_candidates(const hn_lt_plan *plan);

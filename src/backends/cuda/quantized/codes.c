@@ -263,7 +263,7 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
       for (int64_t j = k; j < k + c->per; j++)
         sum += weights[j], size += weights[j] < 0 ? -weights[j] : weights[j];
     const int32_t own = c->biased ? ((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[i] : 0;
-    bias[i] = (int32_t)((uint32_t)own - (uint32_t)c->x_zero * (uint32_t)sum);
+    bias[i] = (int32_t)((uint32_t)own - (uint32_t)(c->x_zero - c->taken) * (uint32_t)sum);
     scale[i] = c->x_scale * w_scale[c->vectors ? i : 0] / c->y_scale;
     const double bound = (double)size * far + fabs((double)own);
     all = fmax(all, bound), result = fmax(result, bound * fabs((double)scale[i]));

@@ -18,6 +18,7 @@ typedef struct hn_codes {
   hone_dtype added;   /* of what is added; NONE: nothing is */
   bool biased, vectors, table;
   int32_t x_zero;
+  int32_t taken; /* from x before its products: u8 as i8 is 128 less */
   float x_scale, y_scale;
   int64_t channels, per; /* weight i belongs to output channel i / per % channels */
 } hn_codes;
