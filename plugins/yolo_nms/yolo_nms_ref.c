@@ -80,13 +80,10 @@ bool yolo_nms_accepts(const hone_step *s, const hone_machine *m, hone_reason *wh
   return true;
 }
 
-/* Of each class: scores and indices of candidates, and how many there are. */
 hone_status yolo_nms_need(const yolo_nms_attrs *attrs, const hone_step *s, const hone_machine *m,
                           hone_tactic_need *need, hone_error *error) {
-  const hone_tensor_desc *x = &s->input[0].desc;
-  const size_t classes = (size_t)x->dim[2] - 5, boxes = (size_t)x->dim[1];
-  (void)attrs, (void)m, (void)error;
-  need->workspace_bytes = classes * (boxes * 8 + 8) + boxes * 16 + (size_t)x->dim[2] * 4 + 64;
+  (void)error;
+  need->workspace_bytes = yolo_nms_room_of(&s->input[0].desc, attrs->most, m->threads).bytes;
   return HONE_OK;
 }
 
