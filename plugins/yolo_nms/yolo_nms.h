@@ -55,9 +55,13 @@ static inline size_t yolo_part(size_t *end, int64_t count, size_t size) {
   return begin;
 }
 
+static inline int64_t yolo_most(int64_t most, int64_t boxes) {
+  return most < 0 ? 0 : most < boxes ? most : boxes;
+}
+
 static inline yolo_nms_room yolo_nms_room_of(const hone_tensor_desc *x, int64_t most, uint32_t threads) {
   const int64_t boxes = x->dim[1], classes = x->dim[2] - 5, workers = threads ? threads : 1;
-  yolo_nms_room r = {.most = most < 0 ? 0 : most < boxes ? most : boxes};
+  yolo_nms_room r = {.most = yolo_most(most, boxes)};
   r.piece = workers > 1 ? boxes / (4 * workers) + 1 : boxes ? boxes : 1;
   r.pieces = (boxes + r.piece - 1) / r.piece;
   r.kept_each = (r.most + YOLO_LANES) / YOLO_LANES * YOLO_LANES;
@@ -66,6 +70,21 @@ static inline yolo_nms_room yolo_nms_room_of(const hone_tensor_desc *x, int64_t 
   r.corner = yolo_part(&r.bytes, boxes, sizeof(yolo_box));
   r.kept = yolo_part(&r.bytes, workers * 5 * r.kept_each, 4);
   r.row = yolo_part(&r.bytes, workers * YOLO_GROUP * x->dim[2], 4);
+  return r;
+}
+
+/* The GPU's. A line is a class of an image. */
+typedef struct yolo_nms_device_room {
+  size_t found, chosen, kept, list, bytes;
+} yolo_nms_device_room;
+
+static inline yolo_nms_device_room yolo_nms_device_room_of(const hone_tensor_desc *x, int64_t most) {
+  const int64_t lines = x->dim[0] * (x->dim[2] - 5);
+  yolo_nms_device_room r = {0};
+  r.found = yolo_part(&r.bytes, lines, 4);
+  r.chosen = yolo_part(&r.bytes, lines, 4);
+  r.kept = yolo_part(&r.bytes, lines * yolo_most(most, x->dim[1]), 4);
+  r.list = yolo_part(&r.bytes, lines * x->dim[1], 8);
   return r;
 }
 

@@ -14,8 +14,8 @@ typedef struct job {
   int64_t image, boxes, wide, classes, most;
   int64_t pieces, piece; /* of the boxes of an image, and their length */
   float least, iou;
-  uint64_t *list;  /* [classes][boxes] candidates; a piece begins where its first box would be */
-  uint32_t *found; /* [pieces][classes] candidates; then [classes] boxes that are kept */
+  uint64_t *list;   /* [classes][boxes] candidates; a piece begins where its first box would be */
+  uint32_t *found;  /* [pieces][classes] candidates; then [classes] boxes that are kept */
   yolo_box *corner; /* [boxes] of candidates */
   float *kept;      /* [threads][5][room] corners and areas of the boxes that a class keeps */
   float *row;       /* [threads][GROUP][wide] of a head in f16 */

@@ -5,10 +5,6 @@
 #include "../yolo_nms.h"
 #include <stdlib.h>
 
-static int64_t bound(const yolo_nms_attrs *a, int64_t boxes) {
-  return a->most < 0 ? 0 : a->most < boxes ? a->most : boxes;
-}
-
 hone_status yolo_nms_shape(const yolo_nms_attrs *attrs, const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   if (x->rank >= 0 && (x->rank != 3 || (x->dim[2] >= 0 && x->dim[2] < 6))) {
@@ -20,7 +16,8 @@ hone_status yolo_nms_shape(const yolo_nms_attrs *attrs, const hone_infer *io, ho
     hone_tensor_desc *y = io->output[i];
     if (!y) continue;
     const bool known = x->rank == 3 && x->dim[0] >= 0 && x->dim[1] >= 0 && x->dim[2] >= 0;
-    const int64_t all = known ? x->dim[0] * (x->dim[2] - 5) * bound(attrs, x->dim[1]) : HONE_DIM_UNKNOWN;
+    const int64_t all =
+        known ? x->dim[0] * (x->dim[2] - 5) * yolo_most(attrs->most, x->dim[1]) : HONE_DIM_UNKNOWN;
     *y = hone_desc(HONE_DTYPE_I64, i ? 1 : 2, i ? (const int64_t[]){1} : (const int64_t[]){all, 3});
   }
   return HONE_OK;
@@ -30,7 +27,7 @@ hone_status yolo_nms_shape(const yolo_nms_attrs *attrs, const hone_infer *io, ho
 static int64_t class_of(const yolo_nms_attrs *a, const double *head, int64_t boxes, int64_t wide, int64_t k,
                         int64_t *kept) {
   int64_t n = 0;
-  for (int64_t most = bound(a, boxes); n < most;) {
+  for (int64_t most = yolo_most(a->most, boxes); n < most;) {
     int64_t best = -1;
     float score = 0;
     for (int64_t i = 0; i < boxes; i++) {
@@ -53,7 +50,7 @@ static int64_t class_of(const yolo_nms_attrs *a, const double *head, int64_t box
 
 void yolo_nms_ref(const yolo_nms_attrs *attrs, const hone_array in[1], const hone_array out[2]) {
   const int64_t images = in[0].dim[0], boxes = in[0].dim[1], wide = in[0].dim[2];
-  int64_t *kept = malloc((size_t)(bound(attrs, boxes) + 1) * sizeof *kept), found = 0;
+  int64_t *kept = malloc((size_t)(yolo_most(attrs->most, boxes) + 1) * sizeof *kept), found = 0;
   for (int64_t i = 0; i < out[0].count; i++) out[0].data[i] = -1;
   for (int64_t b = 0; kept && b < images; b++)
     for (int64_t k = 0; k < wide - 5; k++) {
@@ -69,7 +66,6 @@ void yolo_nms_ref(const yolo_nms_attrs *attrs, const hone_array in[1], const hon
 }
 
 bool yolo_nms_accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  (void)m;
   const hone_dtype type = s->input[0].desc.dtype;
   if (s->n_epilogue) return hone_refuse(why, "it takes no epilogue");
   if (type != HONE_DTYPE_F32 && type != HONE_DTYPE_F16) return hone_refuse(why, "not f32 or f16");
@@ -77,16 +73,23 @@ bool yolo_nms_accepts(const hone_step *s, const hone_machine *m, hone_reason *wh
   if (s->n_outputs < 2 || s->output[1].desc.dtype == HONE_DTYPE_NONE ||
       s->output[0].desc.dtype == HONE_DTYPE_NONE)
     return hone_refuse(why, "an output is not wanted");
+  const hone_tensor_desc *x = &s->input[0].desc;
+  if ((double)x->dim[0] * (double)x->dim[1] * (double)x->dim[2] > 0x1p31)
+    return hone_refuse(why, "more than 2^31 numbers");
+  if (strcmp(m->device, "cuda") == 0 && !(x->dim[0] && x->dim[1])) return hone_refuse(why, "no boxes");
   return true;
 }
 
 hone_status yolo_nms_need(const yolo_nms_attrs *attrs, const hone_step *s, const hone_machine *m,
                           hone_tactic_need *need, hone_error *error) {
   (void)error;
-  need->workspace_bytes = yolo_nms_room_of(&s->input[0].desc, attrs->most, m->threads).bytes;
+  const hone_tensor_desc *x = &s->input[0].desc;
+  need->workspace_bytes = strcmp(m->device, "cpu") == 0 ? yolo_nms_room_of(x, attrs->most, m->threads).bytes
+                                                        : yolo_nms_device_room_of(x, attrs->most).bytes;
   return HONE_OK;
 }
 
 double yolo_nms_cost(const hone_step *s, const hone_machine *m) {
-  return 2 * hone_memory_seconds(m, hone_step_bytes(s));
+  const double sweep = hone_memory_seconds(m, hone_step_bytes(s));
+  return strcmp(m->device, "cpu") == 0 ? 2 * sweep : sweep + 4 * m->launch_s;
 }

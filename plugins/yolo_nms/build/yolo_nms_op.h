@@ -24,4 +24,7 @@ hone_status yolo_nms_need(const yolo_nms_attrs *attrs, const hone_step *s, const
 /* yolo_nms_cpu.c, compiled once for each instruction set. */
 hone_status HONE_KERNEL(yolo_nms)(const yolo_nms_attrs *attrs, const hone_step_run *run, hone_error *error);
 
+/* yolo_nms_cuda.c: launches the kernels of text (yolo_nms_cuda.cu) with hone_cuda_launch (hone/cuda.h). */
+hone_status yolo_nms_cuda(const yolo_nms_attrs *attrs, const hone_step_run *run, const char *text, hone_error *error);
+
 #endif
