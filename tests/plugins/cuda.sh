@@ -10,7 +10,7 @@ cd "$work" || exit 1
 . "$here/untrusted.sh"
 untrusted "$build/hone"
 cp -r "$source/plugins" "$work" || exit 1
-for name in swish add_relu softmax_attention; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
+for name in swish add_relu softmax_attention yolo_nms; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }
 for shape in 2x3x17 4x64 1; do
   "$build/text_model" "graph g(%x: f32[$shape], %z: f32[$shape]) -> (%y) { %s = Add(%x, %z)  %r = Relu(%s)
@@ -34,5 +34,16 @@ for sizes in '2x3x37x24 2x3x24x141 2x3x141x19 2x1x1x141' '1x1x3x8 1x1x8x5 1x1x5x
   done
   gpu profile "$work/a.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
   grep -q '"softmax_attention_cuda"' "$work/p.json" || fail "$sizes: softmax_attention_cuda was not used"
+done
+# YoloNms: several images, classes with more candidates than a block sorts, none at all; f32 and f16.
+for head in 'f32[2x1203x7] 2000 0.25' 'f16[2x1203x7] 9 -4.0' 'f32[1x37x90] 3 0.5' 'f32[3x5x6] 0 0.25' 'f32[1x9x8] 4 1000.0'; do
+  set -- $head
+  HONE_OP_PATH="$work/plugins" "$build/text_model" "opset \"custom\" 1
+    graph g(%head: $1) -> (%s, %c) { %s, %c = custom::YoloNms(%head) {most=$2, score=$3} }" "$work/n.onnx" || fail model
+  gpu run "$work/n.onnx" --op-path "$work/plugins" --device cuda --output-dir "$work/gpu" >/dev/null 2>"$work/err" || { fail "yolo_nms $head"; cat "$work/err"; }
+  "$build/hone" run "$work/n.onnx" --op-path "$work/plugins" --output-dir "$work/host" >/dev/null || fail "yolo_nms $head, host"
+  for out in s c; do cmp -s "$work/gpu/$out.npy" "$work/host/$out.npy" || fail "yolo_nms $head: $out differs"; done
+  gpu profile "$work/n.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
+  grep -q '"yolo_nms_cuda"' "$work/p.json" || fail "$head: yolo_nms_cuda was not used"
 done
 exit $bad

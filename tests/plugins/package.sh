@@ -56,7 +56,7 @@ use() { # plugin, type of the layer, model
   "$hone" inspect "$3" --op-path plugins --json >/dev/null || fail "inspect"
 }
 "$hone" op list --op-path plugins --json >list.json || fail "list"
-for name in swish add_relu softmax_attention; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
+for name in swish add_relu softmax_attention yolo_nms; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { %g = Sigmoid(%x)  %y = Mul(%x, %g) }" swish.onnx || fail model
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { const %b: f32[1] = {1.702}
   %s = Mul(%x, %b)  %g = Sigmoid(%s)  %y = Mul(%x, %g) }" quick.onnx || fail model
@@ -82,4 +82,5 @@ attention '%a = Add(%s, %m)  %p = Softmax(%a) {axis=-1}' masked.onnx
 attention '%z = Mul(%s, %c)  %a = Add(%z, %m)  %p = Softmax(%a) {axis=-1}' both.onnx
 attention '%z = Div(%s, %c)  %a = Add(%m, %z)  %p = Softmax(%a) {axis=-1}' other.onnx
 HONE_OP_PATH=$PWD/plugins "$hone" op test SoftmaxAttention --seed 2 -n 40 >log 2>&1 || { fail "hone op test SoftmaxAttention"; cat log; }
+HONE_OP_PATH=$PWD/plugins "$hone" op test YoloNms -n 40 >log 2>&1 || { fail "hone op test YoloNms"; cat log; }
 exit $bad
