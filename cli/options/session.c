@@ -23,13 +23,13 @@ static hone_status fail(hone_error *error, hone_status status, const char *what)
 
 hone_status cli_check_device(const cli_args *args, hone_error *error) {
   const char *precision = cli_precision_name(args);
-  static const char *const known[] = {"f32", "bf16", "auto", "fp16", "tf32"};
+  static const char *const known[] = {"f32", "bf16", "auto", "fp16", "tf32", "fp8"};
   bool fits = false;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) fits |= strcmp(precision, known[i]) == 0;
   if (!fits) {
     fail(error, HONE_ERROR_USAGE, "precision is not available");
     snprintf(error->got, sizeof error->got, "%.80s", precision);
-    snprintf(error->expected, sizeof error->expected, "f32, bf16, fp16, tf32 or auto");
+    snprintf(error->expected, sizeof error->expected, "f32, bf16, fp16, tf32, fp8 or auto");
     return HONE_ERROR_USAGE;
   }
   if (args->prefer && strcmp(args->prefer, "speed") != 0 && strcmp(args->prefer, "memory") != 0) {

@@ -322,7 +322,9 @@ typedef enum hone_math {
                      numbers below 2^-126 (denormals) count as zero in products (level 2, the default) */
   HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
   HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16) */
-  HONE_MATH_BF16  /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
+  HONE_MATH_BF16, /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
+  HONE_MATH_FP8   /* operands of matrix products, over a scale for each, rounded to 4 bits (e4m3), sums in f32
+                     (precision fp8 at level 3) */
 } hone_math;
 
 /* One unit of execution, chosen by lowering: an anchor operator with an epilogue, or a pointwise program. */

@@ -132,7 +132,8 @@ HONE_API hone_status hone_plan_open(hone_engine *engine, const char *path, hone_
                                     hone_error *error);
 /* The file of the model that the plan was made of, "" when there was none. Borrowed. */
 HONE_API const char *hone_plan_source_path(const hone_plan *plan);
-HONE_API const char *hone_plan_precision(const hone_plan *plan); /* "f32", "bf16", "fp16" or "tf32"; static */
+HONE_API const char *
+hone_plan_precision(const hone_plan *plan); /* "f32", "bf16", "fp16", "tf32" or "fp8"; static */
 
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
 HONE_API uint32_t hone_plan_outputs(const hone_plan *plan);

@@ -67,9 +67,10 @@ static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
 
 /* The type whose tolerance results of a precision are judged by: tf32 has the bits of f16. */
 static hone_dtype narrowest_of(hn_precision precision) {
-  return precision == HN_PRECISION_BF16  ? HONE_DTYPE_BF16
-         : precision == HN_PRECISION_F32 ? HONE_DTYPE_F32
-                                         : HONE_DTYPE_F16;
+  return precision == HN_PRECISION_FP8    ? HONE_DTYPE_F8E4M3FN
+         : precision == HN_PRECISION_BF16 ? HONE_DTYPE_BF16
+         : precision == HN_PRECISION_F32  ? HONE_DTYPE_F32
+                                          : HONE_DTYPE_F16;
 }
 
 static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
@@ -399,7 +400,9 @@ static hone_status answer_of_reference(job *j, hn_feed_case *c, bool *answered, 
   for (size_t i = 0; i < (extreme ? sizeof largest / sizeof *largest : 1) && *same; i++) {
     hone_error why = {0};
     bool ran;
-    room r = {j->narrowest == HONE_DTYPE_F16 ? 0x1p12 : 0x1p40, true};
+    /* fp8 stores f16 between steps. */
+    const bool half = j->narrowest == HONE_DTYPE_F16 || j->narrowest == HONE_DTYPE_F8E4M3FN;
+    room r = {half ? 0x1p12 : 0x1p40, true};
     c->largest = largest[i];
     hone_status status = make_feeds(j, c, error);
     if (status != HONE_OK) return status;
@@ -418,9 +421,10 @@ static hone_status answer_of_reference(job *j, hn_feed_case *c, bool *answered, 
 /* Does the reference itself move as much when its inputs move in their last places? Such an input proves
  * nothing: there is no right answer to be near. */
 static hone_status is_excused(job *j, const hn_feed_case *c, bool *excused, hone_error *error) {
-  const float part = j->narrowest == HONE_DTYPE_BF16  ? 0x1p-8f
-                     : j->narrowest == HONE_DTYPE_F16 ? 0x1p-11f
-                                                      : NUDGE;
+  const float part = j->narrowest == HONE_DTYPE_F8E4M3FN ? 0x1p-4f
+                     : j->narrowest == HONE_DTYPE_BF16   ? 0x1p-8f
+                     : j->narrowest == HONE_DTYPE_F16    ? 0x1p-11f
+                                                         : NUDGE;
   /* Zeros and ones are exact in every type. */
   if (!hn_edge_is_extreme(c->edge) && c->edge != HN_EDGE_TIMES_8 && c->edge != HN_EDGE_DENORMALS)
     return HONE_OK;

@@ -19,6 +19,7 @@ typedef struct product {
   cublasLtEpilogue_t epilogue;
   int32_t bias_type;
   const void *bias;
+  const float *a_scale, *b_scale; /* of e4m3; on the device */
 } product;
 
 typedef struct work {
@@ -70,6 +71,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
   case CUBLASLT_MATMUL_DESC_EPILOGUE: memcpy(&p->epilogue, value, size); break;
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: memcpy(&p->bias_type, value, size); break;
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER: memcpy(&p->bias, value, size); break;
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: memcpy(&p->a_scale, value, size); break;
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: memcpy(&p->b_scale, value, size); break;
   default: return CUBLAS_STATUS_INVALID_VALUE;
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -123,6 +126,14 @@ static bool codes_fit(const product *p, const layout *a, const layout *b, const 
          a->rows % 4 == 0 && a->ld % 4 == 0 && b->ld % 4 == 0 && c->ld % 4 == 0 && d->ld % 4 == 0;
 }
 
+/* And of e4m3: the same form, whole sixteens, results of 16 or 32 bits. */
+static bool e4m3_fits(const product *p, const layout *a, const layout *b, const layout *d) {
+  return p->ta == CUBLAS_OP_T && p->tb == CUBLAS_OP_N && d->rows % 16 == 0 && a->rows % 16 == 0 &&
+         a->ld % 16 == 0 && b->ld % 16 == 0 && d->ld * (d->type == CUDA_R_32F ? 4 : 2) % 16 == 0 &&
+         p->a_scale && p->b_scale &&
+         (d->type == CUDA_R_32F || d->type == CUDA_R_16F || d->type == CUDA_R_16BF);
+}
+
 /* Shapes as the operation sees them: op(A) m x k, op(B) k x n, D m x n, all column-major. */
 static cublasStatus_t check(const product *p, const layout *a, const layout *b, const layout *c,
                             const layout *d) {
@@ -133,6 +144,7 @@ static cublasStatus_t check(const product *p, const layout *a, const layout *b, 
   if (a->batches != d->batches || b->batches != d->batches || c->batches != d->batches)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (a->type != b->type || c->type != d->type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (a->type == CUDA_R_8F_E4M3 && !e4m3_fits(p, a, b, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p->codes != (a->type == CUDA_R_8I)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p->codes && !codes_fit(p, a, b, c, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p->epilogue & CUBLASLT_EPILOGUE_BIAS && (!p->bias || p->bias_type != (int32_t)d->type))
@@ -192,6 +204,7 @@ static void multiply(const void *args) {
           sum += (double)at(&w->a, w->at_a, i, m, x, w->p.ta == CUBLAS_OP_T) *
                  (double)at(&w->b, w->at_b, i, x, n, w->p.tb == CUBLAS_OP_T);
         double v = (double)w->alpha * sum;
+        if (w->a.type == CUDA_R_8F_E4M3) v *= (double)*w->p.a_scale * (double)*w->p.b_scale;
         if (w->beta != 0) v += (double)w->beta * (double)at(&w->c, w->at_c, i, m, n, false);
         if (w->p.epilogue & CUBLASLT_EPILOGUE_BIAS)
           v += (double)fake_load(w->p.bias, (cudaDataType_t)w->p.bias_type, m);

@@ -1,7 +1,7 @@
 /* libfakecuda: NVIDIA's driver API on a machine without a GPU, as far as hone calls it. One lock around
  * everything; kernels are those that libfakenvrtc has built for this machine's processor.
  *
- * HONE_FAKE_ARCH 80 | 90     HONE_FAKE_MEMORY bytes     HONE_FAKE_FAIL, HONE_FAKE_MISSING: fake_fail.h
+ * HONE_FAKE_ARCH 80 | 89 | 90     HONE_FAKE_MEMORY bytes     HONE_FAKE_FAIL, HONE_FAKE_MISSING: fake_fail.h
  * HONE_FAKE_TRACE lists what is done, HONE_FAKE_QUIET keeps faults off stderr, HONE_FAKE_SEED changes orders
  */
 #include "fake.h"
@@ -47,7 +47,8 @@ static void leave(const int *locked) {
 
 static int arch(void) {
   const char *text = getenv("HONE_FAKE_ARCH");
-  return text && atoi(text) == 90 ? 90 : 80;
+  const int n = text ? atoi(text) : 80;
+  return n == 90 || n == 89 ? n : 80;
 }
 static unsigned shared_optin(void) { return arch() == 90 ? 227 * 1024 : 163 * 1024; }
 

@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 #include <library_types.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,8 +14,17 @@
 
 CUresult fakeCall(CUstream stream, void (*call)(const void *args), const void *args, size_t bytes);
 
+/* e4m3: the smallest numbers are multiples of 2^-9. */
+static inline float fake_e4m3(uint8_t code) {
+  const int power = code >> 3 & 15, mantissa = code & 7;
+  if ((code & 0x7f) == 0x7f) return NAN;
+  const float size = power ? ldexpf((float)(8 + mantissa), power - 10) : ldexpf((float)mantissa, -9);
+  return code & 0x80 ? -size : size;
+}
+
 static inline float fake_load(const void *p, cudaDataType_t type, int64_t i) {
   if (type == CUDA_R_32F) return ((const float *)p)[i];
+  if (type == CUDA_R_8F_E4M3) return fake_e4m3(((const uint8_t *)p)[i]);
   const uint16_t h = ((const uint16_t *)p)[i];
   return type == CUDA_R_16F ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }

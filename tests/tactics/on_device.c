@@ -182,6 +182,7 @@ static void fail(device_run *r, const one_case *c, const hone_tactic_desc *t, ch
 
 /* Weights are rounded to the storage type, too; sums are f32. */
 static double bound_of(hone_dtype storage, hone_math math) {
+  if (math == HONE_MATH_FP8) return 6e-2;
   if (storage == HONE_DTYPE_BF16) return 3e-2;
   if (storage == HONE_DTYPE_F16 || math >= HONE_MATH_TF32) return 4e-3;
   return 3e-5;
@@ -345,14 +346,14 @@ static bool is_new(device_run *r, size_t k, char layout, bool widen) {
 /* Whether tactic k is to see this case, and runs it; what reached it is noted. */
 static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
                        char layout, bool widen, hone_reason *why) {
-  static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32};
+  static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32, HONE_MATH_FP8};
   const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool first = !(r->reached[k] & storage_bit(r));
   if (r->o->once && (!first || k % r->o->shards != r->o->shard)) return false;
   if (r->o->coverage && r->reached[k]) return false;
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof maths / sizeof *maths; i++) {
     step->math = maths[i];
-    /* f32 as f32, and where that is refused with operands rounded to tf32. */
+    /* f32 as f32, and where that is refused with operands rounded to tf32, or to e4m3. */
     if (!t->accepts(step, m, why)) continue;
     r->reached[k] |= storage_bit(r);
     if (r->o->thin && !is_new(r, k, layout, widen)) return false;

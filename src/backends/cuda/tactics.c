@@ -8,6 +8,7 @@
 #include "backends/cuda/irregular/recurrent.h"
 #include "backends/cuda/libraries/cudnn_step.h"
 #include "backends/cuda/libraries/lt_codes.h"
+#include "backends/cuda/libraries/lt_fp8.h"
 #include "backends/cuda/libraries/lt_step.h"
 #include "backends/cuda/movement/indexed.h"
 #include "backends/cuda/movement/moves.h"

@@ -63,9 +63,12 @@ static hone_status absorb_constants(hn_model *m, hone_error *error) {
   return HONE_OK;
 }
 
+enum { HN_FP8_ARCH = 89 };
+
 /* What is stored narrow is multiplied so at every level; what is stored in f32 is rounded from level 2 on. */
 static hone_math math_of(const hn_plan_request *r) {
   if (r->level < 2) return HONE_MATH_STRICT;
+  if (r->precision == HN_PRECISION_FP8) return HONE_MATH_FP8;
   if (r->precision == HN_PRECISION_BF16) return HONE_MATH_BF16;
   if (r->precision != HN_PRECISION_F32) return HONE_MATH_TF32;
   return r->level == 2 ? HONE_MATH_F32 : HONE_MATH_FAST;
@@ -104,7 +107,8 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_m
   } known[] = {{"f32", HN_PRECISION_F32, true},
                {"bf16", HN_PRECISION_BF16, true},
                {"fp16", HN_PRECISION_F16, false},
-               {"tf32", HN_PRECISION_TF32, false}};
+               {"tf32", HN_PRECISION_TF32, false},
+               {"fp8", HN_PRECISION_FP8, false}};
   *out = precision_of(model, b);
   for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
     if (strcmp(name, known[i].name) == 0 && (known[i].everywhere || b->asynchronous)) {
@@ -113,7 +117,7 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_m
     }
   if (!name) return HONE_OK;
   hn_fail(error, HONE_ERROR_USAGE, "precision '%.32s' is not available on device %s", name, b->name);
-  hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16 or bf16" : "f32 or bf16");
+  hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16, bf16 or fp8" : "f32 or bf16");
   return HONE_ERROR_USAGE;
 }
 
@@ -150,9 +154,32 @@ static hone_status keep_names(hn_plan *p, const hn_plan_request *r, hone_error *
   return good ? HONE_OK : hn_fail_memory(error, r->n_f32_nodes, "the plan");
 }
 
+/* e4m3 is computed with by chips of compute capability 8.9 and up, through cuBLASLt. */
+static hone_status check_fp8(const hn_plan_request *r, hone_error *error) {
+  if (r->precision != HN_PRECISION_FP8) return HONE_OK;
+  const hone_machine *m = r->backend->machine(r->device);
+  if (r->level < 3) {
+    hn_fail(error, HONE_ERROR_USAGE, "precision fp8 belongs to level 3, and this is level %d", r->level);
+    hn_error_hint(error, "add --level 3, or use fp16");
+    return HONE_ERROR_USAGE;
+  }
+  if (m->arch >= HN_FP8_ARCH && m->libraries & HONE_LIB_CUBLASLT) return HONE_OK;
+  if (m->arch < HN_FP8_ARCH)
+    hn_fail(error, HONE_ERROR_UNSUPPORTED,
+            "precision fp8 wants compute capability 8.9 or later, this is %u.%u", m->arch / 10, m->arch % 10);
+  else
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "precision fp8 wants cuBLASLt, which is not on this machine");
+  hn_error_hint(error, "use fp16 or bf16 here");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
   *out = NULL;
-  hone_status status;
+  hone_status status = check_fp8(r, error);
+  if (status != HONE_OK) {
+    hn_saved_free(r->saved);
+    return status;
+  }
   hn_plan *p = hn_calloc(1, sizeof *p);
   if (!p) {
     hn_saved_free(r->saved);
@@ -169,7 +196,8 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->precision = r->precision;
   p->math = math_of(r);
   p->storage = HONE_DTYPE_F32;
-  if (r->backend->asynchronous && r->precision == HN_PRECISION_F16) p->storage = HONE_DTYPE_F16;
+  if (r->backend->asynchronous && (r->precision == HN_PRECISION_F16 || r->precision == HN_PRECISION_FP8))
+    p->storage = HONE_DTYPE_F16;
   if (r->backend->asynchronous && r->precision == HN_PRECISION_BF16) p->storage = HONE_DTYPE_BF16;
   p->reference = r->reference;
   p->separate = r->separate;

@@ -91,11 +91,12 @@ typedef enum hn_precision {
   HN_PRECISION_F32 = 0,
   HN_PRECISION_BF16, /* CPU: operands of matrix products; accelerators: also what is stored between steps */
   HN_PRECISION_F16,  /* accelerators: what is stored between steps, and so the operands */
-  HN_PRECISION_TF32  /* accelerators: operands of matrix products */
+  HN_PRECISION_TF32, /* accelerators: operands of matrix products */
+  HN_PRECISION_FP8,  /* accelerators: operands of matrix products by constants; f16 between steps (level 3) */
 } hn_precision;
 
 static inline const char *hn_precision_name(hn_precision p) {
-  static const char *const names[] = {"f32", "bf16", "fp16", "tf32"};
+  static const char *const names[] = {"f32", "bf16", "fp16", "tf32", "fp8"};
   return names[p];
 }
 

@@ -53,7 +53,8 @@ void hn_library_store(const hone_step_tensor *from, int64_t first, int64_t n, vo
 }
 
 double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math) {
-  if (dtype == HONE_DTYPE_I8) return 2 * (m->half_flops > 0 ? m->half_flops : 1e13);
+  if (dtype == HONE_DTYPE_I8 || dtype == HONE_DTYPE_F8E4M3FN)
+    return 2 * (m->half_flops > 0 ? m->half_flops : 1e13);
   if (dtype != HONE_DTYPE_F32) return m->half_flops > 0 ? m->half_flops : 1e13;
   if (math >= HONE_MATH_TF32 && m->tf32_flops > 0) return m->tf32_flops;
   return m->peak_flops > 0 ? m->peak_flops : 1e12;

@@ -37,8 +37,7 @@ hone_status hn_lt_launch(hn_cuda_queue *q, const hn_lt_spec *spec, uint32_t cand
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuBLASLt has no algorithm %u for this product", candidate);
   if (hn_cuda_dry(q)) return HONE_OK;
   if ((status = hn_cuda_cublaslt(q, &handle, error))) return status;
-  return hn_lt_plan_run(a->plan, candidate, handle, at->a, at->b, at->c, at->bias, at->d, at->workspace,
-                        hn_cuda_stream(q), error);
+  return hn_lt_plan_run(a->plan, candidate, handle, at, hn_cuda_stream(q), error);
 }
 
 #else

@@ -8,11 +8,6 @@
 /* Whether cuBLASLt proposes more than `candidate` algorithms for it; false with the reason. */
 bool hn_lt_answers(const hn_lt_spec *spec, const hone_machine *m, uint32_t candidate, hone_reason *why);
 
-typedef struct hn_lt_place {
-  const void *a, *b, *c, *bias;
-  void *d, *workspace;
-} hn_lt_place;
-
 /* On a dry queue: asks, and launches nothing. */
 hone_status hn_lt_launch(hn_cuda_queue *q, const hn_lt_spec *spec, uint32_t candidate, const hn_lt_place *at,
                          hone_error *error);

@@ -8,9 +8,9 @@
 
 char *hn_lt_key(const hn_lt_spec *s, char *buf, size_t size) {
   const hn_lt_matrix *x[] = {&s->a, &s->b, &s->c, &s->d};
-  int n = snprintf(buf, size, "lt:%d:m%d:%lldx%lldx%lldx%lld:%a:%a:b%d:a%d:w%zu", (int)s->dtype, (int)s->math,
-                   (long long)s->batches, (long long)s->m, (long long)s->n, (long long)s->k, (double)s->alpha,
-                   (double)s->beta, s->bias, (int)s->act, s->workspace);
+  int n = snprintf(buf, size, "lt:%d>%d:m%d:%lldx%lldx%lldx%lld:%a:%a:b%d:a%d:w%zu", (int)s->dtype,
+                   (int)s->out, (int)s->math, (long long)s->batches, (long long)s->m, (long long)s->n,
+                   (long long)s->k, (double)s->alpha, (double)s->beta, s->bias, (int)s->act, s->workspace);
   for (int i = 0; i < 4 && n > 0 && (size_t)n < size; i++)
     n += snprintf(buf + n, size - (size_t)n, ":%lld/%lld%s", (long long)x[i]->row, (long long)x[i]->batch,
                   x[i]->turned ? "t" : "");
@@ -45,13 +45,14 @@ static cudaDataType_t type_of(hone_dtype d) {
   case HONE_DTYPE_F16: return CUDA_R_16F;
   case HONE_DTYPE_BF16: return CUDA_R_16BF;
   case HONE_DTYPE_I8: return CUDA_R_8I;
+  case HONE_DTYPE_F8E4M3FN: return CUDA_R_8F_E4M3;
   default: return CUDA_R_32F;
   }
 }
 
 /* Of C and D. */
 static cudaDataType_t sum_type(const hn_lt_spec *s) {
-  return s->dtype == HONE_DTYPE_I8 ? CUDA_R_32I : type_of(s->dtype);
+  return s->dtype == HONE_DTYPE_I8 ? CUDA_R_32I : type_of(s->out ? s->out : s->dtype);
 }
 
 #define TRY(api, what, expr)                                                                                 \
@@ -79,7 +80,7 @@ static hone_status layout(const hn_lt_spec *s, const hn_dl_cublaslt *api, const 
   return HONE_OK;
 }
 
-static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, const void *bias, call *out,
+static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, const hn_lt_place *at, call *out,
                             hone_error *error) {
   const bool tf32 = s->dtype == HONE_DTYPE_F32 && s->math >= HONE_MATH_TF32,
              codes = s->dtype == HONE_DTYPE_I8;
@@ -90,7 +91,8 @@ static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, cons
   const cublasLtEpilogue_t epilogue = epilogues[s->act][s->bias];
   const cublasOperation_t ta = s->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
                           tb = s->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const int32_t bias_type = (int32_t)type_of(s->dtype);
+  const int32_t bias_type = (int32_t)sums;
+  const bool scaled = s->dtype == HONE_DTYPE_F8E4M3FN;
   const struct {
     cublasLtMatmulDescAttributes_t name;
     const void *value;
@@ -100,7 +102,9 @@ static hone_status describe(const hn_lt_spec *s, const hn_dl_cublaslt *api, cons
               {CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb, true},
               {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, true},
               {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type, s->bias},
-              {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias, s->bias}};
+              {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &at->b_scale, sizeof at->b_scale, scaled},
+              {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &at->a_scale, sizeof at->a_scale, scaled},
+              {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at->bias, sizeof at->bias, s->bias}};
   *out = (call){.api = api};
   TRY(api, "describing a product",
       api->cublasLtMatmulDescCreate(&out->product,
@@ -167,8 +171,10 @@ hone_status hn_lt_plan_open(const hn_lt_spec *spec, void *handle, hn_lt_plan **o
   plan->spec = *spec, plan->api = api;
   call x;
   cublasLtMatmulPreference_t p = NULL;
-  /* The heuristics look at the bias' address for its alignment alone. */
-  hone_status status = describe(spec, api, (const void *)(uintptr_t)256, &x, error);
+  /* The heuristics look at addresses for their alignment alone. */
+  const void *some = (const void *)(uintptr_t)256;
+  const hn_lt_place place = {.bias = some, .a_scale = some, .b_scale = some};
+  hone_status status = describe(spec, api, &place, &x, error);
   if (!status) {
     cublasStatus_t s = api->cublasLtMatmulPreferenceCreate(&p);
     status = s == CUBLAS_STATUS_SUCCESS ? choose(plan, &x, handle, p, error)
@@ -187,8 +193,7 @@ void hn_lt_plan_close(void *plan) { free(plan); }
 
 uint32_t hn_lt_plan_candidates(const hn_lt_plan *plan) { return plan->n; }
 
-hone_status hn_lt_plan_run(const hn_lt_plan *plan, uint32_t candidate, void *handle, const void *a,
-                           const void *b, const void *c, const void *bias, void *d, void *workspace,
+hone_status hn_lt_plan_run(const hn_lt_plan *plan, uint32_t candidate, void *handle, const hn_lt_place *at,
                            void *stream, hone_error *error) {
   const hn_dl_cublaslt *api = plan->api;
   const hn_lt_spec *s = &plan->spec;
@@ -196,11 +201,11 @@ hone_status hn_lt_plan_run(const hn_lt_plan *plan, uint32_t candidate, void *han
   const bool codes = s->dtype == HONE_DTYPE_I8;
   const void *alpha = codes ? (const void *)&one : &s->alpha, *beta = codes ? (const void *)&none : &s->beta;
   call x;
-  hone_status status = describe(s, api, bias, &x, error);
+  hone_status status = describe(s, api, at, &x, error);
   if (!status) {
-    cublasStatus_t done =
-        api->cublasLtMatmul(handle, x.product, alpha, b, x.a, a, x.b, beta, s->beta != 0 ? c : d, x.c, d, x.d,
-                            &plan->algo[candidate], workspace, s->workspace, (cudaStream_t)stream);
+    cublasStatus_t done = api->cublasLtMatmul(
+        handle, x.product, alpha, at->b, x.a, at->a, x.b, beta, s->beta != 0 ? at->c : at->d, x.c, at->d, x.d,
+        &plan->algo[candidate], at->workspace, s->workspace, (cudaStream_t)stream);
     if (done != CUBLAS_STATUS_SUCCESS) status = hn_cublaslt_fail(api, done, "launching a product", error);
   }
   call_close(&x);

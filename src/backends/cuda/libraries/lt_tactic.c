@@ -23,8 +23,12 @@ hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_e
   hone_reason why = {""};
   if (!config->describe(r->step, &l, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
-  const hn_lt_place at = {place(r, &l.a),    place(r, &l.b), place(r, &l.c),
-                          place(r, &l.bias), r->out[0],      r->workspace};
+  const hn_lt_place at = {.a = place(r, &l.a),
+                          .b = place(r, &l.b),
+                          .c = place(r, &l.c),
+                          .bias = place(r, &l.bias),
+                          .d = r->out[0],
+                          .workspace = r->workspace};
   return hn_lt_launch(hn_cuda_queue_of(r), &l.spec, config->candidate, &at, error);
 }
 
