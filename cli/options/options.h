@@ -104,8 +104,8 @@ typedef struct cli_args {
    "precision",                                                                                              \
    CLI_TEXT,                                                                                                 \
    CLI_FIELD(precision),                                                                                     \
-   "f32|bf16|fp16|tf32|auto",                                                                                \
-   "arithmetic of matrix products (f32); fp16, tf32: --device cuda; auto: bf16, there fp16, where the "      \
+   "f32|bf16|fp16|tf32|fp8|auto",                                                                            \
+   "arithmetic of matrix products (f32); fp16, tf32, fp8: --device cuda; auto: bf16, there fp16, where the " \
    "budget allows"},                                                                                         \
   {                                                                                                          \
     0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
