@@ -10,7 +10,8 @@
  * moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest number
  * of the input whose numbers are smallest. own: what the reference itself is off by in the elements' type,
  * beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them, and
- * where numbers are so large that a sum of them depends on its order. */
+ * where numbers are so large that a sum of them depends on its order. Where the reference is NaN in the
+ * elements' type and a number in f64, what is between leaves the type's range: nothing is judged. */
 typedef struct op_bound {
   double units, unit;
 } op_bound;

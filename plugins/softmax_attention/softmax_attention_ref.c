@@ -75,6 +75,19 @@ static int64_t mask_at(const hone_array *mask, const int64_t *dim, int32_t rank,
   return at;
 }
 
+/* One query and one key. Scores beyond the range of f32 are infinite there, as in the nodes; where that hangs
+ * on the order of a sum, or on what is rounded between, nothing is said. */
+static double score_of(const softmax_attention_attrs *a, const hone_array *in, const double *q,
+                       const double *k, double mask) {
+  const int64_t d = in[Q].dim[in[Q].rank - 1], step = in[K].dim[in[K].rank - 1];
+  double sum = 0, size = 0;
+  for (int64_t c = 0; c < d; c++) sum += q[c] * k[c * step], size += fabs(q[c] * k[c * step]);
+  const double scaled = sum * (double)a->scale, score = scaled + mask;
+  if (hone_beyond(&in[Q], size)) return NAN;
+  if (hone_beyond(&in[Q], score)) return score > 0 ? INFINITY : -INFINITY;
+  return hone_beyond(&in[Q], scaled) ? NAN : score;
+}
+
 static void row_of(const softmax_attention_attrs *a, const hone_array *in, const hone_array *y, int64_t batch,
                    int64_t row) {
   const int32_t rank = in[Q].rank;
@@ -89,9 +102,7 @@ static void row_of(const softmax_attention_attrs *a, const hone_array *in, const
   for (int64_t j = 0; j < e; j++) to[j] = 0;
   for (int pass = 0; pass < 3; pass++) /* the largest score, the sum, the result */
     for (int64_t i = 0; i < s; i++) {
-      double score = 0;
-      for (int64_t c = 0; c < d; c++) score += q[c] * k[c * s + i];
-      score = score * (double)a->scale + (mask ? mask[step * i] : 0);
+      const double score = score_of(a, in, q, k + i, mask ? mask[step * i] : 0);
       if (pass == 0) most = score > most ? score : most;
       if (pass == 1) sum += exp(score - most);
       for (int64_t j = 0; pass == 2 && j < e; j++) to[j] += exp(score - most) / sum * v[i * e + j];
