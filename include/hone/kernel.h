@@ -124,8 +124,9 @@ HONE_KERNEL_FN hone_vf hone_sqrt(hone_vf a) {
  * / 2; e^r by its series to r^7. */
 HONE_KERNEL_FN hone_vf hone_exp(hone_vf x) {
   const float magic = 12582912.0f; /* 1.5 2^23: adding it rounds to whole numbers */
-  hone_vf c = hone_min(hone_max(x, hone_all(-104.0f)), hone_all(89.0f));
-  c = hone_select(x == x, c, hone_all(0.0f));
+  /* Lanes whose result is 0 or NaN compute e^0: numbers that vanish on their way take long. */
+  const hone_vi in_range = x >= -104.0f;
+  const hone_vf c = hone_select(in_range, hone_min(x, hone_all(89.0f)), hone_all(0.0f));
   const hone_vf shifted = c * 1.44269504f + magic;
   const hone_vf n = shifted - magic;
   hone_vf r = c - n * 0.693145752f;
@@ -142,7 +143,7 @@ HONE_KERNEL_FN hone_vf hone_exp(hone_vf x) {
   hone_vf f[2];
   memcpy(f, bits, sizeof f);
   const hone_vf result = p * f[0] * f[1];
-  return hone_select(x == x, result, x);
+  return hone_select(in_range, result, hone_select(x == x, hone_all(0.0f), x));
 }
 
 HONE_KERNEL_FN hone_vf hone_sigmoid(hone_vf x) { return 1.0f / (1.0f + hone_exp(-x)); }

@@ -74,22 +74,24 @@ static void product(int64_t rows, const float *a, int64_t a_row, const float *b,
   }
 }
 
-/* Scores become e^(scale s + mask - the largest); their sum is returned. Behind the last one stand zeros. */
-static float weigh(float *s, int64_t n, int64_t padded, float scale, const float *mask, int64_t step) {
+static inline int64_t whole_vectors(int64_t n) { return (n + HONE_LANES - 1) / HONE_LANES * HONE_LANES; }
+
+/* Scores become e^(scale s + mask - the largest); their sum is returned. */
+static float weigh(float *s, int64_t n, float scale, const float *mask, int64_t step) {
   hone_vf most = hone_all(-INFINITY), sum = hone_all(0);
-  int64_t i = 0;
-  for (; i + HONE_LANES <= n; i += HONE_LANES) {
+  static const int32_t numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  hone_vi lane;
+  memcpy(&lane, numbers, sizeof lane);
+  for (int64_t i = 0; i < n; i += HONE_LANES) {
+    const int k = hone_lanes(n - i);
     hone_vf v = hone_load(s + i, HONE_LANES) * scale;
-    if (mask) v += step ? hone_load(mask + i, HONE_LANES) : hone_all(*mask);
+    if (mask) v += step ? hone_load(mask + i, k) : hone_all(*mask);
+    if (k < HONE_LANES) v = hone_select(lane < k, v, hone_all(-INFINITY));
     hone_store(s + i, v, HONE_LANES);
     most = hone_max(most, v);
   }
-  float top = hone_most(most);
-  for (; i < padded; i++) {
-    s[i] = i < n ? s[i] * scale + (mask ? mask[step * i] : 0) : -INFINITY;
-    top = s[i] > top ? s[i] : top;
-  }
-  for (i = 0; i < padded; i += HONE_LANES) {
+  const float top = hone_most(most);
+  for (int64_t i = 0; i < n; i += HONE_LANES) {
     const hone_vf e = hone_exp(hone_load(s + i, HONE_LANES) - top);
     sum += e;
     hone_store(s + i, e, HONE_LANES);
@@ -101,8 +103,9 @@ typedef struct job {
   const hone_step_run *run;
   float scale;
   int32_t rank;
-  int64_t m, d, s, e, padded, pieces; /* queries, their depth, keys, numbers of a value; tasks of a batch */
-  int64_t mask[HONE_MAX_RANK];        /* strides, 0 where one serves all */
+  int64_t m, d, s, e, padded;  /* queries, their depth, keys, numbers of a value */
+  int64_t pieces, piece;       /* tasks of a batch, and the queries of one */
+  int64_t mask[HONE_MAX_RANK]; /* strides, 0 where one serves all */
 } job;
 
 static const float *mask_of(const job *j, int64_t batch, int64_t row) {
@@ -118,8 +121,8 @@ static const float *mask_of(const job *j, int64_t batch, int64_t row) {
 
 static void queries(void *arg, int64_t task, uint32_t thread) {
   const job *j = (const job *)arg;
-  const int64_t batch = task / j->pieces, first = task % j->pieces * TASK, left = j->m - first,
-                rows = left < TASK ? left : TASK;
+  const int64_t batch = task / j->pieces, first = task % j->pieces * j->piece, left = j->m - first,
+                rows = left < j->piece ? left : j->piece;
   float *scores = (float *)j->run->workspace + (int64_t)thread * (TASK * j->padded + PADDED * j->d),
         *keys = scores + TASK * j->padded, sum[TASK];
   const float *q = (const float *)j->run->in[0] + (batch * j->m + first) * j->d,
@@ -130,16 +133,18 @@ static void queries(void *arg, int64_t task, uint32_t thread) {
     for (int64_t d = 0; d < j->d; d++) {
       const float *from = k + d * j->s + c;
       float *to = keys + d * PADDED;
-      if (wide == PADDED)
+      /* What lies behind the last key is written over when scores become weights: numbers of the next row do.
+       */
+      if (d * j->s + c + PADDED <= j->d * j->s)
         memcpy(to, from, PADDED * sizeof *to);
       else
         for (int64_t i = 0; i < PADDED; i++) to[i] = i < wide ? from[i] : 0;
     }
-    product(rows, q, j->d, keys, PADDED, j->d, scores + c, j->padded, PADDED, NULL);
+    product(rows, q, j->d, keys, PADDED, j->d, scores + c, j->padded, whole_vectors(wide), NULL);
   }
   for (int64_t r = 0; r < rows; r++)
-    sum[r] = weigh(scores + r * j->padded, j->s, j->padded, j->scale, mask_of(j, batch, first + r),
-                   j->mask[j->rank - 1]);
+    sum[r] =
+        weigh(scores + r * j->padded, j->s, j->scale, mask_of(j, batch, first + r), j->mask[j->rank - 1]);
   product(rows, scores, j->padded, v, j->e, j->s, (float *)j->run->out[0] + (batch * j->m + first) * j->e,
           j->e, j->e, sum);
 }
@@ -159,6 +164,7 @@ hone_status HONE_KERNEL(softmax_attention)(const softmax_attention_attrs *attrs,
   (void)error;
   j.padded = (j.s + PADDED - 1) / PADDED * PADDED;
   j.pieces = (j.m + TASK - 1) / TASK;
+  j.piece = j.pieces ? (j.m + j.pieces - 1) / j.pieces : 1;
   int64_t batches = 1, stride = 1;
   for (int32_t i = 0; i < n - 2; i++) batches *= q->dim[i];
   if (run->step->n_inputs > 3 && run->in[3])

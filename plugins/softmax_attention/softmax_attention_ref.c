@@ -149,19 +149,19 @@ hone_status softmax_attention_need(const softmax_attention_attrs *attrs, const h
   return HONE_OK;
 }
 
-/* Seconds, as well as can be said beforehand: the products with rows of keys filled up, the exponentials, and
- * what a task of 32 queries costs beside. */
+/* Seconds, as well as can be said beforehand: the products with keys filled up to vectors, the exponentials,
+ * and what a task of 32 queries costs beside. */
 double softmax_attention_cost(const hone_step *s, const hone_machine *m) {
   const hone_tensor_desc *q = &s->input[Q].desc, *v = &s->input[V].desc;
   const int32_t n = q->rank;
   const bool gpu = strcmp(m->device, "cuda") == 0;
-  const double keys = (double)v->dim[n - 2], filled = (double)((v->dim[n - 2] + 31) / 32 * 32);
+  const double keys = (double)v->dim[n - 2], filled = (double)((v->dim[n - 2] + 15) / 16 * 16);
   double batches = 1;
   for (int32_t i = 0; i < n - 2; i++) batches *= (double)q->dim[i];
   const double rows = batches * (double)q->dim[n - 2], tasks = batches * (double)((q->dim[n - 2] + 31) / 32);
   const double flops = 2 * rows * (filled * (double)q->dim[n - 1] + keys * (double)v->dim[n - 1]);
   if (m->peak_flops <= 0) return hone_memory_seconds(m, hone_step_bytes(s));
   if (gpu) return hone_memory_seconds(m, hone_step_bytes(s)) + flops / (0.1 * m->peak_flops);
-  return flops / (0.65 * m->peak_flops) +
+  return flops / (0.62 * m->peak_flops) +
          (rows * filled * 0.3e-9 + tasks * 0.4e-6) / (m->threads ? m->threads : 1);
 }
