@@ -1,0 +1,226 @@
+"""Sessions: a model that runs."""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _library as lib
+from ._library import library
+from .errors import UsageError, check
+from .values import Given, Value, as_array, dtype_name, numpy_dtype, taken
+
+Dimension = Union[int, str, None]
+PLANS = 8 # sets of shapes whose plans a session keeps
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a model.
+
+    name   as in the model
+    type   hone's name: "f32", "i64", "string", "seq f32"...
+    shape  a number, the name of a symbol, or None where the model leaves it open; None: not even the rank is known
+    """
+
+    name: str
+    type: str
+    shape: Optional[Tuple[Dimension, ...]]
+    code: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        """numpy's type of the elements (of a sequence or optional: of the arrays in it)."""
+        return numpy_dtype(self.code & ~(lib.SEQUENCE | lib.OPTIONAL))
+
+
+def _shape(desc: lib.Desc, symbols: Optional[Sequence[Optional[bytes]]] = None) -> Optional[Tuple[Dimension, ...]]:
+    if desc.rank < 0:
+        return None
+    return tuple(desc.dim[i] if desc.dim[i] >= 0 else lib.text(symbols[i]) if symbols and symbols[i] else None
+                 for i in range(desc.rank))
+
+
+class _Handle:
+    """A thing of the library that is destroyed when nobody has it any more; `needs` outlives it."""
+
+    def __init__(self, make: Any, destroy: Any, *arguments: Any, needs: Any = ()) -> None:
+        self.needs = needs
+        error, handle = lib.Error(), c.c_void_p()
+        check(make(*arguments, c.byref(handle), c.byref(error)), error)
+        self.value = handle
+        weakref.finalize(self, destroy, handle).atexit = False
+
+
+class _Plan:
+    """A plan with its contexts that are free: one run uses one, and runs of several threads several."""
+
+    def __init__(self, handle: _Handle) -> None:
+        self.handle = handle
+        self.free: List[_Handle] = []
+        n_in, n_out = library.hone_plan_inputs(handle.value), library.hone_plan_outputs(handle.value)
+        self.inputs = [lib.text(library.hone_plan_input_name(handle.value, i)) for i in range(n_in)]
+        self.outputs = [lib.text(library.hone_plan_output_name(handle.value, i)) for i in range(n_out)]
+        self.codes = [library.hone_plan_input_desc(handle.value, i).contents.dtype for i in range(n_in)]
+
+    def take(self) -> _Handle:
+        try:
+            return self.free.pop()
+        except IndexError:
+            return _Handle(library.hone_context_create, library.hone_context_destroy, self.handle.value,
+                           needs=self.handle)
+
+
+class _Lease:
+    """A context whose results somebody looks at; it is free again when nobody does."""
+
+    def __init__(self, plan: _Plan, context: _Handle) -> None:
+        self.plan, self.context = plan, context
+
+    def __del__(self) -> None:
+        self.plan.free.append(self.context)
+
+
+class Session:
+    """A model on a device.
+
+    model      a file (.onnx, or .hone: a saved plan), "zoo:NAME" (a built-in network), or the bytes of an ONNX file
+    device     "cpu", "cuda" or "cuda:N"
+    precision  "f32", "bf16" ("cuda": also "fp16", "tf32"); None: as the model is stored
+    threads    0: all processors that this process may use
+    level      of optimisation, 0 to 3
+    shapes     {input: shape} for inputs that the model leaves open; without it, the shapes of the first run's arrays
+
+    Several threads may call `run` of one session at the same time. A new set of shapes makes a new plan (as long as a
+    session takes to make); the last 8 are kept.
+    """
+
+    def __init__(self, model: Union[str, "os.PathLike[str]", bytes], *, device: str = "cpu",
+                 precision: Optional[str] = None, threads: int = 0, level: int = 2,
+                 shapes: Optional[Mapping[str, Sequence[int]]] = None) -> None:
+        if threads < 0:
+            raise UsageError(f"threads: expected 0 or more, got {threads}")
+        self._precision, self._level = precision, level
+        self._lock = threading.Lock()
+        self._plans: "OrderedDict[Any, _Plan]" = OrderedDict()
+        path = None if isinstance(model, bytes) else os.fsencode(model)
+        saved = path is not None and library.hone_plan_is_saved(path)
+        if saved:
+            wanted, error = c.c_uint32(), lib.Error()
+            check(library.hone_plan_saved_threads(path, c.byref(wanted), c.byref(error)), error)
+            threads = threads or wanted.value
+        options = lib.EngineOptions(device=lib.encoded(device), threads=threads)
+        self._model = None if saved else self._load(model, path)
+        self._engine = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
+        if saved:
+            handle = _Handle(library.hone_plan_open, library.hone_plan_destroy, self._engine.value, path,
+                             needs=self._engine)
+            self._saved: Optional[_Plan] = _Plan(handle)
+            self._describe_saved(self._saved)
+            return
+        self._saved = None
+        self.inputs: List[Port] = self._ports(library.hone_model_inputs, library.hone_model_input, True)
+        self.outputs: List[Port] = self._ports(library.hone_model_outputs, library.hone_model_output, False)
+        self._fixed = {name: tuple(int(n) for n in dims) for name, dims in (shapes or {}).items()}
+        for name in self._fixed:
+            if name not in self._named():
+                raise UsageError(f"shapes: the model has no input {name!r} (it has {', '.join(self._named())})")
+        if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
+               for p in self.inputs):
+            self._plan({}) # its errors now, and the first run as fast as the others
+
+    def _load(self, model: Any, path: Optional[bytes]) -> _Handle:
+        if path is None:
+            return _Handle(library.hone_model_load_memory, library.hone_model_release, model, len(model), None,
+                           needs=model)
+        if path.startswith(b"zoo:"):
+            return _Handle(library.hone_zoo_build, library.hone_model_release, path[4:], c.byref(lib.ZooOptions()))
+        return _Handle(library.hone_model_load, library.hone_model_release, path)
+
+    def _ports(self, count: Any, at: Any, given: bool) -> List[Port]:
+        ports, port = [], lib.Port()
+        for i in range(count(self._model.value)):
+            at(self._model.value, i, c.byref(port))
+            if not (given and port.optional): # an input with an initializer is a constant
+                ports.append(Port(lib.text(port.name), dtype_name(port.desc.dtype), _shape(port.desc, port.symbol),
+                                  port.desc.dtype))
+        return ports
+
+    def _describe_saved(self, plan: _Plan) -> None:
+        def ports(names: List[str], desc: Any) -> List[Port]:
+            descs = [desc(plan.handle.value, i).contents for i in range(len(names))]
+            return [Port(name, dtype_name(d.dtype), _shape(d), d.dtype) for name, d in zip(names, descs)]
+        self.inputs = ports(plan.inputs, library.hone_plan_input_desc)
+        self.outputs = ports(plan.outputs, library.hone_plan_output_desc)
+        self._fixed = {}
+
+    def _named(self) -> List[str]:
+        return [p.name for p in self.inputs]
+
+    @property
+    def precision(self) -> str:
+        """Arithmetic of the last plan: "f32", "bf16", "fp16" or "tf32"; "" before the first one."""
+        with self._lock:
+            plan = self._saved or next(reversed(self._plans.values()), None)
+        return lib.text(library.hone_plan_precision(plan.handle.value)) if plan else ""
+
+    def _plan(self, shapes: Mapping[str, Tuple[int, ...]]) -> _Plan:
+        if self._saved:
+            return self._saved
+        # Shapes that the model itself fixes are no matter of bindings: a wrong one is refused by the run.
+        wanted = {p.name: shapes.get(p.name, self._fixed.get(p.name)) for p in self.inputs
+                  if p.shape is None or not all(isinstance(n, int) for n in p.shape)}
+        key = tuple(sorted((name, dims) for name, dims in wanted.items() if dims is not None))
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans[key] = self._make(key)
+                while len(self._plans) > PLANS:
+                    self._plans.popitem(last=False)
+            self._plans.move_to_end(key)
+            return plan
+
+    def _make(self, key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> _Plan:
+        bindings = (lib.Binding * max(len(key), 1))()
+        for binding, (name, dims) in zip(bindings, key):
+            binding.input, binding.rank = name.encode(), len(dims)
+            binding.dim[:len(dims)] = dims
+        options = lib.PlanOptions(level=self._level, precision=lib.encoded(self._precision), bindings=bindings,
+                                  n_bindings=len(key))
+        return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
+                             self._model.value, c.byref(options), needs=(self._engine, self._model)))
+
+    def run(self, inputs: Mapping[str, Any], *, copy: bool = True, max_seconds: float = 0) -> Dict[str, Value]:
+        """Runs the model once and gives {output: value}.
+
+        inputs       {input: array}, row-major, of the port's type and shape. Contiguous arrays, and tensors of other
+                     libraries with DLPack in the processor's memory, are read where they lie. A sequence is a list of
+                     arrays, an optional a value or None; strings are arrays of str or bytes
+        copy         False: results are read-only arrays on hone's own memory, which is used again when the last one
+                     is gone. numpy's arrays offer DLPack: `torch.from_dlpack(result)` copies nothing
+        max_seconds  give up after this long; 0: never
+        """
+        names = self._named()
+        for name in inputs:
+            if name not in names:
+                raise UsageError(f"the model has no input {name!r} (it has {', '.join(names)})")
+        missing = [n for n in names if n not in inputs]
+        if missing:
+            raise UsageError(f"no value for input {missing[0]!r}")
+        arrays = {p.name: inputs[p.name] if p.code & (lib.SEQUENCE | lib.OPTIONAL) else as_array(p.name, inputs[p.name])
+                  for p in self.inputs}
+        plan = self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)})
+        given = [Given(name, arrays[name], code) for name, code in zip(plan.inputs, plan.codes)]
+        pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])
+        lease, error = _Lease(plan, plan.take()), lib.Error()
+        options = lib.RunOptions(max_seconds=max_seconds)
+        check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
+        return {name: taken(library.hone_context_output(lease.context.value, i).contents, None if copy else lease)
+                for i, name in enumerate(plan.outputs)}

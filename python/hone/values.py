@@ -1,0 +1,155 @@
+"""Values of Python as values of the library, and back.
+
+numpy's arrays are handed over as they are when they are contiguous and in the machine's byte order; others are copied
+once. What offers DLPack (`__dlpack__`: tensors of PyTorch, JAX, CuPy...) in the processor's memory counts as an array.
+A sequence is a list of arrays, an optional is a value or None.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+from typing import Any, List, Optional, Union
+
+import numpy as np
+
+from ._library import OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
+from .errors import UsageError
+
+Value = Union[np.ndarray, List["Value"], None]
+
+STRING = 8
+_NUMPY = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
+          10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128"}
+# These are types of the package ml_dtypes; an element has a byte, but for bfloat16.
+_ML = {16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz",
+       21: "uint4", 22: "int4", 23: "float4_e2m1fn", 24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
+       27: "float6_e2m3fn", 28: "float6_e3m2fn"}
+_CODES = {name: code for code, name in {**_NUMPY, **_ML}.items()}
+
+
+def dtype_name(code: int) -> str:
+    """hone's name of a type: "f32", "i64", "seq f32"..."""
+    return text(library.hone_dtype_name(code))
+
+
+def numpy_dtype(code: int) -> np.dtype:
+    """numpy's type of hone's: `object` (of str) for strings."""
+    if code == STRING:
+        return np.dtype(object)
+    if code in _NUMPY:
+        return np.dtype(_NUMPY[code])
+    if code not in _ML:
+        raise UsageError(f"{dtype_name(code)} has no type in numpy")
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise UsageError(f"numpy has no type {_ML[code]} of its own (pip install ml_dtypes)") from None
+    if not hasattr(ml_dtypes, _ML[code]):
+        raise UsageError(f"this version of ml_dtypes has no type {_ML[code]} (pip install --upgrade ml_dtypes)")
+    return np.dtype(getattr(ml_dtypes, _ML[code]))
+
+
+def as_array(name: str, value: Any) -> np.ndarray:
+    """value as a row-major array in the machine's byte order, without a copy where it is one already."""
+    if not isinstance(value, np.ndarray):
+        if isinstance(value, np.generic) or not hasattr(value, "__dlpack__"):
+            value = np.asarray(value)
+        else:
+            try:
+                value = np.from_dlpack(value)
+            except (BufferError, RuntimeError, TypeError) as e:
+                raise UsageError(f"{name}: this DLPack tensor cannot be read: {e} (it must lie in the processor's "
+                                 "memory and must not need a gradient)") from None
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+class Given:
+    """One input: the library's tensor and everything that must live as long as it."""
+
+    def __init__(self, name: str, value: Any, code: int) -> None:
+        self.tensor = Tensor()
+        self._keep: List[Any] = []
+        if code & (SEQUENCE | OPTIONAL):
+            self._items(name, value, code)
+        else:
+            self._array(name, as_array(name, value), code)
+
+    def _items(self, name: str, value: Any, code: int) -> None:
+        if code & OPTIONAL: # an optional sequence has both bits
+            inside = code & ~OPTIONAL
+            members = [] if value is None else [Given(name, value, inside)]
+        else:
+            if isinstance(value, (np.ndarray, str, bytes)) or value is None or not hasattr(value, "__iter__"):
+                raise UsageError(f"{name}: expected a list of arrays ({dtype_name(code)}), got "
+                                 f"{type(value).__name__}")
+            members = [Given(f"{name}[{i}]", v, code & ~SEQUENCE) for i, v in enumerate(value)]
+        pointers = (c.POINTER(Tensor) * max(len(members), 1))(*[c.pointer(m.tensor) for m in members])
+        items = Items(len(members), pointers)
+        self.tensor.desc = library.hone_desc(code, 0, None)
+        self.tensor.data = c.addressof(items)
+        self._keep += [members, pointers, items]
+
+    def _array(self, name: str, array: np.ndarray, code: int) -> None:
+        if array.ndim > len(Desc().dim):
+            raise UsageError(f"{name}: at most {len(Desc().dim)} dimensions, got {array.ndim}")
+        if code == STRING:
+            given = STRING if array.dtype.kind in "OUS" else _CODES.get(array.dtype.name, 0)
+        else:
+            given = _CODES.get(array.dtype.name, 0)
+        if given != code:
+            raise UsageError(f"{name}: expected {numpy_name(code)}, got {array.dtype} "
+                             f"(.astype({numpy_name(code)!r}) converts it)")
+        dims = (c.c_int64 * max(array.ndim, 1))(*array.shape)
+        self.tensor.desc = library.hone_desc(code, array.ndim, dims)
+        if code == STRING:
+            self._strings(array)
+        else:
+            self.tensor.data = array.ctypes.data
+        self._keep.append(array)
+
+    def _strings(self, array: np.ndarray) -> None:
+        texts = [s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.flat]
+        strings = (String * max(len(texts), 1))()
+        for string, s in zip(strings, texts):
+            string.ptr, string.len = c.cast(c.c_char_p(s), c.c_void_p), len(s)
+        self.tensor.data = c.addressof(strings)
+        self._keep += [texts, strings]
+
+
+def numpy_name(code: int) -> str:
+    return "str" if code == STRING else {**_NUMPY, **_ML}.get(code, dtype_name(code))
+
+
+def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
+    """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
+    code = tensor.desc.dtype
+    if code & (SEQUENCE | OPTIONAL):
+        items = c.cast(tensor.data, c.POINTER(Items)).contents
+        values = [taken(items.item[i].contents, owner) for i in range(items.count)]
+        return (values[0] if values else None) if code & OPTIONAL else values
+    shape = tuple(tensor.desc.dim[i] for i in range(tensor.desc.rank))
+    count = 1
+    for n in shape:
+        count *= n
+    if code == STRING:
+        return _texts(tensor.data, count).reshape(shape)
+    dtype = numpy_dtype(code)
+    if not count:
+        return np.empty(shape, dtype)
+    memory = (c.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data)
+    memory.owner = owner # the array keeps its memory, and that what it belongs to
+    array = np.frombuffer(memory, dtype).reshape(shape)
+    if owner is None:
+        return array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _texts(data: Optional[int], count: int) -> np.ndarray:
+    array = np.empty(count, object)
+    strings = c.cast(data, c.POINTER(String))
+    for i in range(count):
+        array[i] = c.string_at(strings[i].ptr, strings[i].len).decode("utf-8", "surrogateescape") if strings[i].len else ""
+    return array
