@@ -197,6 +197,15 @@ class Session:
         return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
                              self._model.value, c.byref(options), needs=(self._engine, self._model)))
 
+    @staticmethod
+    def _check_shape(port: Port, array: Any) -> None:
+        if port.shape is None or not isinstance(array, np.ndarray) or port.code & (lib.SEQUENCE | lib.OPTIONAL):
+            return
+        if len(port.shape) != array.ndim or any(isinstance(n, int) and n != m for n, m in zip(port.shape, array.shape)):
+            wanted = "x".join("?" if n is None else str(n) for n in port.shape)
+            got = "x".join(str(n) for n in array.shape) or "no dimensions"
+            raise UsageError(f"{port.name}: expected {port.type}[{wanted}], got {got}")
+
     def run(self, inputs: Mapping[str, Any], *, copy: bool = True, max_seconds: float = 0) -> Dict[str, Value]:
         """Runs the model once and gives {output: value}.
 
@@ -216,6 +225,8 @@ class Session:
             raise UsageError(f"no value for input {missing[0]!r}")
         arrays = {p.name: inputs[p.name] if p.code & (lib.SEQUENCE | lib.OPTIONAL) else as_array(p.name, inputs[p.name])
                   for p in self.inputs}
+        for port in self.inputs:
+            self._check_shape(port, arrays[port.name])
         plan = self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)})
         given = [Given(name, arrays[name], code) for name, code in zip(plan.inputs, plan.codes)]
         pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])

@@ -24,6 +24,8 @@ _NUMPY = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int3
 _ML = {16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz",
        21: "uint4", 22: "int4", 23: "float4_e2m1fn", 24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
        27: "float6_e2m3fn", 28: "float6_e3m2fn"}
+# hone has the value in the byte, ml_dtypes only its lowest bits: these are always copied.
+_SIGN_EXTENDED = (22, 26)
 _CODES = {name: code for code, name in {**_NUMPY, **_ML}.items()}
 
 
@@ -106,6 +108,7 @@ class Given:
         if code == STRING:
             self._strings(array)
         else:
+            array = array.astype("int8") if code in _SIGN_EXTENDED else array
             self.tensor.data = array.ctypes.data
         self._keep.append(array)
 
@@ -138,6 +141,8 @@ def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     dtype = numpy_dtype(code)
     if not count:
         return np.empty(shape, dtype)
+    if code in _SIGN_EXTENDED:
+        return np.frombuffer((c.c_byte * count).from_address(tensor.data), "int8").astype(dtype).reshape(shape)
     memory = (c.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data)
     memory.owner = owner # the array keeps its memory, and that what it belongs to
     array = np.frombuffer(memory, dtype).reshape(shape)
