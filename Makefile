@@ -15,6 +15,7 @@
 #   make test-faults   every call to the system fails once by every way to it, about 10 minutes (make test: once a place)
 #   make test-extending  units of every kind are added to a copy of the tree, one file and one line each, and work
 #   make test-history-kill   a thousand writers killed at random moments lose no run that was acknowledged
+#   make scoreboard   ONNX's own backend tests on hone, counted as its public scoreboard does; HONE_PYTHON= names a Python with onnx, ARGS=--list says which fail
 #   make test   lint, all tests (also under ASan + UBSan), conformance, a short fuzz
 BUILD := build
 
@@ -23,7 +24,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: install test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: install scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -113,6 +114,9 @@ test-faults: deps-test all
 
 test-extending: deps
 	sh tests/extending/extend.sh $(patsubst tests/extending/%/line,%,$(wildcard tests/extending/*/line))
+
+scoreboard: all
+	@sh tests/python/scoreboard.sh $(abspath $(BUILD)) $(ARGS) || [ $$? = 77 ]
 
 test-history-kill: all
 	$(BUILD)/history_kill 1000
