@@ -121,6 +121,19 @@ static const struct {
           "  %e3 = DequantizeLinear(%w3, f32 0.003, u8 128)\n  %c3 = Conv(%d, %e3)\n"
           "  %q3 = QuantizeLinear(%c3, f32 0.05, u8 100)\n  %d3 = DequantizeLinear(%q3, f32 0.05, u8 100)\n"
           "  %t3 = Sigmoid(%d3)\n  %z = QuantizeLinear(%t3, f32 0.004, u8 1)\n}\n"},
+    /* One filter a channel, of all strides, and of more columns than a word has. */
+    {"depthwise",
+     HEAD "graph g(%x: f32[2x21x11x10]) -> (%y, %z, %v) {\n"
+          "  const %w0: i8[21x1x3x3] = rand(1, -127, 127)\n  const %w1: u8[21x1x5x5] = rand(2, 20, 200)\n"
+          "  const %w2: i8[21x1x3x2] = rand(3, -127, 127)\n"
+          "  %q = QuantizeLinear(%x, f32 0.02, u8 114)\n  %d = DequantizeLinear(%q, f32 0.02, u8 114)\n"
+          "  %e0 = DequantizeLinear(%w0, f32 0.004, i8 0)\n  %e1 = DequantizeLinear(%w1, f32 0.002, u8 100)\n"
+          "  %e2 = DequantizeLinear(%w2, f32 0.003, i8 0)\n"
+          "  %c0 = Conv(%d, %e0) {pads=[1, 1, 1, 1], strides=[2, 2], group=21}\n"
+          "  %y = QuantizeLinear(%c0, f32 0.03, u8 120)\n"
+          "  %c1 = Conv(%d, %e1) {pads=[2, 2, 2, 2], group=21}\n  %z = QuantizeLinear(%c1, f32 0.05, i8 3)\n"
+          "  %c2 = Conv(%d, %e2) {pads=[2, 0, 0, 1], dilations=[2, 1], group=21}\n"
+          "  %v = QuantizeLinear(%c2, f32 0.03, u8 127)\n}\n"},
     /* K long enough to be divided by eight, in all that tiles do. */
     {"long sums",
      HEAD "graph g(%x: f32[2x128x6x5], %m: f32[7x1104]) -> (%y, %z) {\n"
@@ -244,15 +257,21 @@ static bool elsewhere(const hone_machine *m, const char *name) {
 /* One of the tiles, or a library's product. */
 static bool of_codes(const char *name) { return !strncmp(name, "int8_", 5) || strstr(name, "_int8_"); }
 
+/* Whether both are tiles of one kernel: one is looked at where the others are switched off. */
+static bool rivals(const hone_tactic_desc *t, const hone_tactic_desc *other) {
+  static const char dw[] = "codes_depthwise";
+  if (strcmp(t->anchor, other->anchor) != 0) return false;
+  if (!strncmp(t->name, dw, sizeof dw - 1)) return !strncmp(other->name, dw, sizeof dw - 1);
+  return (of_codes(t->name) || !strncmp(t->name, "codes_image", 11)) && of_codes(other->name);
+}
+
 static void check_tactic(const hn_listing *all, uint32_t at, hone_context *const *want) {
   const hone_tactic_desc *const t = all->unit[at];
   hn_str mask = {0};
   bool reached = false;
   for (uint32_t i = 0; i < all->n; i++) {
     const hone_tactic_desc *const other = all->unit[i];
-    if (i != at && !strcmp(other->anchor, t->anchor) &&
-        (of_codes(t->name) || !strncmp(t->name, "codes_image", 11)) && of_codes(other->name))
-      hn_str_printf(&mask, "%s-%s", mask.len ? "," : "", other->name);
+    if (i != at && rivals(t, other)) hn_str_printf(&mask, "%s-%s", mask.len ? "," : "", other->name);
   }
   hone_engine *gpu = NULL;
   hone_error e = {0};

@@ -39,32 +39,43 @@ HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum 
 #ifdef HN_CODE
 #define hn_pack_codes HN_PASTE(hn_codes_, HN_CODE)
 
-/* Whether all sums, and all results before saturation, are below 2^22: then no conversion is needed. */
-HN_FN u32 hn_codes_small(const hn_codes_args *c) { return *(const u32 *)(const void *)((const u8 *)c->outside + 16); }
+/* What the weights allow (hn_codes_vectors). */
+HN_FN hn_codes_short hn_codes_short_of(const hn_codes_args *c) {
+  const hn_u4 w = hn_ld16((const u8 *)c->outside + 16);
+  const hn_codes_short s = {w.v[0], hn_from_bits(w.v[1]), hn_from_bits(w.v[2]), hn_from_bits(w.v[3])};
+  return s;
+}
 
-/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. */
-HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 small, const hn_codes_args *c) {
+/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. `simple`: s->holds, as a
+ * constant where the code of the other way is not wanted. */
+HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 simple, const hn_codes_short *s,
+                         const hn_codes_args *c) {
   i32 q[4];
   float x[4];
-  HN_UNROLL for (int k = 0; k < 4; k++) {
-    float f = small ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
-    x[k] = __fmul_rn(f, scale[k]);
-  }
 #ifdef HN_ADDED
   const float low = HN_PASTE(HN_LOW_, HN_MIDDLE) - c->sum.a_zero, high = HN_PASTE(HN_HIGH_, HN_MIDDLE) - c->sum.a_zero;
   float y[4];
-  (void)small;
   HN_UNROLL for (int k = 0; k < 4; k++) {
     /* Beyond 2^22 the result is too coarse, and far beyond any code. */
-    x[k] = fminf(fmaxf(__fadd_rn(__fadd_rn(x[k], HN_ROUNDER), -HN_ROUNDER), low), high);
-    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k) - c->sum.b_zero;
+    x[k] = __fadd_rn(__fadd_rn(__fmul_rn((float)sum[k], scale[k]), HN_ROUNDER), -HN_ROUNDER);
+    x[k] = fminf(fmaxf(x[k], low), high);
+    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k);
   }
-  hn_add_codes4(x, y, &c->sum, q);
+  if (simple) {
+    HN_UNROLL for (int k = 0; k < 4; k++)
+      q[k] = (i32)hn_bits(__fadd_rn(__fmaf_rn(x[k], s->ka, __fmaf_rn(y[k], s->kb, s->c)), HN_ROUNDER)) - HN_ROUNDER_BITS;
+  } else {
+    HN_UNROLL for (int k = 0; k < 4; k++) y[k] -= c->sum.b_zero;
+    hn_add_codes4(x, y, &c->sum, q);
+  }
 #else
   const i32 zero = c->zero - HN_ROUNDER_BITS;
-  HN_UNROLL for (int k = 0; k < 4; k++)
-    q[k] = small ? (i32)hn_bits(__fadd_rn(x[k], HN_ROUNDER)) + zero : __float2int_rn(x[k]) + c->zero;
-  (void)added;
+  HN_UNROLL for (int k = 0; k < 4; k++) {
+    const float f = simple ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
+    x[k] = __fmul_rn(f, scale[k]);
+    q[k] = simple ? (i32)hn_bits(__fadd_rn(x[k], HN_ROUNDER)) + zero : __float2int_rn(x[k]) + c->zero;
+  }
+  (void)added, (void)s;
 #endif
 #ifdef HN_TABLE
   const u32 w = HN_PASTE(hn_codes_, HN_MIDDLE)(q[0], q[1], q[2], q[3]);

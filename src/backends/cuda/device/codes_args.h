@@ -10,11 +10,17 @@ typedef struct hn_codes_sum {
   float inverse;                                           /* of y_scale, rounded */
 } hn_codes_sum;
 
+/* Whether there is a shorter way to the same codes, and what it takes. */
+typedef struct hn_codes_short {
+  u32 holds; /* HN_ADDED: the constants are right for every pair of codes; else: all sums and results are below 2^22 */
+  float ka, kb, c; /* the sum of codes a (less its zero point) and b is a ka + b kb + c, rounded once more */
+} hn_codes_short;
+
 typedef struct hn_codes_args {
   const void *bias;  /* i32 of each column of the output: what is added to its sums */
   const void *scale; /* f32 of each column: from sums to units of the result */
   const void
-      *outside; /* 16 codes of the input's zero point: what lies outside of an image; a word: all is small */
+      *outside; /* 16 codes of the input's zero point: what lies outside of an image; then hn_codes_short */
   const void *added; /* codes that lie as the output's: `sum` says what becomes of both */
   const void *table; /* 256 codes: what becomes of each of the product's own */
   hn_codes_sum sum;

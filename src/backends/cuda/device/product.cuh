@@ -36,7 +36,8 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
   i64 at = ((i64)batch * p->row_batch + m) * p->out_pitch + column;
   const hn_codes_args *c = &p->codes;
   u8 *to = (u8 *)p->out + at;
-  u32 w[2], small = hn_codes_small(c);
+  const hn_codes_short way = hn_codes_short_of(c);
+  u32 w[2];
 #ifdef HN_ADDED
   const u8 *from = (const u8 *)c->added + at;
 #endif
@@ -55,7 +56,7 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
       if (4 * h + k < whole) added |= (u32)from[4 * h + k] << (8 * k);
 #endif
 #endif
-    w[h] = hn_requantise4(x + 4 * h, scale, added, small, c);
+    w[h] = hn_requantise4(x + 4 * h, scale, added, way.holds, &way, c);
   }
 #if HN_STORE == 8
   u64 v = ((u64)w[1] << 32 | w[0]) & ~(u64)0 >> (64 - 8 * whole);

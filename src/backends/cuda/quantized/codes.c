@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/quantized/sum_constants.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "base/integers.h"
@@ -224,7 +225,7 @@ hn_codes_blob hn_codes_blob_of(const hn_codes *c, size_t weights) {
   b.bias = hn_round_up(weights, 256);
   b.scale = b.bias + columns_of(c) * sizeof(int32_t);
   b.outside = b.scale + columns_of(c) * sizeof(float);
-  b.bytes = b.outside + 32;
+  b.bytes = b.outside + 16 + sizeof(hn_codes_short);
   return b;
 }
 
@@ -268,8 +269,10 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
     const double bound = (double)size * far + fabs((double)own);
     all = fmax(all, bound), result = fmax(result, bound * fabs((double)scale[i]));
   }
-  const uint32_t small = all < 4194304 && result < 4194304 - 1024; /* device/codes.cuh */
-  memcpy((char *)blob + b->outside + 16, &small, sizeof small);
+  hn_codes_short way = {.holds = all < 4194304 && result < 4194304 - 1024};
+  if (c->added != HONE_DTYPE_NONE)
+    way = hn_codes_sum_constants(&c->args.sum, c->middle, c->added, s->output[0].desc.dtype);
+  memcpy((char *)blob + b->outside + 16, &way, sizeof way);
 }
 
 /* ------------------------------------------------------------------ a run */

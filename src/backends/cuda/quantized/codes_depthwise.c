@@ -1,11 +1,13 @@
 /* QLinearConv with one filter a channel, of one or two dimensions, channels-last (codes_depthwise.cu). */
+#include "backends/cuda/quantized/codes_depthwise.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/quantized/codes.h"
 #include "backends/cuda/quantized/codes_depthwise_args.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
-#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
@@ -13,10 +15,16 @@
 typedef struct problem {
   hn_codes c;
   hn_conv_attr a;
-  int64_t pixels, stored; /* output pixels of a row that a thread makes; channels of y with their padding */
+  int64_t pixels, rows; /* of the output that a thread makes: of a row; below each other */
+  int64_t stored;       /* channels of y with their padding */
 } problem;
 
-static bool describe(const hone_step *s, problem *q, hone_reason *why) {
+static int64_t threads_of(const problem *q) {
+  const hn_conv_attr *a = &q->a;
+  return a->y.batch * hn_div_up(a->y.size[1], q->rows) * hn_div_up(a->y.size[2], q->pixels) * (q->stored / 4);
+}
+
+static bool describe(const hone_step *s, const hn_codes_depthwise_config *t, problem *q, hone_reason *why) {
   if (!hn_codes_read(s, &q->c, why) || !hn_conv_attr_of(&q->c.inner, &q->a, why)) return false;
   const hn_conv_attr *a = &q->a;
   if (a->cin != 1 || a->cout != 1)
@@ -36,26 +44,36 @@ static bool describe(const hone_step *s, problem *q, hone_reason *why) {
         side[i]->view.batch % 4)
       return hn_refuse(why, "pixels do not lie at multiples of 4 bytes");
   q->pixels = a->kernel[2] <= 3 && a->stride[2] == 1 && a->dilation[2] == 1 && a->y.size[2] > 1 ? 2 : 1;
-  const int64_t work = a->y.batch * a->y.size[1] * hn_div_up(a->y.size[2], q->pixels) * (q->stored / 4);
-  if (work > INT32_MAX || a->x.view.row * a->x.size[1] > INT32_MAX)
+  q->rows = t->rows;
+  if (q->rows > 1 && (a->dilation[1] != 1 || a->stride[1] >= a->kernel[1] || a->y.size[1] < q->rows))
+    return hn_refuse(why, "rows below each other share nothing, or there are less than %lld",
+                     (long long)q->rows);
+  if (threads_of(q) > INT32_MAX || a->x.view.row * a->x.size[1] > INT32_MAX)
     return hn_refuse(why, "more than 2^31 words, or an image of more than 2 GiB");
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
+bool hn_codes_depthwise_accepts(const hone_step *s, const hone_machine *m, const hn_codes_depthwise_config *t,
+                                hone_reason *why) {
   problem q;
   (void)m;
-  return strcmp(s->anchor, "QLinearConv") == 0 && describe(s, &q, why);
+  return strcmp(s->anchor, "QLinearConv") == 0 && describe(s, t, &q, why);
 }
 
-static double cost(const hone_step *s, const hone_machine *m) {
+double hn_codes_depthwise_cost(const hone_step *s, const hone_machine *m,
+                               const hn_codes_depthwise_config *t) {
   problem q;
-  if (!describe(s, &q, NULL)) return 1e9;
-  /* Instructions of four channels of a pixel: a row's loads, turns and products, and what ends it. */
-  const double fours = (double)hone_desc_count(&s->output[0].desc) / 4, rows = (double)q.a.kernel[1];
-  const double groups = (double)hn_div_up(q.a.kernel[2] + q.pixels - 1, 4);
-  const double instructions = fours * (rows * groups * (q.pixels == 2 ? 18 : 28) + 30);
-  return hn_cuda_seconds(m, 2 * instructions, m->peak_flops, hn_cuda_bytes(s), 0.6);
+  if (!describe(s, t, &q, NULL)) return 1e9;
+  /* Instructions of a thread: its place; each row's loads and turns, and its products; what ends each result.
+   */
+  const hn_conv_attr *a = &q.a;
+  const double groups = (double)hn_div_up(a->kernel[2] + q.pixels - 1, 4),
+               rows = (double)((q.rows - 1) * a->stride[1] + a->kernel[1]),
+               products = (double)(q.rows * q.pixels * a->kernel[1]) * groups * 4;
+  const double instructions = 80 + rows * groups * 22 + products + (double)(q.rows * q.pixels) * 30;
+  const double least = 2.4e-9 * instructions + m->launch_s; /* of one thread */
+  return fmax(least, hn_cuda_seconds(m, 2 * instructions * (double)threads_of(&q), m->peak_flops,
+                                     hn_cuda_bytes(s), 0.6));
 }
 
 static int64_t groups_of(const problem *q) { return hn_div_up(q->a.kernel[2] + q->pixels - 1, 4); }
@@ -64,21 +82,24 @@ static hn_codes_blob blob_of(const problem *q) {
   return hn_codes_blob_of(&q->c, (size_t)(q->a.kernel[1] * groups_of(q) * q->stored) * 4);
 }
 
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+hone_status hn_codes_depthwise_need(const hone_step *s, const hone_machine *m,
+                                    const hn_codes_depthwise_config *t, hone_tactic_need *n,
+                                    hone_error *error) {
   problem q;
-  hone_reason why = {""};
   (void)m;
-  if (!describe(s, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hone_reason why = {""};
+  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = blob_of(&q).bytes;
   n->packed = 1u << HN_QLINEAR_W;
   return HONE_OK;
 }
 
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+hone_status hn_codes_depthwise_prepack(const hone_step *s, const hone_machine *m,
+                                       const hn_codes_depthwise_config *t, void *blob, hone_error *error) {
   problem q;
-  hone_reason why = {""};
   (void)m;
-  if (!describe(s, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hone_reason why = {""};
+  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_codes_blob b = blob_of(&q);
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
@@ -94,11 +115,12 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   return HONE_OK;
 }
 
-static hone_status run(const hone_step_run *r, hone_error *error) {
+hone_status hn_codes_depthwise_run(const hone_step_run *r, const hn_codes_depthwise_config *t,
+                                   hone_error *error) {
   problem q;
   hone_reason why = {""};
   const hone_step *s = r->step;
-  if (!describe(s, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   if ((uintptr_t)r->in[0] % 4 || (uintptr_t)r->out[0] % 4)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   const hn_conv_attr *a = &q.a;
@@ -117,27 +139,25 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                                         .y_pixel = a->y.view.pixel,
                                         .in_y = (i32)a->x.size[1],
                                         .in_x = (i32)a->x.size[2],
+                                        .out_y = (i32)a->y.size[1],
                                         .out_x = (i32)a->y.size[2],
                                         .pad_y = (i32)a->pad[1],
                                         .pad_x = (i32)a->pad[2],
                                         .channels = (i32)a->groups,
                                         .fours = hn_cuda_divisor((u32)(q.stored / 4)),
                                         .groups = hn_cuda_divisor((u32)in_row),
-                                        .rows = hn_cuda_divisor((u32)a->y.size[1]),
-                                        .work = (u32)(a->y.batch * a->y.size[1] * in_row * (q.stored / 4)),
+                                        .rows = hn_cuda_divisor((u32)hn_div_up(a->y.size[1], q.rows)),
+                                        .work = (u32)threads_of(&q),
                                         .outside = (u32)(q.c.x_zero & 0xff) * 0x01010101u};
   hn_str text = {0};
   hn_str_printf(&text,
                 "#define HN_T %s\n#define HN_CODE %s\n#define HN_KH %d\n#define HN_KW %d\n#define HN_SH %d\n"
-                "#define HN_SW %d\n#define HN_DH %d\n#define HN_DW %d\n#define HN_TW %d\n",
+                "#define HN_SW %d\n#define HN_DH %d\n#define HN_DW %d\n#define HN_TW %d\n#define HN_TH %d\n",
                 hone_dtype_name(s->input[0].desc.dtype), hone_dtype_name(s->output[0].desc.dtype),
                 (int)a->kernel[1], (int)a->kernel[2], (int)a->stride[1], (int)a->stride[2],
-                (int)a->dilation[1], (int)a->dilation[2], (int)q.pixels);
+                (int)a->dilation[1], (int)a->dilation[2], (int)q.pixels, (int)q.rows);
   const hone_status st = hn_cuda_launch_line(hn_cuda_queue_of(r), "codes_depthwise", &text, "codes_depthwise",
                                              args.work, 128, &args, sizeof args, error);
   hn_str_free(&text);
   return st;
 }
-
-HN_TACTIC(cuda, codes_depthwise, "QLinearConv", 1, .accepts = accepts, .cost = cost, .need = need,
-          .prepack = prepack, .run = run);

@@ -42,7 +42,7 @@ HN_KERNEL_BOUNDS(codes_image, hn_codes_image_args, a, 256, 2) {
     const hn_u4 v = hn_ld16((const i32 *)a.codes.bias + channel + 16 * b), s = hn_ld16((const float *)a.codes.scale + channel + 16 * b);
     HN_UNROLL for (int k = 0; k < 4; k++) bias[b][k] = (i32)v.v[k], scale[b][k] = hn_from_bits(s.v[k]);
   }
-  const u32 small = hn_codes_small(&a.codes);
+  const hn_codes_short way = hn_codes_short_of(&a.codes);
   u32 at[STEPS][2];
   HN_UNROLL for (u32 s = 0; s < STEPS; s++) at[s][0] = far(8 * s + q) + r * HN_SW, at[s][1] = far(8 * s + 4 + q) + r * HN_SW;
   HN_GRID_WAIT();
@@ -77,7 +77,7 @@ HN_KERNEL_BOUNDS(codes_image, hn_codes_image_args, a, 256, 2) {
       const i32 c = channel + 16 * (i32)b, left = a.channels - c;
       if (c >= a.stored) continue;
       const i32 four[4] = {sum[g][2 * b][2 * h], sum[g][2 * b][2 * h + 1], sum[g][2 * b + 1][2 * h], sum[g][2 * b + 1][2 * h + 1]};
-      const u32 v = small ? hn_requantise4(four, scale[b], 0, 1, &a.codes) : hn_requantise4(four, scale[b], 0, 0, &a.codes);
+      const u32 v = way.holds ? hn_requantise4(four, scale[b], 0, 1, &way, &a.codes) : hn_requantise4(four, scale[b], 0, 0, &way, &a.codes);
       *(u32 *)(void *)(to + c) = left >= 4 ? v : left <= 0 ? 0 : v & 0xffffffffu >> (32 - 8 * left);
     }
   }
