@@ -15,6 +15,8 @@
 #define HN_HIGH_i8 127
 #define HN_PICK_u8(word, k) ((float)((word) >> (8 * (k)) & 0xffu))
 #define HN_PICK_i8(word, k) ((float)(i8)((word) >> (8 * (k))))
+#define HN_FROM_LOWEST_u8(word) (word)
+#define HN_FROM_LOWEST_i8(word) ((word) ^ 0x80808080u)
 
 /* Added to a number below 2^22, this rounds it to the nearest integer (ties to even), which then stands in the low bits:
  * conversions have a pipe of their own, that is four times narrower. */
@@ -59,13 +61,15 @@ HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 
     /* Beyond 2^22 the result is too coarse, and far beyond any code. */
     x[k] = __fadd_rn(__fadd_rn(__fmul_rn((float)sum[k], scale[k]), HN_ROUNDER), -HN_ROUNDER);
     x[k] = fminf(fmaxf(x[k], low), high);
-    y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k);
   }
   if (simple) {
-    HN_UNROLL for (int k = 0; k < 4; k++)
-      q[k] = (i32)hn_bits(__fadd_rn(__fmaf_rn(x[k], s->ka, __fmaf_rn(y[k], s->kb, s->c)), HN_ROUNDER)) - HN_ROUNDER_BITS;
+    const u32 b = HN_PASTE(HN_FROM_LOWEST_, HN_ADDED)(added);
+    HN_UNROLL for (int k = 0; k < 4; k++) {
+      const float t = __fmaf_rn(x[k], s->ka, __fmaf_rn(HN_PICK_u8(b, k), s->kb, s->c));
+      q[k] = (i32)hn_bits(__fadd_rn(t, HN_ROUNDER)) - HN_ROUNDER_BITS;
+    }
   } else {
-    HN_UNROLL for (int k = 0; k < 4; k++) y[k] -= c->sum.b_zero;
+    HN_UNROLL for (int k = 0; k < 4; k++) y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k) - c->sum.b_zero;
     hn_add_codes4(x, y, &c->sum, q);
   }
 #else

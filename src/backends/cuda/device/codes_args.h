@@ -12,8 +12,10 @@ typedef struct hn_codes_sum {
 
 /* Whether there is a shorter way to the same codes, and what it takes. */
 typedef struct hn_codes_short {
-  u32 holds; /* HN_ADDED: the constants are right for every pair of codes; else: all sums and results are below 2^22 */
-  float ka, kb, c; /* the sum of codes a (less its zero point) and b is a ka + b kb + c, rounded once more */
+  u32 holds; /* HN_ADDED: the constants are right for every pair of codes; else: all sums and results are
+                below 2^22 */
+  float ka, kb, c; /* the code of a sum is a ka + b kb + c, rounded once more: a a code less its zero point, b
+                      less the lowest */
 } hn_codes_short;
 
 typedef struct hn_codes_args {

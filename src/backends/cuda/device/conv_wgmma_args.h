@@ -28,7 +28,11 @@ typedef struct hn_conv_wgmma_args {
   i32 kw, taps;       /* of the kernel */
   i32 cin, pixel;     /* channels of x (in whole 16s of bytes); elements from one pixel to the next */
   i32 stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  hn_codes_args codes; /* of products of codes, in place of the epilogue */
+  const void *border; /* HN_BORDER: u8, the class of each row of the output, then of each column */
+  const void
+      *lacking; /* i32 [row's class][column's class][border_pitch]: what is added to sums; class 0: nothing */
+  i32 border_columns, border_pitch; /* classes of columns */
+  hn_codes_args codes;              /* of products of codes, in place of the epilogue */
 } hn_conv_wgmma_args;
 
 #endif

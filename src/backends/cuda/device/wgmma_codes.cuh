@@ -28,14 +28,44 @@ HN_FN void vectors_at(const hn_conv_wgmma_args *g, i32 channel, vectors *v) {
   HN_UNROLL for (u32 k = 0; k < 4; k++) v->bias[k] = (i32)b.v[k], v->scale[k] = hn_from_bits(s.v[k]);
 }
 
-/* Four sums of channels from `channel` on, as codes; what is behind the last channel is zero. */
+/* Four sums of channels from `channel` on, as codes. HN_MASKED: pixels have padding, which is zero. */
 HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, u32 simple,
                    const hn_codes_short *way, i32 channel) {
   i32 sum[4] = {a + v->bias[0], b + v->bias[1], c + v->bias[2], d + v->bias[3]};
   u32 w = hn_requantise4(sum, v->scale, added, simple, way, &g->codes);
+#ifdef HN_MASKED
   i32 left = g->n - channel;
   return left >= 4 ? w : left <= 0 ? 0 : w & 0xffffffffu >> (32 - 8 * left);
+#else
+  (void)channel;
+  return w;
+#endif
 }
+
+#ifdef HN_BORDER
+/* What a pixel lacks because taps outside of the image read zeros: a vector of all columns; NULL for nothing. */
+HN_FN const i32 *lacking_at(const hn_conv_wgmma_args *g, i32 pixel) {
+  const i32 image = g->oh * g->ow, p = pixel % image, y = p / g->ow, x = p - y * g->ow;
+  if (pixel >= g->pixels) return 0;
+  const u8 *classes = (const u8 *)g->border;
+  const i32 kind = (i32)classes[y] * g->border_columns + (i32)classes[g->oh + x];
+  return kind ? (const i32 *)g->lacking + (i64)kind * g->border_pitch : 0;
+}
+
+/* Of all rows of a thread, where the sums lie. */
+HN_FN void add_lacking(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], i32 row0, i32 column0, u32 warp, u32 lane) {
+  HN_UNROLL for (u32 m = 0; m < HN_WM; m++) HN_UNROLL for (u32 r = 0; r < 2; r++) {
+    const i32 *from = lacking_at(g, row0 + (i32)(m * 64 + warp * 16 + lane / 4 + r * 8));
+    if (!from) continue;
+    from += column0 + (i32)(lane & 3) * 4;
+    HN_UNROLL for (u32 b = 0; b < HN_BN / 16; b++) {
+      const hn_u4 v = hn_ld16(from + 16 * b);
+      i32 *x = d[m] + 8 * b + 2 * r;
+      x[0] += (i32)v.v[0], x[1] += (i32)v.v[1], x[4] += (i32)v.v[2], x[5] += (i32)v.v[3];
+    }
+  }
+}
+#endif
 
 /* Eight channels of a pixel. */
 HN_FN void finish(const hn_conv_wgmma_args *g, i32 x[8], i32 pixel, i32 channel) {
@@ -43,6 +73,10 @@ HN_FN void finish(const hn_conv_wgmma_args *g, i32 x[8], i32 pixel, i32 channel)
   i64 at = (i64)pixel * g->y_pixel + channel;
   const hn_codes_short way = hn_codes_short_of(&g->codes);
   u32 w[2];
+#ifdef HN_BORDER
+  const i32 *from = lacking_at(g, pixel);
+  if (from) HN_UNROLL for (i32 k = 0; k < 8; k++) x[k] += from[channel + k];
+#endif
   HN_UNROLL for (i32 h = 0; h < 2; h++) {
     u32 added = 0;
     vectors v;
@@ -94,7 +128,11 @@ HN_FN void store_codes(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 sta
 
 HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 row0, i32 column0, u32 warp,
                        u32 lane) {
+#ifdef HN_BORDER
+  add_lacking(g, d, row0, column0, warp, lane);
+#else
   (void)row0;
+#endif
   const hn_codes_short way = hn_codes_short_of(&g->codes);
   if (way.holds)
     store_codes(g, d, staging, column0, warp, lane, 1, &way);

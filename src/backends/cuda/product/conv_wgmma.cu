@@ -17,7 +17,7 @@
  *   HN_STAGED    1: one tensor of the epilogue (of codes: what is added) comes through shared memory ahead of time
  * and the generated epilogue (wgmma_floats.cuh). Or, of codes (wgmma_codes.cuh), HN_T u8 or i8 and HN_CODE in place of
  * HN_OUT; channels and blocks of K are twice as many then, and HN_OUTSIDE: gathered taps outside the image read
- * g->codes.outside in place of zeros. */
+ * g->codes.outside in place of zeros; HN_BORDER: what zeros there lack is added to the sums. */
 #include "conv_wgmma_args.h"
 #include "wgmma.cuh"
 #ifdef HN_CODE

@@ -40,7 +40,7 @@ static void choose_mode(hn_wgmma_problem *q) {
     const uint32_t least = block_of(q) / 4; /* 32 bytes */
     while (q->unit > least && blocks_of(q, q->unit / 2) < blocks_of(q, q->unit)) q->unit /= 2;
     /* The copy engine writes zeros where a tap lies outside of the image. */
-    if (g->tap < least || !im2col_fits(g) || (q->outside && !q->p.one_tap))
+    if (g->tap < least || !im2col_fits(g) || (q->outside && !q->mended && !q->p.one_tap))
       q->mode = HN_WGMMA_GATHER, q->unit = q->p.chunk;
   }
   q->units = hn_div_up(g->tap, q->unit);

@@ -25,12 +25,13 @@ typedef struct hn_wgmma_problem {
   uint32_t splits; /* blocks of a cluster */
   bool staged;     /* a tensor of the epilogue comes through shared memory */
   double unread;   /* hn_wgmma_unread */
-  bool outside;    /* what lies outside of an image is not zero */
+  bool outside;    /* what lies outside of an image is not zero... */
+  bool mended;     /* ... and what zeros lack there can be added at the end */
 } hn_wgmma_problem;
 
 /* Conv, Gemm or MatMul of one product on arch 90; tiles and splits are the caller's to set. */
 bool hn_wgmma_read(const hone_step *s, const hone_machine *m, hn_wgmma_problem *q, hone_reason *why);
-/* The same where q->p and q->outside are there already. */
+/* The same where q->p, q->outside and q->mended are there already. */
 bool hn_wgmma_fits(hn_wgmma_problem *q, hone_reason *why);
 
 /* Bytes of the input between the taps of a stride: nobody reads them. */

@@ -3,14 +3,24 @@
 #include <string.h>
 
 #include "backends/cuda/driver/cuda.h"
-#include "backends/cuda/quantized/codes.h"
+#include "backends/cuda/quantized/codes_border.h"
 #include "base/error.h"
 #include "base/mem.h"
 
 typedef struct problem {
   hn_codes c;
   hn_wgmma_problem w;
+  hn_codes_border border;
 } problem;
+
+static hn_codes_blob blob_of(const problem *q) { return hn_codes_blob_of(&q->c, hn_wgmma_weights(&q->w)); }
+
+/* Taps outside of an image read zeros, which are not what they mean. */
+static bool has_border(const problem *q) {
+  return q->w.outside && !q->w.p.one_tap && q->w.mode == HN_WGMMA_IM2COL;
+}
+
+static size_t bytes_of(const problem *q) { return has_border(q) ? q->border.bytes : blob_of(q).bytes; }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, problem *q,
                      hone_reason *why) {
@@ -18,7 +28,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
   if (m->arch != 90) return hn_refuse(why, "warpgroup products are arch 90's");
   if (!hn_codes_product(s, &q->c, &q->w.p, why)) return false;
   q->w.outside = q->c.x_zero != 0;
+  q->w.mended = q->w.p.conv && hn_codes_border_of(&q->w.p, 0, &q->border);
   if (!hn_wgmma_fits(&q->w, why)) return false;
+  if (has_border(q)) hn_codes_border_of(&q->w.p, blob_of(q).bytes, &q->border);
   q->w.staged = q->c.added != HONE_DTYPE_NONE && !t->split;
   q->w.unread = hn_wgmma_unread(s, &q->w);
   return hn_wgmma_tiles(&q->w, m, t, why);
@@ -30,8 +42,6 @@ static hone_status describe_again(const hone_step *s, const hone_machine *m, con
   if (describe(s, m, t, q, &why)) return HONE_OK;
   return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
 }
-
-static hn_codes_blob blob_of(const problem *q) { return hn_codes_blob_of(&q->c, hn_wgmma_weights(&q->w)); }
 
 bool hn_codes_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
                             hone_reason *why) {
@@ -49,7 +59,7 @@ hone_status hn_codes_wgmma_need(const hone_step *s, const hone_machine *m, const
   problem q;
   hone_status st = describe_again(s, m, t, &q, error);
   if (st) return st;
-  need->blob_bytes = blob_of(&q).bytes;
+  need->blob_bytes = bytes_of(&q);
   need->packed = 1u << HN_QLINEAR_W;
   return HONE_OK;
 }
@@ -66,6 +76,7 @@ hone_status hn_codes_wgmma_prepack(const hone_step *s, const hone_machine *m, co
   memset(blob, 0, b.bias);
   hn_wgmma_pack(&q.c.inner, &q.w, q.w.n16 / 8, blob);
   hn_codes_vectors(s, &q.c, weights, &b, blob);
+  if (has_border(&q)) hn_codes_border_fill(&q.c, &q.w.p, weights, &q.border, blob);
   hn_free(weights);
   return HONE_OK;
 }
@@ -89,6 +100,13 @@ hone_status hn_codes_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t,
   memset(&args, 0, sizeof args);
   args.codes = q.c.args;
   hn_str text = {0};
+  if (has_border(&q)) {
+    args.border = (const char *)run->blob + q.border.classes,
+    args.lacking = (const char *)run->blob + q.border.vectors;
+    args.border_columns = (i32)q.border.columns, args.border_pitch = (i32)q.border.pitch;
+    hn_str_puts(&text, "#define HN_BORDER 1\n");
+  }
+  if (q.w.p.args.n % 16) hn_str_puts(&text, "#define HN_MASKED 1\n");
   hn_wgmma_prefix(&q.w, t, &text);
   hn_str_puts(&text, hn_codes_prefix(&q.c, q.w.mode == HN_WGMMA_GATHER, more, sizeof more));
   st = hn_wgmma_launch(run, &q.w, t, q.c.args.added, &args, &text, error);

@@ -34,7 +34,7 @@ static void define_row(search *q, int b) {
 }
 
 static bool same_row(const search *q, const hn_codes_short *c, int b) {
-  const float rounder = 0x1.8p23f, base = fmaf((float)(q->b.low + b), c->kb, c->c);
+  const float rounder = 0x1.8p23f, base = fmaf((float)b, c->kb, c->c);
   for (int a = 0; a < CODES; a++) {
     const float t = fmaf((float)(q->a.low + a) - q->s->a_zero, c->ka, base);
     if (saturate((t + rounder) - rounder, q->y) != q->defined[b][a]) return false;
@@ -64,7 +64,7 @@ static bool find(search *q, hn_codes_short *c) {
   static const int nearest[] = {0, 1, -1}, further[] = {0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8};
   const hn_codes_sum *s = q->s;
   const double ka = (double)s->a_scale / (double)s->y_scale, kb = (double)s->b_scale / (double)s->y_scale,
-               k = (double)s->y_zero - (double)s->b_zero * kb;
+               k = (double)s->y_zero - ((double)s->b_zero - q->b.low) * kb;
   for (size_t i = 0; i < sizeof further / sizeof *further; i++)
     for (size_t j = 0; j < 9; j++) {
       c->ka = ulps((float)ka, nearest[j % 3]), c->kb = ulps((float)kb, nearest[j / 3]);
