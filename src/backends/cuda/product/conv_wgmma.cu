@@ -188,11 +188,12 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 128 + 128 * HN_GROUPS, HN_SP
   }
   hn_cluster_sync(); /* the others may still be reading here */
 #else
+  /* In all what the block was launched with: 168, or 96, of each thread. */
   if (group == 0) {
     HN_REGISTERS_LESS(HN_GROUPS == 4 ? 32 : 56);
     produce(&g, &s);
   } else {
-    HN_REGISTERS_MORE(HN_GROUPS == 4 ? 120 : 224);
+    HN_REGISTERS_MORE(HN_GROUPS == 4 ? 112 : 224);
     consume(&g, &s, group - 1);
   }
 #endif
