@@ -1,14 +1,13 @@
 /* Convolution (and matrix product) as an implicit GEMM on Hopper's tensor cores.
  *
  * Rows are output pixels, columns output channels, K runs over (tap, channel) in blocks of 64. One warpgroup
- * copies blocks of A and B into a ring in shared memory, HN_GROUPS multiply. Blocks of threads are
+ * copies blocks of A and B into a ring in shared memory, two warpgroups multiply. Blocks of threads are
  * persistent: tile after tile. Compiled with
  *   HN_T         f16 or bf16; HN_OUT: f16, bf16 or f32
  *   HN_WM        tiles of 64 rows that a warpgroup multiplies with each block of B: 1 or 2
  *   HN_BN        columns of a tile: 32 (HN_SPLIT), 64, 128, 256
- *   HN_GROUPS    warpgroups that multiply: 2, or 4 (HN_ALTERNATE)
- *   HN_ALTERNATE 1: the warpgroups take turns in tiles, so that others store while one multiplies;
- *                0: two share a tile's rows
+ *   HN_ALTERNATE 1: the two warpgroups take turns in tiles, so that one stores while the other multiplies;
+ *                0: they share a tile's rows
  *   HN_SPLIT     1: a tile of 64 rows belongs to a cluster, whose blocks (and the warpgroups in them) divide K
  *                and add up what they got in a fixed order
  *   HN_STAGES    blocks in the ring (HN_SPLIT: an even number)
@@ -84,11 +83,11 @@ HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
   u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, round = 0;
-  i32 step = (i32)gridDim.x * (HN_ALTERNATE ? HN_GROUPS : 1), tile = (i32)blockIdx.x;
+  i32 step = (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1), tile = (i32)blockIdx.x;
   ring in = {0, 0};
   if (HN_ALTERNATE && group) {
-    tile += (i32)(gridDim.x * group);
-    skip(&in, (u32)g->k_blocks * group);
+    tile += gridDim.x;
+    skip(&in, (u32)g->k_blocks);
   }
   HN_GRID_WAIT();
 #if HN_STAGED && HN_BUFFERS == 2
@@ -105,7 +104,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
       load_staged(g, staging, s->arrived + 8 * buffer, row0, column0);
     }
 #endif
-    /* A warpgroup must not be a whole ring ahead of another: a barrier tells phases apart by parity only. */
+    /* A warpgroup must not be a whole ring ahead of the other: a barrier tells phases apart by parity only. */
     if (HN_ALTERNATE && (group || round)) hn_barrier_wait(s->turn + 8 * group, (round & 1) ^ !group);
     hn_sum d[HN_WM][HN_BN / 2];
     u32 before = 0;
@@ -120,8 +119,8 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
       advance(&in);
     }
     if (HN_ALTERNATE) {
-      if (t == 0) hn_barrier_arrive(s->turn + 8 * ((group + 1) % HN_GROUPS));
-      skip(&in, (u32)g->k_blocks * (HN_GROUPS - 1));
+      if (t == 0) hn_barrier_arrive(s->turn + 8 * (group ^ 1));
+      skip(&in, (u32)g->k_blocks);
     }
     HN_WGMMA_WAIT(0);
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
@@ -153,7 +152,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
 
 #endif
 
-HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 128 + 128 * HN_GROUPS, HN_SPLIT ? 2 : 1) {
+HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   u32 base = hn_shared_address(memory);
@@ -161,17 +160,17 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 128 + 128 * HN_GROUPS, HN_SP
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.full = s.staging + HN_GROUPS * HN_BUFFERS * STAGING;
+  s.full = s.staging + 2 * HN_BUFFERS * STAGING;
   s.empty = s.full + 8 * HN_STAGES;
   s.arrived = s.empty + 8 * HN_STAGES;
-  s.turn = s.arrived + 16 * HN_GROUPS;
-  s.table = s.turn + 8 * HN_GROUPS;
+  s.turn = s.arrived + 8 * 4;
+  s.table = s.turn + 8 * 2;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, HN_A == HN_A_GATHER ? 129 : 1);
       hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : 2);
     }
-    for (u32 i = 0; i < 3 * HN_GROUPS; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
+    for (u32 i = 0; i < 6; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
     hn_barrier_init_fence();
   }
   HN_SYNC();
@@ -188,12 +187,11 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 128 + 128 * HN_GROUPS, HN_SP
   }
   hn_cluster_sync(); /* the others may still be reading here */
 #else
-  /* In all what the block was launched with: 168, or 96, of each thread. */
   if (group == 0) {
-    HN_REGISTERS_LESS(HN_GROUPS == 4 ? 32 : 56);
+    HN_REGISTERS_LESS(56);
     produce(&g, &s);
   } else {
-    HN_REGISTERS_MORE(HN_GROUPS == 4 ? 112 : 224);
+    HN_REGISTERS_MORE(224);
     consume(&g, &s, group - 1);
   }
 #endif

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/integers.h"
 
-enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, MOST_SPLITS = 8 };
+enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, THREADS = 384, MOST_SPLITS = 8 };
 
 typedef hn_wgmma_problem problem;
 
@@ -39,15 +39,14 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
     l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
   } else {
     const bool half = q->p.out_type != HONE_DTYPE_F32;
-    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) &&
-        room >= 2 * t->groups * group + 3 * stage)
+    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
       l.buffers = 2;
-    out = half ? t->groups * l.buffers * group : 0;
+    out = half ? 2 * l.buffers * group : 0;
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
     if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
   }
-  l.bytes = l.stages * (stage + 16) + out + 32 * t->groups + table;
+  l.bytes = l.stages * (stage + 16) + out + 64 + table;
   return l;
 }
 
@@ -68,7 +67,7 @@ double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_
                l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
   const double rows = tile_rows(t), block = (double)BLOCK_BYTES / (double)hone_dtype_size(q->p.a_type);
   const double block_flops = 2.0 * rows * t->bn * block, block_bytes = (rows + t->bn) * BLOCK_BYTES;
-  double leave = rows * t->bn * (q->staged ? 1.2 : 0.8) * 70e-12 * (t->groups > 2 ? 0.6 : 1), time;
+  double leave = rows * t->bn * (q->staged ? 1.2 : 0.8) * 70e-12, time;
   /* Addresses, worked out by 128 threads. */
   if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * fmax(rows, 128) * 8 * 0.24e-9;
   const double least =
@@ -94,8 +93,6 @@ double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
-  if (t->groups > 2 && q->mode == HN_WGMMA_GATHER)
-    return hn_refuse(why, "four warpgroups leave no registers to gather with");
   const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
   q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
   if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
@@ -156,11 +153,10 @@ void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
   hn_str_printf(
       text,
       "#define HN_T %s\n#define %s %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
-      "#define HN_SPLIT %d\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A "
-      "%d\n"
+      "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
       "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
       hone_dtype_name(q->p.a_type), q->p.codes ? "HN_CODE" : "HN_OUT", hone_dtype_name(q->p.out_type), t->wm,
-      t->bn, t->alternate, t->split, t->groups, l.stages, l.buffers, (int)q->mode, q->unit, q->staged,
+      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged,
       q->p.codes || q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
 }
 
@@ -186,7 +182,7 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
   const hn_cuda_kernel kernel = {"conv_wgmma", text->ptr, "conv_wgmma"};
   const int64_t persistent = q->tiles < m->processors ? q->tiles : m->processors;
   const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
-                               .threads = 128 + 128 * t->groups,
+                               .threads = THREADS,
                                .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,
                                .cluster = q->splits > 1 ? q->splits : 0,
                                .overlap = true};
