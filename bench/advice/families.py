@@ -281,6 +281,56 @@ def yolo5():
     return b, b.conv(x, c, 255, 1)
 
 
+def yolo8():
+    """YOLOv8n with its head: splits, an upsampled pyramid, boxes as expectations over 16 bins, one output."""
+    size = 320
+    b = Network([1, 3, size, size])
+
+    def cbs(x, i, o, k=1, st=1):
+        return b.silu(b.conv(x, i, o, k, st, bn=True))
+
+    def c2f(x, i, o, n, add):
+        half = o // 2
+        k = b.name("split")
+        first, last = k + "_0", k + "_1"
+        b.n.append(h.make_node("Split", [cbs(x, i, o), b.c([half, half], np.int64)], [first, last], name=k, axis=1))
+        parts = [first, last]
+        for _ in range(n):
+            y = cbs(cbs(parts[-1], half, half, 3), half, half, 3)
+            parts.append(b.op("Add", parts[-1], y) if add else y)
+        return cbs(b.op("Concat", *parts, axis=1), (2 + n) * half, o)
+
+    def up(x):
+        return b.op("Resize", x, "", b.c([1, 1, 2, 2]), mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+
+    x = cbs(cbs("x", 3, 16, 3, 2), 16, 32, 3, 2)
+    x = cbs(c2f(x, 32, 32, 1, True), 32, 64, 3, 2)
+    p3 = c2f(x, 64, 64, 2, True)
+    p4 = c2f(cbs(p3, 64, 128, 3, 2), 128, 128, 2, True)
+    x = c2f(cbs(p4, 128, 256, 3, 2), 256, 256, 1, True)
+    pools = [cbs(x, 256, 128)]
+    for _ in range(3):
+        pools.append(b.op("MaxPool", pools[-1], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4))
+    p5 = cbs(b.op("Concat", *pools, axis=1), 512, 256)
+    n4 = c2f(b.op("Concat", up(p5), p4, axis=1), 384, 128, 1, False)
+    n3 = c2f(b.op("Concat", up(n4), p3, axis=1), 192, 64, 1, False)
+    n4 = c2f(b.op("Concat", cbs(n3, 64, 64, 3, 2), n4, axis=1), 192, 128, 1, False)
+    n5 = c2f(b.op("Concat", cbs(n4, 128, 128, 3, 2), p5, axis=1), 384, 256, 1, False)
+    rows = []
+    for x, c in [(n3, 64), (n4, 128), (n5, 256)]:
+        box = b.conv(cbs(cbs(x, c, 64, 3), 64, 64, 3), 64, 64, 1)
+        score = b.conv(cbs(cbs(x, c, 80, 3), 80, 80, 3), 80, 80, 1)
+        rows.append(b.op("Reshape", b.op("Concat", box, score, axis=1), b.c([1, 144, -1], np.int64)))
+    x = b.op("Concat", *rows, axis=2)
+    b.n.append(h.make_node("Split", [x, b.c([64, 80], np.int64)], ["boxes", "scores"], name="heads", axis=1))
+    cells = sum((size // s) ** 2 for s in (8, 16, 32))
+    bins = b.op("Transpose", b.op("Reshape", "boxes", b.c([1, 4, 16, cells], np.int64)), perm=[0, 2, 1, 3])
+    bins = b.op("Softmax", bins, axis=1)
+    y = b.op("Conv", bins, b.c(np.arange(16).reshape(1, 16, 1, 1)), kernel_shape=[1, 1])
+    y = b.op("Reshape", y, b.c([1, 4, cells], np.int64))
+    return b, b.op("Concat", y, b.op("Sigmoid", "scores"), axis=1)
+
+
 def espcn():
     b = Network([1, 1, 180, 180])
     x = b.op("Tanh", b.conv("x", 1, 64, 5))
@@ -346,6 +396,6 @@ def lstm():
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
-    for f in [effnet, mbv3, convnext, vit, unet, densenet, resnext, vgg, yolo5, espcn, mlp, gpt, lstm]:
+    for f in [effnet, mbv3, convnext, vit, unet, densenet, resnext, vgg, yolo5, yolo8, espcn, mlp, gpt, lstm]:
         b, y = f()
         b.save(y, f"{sys.argv[1]}/{f.__name__}.onnx")

@@ -35,17 +35,28 @@ static const net_case cases[] = {
     {"%x: u8[3x5x11], %y: u8[5x1]", A B " %s = Sub(%b, %a)\n " Q, "Pointwise"},
     {"%x: u8[2100], %y: u8[1]", A B " %s = Min(%a, %b)\n " Q, "Pointwise"},
     /* x sigmoid(x) with one DequantizeLinear for both, and a chain of functions with a constant */
-    {"%x: u8[256]", A " %g = HardSigmoid(%a)\n %s = Mul(%a, %g)\n " Q, "Pointwise"},
-    {"%x: u8[256]", A " %g = Mul(%a, f32 -0.4)\n %s = Relu(%g)\n " Q, "Pointwise"},
+    {"%x: u8[256]", A " %g = HardSigmoid(%a)\n %s = Mul(%a, %g)\n " Q, "CodeTable"},
+    {"%x: u8[256]", A " %g = Mul(%a, f32 -0.4)\n %s = Relu(%g)\n " Q, "CodeTable"},
     {"%x: u8[4x64]", A " %g = Add(%a, f32[4x1]{1, -2, 0.5, 3})\n %s = Abs(%g)\n " Q, "Pointwise"},
     /* ties: every odd code lies between two of the result */
     {"%x: u8[256]", " %a = DequantizeLinear(%x, f32 0.5, u8 120)\n %r = QuantizeLinear(%a, f32 1, u8 60)",
-     "Pointwise"},
+     "CodeTable"},
     {"%x: i8[256]", " %a = DequantizeLinear(%x, f32 0.5, i8 -7)\n %r = QuantizeLinear(%a, f32 1, i8 5)",
-     "Pointwise"},
+     "CodeTable"},
     {"%x: i8[256]", " %a = DequantizeLinear(%x, f32 3)\n %r = QuantizeLinear(%a, f32 0.5, u8 128)",
-     "Pointwise"},
+     "CodeTable"},
     {"%x: u8[256]", A " %s = LeakyRelu(%a)\n " Q, "CodeTable"},
+    /* a Sigmoid that is quantised by itself, as ONNX Runtime writes x sigmoid(x): one table, not three steps
+     */
+    {"%x: u8[256]",
+     A " %g = Sigmoid(%a)\n %h = QuantizeLinear(%g, f32 0.004, u8 0)\n %i = DequantizeLinear(%h, f32 0.004, "
+       "u8 0)\n"
+       " %s = Mul(%a, %i)\n " Q,
+     "CodeTable"},
+    /* two functions of one tensor; and of one tensor and one number, which is no table of its codes */
+    {"%x: u8[4x64]", A " %g = Sigmoid(%a)\n %h = Tanh(%a)\n %i = Sub(%g, %h)\n %s = Mul(%i, %a)\n " Q,
+     "CodeTable"},
+    {"%x: u8[256], %y: u8[1]", A B " %g = Sigmoid(%a)\n %s = Mul(%g, %b)\n " Q, "Pointwise"},
     /* moves */
     {"%x: u8[2x3x4x5]",
      A " %s = Transpose(%a) {perm=[0, 2, 3, 1]}\n %r = QuantizeLinear(%s, f32 0.05, u8 120)", "Transpose"},
@@ -53,9 +64,9 @@ static const net_case cases[] = {
      A
      " %s = Resize(%a, _, f32[4]{1, 1, 2, 2}) {mode=\"nearest\"}\n %r = QuantizeLinear(%s, f32 0.05, u8 120)",
      "Resize"},
-    {"%x: u8[2x3x4]", A " %s = Slice(%a, i64[1]{1}, i64[1]{3}, i64[1]{2})\n " Q, "Slice Pointwise"},
+    {"%x: u8[2x3x4]", A " %s = Slice(%a, i64[1]{1}, i64[1]{3}, i64[1]{2})\n " Q, "Slice CodeTable"},
     {"%x: u8[2x3], %y: u8[2x5]",
-     A B " %s = Concat(%a, %b) {axis=1}\n %r = QuantizeLinear(%s, f32 0.05, u8 120)", "Pointwise Concat"},
+     A B " %s = Concat(%a, %b) {axis=1}\n %r = QuantizeLinear(%s, f32 0.05, u8 120)", "CodeTable Concat"},
     {"%x: u8[2x3]", A " %s = Pad(%a, i64[4]{0, 1, 1, 0})\n %r = QuantizeLinear(%s, f32 0.05, u8 120)", "Pad"},
 };
 
