@@ -53,6 +53,12 @@ static const net_case cases[] = {
        "u8 0)\n"
        " %s = Mul(%a, %i)\n " Q,
      "CodeTable"},
+    /* a table of a table is one table */
+    {"%x: u8[256]",
+     A " %g = Sigmoid(%a)\n %h = QuantizeLinear(%g, f32 0.004, u8 0)\n %i = DequantizeLinear(%h, f32 0.004, "
+       "u8 0)\n"
+       " %s = Identity(%i)\n " Q,
+     "CodeTable"},
     /* two functions of one tensor; and of one tensor and one number, which is no table of its codes */
     {"%x: u8[4x64]", A " %g = Sigmoid(%a)\n %h = Tanh(%a)\n %i = Sub(%g, %h)\n %s = Mul(%i, %a)\n " Q,
      "CodeTable"},

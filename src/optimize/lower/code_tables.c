@@ -114,14 +114,18 @@ static bool codes_read_inside(const hn_lowering *l, const function *f, const hn_
   return true;
 }
 
-/* Tables that only the function reads become part of it: they are of the codes it reads, or of codes that
- * such tables made. */
+/* Tables that only the function reads become part of it: of the codes it reads, or of codes that such tables
+ * made; and the one that makes its own codes. */
 static bool take_tables(const hn_lowering *l, function *f) {
+  for (hn_value *b = behind(l, f->codes); b && codes_read_inside(l, f, f->codes); b = behind(l, b)) {
+    if (!add_part(f, l->by_value[f->codes->id])) return false;
+    f->codes = b;
+  }
   for (bool more = true; more;) {
     more = false;
     for (size_t i = 0; i < l->units.len; i++) {
       hn_unit *u = l->units.ptr[i];
-      if (!is_table(u) || u == f->root || part_of(f, u) || !u->out->users.len) continue;
+      if (!is_table(u) || u->out == f->codes || part_of(f, u) || !u->out->users.len) continue;
       const hone_node *first = u->out->users.ptr[0].node;
       if (!hn_is_op(first, "DequantizeLinear") || !first->out[0]->users.len) continue;
       if (!codes_read_inside(l, f, u->out)) continue;
@@ -282,9 +286,10 @@ hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error
     hn_value *table;
     hn_unit u;
     if (!find(l, l->units.ptr[i], f)) continue;
+    if (!take_tables(l, f)) continue;
     hone_status status = make_table(l, f, &table, error);
     if (status != HONE_OK) return status;
-    if (!table || !take_tables(l, f)) continue;
+    if (!table) continue;
     hn_unit *conv = convolution_of(l, f);
     bool taken = false;
     for (int k = conv ? 0 : 1; k < 2 && !taken; k++) {

@@ -17,7 +17,7 @@ const hone_node *hn_only_reader(const hn_value *v);
  * NULL: memory is short. Takes made->data. */
 hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made);
 
-/* code_tables.c: functions of one operand between DequantizeLinear and QuantizeLinear become tables of codes
+/* code_tables.c: functions of one tensor between DequantizeLinear and QuantizeLinear become tables of codes
  * (CodeTable, QLinearConvTable). integer: by value, made by the float operator inside of an integer unit. */
 hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error *error);
 

@@ -8,7 +8,7 @@
  * QLinearAdd reads becomes one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip
  * between operator and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear
  * that others read, too, stays. What changes no number between the same codes is a view of them, a function
- * of one operand a table (code_tables.c). */
+ * of one tensor a table (code_tables.c). */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
