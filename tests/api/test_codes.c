@@ -17,6 +17,8 @@
 #define B " %b = DequantizeLinear(%y, f32 0.031, u8 7)\n"
 #define Q "%r = QuantizeLinear(%s, f32 0.07, u8 131)"
 #define IMAGES "%x: u8[2x16x9x7], %y: u8[2x16x9x7]"
+#define IMAGE "%x: u8[1x16x9x7]"
+#define W A " %w = DequantizeLinear(i8[16x16x1x1]rand(3), f32 0.0113, i8 0)\n %c = Conv(%a, %w)\n"
 #define CHANNELS "%x: u8[2x16x9x7], %y: u8[2x16x1x1]"
 
 typedef struct net_case {
@@ -63,6 +65,11 @@ static const net_case cases[] = {
     {"%x: u8[4x64]", A " %g = Sigmoid(%a)\n %h = Tanh(%a)\n %i = Sub(%g, %h)\n %s = Mul(%i, %a)\n " Q,
      "CodeTable"},
     {"%x: u8[256], %y: u8[1]", A B " %g = Sigmoid(%a)\n %s = Mul(%g, %b)\n " Q, "Pointwise"},
+    /* what activations cut off behind a convolution, within the range of the codes */
+    {IMAGE, W " %s = Relu(%c)\n %r = QuantizeLinear(%s, f32 0.0317, i8 0)", "QLinearConvTable"},
+    {IMAGE, W " %s = Relu(%c)\n " Q, "QLinearConvTable"},
+    {IMAGE, W " %s = Clip(%c, f32 -0.83, f32 1.1)\n %r = QuantizeLinear(%s, f32 0.0317, i8 -5)",
+     "QLinearConvTable"},
     /* moves */
     {"%x: u8[2x3x4x5]",
      A " %s = Transpose(%a) {perm=[0, 2, 3, 1]}\n %r = QuantizeLinear(%s, f32 0.05, u8 120)", "Transpose"},

@@ -6,9 +6,10 @@
  *
  * and only made when a tactic takes it; otherwise the nodes stay as they are. A QLinearConv that only a
  * QLinearAdd reads becomes one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip
- * between operator and QuantizeLinear goes when the codes cannot express what it cuts off. A DequantizeLinear
- * that others read, too, stays. What changes no number between the same codes is a view of them, a function
- * of one tensor a table (code_tables.c). */
+ * between operator and QuantizeLinear goes when the codes cannot express what it cuts off; behind a
+ * convolution it is a table of the codes otherwise. A DequantizeLinear that others read, too, stays. What
+ * changes no number between the same codes is a view of them, a function of one tensor a table
+ * (code_tables.c). */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -96,6 +97,8 @@ static bool same_codes(const hone_node *x, const hone_node *y) {
 typedef struct found {
   const char *anchor;
   const hone_node *node, *act, *quantise, *x, *w, *bias;
+  bool cuts; /* the codes hold values that act cuts off: between these two */
+  float lo, hi;
 } found;
 
 static bool against(hn_miss *m, hn_miss_why why, const hn_value *v) {
@@ -133,6 +136,16 @@ static const hone_node *next_of(const hn_value *v, hn_miss *m) {
   return NULL;
 }
 
+/* What the activation cuts off, a table of a convolution's codes cuts off as well: quantisation keeps order.
+ */
+static bool cut_by_table(const found *f) {
+  const hone_node *q = f->quantise;
+  const hone_dtype t = q->out[0]->desc.dtype;
+  return !strcmp(f->anchor, "QLinearConv") && (t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8) &&
+         hn_quantise_zero(q) && hone_desc_count(&q->in[1]->constant->desc) == 1 && !isnan(f->lo) &&
+         !isnan(f->hi) && f->lo <= f->hi;
+}
+
 /* What follows: perhaps an activation, and the QuantizeLinear. */
 static bool find_end(found *f, hn_miss *m) {
   const bool same = f->node->op->codes == HONE_CODES_SAME;
@@ -153,9 +166,11 @@ static bool find_end(found *f, hn_miss *m) {
   f->quantise = next;
   if (same && f->act) return against(m, HN_MISS_QUANTISE, f->node->out[0]);
   if (same && !same_codes(f->x, next)) return against(m, HN_MISS_SAME_CODES, v);
-  if (!f->act ||
-      covered(next, act.op == HONE_PW_RELU ? 0 : act.alpha, act.op == HONE_PW_RELU ? INFINITY : act.beta))
-    return true;
+  if (!f->act) return true;
+  f->lo = act.op == HONE_PW_RELU ? 0 : act.alpha, f->hi = act.op == HONE_PW_RELU ? INFINITY : act.beta;
+  if (covered(next, f->lo, f->hi)) return true;
+  f->cuts = cut_by_table(f);
+  if (f->cuts) return true;
   m->other = f->act;
   return against(m, HN_MISS_RANGE, v);
 }
@@ -195,10 +210,29 @@ static bool find(hn_lowering *l, const hn_unit *u, found *f) {
   return false;
 }
 
+/* The codes between those of f->lo and f->hi; NULL when memory is short. */
+static hn_value *cut_table(hn_lowering *l, const found *f) {
+  enum { CODES = 256 };
+  const int64_t n = CODES;
+  const hone_dtype type = f->quantise->out[0]->desc.dtype;
+  const bool is_signed = type == HONE_DTYPE_I8;
+  const float scale = *(const float *)f->quantise->in[1]->constant->data,
+              zero = code(hn_quantise_zero(f->quantise)->constant, is_signed), least = is_signed ? -128 : 0,
+              most = is_signed ? 127 : 255, lo = fminf(fmaxf(rintf(f->lo / scale) + zero, least), most),
+              hi = fminf(fmaxf(rintf(f->hi / scale) + zero, least), most);
+  hone_tensor t = {.desc = hone_desc(type, 1, &n), .data = hn_malloc(CODES)};
+  if (!t.data) return NULL;
+  for (int i = 0; i < CODES; i++) {
+    const float c = is_signed ? (float)(int8_t)i : (float)i;
+    ((uint8_t *)t.data)[i] = (uint8_t)(int)fminf(fmaxf(c, lo), hi);
+  }
+  return hn_plan_constant(l, f->act->out[0], &t);
+}
+
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
 static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[f->quantise->out[0]->id];
-  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_INPUTS);
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_TABLE + 1);
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 3);
   if (!u || !in || !nodes) return false;
   in[HN_QLINEAR_X] = f->x->in[0], in[HN_QLINEAR_X_SCALE] = f->x->in[1],
@@ -208,10 +242,11 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
     in[HN_QLINEAR_W_ZERO] = hn_quantise_zero(f->w);
   in[HN_QLINEAR_Y_SCALE] = f->quantise->in[1], in[HN_QLINEAR_Y_ZERO] = hn_quantise_zero(f->quantise);
   if (f->bias) in[HN_QLINEAR_BIAS] = f->bias->in[0];
+  if (f->cuts && !(in[HN_QLINEAR_TABLE] = cut_table(l, f))) return false;
   *u = (hn_unit){.kind = HN_UNIT_NODE,
-                 .anchor = f->anchor,
+                 .anchor = f->cuts ? "QLinearConvTable" : f->anchor,
                  .node = f->node,
-                 .n_in = HN_QLINEAR_INPUTS,
+                 .n_in = f->cuts ? HN_QLINEAR_TABLE + 1 : HN_QLINEAR_INPUTS,
                  .in = in,
                  .out = f->quantise->out[0],
                  .nodes = nodes,
@@ -220,6 +255,8 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   for (size_t i = 0; i < sizeof part / sizeof *part; i++)
     if (part[i]) nodes[u->n_nodes++] = part[i];
   *taken = hn_lower_takes(l, u);
+  if (!*taken && f->cuts)
+    l->slot_of[f->act->out[0]->id] = NULL; /* the activation makes its value after all */
   if (!*taken) return true;
   for (size_t i = 0; i + 1 < sizeof part / sizeof *part; i++) {
     if (!part[i]) continue;
