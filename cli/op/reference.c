@@ -74,8 +74,9 @@ static bool convert(const op_sample *s, hone_dtype dtype, double nudge, op_rando
     if (!in[i].data) return false;
     for (int64_t k = 0; k < n; k++) {
       const double v = op_element(from, s->in[i].data, k);
-      op_set_element(in[i].desc.dtype, in[i].data, k,
-                     nudge != 0 ? v * (op_below(r, 2) ? 1 + nudge : 1 - nudge) : v);
+      /* By different amounts: terms that cancel must not move together. */
+      const double by = nudge != 0 ? nudge * (0.5 + op_unit(r)) * (op_below(r, 2) ? 1 : -1) : 0;
+      op_set_element(in[i].desc.dtype, in[i].data, k, v * (1 + by));
     }
   }
   return true;

@@ -10,7 +10,7 @@ cd "$work" || exit 1
 . "$here/untrusted.sh"
 untrusted "$build/hone"
 cp -r "$source/plugins" "$work" || exit 1
-for name in swish add_relu softmax_attention yolo_nms; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
+for name in swish add_relu softmax_attention yolo_nms depthwise_conv_bn_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }
 for shape in 2x3x17 4x64 1; do
   "$build/text_model" "graph g(%x: f32[$shape], %z: f32[$shape]) -> (%y) { %s = Add(%x, %z)  %r = Relu(%s)
@@ -45,5 +45,20 @@ for head in 'f32[2x1203x7] 2000 0.25' 'f16[2x1203x7] 9 -4.0' 'f32[1x37x90] 3 0.5
   for out in s c; do cmp -s "$work/gpu/$out.npy" "$work/host/$out.npy" || fail "yolo_nms $head: $out differs"; done
   gpu profile "$work/n.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
   grep -q '"yolo_nms_cuda"' "$work/p.json" || fail "$head: yolo_nms_cuda was not used"
+done
+# DepthwiseConvBnReLU by its own name: strides, pads and dilations of both sides, with and without normalisation.
+for attrs in 'pads=[1, 1, 1, 1]' 'pads=[0, 1, 2, 0], strides=[2, 2]' 'pads=[2, 3, 2, 3], strides=[3, 1], dilations=[2, 3]'; do
+  HONE_OP_PATH="$work/plugins" "$build/text_model" "opset \"custom\" 1
+    graph g(%x: f32[2x2x13x22]) -> (%y, %z) {
+    const %w: f32[2x1x3x3] = {1, -2, 3, 0.5, 2, -1, 0.25, 1, -3, 2, 1, 0, -1, 0.5, 3, -2, 1, 0.75}
+    const %b: f32[2] = {0.5, -1}  const %s: f32[2] = {2, -0.5}  const %v: f32[2] = {0.25, 3}
+    %y = custom::DepthwiseConvBnReLU(%x, %w, %b, %s, %b, %s, %v) {$attrs}
+    %z = custom::DepthwiseConvBnReLU(%x, %w) {$attrs} }" "$work/d.onnx" || fail model
+  for precision in f32 fp16; do
+    gpu verify "$work/d.onnx" --op-path "$work/plugins" --device cuda --precision $precision -n 2 --json >"$work/v.json" 2>"$work/err" ||
+      { fail "depthwise $attrs $precision"; cat "$work/v.json" "$work/err"; }
+  done
+  gpu profile "$work/d.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
+  grep -q '"depthwise_conv_bn_relu_cuda"' "$work/p.json" || fail "$attrs: depthwise_conv_bn_relu_cuda was not used"
 done
 exit $bad

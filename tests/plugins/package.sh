@@ -56,7 +56,7 @@ use() { # plugin, type of the layer, model
   "$hone" inspect "$3" --op-path plugins --json >/dev/null || fail "inspect"
 }
 "$hone" op list --op-path plugins --json >list.json || fail "list"
-for name in swish add_relu softmax_attention yolo_nms; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
+for name in swish add_relu softmax_attention yolo_nms depthwise_conv_bn_relu; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { %g = Sigmoid(%x)  %y = Mul(%x, %g) }" swish.onnx || fail model
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { const %b: f32[1] = {1.702}
   %s = Mul(%x, %b)  %g = Sigmoid(%s)  %y = Mul(%x, %g) }" quick.onnx || fail model
@@ -87,4 +87,29 @@ for seed in 1 2 4; do
     { fail "hone op test SoftmaxAttention --seed $seed"; cat log; }
 done
 HONE_OP_PATH=$PWD/plugins "$hone" op test YoloNms -n 40 >log 2>&1 || { fail "hone op test YoloNms"; cat log; }
+# depthwise_conv_bn_relu: the pattern with and without normalisation; by its own name it says what the nodes say.
+numbers() { awk -v n="$1" -v at="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s%.3f", i ? ", " : "", (i * 7 + at) % 11 / 11 - 0.3 }'; }
+depthwise() { # size of the kernel, attributes, sizes of x, file
+  taps=$(($1 * $1 * 5))
+  "$build/text_model" "opset 17
+    opset \"custom\" 1
+    graph g(%x: f32[$3]) -> (%y, %far) {
+    const %w: f32[5x1x$1x$1] = {$(numbers $taps 1)}  const %b: f32[5] = {$(numbers 5 2)}
+    const %scale: f32[5] = {$(numbers 5 3)}  const %beta: f32[5] = {$(numbers 5 4)}
+    const %mean: f32[5] = {$(numbers 5 5)}  const %var: f32[5] = {0.5, 1, 2, 0.25, 3}
+    %c = Conv(%x, %w, %b) {group=5, $2}  %n = BatchNormalization(%c, %scale, %beta, %mean, %var)  %y = Relu(%n)
+    %o = custom::DepthwiseConvBnReLU(%x, %w, %b, %scale, %beta, %mean, %var) {$2}
+    %d = Sub(%o, %y)  %a = Abs(%d)  %far = ReduceMax(%a) }" "$4" || fail model
+  "$hone" run "$4" --op-path plugins --output-dir far >/dev/null || fail "run $4"
+  tail -c 4 far/far.npy | od -An -tf4 | awk '{ exit !($1 < 1e-5) }' || fail "$4: far from the nodes"
+  "$hone" optimize "$4" --op-path plugins --explain -o o.onnx | grep -q 'this is custom.DepthwiseConvBnReLU' ||
+    fail "$4 is not custom.DepthwiseConvBnReLU"
+}
+export HONE_OP_PATH="$PWD/plugins"
+depthwise 3 'pads=[1, 1, 1, 1], strides=[1, 1], dilations=[1, 1]' 2x5x13x37 same.onnx
+depthwise 3 'pads=[0, 1, 2, 0], strides=[2, 2], dilations=[1, 1]' 1x5x15x22 half.onnx
+depthwise 5 'pads=[2, 3, 2, 3], strides=[3, 1], dilations=[2, 3]' 1x5x19x70 wide.onnx
+unset HONE_OP_PATH
+"$hone" op test DepthwiseConvBnReLU --op-path plugins/depthwise_conv_bn_relu -n 40 --shape x=2x5x9x11 --shape w=5x1x3x3 \
+  --shape b=5 --shape scale=5 --shape beta=5 --shape mean=5 --shape var=5 >log 2>&1 || { fail "hone op test DepthwiseConvBnReLU"; cat log; }
 exit $bad
