@@ -1,0 +1,18 @@
+/* Binarizer: 1 where X is greater than the threshold, 0 elsewhere. */
+#include "model/ops/classical/features.h"
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const hone_tensor *x = call->input[0];
+  const double threshold = (double)hone_node_float(call->node, "threshold", 0);
+  for (int64_t i = 0, n = hn_count(x); i < n; i++) {
+    if (i % HN_STOP_EVERY == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
+    hn_set_f64(call->output[0], i, hn_get_f64(x, i) > threshold);
+  }
+  (void)error;
+  return HONE_OK;
+}
+
+static const hone_attr_desc attrs[] = {{.name = "threshold", .type = HONE_ATTR_FLOAT}, {0}};
+
+HN_OP(binarizer) = {HN_FEATURES_OP("Binarizer", 1, 1), .attrs = attrs, .infer = hn_infer_same,
+                    .reference = reference};

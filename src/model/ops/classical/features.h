@@ -1,0 +1,39 @@
+/* What operators of ai.onnx.ml share: X is a row of features, or a matrix with a row for each sample. */
+#ifndef HN_MODEL_OPS_CLASSICAL_FEATURES_H
+#define HN_MODEL_OPS_CLASSICAL_FEATURES_H
+
+#include "model/ops/common/bulk.h"
+#include "model/ops/common/convert.h"
+
+#define HN_TYPES_FEATURES                                                                                    \
+  (HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_I64) |                    \
+   HONE_TYPES(HONE_DTYPE_I32))
+/* Defines the head of an operator of ai.onnx.ml with one input. */
+#define HN_FEATURES_OP(type, first, outputs)                                                                 \
+  HONE_DESC_HEAD(hone_op_desc), .domain = "ai.onnx.ml", .op_type = (type), .since = (first),                 \
+                                HN_INPUTS(1, 1), HN_OUTPUTS(1, outputs), .types = HN_TYPES_FEATURES
+
+/* HONE_ERROR_INPUT unless X has one or two dimensions (or nobody knows). */
+hone_status hn_features_rank(const hone_infer *io, hone_error *error);
+/* Samples (-1: unknown) of X. */
+int64_t hn_features_rows(const hone_tensor_desc *x);
+static inline int64_t hn_features_width(const hone_tensor_desc *x) { return x->dim[x->rank - 1]; }
+/* Output 0 is f32 with the dimensions of X. */
+hone_status hn_features_like_x(const hone_infer *io, hone_error *error);
+
+/* What becomes of the sums of regressors and classifiers. */
+typedef enum hn_transform {
+  HN_TRANSFORM_NONE = 0,
+  HN_TRANSFORM_SOFTMAX,
+  HN_TRANSFORM_LOGISTIC,
+  HN_TRANSFORM_SOFTMAX_ZERO, /* Softmax over those that are not 0; these stay 0 */
+  HN_TRANSFORM_PROBIT
+} hn_transform;
+
+/* Attribute post_transform of a node. HONE_ERROR_UNSUPPORTED for PROBIT, HONE_ERROR_INPUT for no such word.
+ */
+hone_status hn_transform_read(const hone_node *node, hn_transform *out, hone_error *error);
+hone_status hn_transform_known(const hone_node *node, int64_t number, hn_transform *out, hone_error *error);
+void hn_transform_row(hn_transform transform, double *score, int64_t n);
+
+#endif
