@@ -65,7 +65,7 @@ static void same(const hone_tensor *t, const answer *a) {
 }
 
 static const char trees_graph[] =
-    "(%x: f32[4x2]) -> (%y) { %y = ai.onnx.ml::TreeEnsemble(%x) {aggregate_function=1, n_targets=2 "
+    "(%x: f32[4x2]) -> (%y) { %y = ai.onnx.ml::TreeEnsemble(%x) {aggregate_function=1, n_targets=2, "
     "tree_roots=[0, 2],\n"
     "nodes_featureids=[0, 1, 1], nodes_modes=u8[3]{0, 6, 3}, nodes_splits=f32[3]{1.5, 0, 0},\n"
     "nodes_truenodeids=[1, 1, 3], nodes_trueleafs=[0, 1, 1], nodes_falsenodeids=[0, 2, 1], "
