@@ -11,5 +11,12 @@ done
 [ -n "$python" ] || { echo "SKIP: no Python with numpy (HONE_PYTHON names one)"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$PWD/python" HONE_BUILD="$build"
 export HONE_LIBRARY="$build/libhone.so" HONE_COMMAND="$build/hone"
-if "$python" -c 'import pytest' 2>/dev/null; then exec "$python" -m pytest -q -p no:cacheprovider tests/python; fi
-exec "$python" -m unittest discover -s tests/python -t tests/python
+# ONNX Runtime writes into HOME.
+own=$(mktemp -d "${TMPDIR:-/tmp}/python-XXXXXX")
+trap 'rm -rf "$own"' EXIT
+export HOME="$own" XDG_CACHE_HOME="$own"
+if "$python" -c 'import pytest' 2>/dev/null; then
+  "$python" -m pytest -q -p no:cacheprovider tests/python
+else
+  "$python" -m unittest discover -s tests/python -t tests/python
+fi
