@@ -74,7 +74,23 @@ static const char trees_graph[] =
     "nodes_missing_value_tracks_true=[1, 0, 0], membership_values=f32[3]{2, 5, nan},\n"
     "leaf_targetids=[0, 1, 1, 0], leaf_weights=f32[4]{10, 20, 30, 40}} }";
 
+/* Tree 4: x0 < 1 (or NaN) votes 1 for target 0 and 5 for target 1, else x1 == 2 is 2 for 0, else 3 for 0;
+ * tree 7 is a leaf that votes 100 for target 1. */
+#define REGRESSOR(nodes, votes, more)                                                                        \
+  "(%x: f64[4x2]) -> (%y) { %y = ai.onnx.ml::TreeEnsembleRegressor(%x) {n_targets=2, "                       \
+  "nodes_treeids=[4, 4, 4, 4, 4, 7], nodes_nodeids=[" nodes "], nodes_featureids=[0, 1, 0, 0, 0, 0], "       \
+  "nodes_modes=[\"BRANCH_LT\", \"BRANCH_EQ\", \"LEAF\", \"LEAF\", \"LEAF\", \"LEAF\"], "                     \
+  "nodes_values=floats[1, 2, 0, 0, 0, 0], nodes_truenodeids=[2, 3, 0, 0, 0, 0], "                            \
+  "nodes_falsenodeids=[1, 4, 0, 0, 0, 0], nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 0], "              \
+  "target_treeids=[7, 4, 4, 4, 4], target_nodeids=[" votes "], target_ids=[1, 0, 1, 0, 0], "                 \
+  "target_weights=floats[100, 1, 5, 2, 3]" more "} }"
+
 static const answer answers[] = {
+    {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ""), .x = {0, 2, 1, 2, 1, 3, NAN, 0}, .rows = 4,
+     .columns = 2, .y = {1, 105, 2, 100, 3, 100, 1, 105}},
+    {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4",
+               ", aggregate_function=\"MIN\", base_values=floats[0.5, -1]"),
+     .x = {0, 2, 1, 2, 1, 3, NAN, 0}, .rows = 4, .columns = 2, .y = {1.5, 4, 2.5, 99, 3.5, 99, 1.5, 4}},
     {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::ArrayFeatureExtractor(%x, i64[3]{2, 0, 2}) }",
      .x = {1, 2, 3, 4, 5, 6}, .rows = 2, .columns = 3, .y = {3, 1, 3, 6, 4, 6}},
     {"(%x: string[3]) -> (%y) { %y = ai.onnx.ml::ArrayFeatureExtractor(%x, i64[1x1]{1}) }",
@@ -154,6 +170,11 @@ static void right_answers(void **state) {
 static const struct {
   const char *graph, *says;
 } refused[] = {
+    {REGRESSOR("0, 1, 2, 3, 3, 0", "0, 2, 2, 3, 3", ""), "two nodes 3"},
+    {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 1", ""), "which is no leaf"},
+    {REGRESSOR("0, 1, 2, 3, 9, 0", "0, 2, 2, 3, 9", ""), "leads to 3 and -1"},
+    {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ", base_values=floats[1]"), "differ in length"},
+    {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ", aggregate_function=\"MOST\""), "MOST"},
     {TREE("2", "0", "1", "0", "0", ""), "asks for feature 2 of 2"},
     {TREE("-1", "0", "1", "0", "0", ""), "asks for feature -1 of 2"},
     {TREE("0", "1", "1", "0", "0", ""), "leads to -1"},
@@ -192,7 +213,7 @@ static void wrong_nodes_are_refused(void **state) {
     hone_context *context = NULL;
     hone_status s = start(refused[k].graph, true, engine, &plan, &e);
     if (!s) { /* what only shows when it runs */
-      float zero[4] = {0};
+      double zero[8] = {0};
       const hone_tensor x = {*hone_plan_input_desc(plan, 0), zero};
       assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
       s = hone_context_run(context, (const hone_tensor *[]){&x}, NULL, &e);

@@ -67,6 +67,20 @@ class AgainstOnnxRuntime(unittest.TestCase):
                       intercepts=[0.5, -1.0, 2.0], post_transform=transform)
         self.same("LinearRegressor", x, coefficients=[1.0, 2.0, 3.0, 4.0])
 
+    def test_trees(self) -> None:
+        # Two full trees of depth 2 over 3 features, two targets.
+        shape = {"nodes_treeids": [0] * 7 + [1] * 7, "nodes_nodeids": list(range(7)) * 2,
+                 "nodes_truenodeids": [1, 3, 5, 0, 0, 0, 0] * 2, "nodes_falsenodeids": [2, 4, 6, 0, 0, 0, 0] * 2,
+                 "nodes_featureids": RANDOM.integers(0, 3, 14).tolist(),
+                 "nodes_values": RANDOM.normal(size=14).tolist(),
+                 "target_treeids": [0] * 4 + [1] * 4, "target_nodeids": [3, 4, 5, 6] * 2,
+                 "target_ids": [0] * 4 + [1] * 4, "target_weights": RANDOM.normal(size=8).tolist()}
+        x = self.numbers(40, 3, "float32")
+        for mode in ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"):
+            for total in ("SUM", "AVERAGE", "MIN", "MAX"):
+                self.same("TreeEnsembleRegressor", x, n_targets=2, aggregate_function=total, base_values=[0.5, -1.0],
+                          nodes_modes=([mode] * 3 + ["LEAF"] * 4) * 2, **shape)
+
     def test_labels(self) -> None:
         words = np.array([["a", "b", "none"], ["ab", "", "a"]])
         self.same("LabelEncoder", words, [("y", TensorProto.INT64)], version=2, keys_strings=["a", "ab", "b"],
