@@ -14,7 +14,7 @@ HONE_TACTICS=-int8_*,-codes_image* profile
 for library in cudnn cublaslt; do
   n=$(steps ${library}_int8)
   echo "$n steps by $library"
-  [ "$n" -ge 10 ]
+  [ "$n" -ge 3 ]
 done
 HONE_FAKE_NO_INT8=1 profile
 [ "$(steps 'cu[a-z]*_int8')" = 0 ] && [ "$(steps int8_conv)" -gt 10 ]
