@@ -1,6 +1,5 @@
 /* A cuBLASLt for machines without a GPU: the calls that hone makes, on the fake driver's streams. It refuses
- * what the documentation forbids, and offers algorithms of which all but the first want, and spoil, their
- * workspace. With HONE_FAKE_NO_INT8 it has none for integers. */
+ * what the documentation forbids, and offers two algorithms; the second wants, and spoils, its workspace. */
 #include "fake_library.h"
 
 #include <cublasLt.h>
@@ -164,7 +163,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
                            (layout *)(void *)c, (layout *)(void *)d);
   *n = 0;
   if (!h || s != CUBLAS_STATUS_SUCCESS) return s;
-  if (getenv("HONE_FAKE_NO_INT8") && ((product *)(void *)desc)->codes) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < 4 && i < wanted; i++) { /* as many as tactics ask for */
     memset(&found[i], 0, sizeof found[i]);
     found[i].algo.data[0] = (uint64_t)i;

@@ -1,7 +1,7 @@
 /* A cuDNN for machines without a GPU: the backend calls that hone makes, on the fake driver's streams. A
  * descriptor is the list of what was set on it; a launch evaluates the graph element by element. Of its
  * engines one is not deterministic, one wants more workspace than there is, and one fails to build: none of
- * them may be launched. With HONE_FAKE_NO_INT8 none builds for integers. */
+ * them may be launched. */
 #include "fake_library.h"
 
 #include <cudnn.h>
@@ -143,14 +143,6 @@ static cudnnStatus_t check_conv(const descriptor *d) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-static bool multiplies_integers(const descriptor *graph) {
-  const descriptor *root = link_of(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  const descriptor *x = root->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR
-                            ? link_of(root, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X)
-                            : NULL;
-  return x && VALUE(cudnnDataType_t, x, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT) == CUDNN_DATA_INT8;
-}
-
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at) {
   descriptor *d = at;
   for (const attribute *a = d->list; a; a = a->next) /* everything that it names is final, too */
@@ -167,9 +159,6 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at) {
   if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     const descriptor *config = link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (config->engine == RANDOM) abort(); /* it was asked for its notes for a reason */
-    const descriptor *graph = link_of(config, CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-    if (getenv("HONE_FAKE_NO_INT8") && multiplies_integers(graph))
-      return fail(CUDNN_STATUS_NOT_SUPPORTED, "no engine builds for integers");
     if (config->engine == BROKEN) return fail(CUDNN_STATUS_NOT_SUPPORTED, "the engine does not build");
     d->engine = config->engine;
   }

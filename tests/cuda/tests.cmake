@@ -63,7 +63,6 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_emulated(check_codes check_codes)
   # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
-    hone_emulated(int8_libraries sh ${HONE_TEST_FOLDER}/int8_libraries.sh ${CMAKE_BINARY_DIR}/hone)
     hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --thin --tactic cu*)
   endif()
   if(HONE_CUBLASLT_INCLUDE)

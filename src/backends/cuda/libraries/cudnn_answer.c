@@ -7,24 +7,12 @@
 
 #if HN_HAVE_CUDNN
 
-/* Engines that are proposed for numbers of floating point build; of those for integers many do not, so that
- * one of them is built before it is promised. */
-static hone_status open_graph(const hn_cudnn_spec *spec, void *handle, hn_cudnn_graph **out,
-                              hone_error *error) {
-  hone_status status = hn_cudnn_graph_open(spec, handle, NULL, out, error);
-  if (status || spec->tensor[HN_CUDNN_X].dtype != HONE_DTYPE_I8) return status;
-  if (!(status = hn_cudnn_graph_prepare(*out, handle, 0, error))) return HONE_OK;
-  hn_cudnn_graph_close(*out);
-  *out = NULL;
-  return status;
-}
-
 static hone_status ask(hn_cuda_queue *q, const void *spec, hn_library_answer *answer, hone_error *error) {
   void *handle;
   hn_cudnn_graph *graph = NULL;
   hone_status status = hn_cuda_cudnn_take(q, &handle, error);
   if (status) return status;
-  if (!open_graph(spec, handle, &graph, &answer->error))
+  if (!hn_cudnn_graph_open(spec, handle, NULL, &graph, &answer->error))
     answer->plan = graph, answer->candidates = hn_cudnn_graph_candidates(graph);
   hn_cuda_cudnn_put(q, handle);
   return HONE_OK;
