@@ -134,19 +134,6 @@ static const struct {
           "  %c1 = Conv(%d, %e1) {pads=[2, 2, 2, 2], group=21}\n  %z = QuantizeLinear(%c1, f32 0.05, i8 3)\n"
           "  %c2 = Conv(%d, %e2) {pads=[2, 0, 0, 1], dilations=[2, 1], group=21}\n"
           "  %v = QuantizeLinear(%c2, f32 0.03, u8 127)\n}\n"},
-    /* Surroundings that are zeros, as they lie (signed) and less 128 (unsigned), and such as are not. */
-    {"surroundings",
-     HEAD "graph g(%x: f32[2x32x7x9]) -> (%y) {\n"
-          "  const %w0: i8[24x32x3x3] = rand(1, -127, 127)\n  const %b0: i32[24] = rand(2, -9000, 9000)\n"
-          "  const %w1: i8[48x24x3x2] = rand(3, -127, 127)\n  const %w2: i8[21x48x2x3] = rand(5, -127, 127)\n"
-          "  %q = QuantizeLinear(%x, f32 0.02, i8 0)\n  %d = DequantizeLinear(%q, f32 0.02, i8 0)\n"
-          "  %e0 = DequantizeLinear(%w0, f32 0.002)\n  %g0 = DequantizeLinear(%b0, f32 0.00004)\n"
-          "  %c0 = Conv(%d, %e0, %g0) {pads=[1, 1, 1, 1], strides=[1, 2]}\n"
-          "  %q0 = QuantizeLinear(%c0, f32 0.05, u8 128)\n  %d0 = DequantizeLinear(%q0, f32 0.05, u8 128)\n"
-          "  %e1 = DequantizeLinear(%w1, f32 0.002)\n  %c1 = Conv(%d0, %e1) {pads=[2, 1, 0, 0]}\n"
-          "  %q1 = QuantizeLinear(%c1, f32 0.05, i8 7)\n  %d1 = DequantizeLinear(%q1, f32 0.05, i8 7)\n"
-          "  %e2 = DequantizeLinear(%w2, f32 0.002)\n  %c2 = Conv(%d1, %e2) {pads=[1, 0, 1, 2]}\n"
-          "  %y = QuantizeLinear(%c2, f32 0.06, u8 128)\n}\n"},
     /* K long enough to be divided by eight, in all that tiles do. */
     {"long sums",
      HEAD "graph g(%x: f32[2x128x6x5], %m: f32[7x1104]) -> (%y, %z) {\n"

@@ -126,11 +126,6 @@ static cudnnStatus_t check_conv(const descriptor *d) {
   if (!x || !w || !y || !c) return fail(CUDNN_STATUS_BAD_PARAM, "a convolution lacks a tensor");
   const int64_t *dx = list64(x, CUDNN_ATTR_TENSOR_DIMENSIONS), *dw = list64(w, CUDNN_ATTR_TENSOR_DIMENSIONS);
   const int64_t *dy = list64(y, CUDNN_ATTR_TENSOR_DIMENSIONS);
-  const bool codes =
-      VALUE(cudnnDataType_t, x, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT) == CUDNN_DATA_INT8;
-  const cudnnDataType_t sums = VALUE(cudnnDataType_t, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
-  if (codes && (sums != CUDNN_DATA_INT32 || dw[1] % 4 || dw[0] % 4))
-    return fail(CUDNN_STATUS_BAD_PARAM, "integers want sums of 32 bits and fours of channels");
   if (dx[0] != dy[0] || dw[0] != dy[1] || dx[1] % dw[1] || dw[0] % (dx[1] / dw[1]))
     return fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "channels of a convolution");
   for (int64_t i = 0; i < VALUE(int64_t, c, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0); i++) {
@@ -232,11 +227,7 @@ static tensor tensor_of(const descriptor *d, const descriptor *pack) {
   memcpy(t.dim, list64(d, CUDNN_ATTR_TENSOR_DIMENSIONS), (size_t)t.rank * 8);
   memcpy(t.stride, list64(d, CUDNN_ATTR_TENSOR_STRIDES), (size_t)t.rank * 8);
   const cudnnDataType_t type = VALUE(cudnnDataType_t, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
-  t.type = type == CUDNN_DATA_HALF       ? CUDA_R_16F
-           : type == CUDNN_DATA_BFLOAT16 ? CUDA_R_16BF
-           : type == CUDNN_DATA_INT8     ? CUDA_R_8I
-           : type == CUDNN_DATA_INT32    ? CUDA_R_32I
-                                         : CUDA_R_32F;
+  t.type = type == CUDNN_DATA_HALF ? CUDA_R_16F : type == CUDNN_DATA_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
   t.is_virtual = VALUE(bool, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
   t.by_value = VALUE(bool, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, false);
   const attribute *uids = find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
@@ -259,15 +250,14 @@ static float load(const tensor *t, const int64_t *at, const float *results) {
   return fake_load(t->at, t->type, i);
 }
 
-/* Sums of integers are exact: they are handed on as f64. */
-static double root(const work *w, const int64_t *at) {
+static float root(const work *w, const int64_t *at) {
   double sum = 0;
   if (w->matmul) {
     for (int64_t k = 0; k < w->x.dim[2]; k++) {
       const int64_t a[RANK] = {at[0], at[1], k}, b[RANK] = {at[0], k, at[2]};
       sum += (double)load(&w->x, a, NULL) * (double)load(&w->w, b, NULL);
     }
-    return (double)(float)sum;
+    return (float)sum;
   }
   const int64_t cin = w->w.dim[1], group = at[1] / (w->y.dim[1] / (w->x.dim[1] / cin));
   int64_t taps = 1;
@@ -285,7 +275,7 @@ static double root(const work *w, const int64_t *at) {
       sum += (double)load(&w->x, a, NULL) * (double)load(&w->w, b, NULL);
     }
   }
-  return w->x.type == CUDA_R_8I ? sum : (double)(float)sum;
+  return (float)sum;
 }
 
 static float apply(const pointwise *o, float a, float b) {
@@ -315,8 +305,7 @@ static void evaluate(const void *args) {
   if (w->workspace) memset(w->workspace, 0xa5, SPOIL);
   for (;;) {
     int64_t to = 0, k = w->y.rank - 1;
-    const double sum = root(w, at);
-    float v = (float)sum;
+    float v = root(w, at);
     results[w->y.uid] = v;
     for (int i = 0; i < w->n; i++) {
       const pointwise *o = &w->op[i];
@@ -325,10 +314,7 @@ static void evaluate(const void *args) {
     }
     const tensor *y = w->n ? &w->op[w->n - 1].y : &w->y;
     for (int64_t i = 0; i < y->rank; i++) to += at[i] * y->stride[i];
-    if (y->type == CUDA_R_32I)
-      ((int32_t *)y->at)[to] = (int32_t)sum;
-    else
-      fake_store(y->at, y->type, to, v);
+    fake_store(y->at, y->type, to, v);
     while (k >= 0 && ++at[k] == w->y.dim[k]) at[k--] = 0;
     if (k < 0) return;
   }

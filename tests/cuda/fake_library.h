@@ -24,7 +24,6 @@ static inline float fake_e4m3(uint8_t code) {
 
 static inline float fake_load(const void *p, cudaDataType_t type, int64_t i) {
   if (type == CUDA_R_32F) return ((const float *)p)[i];
-  if (type == CUDA_R_8I) return ((const int8_t *)p)[i];
   if (type == CUDA_R_8F_E4M3) return fake_e4m3(((const uint8_t *)p)[i]);
   const uint16_t h = ((const uint16_t *)p)[i];
   return type == CUDA_R_16F ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);

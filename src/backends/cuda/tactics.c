@@ -6,7 +6,6 @@
 #include "backends/cuda/elementwise/numbers.h"
 #include "backends/cuda/irregular/random.h"
 #include "backends/cuda/irregular/recurrent.h"
-#include "backends/cuda/libraries/cudnn_codes.h"
 #include "backends/cuda/libraries/cudnn_step.h"
 #include "backends/cuda/libraries/lt_codes.h"
 #include "backends/cuda/libraries/lt_fp8.h"

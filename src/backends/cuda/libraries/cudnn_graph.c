@@ -74,13 +74,9 @@ static hone_status own(hn_cudnn_graph *g, cudnnBackendDescriptorType_t type, des
 }
 
 static cudnnDataType_t type_of(hone_dtype dtype) {
-  switch (dtype) {
-  case HONE_DTYPE_F16: return CUDNN_DATA_HALF;
-  case HONE_DTYPE_BF16: return CUDNN_DATA_BFLOAT16;
-  case HONE_DTYPE_I8: return CUDNN_DATA_INT8;
-  case HONE_DTYPE_I32: return CUDNN_DATA_INT32;
-  default: return CUDNN_DATA_FLOAT;
-  }
+  return dtype == HONE_DTYPE_F16    ? CUDNN_DATA_HALF
+         : dtype == HONE_DTYPE_BF16 ? CUDNN_DATA_BFLOAT16
+                                    : CUDNN_DATA_FLOAT;
 }
 
 /* Results between operations have the output's dimensions, are f32, and never reach memory. */
@@ -109,7 +105,7 @@ static hone_status make_conv(hn_cudnn_graph *g, const descriptor *tensor, descri
   hone_status status = own(g, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, &conv, error);
   if (status) return status;
   int64_t spatial = s->rank - 2;
-  cudnnDataType_t sums = s->tensor[HN_CUDNN_X].dtype == HONE_DTYPE_I8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+  cudnnDataType_t sums = CUDNN_DATA_FLOAT;
   cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   SET(api, conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
   SET(api, conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);

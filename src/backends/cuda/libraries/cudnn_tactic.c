@@ -1,23 +1,51 @@
 /* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when
  * the step is prepared. */
-#include "backends/cuda/libraries/cudnn_answer.h"
+#include "backends/cuda/driver/dl_cudnn.h"
+#include "optimize/step/anchor.h"
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/libraries/cudnn_step.h"
+#include "backends/cuda/libraries/library_answer.h"
 #include "backends/cuda/libraries/library_step.h"
 #include "base/error.h"
-#include "optimize/step/anchor.h"
+
+#include <string.h>
+
+#if HN_HAVE_CUDNN
+
+static hone_status ask(hn_cuda_queue *q, const void *spec, hn_library_answer *answer, hone_error *error) {
+  void *handle;
+  hn_cudnn_graph *graph = NULL;
+  hone_status status = hn_cuda_cudnn_take(q, &handle, error);
+  if (status) return status;
+  if (!hn_cudnn_graph_open(spec, handle, NULL, &graph, &answer->error))
+    answer->plan = graph, answer->candidates = hn_cudnn_graph_candidates(graph);
+  hn_cuda_cudnn_put(q, handle);
+  return HONE_OK;
+}
+
+static const hn_library cudnn = {"cuDNN", "engines", ask, hn_cudnn_graph_close};
 
 bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
                       hone_reason *why) {
   hn_cudnn_step c;
+  char key[HN_CUDNN_KEY];
   if (!(m->libraries & HONE_LIB_CUDNN)) return hn_refuse(why, "cuDNN is not on this machine");
-  return config->kind->of(s, &c, why) && hn_cudnn_answers(&c.spec, m, config->candidate, why);
+  if (!config->kind->of(s, &c, why)) return false;
+  hn_cudnn_key(&c.spec, key, sizeof key);
+  return hn_library_accepts(&cudnn, m, key, &c.spec, config->candidate, why);
 }
 
 hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error) {
   hn_cudnn_step c;
   hone_reason why = {""};
-  void *data[HN_CUDNN_TENSORS] = {NULL};
+  hn_cuda_queue *q = hn_cuda_queue_of(r);
+  const hn_library_answer *a;
+  char key[HN_CUDNN_KEY];
+  void *data[HN_CUDNN_TENSORS] = {NULL}, *handle;
   if (!config->kind->of(r->step, &c, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuDNN: %s", why.text);
+  hn_cudnn_key(&c.spec, key, sizeof key);
+  hone_status status = hn_library_answer_of(&cudnn, q, key, &c.spec, &a, error);
+  if (status) return status;
   for (uint32_t i = 0; i < c.spec.n_tensors; i++) {
     const hn_cudnn_source *f = &c.source[i];
     const void *at = f->place == HN_CUDNN_IN    ? r->in[f->input]
@@ -25,8 +53,28 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
                                                 : (const unsigned char *)r->blob + f->at;
     data[i] = (void *)(uintptr_t)at;
   }
-  return hn_cudnn_launch(hn_cuda_queue_of(r), &c.spec, config->candidate, data, r->workspace, error);
+  if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
+  status = hn_cudnn_graph_prepare(a->plan, handle, config->candidate, error);
+  if (!status && !hn_cuda_dry(q))
+    status = hn_cudnn_graph_run(a->plan, config->candidate, handle, data, r->workspace, error);
+  hn_cuda_cudnn_put(q, handle);
+  return status;
 }
+
+#else
+
+bool hn_cudnn_accepts(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,
+                      hone_reason *why) {
+  (void)s, (void)m, (void)config;
+  return hn_refuse(why, "hone was built without cuDNN's headers");
+}
+
+hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, hone_error *error) {
+  (void)r, (void)config;
+  return hn_fail(error, HONE_ERROR_INTERNAL, "hone was built without cuDNN's headers");
+}
+
+#endif
 
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
 double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config) {

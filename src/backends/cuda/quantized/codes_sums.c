@@ -29,57 +29,21 @@ static bool whole_rows(const hn_product *p, hone_reason *why) {
   return true;
 }
 
-/* The workspace, once it is known what is copied. */
-static bool place_all(hn_codes_sums *q, int64_t codes, hone_reason *why) {
-  const int64_t sums = q->rows * q->columns * (int64_t)sizeof(int32_t);
-  if (sums > MOST_SUMS) return hn_refuse(why, "sums of %lld MiB", (long long)(sums >> 20));
-  if (codes > INT32_MAX) return hn_refuse(why, "more than 2^31 codes");
-  q->at_sums = q->copied ? hn_round_up((size_t)codes, 256) : 0;
-  q->at_library = q->at_sums + hn_round_up((size_t)sums, 256);
-  return true;
-}
-
 bool hn_codes_sums_of(const hone_step *s, hn_codes_sums *q, hone_reason *why) {
   memset(q, 0, sizeof *q);
   if (!hn_codes_product(s, &q->c, &q->p, why) || !whole_rows(&q->p, why)) return false;
   const hn_product_args *g = &q->p.args;
-  q->sums = HONE_DTYPE_I32;
   q->rows = g->m, q->row = g->pixel;
   q->columns = (int64_t)hn_round_up(g->n, 16), q->depth = (int64_t)hn_round_up(g->k, 16);
   const bool bytes = q->p.a_type == HONE_DTYPE_U8;
   q->copied = bytes || g->k % 16 || g->pixel % 16;
   q->c.taken = bytes ? 128 : 0;
-  return place_all(q, q->rows * q->depth, why);
-}
-
-/* What the library sees of one dimension: all that taps reach, or what is there. */
-static int64_t reach(uint32_t out, int32_t stride, int32_t kernel, int32_t dilation) {
-  return (int64_t)(out - 1) * stride + (int64_t)(kernel - 1) * dilation + 1;
-}
-
-bool hn_codes_sums_of_conv(const hone_step *s, hone_dtype sums, hn_codes_sums *q, hone_reason *why) {
-  memset(q, 0, sizeof *q);
-  if (!hn_codes_product(s, &q->c, &q->p, why)) return false;
-  const hn_product_args *g = &q->p.args;
-  if (!q->p.conv || g->grid_z != 1 || g->in_z != 1 || g->kernel_z != 1)
-    return hn_refuse(why, "not a convolution in two dimensions");
-  if (g->batch[0] != 1) return hn_refuse(why, "more than one group");
-  if (!q->p.constant) return hn_refuse(why, "weights are not constant");
-  if (g->tap % 16) return hn_refuse(why, "pixels are not whole sixteens of bytes");
-  const double most = 128.0 * 128 * g->k;
-  if (sums == HONE_DTYPE_F32 && most > 0x1p24) return hn_refuse(why, "sums may not be exact in f32");
-  const bool bytes = q->p.a_type == HONE_DTYPE_U8;
-  q->sums = sums, q->c.taken = bytes ? 128 : 0;
-  q->rows = g->m, q->row = g->pixel;
-  q->columns = (int64_t)hn_round_up(g->n, 16), q->depth = g->k;
-  const int64_t images = (int64_t)g->m / ((int64_t)g->grid_y * g->grid_x);
-  const int64_t down = reach(g->grid_y, g->stride_y, g->kernel_y, g->dilation_y);
-  const int64_t across = reach(g->grid_x, g->stride_x, g->kernel_x, g->dilation_x);
-  const bool padded = g->pad_y || g->pad_x || down > g->in_y || across > g->in_x;
-  q->copied = bytes || g->pixel % 16 || g->image % 16 || (padded && q->c.x_zero != q->c.taken);
-  q->image[0] = images, q->image[1] = q->copied ? down : g->in_y, q->image[2] = q->copied ? across : g->in_x;
-  q->pad[0] = g->pad_y, q->pad[1] = g->pad_x;
-  return place_all(q, images * down * across * g->tap, why);
+  const int64_t sums = q->rows * q->columns * (int64_t)sizeof(int32_t);
+  if (sums > MOST_SUMS) return hn_refuse(why, "sums of %lld MiB", (long long)(sums >> 20));
+  if (q->rows * q->depth > INT32_MAX) return hn_refuse(why, "more than 2^31 codes");
+  q->at_sums = q->copied ? hn_round_up((size_t)(q->rows * q->depth), 256) : 0;
+  q->at_library = q->at_sums + hn_round_up((size_t)sums, 256);
+  return true;
 }
 
 hn_codes_blob hn_codes_sums_blob(const hn_codes_sums *q) {
@@ -100,9 +64,8 @@ hone_status hn_codes_sums_pack(const hone_step *s, hn_codes_sums *q, void *blob,
 
 static void prefix(const hn_codes_sums *q, bool aligned, hn_str *text) {
   char more[128];
-  hn_str_printf(text, "#define HN_CODE %s\n#define HN_STORE %u\n#define HN_W %d\n%s%s",
+  hn_str_printf(text, "#define HN_CODE %s\n#define HN_STORE %u\n#define HN_W %d\n%s",
                 hone_dtype_name(q->p.out_type), q->p.store, aligned ? 16 : 1,
-                q->sums == HONE_DTYPE_F32 ? "#define HN_SUMS_F32 1\n" : "",
                 hn_codes_prefix(&q->c, false, more, sizeof more));
 }
 
@@ -113,32 +76,18 @@ hone_status hn_codes_sums_begin(const hone_step_run *run, hn_codes_sums *q, cons
     return hn_product_aligned(*x) ? HONE_OK
                                   : hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address",
                                             run->step->anchor);
-  const hn_product_args *g = &q->p.args;
-  const bool image = q->image[0] != 0;
-  const int64_t sixteens = (image ? g->tap : q->depth) / 16;
-  const int64_t all = (image ? q->image[0] * q->image[1] * q->image[2] : q->rows) * sixteens;
-  const u32 flip = q->c.taken ? 0x80808080u : 0;
+  const int64_t sixteens = q->depth / 16;
   const hn_codes_signed_args a = {.x = *x,
                                   .y = run->workspace,
                                   .row = q->row,
-                                  .image = g->image,
                                   .sixteens = hn_cuda_divisor((u32)sixteens),
-                                  .across = hn_cuda_divisor(image ? (u32)q->image[2] : 1),
-                                  .down = hn_cuda_divisor(image ? (u32)q->image[1] : 1),
-                                  .in_y = g->in_y,
-                                  .in_x = g->in_x,
-                                  .pad_y = (i32)q->pad[0],
-                                  .pad_x = (i32)q->pad[1],
-                                  .length = image ? g->channels : g->k,
-                                  .all = (u32)all,
-                                  .flip = flip,
-                                  .outside = ((u32)q->c.x_zero & 0xff) * 0x01010101u ^ flip};
-  const bool aligned = hn_product_aligned(*x) && q->row % 16 == 0 && (!image || g->image % 16 == 0);
+                                  .length = q->p.args.k,
+                                  .all = (u32)(q->rows * sixteens),
+                                  .flip = q->c.taken ? 0x80808080u : 0};
   hn_str text = {0};
-  prefix(q, aligned, &text);
-  const hone_status st =
-      hn_cuda_launch_line(hn_cuda_queue_of(run), "codes_sums", &text,
-                          image ? "codes_signed_image" : "codes_signed", all, 256, &a, sizeof a, error);
+  prefix(q, hn_product_aligned(*x) && q->row % 16 == 0, &text);
+  const hone_status st = hn_cuda_launch_line(hn_cuda_queue_of(run), "codes_sums", &text, "codes_signed",
+                                             a.all, 256, &a, sizeof a, error);
   hn_str_free(&text);
   *x = run->workspace;
   return st;
@@ -167,7 +116,6 @@ hone_status hn_codes_sums_end(const hone_step_run *run, hn_codes_sums *q, hone_e
 
 double hn_codes_sums_seconds(const hone_machine *m, const hn_codes_sums *q) {
   const double sums = 4.0 * (double)q->rows * (double)q->columns;
-  const double codes =
-      (double)q->rows * (double)q->p.args.n + 2 * (double)q->at_sums; /* copies are read, and written */
+  const double codes = (double)q->rows * ((double)q->p.args.n + (q->copied ? 2.0 * (double)q->depth : 0));
   return (q->copied ? 2 : 1) * (1e-6 + m->launch_s) + hn_cuda_seconds(m, 0, 0, sums + codes, 0.7);
 }

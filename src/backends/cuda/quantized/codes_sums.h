@@ -9,21 +9,15 @@
 typedef struct hn_codes_sums {
   hn_codes c;
   hn_product p;
-  hone_dtype sums;              /* i32, or f32 where all sums are exact in it */
   int64_t rows, columns, depth; /* of the library's product: columns and depth in whole sixteens */
   int64_t row;                  /* from one row of codes to the next */
-  int64_t image[3], pad[2];     /* of a convolution: images, rows and pixels that the library sees; what lies
-                                   around     those that are there is the input's zero point */
-  bool copied;                  /* codes go to the workspace first, as i8 */
-  size_t at_sums, at_library;   /* in the workspace, behind those codes; what the library wants comes last */
+  bool copied;                  /* rows of codes go to the workspace first, as i8 */
+  size_t at_sums, at_library;   /* in the workspace, behind those rows; what the library wants comes last */
 } hn_codes_sums;
 
 /* False with a reason: no step of codes, or no product of whole rows. `q` refers to itself: it stays where it
  * is. */
 bool hn_codes_sums_of(const hone_step *s, hn_codes_sums *q, hone_reason *why);
-/* The same of a convolution in two dimensions, of one group. Zeros are what a library puts around an image:
- * unless the zero point is one, the surroundings are copied, too, and the library needs no padding. */
-bool hn_codes_sums_of_conv(const hone_step *s, hone_dtype sums, hn_codes_sums *q, hone_reason *why);
 
 /* The blob: `columns` rows of `depth` weights, then the vectors. */
 hn_codes_blob hn_codes_sums_blob(const hn_codes_sums *q);

@@ -5,17 +5,14 @@
 #include "divisor.h"
 #include "product_args.h"
 
-/* Rows of codes, or images of pixels, to rows and pixels of whole sixteens. */
+/* Rows of codes to rows of whole sixteens. */
 typedef struct hn_codes_signed_args {
   const void *x;
   void *y;
-  i64 row, image;               /* distances in x: of rows or pixels, of images */
-  hn_divisor sixteens;          /* of a row of y */
-  hn_divisor across, down;      /* of an image of y */
-  i32 in_y, in_x, pad_y, pad_x; /* of an image of x, and what lies before it in y */
-  u32 length, all;              /* codes of a row; sixteens in all */
-  u32 flip;                     /* bits that change in every word */
-  u32 outside;                  /* four codes of what lies outside of the image, as they are in y */
+  i64 row;             /* distance in x */
+  hn_divisor sixteens; /* of a row of y */
+  u32 length, all;     /* codes of a row; sixteens in all */
+  u32 flip;            /* bits that change in every word */
 } hn_codes_signed_args;
 
 /* Sums to the output of a product. */
