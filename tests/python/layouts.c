@@ -23,9 +23,10 @@
 #define ENGINE(t) AT(t, device) AT(t, threads) AT(t, isa) AT(t, tactics) AT(t, tuning)
 #define PLAN(t)                                                                                              \
   AT(t, level)                                                                                               \
-  AT(t, precision) AT(t, f32_nodes) AT(t, n_f32_nodes) AT(t, bindings) AT(t, n_bindings) AT(t, batch)        \
-      AT(t, reference) AT(t, passes) AT(t, fold_seconds) AT(t, prefer) AT(t, untuned) AT(t, chains)          \
-          AT(t, separate) AT(t, preview)
+  AT(t, precision)                                                                                           \
+  AT(t, f32_nodes) AT(t, n_f32_nodes) AT(t, bindings) AT(t, n_bindings) AT(t, batch) AT(t, reference)        \
+      AT(t, passes) AT(t, fold_seconds) AT(t, prefer) AT(t, untuned) AT(t, chains) AT(t, separate)           \
+          AT(t, preview)
 #define RUN(t) AT(t, max_seconds) AT(t, max_bytes) AT(t, max_nodes)
 #define ZOO(t) AT(t, batch) AT(t, width) AT(t, size) AT(t, seed) AT(t, round)
 
