@@ -5,43 +5,93 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define SIZE(type) printf("%s size %zu\n", #type, sizeof(type));
 #define AT(type, member)                                                                                     \
-  printf("%s %s %zu %zu\n", #type, #member, offsetof(type, member), sizeof(((type *)0)->member));
-#define ALL(X, type) SIZE(type) X(type)
-
-#define ERROR(t) AT(t, status) AT(t, what) AT(t, where) AT(t, expected) AT(t, got) AT(t, hint)
-#define QUANT(t) AT(t, count) AT(t, axis) AT(t, scale) AT(t, zero_point)
-#define DESC(t)                                                                                              \
-  AT(t, dtype)                                                                                               \
-  AT(t, layout) AT(t, rank) AT(t, device) AT(t, dim) AT(t, stride) AT(t, channel_pitch) AT(t, quant)
-#define TENSOR(t) AT(t, desc) AT(t, data)
-#define ITEMS(t) AT(t, count) AT(t, item)
-#define STRING(t) AT(t, ptr) AT(t, len)
-#define PORT(t) AT(t, name) AT(t, desc) AT(t, symbol) AT(t, optional)
-#define BINDING(t) AT(t, input) AT(t, symbol) AT(t, rank) AT(t, dim)
-#define ENGINE(t) AT(t, device) AT(t, threads) AT(t, isa) AT(t, tactics) AT(t, tuning)
-#define PLAN(t)                                                                                              \
-  AT(t, level)                                                                                               \
-  AT(t, precision)                                                                                           \
-  AT(t, f32_nodes) AT(t, n_f32_nodes) AT(t, bindings) AT(t, n_bindings) AT(t, batch) AT(t, reference)        \
-      AT(t, passes) AT(t, fold_seconds) AT(t, prefer) AT(t, untuned) AT(t, chains) AT(t, separate)           \
-          AT(t, preview)
-#define RUN(t) AT(t, max_seconds) AT(t, max_bytes) AT(t, max_nodes)
-#define ZOO(t) AT(t, batch) AT(t, width) AT(t, size) AT(t, seed) AT(t, round)
+  printf("%s %s %zu %zu\n", #type, #member, offsetof(type, member), sizeof(((type *)0)->member))
+#define SIZE(type) printf("%s size %zu\n", #type, sizeof(type))
 
 int main(void) {
-  ALL(ERROR, hone_error)
-  ALL(QUANT, hone_quant)
-  ALL(DESC, hone_tensor_desc)
-  ALL(TENSOR, hone_tensor)
-  ALL(ITEMS, hone_items)
-  ALL(STRING, hone_string)
-  ALL(PORT, hone_port)
-  ALL(BINDING, hone_binding)
-  ALL(ENGINE, hone_engine_options)
-  ALL(PLAN, hone_plan_options)
-  ALL(RUN, hone_run_options)
-  ALL(ZOO, hone_zoo_options)
+  SIZE(hone_error);
+  AT(hone_error, status);
+  AT(hone_error, what);
+  AT(hone_error, where);
+  AT(hone_error, expected);
+  AT(hone_error, got);
+  AT(hone_error, hint);
+
+  SIZE(hone_quant);
+  AT(hone_quant, count);
+  AT(hone_quant, axis);
+  AT(hone_quant, scale);
+  AT(hone_quant, zero_point);
+
+  SIZE(hone_tensor_desc);
+  AT(hone_tensor_desc, dtype);
+  AT(hone_tensor_desc, layout);
+  AT(hone_tensor_desc, rank);
+  AT(hone_tensor_desc, device);
+  AT(hone_tensor_desc, dim);
+  AT(hone_tensor_desc, stride);
+  AT(hone_tensor_desc, channel_pitch);
+  AT(hone_tensor_desc, quant);
+
+  SIZE(hone_tensor);
+  AT(hone_tensor, desc);
+  AT(hone_tensor, data);
+
+  SIZE(hone_items);
+  AT(hone_items, count);
+  AT(hone_items, item);
+
+  SIZE(hone_string);
+  AT(hone_string, ptr);
+  AT(hone_string, len);
+
+  SIZE(hone_port);
+  AT(hone_port, name);
+  AT(hone_port, desc);
+  AT(hone_port, symbol);
+  AT(hone_port, optional);
+
+  SIZE(hone_binding);
+  AT(hone_binding, input);
+  AT(hone_binding, symbol);
+  AT(hone_binding, rank);
+  AT(hone_binding, dim);
+
+  SIZE(hone_engine_options);
+  AT(hone_engine_options, device);
+  AT(hone_engine_options, threads);
+  AT(hone_engine_options, isa);
+  AT(hone_engine_options, tactics);
+  AT(hone_engine_options, tuning);
+
+  SIZE(hone_plan_options);
+  AT(hone_plan_options, level);
+  AT(hone_plan_options, precision);
+  AT(hone_plan_options, f32_nodes);
+  AT(hone_plan_options, n_f32_nodes);
+  AT(hone_plan_options, bindings);
+  AT(hone_plan_options, n_bindings);
+  AT(hone_plan_options, batch);
+  AT(hone_plan_options, reference);
+  AT(hone_plan_options, passes);
+  AT(hone_plan_options, fold_seconds);
+  AT(hone_plan_options, prefer);
+  AT(hone_plan_options, untuned);
+  AT(hone_plan_options, chains);
+  AT(hone_plan_options, separate);
+  AT(hone_plan_options, preview);
+
+  SIZE(hone_run_options);
+  AT(hone_run_options, max_seconds);
+  AT(hone_run_options, max_bytes);
+  AT(hone_run_options, max_nodes);
+
+  SIZE(hone_zoo_options);
+  AT(hone_zoo_options, batch);
+  AT(hone_zoo_options, width);
+  AT(hone_zoo_options, size);
+  AT(hone_zoo_options, seed);
+  AT(hone_zoo_options, round);
   return 0;
 }
