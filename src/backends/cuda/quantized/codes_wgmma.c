@@ -28,7 +28,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
   if (m->arch != 90) return hn_refuse(why, "warpgroup products are arch 90's");
   if (!hn_codes_product(s, &q->c, &q->w.p, why)) return false;
   q->w.outside = q->c.x_zero != 0;
-  q->w.mended = q->w.p.conv && hn_codes_border_of(&q->w.p, 0, &q->border);
+  q->w.mended = q->w.outside && q->w.p.conv && !q->w.p.one_tap && hn_codes_border_of(&q->w.p, 0, &q->border);
   if (!hn_wgmma_fits(&q->w, why)) return false;
   if (has_border(q)) hn_codes_border_of(&q->w.p, blob_of(q).bytes, &q->border);
   q->w.staged = q->c.added != HONE_DTYPE_NONE && !t->split;
