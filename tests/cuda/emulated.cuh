@@ -114,6 +114,7 @@ HN_FN float __fdividef(float x, float y) { return x / y; }
 HN_FN float __frcp_rn(float x) { return 1.0f / x; }
 HN_FN float __fsqrt_rn(float x) { return sqrtf(x); }
 HN_FN float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
+HN_FN float hn_fma_sat(float x, float y, float z) { return fminf(fmaxf(fmaf(x, y, z), 0), 1); }
 HN_FN float __fadd_rn(float x, float y) { return x + y; }
 HN_FN float __fmul_rn(float x, float y) { return x * y; }
 HN_FN float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }

@@ -43,41 +43,66 @@ HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum 
 
 /* What the weights allow (hn_codes_vectors). */
 HN_FN hn_codes_short hn_codes_short_of(const hn_codes_args *c) {
-  const hn_u4 w = hn_ld16((const u8 *)c->outside + 16);
-  const hn_codes_short s = {w.v[0], hn_from_bits(w.v[1]), hn_from_bits(w.v[2]), hn_from_bits(w.v[3])};
+  const hn_codes_short *from = (const hn_codes_short *)((const u8 *)c->outside + 16);
+  const hn_u4 w = hn_ld16(from), v = hn_ld16(&from->base);
+  const hn_codes_short s = {w.v[0], hn_from_bits(w.v[1]), hn_from_bits(w.v[2]), hn_from_bits(w.v[3]),
+                            hn_from_bits(v.v[0]), hn_from_bits(v.v[1]), hn_from_bits(v.v[2]), 0};
   return s;
 }
 
-/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. `simple`: s->holds, as a
- * constant where the code of the other way is not wanted. */
-HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 simple, const hn_codes_short *s,
-                         const hn_codes_args *c) {
-  i32 q[4];
-  float x[4];
 #ifdef HN_ADDED
-  const float low = HN_PASTE(HN_LOW_, HN_MIDDLE) - c->sum.a_zero, high = HN_PASTE(HN_HIGH_, HN_MIDDLE) - c->sum.a_zero;
-  float y[4];
+/* Four sums and four codes, with HN_CODES_PARTS: a code as a float is one exchange of bytes, bounds cost nothing, and the code of a part is the low
+ * byte of 255 parts and 2^23. */
+HN_FN u32 hn_add_parts4(const i32 sum[4], const float scale[4], u32 added, const hn_codes_short *s) {
+  const u32 b = HN_PASTE(HN_FROM_LOWEST_, HN_ADDED)(added);
+  u32 q[4];
+  HN_UNROLL for (u32 k = 0; k < 4; k++) {
+    const float u = hn_fma_sat(__fadd_rn(__fmul_rn((float)sum[k], scale[k]), s->rounder), HN_CODES_PART, s->base);
+    const float part = hn_from_bits(hn_bytes(b, hn_bits(s->many), 0x7404u | k << 4)); /* 32768 + the code */
+    const float y = hn_fma_sat(u, s->ka, __fmaf_rn(part, s->kb, s->c));
+    q[k] = hn_bits(__fmaf_rn(y, 255, 8388608));
+  }
+  return HN_PASTE(HN_FROM_LOWEST_, HN_CODE)(hn_bytes(hn_bytes(q[0], q[1], 0x40), hn_bytes(q[2], q[3], 0x40), 0x5410));
+}
+
+/* With HN_CODES_SHORT, or as defined: before saturation. */
+HN_FN void hn_add_short4(const i32 from[4], const float scale[4], u32 added, u32 way, const hn_codes_short *s, const hn_codes_sum *sum, i32 q[4]) {
+  const float low = HN_PASTE(HN_LOW_, HN_MIDDLE) - sum->a_zero, high = HN_PASTE(HN_HIGH_, HN_MIDDLE) - sum->a_zero;
+  float x[4];
   HN_UNROLL for (int k = 0; k < 4; k++) {
     /* Beyond 2^22 the result is too coarse, and far beyond any code. */
-    x[k] = __fadd_rn(__fadd_rn(__fmul_rn((float)sum[k], scale[k]), HN_ROUNDER), -HN_ROUNDER);
+    x[k] = __fadd_rn(__fadd_rn(__fmul_rn((float)from[k], scale[k]), HN_ROUNDER), -HN_ROUNDER);
     x[k] = fminf(fmaxf(x[k], low), high);
   }
-  if (simple) {
+  if (way == HN_CODES_SHORT) {
     const u32 b = HN_PASTE(HN_FROM_LOWEST_, HN_ADDED)(added);
     HN_UNROLL for (int k = 0; k < 4; k++) {
       const float t = __fmaf_rn(x[k], s->ka, __fmaf_rn(HN_PICK_u8(b, k), s->kb, s->c));
       q[k] = (i32)hn_bits(__fadd_rn(t, HN_ROUNDER)) - HN_ROUNDER_BITS;
     }
-  } else {
-    HN_UNROLL for (int k = 0; k < 4; k++) y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k) - c->sum.b_zero;
-    hn_add_codes4(x, y, &c->sum, q);
+    return;
   }
+  float y[4];
+  HN_UNROLL for (int k = 0; k < 4; k++) y[k] = HN_PASTE(HN_PICK_, HN_ADDED)(added, k) - sum->b_zero;
+  hn_add_codes4(x, y, sum, q);
+}
+#endif
+
+/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. `way`: s->way, as a
+ * constant where the code of the other ways is not wanted. */
+HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 way, const hn_codes_short *s,
+                         const hn_codes_args *c) {
+  i32 q[4];
+#ifdef HN_ADDED
+  if (way == HN_CODES_PARTS) return hn_add_parts4(sum, scale, added, s);
+  hn_add_short4(sum, scale, added, way, s, &c->sum, q);
 #else
   const i32 zero = c->zero - HN_ROUNDER_BITS;
   HN_UNROLL for (int k = 0; k < 4; k++) {
-    const float f = simple ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
-    x[k] = __fmul_rn(f, scale[k]);
-    q[k] = simple ? (i32)hn_bits(__fadd_rn(x[k], HN_ROUNDER)) + zero : __float2int_rn(x[k]) + c->zero;
+    const u32 small = way == HN_CODES_SHORT;
+    const float f = small ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
+    const float x = __fmul_rn(f, scale[k]);
+    q[k] = small ? (i32)hn_bits(__fadd_rn(x, HN_ROUNDER)) + zero : __float2int_rn(x) + c->zero;
   }
   (void)added, (void)s;
 #endif

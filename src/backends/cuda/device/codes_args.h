@@ -10,12 +10,27 @@ typedef struct hn_codes_sum {
   float inverse;                                           /* of y_scale, rounded */
 } hn_codes_sum;
 
-/* Whether there is a shorter way to the same codes, and what it takes. */
+/* Shorter ways to the same codes. */
+enum {
+  HN_CODES_LONG,  /* as defined */
+  HN_CODES_SHORT, /* HN_ADDED: the constants are right for every pair of codes; else: all sums and results are
+                     below 2^22 */
+  HN_CODES_PARTS  /* HN_ADDED: the same, of codes as parts of their range */
+};
+
+/* A little over 1 / 255, so that for bases of 24 bits there are sums with it as near as wanted. */
+#define HN_CODES_PART 0x1.010104p-8f
+
+/* Which way there is, and what it takes. a: a code less its zero point; b: one less the lowest.
+ * HN_CODES_SHORT: the code of a sum is a ka + b kb + c, rounded once more.
+ * HN_CODES_PARTS: x + rounder is a + rounder; u = that HN_CODES_PART + base, within 0 and 1, is where a lies
+ * between the lowest and the highest code; u ka + (b + 32768) kb + c, within 0 and 1, is where the sum lies
+ * between its own. */
 typedef struct hn_codes_short {
-  u32 holds; /* HN_ADDED: the constants are right for every pair of codes; else: all sums and results are
-                below 2^22 */
-  float ka, kb, c; /* the code of a sum is a ka + b kb + c, rounded once more: a a code less its zero point, b
-                      less the lowest */
+  u32 way;
+  float ka, kb, c, base, rounder;
+  float many; /* 32768: what the compiler does not know stays in a register, and costs no move each time */
+  u32 unused;
 } hn_codes_short;
 
 typedef struct hn_codes_args {

@@ -152,6 +152,12 @@ HN_FN i32 hn_dot4_i8(u32 a, u32 b, i32 c) {
 }
 /* Bytes of low (0 to 3) and high (4 to 7) as the hexadecimal digits of `pick` say, the lowest first. */
 HN_FN u32 hn_bytes(u32 low, u32 high, u32 pick) { return __byte_perm(low, high, pick); }
+/* a b + c, rounded once, within 0 and 1. */
+HN_FN float hn_fma_sat(float a, float b, float c) {
+  float r;
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(a), "f"(b), "f"(c));
+  return r;
+}
 /* Four integers as codes, the first lowest; saturated. */
 HN_FN u32 hn_codes_u8(i32 a, i32 b, i32 c, i32 d) {
   u32 r;

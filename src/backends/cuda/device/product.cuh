@@ -56,7 +56,7 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
       if (4 * h + k < whole) added |= (u32)from[4 * h + k] << (8 * k);
 #endif
 #endif
-    w[h] = hn_requantise4(x + 4 * h, scale, added, way.holds, &way, c);
+    w[h] = hn_requantise4(x + 4 * h, scale, added, way.way, &way, c);
   }
 #if HN_STORE == 8
   u64 v = ((u64)w[1] << 32 | w[0]) & ~(u64)0 >> (64 - 8 * whole);

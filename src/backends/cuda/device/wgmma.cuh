@@ -186,7 +186,9 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
   hn_map_prefetch(&g->a);
   ring in = {0, 0};
   work mine = work_of(g);
-  i32 early = load_b_early(g, s, &mine, A_BYTES);
+  i32 early = load_b_early(g, s, &mine, A_BYTES), loaded = 0;
+  /* All tiles have the same columns, and a place in the ring the same block of K: weights come once. */
+  const u32 kept = !HN_SPLIT && mine.step % g->n_tiles == 0 && HN_STAGES % g->k_blocks == 0;
   HN_GRID_WAIT();
   for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
@@ -196,12 +198,15 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
     i32 h0 = y * g->stride_h - g->pad_h, w0 = x * g->stride_w - g->pad_w;
     place at = place_of(g, mine.k);
 #endif
-    for (i32 block = mine.k; block < mine.k_end; block++) {
+    for (i32 block = mine.k; block < mine.k_end; block++, loaded++) {
       if (early) {
         early--;
       } else {
         hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
-        load_b(g, s, in.stage, block, n8, A_BYTES);
+        if (kept && loaded >= HN_STAGES)
+          hn_barrier_expect(s->full + 8 * in.stage, A_BYTES);
+        else
+          load_b(g, s, in.stage, block, n8, A_BYTES);
       }
       u32 a = s->a + in.stage * A_BYTES, full = s->full + 8 * in.stage;
       HN_UNROLL for (i32 u = 0; u < UNITS; u++) {

@@ -29,10 +29,10 @@ HN_FN void vectors_at(const hn_conv_wgmma_args *g, i32 channel, vectors *v) {
 }
 
 /* Four sums of channels from `channel` on, as codes. HN_MASKED: pixels have padding, which is zero. */
-HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, u32 simple,
-                   const hn_codes_short *way, i32 channel) {
+HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, u32 way,
+                   const hn_codes_short *s, i32 channel) {
   i32 sum[4] = {a + v->bias[0], b + v->bias[1], c + v->bias[2], d + v->bias[3]};
-  u32 w = hn_requantise4(sum, v->scale, added, simple, way, &g->codes);
+  u32 w = hn_requantise4(sum, v->scale, added, way, s, &g->codes);
 #ifdef HN_MASKED
   i32 left = g->n - channel;
   return left >= 4 ? w : left <= 0 ? 0 : w & 0xffffffffu >> (32 - 8 * left);
@@ -71,7 +71,7 @@ HN_FN void add_lacking(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], i32 row
 HN_FN void finish(const hn_conv_wgmma_args *g, i32 x[8], i32 pixel, i32 channel) {
   if (pixel >= g->pixels || channel >= g->columns) return;
   i64 at = (i64)pixel * g->y_pixel + channel;
-  const hn_codes_short way = hn_codes_short_of(&g->codes);
+  const hn_codes_short s = hn_codes_short_of(&g->codes);
   u32 w[2];
 #ifdef HN_BORDER
   const i32 *from = lacking_at(g, pixel);
@@ -84,7 +84,7 @@ HN_FN void finish(const hn_conv_wgmma_args *g, i32 x[8], i32 pixel, i32 channel)
 #ifdef HN_ADDED
     added = *(const u32 *)(const void *)((const u8 *)g->codes.added + at + 4 * h);
 #endif
-    w[h] = codes_of(g, x[4 * h], x[4 * h + 1], x[4 * h + 2], x[4 * h + 3], &v, added, way.holds, &way, channel + 4 * h);
+    w[h] = codes_of(g, x[4 * h], x[4 * h + 1], x[4 * h + 2], x[4 * h + 3], &v, added, s.way, &s, channel + 4 * h);
   }
   *(u64 *)(void *)((u8 *)g->y + at) = (u64)w[1] << 32 | w[0];
 }
@@ -96,7 +96,7 @@ HN_FN u32 panel_at(u32 staging, u32 row, u32 sixteen) {
 }
 
 HN_FN void store_codes(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 column0, u32 warp, u32 lane,
-                       u32 simple, const hn_codes_short *way) {
+                       u32 way, const hn_codes_short *s) {
   i32 channel = column0 + (i32)(lane & 3) * 4;
   vectors now[2], next[2];
   HN_UNROLL for (i32 h = 0; h < 2; h++) vectors_at(g, channel + 16 * h, &next[h]);
@@ -119,7 +119,7 @@ HN_FN void store_codes(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 sta
 #else
         u32 other = 0;
 #endif
-        v.v[k] = codes_of(g, x[0], x[1], x[4], x[5], &now[k / 2], other, simple, way, channel + 16 * (i32)(k / 2));
+        v.v[k] = codes_of(g, x[0], x[1], x[4], x[5], &now[k / 2], other, way, s, channel + 16 * (i32)(k / 2));
       }
       hn_matrix_store(at, v);
     }
@@ -133,11 +133,12 @@ HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 sta
 #else
   (void)row0;
 #endif
-  const hn_codes_short way = hn_codes_short_of(&g->codes);
-  if (way.holds)
-    store_codes(g, d, staging, column0, warp, lane, 1, &way);
-  else
-    store_codes(g, d, staging, column0, warp, lane, 0, &way);
+  const hn_codes_short s = hn_codes_short_of(&g->codes);
+#ifdef HN_ADDED
+  if (s.way == HN_CODES_PARTS) return store_codes(g, d, staging, column0, warp, lane, HN_CODES_PARTS, &s);
+#endif
+  if (s.way == HN_CODES_SHORT) return store_codes(g, d, staging, column0, warp, lane, HN_CODES_SHORT, &s);
+  store_codes(g, d, staging, column0, warp, lane, HN_CODES_LONG, &s);
 }
 
 #endif

@@ -69,11 +69,19 @@ HN_FN void reduce(const hn_conv_wgmma_args *g, const shared_map *s) {
 
 #else
 
-/* Of a tile: its first row and column for this warpgroup. */
-HN_FN i32 row_of(const hn_conv_wgmma_args *g, i32 tile, u32 group) {
-  return tile / g->n_tiles * TILE_ROWS + (HN_ALTERNATE ? 0 : (i32)group * GROUP_ROWS);
+/* A tile: its number, and its first row and column for a warpgroup. */
+typedef struct corner {
+  i32 tile, row, column;
+} corner;
+HN_FN corner corner_of(const hn_conv_wgmma_args *g, i32 tile) {
+  const corner c = {tile, tile / g->n_tiles * TILE_ROWS, tile % g->n_tiles * HN_BN};
+  return c;
 }
-HN_FN i32 column_of(const hn_conv_wgmma_args *g, i32 tile) { return tile % g->n_tiles * HN_BN; }
+HN_FN corner corner_after(const hn_conv_wgmma_args *g, const corner *c, const corner *step) {
+  corner n = {c->tile + step->tile, c->row + step->row, c->column + step->column};
+  if (n.column >= g->n_tiles * HN_BN) n.column -= g->n_tiles * HN_BN, n.row += TILE_ROWS;
+  return n;
+}
 
 HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row0, i32 column0) {
   hn_barrier_expect(arrived, STAGING);
@@ -83,19 +91,18 @@ HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
   u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, round = 0;
-  i32 step = (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1), tile = (i32)blockIdx.x;
+  const corner step = corner_of(g, (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1));
+  corner at = corner_of(g, (i32)(blockIdx.x + (HN_ALTERNATE ? gridDim.x * group : 0)));
+  if (!HN_ALTERNATE) at.row += (i32)group * GROUP_ROWS;
   ring in = {0, 0};
-  if (HN_ALTERNATE && group) {
-    tile += gridDim.x;
-    skip(&in, (u32)g->k_blocks);
-  }
+  if (HN_ALTERNATE && group) skip(&in, (u32)g->k_blocks);
   HN_GRID_WAIT();
 #if HN_STAGED && HN_BUFFERS == 2
-  if (t == 0 && tile < g->tiles)
-    load_staged(g, s->staging + group * 2 * STAGING, s->arrived + 16 * group, row_of(g, tile, group), column_of(g, tile));
+  if (t == 0 && at.tile < g->tiles)
+    load_staged(g, s->staging + group * 2 * STAGING, s->arrived + 16 * group, at.row, at.column);
 #endif
-  for (; tile < g->tiles; tile += step, round++) {
-    i32 row0 = row_of(g, tile, group), column0 = column_of(g, tile);
+  for (; at.tile < g->tiles; round++) {
+    const i32 row0 = at.row, column0 = at.column;
     u32 buffer = HN_BUFFERS == 2 ? group * 2 + (round & 1) : group;
     u32 staging = s->staging + buffer * STAGING;
 #if HN_STAGED && HN_BUFFERS == 1
@@ -125,11 +132,11 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     HN_WGMMA_WAIT(0);
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
 
+    at = corner_after(g, &at, &step);
 #if HN_STAGED
-    if (HN_BUFFERS == 2 && t == 0 && tile + step < g->tiles) { /* the next tile's, where the last one's results were */
+    if (HN_BUFFERS == 2 && t == 0 && at.tile < g->tiles) { /* the next tile's, where the last one's results were */
       HN_BULK_WAIT_READ(0);
-      load_staged(g, s->staging + (buffer ^ 1) * STAGING, s->arrived + 8 * (buffer ^ 1), row_of(g, tile + step, group),
-                  column_of(g, tile + step));
+      load_staged(g, s->staging + (buffer ^ 1) * STAGING, s->arrived + 8 * (buffer ^ 1), at.row, at.column);
     }
     hn_barrier_wait(s->arrived + 8 * buffer, HN_BUFFERS == 2 ? round >> 1 & 1 : round & 1);
 #elif HN_STORE_STAGED

@@ -45,6 +45,8 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
     if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
+    /* A place in the ring always has the same block of K: its weights need not come again. */
+    if (q->k_blocks <= l.stages / 2) l.stages -= l.stages % q->k_blocks;
   }
   l.bytes = l.stages * (stage + 16) + out + 64 + table;
   return l;
@@ -180,7 +182,11 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
     st = hn_cuda_map_matrix(queue, &args->staged, q->p.out_type, staged, q->columns, g->m, g->out_pitch, row,
                             64 * t->wm, error);
   const hn_cuda_kernel kernel = {"conv_wgmma", text->ptr, "conv_wgmma"};
-  const int64_t persistent = q->tiles < m->processors ? q->tiles : m->processors;
+  int64_t persistent = q->tiles < m->processors ? q->tiles : m->processors;
+  /* Tiles of one block of threads then have the same columns, and weights come once. */
+  const int64_t left = persistent % args->n_tiles;
+  if (left <= persistent / 32 && q->k_blocks <= hn_wgmma_layout_of(q, t, q->staged).stages)
+    persistent -= left;
   const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
                                .threads = THREADS,
                                .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,

@@ -269,7 +269,7 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
     const double bound = (double)size * far + fabs((double)own);
     all = fmax(all, bound), result = fmax(result, bound * fabs((double)scale[i]));
   }
-  hn_codes_short way = {.holds = all < 4194304 && result < 4194304 - 1024};
+  hn_codes_short way = {.way = all < 4194304 && result < 4194304 - 1024 ? HN_CODES_SHORT : HN_CODES_LONG};
   if (c->added != HONE_DTYPE_NONE)
     way = hn_codes_sum_constants(&c->args.sum, c->middle, c->added, s->output[0].desc.dtype);
   memcpy((char *)blob + b->outside + 16, &way, sizeof way);
