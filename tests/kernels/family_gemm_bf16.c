@@ -1,5 +1,5 @@
 /* Family "gemm_bf16": splitting, packing, the tile kernel over all tile sizes, the way out, and the whole
- * through the convolution driver, with operands of one bf16 part (x1) and of two (x3). */
+ * through the convolution driver, with operands of one bf16 part (x1), of two (x3), and in f16. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,20 @@ static double bound_of(bool x3, size_t k, double sum, double mag_a, double mag_b
   const double tiny = 0x1p-126 * (2 * products * (double)k + 4 + mag_a + mag_b);
   return sum * rounding + (2 * products * (double)k + 8) * CK_EPS * sum * (1 + 1e-3) + tiny;
 }
+
+/* The same in f16, u = 2^-11: both factors are rounded, and sums of at most HN_F16_RUN products at every
+ * step. What lies below 2^-14 is wrong by 2^-25. Second orders are within the factor. */
+static double f16_bound_of(size_t k, double sum, double mag_a, double mag_b) {
+  const double u = 0x1p-11, run = k < HN_F16_RUN ? (double)k : HN_F16_RUN;
+  return sum * (2 * u + run * u + (double)k * CK_EPS) * 1.05 + 0x1p-25 * (2 * (double)k + mag_a + mag_b + 1);
+}
+
+static double ops_bound_of(const hn_bf16_ops *o, bool x3, size_t k, double sum, double mag_a, double mag_b) {
+  return o->f16 ? f16_bound_of(k, sum, mag_a, mag_b) : bound_of(x3, k, sum, mag_a, mag_b);
+}
+
+/* Products of CK_WIDE are beyond f16. */
+static bool is_in_range(const hn_bf16_ops *o, enum ck_fill fill) { return !o->f16 || fill != CK_WIDE; }
 
 /* Inf operands may give NaN where the sum of the products is infinite. */
 static void near_or_nan(ck *c, size_t index, float got, double want, double bound, double sum) {
@@ -44,6 +58,26 @@ static void check_value(ck *c, size_t i, float x, uint16_t hi, uint16_t lo) {
   const double u = fabs(v) >= 0x1.fep127 ? 0x1p-7 : 0x1p-8;
   ck_near(c, i, (float)(h - v), 0, u * fabs(v) + 0x1p-126);
   ck_near(c, i, (float)(h + l - v), 0, u * 0x1p-8 * fabs(v) + 0x1p-125);
+}
+
+static void check_f16(ck *c, const hn_bf16_ops *o) {
+  static const float corner[] = {65504, 65519, 65520, -65520,   INFINITY, -INFINITY,
+                                 NAN,   1e-8f, 6e-8f, -6.1e-5f, -0.0f};
+  for (size_t n = 1; n <= 100; n += n < 40 ? 1 : 13)
+    for (int fill = 0; fill < CK_FILLS; fill++) {
+      ck_case(c, "to f16 n=%zu fill=%s", n, ck_fill_name((enum ck_fill)fill));
+      float *x = ck_alloc(c, n, 0);
+      uint16_t *to = alloc16(c, n);
+      ck_fill(c, x, n, (enum ck_fill)fill);
+      for (size_t i = 0; i < sizeof corner / sizeof *corner && n > 60; i++) x[3 * i] = corner[i];
+      o->split(x, n, to, NULL);
+      for (size_t i = 0; i < n; i++) {
+        const bool number = !isnan(x[i]);
+        ck_true(c, number ? to[i] == hn_f32_to_f16(x[i]) : isnan(hn_f16_to_f32(to[i])),
+                "rounded to the nearest f16");
+      }
+      ck_release_all(c);
+    }
 }
 
 static void check_split(ck *c, const hn_bf16_ops *o) {
@@ -142,13 +176,40 @@ static void check_tile(ck *c, const hn_bf16_ops *o, const tile_case *s) {
         double p = (double)a[i * k + l] * b[l * s->n + j];
         acc += p, mag += fabs(p), mag_a += fabs((double)a[i * k + l]), mag_b += fabs((double)b[l * s->n + j]);
       }
-      double bound = bound_of(s->x3, k, mag, mag_a, mag_b), more = 0;
+      double bound = ops_bound_of(o, s->x3, k, mag, mag_a, mag_b), more = 0;
       double want = ck_epilogue(s->flags, acc, &more, bias[j], r[i * ldr + j], out.lo, out.hi, out.slope);
       near_or_nan(c, i * s->n + j, y[i * ldc + j], want,
                   bound + 4 * CK_EPS * (more + mag + bound) + 4 * CK_TINY, acc);
     }
   free(step);
   free(at);
+  ck_release_all(c);
+}
+
+/* Whole numbers whose sums f16 holds come out as they are. */
+static void check_exact(ck *c, const hn_bf16_ops *o) {
+  enum { M = 28, N = 32, K = 300, STEPS = (K + 31) / 32 };
+  ck_case(c, "whole numbers");
+  float *a = ck_alloc(c, M * K, 0), *b = ck_alloc(c, K * N, 0),
+        *y = ck_alloc(c, HN_BF16_ROWS * HN_BF16_PANEL, 0);
+  uint16_t *rounded = alloc16(c, M * STEPS * 32), *packed = alloc16(c, hn_bf16_packed(N, STEPS, false));
+  int32_t step[STEPS];
+  int64_t at[STEPS * 32];
+  for (size_t i = 0; i < M * K; i++) a[i] = (float)(ck_random(c) % 9) - 4;
+  for (size_t i = 0; i < K * N; i++) b[i] = (float)(ck_random(c) % 9) - 4;
+  for (int64_t i = 0; i < STEPS * 32; i++) at[i] = i < K ? i * N : -1;
+  for (int32_t i = 0; i < STEPS; i++) step[i] = i * M * 32;
+  hn_bf16_pack(o, b, at, 1, STEPS, N, 0, N, 1, false, packed);
+  o->rows_to_steps(a, K, M, K, rounded, M * 32, false);
+  const hn_bf16_tile t = {
+      .a = rounded, .step = step, .steps = STEPS, .row = 32, .b = packed, .c = y, .rows = M, .m = M, .n = N};
+  o->tile(&t);
+  for (size_t i = 0; i < M; i++)
+    for (size_t j = 0; j < N; j++) {
+      double want = 0;
+      for (size_t k = 0; k < K; k++) want += (double)a[i * K + k] * (double)b[k * N + j];
+      ck_near(c, i * N + j, y[i * HN_BF16_PANEL + j], want, 0);
+    }
   ck_release_all(c);
 }
 
@@ -175,7 +236,7 @@ static void check_tiles(ck *c, const hn_bf16_ops *o) {
                          (ptrdiff_t)(turn % 5),
                          (ptrdiff_t)(turn % 4 ? 0 : 5),
                          (enum ck_fill)(turn / 6 % CK_FILLS)};
-          check_tile(c, o, &s);
+          if (is_in_range(o, s.fill)) check_tile(c, o, &s);
         }
   for (size_t f = 0; f < 7; f++)
     for (int fill = 0; fill < CK_FILLS; fill++)
@@ -183,7 +244,7 @@ static void check_tiles(ck *c, const hn_bf16_ops *o) {
         for (uint32_t n = 15; n <= 32; n += 17) {
           tile_case s = {o->rows, o->rows * o->row_tiles, n, 161, x3 != 0, flags[f], 5,
                          7,       (enum ck_fill)fill};
-          check_tile(c, o, &s);
+          if (is_in_range(o, s.fill)) check_tile(c, o, &s);
         }
 }
 
@@ -258,8 +319,8 @@ static void release(ck *c, conv_run *q) {
 }
 
 /* One output, with the bound of its error. */
-static double oracle(const ck_conv_case *s, const conv_run *q, const int64_t at[4], int64_t column,
-                     double *bound, double *sum) {
+static double oracle(const hn_bf16_ops *o, const ck_conv_case *s, const conv_run *q, const int64_t at[4],
+                     int64_t column, double *bound, double *sum) {
   const hn_bf16_conv *g = &q->g;
   double acc = 0, mag = 0, mag_a = 0, mag_b = 0, more = 0;
   const int64_t group = column / s->cout, taps = q->k / s->cin;
@@ -283,7 +344,7 @@ static double oracle(const ck_conv_case *s, const conv_run *q, const int64_t at[
   *sum = acc;
   const int64_t y = hn_view_at(&g->view, at[0], at[1], at[2], at[3]) + column;
   double want = ck_epilogue(s->flags, acc, &more, q->bias[column], q->r[y], q->e.lo, q->e.hi, q->e.slope);
-  *bound = bound_of(g->x3 != 0, (size_t)(g->steps * 32), mag, mag_a, mag_b);
+  *bound = ops_bound_of(o, g->x3 != 0, (size_t)(g->steps * 32), mag, mag_a, mag_b);
   *bound += 4 * CK_EPS * (more + mag + *bound) + 4 * CK_TINY;
   if (s->post) { /* derivative of 2 x^2 r, and its three roundings */
     *bound = 2 * (2 * fabs(want) * *bound + *bound * *bound) * fabs((double)q->r[y]);
@@ -317,7 +378,7 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool 
       for (at[2] = 0; at[2] < q.g.out[1]; at[2]++)
         for (at[3] = 0; at[3] < q.g.out[2]; at[3]++)
           for (int64_t j = 0; j < q.oc; j++, index++) {
-            double bound, sum, want = oracle(s, &q, at, j, &bound, &sum);
+            double bound, sum, want = oracle(o, s, &q, at, j, &bound, &sum);
             const float got = q.y[hn_view_at(&q.g.view, at[0], at[1], at[2], at[3]) + j];
             /* Folded lines multiply a few neighbours of the last tap by 0. */
             if (q.g.fold && fill == CK_SPECIAL && isnan(got)) want = NAN;
@@ -331,14 +392,26 @@ static bool is_taken(const ck_conv_case *s) {
   return s->batch > 0 && s->cin > 0 && (s->groups == 1 || s->cin >= 16);
 }
 
+/* A processor of the tier may lack AVX512-FP16. */
+static bool has_instructions(const hn_bf16_ops *o) {
+  if (o->f16 && !hn_cpu()->fp16) printf("skip f16: no AVX512-FP16\n");
+  return !o->f16 || hn_cpu()->fp16;
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   const hn_bf16_ops *o = k->ops;
-  check_split(c, o);
+  if (!has_instructions(o)) return;
+  if (o->f16) {
+    check_f16(c, o);
+    check_exact(c, o);
+  } else {
+    check_split(c, o);
+  }
   check_tiles(c, o);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++) {
     const ck_conv_case *s = &ck_conv_cases[i];
     for (int fill = 0; fill < CK_FILLS && is_taken(s); fill++)
-      for (int x3 = 0; x3 <= o->x3; x3++) {
+      for (int x3 = 0; x3 <= o->x3 && is_in_range(o, (enum ck_fill)fill); x3++) {
         check_conv(c, o, s, x3 != 0, (enum ck_fill)fill, 1u << 20);
         check_conv(c, o, s, x3 != 0, (enum ck_fill)fill, 8u << 10); /* many slabs */
       }
@@ -367,7 +440,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
       {"gemm 128x768x3072", 768, 3072, 1, 128, 1, 1},     {"gemv 1x1000x2048", 2048, 1000, 1, 1, 1, 1}};
   const hn_bf16_ops *o = k->ops;
   const hn_cpu_info *cpu = hn_cpu();
-  for (size_t i = 0; i < sizeof shape / sizeof *shape && k->isa > HN_ISA_SCALAR; i++)
+  for (size_t i = 0; i < sizeof shape / sizeof *shape && k->isa > HN_ISA_SCALAR && has_instructions(o); i++)
     for (int x3 = 0; x3 <= o->x3; x3++) {
       const int64_t pad = shape[i].kernel / 2, kh = shape[i].h > 1 ? shape[i].kernel : 1;
       const ck_conv_case s = {1,
@@ -388,13 +461,14 @@ static void bench(ck *c, const struct hn_kernel *k) {
       if (!prepare(c, o, &s, x3 != 0, CK_RANDOM, cpu->l2, &q)) continue;
       hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1};
       double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
-      const ck_work work = {.unit = CK_BF16,
-                            .flops = (x3 ? 3 : 1) * flops, /* products of parts */
+      /* Twice the lanes of f32 in f16; products of parts. */
+      const ck_work work = {.unit = o->f16 ? CK_F32 : CK_BF16,
+                            .flops = o->f16 ? flops / 2 : (x3 ? 3 : 1) * flops,
                             .read = 4.0 * (double)(s.in[1] * s.in[2] * s.cin) +
                                     2.0 * (double)hn_bf16_weights(&q.g),
                             .written = 4.0 * pixels * (double)s.cout};
       char label[64];
-      snprintf(label, sizeof label, "%s x%d", shape[i].label, x3 ? 3 : 1);
+      snprintf(label, sizeof label, "%s %s", shape[i].label, o->f16 ? "f16" : x3 ? "x3" : "x1");
       ck_bench_line(c, label, ck_time(bench_call, &args), &work, 0);
       release(c, &q);
     }

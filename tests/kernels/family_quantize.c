@@ -92,7 +92,40 @@ static void check_add(ck *c, const struct hn_quantize_ops *ops, size_t n, int fo
   ck_release_all(c);
 }
 
+/* Scales that are powers of two make many products lie in the middle between two integers. */
+static void check_mul(ck *c, const struct hn_quantize_ops *ops, size_t n, size_t period, int form) {
+  const hn_quantize_mul p = {.a_scale = form & 4 ? 0.25f : 0.0213f,
+                             .a_zero = form & 1 ? -7 : 113,
+                             .y_scale = form & 4 ? 1.0f : 0.0449f,
+                             .y_zero = form & 2 ? -20 : 90,
+                             .a_signed = form & 1,
+                             .y_signed = form & 2};
+  const size_t words = (n + 3) / 4;
+  unsigned char *a = (unsigned char *)(ck_alloc(c, words, 0) + words) - n,
+                *y = (unsigned char *)(ck_alloc(c, words, 0) + words) - n;
+  float *b = ck_alloc(c, period, 0), *k = ck_alloc(c, period, 0);
+  for (size_t i = 0; i < n; i++) a[i] = (unsigned char)ck_random(c);
+  for (size_t i = 0; i < period; i++) {
+    b[i] = ((float)(ck_random(c) % 256) - 30) * (form & 4 ? 0.5f : 0.0371f);
+    k[i] = p.a_scale * b[i] / p.y_scale;
+  }
+  ck_case(c, "mul n=%zu period=%zu form=%d", n, period, form);
+  ops->mul(y, a, n, b, k, period, &p);
+  for (size_t i = 0; i < n; i++) {
+    const float x = ((p.a_signed ? (float)(int8_t)a[i] : (float)a[i]) - p.a_zero) * p.a_scale;
+    ck_same(c, i, p.y_signed ? (float)(int8_t)y[i] : (float)y[i],
+            (float)code_of(x * b[i % period], p.y_scale, p.y_zero, p.y_signed, false));
+  }
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  static const struct {
+    size_t n, period;
+  } products[] = {{0, 1},    {1, 1},    {15, 3},     {16, 16},    {17, 64},
+                  {640, 64}, {700, 96}, {5000, 320}, {65536, 512}};
+  for (size_t l = 0; l < sizeof products / sizeof *products; l++)
+    for (int form = 0; form < 8; form++) check_mul(c, k->ops, products[l].n, products[l].period, form);
   static const size_t sums[] = {0, 1, 15, 16, 17, 63, 64, 100, PAIRS};
   for (size_t l = 0; l < sizeof sums / sizeof *sums; l++)
     for (int form = 0; form < 16; form++) check_add(c, k->ops, sums[l], form);

@@ -225,6 +225,43 @@ static void test_no_pair(void **state) {
   }
 }
 
+/* The constant added behind a MatMul is its bias: codes of i32, or for TensorRT f32, and nothing is quantised
+ * between the two. */
+static void test_bias_behind(void **state) {
+  (void)state;
+  static const hone_quantize_target targets[] = {HONE_QUANTIZE_HONE, HONE_QUANTIZE_ORT,
+                                                 HONE_QUANTIZE_OPENVINO, HONE_QUANTIZE_TENSORRT};
+  for (size_t i = 0; i < 2 * sizeof targets / sizeof *targets; i++) {
+    const bool trt = targets[i / 2] == HONE_QUANTIZE_TENSORRT, correct = i % 2;
+    hn_model *m =
+        net_parse("bias", "graph g(%x: f32[1x4x8]) -> (%y) {\n  const %v: f32[8x8] = rand(1)\n"
+                          "  const %w: f32[8x6] = rand(2)\n  const %b: f32[8] = rand(3)\n"
+                          "  const %c: f32[6] = rand(4)\n  %m = MatMul(%x, %v)\n  %a = Add(%b, %m)\n"
+                          "  %r = Relu(%a)\n  %n = MatMul(%r, %w)\n  %y = Add(%n, %c)\n}\n");
+    quantised q = quantise(
+        m, &(hone_quantize_options){
+               .calib = "random", .target = targets[i / 2], .bias_correction = correct, .threads = 1});
+    assert_int_equal(q.report.quantized, 2);
+    int sums = 0, made = 0;
+    for (const hone_node *n = q.model->graph->first; n; n = n->next) {
+      made += is(n, "QuantizeLinear");
+      if (is(n, "QuantizeLinear")) assert_false(is(n->in[0]->producer, "MatMul"));
+      if (!is(n, "Add")) continue;
+      const bool first = is(n->in[0]->producer, "MatMul");
+      const hn_value *b = n->in[first];
+      assert_true(is(n->in[!first]->producer, "MatMul"));
+      if (trt) assert_non_null(b->constant);
+      if (!trt) assert_int_equal(b->producer->in[0]->desc.dtype, HONE_DTYPE_I32);
+      sums++;
+    }
+    assert_int_equal(sums, 2);
+    assert_int_equal(made, trt ? 2 : 3);
+    if (!(q.report.output[0].sqnr_db > 20)) fail_msg("%g dB", q.report.output[0].sqnr_db);
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
 /* No code stands for what is not a number, and no scale for infinity. */
 static void test_weights_not_finite(void **state) {
   (void)state;
@@ -332,6 +369,25 @@ static void test_overflow(void **state) {
     quantised_free(&q);
   }
   hone_model_release(m);
+}
+
+/* An epsilon that f16 makes 0, and the root of the sum with it, stay f32; one that f16 has does not. */
+static void test_vanishing(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    hn_model *m = net_parse(
+        "small", i == 1 ? "graph g(%x: f32[1x8]) -> (%y) {\n  %m = Abs(%x)\n  %a = Add(%m, f32 1e-5)\n"
+                          "  %s = Sqrt(%a)\n  %y = Div(%x, %s)\n}\n"
+                        : "graph g(%x: f32[1x8]) -> (%y) {\n  %m = Abs(%x)\n  %a = Add(%m, f32 1e-12)\n"
+                          "  %s = Sqrt(%a)\n  %y = Div(%x, %s)\n}\n");
+    quantised q =
+        quantise(m, &(hone_quantize_options){.to = i == 2 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16});
+    assert_int_equal(layer_of(&q, "Add", 0)->quantized, i != 0);
+    assert_int_equal(layer_of(&q, "Sqrt", 0)->quantized, i != 0);
+    assert_true(layer_of(&q, "Div", 0)->quantized);
+    quantised_free(&q);
+    hone_model_release(m);
+  }
 }
 
 /* ---- the file of ranges */
@@ -579,12 +635,14 @@ int main(void) {
                                      cmocka_unit_test(test_equalise),
                                      cmocka_unit_test(test_bias_correction),
                                      cmocka_unit_test(test_no_pair),
+                                     cmocka_unit_test(test_bias_behind),
                                      cmocka_unit_test(test_weights_not_finite),
                                      cmocka_unit_test(test_ranges_file),
                                      cmocka_unit_test(test_damaged_ranges),
                                      cmocka_unit_test(test_quantised_already),
                                      cmocka_unit_test(test_halves),
                                      cmocka_unit_test(test_overflow),
+                                     cmocka_unit_test(test_vanishing),
                                      cmocka_unit_test(test_stopped),
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_bad_samples)};

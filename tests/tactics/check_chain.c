@@ -362,7 +362,13 @@ static hn_chain chain_of(const shape *s) {
 }
 
 /* Weights of `columns` rows of cin x taps values, packed in f32 or in parts. */
-static void *pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int64_t cin, int64_t taps) {
+static const hn_bf16_ops *parts_ops(const hn_chain *c, hn_isa isa) {
+  if (!c->parts) return NULL;
+  return c->f16 ? hn_f16_find(isa) : hn_bf16_find(isa);
+}
+
+static void *pack(const hn_bf16_ops *o, int64_t parts, hn_isa isa, const float *w, int64_t columns,
+                  int64_t cin, int64_t taps) {
   int64_t k = cin * taps;
   if (!parts) {
     float *f =
@@ -375,7 +381,7 @@ static void *pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, in
   for (size_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = (int64_t)i < k ? (int64_t)i : -1;
   uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, parts > 1) * 2 + 64);
   if (!b) exit(6);
-  hn_bf16_pack(hn_bf16_find(isa), w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, b);
+  hn_bf16_pack(o, w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, b);
   return b;
 }
 
@@ -383,16 +389,16 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   const hn_gemm_ops *o = hn_gemm_find(isa);
   char name[160];
   snprintf(name, sizeof name,
-           "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld %s",
+           "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld%s %s",
            (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0],
            (long long)s->in[1], (long long)c->bands, (long long)c->splits, (long long)c->groups,
-           (long long)c->block, (long long)c->parts, hn_isa_name(isa));
+           (long long)c->block, (long long)c->parts, c->f16 ? " f16" : "", hn_isa_name(isa));
   /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
-  const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : 5e-2;
+  const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : c->f16 ? 1e-2 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;
   int64_t e_taps = c->window ? s->e_kernel[0] * s->e_kernel[1] : 1;
-  void *we = pack(c->window ? 0 : c->parts, isa, w->we, s->hidden, s->cin, e_taps),
-       *wp = pack(c->parts, isa, w->wp, s->cout, s->hidden, 1);
+  void *we = pack(parts_ops(c, isa), c->window ? 0 : c->parts, isa, w->we, s->hidden, s->cin, e_taps),
+       *wp = pack(parts_ops(c, isa), c->parts, isa, w->wp, s->cout, s->hidden, 1);
   float *wd = random_floats(taps * c->w_tap), *ones = random_floats(c->splits * (s->cout + 15));
   size_t work = hn_chain_scratch(c) * THREADS + hn_chain_partials(c);
   float *scratch = random_floats((int64_t)work + CANARY), *y = random_floats(ny + CANARY);
@@ -414,7 +420,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   hn_chain_args a = {.chain = c,
                      .gemm = o,
                      .depthwise = hn_depthwise_find(isa),
-                     .bf16 = c->parts ? hn_bf16_find(isa) : NULL,
+                     .bf16 = parts_ops(c, isa),
                      .x = w->x,
                      .w_expand = we,
                      .w_project = wp,
@@ -474,8 +480,9 @@ static int check_driver(void) {
                  NULL};
     oracle(s, &c, &w);
     for (int isa = HN_ISA_SCALAR; isa <= (int)hn_cpu()->isa; isa++)
-      for (c.parts = 0; c.parts <= 2; c.parts++) {
-        const hn_bf16_ops *b = c.parts ? hn_bf16_find((hn_isa)isa) : NULL;
+      for (int form = 0; form <= 3; form++) { /* f32, bf16, split, f16 */
+        c.parts = form < 3 ? form : 1, c.f16 = form == 3;
+        const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
         if (c.parts ? !b || (c.parts > 1 && !b->x3) : isa > HN_ISA_AVX512) continue;
         runs += check_divisions(s, &c, &w, (hn_isa)isa);
       }

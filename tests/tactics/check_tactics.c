@@ -19,8 +19,8 @@
  * A layout that is accepted without being required is checked all the same. Buffers have canaries on both
  * sides, gaps of wide pitches too.
  * Movement operators must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that
- * round operands to bf16), which only has to tell wrong elements from right ones: the rounding bounds are
- * proven by check_kernels. */
+ * round operands to bf16, 4e-3 to f16), which only has to tell wrong elements from right ones: the rounding
+ * bounds are proven by check_kernels. */
 #include "expect_failure.h"
 #include "tactic_case.h"
 
@@ -62,6 +62,10 @@ static void fail(const one_case *c, const struct hone_tactic_desc *t, char layou
   failures++;
 }
 
+static double bound_of(hone_math math) {
+  return math == HONE_MATH_BF16 ? 2e-2 : math == HONE_MATH_TF32 ? 4e-3 : 3e-5;
+}
+
 static void compare(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa,
                     uint32_t k, const hone_tensor_desc *d, const unsigned char *data, hone_math math) {
   const hone_tensor *w = &c->want[k];
@@ -79,8 +83,7 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
       float gf, ef;
       memcpy(&gf, g, 4), memcpy(&ef, e, 4);
       if ((isnan(gf) && isnan(ef)) || gf == ef) continue;
-      if (!c->moves && fabs((double)gf - (double)ef) <= (math == HONE_MATH_BF16 ? 2e-2 : 3e-5) * range)
-        continue;
+      if (!c->moves && fabs((double)gf - (double)ef) <= bound_of(math) * range) continue;
       snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf,
                (double)ef);
     } else {
@@ -201,10 +204,11 @@ static int check_case(one_case *c) {
                                 .l2 = 1 << 20,
                                 .l3 = 1 << 24};
         if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
-        /* f32 with every formula it may use; operands in bf16 where a tactic needs that. */
+        /* f32 with every formula it may use; operands of 16 bits where a tactic needs that. */
         step.math = HONE_MATH_FAST;
         if (!tactic->accepts(&step, &m, &why)) {
-          step.math = HONE_MATH_BF16;
+          step.math = HONE_MATH_TF32;
+          if (!tactic->accepts(&step, &m, &why)) step.math = HONE_MATH_BF16;
           if (!tactic->accepts(&step, &m, &why)) continue;
         }
         accepted++;

@@ -482,9 +482,9 @@ static void check_line(device_run *r, const char *line) {
 /* Steps of these anchors are no single ONNX node: check_pointwise, check_attention and check_codes have cases
  * of them. */
 static bool has_other_program(const char *anchor) {
-  static const char *const names[] = {"Pointwise",          "FusedAttention",   "QLinearConvAdd",
-                                      "QLinearGemm",        "QLinearAdd",       "QLinearMaxPool",
-                                      "QLinearAveragePool", "QLinearConvTable", "CodeTable"};
+  static const char *const names[] = {
+      "Pointwise",      "FusedAttention",     "QLinearConvAdd",   "QLinearGemm", "QLinearAdd",
+      "QLinearMaxPool", "QLinearAveragePool", "QLinearConvTable", "CodeTable",   "QLinearMul"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(anchor, names[i])) return true;
   return false;

@@ -22,6 +22,11 @@ struct hn_device {
   char *other; /* memory to cool caches with, made when first wanted */
 };
 
+/* Threads of one context alone. */
+struct hn_queue {
+  hn_pool *pool;
+};
+
 static uint32_t isa_bits(hn_isa isa) {
   uint32_t bits = 0;
   if (isa >= HN_ISA_AVX2) bits |= HONE_ISA_AVX2;
@@ -108,17 +113,39 @@ static hone_status cpu_copy(hn_device *d, hn_queue *q, void *to, const void *fro
 
 static hone_status cpu_launch(hn_device *d, hn_queue *q, const hone_tactic_desc *tactic, hone_step_run *run,
                               hone_error *error) {
-  (void)q;
   const bool alone = run->threads == 1;
-  run->threads = alone ? 1 : d->machine.threads;
+  hn_pool *pool = q ? q->pool : d->pool;
+  run->threads = alone ? 1 : hn_pool_threads(pool);
   run->parallel = hn_pool_parallel;
-  run->pool = alone ? NULL : d->pool;
+  run->pool = alone ? NULL : pool;
   if (!run->flush) return tactic->run(run, error);
   const uint32_t mode = hn_float_mode();
   hn_set_float_mode(mode | HN_DENORMALS_ZERO);
   hone_status status = tactic->run(run, error);
   hn_set_float_mode(mode);
   return status;
+}
+
+static hone_status cpu_share_open(hn_device *d, uint32_t threads, hn_queue **out, hone_error *error) {
+  *out = NULL;
+  /* Workspaces have room for the device's threads. */
+  if (threads < 1 || threads > d->machine.threads)
+    return hn_fail(error, HONE_ERROR_USAGE, "a context can have 1 to %u threads, got %u", d->machine.threads,
+                   threads);
+  hn_queue *q = hn_calloc(1, sizeof *q);
+  if (!q) return hn_fail_memory(error, sizeof *q, "a context's threads");
+  hone_status status = hn_pool_create(threads, &q->pool, error);
+  if (status == HONE_OK)
+    *out = q;
+  else
+    hn_free(q);
+  return status;
+}
+
+static void cpu_queue_close(hn_device *d, hn_queue *q) {
+  (void)d;
+  hn_pool_destroy(q->pool);
+  hn_free(q);
 }
 
 static void cpu_parallel(hn_device *d, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
@@ -190,6 +217,8 @@ const hn_backend hn_backend_cpu = {
     .parallel = cpu_parallel,
     .sync = cpu_sync,
     .asynchronous = false,
+    .share_open = cpu_share_open,
+    .queue_close = cpu_queue_close,
     .fingerprint = cpu_fingerprint,
     .cool = cpu_cool,
     .stage = cpu_stage,

@@ -95,6 +95,28 @@ static bool too_large(const hone_node *n) {
   return false;
 }
 
+/* A constant of which f16 leaves nothing, such as an epsilon of 1e-12: what it keeps from 0 would be 0. */
+static bool vanishes(const hone_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    if (!follows(n, i) || !hn_qz_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
+    const void *v = n->in[i]->constant->data;
+    bool any = false, left = false;
+    for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count && !left; k++) {
+      const float f = hn_qz_f32(v, k);
+      any |= f != 0;
+      left = hn_f32_to_f16(f) & 0x7fff;
+    }
+    if (any && !left) return true;
+  }
+  return false;
+}
+
+/* Or the root of a sum with such a constant: before it the sum may be as small. */
+static bool needs_vanishing(const hone_node *n) {
+  const hone_node *from = hn_is_op(n, "Sqrt") && n->in[0] ? n->in[0]->producer : NULL;
+  return vanishes(n) || (from && from->graph == n->graph && vanishes(from));
+}
+
 static bool fits_glob(const hone_node *n, const char *const *globs, uint32_t count, bool *hit) {
   bool any = false;
   for (uint32_t i = 0; i < count; i++)
@@ -112,7 +134,8 @@ static const char *stays(const halving *h, const hone_node *n, bool *skipped, bo
   if (!n->op || !(n->op->types & HONE_TYPES(h->narrow))) return "it is not defined for this type";
   if (only || h->narrow == HONE_DTYPE_BF16) return NULL;
   if (overflows(n)) return "its results may leave f16's range";
-  return too_large(n) ? "a constant is beyond f16's range" : NULL;
+  if (too_large(n)) return "a constant is beyond f16's range";
+  return needs_vanishing(n) ? "a constant is too small for f16" : NULL;
 }
 
 static hone_status decide(halving *h, hone_error *error) {

@@ -163,6 +163,8 @@ typedef struct hn_qz_weights {
 
 /* False where the node's weights are none of a matrix or filters. */
 bool hn_qz_weights_of(const hone_node *node, hn_qz_weights *out);
+/* The Add of a constant, one number a column, that alone reads the MatMul `node`: its bias. NULL: none. */
+hone_node *hn_qz_bias_add(const hone_node *node);
 static inline int64_t hn_qz_output_of(const hn_qz_weights *w, int64_t at) {
   return w->out_dim == 0 ? at / (w->dim[1] * w->dim[2]) : at / w->dim[2] % w->dim[1];
 }

@@ -85,9 +85,10 @@ static hone_status mark(hn_quantizing *q, hn_value *v, hone_error *error) {
   return HONE_OK;
 }
 
-/* What a quantised operator makes: behind an activation function that its kernel applies. */
+/* What a quantised operator makes: behind its bias and an activation function that its kernel applies. */
 static hone_status mark_end(hn_quantizing *q, const hone_node *n, hone_error *error) {
-  hn_value *v = n->out[0];
+  const hone_node *add = hn_qz_bias_add(n);
+  hn_value *v = (add ? add : n)->out[0];
   if (q->o->target == HONE_QUANTIZE_TENSORRT) return HONE_OK;
   if (hn_value_single_use(v)) {
     const hone_node *next = v->users.ptr[0].node;
@@ -156,6 +157,16 @@ static bool made_by_product(const hn_quantizing *q, const hn_value *v) {
   for (size_t i = 0; i < q->layers.len; i++)
     if (q->layers.ptr[i].node == v->producer)
       return q->layers.ptr[i].chosen && q->layers.ptr[i].kind == HN_QZ_PRODUCT;
+  return false;
+}
+
+/* The bias of a MatMul that is quantised. */
+static bool adds_bias(const hn_quantizing *q, const hone_node *n) {
+  if (!hn_is_op(n, "Add")) return false;
+  for (uint32_t i = 0; i < 2 && i < n->n_in; i++)
+    if (n->in[i] && n->in[i]->producer && hn_qz_bias_add(n->in[i]->producer) == n &&
+        made_by_product(q, n->in[i]))
+      return true;
   return false;
 }
 
@@ -231,10 +242,11 @@ hone_status hn_qz_select(hn_quantizing *q, hone_error *error) {
     for (size_t i = 0; i < q->layers.len && status == HONE_OK; i++)
       if ((q->layers.ptr[i].kind == HN_QZ_PRODUCT) == (products == 1))
         status = choose(q, &q->layers.ptr[i], error);
-  /* An activation function that the kernel before it applies is no operator of its own. */
+  /* A bias, and an activation function that the kernel before it applies, is no operator of its own. */
   size_t kept = 0;
   for (size_t i = 0; i < q->layers.len && status == HONE_OK; i++) {
     const hone_node *n = q->layers.ptr[i].node;
+    if (adds_bias(q, n)) continue;
     if (kind_of(n) < sizeof known / sizeof *known || !q->ends[n->out[0]->id])
       q->layers.ptr[kept++] = q->layers.ptr[i];
   }

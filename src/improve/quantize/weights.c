@@ -72,11 +72,34 @@ static void round_weights(const slices *p, const float *scale, int8_t *code, flo
 
 /* ---- biases */
 
+hone_node *hn_qz_bias_add(const hone_node *n) {
+  hn_qz_weights w;
+  if (!hn_is_op(n, "MatMul") || !hn_qz_weights_of(n, &w) || !hn_value_single_use(n->out[0])) return NULL;
+  hone_node *add = n->out[0]->users.ptr[0].node;
+  if (!hn_is_op(add, "Add") || add->graph != n->graph || add->n_in != 2) return NULL;
+  const hn_value *b = add->in[add->in[0] == n->out[0]];
+  return hn_qz_is_constant(b) && b->desc.dtype == HONE_DTYPE_F32 && b->constant->desc.rank == 1 &&
+                 b->constant->desc.dim[0] == w.outputs
+             ? add
+             : NULL;
+}
+
+/* Where a product's bias is, or goes. */
+typedef struct bias_place {
+  hone_node *node;
+  uint32_t input;
+} bias_place;
+
+static bias_place place_of(hone_node *n) {
+  hone_node *add = hn_qz_bias_add(n);
+  return add ? (bias_place){add, add->in[0] == n->out[0]} : (bias_place){n, 2};
+}
+
 /* The bias as one number an output channel; false: there is one that is none, and it stays as it is. */
-static bool bias_of(const hone_node *n, int64_t channels, const void **bias) {
-  const hn_value *b = n->n_in > 2 ? n->in[2] : NULL;
+static bool bias_of(const hone_node *n, bias_place at, int64_t channels, const void **bias) {
+  const hn_value *b = at.node->n_in > at.input ? at.node->in[at.input] : NULL;
   *bias = NULL;
-  if (hn_is_op(n, "MatMul")) return false;
+  if (hn_is_op(n, "MatMul") && at.node == n) return false;
   if (!b) return true;
   if (!hn_qz_is_constant(b) || b->desc.dtype != HONE_DTYPE_F32) return false;
   const hone_tensor_desc *d = &b->constant->desc;
@@ -85,21 +108,21 @@ static bool bias_of(const hone_node *n, int64_t channels, const void **bias) {
   return true;
 }
 
-static bool put_bias(hone_node *n, hn_value *v) {
-  while (v && n->n_in < 2)
-    if (!hn_node_set_input(n, n->n_in, NULL)) return false;
-  return v && hn_node_set_input(n, 2, v);
+static bool put_bias(bias_place at, hn_value *v) {
+  while (v && at.node->n_in < at.input)
+    if (!hn_node_set_input(at.node, at.node->n_in, NULL)) return false;
+  return v && hn_node_set_input(at.node, at.input, v);
 }
 
-static hone_status float_bias(hn_quantizing *q, hone_node *n, const float *bias, int64_t channels,
-                              hone_error *error) {
+static hone_status float_bias(hn_quantizing *q, const hone_node *n, bias_place at, const float *bias,
+                              int64_t channels, hone_error *error) {
   hn_value *v = hn_qz_constant(q->model->graph, n->name, "bias", HONE_DTYPE_F32, 1, &channels, bias);
-  return put_bias(n, v) ? HONE_OK : no_memory(error);
+  return put_bias(at, v) ? HONE_OK : no_memory(error);
 }
 
 /* TensorRT reads biases in f32; the others want what their integer kernels add. */
-static hone_status integer_bias(hn_quantizing *q, hone_node *n, const float *bias, const float *scale,
-                                int64_t channels, float x_scale, hone_error *error) {
+static hone_status integer_bias(hn_quantizing *q, hone_node *n, bias_place at, const float *bias,
+                                const float *scale, int64_t channels, float x_scale, hone_error *error) {
   float *units = HN_NEW_ARRAY(&q->arena, float, channels);
   int32_t *codes = HN_NEW_ARRAY(&q->arena, int32_t, channels),
           *zero = HN_NEW_ARRAY(&q->arena, int32_t, channels);
@@ -110,13 +133,14 @@ static hone_status integer_bias(hn_quantizing *q, hone_node *n, const float *bia
     codes[i] = (int32_t)fmax(-0x1p31, fmin(0x1p31 - 1, u));
   }
   hn_graph *g = q->model->graph;
-  const char *stem = n->n_in > 2 && n->in[2] ? n->in[2]->name : n->name;
+  const char *stem =
+      at.node->n_in > at.input && at.node->in[at.input] ? at.node->in[at.input]->name : n->name;
   hn_value *c = hn_qz_constant(g, stem, "bias_codes", HONE_DTYPE_I32, 1, &channels, codes);
   hn_value *s = hn_qz_constant(g, stem, "bias_scale", HONE_DTYPE_F32, 1, &channels, units);
   hn_value *z = hn_qz_constant(g, stem, "bias_zero_point", HONE_DTYPE_I32, 1, &channels, zero);
   hn_value *dq =
       c && s && z ? hn_qz_node(g, n, "DequantizeLinear", c, s, z, stem, HONE_DTYPE_F32, NULL) : NULL;
-  return dq && hn_node_set_int(dq->producer, "axis", 0) && put_bias(n, dq) ? HONE_OK : no_memory(error);
+  return dq && hn_node_set_int(dq->producer, "axis", 0) && put_bias(at, dq) ? HONE_OK : no_memory(error);
 }
 
 /* ---- */
@@ -151,9 +175,10 @@ hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error 
   const slices p = slices_of(n);
   const bool plain = hn_qz_weights_of(n, &w), f32_bias = q->o->target == HONE_QUANTIZE_TENSORRT;
   const float x_scale = q->of[n->in[0]->id]->scale;
+  const bias_place at = place_of(n); /* while the weights are in f32 */
   const void *given = NULL;
   const size_t count = (size_t)(p.outer * p.channels * p.inner);
-  const bool free_bias = plain && bias_of(n, p.channels, &given), correct = free_bias && l->means;
+  const bool free_bias = plain && bias_of(n, at, p.channels, &given), correct = free_bias && l->means;
   float *scale = HN_NEW_ARRAY(&q->arena, float, p.channels + 1), *rounded = NULL;
   const float *bias = given ? hn_arena_memdup(&q->arena, given, (size_t)p.channels * sizeof *bias) : NULL;
   int8_t *code = hn_malloc(count + 1);
@@ -168,9 +193,9 @@ hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error 
   if (status == HONE_OK && correct && !(bias = hn_qz_corrected_bias(q, l, &w, rounded, bias)))
     status = no_memory(error);
   if (status == HONE_OK && bias && !f32_bias)
-    status = integer_bias(q, n, bias, scale, p.channels, x_scale, error);
+    status = integer_bias(q, n, at, bias, scale, p.channels, x_scale, error);
   else if (status == HONE_OK && correct)
-    status = float_bias(q, n, bias, p.channels, error);
+    status = float_bias(q, n, at, bias, p.channels, error);
   hn_model_drop_pages(q->model, p.v, count * sizeof(float));
   hn_free(rounded);
   hn_free(code);

@@ -17,6 +17,13 @@ const hone_node *hn_only_reader(const hn_value *v);
  * NULL: memory is short. Takes made->data. */
 hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made);
 
+/* codes_bias.c: whether DequantizeLinear b has i32 codes in units of the scales of x times those of w */
+bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node *w);
+/* A bias in f32 as such codes, between x, w and QuantizeLinear y. False: rounding it would count. out may be
+ * NULL; out->data NULL: memory is short. */
+bool hn_codes_round_bias(const hn_value *bias, int64_t channels, const hone_node *x, const hone_node *w,
+                         const hone_node *y, hone_tensor *out);
+
 /* code_tables.c: functions of one tensor between DequantizeLinear and QuantizeLinear become tables of codes
  * (CodeTable, QLinearConvTable). integer: by value, made by the float operator inside of an integer unit. */
 hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error *error);

@@ -1,15 +1,16 @@
 /* Quantised models as exporters write them: a float operator between DequantizeLinear and QuantizeLinear.
  * Where all parameters are constants, the three mean a sum of integers and one rounding: the unit's anchor is
- * QLinearConv, QLinearMatMul, QLinearGemm, QLinearAveragePool, QLinearMaxPool or QLinearAdd with the inputs
+ * QLinearConv, QLinearMatMul, QLinearGemm, QLinearAveragePool, QLinearMaxPool, QLinearAdd or, with one number
+ * a channel, QLinearMul with the inputs
  *
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
- * and only made when a tactic takes it; otherwise the nodes stay as they are. A QLinearConv that only a
- * QLinearAdd reads becomes one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip
- * between operator and QuantizeLinear goes when the codes cannot express what it cuts off; behind a
- * convolution it is a table of the codes otherwise. A DequantizeLinear that others read, too, stays. What
- * changes no number between the same codes is a view of them, a function of one tensor a table
- * (code_tables.c). */
+ * and only made when a tactic takes it; otherwise the nodes stay as they are. The bias of a MatMul is a
+ * constant added behind it; one in f32 is rounded to i32. A QLinearConv that only a QLinearAdd reads becomes
+ * one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip between operator and
+ * QuantizeLinear goes when the codes cannot express what it cuts off; behind a convolution it is a table of
+ * the codes otherwise. A DequantizeLinear that others read, too, stays. What changes no number between the
+ * same codes is a view of them, a function of one tensor a table (code_tables.c). */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -53,23 +54,6 @@ static bool covered(const hone_node *q, float lo, float hi) {
   return lo <= ((is_signed ? -128 : 0) - zero) * scale && hi >= ((is_signed ? 127 : 255) - zero) * scale;
 }
 
-/* The i32 bias counts in units of x scale * w scale. */
-static bool bias_fits(const hone_node *b, const hone_node *x, const hone_node *w) {
-  const hone_tensor *bs = b->in[1]->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant;
-  if (!hn_fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1)
-    return false;
-  const int64_t n = hone_desc_count(&bs->desc), m = hone_desc_count(&ws->desc);
-  if ((n != m && n != 1 && m != 1) || n < 1 || m < 1) return false;
-  for (int64_t i = 0; i < (n > m ? n : m); i++) {
-    const double want = (double)*(const float *)xs->data * (double)((const float *)ws->data)[m == 1 ? 0 : i];
-    if (fabs((double)((const float *)bs->data)[n == 1 ? 0 : i] - want) > 1e-6 * want) return false;
-  }
-  const hn_value *z = hn_quantise_zero(b);
-  for (int64_t i = 0; z && i < hone_desc_count(&z->constant->desc); i++)
-    if (((const int32_t *)z->constant->data)[i]) return false;
-  return true;
-}
-
 /* One weight scale for all, or one an output channel. */
 static bool scales_fit(const hone_node *n, const hone_node *w) {
   const hone_tensor *scale = w->in[1]->constant;
@@ -96,8 +80,9 @@ static bool same_codes(const hone_node *x, const hone_node *y) {
 
 typedef struct found {
   const char *anchor;
-  const hone_node *node, *act, *quantise, *x, *w, *bias;
-  bool cuts; /* the codes hold values that act cuts off: between these two */
+  const hone_node *node, *add, *act, *quantise, *x, *w, *bias;
+  const hn_value *numbers; /* a bias in f32, which goes as i32, too */
+  bool cuts;               /* the codes hold values that act cuts off: between these two */
   float lo, hi;
 } found;
 
@@ -107,10 +92,45 @@ static bool against(hn_miss *m, hn_miss_why why, const hn_value *v) {
   return false;
 }
 
+static bool find_bias(found *f, const hn_value *v, hn_miss *m) {
+  if ((f->bias = hn_dequantised(v)))
+    return hn_codes_bias_fits(f->bias, f->x, f->w) || against(m, HN_MISS_BIAS, v);
+  if (!hn_fixed(v) || v->desc.dtype != HONE_DTYPE_F32 || v->deferred || !v->constant->data)
+    return against(m, HN_MISS_CODES, v);
+  f->numbers = v;
+  return true;
+}
+
+/* Columns of the weights, or filters. */
+static int64_t channels_of(const found *f) {
+  const hone_tensor_desc *w = &f->w->in[0]->desc;
+  const bool first = f->node->op->product == HONE_PRODUCT_CONV ||
+                     (f->node->op->product == HONE_PRODUCT_GEMM && hone_node_int(f->node, "transB", 0));
+  return w->rank < 1 ? 0 : w->dim[first ? 0 : w->rank - 1];
+}
+
+/* The Add of one constant a column behind a MatMul, which has no bias of its own. */
+static void find_added(found *f) {
+  const hn_value *v = f->node->out[0];
+  const hone_node *next = hn_only_reader(v);
+  if (!hn_is_op(f->node, "MatMul") || !f->w || !hn_is_op(next, "Add") || next->n_in != 2) return;
+  const hn_value *b = next->in[next->in[0] == v];
+  const int64_t n = channels_of(f);
+  if (!hn_fixed(b) && !hn_dequantised(b)) return;
+  const int32_t rank = b->desc.rank;
+  if (f->w->in[0]->desc.rank != 2 || rank < 1 || rank > v->desc.rank || hone_desc_count(&b->desc) != n ||
+      b->desc.dim[rank - 1] != n)
+    return;
+  if (find_bias(f, b, &(hn_miss){0}))
+    f->add = next;
+  else
+    f->bias = NULL;
+}
+
 /* The other operands. *m: what is against them. */
-static bool find_operands(found *f, bool sum, hn_miss *m) {
+static bool find_operands(found *f, bool both, hn_miss *m) {
   const hone_node *n = f->node;
-  if (sum) {
+  if (both) {
     if (!(f->w = hn_dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
     return !hn_fixed(f->x->in[0]) && !hn_fixed(f->w->in[0]);
   }
@@ -118,9 +138,9 @@ static bool find_operands(found *f, bool sum, hn_miss *m) {
   if (!(f->w = hn_dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
   if (!hn_fixed(f->w->in[0])) return against(m, HN_MISS_COMPUTED, f->w->in[0]);
   if (!scales_fit(n, f->w)) return against(m, HN_MISS_SCALES, n->in[1]);
-  if (n->n_in < 3 || !n->in[2]) return true;
-  if (!(f->bias = hn_dequantised(n->in[2]))) return against(m, HN_MISS_CODES, n->in[2]);
-  return bias_fits(f->bias, f->x, f->w) || against(m, HN_MISS_BIAS, n->in[2]);
+  if (n->n_in > 2 && n->in[2]) return find_bias(f, n->in[2], m);
+  find_added(f);
+  return true;
 }
 
 /* A value that only the next node may read. */
@@ -149,7 +169,7 @@ static bool cut_by_table(const found *f) {
 /* What follows: perhaps an activation, and the QuantizeLinear. */
 static bool find_end(found *f, hn_miss *m) {
   const bool same = f->node->op->codes == HONE_CODES_SAME;
-  const hn_value *v = f->node->out[0];
+  const hn_value *v = (f->add ? f->add : f->node)->out[0];
   const hone_node *next = next_of(v, m);
   hn_unit act = {0};
   if (next && hn_pointwise_of(next, &act) && (act.op == HONE_PW_RELU || act.op == HONE_PW_CLIP)) {
@@ -166,6 +186,8 @@ static bool find_end(found *f, hn_miss *m) {
   f->quantise = next;
   if (same && f->act) return against(m, HN_MISS_QUANTISE, f->node->out[0]);
   if (same && !same_codes(f->x, next)) return against(m, HN_MISS_SAME_CODES, v);
+  if (f->numbers && !hn_codes_round_bias(f->numbers, channels_of(f), f->x, f->w, next, NULL))
+    return against(m, HN_MISS_BIAS, f->numbers);
   if (!f->act) return true;
   f->lo = act.op == HONE_PW_RELU ? 0 : act.alpha, f->hi = act.op == HONE_PW_RELU ? INFINITY : act.beta;
   if (covered(next, f->lo, f->hi)) return true;
@@ -176,7 +198,7 @@ static bool find_end(found *f, hn_miss *m) {
 }
 
 static void near(hn_lowering *l, const found *f, hn_miss m) {
-  const hone_node *part[] = {f->x, f->w, f->bias, f->node, f->act, f->quantise};
+  const hone_node *part[] = {f->x, f->w, f->bias, f->node, f->add, f->act, f->quantise};
   if (m.why == HN_MISS_NONE) return;
   m.fusion = HN_FUSION_qdq;
   m.node[m.n_nodes++] = f->node; /* by which it is known */
@@ -194,10 +216,30 @@ static void no_form(hn_lowering *l, const hone_node *n) {
   if (hn_is_op(f.quantise, "QuantizeLinear")) near(l, &f, (hn_miss){.why = HN_MISS_FORM});
 }
 
+/* One number a channel: what squeeze and excitation multiplies with. */
+static bool is_gate(const hone_tensor_desc *d, const hone_tensor_desc *of) {
+  if (!hone_desc_known(d) || !hone_desc_known(of) || d->rank != of->rank || d->rank < 3) return false;
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] != (i < 2 ? of->dim[i] : 1)) return false;
+  return true;
+}
+
+/* A product with one number a channel; other products stay programs. */
+static bool find_gated(const hone_node *n, found *f, hn_miss *m) {
+  const hone_tensor_desc *y = &n->out[0]->desc;
+  const bool second = is_gate(&n->in[1]->desc, y), first = is_gate(&n->in[0]->desc, y);
+  if (first == second || !hone_desc_same_dims(&n->in[first]->desc, y)) return false;
+  *f = (found){.anchor = "QLinearMul", .node = n};
+  f->x = hn_dequantised(n->in[first]), f->w = hn_dequantised(n->in[!first]);
+  return f->x && f->w && !hn_fixed(f->x->in[0]) && !hn_fixed(f->w->in[0]) && find_end(f, m);
+}
+
 static bool find(hn_lowering *l, const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   if (!n || !n->op || u->n_nodes != 1) return false;
-  const bool sum = u->kind == HN_UNIT_POINTWISE && u->op == HONE_PW_ADD && n->n_in == 2;
+  const bool both = u->kind == HN_UNIT_POINTWISE && n->n_in == 2 && n->n_out == 1 && n->out[0],
+             sum = both && u->op == HONE_PW_ADD;
+  if (both && u->op == HONE_PW_MUL && find_gated(n, f, &(hn_miss){0})) return true;
   if (!sum && (u->kind != HN_UNIT_NODE || !n->op->on_codes)) {
     if (n->n_in) no_form(l, n);
     return false;
@@ -229,11 +271,18 @@ static hn_value *cut_table(hn_lowering *l, const found *f) {
   return hn_plan_constant(l, f->act->out[0], &t);
 }
 
+/* The f32 bias as i32, in the place of what the operator makes; NULL when memory is short. */
+static hn_value *rounded_bias(hn_lowering *l, const found *f) {
+  hone_tensor t;
+  if (!hn_codes_round_bias(f->numbers, channels_of(f), f->x, f->w, f->quantise, &t) || !t.data) return NULL;
+  return hn_plan_constant(l, f->node->out[0], &t);
+}
+
 /* The unit in the place of its QuantizeLinear; false when memory is short. *taken: some tactic runs it. */
 static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[f->quantise->out[0]->id];
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_TABLE + 1);
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 3);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, 4);
   if (!u || !in || !nodes) return false;
   in[HN_QLINEAR_X] = f->x->in[0], in[HN_QLINEAR_X_SCALE] = f->x->in[1],
   in[HN_QLINEAR_X_ZERO] = hn_quantise_zero(f->x);
@@ -242,6 +291,7 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
     in[HN_QLINEAR_W_ZERO] = hn_quantise_zero(f->w);
   in[HN_QLINEAR_Y_SCALE] = f->quantise->in[1], in[HN_QLINEAR_Y_ZERO] = hn_quantise_zero(f->quantise);
   if (f->bias) in[HN_QLINEAR_BIAS] = f->bias->in[0];
+  if (f->numbers && !(in[HN_QLINEAR_BIAS] = rounded_bias(l, f))) return false;
   if (f->cuts && !(in[HN_QLINEAR_TABLE] = cut_table(l, f))) return false;
   *u = (hn_unit){.kind = HN_UNIT_NODE,
                  .anchor = f->cuts ? "QLinearConvTable" : f->anchor,
@@ -251,10 +301,11 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
                  .out = f->quantise->out[0],
                  .nodes = nodes,
                  .order = root->order};
-  const hone_node *part[] = {f->node, f->act, f->quantise};
+  const hone_node *part[] = {f->node, f->add, f->act, f->quantise};
   for (size_t i = 0; i < sizeof part / sizeof *part; i++)
     if (part[i]) nodes[u->n_nodes++] = part[i];
   *taken = hn_lower_takes(l, u);
+  if (!*taken && f->numbers) l->slot_of[f->node->out[0]->id] = NULL; /* as below */
   if (!*taken && f->cuts)
     l->slot_of[f->act->out[0]->id] = NULL; /* the activation makes its value after all */
   if (!*taken) return true;
@@ -462,8 +513,9 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
     bool taken = false;
     if (l->units.ptr[i]->into || !find(l, l->units.ptr[i], &f)) continue;
     if (!make_unit(l, &f, &taken)) return hn_fail_memory(error, sizeof(hn_unit), "lowering");
-    if (!taken) near(l, &f, (hn_miss){.why = HN_MISS_TACTIC});
+    if (!taken && strcmp(f.anchor, "QLinearMul") != 0) near(l, &f, (hn_miss){.why = HN_MISS_TACTIC});
     if (taken) any = integer[f.node->out[0]->id] = true;
+    if (taken && f.add) integer[f.add->out[0]->id] = true;
   }
   for (size_t i = 0; i < l->units.len; i++) {
     bool made = false;

@@ -1,7 +1,8 @@
 /* f on codes  ->  QuantizeLinear(f(DequantizeLinear(x), ...))
  *
  * Operators of com.microsoft that are a float operator on codes (hone_float_form), and QGemm: spelled out as
- * ONNX has them, so that one way leads from quantised graphs to steps on codes. */
+ * ONNX has them, so that one way leads from quantised graphs to steps on codes. So is a MaxPool of codes: its
+ * result has the codes of its operand. */
 #include "optimize/passes/common/pass.h"
 
 static hone_tensor_desc floats_like(const hn_value *v) {
@@ -121,8 +122,38 @@ static hn_pass_result open_gemm(hn_pass_context *ctx, hone_node *n) {
   return finish(ctx, n, made->out[0], hn_in(n, Y_SCALE), hn_in(n, Y_ZERO));
 }
 
+/* ---- MaxPool */
+
+/* Scale and zero point of the codes that a node makes, by which v's values are known; false: unknown. */
+static bool made_with(const hn_value *v, hn_value **scale, hn_value **zero) {
+  const hone_node *p = v->producer;
+  if (!p || !p->op || p->out[0] != v) return false;
+  for (const hone_codes_port *k = p->op->ports; k && k->scale; k++)
+    if (k->tensor == HONE_CODES_RESULT) {
+      *scale = hn_in(p, k->scale), *zero = hn_in(p, k->zero);
+      return hn_known(*scale) && hone_desc_count(&(*scale)->desc) == 1 && (!*zero || hn_known(*zero));
+    }
+  return false;
+}
+
+static hn_pass_result open_max_pool(hn_pass_context *ctx, hone_node *n) {
+  hn_value *x = n->in[0], *scale, *zero;
+  const hone_dtype t = x->desc.dtype;
+  if ((t != HONE_DTYPE_U8 && t != HONE_DTYPE_I8) || n->n_out != 1 || !made_with(x, &scale, &zero) ||
+      !hn_has_op(ctx, "DequantizeLinear"))
+    return HN_PASS_NONE;
+  hn_value *in = dequantised(ctx, n, x, scale, zero, -1);
+  const hone_tensor_desc like = floats_like(n->out[0]);
+  hone_node *made = in ? hn_make_node(ctx, n, "MaxPool", &in, 1, &like) : NULL;
+  if (!made || !hn_inherit(ctx, made, n)) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(made, n)) return hn_pass_memory(ctx);
+  return finish(ctx, n, made->out[0], scale, zero);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !n->op || !*n->domain) return HN_PASS_NONE;
+  if (!ctx->options->lowered || !n->op) return HN_PASS_NONE;
+  if (hn_is_op(n, "MaxPool")) return open_max_pool(ctx, n);
+  if (!*n->domain) return HN_PASS_NONE;
   if (n->op->float_form) return open_form(ctx, n, n->op->float_form);
   return strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op_type, "QGemm") == 0 ? open_gemm(ctx, n)
                                                                                      : HN_PASS_NONE;
@@ -131,6 +162,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(qlinear_to_qdq) = {
     .name = "qlinear_to_qdq",
     .level = 1,
-    .about = "QLinearAdd, QGemm... of com.microsoft -> DequantizeLinear, operator, QuantizeLinear",
+    .about = "QLinearAdd, QGemm... of com.microsoft, MaxPool of codes -> DequantizeLinear, operator, "
+             "QuantizeLinear",
     .visit = visit,
 };

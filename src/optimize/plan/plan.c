@@ -103,21 +103,21 @@ hone_status hn_precision_parse(const char *name, const hn_backend *b, const hn_m
   static const struct {
     const char *name;
     hn_precision precision;
-    bool everywhere;
+    bool on_cpu;
   } known[] = {{"f32", HN_PRECISION_F32, true},
                {"bf16", HN_PRECISION_BF16, true},
-               {"fp16", HN_PRECISION_F16, false},
+               {"fp16", HN_PRECISION_F16, true},
                {"tf32", HN_PRECISION_TF32, false},
                {"fp8", HN_PRECISION_FP8, false}};
   *out = precision_of(model, b);
   for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
-    if (strcmp(name, known[i].name) == 0 && (known[i].everywhere || b->asynchronous)) {
+    if (strcmp(name, known[i].name) == 0 && (known[i].on_cpu || b->asynchronous)) {
       *out = known[i].precision;
       return HONE_OK;
     }
   if (!name) return HONE_OK;
   hn_fail(error, HONE_ERROR_USAGE, "precision '%.32s' is not available on device %s", name, b->name);
-  hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16, bf16 or fp8" : "f32 or bf16");
+  hn_error_expected(error, b->asynchronous ? "f32, tf32, fp16, bf16 or fp8" : "f32, fp16 or bf16");
   return HONE_ERROR_USAGE;
 }
 

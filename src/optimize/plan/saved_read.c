@@ -298,7 +298,7 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
   s->level = (int)take32(&r);
   uint32_t precision = take32(&r);
   s->precision = precision <= HN_PRECISION_FP8 ? (hn_precision)precision : HN_PRECISION_F32;
-  if (precision > HN_PRECISION_FP8 || (!backend->asynchronous && precision > HN_PRECISION_BF16)) r.bad = true;
+  if (precision > HN_PRECISION_FP8 || (!backend->asynchronous && precision > HN_PRECISION_F16)) r.bad = true;
   s->prefer_memory = take32(&r) != 0;
   uint32_t chains = take32(&r);
   s->chains = chains <= HONE_CHAINS_ALWAYS ? (hone_chains)chains : HONE_CHAINS_FASTER;

@@ -22,6 +22,7 @@ static const struct {
     {"QLinearConvTable", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .channels = true}},
     {"CodeTable", {.layouts = HONE_LAST_ALLOWED}},
     {"QLinearAdd", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL}},
+    {"QLinearMul", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED | HONE_LAST_ALL}},
     {"QLinearAveragePool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},
     {"QLinearMaxPool", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED}},
 };

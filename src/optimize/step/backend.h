@@ -8,7 +8,8 @@
 #include <hone/session.h>
 
 typedef struct hn_device hn_device; /* an opened device; the backend's own */
-typedef struct hn_queue hn_queue;   /* work that a device does in order; NULL where it is not asynchronous */
+typedef struct hn_queue
+    hn_queue; /* work that a device does in order; may be NULL where it is not asynchronous */
 typedef struct hn_segment hn_segment; /* captured work, to be launched as a whole */
 typedef struct hn_event hn_event;     /* a point in a queue */
 
@@ -60,6 +61,8 @@ typedef struct hn_backend {
    * come from events, and what is below is there. All of it is NULL otherwise. */
   bool asynchronous;
   hone_status (*queue_open)(hn_device *device, hn_queue **out, hone_error *error);
+  /* Not asynchronous: a queue whose steps have so many threads of the host to themselves. */
+  hone_status (*share_open)(hn_device *device, uint32_t threads, hn_queue **out, hone_error *error);
   void (*queue_close)(hn_device *device, hn_queue *queue);
   /* Host memory that the device copies from and to at full speed and behind the host's back. */
   void *(*alloc_host)(hn_device *device, size_t bytes);

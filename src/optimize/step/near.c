@@ -77,7 +77,7 @@ void hn_miss_say(const hn_miss *m, char *buf, size_t size) {
     snprintf(buf, size, "the scales of '%.80s' are neither one nor one an output channel", value);
     break;
   case HN_MISS_BIAS:
-    snprintf(buf, size, "bias '%.80s' is not i32 in units of the products' scale", value);
+    snprintf(buf, size, "bias '%.80s' is no constant in units of the products' scale", value);
     break;
   case HN_MISS_RANGE: snprintf(buf, size, "the codes hold values that %s cuts off", name_of(m->other)); break;
   case HN_MISS_QUANTISE:

@@ -90,7 +90,7 @@ typedef struct hn_step {
 typedef enum hn_precision {
   HN_PRECISION_F32 = 0,
   HN_PRECISION_BF16, /* CPU: operands of matrix products; accelerators: also what is stored between steps */
-  HN_PRECISION_F16,  /* accelerators: what is stored between steps, and so the operands */
+  HN_PRECISION_F16,  /* the same in f16 */
   HN_PRECISION_TF32, /* accelerators: operands of matrix products */
   HN_PRECISION_FP8,  /* accelerators: operands of matrix products by constants; f16 between steps (level 3) */
 } hn_precision;

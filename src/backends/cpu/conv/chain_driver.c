@@ -77,10 +77,12 @@ size_t hn_chain_partials(const hn_chain *c) {
  * split once. */
 static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,
                             int64_t columns) {
-  double products = (c->parts > 1 ? 3 : 1) * 16 / b->x1_rate, steps = (double)steps_of((int64_t)channels);
+  double products = (c->parts > 1 ? 3 : 1) * 16 / hn_bf16_rate(b),
+         steps = (double)steps_of((int64_t)channels);
   double panels = (double)hn_div_up(columns, HN_BF16_PANEL);
   /* Measured over the chains of some twenty networks, all of it takes 1.4 times as long. */
-  return 1.4 * pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
+  return (b->f16 ? 1 : 1.4) * pixels *
+         (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
 
 /* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */

@@ -31,6 +31,7 @@ typedef struct hn_chain {
   int64_t window;
   int64_t image[2], e_kernel[2], e_stride[2], e_pad[2];
   int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
+  int64_t f16;   /* with one part: f16 instead of bf16 */
   /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
   int64_t bands, splits;       /* tasks: batch * bands * splits */

@@ -78,23 +78,40 @@ static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns,
                      64);
 }
 
-static void pack(int64_t parts, hn_isa isa, const float *w, int64_t columns, int64_t cin, int64_t taps,
-                 void *to) {
+static const hn_bf16_ops *parts_ops(const hn_chain *c, hn_isa isa) {
+  if (!c->parts) return NULL;
+  return c->f16 ? hn_f16_find(isa) : hn_bf16_find(isa);
+}
+
+/* The kernels of parts, where there are any, and the plan allows them. */
+static bool find_parts(const hone_step *s, const hn_chain *c, hn_isa isa, const hn_bf16_ops **b,
+                       hone_reason *why) {
+  const char *what = c->f16 ? "f16" : c->parts > 1 ? "split bf16" : "bf16";
+  *b = parts_ops(c, isa);
+  if (!c->parts) return true;
+  if (c->f16 ? s->math != HONE_MATH_TF32 : s->math < (c->parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
+    return hn_refuse(why, "the plan does not allow products of %s numbers", what);
+  if (!*b || (c->parts > 1 && !(*b)->x3))
+    return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
+  return true;
+}
+
+static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w, int64_t columns,
+                 int64_t cin, int64_t taps, void *to) {
   if (!parts) {
     hn_gemm_pack_weights(hn_gemm_find(isa), w, cin * taps, taps, 1, cin, NULL, taps, columns, to);
     return;
   }
   int64_t at[HN_CHAIN_CHANNELS], steps = hn_div_up(cin, HN_BF16_STEP);
   for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
-  hn_bf16_pack(hn_bf16_find(isa), w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1,
-               parts > 1, to);
+  hn_bf16_pack(b, w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, to);
 }
 
 static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
 static int64_t e_parts(const hn_chain *c) { return c->window ? 0 : c->parts; }
 
-static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, blob_head *h,
-                     hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
+                     blob_head *h, hone_reason *why) {
   roles r;
   hn_conv_attr a[3];
   if (!find_roles(s, &r, a, why)) return false;
@@ -113,12 +130,10 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, b
     return hn_refuse(why, "more than %d kernel rows or threads", HN_DEPTHWISE_ROWS);
   if (!last->y.even) return hn_refuse(why, "output pixels are not evenly spaced");
   hn_chain *c = &h->chain;
-  c->parts = parts;
-  const hn_bf16_ops *b = parts ? hn_bf16_find(h->isa) : NULL;
-  if (parts && s->math < (parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
-    return hn_refuse(why, "the plan does not allow products of bf16 %s", parts > 1 ? "parts" : "numbers");
-  if (parts && (!b || (parts > 1 && !b->x3)))
-    return hn_refuse(why, "no %s kernel for %s", parts > 1 ? "split bf16" : "bf16", hn_isa_name(h->isa));
+  const int parts = config->parts;
+  c->parts = parts, c->f16 = config->f16;
+  const hn_bf16_ops *b;
+  if (!find_parts(s, c, h->isa, &b, why)) return false;
   c->batch = first->x.batch, c->expand = r.expand != NULL, c->project = r.project != NULL;
   c->cin = first->x.channels, c->hidden = a[1].x.channels, c->cout = last->y.channels;
   for (int i = 0; i < 2; i++) {
@@ -151,12 +166,12 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t parts, b
 bool hn_chain_step_accepts(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
                            hone_reason *why) {
   blob_head h;
-  return describe(s, m, config->parts, &h, why);
+  return describe(s, m, config, &h, why);
 }
 
 double hn_chain_step_cost(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config) {
   blob_head h;
-  if (!describe(s, m, config->parts, &h, NULL)) return 1e9;
+  if (!describe(s, m, config, &h, NULL)) return 1e9;
   double peak = m->peak_flops > 0 ? m->peak_flops : 1e10;
   double hertz = peak / (4.0 * hn_gemm_find(h.isa)->vw * (m->threads ? m->threads : 1));
   /* What a chain adds is its own input, as a rule, which the same rows have just brought near. */
@@ -172,17 +187,20 @@ void hn_chain_step_work(const hone_step *s, const hone_machine *m, const hn_chai
   blob_head h;
   roles r;
   hn_conv_attr a[3];
-  if (!config->parts || !describe(s, m, config->parts, &h, NULL) || !find_roles(s, &r, a, NULL)) return;
+  if (!config->parts || !describe(s, m, config, &h, NULL) || !find_roles(s, &r, a, NULL)) return;
   double macs = r.project ? r.project->step->cost.macs : 0;
   if (r.expand && e_parts(&h.chain)) macs += r.expand->step->cost.macs;
-  hn_bf16_work(macs, config->parts > 1, work);
+  if (config->f16)
+    work->arithmetic = HONE_ARITHMETIC_F16;
+  else
+    hn_bf16_work(macs, config->parts > 1, work);
 }
 
 hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
                                hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, config->parts, &h, &why))
+  if (!describe(s, m, config, &h, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   for (uint32_t k = 0; k < s->n_parts; k++) n->packed |= 1u << weights_of(&s->part[k]);
@@ -196,17 +214,17 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   hone_reason why;
   roles r;
   hn_conv_attr a[3];
-  if (!describe(s, m, config->parts, &h, &why) || !find_roles(s, &r, a, &why))
+  if (!describe(s, m, config, &h, &why) || !find_roles(s, &r, a, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   const hn_chain *c = &h.chain;
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
   if (r.expand)
-    pack(e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin, e_taps(c),
-         base + h.expand_at);
+    pack(parts_ops(c, h.isa), e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin,
+         e_taps(c), base + h.expand_at);
   if (r.project)
-    pack(c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden, 1,
-         base + h.project_at);
+    pack(parts_ops(c, h.isa), c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden,
+         1, base + h.project_at);
   hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
   for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++)
@@ -236,7 +254,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
                      .gemm = hn_gemm_find(h->isa),
                      .depthwise = hn_depthwise_find(h->isa),
                      .x = r->in[s->part[0].input[0]],
-                     .bf16 = c->parts ? hn_bf16_find(h->isa) : NULL,
+                     .bf16 = parts_ops(c, h->isa),
                      .w_expand = base + h->expand_at,
                      .w_depthwise = (const float *)(const void *)(base + h->depthwise_at),
                      .w_project = base + h->project_at,

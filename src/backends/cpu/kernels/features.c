@@ -102,6 +102,7 @@ static double detect_bf16_rate(void) {
 }
 
 static bool detect_vbmi(void) { return bit(cpuid(7, 0).c, 1); }
+static bool detect_fp16(void) { return bit(cpuid(7, 0).d, 23); }
 
 static void detect_brand(hn_cpu_info *o) {
   if (cpuid(0x80000000u, 0).a < 0x80000004u) return;
@@ -119,6 +120,7 @@ static hn_isa detect_isa(void) { return HN_ISA_SCALAR; }
 static void detect_caches(hn_cpu_info *o) { (void)o; }
 static double detect_bf16_rate(void) { return 1; }
 static bool detect_vbmi(void) { return false; }
+static bool detect_fp16(void) { return false; }
 static void detect_brand(hn_cpu_info *o) { (void)o; }
 #endif
 
@@ -131,6 +133,7 @@ static void detect(void) {
   detect_brand(&info);
   info.bf16_rate = detect_bf16_rate();
   info.vbmi = info.isa_detected >= HN_ISA_AVX512VNNI && detect_vbmi();
+  info.fp16 = info.isa_detected >= HN_ISA_AVX512BF16 && detect_fp16();
   info.isa = info.isa_detected;
   const char *mask = getenv("HONE_CPU");
   if (!mask || !*mask) return;

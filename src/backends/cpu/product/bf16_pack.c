@@ -28,11 +28,31 @@ static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, i
   }
 }
 
+/* A panel of `width` columns of which `live` are there, a row of all columns for each k. */
+static void pack_f16(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t k,
+                     size_t live, size_t width, float scale, uint16_t *to) {
+  float row[HN_BF16_PANEL] = {0};
+  for (size_t i = 0; i < k; i++, to += width) {
+    for (size_t j = 0; j < live; j++) {
+      row[j] = 0;
+      if (at[i] >= 0) memcpy(&row[j], b + (int64_t)j * sn + at[i], sizeof row[j]);
+      row[j] *= scale;
+    }
+    o->split(row, width, to, NULL);
+  }
+}
+
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
                   size_t n0, size_t n1, float scale, bool x3, uint16_t *dst) {
   for (size_t c = n0; c < n1; c += HN_BF16_PANEL) {
     const size_t tiles = n - c > 16 ? 2 : 1, planes = x3 ? 2 : 1;
     uint16_t *panel = dst + hn_bf16_packed(c, steps, x3);
+    if (o->f16) {
+      size_t live = n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL;
+      if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
+      pack_f16(o, b + (int64_t)c * sn, at, sn, steps * HN_BF16_STEP, live, tiles * 16, scale, panel);
+      continue;
+    }
     for (size_t t = 0; t < tiles; t++) {
       const size_t first = c + 16 * t;
       size_t live = n - first < 16 ? n - first : 16;
@@ -48,14 +68,23 @@ void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64
 
 double hn_bf16_rate(const hn_bf16_ops *o) { return o->x1_rate > 0 ? o->x1_rate : hn_cpu()->bf16_rate; }
 
-const hn_bf16_ops *hn_bf16_find(hn_isa isa) {
-  static const hn_bf16_ops *_Atomic found[HN_ISA_COUNT];
+static const hn_bf16_ops *find(hn_isa isa, const char *role, const hn_bf16_ops *_Atomic *found) {
   if ((unsigned)isa >= HN_ISA_COUNT || isa < HN_ISA_AVX512BF16) return NULL;
   const hn_bf16_ops *o = atomic_load_explicit(&found[isa], memory_order_relaxed);
   if (o) return o;
-  const struct hn_kernel *k = hn_kernel_find("gemm_bf16", "bf16", isa);
+  const struct hn_kernel *k = hn_kernel_find("gemm_bf16", role, isa);
   if (!k || k->isa < HN_ISA_AVX512BF16) return NULL;
   o = k->ops;
   atomic_store_explicit(&found[isa], o, memory_order_relaxed);
   return o;
+}
+
+const hn_bf16_ops *hn_bf16_find(hn_isa isa) {
+  static const hn_bf16_ops *_Atomic found[HN_ISA_COUNT];
+  return find(isa, "bf16", found);
+}
+
+const hn_bf16_ops *hn_f16_find(hn_isa isa) {
+  static const hn_bf16_ops *_Atomic found[HN_ISA_COUNT];
+  return hn_cpu()->fp16 ? find(isa, "f16", found) : NULL;
 }

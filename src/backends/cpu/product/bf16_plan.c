@@ -160,10 +160,16 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   return true;
 }
 
-/* In cycles of the thread that has most to do, fitted to the steps of some twenty networks (hone tune;
- * docs/log/perf-log.md): a pair of tiles takes 1.47 times its `rows` cycles a product and step, a block's
- * call 290, an element of a part that is brought 0.4, an element that is stored 0.74; where threads share
- * what they bring, they wait for each other. */
+/* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log.md) and, in f16, to
+ * convolutions and products of check_kernels --bench: a pair of tiles for each of its `rows` a product and
+ * step, a block's call, an element of a part that is brought, an element that is stored. */
+typedef struct cycles_of {
+  double tiles, call, brought, stored;
+} cycles_of;
+
+static const cycles_of cycles_bf16 = {1.47, 290, 0.4, 0.74}, cycles_f16 = {1, 160, 0.4, 0.25};
+
+/* Of the thread that has most to do; where threads share what they bring, they wait for each other. */
 double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
   const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
   const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,
@@ -180,7 +186,9 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
   const double stored =
       (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
-  const double cycles = 1.47 * tiles + weights + 290 * calls + 0.4 * brought + 0.74 * stored;
+  const cycles_of *of = o->f16 ? &cycles_f16 : &cycles_bf16;
+  const double cycles =
+      of->tiles * tiles + weights + of->call * calls + of->brought * brought + of->stored * stored;
   return cycles / hn_core_hertz(f32, machine) + 1.5e-6 + (c->shared ? 10e-6 : 0);
 }
 

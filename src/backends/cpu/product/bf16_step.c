@@ -9,21 +9,33 @@
 
 /* ---------------------------------------------------------------- reading steps */
 
+static const hn_bf16_ops *ops_of(const hn_bf16_step *d) {
+  return d->f16 ? hn_f16_find(d->isa) : hn_bf16_find(d->isa);
+}
+
+/* Whether the plan allows that arithmetic. */
+static bool is_licensed(const hone_step *s, hn_bf16_form form, hone_reason *why) {
+  switch (form) {
+  case HN_BF16_SPLIT:
+    return s->math >= HONE_MATH_FAST || hn_refuse(why, "operands cut to two bf16 parts take level 3");
+  case HN_BF16_F16: return s->math == HONE_MATH_TF32 || hn_refuse(why, "operands in f16 take precision fp16");
+  default: return s->math >= HONE_MATH_BF16 || hn_refuse(why, "the plan does not allow operands in bf16");
+  }
+}
+
 /* What comes before the operator is looked at: licence, tier, types, constant weights. */
-static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                                 hone_reason *why) {
   memset(d, 0, sizeof *d);
   d->isa = hn_isa_of(m->isa);
   d->alpha = d->bias_scale = 1;
-  d->conv.x3 = x3;
-  if (s->math < (x3 ? HONE_MATH_FAST : HONE_MATH_BF16)) {
-    hn_refuse(why, x3 ? "operands cut to two bf16 parts take level 3"
-                      : "the plan does not allow operands in bf16");
-    return NULL;
-  }
-  const hn_bf16_ops *o = hn_bf16_find(d->isa);
-  if (!o || (x3 && !o->x3)) {
-    hn_refuse(why, "no %s kernel for %s", x3 ? "split bf16" : "bf16", hn_isa_name(d->isa));
+  d->conv.x3 = form == HN_BF16_SPLIT;
+  d->f16 = form == HN_BF16_F16;
+  if (!is_licensed(s, form, why)) return NULL;
+  const hn_bf16_ops *o = ops_of(d);
+  if (!o || (d->conv.x3 && !o->x3)) {
+    static const char *const names[] = {"bf16", "split bf16", "f16"};
+    hn_refuse(why, "no %s kernel for %s", names[form], hn_isa_name(d->isa));
     return NULL;
   }
   if (!hn_step_is_f32(s, why)) return NULL;
@@ -49,10 +61,10 @@ static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d,
   return true;
 }
 
-bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                            hone_reason *why) {
   hn_conv_attr a;
-  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  const hn_bf16_ops *o = begin(s, m, form, d, why);
   if (!o || !hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why) ||
       !hn_epilogue_accepts(s, d->isa, false, why))
     return false;
@@ -103,9 +115,9 @@ static bool describe_c(const hone_step *s, hn_bf16_step *d, bool *bias, hone_rea
   return true;
 }
 
-bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                            hone_reason *why) {
-  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  const hn_bf16_ops *o = begin(s, m, form, d, why);
   if (!o) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
   if (a->rank != 2 || b->rank != 2 || a->layout != HONE_LAYOUT_ROW_MAJOR ||
@@ -123,9 +135,9 @@ bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, h
          finish(m, o, d, bias, why);
 }
 
-bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                              hone_reason *why) {
-  const hn_bf16_ops *o = begin(s, m, x3, d, why);
+  const hn_bf16_ops *o = begin(s, m, form, d, why);
   if (!o) return false;
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc;
   if (a->layout != HONE_LAYOUT_ROW_MAJOR || b->layout != HONE_LAYOUT_ROW_MAJOR ||
@@ -146,20 +158,20 @@ bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3,
 bool hn_bf16_step_accepts(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
                           hone_reason *why) {
   hn_bf16_step d;
-  return config->describe(s, m, config->x3, &d, why);
+  return config->describe(s, m, config->form, &d, why);
 }
 
 double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config) {
   hn_bf16_step d;
-  if (!config->describe(s, m, config->x3, &d, NULL)) return 1e9;
-  return hn_bf16_seconds(&d.conv, hn_bf16_find(d.isa), m) + hn_epilogue_seconds(s, m, true);
+  if (!config->describe(s, m, config->form, &d, NULL)) return 1e9;
+  return hn_bf16_seconds(&d.conv, ops_of(&d), m) + hn_epilogue_seconds(s, m, true);
 }
 
 hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
                               hone_tactic_need *n, hone_error *error) {
   hn_bf16_step d;
   hone_reason why;
-  if (!config->describe(s, m, config->x3, &d, &why))
+  if (!config->describe(s, m, config->form, &d, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->bytewise = 1u << 1;
@@ -181,10 +193,10 @@ hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, cons
                                  void *blob, hone_error *error) {
   hn_bf16_step d;
   hone_reason why;
-  if (!config->describe(s, m, config->x3, &d, &why))
+  if (!config->describe(s, m, config->form, &d, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_bf16_conv *c = &d.conv;
-  const hn_bf16_ops *o = hn_bf16_find(d.isa);
+  const hn_bf16_ops *o = ops_of(&d);
   unsigned char *base = blob;
   memcpy(base, &d, sizeof d);
   hn_bf16_steps(c, (int32_t *)(void *)(base + d.steps_at));
@@ -196,7 +208,7 @@ hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, cons
   uint16_t *to = (uint16_t *)(void *)(base + d.weights_at);
   for (int64_t g = 0; g < c->groups; g++)
     hn_bf16_pack(o, (const float *)s->input[1].constant + g * c->cout * column, at, column, (size_t)c->steps,
-                 (size_t)c->cout, 0, (size_t)c->cout, d.alpha, config->x3,
+                 (size_t)c->cout, 0, (size_t)c->cout, d.alpha, c->x3 != 0,
                  to + (size_t)g * hn_bf16_weights(c));
   hn_free(at);
   if (d.bias_at) {
@@ -211,7 +223,10 @@ hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, cons
 void hn_bf16_step_work(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
                        hone_work *work) {
   (void)m;
-  hn_bf16_work(s->cost.macs, config->x3, work);
+  if (config->form == HN_BF16_F16)
+    work->arithmetic = HONE_ARITHMETIC_F16;
+  else
+    hn_bf16_work(s->cost.macs, config->form == HN_BF16_SPLIT, work);
 }
 
 hone_status hn_bf16_step_run(const hone_step_run *r, const hn_bf16_step_config *config, hone_error *error) {
@@ -229,7 +244,7 @@ hone_status hn_bf16_step_run(const hone_step_run *r, const hn_bf16_step_config *
     e.residual_view = d->conv.view;
   }
   hn_bf16_args a = {.conv = &d->conv,
-                    .ops = hn_bf16_find(d->isa),
+                    .ops = ops_of(d),
                     .step = (const int32_t *)(const void *)(base + d->steps_at),
                     .x = r->in[0],
                     .w = (const uint16_t *)(const void *)(base + d->weights_at),

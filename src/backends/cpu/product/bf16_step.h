@@ -1,7 +1,9 @@
 /* What the tactics on the gemm_bf16 kernels share: blob, workspace and run around a described product.  A
- * tactic says which operator it takes and which of the two arithmetics it uses:
- *   x3  f32 operands split into two bf16 parts: math fast and wider licences, tiers whose kernels have it
- *   x1  operands rounded to bf16: math bf16 only */
+ * tactic says which operator it takes and which of these arithmetics it uses:
+ *   split  f32 operands as two bf16 parts (x3): math fast and wider licences, tiers whose kernels have it
+ *   bf16   operands rounded to bf16: math bf16 only
+ *   f16    operands rounded to f16, whose range is smaller than bf16's: math tf32 only, which is precision
+ * fp16 */
 #ifndef HN_CPU_PRODUCT_BF16_STEP_H
 #define HN_CPU_PRODUCT_BF16_STEP_H
 
@@ -9,9 +11,12 @@
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 
+typedef enum hn_bf16_form { HN_BF16_ROUNDED, HN_BF16_SPLIT, HN_BF16_F16 } hn_bf16_form;
+
 typedef struct hn_bf16_step {
   hn_bf16_conv conv;
   hn_isa isa;
+  int64_t f16;             /* operands are f16 */
   int64_t matrix;          /* output rows are those of a row-major matrix */
   int64_t w_row, w_column; /* matrix: distances in B (K x N) */
   float alpha, bias_scale;
@@ -21,23 +26,23 @@ typedef struct hn_bf16_step {
 } hn_bf16_step;
 
 /* Reads the step; false with a reason. */
-typedef bool (*hn_bf16_describe)(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
-                                 hone_reason *why);
-bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+typedef bool (*hn_bf16_describe)(const hone_step *s, const hone_machine *m, hn_bf16_form form,
+                                 hn_bf16_step *d, hone_reason *why);
+bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                            hone_reason *why);
-bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                            hone_reason *why);
-bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, bool x3, hn_bf16_step *d,
+bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                              hone_reason *why);
 
 typedef struct hn_bf16_step_config {
-  bool x3;
+  hn_bf16_form form;
   hn_bf16_describe describe;
 } hn_bf16_step_config;
 
 HN_FAMILY_COUNTED(hn_bf16_step);
 
 #define hn_cpu_bf16_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 1, hn_bf16_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 2, hn_bf16_step, __VA_ARGS__)
 
 #endif

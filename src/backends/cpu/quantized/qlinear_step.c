@@ -123,6 +123,7 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
 static void make_inner(const char *anchor, const hone_step *s, const void *w, const void *bias,
                        hn_qlinear_inner *t) {
   memset(t, 0, sizeof *t);
+  if (!strcmp(anchor, "MatMul")) bias = NULL; /* it has none */
   t->in[0].desc = s->input[HN_QLINEAR_X].desc;
   t->in[1] = (hone_step_tensor){s->input[HN_QLINEAR_W].desc, w};
   t->out.desc = s->output[0].desc;
@@ -229,6 +230,7 @@ static bool describe(const hn_qlinear *q, const hone_step *s, const hone_machine
   if (!hn_qlinear_read(q->anchor, q->per_channel(s), s, m, &h->q, t, why)) return false;
   if (!hn_quantize_find(h->q.isa))
     return hn_refuse(why, "no quantisation kernel for %s", hn_isa_name(h->q.isa));
+  if (h->q.biased && t->step.n_inputs < 3) return hn_refuse(why, "a product of f32 that takes no bias");
   double best = 0;
   h->tactic = -1;
   for (int32_t i = 0; q->inner[i]; i++) {

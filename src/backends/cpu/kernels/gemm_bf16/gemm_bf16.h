@@ -1,5 +1,5 @@
 /* Family "gemm_bf16": products of bf16 numbers summed in f32, for operands rounded to bf16 (x1) and for f32
- * operands split into two bf16 parts each (x3).
+ * operands split into two bf16 parts each (x3); with role "f16" of operands rounded to f16.
  *
  * Split: hi = bf16(x), lo = bf16(x - hi); x * y is taken as hi hi + hi lo + lo hi.  With u = 2^-8, the
  * rounding unit of bf16, |x - hi| <= u|x| and |x - hi - lo| <= u^2 |x|, so a product is wrong by at most (3
@@ -12,7 +12,10 @@
  * behind.  So A may be a matrix, or the pixels that one tap of a convolution meets.
  * B: panels of 32 columns, the last one 16 wide where that is enough; a panel is, step by step, tiles of 16
  * columns [16 pairs of k][16 columns][2]: hi tiles of the panel, then lo tiles.  What lies beyond K or N is
- * zero. */
+ * zero.
+ * f16: a step of a panel is 32 rows of its 32 (16) columns. Numbers beyond 65504 are infinite. Products are
+ * exact, sums of HN_F16_RUN of them are made in f16, and these are added in f32: with u = 2^-11 a sum of such
+ * a run is wrong by at most HN_F16_RUN u sum |x y|, beside the rounding of the operands. */
 #ifndef HN_KERNELS_GEMM_BF16_H
 #define HN_KERNELS_GEMM_BF16_H
 
@@ -27,7 +30,8 @@ enum {
   HN_BF16_PANEL = 32, /* columns of a panel, floats from row to row of a block of results */
   HN_BF16_STEP = 32,  /* K values of a step */
   HN_BF16_TILE = 512, /* values of a tile of B: 32 k x 16 columns */
-  HN_BF16_ROWS = 32   /* rows of the largest block of results */
+  HN_BF16_ROWS = 32,  /* rows of the largest block of results */
+  HN_F16_RUN = 32     /* products of one sum in f16 */
 };
 
 typedef struct hn_bf16_tile {
@@ -62,6 +66,7 @@ typedef struct hn_bf16_ops {
   uint32_t rows;      /* most rows of a row tile */
   uint32_t row_tiles; /* that one call takes */
   bool x3;            /* has the split product */
+  bool f16;           /* operands are f16 */
   double x1_rate; /* multiply-adds of x1 per one of f32 in the same time; 0: as the processor's VDPBF16PS */
   /* Around the calls of tile on one thread; rows: of a row tile. */
   void (*begin)(uint32_t rows);
@@ -94,5 +99,7 @@ double hn_bf16_rate(const hn_bf16_ops *o);
 
 /* The kernel of the best tier <= isa, NULL below avx512bf16; cheap enough for every run. */
 const hn_bf16_ops *hn_bf16_find(hn_isa isa);
+/* The same of f16; NULL also where the processor has no AVX512-FP16. */
+const hn_bf16_ops *hn_f16_find(hn_isa isa);
 
 #endif

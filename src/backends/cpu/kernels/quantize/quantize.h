@@ -20,6 +20,12 @@ typedef struct hn_quantize_add {
   float ka, kb, c;
 } hn_quantize_add;
 
+/* Codes of a side and of a product; scales from 2^-30 to 2^30. */
+typedef struct hn_quantize_mul {
+  float a_scale, a_zero, y_scale, y_zero;
+  bool a_signed, y_signed;
+} hn_quantize_mul;
+
 struct hn_quantize_ops {
   /* dst[i] = saturate(round_half_even(src[i] / scale) + zero), NaN gives the lowest value. Scale and zero are
    * vectors of n when `vectors`, else one value each; zero holds integers of dst's range. is_signed: i8, else
@@ -37,6 +43,10 @@ struct hn_quantize_ops {
    * from 2^-100 to 2^100.  p went through prepare_add of the same table, which takes some 50 us. */
   void (*prepare_add)(hn_quantize_add *p);
   void (*add)(void *dst, const void *a, const void *b, size_t n, const hn_quantize_add *p);
+  /* dst[i] = saturate(round_half_even(((a[i] - a zero) * a scale * b[i % period]) / y scale) + y zero), in
+   * f32 in this order.  k[i] = a scale * b[i] / y scale; b: 0, or from 2^-60 to 2^60 in size. */
+  void (*mul)(void *dst, const void *a, size_t n, const float *b, const float *k, size_t period,
+              const hn_quantize_mul *p);
 };
 
 /* The best table at or below a tier. */
