@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names as tensors, sequences, optionals, and optional sequences. */
-enum { FORMS = 4, ELEMENT = HONE_SEQUENCE - 1, KNOWN_BITS = ELEMENT | HONE_SEQUENCE | HONE_OPTIONAL };
+/* Names as tensors, sequences, optionals and optional sequences, maps from i64 and sequences of these, maps
+ * from strings and sequences of these; NULL: there is no such form. */
+enum { FORMS = 10, ELEMENT = HONE_SEQUENCE - 1 };
 #define TYPE(name, size)                                                                                     \
-  { {name, "seq " name, "optional " name, "optional seq " name}, size }
+  {                                                                                                          \
+    {name, "seq " name, "optional " name,   "optional seq " name,  "map_i64 " name, "seq map_i64 " name,     \
+     NULL, NULL,        "map_string " name, "seq map_string " name},                                         \
+        size                                                                                                 \
+  }
 
 static const struct {
   const char *name[FORMS];
@@ -48,7 +53,8 @@ bool hone_dtype_is_tensor(hone_dtype d) { return (unsigned)d <= ELEMENT; }
 hone_dtype hone_dtype_element(hone_dtype d) { return (hone_dtype)((unsigned)d & ELEMENT); }
 
 static bool has_name(hone_dtype d) {
-  return (unsigned)hone_dtype_element(d) < HONE_DTYPE_COUNT && !((unsigned)d & ~(unsigned)KNOWN_BITS);
+  const unsigned form = (unsigned)d / HONE_SEQUENCE;
+  return (unsigned)hone_dtype_element(d) < HONE_DTYPE_COUNT && form < FORMS && types[0].name[form];
 }
 
 size_t hone_dtype_size(hone_dtype d) {
@@ -63,7 +69,8 @@ hone_dtype hone_dtype_from_name(const char *name) {
   if (!name) return HONE_DTYPE_NONE;
   for (int form = 0; form < FORMS; form++)
     for (int d = 1; d < HONE_DTYPE_COUNT; d++)
-      if (strcmp(types[d].name[form], name) == 0) return (hone_dtype)(d | form * HONE_SEQUENCE);
+      if (types[d].name[form] && strcmp(types[d].name[form], name) == 0)
+        return (hone_dtype)(d | form * HONE_SEQUENCE);
   return HONE_DTYPE_NONE;
 }
 

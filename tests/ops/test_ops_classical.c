@@ -85,7 +85,74 @@ static const char trees_graph[] =
   "target_treeids=[7, 4, 4, 4, 4], target_nodeids=[" votes "], target_ids=[1, 0, 1, 0, 0], "                 \
   "target_weights=floats[100, 1, 5, 2, 3]" more "} }"
 
+/* x0 <= 0: votes of the first leaf, else of the second. */
+#define CLASSIFIER(outputs, ids, weights, more)                                                              \
+  "(%x: f32[2x1]) -> (" outputs ") { %l, %z = ai.onnx.ml::TreeEnsembleClassifier(%x) {"                      \
+  "nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[0, 0, 0], "                           \
+  "nodes_modes=[\"BRANCH_LEQ\", \"LEAF\", \"LEAF\"], nodes_values=floats[0, 0, 0], "                         \
+  "nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], class_treeids=[0, 0, 0, 0], "                  \
+  "class_nodeids=[1, 2, 1, 2], class_ids=[" ids "], class_weights=floats[" weights "]" more "} }"
+#define WORDS ", classlabels_strings=[\"no\", \"yes\"]"
+#define WORDS_FIRST "classlabels_strings=[\"no\", \"yes\"], "
+#define LINEAR(outputs, more)                                                                                \
+  "(%x: f32[2x2]) -> (" outputs ") { %l, %z = ai.onnx.ml::LinearClassifier(%x) {" more "} }"
+/* Two classes with a vector each: 1 * (x . (1, 0)) - 1 * (x . (0, 1)) + rho is for the first. */
+#define SVM(outputs, more)                                                                                   \
+  "(%x: f32[2x2]) -> (" outputs ") { %l, %z = ai.onnx.ml::SVMClassifier(%x) {kernel_params=floats[0.5, 1, "  \
+  "2], vectors_per_class=[1, 1], support_vectors=floats[1, 0, 0, 1], coefficients=floats[1, -1], "           \
+  "rho=floats[0.5], classlabels_ints=[4, 9]" more "} }"
+
 static const answer answers[] = {
+    {CLASSIFIER("%l", "0, 0, 1, 1", "1, 5, 2, 3", ", classlabels_int64s=[7, -8]"), .x = {0, 1}, .columns = 2,
+     .y = {-8, 7}},
+    {CLASSIFIER("%z", "0, 0, 1, 1", "1, 5, 2, 3", WORDS ", base_values=floats[0.5, 1]"), .x = {0, 1},
+     .rows = 2, .columns = 2, .y = {1.5, 3, 5.5, 4}},
+    {CLASSIFIER("%l", "0, 0, 0, 0", "0.25, 0.5, 0.125, 0.25", WORDS), .x = {0, 1}, .columns = 2,
+     .words = {"no", "yes"}},
+    {CLASSIFIER("%z", "0, 0, 0, 0", "0.25, 0.5, 0.125, 0.25", WORDS), .x = {0, 1}, .rows = 2, .columns = 2,
+     .y = {0.625, 0.375, 0.25, 0.75}},
+    {CLASSIFIER("%z", "0, 0, 0, 0", "-1, 0.5, 0, 0.5", WORDS ", base_values=floats[1]"), .x = {0, 1},
+     .rows = 2, .columns = 2, .y = {0, 0, -2, 2}},
+    {CLASSIFIER("%z", "1, 1, 1, 1", "-1, 0.5, 0, 0.5", WORDS), .x = {0, 1}, .rows = 2, .columns = 2,
+     .y = {0, -1, 0, 1}},
+    {LINEAR("%l", "classlabels_ints=[5, 6, 7], intercepts=floats[0, 0, 1.5], coefficients=floats[1, 0, 0, 1, "
+                  "0, 0]"),
+     .x = {3, 2, 0, 1}, .columns = 2, .y = {5, 7}},
+    {LINEAR("%l", WORDS_FIRST "intercepts=floats[-1], coefficients=floats[1, 1]"), .x = {3, 2, 0, 1},
+     .columns = 2, .words = {"yes", "no"}},
+    {LINEAR("%z", WORDS_FIRST "intercepts=floats[-1], coefficients=floats[1, 1]"), .x = {3, 2, 0, 1},
+     .rows = 2, .columns = 2, .y = {-3, 4, 1, 0}},
+    {LINEAR("%z", WORDS_FIRST "intercepts=floats[0], coefficients=floats[1, 0], post_transform=\"LOGISTIC\""),
+     .x = {1, 2, 0, 1}, .rows = 2, .columns = 2, .y = {0.2689414213699951, 0.7310585786300049, 0.5, 0.5}},
+    {SVM("%l", ""), .x = {3, 2, 0, 1}, .columns = 2, .y = {4, 9}},
+    {SVM("%z", ""), .x = {3, 2, 0, 1}, .rows = 2, .columns = 2, .y = {-1.5, 1.5, 0.5, -0.5}},
+    {SVM("%z", ", kernel_type=\"POLY\""), .x = {2, 0, 0, 2}, .rows = 2, .columns = 2,
+     .y = {-3.5, 3.5, 2.5, -2.5}},
+    {SVM("%z", ", prob_a=floats[0], prob_b=floats[0]"), .x = {3, 2, 0, 1}, .rows = 2, .columns = 2,
+     .y = {0.5, 0.5, 0.5, 0.5}},
+    {"(%x: f32[2x2]) -> (%y) { %y = ai.onnx.ml::SVMRegressor(%x) {kernel_type=\"RBF\", kernel_params=floats["
+     "0.5, 0, 0], n_supports=1, support_vectors=floats[1, 2], coefficients=floats[2], rho=floats[1]} }",
+     .x = {1, 2, 1, 4}, .rows = 2, .columns = 1, .y = {3, 1.2706705664732254}},
+    {"(%x: f32[2x2]) -> (%y) { %y = ai.onnx.ml::SVMRegressor(%x) {one_class=1, coefficients=floats[1, -1], "
+     "rho=floats[0.5]} }",
+     .x = {1, 2, 1, 1}, .rows = 2, .columns = 1, .y = {-1, 1}},
+    {"(%x: string[2]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_strings=[\"a\", \"b\", \"\"]} }",
+     .said = {"", "c"}, .rows = 2, .columns = 3, .y = {0, 0, 1, 0, 0, 0}},
+    {"(%x: f64[2]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_int64s=[3, -1], zeros=0} }",
+     .x = {-1, 3}, .rows = 2, .columns = 2, .y = {0, 1, 1, 0}},
+    {"(%x: string[2]) -> (%y) { %y = ai.onnx.ml::CategoryMapper(%x) {cats_strings=[\"a\"], cats_int64s=[5]} "
+     "}",
+     .said = {"a", "ab"}, .columns = 2, .y = {5, -1}},
+    {"(%x: i64[2]) -> (%y) { %y = ai.onnx.ml::CategoryMapper(%x) {cats_strings=[\"a\"], cats_int64s=[5]} }",
+     .x = {6, 5}, .columns = 2, .words = {"_Unused", "a"}},
+    {"(%x: f32[2x2]) -> (%y) { %y = ai.onnx.ml::Imputer(%x) {imputed_value_floats=floats[7, 8], "
+     "replaced_value_float=nan} }",
+     .x = {NAN, 1, 2, NAN}, .rows = 2, .columns = 2, .y = {7, 1, 2, 8}},
+    {"(%x: i64[3]) -> (%y) { %y = ai.onnx.ml::Imputer(%x) {imputed_value_int64s=[9]} }", .x = {0, 1, 0},
+     .columns = 3, .y = {9, 1, 9}},
+    {"(%x: f64[2x2]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x, i64[2x1]{8, 9}, %x) "
+     "{inputdimensions=[1, 2, 2]} }",
+     .x = {1, 2, 3, 4}, .rows = 2, .columns = 5, .y = {1, 8, 0, 1, 2, 3, 9, 0, 3, 4}},
     {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ""), .x = {0, 2, 1, 2, 1, 3, NAN, 0}, .rows = 4,
      .columns = 2, .y = {1, 105, 2, 100, 3, 100, 1, 105}},
     {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4",
@@ -185,7 +252,24 @@ static const struct {
     {TREE("0", "0, 0", "1", "0", "0", ""), "differ in length"},
     {TREE("0", "0", "1", "0", "6", ""), "fewer sets"},
     {TREE("0", "0", "1", "0", "6", ", membership_values=f32[1]{1}"), "fewer sets"},
-    {TREE("0", "0", "1", "0", "0", ", post_transform=4"), "PROBIT"},
+    {CLASSIFIER("%z", "0, 0, 2, 0", "1, 2, 3, 4", WORDS), "votes for target 2 of 2"},
+    {CLASSIFIER("%z", "0, 0, 0, 0", "1, 2, 3, 4", ""), "no class labels"},
+    {CLASSIFIER("%z", "0, 0, 0, 0", "1, 2, 3, 4", WORDS ", base_values=floats[1, 2, 3]"), "3 base values"},
+    {LINEAR("%z", WORDS_FIRST "coefficients=floats[1, 2, 3]"), "3 coefficients"},
+    {LINEAR("%z", WORDS_FIRST "coefficients=floats[1, 2], post_transform=\"MOST\""), "MOST"},
+    {SVM("%z", ", prob_a=floats[1]"), "do not fit"},
+    {SVM("%z", ", kernel_type=\"CUBE\""), "CUBE"},
+    {"(%x: f32[2x2]) -> (%y) { %y = ai.onnx.ml::SVMRegressor(%x) {n_supports=3, support_vectors=floats[1, "
+     "2], "
+     "coefficients=floats[1, 1, 1], rho=floats[1]} }",
+     "2 numbers for 3 vectors"},
+    {"(%x: i64[1]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_int64s=[1], zeros=0} }", "no category"},
+    {"(%x: f32[1]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_strings=[\"a\"]} }", "are strings"},
+    {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::Imputer(%x) {imputed_value_floats=floats[1, 2]} }",
+     "3 features"},
+    {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x) {inputdimensions=[-1]} }", "has -1"},
+    {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x, %x) {inputdimensions=[3]} }",
+     "for 2 inputs"},
     {TREE("0", "0", "1", "0", "0", ", post_transform=5"), "expected 0 to 4"},
     {TREE("0", "0", "1", "0", "0", ", aggregate_function=4"), "expected 0 to 3"},
     {"(%x: f32[2]) -> (%y) { %y = ai.onnx.ml::ArrayFeatureExtractor(%x, i64[1]{2}) }", "Y has 2"},

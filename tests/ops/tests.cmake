@@ -1,5 +1,5 @@
 # Operators: own cases beside the public conformance suites.
-foreach(part arrays layers codes inference classical)
+foreach(part arrays layers codes inference classical foreign)
   hone_test(test_ops_${part} test_ops_${part}.c op_case.c)
 endforeach()
 hone_test_tool(test_ops_random test_ops_random.c op_case.c)

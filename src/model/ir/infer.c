@@ -1,4 +1,5 @@
 /* Shape and dtype inference over whole models. */
+#include "model/ir/items.h"
 #include "model/ir/eval.h"
 
 #include "base/error.h"
@@ -150,7 +151,7 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   }
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
-    if (n->in[i]->foreign) {
+    if (n->in[i]->foreign || (hn_dtype_has_map(n->in[i]->desc.dtype) && strcmp(n->domain, "ai.onnx.ml"))) {
       status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s on maps is not implemented", n->op_type);
       goto done;
     }

@@ -11,12 +11,23 @@ static const char *doubt_tensor(const hone_tensor *t, hone_dtype dtype) {
   return t->data || hone_desc_bytes(&t->desc) == 0 ? NULL : "a tensor in it has no data";
 }
 
+static const char *doubt_map(const hone_items *items, hone_dtype dtype) {
+  if (items->count != 2 || !items->item[0] || !items->item[1]) return "it is a map without keys or values";
+  const hone_tensor *key = items->item[0], *value = items->item[1];
+  const char *why = doubt_tensor(key, hn_map_key(dtype));
+  if (!why) why = doubt_tensor(value, hone_dtype_element(dtype));
+  if (!why && (key->desc.rank != 1 || value->desc.rank != 1 || key->desc.dim[0] != value->desc.dim[0]))
+    why = "a map's keys and values are not vectors of one length";
+  return why;
+}
+
 const char *hn_items_doubt(const hone_tensor *t, hone_dtype dtype) {
   if (hone_dtype_is_tensor(dtype)) return doubt_tensor(t, dtype);
   if (t->desc.dtype != dtype) return "it is of another type";
   if (t->desc.rank != 0) return "its rank is not 0";
   const hone_items *items = t->data;
   if (!items || (items->count && !items->item)) return "it has no items";
+  if (hn_dtype_is_map(dtype)) return doubt_map(items, dtype);
   const bool optional = dtype & HONE_OPTIONAL;
   if (optional && items->count > 1) return "it is an optional with more than one value";
   const hone_dtype inner = (hone_dtype)(dtype & ~(unsigned)(optional ? HONE_OPTIONAL : HONE_SEQUENCE));

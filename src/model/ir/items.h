@@ -10,6 +10,13 @@ typedef void *(*hn_items_alloc)(void *self, size_t bytes);
 
 static inline const hone_items *hn_items(const hone_tensor *t) { return t->data; }
 
+static inline bool hn_dtype_has_map(hone_dtype d) { return d & (HONE_MAP_I64 | HONE_MAP_STRING); }
+static inline bool hn_dtype_is_map(hone_dtype d) { return hn_dtype_has_map(d) && !(d & HONE_SEQUENCE); }
+/* Of a map, or of the maps in a sequence. */
+static inline hone_dtype hn_map_key(hone_dtype d) {
+  return d & HONE_MAP_I64 ? HONE_DTYPE_I64 : HONE_DTYPE_STRING;
+}
+
 /* Says in why what is wrong with a value that is given from outside as one of that type; NULL: nothing. */
 const char *hn_items_doubt(const hone_tensor *t, hone_dtype dtype);
 

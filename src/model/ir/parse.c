@@ -38,12 +38,14 @@ static hn_value *define(parser *p, const char *name) {
   return v;
 }
 
-/* ["map" | ["optional"] ["seq"]] type */
+/* ["map" | ["optional"] ["seq"] ["map_i64" | "map_string"]] type */
 static bool value_type(parser *p, hn_value *v) {
   unsigned form = 0;
   v->foreign = hn_lex_accept_word(&p->lex, "map");
   if (hn_lex_accept_word(&p->lex, "optional")) form |= HONE_OPTIONAL;
   if (hn_lex_accept_word(&p->lex, "seq")) form |= HONE_SEQUENCE;
+  if (hn_lex_accept_word(&p->lex, "map_i64")) form |= HONE_MAP_I64;
+  if (hn_lex_accept_word(&p->lex, "map_string")) form |= HONE_MAP_STRING;
   if (!hn_lex_desc(&p->lex, p->model, &v->desc)) return false;
   if (form) v->desc = hone_desc((hone_dtype)(form | v->desc.dtype), 0, NULL);
   return true;

@@ -1,6 +1,7 @@
 /* GraphProto -> hn_graph: inputs, initializers, nodes, outputs and declared types, whatever their order in
  * the file. */
 #include "base/error.h"
+#include "model/ir/items.h"
 #include "model/onnx/load.h"
 
 #include <string.h>
@@ -107,11 +108,31 @@ static hone_status load_tensor_type(hn_onnx_loader *l, hn_pb *m, hone_tensor_des
 
 /* The type of a sequence or optional around a type; what hone has no type for becomes foreign. */
 static void wrap(bool sequence, bool *foreign, hone_tensor_desc *desc) {
-  const bool nest = !hone_dtype_is_tensor(desc->dtype) && (sequence || desc->dtype & HONE_OPTIONAL);
+  const bool map = hn_dtype_is_map(desc->dtype);
+  const bool nest = map ? !sequence
+                        : !hone_dtype_is_tensor(desc->dtype) &&
+                              (sequence || desc->dtype & HONE_OPTIONAL || hn_dtype_has_map(desc->dtype));
   *foreign |= nest || desc->dtype == HONE_DTYPE_NONE;
   *desc = *foreign
               ? (hone_tensor_desc){.rank = -1}
               : hone_desc((hone_dtype)((sequence ? HONE_SEQUENCE : HONE_OPTIONAL) | desc->dtype), 0, NULL);
+}
+
+static hone_status load_type(hn_onnx_loader *l, hn_pb *m, bool *foreign, hone_tensor_desc *desc);
+
+static void load_map_type(hn_onnx_loader *l, hn_pb *m, bool *foreign, hone_tensor_desc *desc) {
+  hn_pb part;
+  int64_t key = 0;
+  *desc = (hone_tensor_desc){.rank = -1};
+  for (hn_pb_field f; hn_pb_next(m, &f);) {
+    if (f.number == HN_ONNX_MAP_TYPE_KEY_TYPE)
+      key = f.value;
+    else if (hn_pb_open(&part, m, &f))
+      load_type(l, &part, foreign, desc);
+  }
+  const unsigned bit = key == HONE_DTYPE_I64 ? HONE_MAP_I64 : key == HONE_DTYPE_STRING ? HONE_MAP_STRING : 0;
+  *foreign |= !bit || !hone_dtype_is_tensor(desc->dtype) || desc->dtype == HONE_DTYPE_NONE;
+  *desc = *foreign ? (hone_tensor_desc){.rank = -1} : hone_desc((hone_dtype)(bit | desc->dtype), 0, NULL);
 }
 
 static hone_status load_type(hn_onnx_loader *l, hn_pb *m, bool *foreign, hone_tensor_desc *desc) {
@@ -129,7 +150,9 @@ static hone_status load_type(hn_onnx_loader *l, hn_pb *m, bool *foreign, hone_te
         if (hn_pb_open(&element, &part, &e)) load_type(l, &element, foreign, desc);
       wrap(f.number == HN_ONNX_TYPE_SEQUENCE_TYPE, foreign, desc);
       break;
-    case HN_ONNX_TYPE_MAP_TYPE: *foreign = true; break;
+    case HN_ONNX_TYPE_MAP_TYPE:
+      if (hn_pb_open(&part, m, &f)) load_map_type(l, &part, foreign, desc);
+      break;
     case HN_ONNX_TYPE_SPARSE_TENSOR_TYPE:
       return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "sparse tensors are not supported");
     case HN_ONNX_TYPE_OPAQUE_TYPE:
@@ -145,7 +168,7 @@ hone_status hn_onnx_load_type_proto(hn_onnx_loader *l, hn_pb *m, hone_dtype *dty
   hone_tensor_desc desc;
   hone_status status = load_type(l, m, &foreign, &desc);
   *dtype = desc.dtype;
-  if (status == HONE_OK && (foreign || !desc.dtype))
+  if (status == HONE_OK && (foreign || !desc.dtype || hn_dtype_has_map(desc.dtype)))
     return hn_pb_fail(m, HONE_ERROR_UNSUPPORTED, "the type is a map, or nested deeper than hone reads");
   return status;
 }

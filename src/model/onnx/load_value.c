@@ -1,5 +1,6 @@
 /* SequenceProto and OptionalProto -> hone_items. */
 #include "base/error.h"
+#include "model/ir/items.h"
 #include "model/onnx/load.h"
 #include "model/onnx/onnx.h"
 
@@ -68,6 +69,9 @@ hone_status hn_onnx_load_value_memory(const void *data, size_t size, const char 
                                       hn_arena *arena, hone_tensor *out, hone_error *error) {
   if (hone_dtype_is_tensor(dtype))
     return hn_onnx_load_tensor_memory(data, size, file, arena, out, NULL, error);
+  if (hn_dtype_has_map(dtype))
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s: files of maps are not read (the input is %s)", file,
+                   hone_dtype_name(dtype));
   hn_pb_source source = {
       .name = file, .data = size ? data : (const uint8_t *)"", .size = size, .error = error};
   hn_onnx_files files = {0};

@@ -1,5 +1,6 @@
 /* Writing ONNX. Protobuf wants the length of a message before its bytes, so each message is a function that
  * is run twice: once to count, once to write. Weights go from where they lie straight into the file. */
+#include "model/ir/items.h"
 #include "model/onnx/onnx.h"
 
 #include "base/narrow.h"
@@ -157,8 +158,18 @@ static void element_message(sink *s, const void *what, const hn_model *m) {
   nested(s, 1, type_message, what, m);
 }
 
+static void map_message(sink *s, const void *what, const hn_model *m) {
+  const hone_tensor_desc *d = what;
+  number(s, 1, hn_map_key(d->dtype));
+  nested(s, 2, type_message, &(hone_tensor_desc){.dtype = hone_dtype_element(d->dtype), .rank = -1}, m);
+}
+
 static void type_message(sink *s, const void *what, const hn_model *m) {
   const hone_tensor_desc *d = what;
+  if (hn_dtype_is_map(d->dtype)) {
+    nested(s, 5, map_message, d, m);
+    return;
+  }
   const unsigned outer = d->dtype & HONE_OPTIONAL ? HONE_OPTIONAL : d->dtype & HONE_SEQUENCE;
   if (!outer) {
     nested(s, 1, tensor_type_message, d, m);

@@ -6,14 +6,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/picture/picture.h"
 
 #include <hone/data.h>
-
-/* A block of bytes being read, and what to call it in messages. */
-typedef struct hn_bytes {
-  const uint8_t *data;
-  size_t size;
-} hn_bytes;
 
 /* One .npy image -> a row-major tensor of its own dtype in the arena. */
 hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_error *error);
@@ -56,18 +51,6 @@ hone_status hn_number_tensor(const char *text, const hone_tensor_desc *want, hn_
 
 /* Does an If compare input i (as hone_model_input counts) with a constant to choose its branch? */
 bool hn_data_chooses(const hone_model *model, uint32_t i);
-
-/* 8-bit RGB, row by row. */
-typedef struct hn_picture {
-  int64_t width, height;
-  uint8_t *rgb;
-} hn_picture;
-
-hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
-hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error);
-/* Refuses sizes that no honest picture has, before anything is allocated for them. */
-hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out,
-                            hone_error *error);
 
 /* One axis of a picture that is fitted into a tensor: the pixels [begin, end) of the tensor show the picture
  * from `origin` on, `ratio` of its pixels each; the others are bars. */

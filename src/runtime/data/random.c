@@ -133,8 +133,11 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
   if (!hone_dtype_is_tensor(desc->dtype)) {
     hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is %s: there are random tensors alone",
             name ? name : "", hone_dtype_name(desc->dtype));
-    hn_error_hint(error, "give it as a file: --input %s=FILE.pb (a %s)", name ? name : "NAME",
-                  desc->dtype & HONE_OPTIONAL ? "OptionalProto" : "SequenceProto");
+    if (desc->dtype & (HONE_MAP_I64 | HONE_MAP_STRING))
+      hn_error_hint(error, "maps are given through the library (hone_items) or Python (dict)");
+    else
+      hn_error_hint(error, "give it as a file: --input %s=FILE.pb (a %s)", name ? name : "NAME",
+                    desc->dtype & HONE_OPTIONAL ? "OptionalProto" : "SequenceProto");
     return HONE_ERROR_UNSUPPORTED;
   }
   hone_tensor_desc d = hone_desc(desc->dtype, desc->rank, desc->dim);

@@ -30,10 +30,33 @@ typedef enum hn_transform {
   HN_TRANSFORM_PROBIT
 } hn_transform;
 
-/* Attribute post_transform of a node. HONE_ERROR_UNSUPPORTED for PROBIT, HONE_ERROR_INPUT for no such word.
- */
+/* Attribute post_transform of a node; HONE_ERROR_INPUT for no such word. */
 hone_status hn_transform_read(const hone_node *node, hn_transform *out, hone_error *error);
 hone_status hn_transform_known(const hone_node *node, int64_t number, hn_transform *out, hone_error *error);
 void hn_transform_row(hn_transform transform, double *score, int64_t n);
+/* pair[2] of a classifier of two classes that has one score. */
+void hn_transform_pair(hn_transform transform, bool probability, double score, double *pair);
+
+/* The classes of a classifier: texts, or numbers. */
+typedef struct hn_labels {
+  const hone_string *text;
+  const int64_t *number;
+  int64_t n;
+} hn_labels;
+
+/* From classlabels_strings, or the list of integers of that name. */
+hn_labels hn_labels_of(const hone_node *node, const char *integers);
+/* Outputs of a classifier: the label of every sample, and `scores` scores for each. */
+hone_status hn_labels_infer(const hone_infer *io, const hn_labels *labels, int64_t scores, hone_error *error);
+/* Element i of y becomes label k. */
+void hn_labels_put(const hn_labels *labels, hone_tensor *y, int64_t i, int64_t k);
+/* The first of the greatest. */
+int64_t hn_features_most(const double *score, int64_t n);
+
+/* Key equals key: every NaN is the same. */
+static inline bool hn_same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+static inline bool hn_same_text(hone_string a, hone_string b) {
+  return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
 
 #endif

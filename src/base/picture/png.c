@@ -1,20 +1,11 @@
 /* PNG through libpng's simplified interface, which turns every fault into one message. */
-#include "runtime/data/data.h"
+#include "base/picture/picture.h"
+
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <png.h>
 #include <string.h>
-
-hone_status hn_picture_size(uint64_t width, uint64_t height, hn_arena *arena, hn_picture *out,
-                            hone_error *error) {
-  if (!width || !height || width > 65535 || height > 65535 || width * height > 100000000u) {
-    hn_fail(error, HONE_ERROR_INPUT, "picture of an impossible size");
-    hn_error_got(error, "%llux%llu", (unsigned long long)width, (unsigned long long)height);
-    hn_error_expected(error, "at most 100 megapixels");
-    return HONE_ERROR_INPUT;
-  }
-  *out = (hn_picture){(int64_t)width, (int64_t)height, hn_arena_alloc(arena, (size_t)(width * height * 3))};
-  return out->rgb ? HONE_OK : hn_fail_memory(error, width * height * 3, "a picture");
-}
 
 hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error) {
   png_image image;

@@ -1,6 +1,9 @@
 /* JPEG through libjpeg. Its errors jump back here; damaged data (libjpeg would paint it grey) is an error as
  * well. */
-#include "runtime/data/data.h"
+#include "base/picture/picture.h"
+
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <setjmp.h>
 #include <stdio.h>

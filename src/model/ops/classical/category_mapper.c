@@ -1,0 +1,55 @@
+/* CategoryMapper: strings become the integers beside them in the two lists, or integers strings. */
+#include "model/ops/classical/features.h"
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  const hone_tensor_desc *x = io->input[0];
+  size_t texts, numbers;
+  hone_node_strings(io->node, "cats_strings", &texts);
+  hone_node_ints(io->node, "cats_int64s", &numbers);
+  if (texts != numbers) return hn_op_bad(io->node, error, "%zu strings and %zu integers", texts, numbers);
+  const hone_dtype y = x->dtype == HONE_DTYPE_STRING ? HONE_DTYPE_I64
+                       : x->dtype                    ? HONE_DTYPE_STRING
+                                                     : HONE_DTYPE_NONE;
+  hn_infer_set(io, 0, y, x->rank, x->dim);
+  return HONE_OK;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const hone_tensor *x = call->input[0];
+  const char *text = hone_node_string(call->node, "default_string", "_Unused");
+  const hone_string unknown = {text, strlen(text)};
+  size_t n;
+  const int64_t *number = hone_node_ints(call->node, "cats_int64s", &n);
+  const hone_string *texts = hone_node_strings(call->node, "cats_strings", &n);
+  (void)error;
+  for (int64_t i = 0, count = hn_count(x); i < count; i++) {
+    if (i % 1024 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
+    size_t at = n; /* of equal keys the last counts */
+    if (x->desc.dtype == HONE_DTYPE_STRING) {
+      while (at && !hn_same_text(texts[at - 1], ((const hone_string *)x->data)[i])) at--;
+      ((int64_t *)call->output[0]->data)[i] =
+          at ? number[at - 1] : hone_node_int(call->node, "default_int64", -1);
+    } else {
+      while (at && number[at - 1] != hn_get_i64(x, i)) at--;
+      ((hone_string *)call->output[0]->data)[i] = at ? texts[at - 1] : unknown;
+    }
+  }
+  return HONE_OK;
+}
+
+static const hone_attr_desc attrs[] = {{.name = "cats_int64s", .type = HONE_ATTR_INTS},
+                                       {.name = "cats_strings", .type = HONE_ATTR_STRINGS},
+                                       {.name = "default_int64", .type = HONE_ATTR_INT},
+                                       {.name = "default_string", .type = HONE_ATTR_STRING},
+                                       {0}};
+
+HN_OP(category_mapper) = {HONE_DESC_HEAD(hone_op_desc),
+                          .domain = "ai.onnx.ml",
+                          .op_type = "CategoryMapper",
+                          .since = 1,
+                          HN_INPUTS(1, 1),
+                          HN_OUTPUTS(1, 1),
+                          .types = HONE_TYPES(HONE_DTYPE_I64) | HN_TYPES_STRING,
+                          .attrs = attrs,
+                          .infer = infer,
+                          .reference = reference};

@@ -1,0 +1,56 @@
+#include "model/ops/classical/svm.h"
+
+static hone_status read_kernel(const hone_node *node, hn_svm *out, hone_error *error) {
+  static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
+  const char *said = hone_node_string(node, "kernel_type", "LINEAR");
+  size_t n;
+  const float *params = hone_node_floats(node, "kernel_params", &n);
+  if (n && n != 3) return hn_op_bad(node, error, "kernel_params has %zu numbers, 3 expected", n);
+  if (n) out->gamma = (double)params[0], out->coef0 = (double)params[1], out->degree = (double)params[2];
+  for (int i = 0; i < 4; i++)
+    if (strcmp(said, names[i]) == 0) return out->kernel = (hn_svm_kernel)i, HONE_OK;
+  return hn_op_bad(node, error, "kernel_type is '%.40s'; expected LINEAR, POLY, RBF or SIGMOID", said);
+}
+
+hone_status hn_svm_read(const hone_node *node, int64_t n_vectors, int64_t rows, hn_svm *out,
+                        hone_error *error) {
+  size_t vectors, coefficients, rho;
+  *out = (hn_svm){.n_vectors = n_vectors};
+  out->vector = hone_node_floats(node, "support_vectors", &vectors);
+  out->coefficient = hone_node_floats(node, "coefficients", &coefficients);
+  out->rho = hone_node_floats(node, "rho", &rho);
+  out->n_coefficients = (int64_t)coefficients, out->n_rho = (int64_t)rho;
+  if (!coefficients || !rho) return hn_op_bad(node, error, "it has no coefficients or no rho");
+  const size_t all = n_vectors ? vectors : coefficients;
+  const int64_t n = n_vectors ? n_vectors : rows;
+  if (n < 1 || all % (size_t)n || !all)
+    return hn_op_bad(node, error, "%zu numbers for %lld vectors", all, (long long)n);
+  out->width = (int64_t)all / n;
+  const hone_status s = read_kernel(node, out, error);
+  if (!n_vectors) out->kernel = HN_SVM_LINEAR;
+  return s;
+}
+
+hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *error) {
+  const hone_tensor_desc *x = io->input[0];
+  const hone_status s = hn_features_rank(io, error);
+  if (!s && x->rank > 0 && hn_features_width(x) >= 0 && hn_features_width(x) != svm->width)
+    return hn_op_bad(io->node, error, "X has %lld features, %lld expected", (long long)hn_features_width(x),
+                     (long long)svm->width);
+  return s;
+}
+
+double hn_svm_kernel_of(const hn_svm *svm, const double *x, const float *v) {
+  double sum = 0;
+  for (int64_t i = 0; i < svm->width; i++) {
+    const double d = x[i] - (double)v[i];
+    sum += svm->kernel == HN_SVM_RBF ? d * d : x[i] * (double)v[i];
+  }
+  switch (svm->kernel) {
+  case HN_SVM_LINEAR: break;
+  case HN_SVM_POLY: return pow(svm->gamma * sum + svm->coef0, svm->degree);
+  case HN_SVM_RBF: return exp(-svm->gamma * sum);
+  case HN_SVM_SIGMOID: return tanh(svm->gamma * sum + svm->coef0);
+  }
+  return sum;
+}

@@ -1,0 +1,56 @@
+/* SVMRegressor: a sample's kernels with the support vectors, weighted and added up; one_class: its sign. */
+#include "model/ops/classical/svm.h"
+
+static hone_status read(const hone_node *node, hn_svm *svm, hone_error *error) {
+  const int64_t n = hone_node_int(node, "n_supports", 0);
+  hn_transform transform;
+  hone_status s = hn_svm_read(node, n, 1, svm, error);
+  if (!s && n && svm->n_coefficients != n)
+    s = hn_op_bad(node, error, "%lld coefficients for %lld vectors", (long long)svm->n_coefficients,
+                  (long long)n);
+  if (!s) s = hn_transform_read(node, &transform, error);
+  if (!s && transform) s = hn_op_refuse(node, error, "post_transform is not NONE");
+  return s;
+}
+
+static hone_status infer(const hone_infer *io, hone_error *error) {
+  hn_svm svm;
+  hone_status s = read(io->node, &svm, error);
+  if (!s) s = hn_svm_check(io, &svm, error);
+  if (!s) hn_infer_set(io, 0, HONE_DTYPE_F32, 2, (int64_t[]){hn_features_rows(io->input[0]), 1});
+  return s;
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  const hone_tensor *x = call->input[0];
+  const bool one_class = hone_node_int(call->node, "one_class", 0) != 0;
+  hn_svm svm;
+  const hone_status s = read(call->node, &svm, error);
+  if (s) return s;
+  double *row = hn_scratch(call, svm.width, sizeof *row, error);
+  if (!row) return HONE_ERROR_MEMORY;
+  for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
+    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    hn_load_f64(row, x, r * svm.width, svm.width);
+    double y = (double)svm.rho[0];
+    for (int64_t k = 0; k < svm.n_vectors; k++)
+      y += (double)svm.coefficient[k] * hn_svm_kernel_of(&svm, row, svm.vector + k * svm.width);
+    if (!svm.n_vectors) y += hn_svm_kernel_of(&svm, row, svm.coefficient);
+    if (one_class) y = y > 0 ? 1 : -1;
+    hn_store_f64(call->output[0], r, &y, 1);
+  }
+  return HONE_OK;
+}
+
+static const hone_attr_desc attrs[] = {{.name = "coefficients", .type = HONE_ATTR_FLOATS, .required = true},
+                                       {.name = "kernel_params", .type = HONE_ATTR_FLOATS},
+                                       {.name = "kernel_type", .type = HONE_ATTR_STRING},
+                                       {.name = "n_supports", .type = HONE_ATTR_INT},
+                                       {.name = "one_class", .type = HONE_ATTR_INT},
+                                       {.name = "post_transform", .type = HONE_ATTR_STRING},
+                                       {.name = "rho", .type = HONE_ATTR_FLOATS, .required = true},
+                                       {.name = "support_vectors", .type = HONE_ATTR_FLOATS},
+                                       {0}};
+
+HN_OP(svm_regressor) = {HN_FEATURES_OP("SVMRegressor", 1, 1), .attrs = attrs, .infer = infer,
+                        .reference = reference};
