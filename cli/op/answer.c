@@ -12,7 +12,10 @@ enum { NUDGES = 4 }; /* even */
 
 op_bound op_bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide) {
   (void)op;
-  return (op_bound){.units = wide ? 16 : 32, .unit = dtype == HONE_DTYPE_F64 ? 0x1p-53 : 0x1p-24};
+  const bool f64 = dtype == HONE_DTYPE_F64;
+  return (op_bound){.units = wide ? 16 : 32,
+                    .unit = f64 ? 0x1p-53 : 0x1p-24,
+                    .vanishing = op_smallest(f64 ? HONE_DTYPE_F64 : HONE_DTYPE_F32) / 2};
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -45,13 +48,18 @@ static bool may_overflow(const op_sample *s, hone_dtype d) {
   return s->depth >= 2 && most * s->depth > op_largest(d);
 }
 
+static bool same_class(double a, double b) { return isnan(a) ? isnan(b) : isinf(a) && a == b; }
+
 /* Where a small change of the inputs changes the class of a result, nothing is said of it. */
 static void note_moves(const hone_tensor *base, const hone_tensor *now, double nudge, double *moved) {
   const int64_t n = hone_desc_count(&base->desc);
   for (int64_t k = 0; k < n; k++) {
     const double was = op_element(base->desc.dtype, base->data, k);
-    const double by = fabs(op_element(now->desc.dtype, now->data, k) - was) / nudge;
-    if (isfinite(was) && !(by <= moved[k])) moved[k] = isnan(by) ? (double)INFINITY : by;
+    const double is = op_element(now->desc.dtype, now->data, k), by = fabs(is - was) / nudge;
+    if (!isfinite(was))
+      moved[k] = same_class(was, is) ? moved[k] : (double)INFINITY;
+    else if (!(by <= moved[k]))
+      moved[k] = isnan(by) ? (double)INFINITY : by;
   }
 }
 
@@ -133,8 +141,6 @@ void op_answer_free(op_answer *a) {
 
 /* ------------------------------------------------------------------ judging */
 
-static bool same_class(double a, double b) { return isnan(a) ? isnan(b) : isinf(a) && a == b; }
-
 /* How far y is from r, in terms of the bound; INFINITY: of another class. */
 static double error_of(double y, double r, double bound, hone_dtype d) {
   const double most = op_largest(d);
@@ -157,8 +163,10 @@ static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t 
   if (wide && isnan(own) && !isnan(r)) return 0;
   const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;
   const double moved = a->moved[i] ? a->moved[i][k] : 0;
+  if (isinf(moved)) return 0;
+  const double vanishing = s->depth > 1 ? sqrt(s->depth) * a->bound.vanishing : 0;
   const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + a->least) +
-                       (off > 0 ? 2 * off : 0);
+                       vanishing + (off > 0 ? 2 * off : 0);
   const double e = error_of(y, r, bound, d);
   /* The reference overflows there, too, or may in another order. */
   return isinf(e) && (same_class(own, y) || (a->overflows && !isfinite(y))) ? 0 : e;

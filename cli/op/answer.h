@@ -5,15 +5,16 @@
 #include "cli/op/sample.h"
 
 /* How far a result y may be from the reference r, of a type whose numbers are ulp(r) apart:
- *   ulp(r) / 2 + units sqrt(depth) unit (|r| + moved + least) + 2 own
- * unit: 2^-24, the rounding of f32 arithmetic (f64 elements: 2^-53). depth: operations behind an element.
- * moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest number
- * of the input whose numbers are smallest. own: what the reference itself is off by in the elements' type,
- * beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them, and
- * where numbers are so large that a sum of them depends on its order. Where the reference is NaN in the
+ *   ulp(r) / 2 + units sqrt(depth) unit (|r| + moved + least) + sqrt(depth) vanishing + 2 own
+ * unit: 2^-24, the rounding of f32 arithmetic (f64 elements: 2^-53). vanishing: half of the smallest number
+ * of that arithmetic, the rounding of what is denormal; 0 with one operation. depth: operations behind an
+ * element. moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest
+ * number of the input whose numbers are smallest. own: what the reference itself is off by in the elements'
+ * type, beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them,
+ * and where numbers are so large that a sum of them depends on its order. Where the reference is NaN in the
  * elements' type and a number in f64, what is between leaves the type's range: nothing is judged. */
 typedef struct op_bound {
-  double units, unit;
+  double units, unit, vanishing;
 } op_bound;
 
 /* The one place where it comes from. wide: the reference was evaluated in f64. */

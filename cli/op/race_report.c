@@ -33,7 +33,10 @@ static double allowed(const op_race *r, const op_version *v, const op_roofs *roo
   const double rate = bytes <= roofs->l2_bytes   ? roofs->bytes[0]
                       : bytes <= roofs->l3_bytes ? roofs->bytes[1]
                                                  : roofs->bytes[2];
-  const double move = rate > 0 ? bytes / rate : 0,
+  double written = 0; /* of several steps only the last one's: what is between them is not known here */
+  for (uint32_t i = 0; i < r->sample.n_out && roofs->allocates && bytes > roofs->l3_bytes; i++)
+    if (r->sample.out[i].dtype) written += (double)hone_desc_bytes(&r->sample.out[i]);
+  const double move = rate > 0 ? (bytes + written) / rate : 0,
                compute = roofs->flops > 0 ? r->sample.cost.flops / roofs->flops : 0;
   *memory = move >= compute;
   return move > compute ? move : compute;

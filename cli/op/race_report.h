@@ -12,6 +12,7 @@ typedef struct op_roofs {
   double flops;              /* f32, a second */
   double bytes[3];           /* a second: L2, L3, memory */
   double l2_bytes, l3_bytes; /* of all threads; of the machine */
+  bool allocates;            /* what is written past the caches is read before, line by line */
 } op_roofs;
 
 typedef struct op_line {

@@ -270,6 +270,44 @@ bool op_sample_draw(op_random *r, const op_wish *w, op_sample *s, hone_error *er
   return true;
 }
 
+/* Does the operator take exactly these shapes, with at most this work (0: a case's)? */
+static bool takes(const op_wish *wish, const op_shape *given, double most) {
+  op_random r = op_stream(1, "shrink");
+  op_wish w = *wish;
+  op_sample s;
+  hone_error ignored;
+  w.given = given, w.exact = true, w.most = most;
+  const bool good = op_sample_draw(&r, &w, &s, &ignored);
+  op_sample_free(&s);
+  return good;
+}
+
+/* The largest dimension below `below`. */
+static int64_t largest_dim(const op_shape *given, uint32_t n, int64_t below) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (int32_t k = 0; k < given[i].rank; k++)
+      if (given[i].dim[k] < below && given[i].dim[k] > most) most = given[i].dim[k];
+  return most;
+}
+
+void op_sample_shrink(const op_wish *wish, op_shape *given) {
+  static const int64_t small[] = {6, 16, 32};
+  const double any = 1e9;
+  int64_t dim = INT64_MAX;
+  while (!takes(wish, given, 0) && (dim = largest_dim(given, wish->n_given, dim)) > small[0])
+    for (size_t t = 0; t < sizeof small / sizeof *small && small[t] < dim; t++) {
+      op_shape now[OP_MOST];
+      memcpy(now, given, wish->n_given * sizeof *now);
+      for (uint32_t i = 0; i < wish->n_given; i++)
+        for (int32_t k = 0; k < now[i].rank; k++)
+          if (now[i].dim[k] == dim) now[i].dim[k] = small[t];
+      if (!takes(wish, now, any)) continue;
+      memcpy(given, now, wish->n_given * sizeof *now);
+      break;
+    }
+}
+
 void op_sample_free(op_sample *s) {
   for (uint32_t i = 0; i < s->n_in; i++) free(s->in[i].data);
   hone_model_release(s->model);

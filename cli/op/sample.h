@@ -40,6 +40,9 @@ typedef struct op_wish {
 /* Draws one. False: what was drawn is nothing that the operator takes; error says why. Free it in any case.
  */
 bool op_sample_draw(op_random *r, const op_wish *wish, op_sample *out, hone_error *error);
+/* Makes the given shapes of a wish smaller where they are too much work: dimensions that are equal stay so,
+ * and the operator takes what they become. */
+void op_sample_shrink(const op_wish *wish, op_shape *given);
 /* Other values of the same kind, of the inputs that are not constant. */
 void op_sample_refill(op_random *r, op_sample *sample);
 void op_sample_free(op_sample *sample);

@@ -85,11 +85,25 @@ static bool parse_dims(const char *text, op_shape *out) {
   return true;
 }
 
+/* Those that the operator has itself. */
+static uint32_t example_of(const hone_op_desc *op, op_shape *out) {
+  char one[HONE_MAX_RANK * 21 + 1];
+  uint32_t n = 0;
+  for (const char *p = op->example; p && n < OP_MOST && n < op->max_inputs; n++) {
+    const size_t length = strcspn(p, ";");
+    snprintf(one, sizeof one, "%.*s", (int)length, p);
+    if (length >= sizeof one || !parse_dims(one, &out[n])) return 0;
+    p = p[length] ? p + length + 1 : NULL;
+  }
+  return n;
+}
+
 hone_status op_shapes_given(const cli_args *args, const op_subject *s, op_shape *out, uint32_t *n,
                             hone_error *error) {
   bool set[OP_MOST] = {false};
   char name[80];
-  *n = 0;
+  *n = args->shapes.n ? 0 : example_of(s->op, out);
+  if (*n) return HONE_OK;
   for (size_t k = 0; k < args->shapes.n; k++) {
     const char *text = args->shapes.item[k], *eq = strchr(text, '=');
     uint32_t i = 0;

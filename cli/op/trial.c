@@ -104,9 +104,11 @@ static op_wish wish_of(const op_job *j) {
   return (op_wish){.op = j->op, .dtype = j->dtype, .given = j->given, .n_given = j->n_given};
 }
 
-void op_trial_probe(const op_job *j, op_known *known, op_board *board) {
+/* Given shapes that cannot be varied to small ones may be this much work. */
+#define WORK_OF_GIVEN 5e7
+
+static void probe(const op_job *j, op_known *known, op_board *board) {
   const uint32_t n = j->given ? 1 : op_schemes();
-  *known = (op_known){0};
   for (uint32_t k = 0; k < n && known->n < sizeof known->scheme / sizeof *known->scheme; k++) {
     bool taken = false;
     for (int i = 0; i < PROBES && !taken; i++) {
@@ -116,12 +118,21 @@ void op_trial_probe(const op_job *j, op_known *known, op_board *board) {
                  .random = op_stream(k * PROBES + (uint64_t)i, "probe")};
       op_wish w = wish_of(j);
       w.scheme = k;
+      w.most = known->most;
       w.exact = i < 2 && j->given;
       taken = draw(&t, &w);
       let_go(&t);
     }
     if (taken) known->scheme[known->n++] = k;
   }
+}
+
+void op_trial_probe(const op_job *j, op_known *known, op_board *board) {
+  *known = (op_known){0};
+  probe(j, known, board);
+  if (known->n || !j->given) return;
+  known->most = WORK_OF_GIVEN;
+  probe(j, known, board);
 }
 
 static op_values values_of(uint32_t at) {
@@ -135,6 +146,7 @@ static bool draw_any(trial *t, const op_known *known) {
   for (int i = 0; i < DRAWS; i++) {
     op_wish w = wish_of(t->job);
     w.scheme = known->scheme[op_below(&t->random, known->n)];
+    w.most = known->most;
     w.values = values_of(t->at);
     t->machine = *t->job->machine;
     t->machine.threads = threads[op_below(&t->random, sizeof threads / sizeof *threads)];

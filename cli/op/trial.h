@@ -28,6 +28,7 @@ typedef struct op_board {
 typedef struct op_known {
   uint32_t n;
   uint32_t scheme[64];
+  double most; /* work of a case (op_wish); 0: the usual */
 } op_known;
 void op_trial_probe(const op_job *job, op_known *known, op_board *board);
 /* Case number `at`. False: nothing was found that is taken. */

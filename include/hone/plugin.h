@@ -199,6 +199,7 @@ typedef struct hone_op_desc {
   const char *on_codes;              /* the anchor of steps that compute it from codes; NULL: none */
   const hone_float_form *float_form; /* what it is without codes; NULL: nothing, or floats already */
   const hone_codes_port *ports; /* what its codes mean, where float_form does not say it; NULL: nothing */
+  const char *example;          /* dimensions of the inputs to try it on: "2x8x16;16"; NULL: none are known */
 } hone_op_desc;
 
 /* ---------------------------------------------------------------- steps */
@@ -321,7 +322,8 @@ typedef enum hone_math {
   HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd F(2x2) and F(4x4);
                      numbers below 2^-126 (denormals) count as zero in products (level 2, the default) */
   HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
-  HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16) */
+  HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16; fp16
+                     on the CPU: sums of few products in f16, and of these in f32) */
   HONE_MATH_BF16, /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */
   HONE_MATH_FP8   /* operands of matrix products, over a scale for each, rounded to 4 bits (e4m3), sums in f32
                      (precision fp8 at level 3) */

@@ -34,8 +34,10 @@ static inline void depthwise_sizes_of(const int64_t *x, const int64_t *w, const 
   }
 }
 
-/* A channel's numbers: taps, then what is added to their sum, its factor, and what is added last. */
-enum { DEPTHWISE_SHIFT, DEPTHWISE_FACTOR, DEPTHWISE_LAST, DEPTHWISE_MORE };
+/* A channel's numbers: taps, then what is added to their sum, its factor, and what is added last. A factor so
+ * large that it shows what the sum lost among the denormal numbers, or so small that it is one, has a power
+ * of 2 apart: such channels are summed in f64. */
+enum { DEPTHWISE_SHIFT, DEPTHWISE_FACTOR, DEPTHWISE_LAST, DEPTHWISE_POWER, DEPTHWISE_MORE };
 
 /* data[i], type[i]: those of input i; NULL where it is left out. */
 static inline void depthwise_channel(const void *const *data, const hone_dtype *type, int64_t taps,
@@ -45,11 +47,15 @@ static inline void depthwise_channel(const void *const *data, const hone_dtype *
     to[t] = (float)hone_element(data[DEPTHWISE_W], type[DEPTHWISE_W], c * taps + t);
   to += taps;
   to[DEPTHWISE_SHIFT] = (float)(NUMBER(DEPTHWISE_B, 0) - NUMBER(DEPTHWISE_MEAN, 0));
-  to[DEPTHWISE_FACTOR] =
-      data[DEPTHWISE_SCALE]
-          ? (float)(NUMBER(DEPTHWISE_SCALE, 1) / sqrt(NUMBER(DEPTHWISE_VAR, 1) + (double)epsilon))
-          : 1;
+  const double factor = data[DEPTHWISE_SCALE]
+                            ? NUMBER(DEPTHWISE_SCALE, 1) / sqrt(NUMBER(DEPTHWISE_VAR, 1) + (double)epsilon)
+                            : 1;
+  const double size = fabs(factor), power = size > 0x1p24 && size < INFINITY ? 0x1p100
+                                            : size > 0 && size < 0x1p-100    ? 0x1p-100
+                                                                             : 1;
+  to[DEPTHWISE_FACTOR] = (float)(factor / power);
   to[DEPTHWISE_LAST] = (float)NUMBER(DEPTHWISE_BETA, 0);
+  to[DEPTHWISE_POWER] = (float)power;
 #undef NUMBER
 }
 

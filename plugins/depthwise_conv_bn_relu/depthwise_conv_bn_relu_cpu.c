@@ -111,28 +111,30 @@ static void plane_of(const job *j, const float *x, const float *w, float *ring, 
   }
 }
 
-/* Kernels beyond vectors, and taps of which a zero makes NaN: they do not touch what lies outside. */
+/* Kernels beyond vectors, taps of which a zero makes NaN (here they do not touch what lies outside), and
+ * channels that f32 is too narrow for. */
 static void plane_slowly(const job *j, const float *x, const float *w, float *y) {
   const depthwise_sizes *s = &j->s;
   const float *more = w + s->taps;
   for (int64_t o = 0; o < s->out[0] * s->out[1]; o++) {
     const int64_t top = o / s->out[1] * s->stride[0] - s->pad[0],
                   left = o % s->out[1] * s->stride[1] - s->pad[1];
-    float sum = more[DEPTHWISE_SHIFT];
+    double sum = (double)more[DEPTHWISE_SHIFT];
     for (int64_t t = 0; t < s->taps; t++) {
       const int64_t iy = top + t / s->kernel[1] * s->dilation[0],
                     ix = left + t % s->kernel[1] * s->dilation[1];
-      if (iy >= 0 && iy < s->in[0] && ix >= 0 && ix < s->in[1]) sum += x[iy * s->in[1] + ix] * w[t];
+      if (iy >= 0 && iy < s->in[0] && ix >= 0 && ix < s->in[1])
+        sum += (double)x[iy * s->in[1] + ix] * (double)w[t];
     }
-    sum = sum * more[DEPTHWISE_FACTOR] + more[DEPTHWISE_LAST];
-    y[o] = sum > 0 || sum != sum ? sum : 0;
+    sum = sum * (double)more[DEPTHWISE_FACTOR] * (double)more[DEPTHWISE_POWER] + (double)more[DEPTHWISE_LAST];
+    y[o] = sum > 0 || sum != sum ? (float)sum : 0;
   }
 }
 
-static bool finite_taps(const float *w, int64_t taps) {
+static bool ordinary(const float *w, int64_t taps) {
   float sum = 0; /* 0 unless one is not a number to be summed */
   for (int64_t t = 0; t < taps; t++) sum += w[t] - w[t];
-  return sum == 0;
+  return sum == 0 && w[taps + DEPTHWISE_POWER] == 1;
 }
 
 static void planes(void *arg, int64_t task, uint32_t thread) {
@@ -156,7 +158,7 @@ static void planes(void *arg, int64_t task, uint32_t thread) {
       depthwise_channel(data, type, s->taps, j->epsilon, p % s->c, work + ring);
       w = work + ring;
     }
-    if (s->kernel[0] > MOST_TAPS || s->kernel[1] > MOST_TAPS || !finite_taps(w, s->taps))
+    if (s->kernel[0] > MOST_TAPS || s->kernel[1] > MOST_TAPS || !ordinary(w, s->taps))
       plane_slowly(j, x, w, y);
     else
       plane_of(j, x, w, work, y);

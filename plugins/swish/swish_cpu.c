@@ -6,6 +6,7 @@ void HONE_KERNEL(swish)(const swish_attrs *attrs, const float *x, float *y, int6
   const hone_vf beta = hone_all(attrs->beta);
   for (int64_t i = 0; i < n; i += HONE_LANES) {
     const int k = hone_lanes(n - i); /* the last ones may be fewer */
+    hone_ahead(x + i);
     const hone_vf v = hone_load(x + i, k);
     hone_store(y + i, v * hone_sigmoid(beta * v), k);
   }

@@ -139,7 +139,8 @@ static void find_roofs(bench *b) {
     b->roofs = (op_roofs){.flops = r.f32_gflops * 1e9,
                           .bytes = {r.l2_gbs * 1e9, r.l3_gbs * 1e9, r.dram_gbs * 1e9},
                           .l2_bytes = (double)r.l2_bytes * r.threads,
-                          .l3_bytes = (double)r.l3_bytes};
+                          .l3_bytes = (double)r.l3_bytes,
+                          .allocates = true};
     return;
   }
   if (cli_device_roofs(device, false, seconds, &d, &e) != HONE_OK) return;
@@ -243,7 +244,7 @@ static const cli_option options[] = {
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
     {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS", "shape of an input (x=1x64x56x56)"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "for measuring what the machine can do"},
     {0, "markdown", CLI_TEXT, CLI_FIELD(markdown), "FILE", "the table as Markdown"},
     CLI_OPT_JSON,

@@ -33,7 +33,8 @@ typedef struct op_operand {
   uint32_t of;
   /* Of 8-bit codes: 1 + the inputs with their scale and zero point; 0: none. */
   uint32_t scale, zero;
-  bool measure; /* it is such an input: no operand of the kernels */
+  bool measure;        /* it is such an input: no operand of the kernels */
+  const char *example; /* "2x8x16": dimensions to try it with; NULL: none */
 } op_operand;
 
 typedef struct op_attr {

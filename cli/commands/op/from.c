@@ -1,93 +1,16 @@
 #include "cli/commands/op/from.h"
 
+#include "cli/commands/op/formulas.h"
+#include "cli/commands/op/from_nodes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How a function of ONNX is written in f64, with vectors, and on a GPU. $0, $1...: operands; A, B:
- * attributes. */
-typedef struct formula {
-  const char *op;
-  uint32_t operands;
-  const char *wide, *vector, *gpu;
-  const char *alpha, *beta; /* attributes, with what they are where absent */
-  float alpha_otherwise, beta_otherwise;
-} formula;
-
-static const formula formulas[] = {
-    {"Add", 2, "$0 + $1", "$0 + $1", "$0 + $1", NULL, NULL, 0, 0},
-    {"Sub", 2, "$0 - $1", "$0 - $1", "$0 - $1", NULL, NULL, 0, 0},
-    {"Mul", 2, "$0 * $1", "$0 * $1", "$0 * $1", NULL, NULL, 0, 0},
-    {"Div", 2, "$0 / $1", "$0 / $1", "$0 / $1", NULL, NULL, 0, 0},
-    {"Neg", 1, "-$0", "-$0", "-$0", NULL, NULL, 0, 0},
-    {"Identity", 1, "$0", "$0", "$0", NULL, NULL, 0, 0},
-    {"Abs", 1, "fabs($0)", "hone_abs($0)", "fabsf($0)", NULL, NULL, 0, 0},
-    {"Reciprocal", 1, "1 / $0", "1.0f / $0", "1.0f / $0", NULL, NULL, 0, 0},
-    {"Sqrt", 1, "sqrt($0)", "hone_sqrt($0)", "sqrtf($0)", NULL, NULL, 0, 0},
-    {"Exp", 1, "exp($0)", "hone_exp($0)", "expf($0)", NULL, NULL, 0, 0},
-    {"Tanh", 1, "tanh($0)", "hone_tanh($0)", "tanhf($0)", NULL, NULL, 0, 0},
-    {"Sigmoid", 1, "1 / (1 + exp(-$0))", "hone_sigmoid($0)", "1.0f / (1.0f + expf(-$0))", NULL, NULL, 0, 0},
-    {"Relu", 1, "$0 < 0 ? 0 : $0", "hone_max($0, hone_all(0))", "$0 < 0.0f ? 0.0f : $0", NULL, NULL, 0, 0},
-    {"LeakyRelu", 1, "$0 < 0 ? A * $0 : $0", "hone_select($0 < 0.0f, A * $0, $0)", "$0 < 0.0f ? A * $0 : $0",
-     "alpha", NULL, 0.01f, 0},
-    {"HardSigmoid", 1, "fmin(fmax(A * $0 + B, 0), 1)",
-     "hone_min(hone_max(A * $0 + B, hone_all(0)), hone_all(1))", "fminf(fmaxf(A * $0 + B, 0.0f), 1.0f)",
-     "alpha", "beta", 0.2f, 0.5f},
-    {"HardSwish", 1, "$0 * fmin(fmax($0 / 6 + 0.5, 0), 1)",
-     "$0 * hone_min(hone_max($0 / 6.0f + 0.5f, hone_all(0)), hone_all(1))",
-     "$0 * fminf(fmaxf($0 / 6.0f + 0.5f, 0.0f), 1.0f)", NULL, NULL, 0, 0},
-    {"Max", 2, "$0 < $1 ? $1 : $0", "hone_max($0, $1)", "$0 < $1 ? $1 : $0", NULL, NULL, 0, 0},
-    {"Min", 2, "$1 < $0 ? $1 : $0", "hone_min($0, $1)", "$1 < $0 ? $1 : $0", NULL, NULL, 0, 0},
-    {"Clip", 3, "$0 < $1 ? $1 : $0 > $2 ? $2 : $0", "hone_min(hone_max($0, $1), $2)",
-     "$0 < $1 ? $1 : $0 > $2 ? $2 : $0", NULL, NULL, 0, 0}};
-
-static const formula *formula_of(const hone_subgraph_node *n) {
-  for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-    if (strcmp(formulas[i].op, hone_node_op(n->node)) == 0 && !*hone_node_domain(n->node) &&
-        formulas[i].operands == n->n_in)
-      return &formulas[i];
-  return NULL;
-}
-
-typedef enum form { WIDE, VECTOR, GPU } form;
-
-static void put_number(double v, form f, op_text *out) {
-  char digits[40];
-  snprintf(digits, sizeof digits, "%.9g", v);
-  const char *point = strpbrk(digits, ".en") ? "" : ".0";
-  if (f == VECTOR)
-    op_put(out, "hone_all(%s%sf)", digits, point);
-  else
-    op_put(out, v < 0 ? "(%s%s%s)" : "%s%s%s", digits, point, f == GPU ? "f" : "");
-}
-
-static void put_operand(const hone_subgraph *p, int32_t i, form f, op_text *out) {
-  const hone_subgraph_value *v = &p->value[i];
-  if (v->is_number)
-    put_number(v->number, f, out);
-  else
-    op_put(out, "%s", v->name);
-}
-
-static void put_formula(const hone_subgraph *p, const hone_subgraph_node *n, form f, op_text *out) {
-  const formula *m = formula_of(n);
-  for (const char *c = f == WIDE ? m->wide : f == VECTOR ? m->vector : m->gpu; *c; c++) {
-    const bool word = (c[1] >= 'a' && c[1] <= 'z') || (c[1] >= 'A' && c[1] <= 'Z');
-    if (*c == '$')
-      put_operand(p, n->in[*++c - '0'], f, out);
-    else if (*c == 'A' && !word)
-      put_number((double)hone_node_float(n->node, m->alpha, m->alpha_otherwise), f == VECTOR ? GPU : f, out);
-    else if (*c == 'B' && !word)
-      put_number((double)hone_node_float(n->node, m->beta, m->beta_otherwise), f == VECTOR ? GPU : f, out);
-    else
-      op_put_char(out, *c);
-  }
-}
-
-static void put_lines(const hone_subgraph *p, const char *type, const char *indent, form f, op_text *out) {
+static void put_lines(const hone_subgraph *p, const char *type, const char *indent, op_form f, op_text *out) {
   for (uint32_t k = 0; k < p->n_nodes; k++) {
     op_put(out, "%sconst %s %s = ", indent, type, p->value[p->node[k].out].name);
-    put_formula(p, &p->node[k], f, out);
+    op_put_formula(p, &p->node[k], f, out);
     op_put(out, ";\n");
   }
 }
@@ -108,7 +31,8 @@ static hone_status check(const hone_subgraph *p, hone_error *error) {
   const hone_tensor_desc *y = &p->value[p->node[p->n_nodes - 1].out].desc;
   for (uint32_t k = 0; k < p->n_nodes; k++) {
     const hone_subgraph_node *n = &p->node[k];
-    if (!formula_of(n)) return refuse(error, n, "cannot be written down by itself");
+    const op_formula *f = op_formula_of(n);
+    if (!f || !op_formula_has_vectors(f)) return refuse(error, n, "cannot be written down by itself");
     for (uint32_t i = 0; i < n->n_in; i++) {
       const hone_subgraph_value *v = n->in[i] >= 0 ? &p->value[n->in[i]] : NULL;
       if (!v) return refuse(error, n, "has an operand that is left out");
@@ -192,7 +116,7 @@ static void put_cuda(const hone_subgraph *p, const char *name, op_text *out) {
   for (uint32_t i = 0, k = 0; i < p->n_values; i++)
     if (from_outside(&p->value[i])) op_put(out, "%sfloat %s", k++ ? ", " : "", p->value[i].name);
   op_put(out, ") {\n");
-  put_lines(p, "float", "  ", GPU, out);
+  put_lines(p, "float", "  ", OP_GPU, out);
   op_put(out, "  return %s;\n}\n", result(p));
   for (int two = 0; two < 2; two++) {
     const int per = two ? 8 : 4;
@@ -240,14 +164,24 @@ static void put_cuda(const hone_subgraph *p, const char *name, op_text *out) {
   (void)inputs;
 }
 
+/* So many operations a lane that the processor does not look far enough ahead by itself. */
+static bool takes_long(const hone_subgraph *p) {
+  static const char *const long_ones[] = {"Exp", "Tanh", "Sigmoid"};
+  for (uint32_t k = 0; k < p->n_nodes; k++)
+    for (size_t i = 0; i < sizeof long_ones / sizeof *long_ones; i++)
+      if (strcmp(hone_node_op(p->node[k].node), long_ones[i]) == 0) return true;
+  return false;
+}
+
 hone_status op_from_part(const hone_subgraph *p, const hone_subgraph *rewritten, const char *name,
                          const char *op, op_from *out, hone_error *error) {
   *out = (op_from){0};
   uint32_t inputs = 0;
-  const hone_status status = check(p, error);
-  if (status != HONE_OK) return status;
+  hone_error ignored = {0};
+  if (check(p, &ignored) != HONE_OK) return op_from_nodes(p, rewritten, name, op, out, error);
   for (uint32_t i = 0; i < p->n_values; i++) inputs += from_outside(&p->value[i]);
   if (!inputs) return refuse(error, &p->node[0], "reads nothing but numbers");
+  const bool ahead = takes_long(p);
   put_json(p, rewritten, op, &out->json);
   op_put(&out->reference,
          "/* What the nodes compute one by one, in f64: kernels are tested against this. */\n#include "
@@ -259,7 +193,7 @@ hone_status op_from_part(const hone_subgraph *p, const hone_subgraph *rewritten,
   for (uint32_t i = 0, k = 0; i < p->n_values; i++)
     if (from_outside(&p->value[i]))
       op_put(&out->reference, "    const double %s = in[%u].data[i];\n", p->value[i].name, k++);
-  put_lines(p, "double", "    ", WIDE, &out->reference);
+  put_lines(p, "double", "    ", OP_WIDE, &out->reference);
   op_put(&out->reference, "    out[0].data[i] = %s;\n  }\n}\n", result(p));
   op_put(&out->cpu,
          "/* On the processor: one pass over all operands. Compiled once for each instruction set; "
@@ -273,9 +207,10 @@ hone_status op_from_part(const hone_subgraph *p, const hone_subgraph *rewritten,
          "    const int k = hone_lanes(n - i); /* the last ones may be fewer */\n");
   for (uint32_t i = 0; i < p->n_values; i++)
     if (from_outside(&p->value[i]))
-      op_put(&out->cpu, "    const hone_vf %s = hone_load(%s_all + i, k);\n", p->value[i].name,
-             p->value[i].name);
-  put_lines(p, "hone_vf", "    ", VECTOR, &out->cpu);
+      op_put(&out->cpu, "%s%s%s    const hone_vf %s = hone_load(%s_all + i, k);\n",
+             ahead ? "    hone_ahead(" : "", ahead ? p->value[i].name : "", ahead ? "_all + i);\n" : "",
+             p->value[i].name, p->value[i].name);
+  put_lines(p, "hone_vf", "    ", OP_VECTOR, &out->cpu);
   op_put(&out->cpu, "    hone_store(y + i, %s, k);\n  }\n}\n", result(p));
   put_cuda(p, name, &out->cuda);
   return HONE_OK;

@@ -556,6 +556,15 @@ static void put_list(const op_definition *d, const op_parts *parts, op_text *out
       "NULL; }\n");
 }
 
+/* ", .example = "2x8;8"", as far as the first inputs have one. */
+static void example_of(const op_definition *d, char *buf, size_t size) {
+  size_t n = 0;
+  buf[0] = 0;
+  for (uint32_t i = 0; i < d->n_in && d->in[i].example && n < size; i++)
+    n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? ";" : ", .example = \"", d->in[i].example);
+  if (n && n < size) snprintf(buf + n, size - n, "\"");
+}
+
 void op_generate_source(const op_definition *d, const op_parts *parts, const char *cuda_text, op_text *out) {
   const bool cuda = parts->cuda && cuda_text && (d->kind == OP_ELEMENTWISE || parts->launch);
   uint32_t least = 0;
@@ -577,13 +586,16 @@ void op_generate_source(const op_definition *d, const op_parts *parts, const cha
   if (parts->cpu) put_cpu(d, out);
   if (cuda) put_cuda(d, parts, cuda_text, out);
   put_patterns(d, out);
+  char examples[OP_OPERANDS * 200];
+  example_of(d, examples, sizeof examples);
   PUT("static const hone_op_desc op = {HONE_DESC_HEAD(hone_op_desc), .domain = \"%s\", .op_type = \"%s\", "
       ".since = %d,\n"
       "    .min_inputs = %u, .max_inputs = %u, .min_outputs = %u, .max_outputs = %u, .types = 0x%xu, .attrs "
       "= attrs,\n"
-      "    .infer = infer, .reference = reference%s%s%s};\n",
+      "    .infer = infer, .reference = reference%s%s%s%s};\n",
       d->domain, d->op, d->since, least, d->n_in, d->n_out, d->n_out, d->in[0].types,
       d->kind == OP_ELEMENTWISE && !op_has_codes(d) ? ", .flags = HONE_OP_POINTWISE" : "",
-      op_has_codes(d) ? ", .ports = ports" : "", d->functions & OP_HAS_COUNT ? ", .cost = count" : "");
+      op_has_codes(d) ? ", .ports = ports" : "", d->functions & OP_HAS_COUNT ? ", .cost = count" : "",
+      examples);
   put_list(d, parts, out);
 }

@@ -14,23 +14,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The template with @NAME@ (of files and functions) and @OP@ (the operator) put in. */
-static op_text filled(const char *text, const char *name, const char *op) {
+/* What templates leave open: name of files and functions, the operator, its inputs, and the README's row of
+ * the file that only this kind of operator has. */
+typedef struct words {
+  const char *name, *op, *row;
+  char inputs[12];
+} words;
+
+static op_text filled(const char *text, const words *w) {
+  const struct {
+    const char *mark, *word;
+  } known[] = {{"@NAME@", w->name}, {"@OP@", w->op}, {"@INPUTS@", w->inputs}, {"@ROW@", w->row}};
   op_text out = {0};
   for (const char *p = text; *p;) {
-    const char *word = strncmp(p, "@NAME@", 6) == 0 ? name : strncmp(p, "@OP@", 4) == 0 ? op : NULL;
-    if (word)
-      op_put(&out, "%s", word), p += word == name ? 6 : 4;
+    size_t i = 0;
+    while (i < 4 && strncmp(p, known[i].mark, strlen(known[i].mark)) != 0) i++;
+    if (i < 4)
+      op_put(&out, "%s", known[i].word), p += strlen(known[i].mark);
     else
       op_put_char(&out, *p++);
   }
   return out;
 }
 
-static int write_file(const char *folder, const op_template *t, const char *name, const char *op) {
+static int write_file(const char *folder, const op_template *t, const words *w) {
   hone_error e = {0};
   char path[4200];
-  op_text file = filled(t->file, name, op), text = filled(t->text, name, op);
+  op_text file = filled(t->file, w), text = filled(t->text, w);
   snprintf(path, sizeof path, "%s/%s", folder, file.ptr ? file.ptr : "");
   text.failed = text.failed || file.failed;
   const hone_status status = op_text_save(&text, path, &e);
@@ -110,15 +120,36 @@ static int read_part(const cli_args *args, const char *name, const char *op, op_
 static int write_all(const cli_args *args, const char *folder, const char *name, const char *op,
                      op_from *from) {
   int code = 0;
-  for (const op_template *t = args->general ? op_templates_general : op_templates_elementwise;
+  const bool nodes = from->nodes.ptr != NULL;
+  char row[200];
+  words w = {name, op, row, ""};
+  snprintf(w.inputs, sizeof w.inputs, "%u", from->inputs);
+  if (nodes)
+    snprintf(row, sizeof row, "| %s_nodes.h | the nodes, one after the other |\n", name);
+  else
+    snprintf(row, sizeof row, "| %s_cuda.cu | the kernel for the GPU |\n", name);
+  if (args->general) row[0] = 0;
+  for (const op_template *t = nodes           ? op_templates_nodes
+                              : args->general ? op_templates_general
+                                              : op_templates_elementwise;
        t->file && !code; t++)
-    if (!args->from || strncmp(t->file, "@NAME@", 6) != 0) code = write_file(folder, t, name, op);
+    if (!args->from || nodes || strncmp(t->file, "@NAME@", 6) != 0) code = write_file(folder, t, &w);
   if (!args->from) return code;
   if (!code) code = write_text(folder, name, ".json", &from->json);
-  if (!code) code = write_text(folder, name, "_ref.c", &from->reference);
-  if (!code) code = write_text(folder, name, "_cpu.c", &from->cpu);
-  if (!code) code = write_text(folder, name, "_cuda.cu", &from->cuda);
+  if (!code && !nodes) code = write_text(folder, name, "_ref.c", &from->reference);
+  if (!code && !nodes) code = write_text(folder, name, "_cpu.c", &from->cpu);
+  if (!code && nodes) code = write_text(folder, name, "_nodes.h", &from->nodes);
+  if (!code && !nodes) code = write_text(folder, name, "_cuda.cu", &from->cuda);
   return code;
+}
+
+/* What was not written. */
+static void drop(op_from *from) {
+  op_text *const all[] = {&from->json, &from->reference, &from->cpu, &from->cuda, &from->nodes};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    free(all[i]->ptr);
+    *all[i] = (op_text){0};
+  }
 }
 
 static int run(const cli_args *args) {
@@ -138,9 +169,11 @@ static int run(const cli_args *args) {
   int code = args->from ? read_part(args, name, op, &from) : 0;
   if (code) return code;
   if (mkdir(folder, 0755) != 0)
-    return cli_error(errno == EEXIST ? HONE_ERROR_USAGE : HONE_ERROR_IO, "cannot make folder %s: %s", folder,
+    code = cli_error(errno == EEXIST ? HONE_ERROR_USAGE : HONE_ERROR_IO, "cannot make folder %s: %s", folder,
                      strerror(errno));
-  code = write_all(args, folder, name, op, &from);
+  else
+    code = write_all(args, folder, name, op, &from);
+  drop(&from);
   if (code) return code;
   cli_print("\nnext: %s_ref.c says what %s computes, %s.json its operands; then\n  $ hone op build %s\n  $ "
             "hone op test %s "

@@ -204,6 +204,26 @@ static void check_sources(op_reader *r, const char *path) {
   }
 }
 
+/* "example": dimensions of an input. */
+static void read_example(op_reader *r, const json_t *o, const char *path, op_operand *out) {
+  const json_t *list = json_object_get(o, "example"), *v;
+  char at[OP_PATH], text[HONE_MAX_RANK * 21 + 1] = "";
+  size_t i;
+  if (!list) return;
+  snprintf(at, sizeof at, "%.150s.example", path);
+  if (!json_is_array(list) || json_array_size(list) > HONE_MAX_RANK) {
+    op_wrong(r, at, "a list of dimensions: [2, 8, 16]", "\"example\" is none");
+    return;
+  }
+  json_array_foreach((json_t *)list, i, v) {
+    if (!json_is_integer(v) || json_integer_value(v) < 0)
+      op_wrong(r, at, "a list of dimensions: [2, 8, 16]", "\"example\" has what is no dimension");
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i ? "x" : "",
+             (long long)json_integer_value(v));
+  }
+  out->example = op_keep(r, "%s", text);
+}
+
 static void read_shape(op_reader *r, const json_t *o, const char *path, op_operand *out) {
   const char *word = op_text_of(r, o, path, "shape", r->d->n_in ? r->d->in[0].name : "function");
   char at[OP_PATH];
@@ -244,7 +264,10 @@ static uint32_t read_operands(op_reader *r, const json_t *root, const char *path
       if (strcmp(out[k].name, out[n].name) == 0)
         op_wrong(r, at, "names that differ", "there are two '%.60s'", out[n].name);
     read_types(r, o, at, &out[n]);
-    if (out == r->d->out) read_shape(r, o, at, &out[n]);
+    if (out == r->d->out)
+      read_shape(r, o, at, &out[n]);
+    else
+      read_example(r, o, at, &out[n]);
     n++;
   }
   return n;

@@ -6,6 +6,6 @@ typedef struct op_template {
   const char *file, *text; /* file NULL ends the list */
 } op_template;
 
-extern const op_template op_templates_elementwise[], op_templates_general[];
+extern const op_template op_templates_elementwise[], op_templates_general[], op_templates_nodes[];
 
 #endif

@@ -127,6 +127,9 @@ static hone_status test_tactic(report *r, const op_subject *s, const hone_tactic
   uint32_t cases = 0;
   hone_status status = op_shapes_given(r->args, s, given, &j.n_given, error);
   if (j.n_given) j.given = given;
+  if (status == HONE_OK && j.given && !r->args->shapes.n)
+    op_sample_shrink(&(op_wish){.op = s->op, .dtype = HONE_DTYPE_F32, .given = given, .n_given = j.n_given},
+                     given);
   if (!r->tactics) cli_print("%s of %s (%s, plugin %s)\n", t->name, s->name, t->device, s->plugin);
   if (!r->tactics && here) cli_print("  type  layout         cases  failed  worst error, 1 is the bound\n");
   if (status == HONE_OK && here) status = test_rows(r, s, &j, rows, &cases, error);
