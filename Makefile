@@ -2,7 +2,8 @@
 #   make        everything: build/hone, build/onnx_conformance, the tests and tools
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
-#   make install   command, library and headers under PREFIX (/usr/local); DESTDIR= for packagers
+#   make install   command, library, headers, man pages and completion under PREFIX (/usr/local); DESTDIR= for packagers
+#   make deb    Debian packages of command, library and headers -> build/packages
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/log/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make bench-import  speed and memory of importing traces of more than 500 MB
@@ -24,7 +25,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: install scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -44,7 +45,10 @@ hone: deps
 
 PREFIX ?= /usr/local
 install: all
-	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --component package
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb: all
+	@sh tools/deb.sh $(BUILD)
 
 demo: hone
 	@mkdir -p $(BUILD)/demo
@@ -122,6 +126,7 @@ test-history-kill: all
 	$(BUILD)/history_kill 1000
 
 docs: all
+	$(BUILD)/hone help --format markdown >docs/reference/options.md
 	$(BUILD)/hone_operators >docs/reference/operators.md
 	sh tools/thresholds_md.sh >docs/reference/thresholds.md
 	$(BUILD)/hone_facts_docs page >docs/reference/facts-members.md

@@ -6,4 +6,6 @@ execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=* OU
 if(failed)
   set(commit "")
 endif()
-file(CONFIGURE OUTPUT "${OUT}" CONTENT "#define HONE_COMMIT \"@commit@\"\n" @ONLY)
+# The day of the revision: of man pages.
+execute_process(COMMAND git log -1 --format=%cs OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+file(CONFIGURE OUTPUT "${OUT}" CONTENT "#define HONE_COMMIT \"@commit@\"\n#define HONE_COMMIT_DATE \"@date@\"\n" @ONLY)

@@ -1,7 +1,7 @@
 # cmake -DFOLDER=x -DOUTPUT=x.c -P EmbedTemplates.cmake: the files that hone op new writes, as op_templates_KIND of
 # cli/commands/op/templates.h. KIND.json.in becomes @NAME@.json, KIND_cpu.c.in @NAME@_cpu.c, both_README.md.in README.md.
 set(text "#include \"cli/commands/op/templates.h\"\n\n")
-foreach(kind elementwise general)
+foreach(kind elementwise general nodes)
   string(APPEND text "const op_template op_templates_${kind}[] = {\n")
   file(GLOB files ${FOLDER}/${kind}*.in ${FOLDER}/both_*.in)
   foreach(file ${files})

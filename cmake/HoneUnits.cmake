@@ -31,6 +31,7 @@ set(HONE_ISA_FLAGS_avx2 "-mavx2 -mfma -mf16c")
 set(HONE_ISA_FLAGS_avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512")
 set(HONE_ISA_FLAGS_avx512vnni "${HONE_ISA_FLAGS_avx512} -mavx512vnni")
 set(HONE_ISA_FLAGS_avx512bf16 "${HONE_ISA_FLAGS_avx512} -mavx512bf16")
+set(HONE_ISA_FLAGS_avx512fp16 "${HONE_ISA_FLAGS_avx512bf16} -mavx512fp16")
 set(HONE_ISA_FLAGS_amx "${HONE_ISA_FLAGS_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8")
 
 # hone_kernels(VAR FILE FOLDER): lines KERNEL(family, name, isa, ...) add FOLDER/<family>/<name>.c with the ISA's flags.

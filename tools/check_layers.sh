@@ -39,8 +39,10 @@ cli/terminal:
 cli/options: cli/terminal
 cli/reports: cli/terminal cli/options
 cli/op: cli/terminal cli/options cli/reports
-cli/commands: cli/terminal cli/options cli/reports cli/op
-cli: cli/terminal cli/options cli/reports cli/op cli/commands
+cli/manual: cli/terminal cli/options
+cli/doctor: cli/options
+cli/commands: cli/terminal cli/options cli/reports cli/op cli/manual cli/doctor
+cli: cli/terminal cli/options cli/reports cli/op cli/manual cli/doctor cli/commands
 '
 git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | grep -E '^(src|cli|plugins|include)/' | xargs awk -v folders="$folders" '
 function layer(path,   p) { p = path; sub(/\/.*/, "", p); return p }

@@ -258,6 +258,10 @@ int cli_bench_load(const cli_args *args, const char *path, const cli_load *asked
   if (status == HONE_OK) status = cli_session_open(&l.session, args, path, &error);
   if (status == HONE_OK) status = make_samples(&l, &error);
   if (status == HONE_OK) status = cli_quiet_wait(args, &error);
+  /* A device with memory of its own has a queue for each context anyway. */
+  if (status == HONE_OK && asked->streams &&
+      strcmp(hone_engine_machine(l.session.engine)->device, "cpu") == 0)
+    l.target.threads = cli_threads(&l.session, args);
   l.start_ms = cli_now_ms();
   if (status == HONE_OK) status = warm_up(&l, &error);
   cli_hold(true); /* between two tests there is no context that Ctrl-C could end */

@@ -321,7 +321,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "batch size (the demo's own)"},
     {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side (the network's own)"},
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs of each line (20)"},

@@ -178,7 +178,8 @@ done:
 static const cli_option options[] = {
     CLI_OPT_SHAPES,
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads of the roofs (all processors)"},
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "whose roofs and fusions: cpu, cuda or cuda:N (cpu)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda",
+     "whose roofs and fusions: cpu, cuda or cuda:N (cpu)"},
     {0, "profile", CLI_TEXT, CLI_FIELD(profile), "FILE", "a profile of it: measured stages and throughput"},
     {0, "rows", CLI_COUNT, CLI_FIELD(rows), "N", "print at most N nodes (all)"},
     CLI_OPT_JSON,

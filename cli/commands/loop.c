@@ -251,6 +251,17 @@ static hone_status write_files(const loop *l, const hone_report_input *in, hone_
   return HONE_OK;
 }
 
+/* Without all of them none is of use. An older run's folder keeps what is in it. */
+static void drop_files(const loop *l) {
+  static const char *const names[] = {"report.html", "report.json", "trace.json", "prediction.json",
+                                      "optimized.onnx"};
+  char path[4096 + 32];
+  for (size_t i = 0; i < sizeof names / sizeof *names && l->made; i++) {
+    snprintf(path, sizeof path, "%s/%s", l->folder, names[i]);
+    remove(path);
+  }
+}
+
 static void hint_of_folder(const loop *l, hone_error *error) {
   if (error->status != HONE_ERROR_IO || error->hint[0] ||
       strncmp(error->where, l->folder, strlen(l->folder)) != 0)
@@ -286,6 +297,11 @@ static int run(const cli_args *args) {
     cli_hold(true);
     status = write_files(&l, &in, &error);
     cli_hold(false);
+    if (status != HONE_OK) { /* what was measured is not lost */
+      drop_files(&l);
+      cli_print_report(&in, args->json ? HONE_REPORT_JSON : HONE_REPORT_TEXT);
+      cli_flush();
+    }
   }
   if (status != HONE_OK) {
     cli_drop_folder(l.folder, l.made);

@@ -232,7 +232,7 @@ static const cli_option options[] = {
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL,
      "list every rewrite, and every near miss with its reason"},
     CLI_OPT_PASSES,
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "D",
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda",
      "that a saved plan is for: cpu, cuda or cuda:N (cpu); ONNX is the same for all"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
     CLI_OPT_SHAPES,

@@ -249,7 +249,7 @@ static const cli_option options[] = {
     CLI_OPT_SHAPES,
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level of what is proved (2)"},
     CLI_OPT_PRECISION,
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",
      "time for random inputs; edge values take up to a quarter more (30)"},

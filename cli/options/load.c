@@ -33,12 +33,12 @@ bool cli_nanoseconds(const char *text, uint64_t *ns) {
   return false;
 }
 
-bool cli_load_asked(const cli_args *args) { return args->scenario || args->curve; }
+bool cli_load_asked(const cli_args *args) { return args->scenario || args->curve || args->streams; }
 
 static hone_status read_scenario(const cli_args *args, hone_scenario *out, hone_error *error) {
   const char *names[8];
   uint32_t n = 0;
-  *out = HONE_SCENARIO_CLOSED;
+  *out = args->streams && !args->curve ? HONE_SCENARIO_OFFLINE : HONE_SCENARIO_CLOSED;
   if (!args->scenario) return HONE_OK;
   for (hone_scenario s = 0; s != HONE_SCENARIO_CLOSED; s++) {
     names[n++] = hone_scenario_name(s);
@@ -71,6 +71,8 @@ static hone_status check_together(const cli_args *args, hone_scenario s, hone_er
       {args->html, args->curve, "html", "--curve"},
       {args->in_flight, args->scenario && s != HONE_SCENARIO_SINGLE, "in-flight",
        "--scenario multi, server or offline"},
+      {args->streams, s != HONE_SCENARIO_SINGLE && !args->curve, "streams",
+       "--scenario multi, server or offline"},
   };
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (rules[i].given && !rules[i].fits)
@@ -81,7 +83,11 @@ static hone_status check_together(const cli_args *args, hone_scenario s, hone_er
                       : args->save     ? "save"
                                        : NULL;
   if (cli_load_asked(args) && other)
-    return wrong(error, "--%s and %s exclude each other", other, args->scenario ? "--scenario" : "--curve");
+    return wrong(error, "--%s and %s exclude each other", other,
+                 args->scenario ? "--scenario"
+                 : args->curve  ? "--curve"
+                                : "--streams");
+  if (args->streams && args->in_flight) return wrong(error, "--streams and --in-flight exclude each other");
   if (args->scenario && args->curve) return wrong(error, "--scenario and --curve exclude each other");
   return HONE_OK;
 }
@@ -109,7 +115,11 @@ static hone_status read_seeds(const char *text, hone_load_settings *s, hone_erro
 static void read_numbers(const cli_args *args, cli_load *out) {
   hone_load_settings *s = &out->settings;
   out->curve = args->curve > 0;
-  out->in_flight = (uint32_t)(args->curve ? args->curve : args->in_flight ? args->in_flight : 1);
+  out->in_flight = (uint32_t)(args->curve       ? args->curve
+                              : args->in_flight ? args->in_flight
+                              : args->streams   ? args->streams
+                                                : 1);
+  out->streams = args->streams > 0;
   out->search = s->scenario == HONE_SCENARIO_SERVER && !(args->qps > 0);
   s->qps = args->qps;
   s->samples = (uint32_t)args->samples;

@@ -12,6 +12,7 @@ typedef struct cli_load {
   bool search; /* the highest rate */
   bool curve;
   uint32_t in_flight; /* of the curve: the most */
+  bool streams;       /* threads are divided among them */
 } cli_load;
 
 /* "15ms", "10s", "500us", "2m", "1h"; a number alone is seconds. False: it is no such time. */
@@ -40,6 +41,9 @@ hone_status cli_load_read(const cli_args *args, cli_load *out, hone_error *error
        CLI_SOME, CLI_FIELD(min_queries),                                                                      \
        "N",      "of a test; offline: samples (100; multi: 662)"},                                            \
       {0, "in-flight", CLI_SOME, CLI_FIELD(in_flight), "N", "runs at the same time (1)"},                     \
+      {0,        "streams",                                                                                   \
+       CLI_SOME, CLI_FIELD(streams),                                                                          \
+       "N",      "as --in-flight, each run with its part of the threads; alone: of --scenario offline"},      \
       {0, "curve", CLI_SOME, CLI_FIELD(curve), "N", "latency against throughput with 1 to N runs in flight"}, \
       {0,        "samples",                                                                                   \
        CLI_SOME, CLI_FIELD(samples),                                                                          \

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options of every command. */
-static const cli_option everywhere[] = {
+const cli_option cli_everywhere[] = {
     {0, "op-path", CLI_LIST, CLI_FIELD(op_path), "DIR",
      "custom operators in this folder, or this plugin, too (HONE_OP_PATH, ~/.local/share/hone/ops)"},
     {0, "op-disable", CLI_LIST, CLI_FIELD(op_disable), "NAME",
@@ -24,7 +23,7 @@ static const cli_option *find_in(const cli_option *o, const char *name, size_t l
 
 static const cli_option *find_long(const cli_command *c, const char *name, size_t len) {
   const cli_option *o = find_in(c->options, name, len);
-  return o ? o : find_in(everywhere, name, len);
+  return o ? o : find_in(cli_everywhere, name, len);
 }
 
 static const cli_option *find_letter(const cli_command *c, char letter) {
@@ -39,7 +38,7 @@ static int unknown_option(const cli_command *c, const char *word) {
   char name[64] = "";
   if (len < sizeof name) memcpy(name, word + 2, len);
   for (const cli_option *o = c->options; o->name && n < 60; o++) names[n++] = o->name;
-  for (const cli_option *o = everywhere; o->name && n < 64; o++) names[n++] = o->name;
+  for (const cli_option *o = cli_everywhere; o->name && n < 64; o++) names[n++] = o->name;
   const char *near = cli_nearest(name, names, n);
   return near ? cli_error(HONE_ERROR_USAGE, "hone %s: unknown option '%s'; did you mean '--%s'?", c->name,
                           word, near)
@@ -148,7 +147,7 @@ const cli_command *cli_op_verb(int argc, char **argv, int *at) {
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] == '-') { /* these may stand before it */
       const cli_option *o =
-          strncmp(argv[i], "--", 2) == 0 ? find_in(everywhere, argv[i] + 2, strlen(argv[i] + 2)) : NULL;
+          strncmp(argv[i], "--", 2) == 0 ? find_in(cli_everywhere, argv[i] + 2, strlen(argv[i] + 2)) : NULL;
       i += o && o->kind != CLI_FLAG;
       continue;
     }
@@ -196,7 +195,7 @@ void cli_print_help(const cli_command *c) {
   }
   cli_print("\noptions:\n");
   print_options(c->options);
-  print_options(everywhere);
+  print_options(cli_everywhere);
 }
 
 void cli_print_overview(FILE *out) {

@@ -65,7 +65,7 @@ typedef struct cli_args {
   /* load scenarios */
   const char *scenario, *latency_bound, *min_duration, *load_seeds;
   double qps;
-  int64_t min_queries, in_flight, curve, samples, query_samples;
+  int64_t min_queries, in_flight, streams, curve, samples, query_samples;
   const char *names, *against;   /* of classes; the model that is compared with */
   const char *boxes, *box_order; /* how outputs tell them */
   bool relative;
@@ -105,7 +105,7 @@ typedef struct cli_args {
    CLI_TEXT,                                                                                                 \
    CLI_FIELD(precision),                                                                                     \
    "f32|bf16|fp16|tf32|fp8|auto",                                                                            \
-   "arithmetic of matrix products (f32); fp16, tf32, fp8: --device cuda; auto: bf16, there fp16, where the " \
+   "arithmetic of matrix products (f32); tf32, fp8: --device cuda; auto: bf16, there fp16, where the "       \
    "budget allows"},                                                                                         \
   {                                                                                                          \
     0, "budget", CLI_NUMBER, CLI_FIELD(budget), "X",                                                         \
@@ -126,7 +126,7 @@ typedef struct cli_args {
   {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
       CLI_OPT_PREFER,                                                                                        \
-      {0, "device", CLI_TEXT, CLI_FIELD(device), "D", "where to run: cpu, cuda or cuda:N (cpu)"},            \
+      {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},     \
       {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \
     0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "give up (exit 6) after this long"            \
@@ -167,6 +167,7 @@ typedef struct cli_command {
   int (*run)(const cli_args *args); /* the exit code */
 } cli_command;
 
+extern const cli_option cli_everywhere[];       /* options of every command */
 extern const cli_command *const cli_commands[]; /* ends with NULL */
 extern const cli_command cli_cmd_op;
 extern const cli_command *const cli_op_verbs[]; /* "op new" and so on; ends with NULL */

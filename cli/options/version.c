@@ -8,3 +8,5 @@ const char *cli_hone_version(void) {
 }
 
 const char *cli_commit(void) { return HONE_COMMIT[0] ? HONE_COMMIT : NULL; }
+
+const char *cli_commit_date(void) { return HONE_COMMIT_DATE; }

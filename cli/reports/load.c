@@ -68,6 +68,7 @@ json_t *cli_load_json(const hone_load_result *r) {
   }
   put_flag(o, "ended_early", r->interrupted || r->gave_up);
   put_count(o, "in_flight", r->in_flight);
+  put_count(o, "threads", r->threads);
   put_count(o, "rows", r->rows);
   put_count(o, "queries", r->queries);
   put_count(o, "samples", r->samples);
@@ -137,6 +138,7 @@ static void rate_text(const hone_load_result *r) {
 static void runs_text(const hone_load_result *r) {
   cli_print("runs        %u in flight, busy %.0f %% of the time; a run takes %.3f ms (median), %.3f (p99)",
             r->in_flight, 100 * r->busy, r->run_p50_ms, r->run_p99_ms);
+  if (r->threads) cli_print(", %u thread%s each", r->threads, r->threads == 1 ? "" : "s");
   if (r->rows > 1) cli_print(", up to %u samples", r->rows);
   if (r->settings.scenario == HONE_SCENARIO_SERVER) cli_print("; queries wait %.3f ms (mean)", r->wait_ms);
   cli_print("\n");

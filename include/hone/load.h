@@ -50,6 +50,8 @@ typedef struct hone_load_target {
    * (dimension 0 of every input is so long); a run takes what waits, and repeats the last row to be full. */
   uint32_t rows;
   const hone_tensor *const *in; /* sample s, input i: in[s * inputs of the plan + i] */
+  uint32_t threads; /* that the contexts divide among themselves (hone_context_set_threads); 0: they share the
+                       engine's */
 } hone_load_target;
 
 #define HONE_LOAD_PERCENTILES(X) X(50) X(90) X(95) X(97) X(99)
@@ -57,6 +59,7 @@ typedef struct hone_load_target {
 typedef struct hone_load_result {
   hone_load_settings settings;
   uint32_t in_flight, rows;
+  uint32_t threads; /* that each context had to itself; 0: all shared the engine's */
   bool valid;
   bool long_enough, enough_queries, fast_enough, sure; /* duration, count, bound, early stopping */
   bool interrupted, gave_up;

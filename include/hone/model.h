@@ -171,6 +171,7 @@ typedef struct hone_subgraph_value {
   int32_t node;      /* that makes it; -1: it comes from outside */
   bool is_number;    /* a constant of one element from outside, which the pattern names by its value */
   double number;
+  const hone_tensor *constant; /* from outside, with more elements; NULL: none */
 } hone_subgraph_value;
 
 typedef struct hone_subgraph_node {

@@ -94,7 +94,8 @@ typedef struct hone_plan_options {
   int level; /* 0..3; -1: default 2 */
   const char
       *precision; /* "f32": results as good as f32's; "bf16": matrix products may round their operands
-                     to bf16 (sums stay f32), save in the nodes below. NULL: as stored: bf16
+                     to bf16 (sums stay f32), save in the nodes below; "fp16": the same to
+                     f16, on the CPU with sums of 32 products in f16. NULL: as stored: bf16
                      where weights are (devices: all of them), fp16 where all are f16, on devices; else f32 */
   const char *const *f32_nodes; /* [n_f32_nodes] names of nodes that stay f32; see hone_precision_choose */
   uint32_t n_f32_nodes;
@@ -225,6 +226,11 @@ HONE_API void hone_fusions_free(hone_fusions *fusions);
 
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);
 HONE_API void hone_context_destroy(hone_context *context);
+/* Threads of its own for the runs to come, the calling one among them: 1 to those of the engine. 0, as at
+ * first: the engine's, which all contexts share: one run at a time has them, the others go on alone. Several
+ * contexts that run at the same time with a part of the processors each keep out of each other's way.
+ * HONE_ERROR_UNSUPPORTED on devices with memory of their own. */
+HONE_API hone_status hone_context_set_threads(hone_context *context, uint32_t threads, hone_error *error);
 HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* that it was made for */
 
 typedef struct hone_run_options {

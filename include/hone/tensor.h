@@ -55,6 +55,10 @@ typedef enum hone_dtype {
  */
 #define HONE_SEQUENCE 64
 #define HONE_OPTIONAL 128
+/* A map, or with HONE_SEQUENCE a sequence of maps: the type of its values, with the bit that says what its
+ * keys are. */
+#define HONE_MAP_I64 256
+#define HONE_MAP_STRING 512
 #define HONE_SEQUENCE_OF(dtype) ((hone_dtype)(HONE_SEQUENCE | (dtype)))
 #define HONE_OPTIONAL_OF(dtype) ((hone_dtype)(HONE_OPTIONAL | (dtype)))
 
@@ -103,21 +107,23 @@ typedef struct hone_tensor {
   void *data;
 } hone_tensor;
 
-/* What a sequence or an optional holds: the tensors of a sequence in their order; of an optional nothing, or
- * one tensor (or sequence). The tensors of a sequence have one element type and may differ in shape. */
+/* What a sequence, an optional or a map holds: the tensors (or maps) of a sequence in their order; of an
+ * optional nothing, or one tensor (or sequence); of a map two vectors of one length, its keys and its values.
+ * The tensors of a sequence have one element type and may differ in shape. */
 typedef struct hone_items {
   size_t count;
   const hone_tensor *const *item; /* [count] row-major, on the host; owned by the value's owner */
 } hone_items;
 
-/* False for sequences and optionals. */
+/* False for sequences, optionals and maps. */
 HONE_API bool hone_dtype_is_tensor(hone_dtype dtype);
-/* Of the tensors in a sequence or optional; a tensor's own. */
+/* Of the tensors in a sequence or optional; of a map's values; a tensor's own. */
 HONE_API hone_dtype hone_dtype_element(hone_dtype dtype);
 /* Bytes of one element (sizeof(hone_items) for sequences and optionals, sizeof(hone_string) for strings, 0
  * for NONE). */
 HONE_API size_t hone_dtype_size(hone_dtype dtype);
-/* "f32", "i64", "string", "seq f32", "optional seq f32"... Static storage. */
+/* "f32", "i64", "string", "seq f32", "optional seq f32", "map_i64 f32", "seq map_string f32"... Static
+ * storage. */
 HONE_API const char *hone_dtype_name(hone_dtype dtype);
 /* Inverse of hone_dtype_name; HONE_DTYPE_NONE when there is none. */
 HONE_API hone_dtype hone_dtype_from_name(const char *name);

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Optional
 
 MAX_RANK = 8
-SEQUENCE, OPTIONAL = 64, 128
+SEQUENCE, OPTIONAL, MAP_I64, MAP_STRING = 64, 128, 256, 512
 
 
 class Error(c.Structure):

@@ -93,7 +93,7 @@ class Session:
 
     model      a file (.onnx, or .hone: a saved plan), "zoo:NAME" (a built-in network), or the bytes of an ONNX file
     device     "cpu", "cuda" or "cuda:N"
-    precision  "f32", "bf16" ("cuda": also "fp16", "tf32"); None: as the model is stored
+    precision  "f32", "bf16", "fp16" ("cuda": also "tf32"); None: as the model is stored
     threads    0: all processors that this process may use
     level      of optimisation, 0 to 3
     shapes     {input: shape} for inputs that the model leaves open; without it, the shapes of the first run's arrays
@@ -223,7 +223,7 @@ class Session:
         missing = [n for n in names if n not in inputs]
         if missing:
             raise UsageError(f"no value for input {missing[0]!r}")
-        arrays = {p.name: inputs[p.name] if p.code & (lib.SEQUENCE | lib.OPTIONAL) else as_array(p.name, inputs[p.name])
+        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name])
                   for p in self.inputs}
         for port in self.inputs:
             self._check_shape(port, arrays[port.name])

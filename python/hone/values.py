@@ -2,20 +2,22 @@
 
 numpy's arrays are handed over as they are when they are contiguous and in the machine's byte order; others are copied
 once. What offers DLPack (`__dlpack__`: tensors of PyTorch, JAX, CuPy...) in the processor's memory counts as an array.
-A sequence is a list of arrays, an optional is a value or None.
+A sequence is a list of arrays (or maps), an optional is a value or None, a map is a dict.
 """
 
 from __future__ import annotations
 
 import ctypes as c
-from typing import Any, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._library import OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
+from ._library import MAP_I64, MAP_STRING, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
 from .errors import UsageError
 
-Value = Union[np.ndarray, List["Value"], None]
+Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
+_MAP = MAP_I64 | MAP_STRING
+_INSIDE = SEQUENCE | OPTIONAL | _MAP # not a tensor
 
 STRING = 8
 _NUMPY = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
@@ -73,7 +75,7 @@ class Given:
     def __init__(self, name: str, value: Any, code: int) -> None:
         self.tensor = Tensor()
         self._keep: List[Any] = []
-        if code & (SEQUENCE | OPTIONAL):
+        if code & _INSIDE:
             self._items(name, value, code)
         else:
             self._array(name, as_array(name, value), code)
@@ -82,6 +84,11 @@ class Given:
         if code & OPTIONAL: # an optional sequence has both bits
             inside = code & ~OPTIONAL
             members = [] if value is None else [Given(name, value, inside)]
+        elif code & _MAP and not code & SEQUENCE:
+            if not hasattr(value, "keys"):
+                raise UsageError(f"{name}: expected a dict ({dtype_name(code)}), got {type(value).__name__}")
+            members = [Given(f"{name}: {what}", _vector(given, kind), kind) for what, given, kind in
+                       (("keys", value.keys(), _key(code)), ("values", value.values(), code & SEQUENCE - 1))]
         else:
             if isinstance(value, (np.ndarray, str, bytes)) or value is None or not hasattr(value, "__iter__"):
                 raise UsageError(f"{name}: expected a list of arrays ({dtype_name(code)}), got "
@@ -121,6 +128,14 @@ class Given:
         self._keep += [texts, strings]
 
 
+def _key(code: int) -> int:
+    return 7 if code & MAP_I64 else STRING
+
+
+def _vector(values: Any, code: int) -> np.ndarray:
+    return np.array(list(values), numpy_dtype(code))
+
+
 def numpy_name(code: int) -> str:
     return "str" if code == STRING else {**_NUMPY, **_ML}.get(code, dtype_name(code))
 
@@ -128,9 +143,11 @@ def numpy_name(code: int) -> str:
 def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
     code = tensor.desc.dtype
-    if code & (SEQUENCE | OPTIONAL):
+    if code & _INSIDE:
         items = c.cast(tensor.data, c.POINTER(Items)).contents
         values = [taken(items.item[i].contents, owner) for i in range(items.count)]
+        if code & _MAP and not code & SEQUENCE:
+            return dict(zip(*(v.tolist() for v in values)))
         return (values[0] if values else None) if code & OPTIONAL else values
     shape = tuple(tensor.desc.dim[i] for i in range(tensor.desc.rank))
     count = 1

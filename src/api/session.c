@@ -597,6 +597,11 @@ static hone_status leave(hone_context *c, hone_status status) {
   return status;
 }
 
+hone_status hone_context_set_threads(hone_context *c, uint32_t threads, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, hn_context_set_threads(c->context, threads, error)) : status;
+}
+
 hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,
                              hone_error *error) {
   hone_status status = enter(c, error);

@@ -103,6 +103,7 @@ static hone_status add_value(part *p, const hn_value *v, int32_t node, hone_erro
     out->number = hn_get_f64(v->constant, 0);
     return HONE_OK;
   }
+  if (node < 0 && !v->is_input) out->constant = v->constant;
   uint32_t n = 0;
   for (uint32_t k = 0; k < i; k++) n += (p->value[k].node < 0) == (node < 0) && !p->value[k].is_number;
   out->name = hn_arena_printf(&p->arena, "%c%u", node < 0 ? 'x' : 't', n);

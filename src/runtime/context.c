@@ -134,6 +134,18 @@ done:
   return status;
 }
 
+hone_status hn_context_set_threads(hn_context *c, uint32_t threads, hone_error *error) {
+  const hn_backend *b = c->plan->backend;
+  hn_queue *queue = NULL;
+  if (c->apart)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "device %s has no threads to share out", b->name);
+  hone_status status = threads ? b->share_open(c->plan->device, threads, &queue, error) : HONE_OK;
+  if (status != HONE_OK) return status;
+  if (c->remote.queue) b->queue_close(c->plan->device, c->remote.queue);
+  c->remote.queue = queue;
+  return HONE_OK;
+}
+
 static void drop_heap(hn_context *c, uint32_t slot) {
   hone_tensor *t = &c->tensor[slot];
   if (!t->data) return;
@@ -162,7 +174,10 @@ void hn_context_destroy(hn_context *c) {
     if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
   hn_free(c->pieces);
   hn_late_close(&c->late);
-  if (c->apart) hn_remote_close(c->plan, &c->remote);
+  if (c->apart)
+    hn_remote_close(c->plan, &c->remote);
+  else if (c->remote.queue)
+    c->plan->backend->queue_close(c->plan->device, c->remote.queue);
   if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
   if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
   hn_arena_free(&c->keep);

@@ -35,6 +35,8 @@ hone_status hn_context_counters(hn_context *context, const uint32_t *steps, uint
  * `most`; returns how many. Those that the plan gave to the host (hn_step_falls_back) are not among them. */
 uint32_t hn_context_fallen_back(const hn_context *context, uint32_t *step, uint32_t most);
 void hn_context_cancel(hn_context *context);
+/* Threads of its own for the steps of the runs to come; 0: the device's, which all contexts share. */
+hone_status hn_context_set_threads(hn_context *context, uint32_t threads, hone_error *error);
 uint64_t hn_context_peak(const hn_context *context);
 
 /* Spans of the next max_runs runs are kept (facts NULL: stops and forgets). */

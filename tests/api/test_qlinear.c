@@ -16,6 +16,10 @@
 #define HEAD "opset 17\nopset \"com.microsoft\" 1\n"
 #define A " %a = DequantizeLinear(%x, f32 0.05, u8 120)\n"
 
+#define GATED "%r = com.microsoft::QLinearMul(%x, f32 0.05, u8 120, %y, f32 0.02, u8 7, f32 0.04, u8 9)"
+#define GATED_FLOATS                                                                                         \
+  " %b = DequantizeLinear(%y, f32 0.02, u8 7)\n %s = Mul(%a, %b)\n %r = QuantizeLinear(%s, f32 0.04, u8 9)"
+
 typedef struct pair {
   const char *inputs, *codes, *floats; /* the graph's inputs, its nodes in both forms */
 } pair;
@@ -30,6 +34,18 @@ static const pair pairs[] = {
      " %a = DequantizeLinear(%x, f32 0.05, i8 -3)\n %b = DequantizeLinear(%y, f32 0.02, i8 7)\n %s = Mul(%a, "
      "%b)\n"
      " %r = QuantizeLinear(%s, f32 0.04, i8 9)"},
+    {"%x: u8[2x40x7x9], %y: u8[2x40x1x1]", GATED, A GATED_FLOATS},
+    {"%x: u8[2x3x5x5], %y: u8[2x3x1x1]", GATED, A GATED_FLOATS},
+    {"%x: u8[1x65x3], %y: u8[1x65x1]", GATED, A GATED_FLOATS},
+    {"%x: u8[1x32x40x40], %y: u8[1x32x1x1]", GATED, A GATED_FLOATS},
+    {"%x: i8[2x1x1x1], %y: i8[2x1x8x8]",
+     "%r = com.microsoft::QLinearMul(%x, f32 0.25, i8 -3, %y, f32 0.5, i8 7, f32 1, i8 9)",
+     " %a = DequantizeLinear(%x, f32 0.25, i8 -3)\n %b = DequantizeLinear(%y, f32 0.5, i8 7)\n"
+     " %s = Mul(%a, %b)\n %r = QuantizeLinear(%s, f32 1, i8 9)"},
+    {"%x: i8[2x1x1x1], %y: i8[2x24x8x8]",
+     "%r = com.microsoft::QLinearMul(%y, f32 0.25, i8 -3, %x, f32 0.5, i8 7, f32 1, i8 9)",
+     " %a = DequantizeLinear(%x, f32 0.5, i8 7)\n %b = DequantizeLinear(%y, f32 0.25, i8 -3)\n"
+     " %s = Mul(%a, %b)\n %r = QuantizeLinear(%s, f32 1, i8 9)"},
     {"%x: u8[256]", "%r = com.microsoft::QLinearSigmoid(%x, f32 0.05, u8 120, f32 0.0039, u8 0)",
      A " %s = Sigmoid(%a)\n %r = QuantizeLinear(%s, f32 0.0039, u8 0)"},
     {"%x: u8[256]", "%r = com.microsoft::QLinearSigmoid(%x, f32 0.05, u8 120, f32 0.0039)",
@@ -171,7 +187,33 @@ static void results_by_hand(void **state) {
     }
 }
 
+/* A convolution's codes times a gate, and the largest of them: on codes, and with no copy between. */
+static void gates_and_maxima_stay_codes(void **state) {
+  (void)state;
+  static const char text[] =
+      HEAD "graph g(%x: u8[1x3x8x8], %g: u8[1x4x1x1]) -> (%r) {\n"
+           " %c = QLinearConv(%x, f32 0.05, u8 120, i8[4x3x1x1]{1, -2, 3, 4, 5, 6, -7, 8, 9, 1, 2, 3}, f32 "
+           "0.02, i8 0, f32 0.05, u8 99)\n"
+           " %m = com.microsoft::QLinearMul(%g, f32 0.004, u8 0, %c, f32 0.05, u8 99, f32 0.03, u8 70)\n"
+           " %p = MaxPool(%m) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+           " %r = MaxPool(%p) {kernel_shape=[2, 2], strides=[2, 2]}\n}\n";
+  net_session s = net_open(net_parse("test", text), 2, false, 1);
+  uint32_t gates = 0, maxima = 0, copies = 0;
+  hone_step_info info;
+  for (uint32_t i = 0; i < hone_plan_steps(s.plan); i++) {
+    assert_true(hone_plan_step(s.plan, i, &info));
+    gates += !strcmp(info.tactic, "qlinear_mul");
+    maxima += !strcmp(info.tactic, "qlinear_max_pool");
+    copies += !strcmp(info.op_type, "Reformat");
+  }
+  net_close(&s);
+  assert_int_equal(gates, 1);
+  assert_int_equal(maxima, 2);
+  assert_int_equal(copies, 2); /* the input and the output of the graph */
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(both_forms_agree), cmocka_unit_test(results_by_hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(both_forms_agree), cmocka_unit_test(results_by_hand),
+                                     cmocka_unit_test(gates_and_maxima_stay_codes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,29 @@ static void test_in_flight(void **state) {
   net_close(&l.s);
 }
 
+/* Threads of one's own: as many as the engine has at most, not while a run is under way, the same answers. */
+static void test_threads(void **state) {
+  (void)state;
+  looped l, long_one;
+  hone_error e = {0};
+  open_loop(&l, 9);
+  for (uint32_t threads = 0; threads <= 2; threads++) {
+    assert_int_equal(hone_context_set_threads(l.s.context, threads, &e), HONE_OK);
+    assert_int_equal(hone_context_run(l.s.context, l.in, NULL, &e), HONE_OK);
+    assert_true(last_of(l.s.context) == 40);
+  }
+  assert_int_equal(hone_context_set_threads(l.s.context, 3, &e), HONE_ERROR_USAGE);
+  assert_string_equal(e.what, "a context can have 1 to 2 threads, got 3");
+  assert_int_equal(hone_context_run(l.s.context, l.in, NULL, &e), HONE_OK); /* with those that it had */
+  net_close(&l.s);
+  open_loop(&long_one, FOR_EVER);
+  assert_int_equal(hone_context_submit(long_one.s.context, long_one.in, NULL, NULL, NULL, &e), HONE_OK);
+  assert_int_equal(hone_context_set_threads(long_one.s.context, 1, &e), HONE_ERROR_USAGE);
+  hone_context_cancel(long_one.s.context);
+  assert_int_equal(hone_context_wait(long_one.s.context, 0, NULL), HONE_ERROR_CANCELLED);
+  net_close(&long_one.s);
+}
+
 /* The end of a context cancels what is under way, tells it, and takes no more. */
 static void test_destroy(void **state) {
   (void)state;
@@ -206,8 +229,8 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),       cmocka_unit_test(test_chain),   cmocka_unit_test(test_in_use),
-      cmocka_unit_test(test_in_flight), cmocka_unit_test(test_destroy), cmocka_unit_test(test_many),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_in_flight), cmocka_unit_test(test_threads), cmocka_unit_test(test_destroy),
+      cmocka_unit_test(test_many),      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

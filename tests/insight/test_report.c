@@ -410,6 +410,24 @@ static void text_keeps_the_width(void **state) {
   }
 }
 
+/* Its titles are wider than its numbers: they break before names are cut. */
+static void before_and_after_keeps_the_width(void **state) {
+  pair *p = *state;
+  for (int width = 40; width <= 100; width += 20) {
+    hone_report_input input = p->input;
+    input.width = width;
+    hn_str out = write(&input, HONE_REPORT_TEXT);
+    const char *line = strstr(out.ptr, "Before and after");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "\n\n"));
+    for (const char *end = strstr(line, "\n\n"); line < end; line += strcspn(line, "\n") + 1)
+      if (columns(line, strcspn(line, "\n")) > (size_t)width)
+        fail_msg("width %d: %.*s", width, (int)strcspn(line, "\n"), line);
+    if (width >= 60) assert_non_null(strstr(out.ptr, "median latency, ms "));
+    hn_str_free(&out);
+  }
+}
+
 static void text_says_it_all(void **state) {
   pair *p = *state;
   hn_str out = write(&p->input, HONE_REPORT_TEXT);
@@ -456,6 +474,7 @@ int main(void) {
       cmocka_unit_test(html_data_is_inert),
       cmocka_unit_test(terminal_is_safe),
       cmocka_unit_test(text_keeps_the_width),
+      cmocka_unit_test(before_and_after_keeps_the_width),
       cmocka_unit_test(text_says_it_all),
       cmocka_unit_test(misuse_and_failing_sink),
   };

@@ -60,7 +60,8 @@ static void test_scenarios(void **state) {
   } rows[] = {{"single", "--percentile", "80", 70},
               {"multi", "--query-samples", "3", 210},
               {"offline", "--qps", "500", 70},
-              {"offline", "--in-flight", "2", 70}};
+              {"offline", "--in-flight", "2", 70},
+              {"offline", "--streams", "2", 70}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     json_t *doc;
     const char *const percentile = strcmp(rows[i].name, "multi") == 0 ? "--percentile" : NULL;
@@ -152,7 +153,7 @@ static void test_input(void **state) {
 static void test_refused(void **state) {
   (void)state;
   static const struct {
-    const char *argv[5], *says;
+    const char *argv[6], *says;
   } rows[] = {
       {{"--scenario", "serve"}, "did you mean 'server'?"},
       {{"--scenario", "server"}, "wants --latency-bound TIME"},
@@ -160,6 +161,12 @@ static void test_refused(void **state) {
       {{"--scenario", "single", "--qps", "3"}, "--qps belongs to --scenario server or offline"},
       {{"--scenario", "single", "--in-flight", "2"},
        "--in-flight belongs to --scenario multi, server or offline"},
+      {{"--scenario", "single", "--streams", "2"},
+       "--streams belongs to --scenario multi, server or offline"},
+      {{"--streams", "2", "--in-flight", "2"}, "--in-flight belongs to --scenario multi, server or offline"},
+      {{"--scenario", "offline", "--streams", "2", "--in-flight", "2"},
+       "--streams and --in-flight exclude each other"},
+      {{"--streams", "2", "-n", "3"}, "--runs and --streams exclude each other"},
       {{"--scenario", "multi", "--latency-bound", "1s"}, "--latency-bound belongs to --scenario server"},
       {{"--scenario", "server", "--latency-bound", "0ms"}, "--latency-bound wants a time such as 15ms"},
       {{"--scenario", "single", "--min-duration", "3x"}, "--min-duration wants a time such as 15ms"},
@@ -175,7 +182,7 @@ static void test_refused(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *const *a = rows[i].argv;
-    process p = RUN("bench", tiny, a[0], a[1], a[2], a[3], a[4]);
+    process p = RUN("bench", tiny, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (p.code != 2 || count_lines(p.err) != 1 || !strstr(p.err, rows[i].says))
       fail_msg("exit %d: '%s' does not say '%s'", p.code, p.err, rows[i].says);
     assert_string_equal(p.out, "");

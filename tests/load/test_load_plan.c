@@ -64,7 +64,7 @@ static void test_scenarios(void **state) {
   for (hone_scenario k = HONE_SCENARIO_SINGLE; k <= HONE_SCENARIO_CLOSED; k++)
     for (int batch = 0; batch < 2; batch++)
       for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
-        const hone_load_target t = {s->plan[batch], in_flight, batch ? ROWS : 1, s->in};
+        const hone_load_target t = {s->plan[batch], in_flight, batch ? ROWS : 1, s->in, 0};
         const hone_load_settings o = settings(k);
         hone_load_result r;
         hone_error error = {0};
@@ -80,7 +80,7 @@ static void test_scenarios(void **state) {
 
 static void test_curve(void **state) {
   const site *s = *state;
-  const hone_load_target t = {s->plan[0], 3, 1, s->in};
+  const hone_load_target t = {s->plan[0], 3, 1, s->in, 2};
   const hone_load_settings o = settings(HONE_SCENARIO_CLOSED);
   hone_load_result points[3];
   uint32_t n = 0;
@@ -93,7 +93,7 @@ static void test_curve(void **state) {
 /* A bound that no run meets: the search ends at once and says so. */
 static void test_peak(void **state) {
   const site *s = *state;
-  const hone_load_target t = {s->plan[0], 1, 1, s->in};
+  const hone_load_target t = {s->plan[0], 1, 1, s->in, 0};
   hone_load_settings o = settings(HONE_SCENARIO_SERVER);
   hone_load_peak p;
   o.qps = 100, o.bound_ns = 1;
@@ -124,7 +124,7 @@ static bool running(void *arg, hone_context *context) {
 
 static void test_stopped(void **state) {
   const site *s = *state;
-  const hone_load_target t = {s->plan[0], 2, 1, s->in};
+  const hone_load_target t = {s->plan[0], 2, 1, s->in, 0};
   for (int run = 0; run < 2; run++) {
     stopper stop = {.run = run};
     const hone_watch watch = {progress, running, &stop};
@@ -156,7 +156,7 @@ static void refused(const hone_load_target *t, const hone_load_settings *o, cons
 static void test_refused(void **state) {
   const site *s = *state;
   const hone_load_settings good = settings(HONE_SCENARIO_SERVER);
-  const hone_load_target target = {s->plan[0], 1, 1, s->in};
+  const hone_load_target target = {s->plan[0], 1, 1, s->in, 0};
   const hone_tensor *missing[SAMPLES] = {s->in[0]};
   hone_load_target t = target;
   hone_load_settings o = good;

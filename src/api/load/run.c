@@ -72,6 +72,11 @@ static void cancel(void *arg) {
   for (uint32_t k = 0; k < p->n; k++) hone_context_cancel(p->server[k].context);
 }
 
+/* Of each context. */
+static uint32_t own_threads(const hone_load_target *t) {
+  return !t->threads ? 0 : t->threads < t->in_flight ? 1 : t->threads / t->in_flight;
+}
+
 /* A context for each, and one run of it, which is not measured. */
 static hone_status open_site(const hone_load_target *t, const hone_watch *watch, site *p, hone_error *error) {
   *p = (site){
@@ -81,6 +86,7 @@ static hone_status open_site(const hone_load_target *t, const hone_watch *watch,
   for (; p->n < t->in_flight;) {
     server *v = &p->server[p->n++];
     hone_status status = hone_context_create(t->plan, &v->context, error);
+    if (status == HONE_OK && t->threads) status = hone_context_set_threads(v->context, own_threads(t), error);
     if (status == HONE_OK && t->rows > 1) status = stage(p, v, error);
     if (status != HONE_OK) return status;
     if (watch && watch->running && !watch->running(watch->arg, v->context)) return hn_watch_stopped(error);
@@ -140,7 +146,7 @@ hone_status hone_load_run(const hone_load_target *target, const hone_load_settin
   hn_course course;
   status = hn_course_open(s, t.in_flight, t.rows, &course, error);
   if (status == HONE_OK) status = serve(&t, watch, &course, error);
-  if (status == HONE_OK) hn_course_result(&course, out);
+  if (status == HONE_OK) hn_course_result(&course, out), out->threads = own_threads(&t);
   hn_course_close(&course);
   return status;
 }

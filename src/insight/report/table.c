@@ -192,7 +192,36 @@ static const char *cell_text(const hn_table *t, size_t row, size_t column) {
   return s ? s : "";
 }
 
-/* Widths that fit: natural ones, then text columns shrink, then whole columns go (width 0). */
+/* Columns of the longest word of a title. */
+static int longest_word(const char *title) {
+  int most = 0;
+  for (const char *p = title; *p; p += *p == ' ') {
+    int columns;
+    p += unbroken(p, &columns);
+    if (columns > most) most = columns;
+  }
+  return most;
+}
+
+/* Columns of numbers become as narrow as their numbers and the words of their titles are; false: none does.
+ */
+static bool break_titles(const hn_table *t, int *width) {
+  bool narrower = false;
+  for (size_t c = 0; c < t->column_count; c++) {
+    if (!width[c] || t->columns[c].is_text) continue;
+    int least = longest_word(t->columns[c].title);
+    for (size_t r = 0; r < t->rows; r++) {
+      const int n = columns_of(cell_text(t, r, c));
+      if (n > least) least = n;
+    }
+    narrower = narrower || least < width[c];
+    width[c] = least;
+  }
+  return narrower;
+}
+
+/* Widths that fit: natural ones, then text columns shrink, then whole columns go (width 0), then titles
+ * break. */
 static void fit(const hn_table *t, int available, int *width) {
   for (size_t c = 0; c < t->column_count; c++) {
     width[c] = columns_of(t->columns[c].title);
@@ -214,6 +243,7 @@ static void fit(const hn_table *t, int available, int *width) {
     }
     int over = total - available;
     if (over <= 0) return;
+    if (spare < over && drop == t->column_count && break_titles(t, width)) continue;
     if (spare >= over || drop == t->column_count) {
       /* Take from the widest text column, one character at a time, so that long names give first. */
       while (over > 0 && spare > 0) {
@@ -266,6 +296,56 @@ void hn_cut(hn_str *o, const hn_look *look, hn_color color, const char *text, in
   hn_str_free(&clean);
 }
 
+static void write_cell(hn_str *o, const hn_look *look, hn_color color, const hn_column *column,
+                       const char *text, int width) {
+  if (column->is_text)
+    write_cut(o, look, color, text, width);
+  else
+    spaces(o, width - columns_of(text));
+  if (column->is_text)
+    spaces(o, width - columns_of(text));
+  else
+    colored(o, look, color, text, strlen(text));
+}
+
+static void end_line(hn_str *o, size_t start) {
+  while (o->len > start && o->ptr[o->len - 1] == ' ') o->ptr[--o->len] = 0;
+  hn_str_putc(o, '\n');
+}
+
+/* One line of titles; what does not fit into its column is left for the next one. False: that was the last.
+ */
+static bool write_titles(hn_str *o, const hn_look *look, const hn_table *t, const int *width,
+                         const char **title) {
+  const size_t line_start = o->len;
+  bool first = true, more = false;
+  for (size_t c = 0; c < t->column_count; c++) {
+    if (!width[c]) continue;
+    if (!first) hn_str_puts(o, "  ");
+    first = false;
+    hn_str line = {0};
+    const char *p = title[c];
+    if (t->columns[c].is_text) {
+      hn_str_puts(&line, p);
+      p += strlen(p);
+    }
+    for (int at = 0, columns; *p; at += columns) {
+      const size_t space = strspn(p, " "), n = unbroken(p + space, &columns);
+      if (at && at + (int)space + columns > width[c]) break;
+      if (at) hn_str_append(&line, p, space), at += (int)space;
+      hn_str_append(&line, p + space, n);
+      p += space + n;
+    }
+    title[c] = p + strspn(p, " ");
+    more = more || *title[c];
+    write_cell(o, look, HN_DIM, &t->columns[c], line.ptr ? line.ptr : "", width[c]);
+    if (line.failed) o->failed = true;
+    hn_str_free(&line);
+  }
+  end_line(o, line_start);
+  return more;
+}
+
 void hn_table_write(hn_str *o, const hn_look *look, hn_table *t) {
   int width[HN_TABLE_COLUMNS];
   if (t->failed) {
@@ -273,24 +353,19 @@ void hn_table_write(hn_str *o, const hn_look *look, hn_table *t) {
     return;
   }
   fit(t, look->width, width);
-  for (size_t r = 0; r <= t->rows; r++) {
-    bool header = r == 0, first = true;
-    size_t line_start = o->len;
+  const char *title[HN_TABLE_COLUMNS]; /* what is left of each */
+  for (size_t c = 0; c < t->column_count; c++) title[c] = t->columns[c].title;
+  while (write_titles(o, look, t, width, title)) {
+  }
+  for (size_t r = 0; r < t->rows; r++) {
+    bool first = true;
+    const size_t line_start = o->len;
     for (size_t c = 0; c < t->column_count; c++) {
       if (!width[c]) continue;
       if (!first) hn_str_puts(o, "  ");
       first = false;
-      const char *text = header ? t->columns[c].title : cell_text(t, r - 1, c);
-      hn_color color = header ? HN_DIM : t->colors[(r - 1) * t->column_count + c];
-      if (!t->columns[c].is_text) {
-        spaces(o, width[c] - columns_of(text));
-        colored(o, look, color, text, strlen(text));
-      } else {
-        write_cut(o, look, color, text, width[c]);
-        spaces(o, width[c] - columns_of(text));
-      }
+      write_cell(o, look, t->colors[r * t->column_count + c], &t->columns[c], cell_text(t, r, c), width[c]);
     }
-    while (o->len > line_start && o->ptr[o->len - 1] == ' ') o->ptr[--o->len] = 0;
-    hn_str_putc(o, '\n');
+    end_line(o, line_start);
   }
 }

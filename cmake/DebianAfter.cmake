@@ -1,0 +1,12 @@
+# What cpack runs when packages are made: the library's trigger does what cpack's own scripts for ldconfig do again.
+cmake_minimum_required(VERSION 3.25)
+foreach(package ${CPACK_PACKAGE_FILES})
+  if(package MATCHES "/libhone0_")
+    set(folder ${CPACK_TEMPORARY_DIRECTORY}/again)
+    file(REMOVE_RECURSE ${folder})
+    execute_process(COMMAND dpkg-deb -R ${package} ${folder} COMMAND_ERROR_IS_FATAL ANY)
+    file(REMOVE ${folder}/DEBIAN/postinst ${folder}/DEBIAN/postrm)
+    execute_process(COMMAND dpkg-deb --root-owner-group -b ${folder} ${package} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+    file(REMOVE_RECURSE ${folder})
+  endif()
+endforeach()

@@ -1,0 +1,24 @@
+#!/bin/sh
+# hone MODEL whose report cannot be written: sh full_disk.sh HONE. What was measured is shown all the same, the error
+# names the file, and no folder stays. A limit of a file's size stands in for a full disk.
+set -u
+hone=$1 bad=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/full-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { echo "FAIL: $*"; cat err; bad=1; }
+"$hone" zoo mobilenetv2 --width 0.1 --size 32 -b 1 -o m.onnx >/dev/null || exit 1
+shown() { grep -q '^Before and after' out && grep -q 'answers: same' out; }
+trap '' XFSZ
+(ulimit -f 100 && "$hone" m.onnx --lang en 2>err | cat >out; exit 0)
+shown || fail "the report is not shown"
+(ulimit -f 100 && "$hone" m.onnx --lang en 2>err >/dev/null)
+[ $? = 6 ] || fail "not exit code 6"
+grep -q '^hone: error: hone-report/report.html: cannot write: ' err || fail "not the error"
+[ ! -e hone-report ] || fail "the folder stays"
+mkdir -p old/report.html && echo kept >old/notes
+"$hone" m.onnx --lang en --output-dir old >out 2>err
+[ $? = 6 ] || fail "not exit code 6"
+shown || fail "the report is not shown"
+[ -f old/notes ] || fail "a folder that was there is gone"
+exit $bad
