@@ -148,6 +148,8 @@ void ck_true(ck *c, bool ok, const char *what) {
   if (!ok) fail(c, "%s", what);
 }
 
+void ck_lacks(ck *c, const char *feature) { c->lacks = feature; }
+
 bool ck_failed(const ck *c) { return c->failures > 0; }
 
 double ck_now(void) {

@@ -52,6 +52,8 @@ void ck_near(ck *c, size_t index, float got, double want, double bound);
 /* Bit-exact (integers, moves, max-pooling); NaN equals NaN. */
 void ck_same(ck *c, size_t index, float got, float want);
 void ck_true(ck *c, bool ok, const char *what);
+/* The processor is of the kernel's tier but lacks this feature: the kernel is skipped. */
+void ck_lacks(ck *c, const char *feature);
 bool ck_failed(const ck *c); /* this kernel has failed already: an adapter may stop early */
 
 /* Rounding unit of float: 2^-24.  Bounds are derived: for a sum of k products, (k + 2) * CK_EPS * sum|a||b| +

@@ -17,6 +17,7 @@ struct ck {
   uint64_t random;
   char label[200];
   uint64_t comparisons, failures;
+  const char *lacks; /* what the processor has not, or NULL */
   ck_block *blocks;
   void (*on_failure)(const ck *c); /* called at each one, or NULL; need not return */
   bool json;

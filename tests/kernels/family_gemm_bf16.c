@@ -393,14 +393,14 @@ static bool is_taken(const ck_conv_case *s) {
 }
 
 /* A processor of the tier may lack AVX512-FP16. */
-static bool has_instructions(const hn_bf16_ops *o) {
-  if (o->f16 && !hn_cpu()->fp16) printf("skip f16: no AVX512-FP16\n");
+static bool has_instructions(ck *c, const hn_bf16_ops *o) {
+  if (o->f16 && !hn_cpu()->fp16) ck_lacks(c, "AVX512-FP16");
   return !o->f16 || hn_cpu()->fp16;
 }
 
 static void check(ck *c, const struct hn_kernel *k) {
   const hn_bf16_ops *o = k->ops;
-  if (!has_instructions(o)) return;
+  if (!has_instructions(c, o)) return;
   if (o->f16) {
     check_f16(c, o);
     check_exact(c, o);
@@ -440,7 +440,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
       {"gemm 128x768x3072", 768, 3072, 1, 128, 1, 1},     {"gemv 1x1000x2048", 2048, 1000, 1, 1, 1, 1}};
   const hn_bf16_ops *o = k->ops;
   const hn_cpu_info *cpu = hn_cpu();
-  for (size_t i = 0; i < sizeof shape / sizeof *shape && k->isa > HN_ISA_SCALAR && has_instructions(o); i++)
+  for (size_t i = 0; i < sizeof shape / sizeof *shape && k->isa > HN_ISA_SCALAR && has_instructions(c, o);
+       i++)
     for (int x3 = 0; x3 <= o->x3; x3++) {
       const int64_t pad = shape[i].kernel / 2, kh = shape[i].h > 1 ? shape[i].kernel : 1;
       const ck_conv_case s = {1,
