@@ -25,11 +25,9 @@ static char *listed(const hone_candidate_place *p) {
   return text;
 }
 
-char *cli_candidate_command(const hone_candidate *c, const char *model) {
-  const hone_candidate_place *place =
-      c->elementwise && c->n_places && c->place[0].n_nodes ? &c->place[0] : NULL;
-  char *nodes = place ? listed(place) : NULL;
-  if (place && !nodes) return NULL;
+char *cli_candidate_command(const hone_candidate *c, const hone_candidate_place *start, const char *model) {
+  char *nodes = start ? listed(start) : NULL;
+  if (start && !nodes) return NULL;
   const char *const word[] = {"hone", "op",      "new", c->name, nodes ? "--from" : "--general",
                               model,  "--nodes", nodes};
   const size_t words = nodes ? 8 : 5;
@@ -81,7 +79,8 @@ static void print_pattern(const char *pattern) {
     cli_print("     %-8s %.*s\n", line == pattern ? "pattern" : "", (int)strcspn(line, "\n"), line);
 }
 
-static void print_one(const hone_candidate *c, size_t number, const char *model) {
+static void print_one(const hone_candidate *c, const hone_candidate_place *start, size_t number,
+                      const char *model) {
   char share[32];
   cli_print("%2zu. %s, %u place%s: %.3g ms, %s %% of the run\n", number, c->operators, c->n_places,
             c->n_places == 1 ? "" : "s", c->ms, percent(c->share_pct, share));
@@ -93,21 +92,22 @@ static void print_one(const hone_candidate *c, size_t number, const char *model)
   print_saving(c);
   print_place(&c->place[0]);
   print_pattern(c->pattern);
-  char *command = cli_candidate_command(c, model);
+  char *command = cli_candidate_command(c, start, model);
   if (command) cli_print("     $ %s\n", command);
   free(command);
 }
 
-void cli_candidates_print(const hone_candidates *found, const hone_profile *profile, const char *model,
-                          size_t rows) {
+void cli_candidates_print(const hone_candidates *found, const hone_candidate_place *const *start,
+                          const hone_profile *profile, const char *model, size_t rows) {
   size_t i = 0;
   cli_print("%s: %.4g ms in a typical run (%zu runs, level %.0f)\n\n", model, found->wall_ms,
             profile->iterations, hone_facts_get_meta(profile->facts)->opt_level);
   if (found->n_worth) cli_print("worth a custom operator\n");
-  for (; i < found->n_worth; i++) print_one(&found->candidate[i], i + 1, model);
+  for (; i < found->n_worth; i++) print_one(&found->candidate[i], start[i], i + 1, model);
   if (found->n_worth && i < found->n) cli_print("\n");
   if (i < found->n) cli_print("not worth it\n");
-  for (; i < found->n && i < found->n_worth + rows; i++) print_one(&found->candidate[i], i + 1, model);
+  for (; i < found->n && i < found->n_worth + rows; i++)
+    print_one(&found->candidate[i], start[i], i + 1, model);
   if (i < found->n) cli_print("    and %zu more\n", found->n - i);
   if (!found->n)
     cli_print(
@@ -136,8 +136,8 @@ static json_t *places(const hone_candidate *c) {
   return list;
 }
 
-static json_t *candidate(const hone_candidate *c, const char *model) {
-  char *command = cli_candidate_command(c, model);
+static json_t *candidate(const hone_candidate *c, const hone_candidate_place *start, const char *model) {
+  char *command = cli_candidate_command(c, start, model);
   const bool worth = c->verdict == HONE_CANDIDATE_IS_WORTH;
   json_t *o = json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "kind", hone_candidate_kind_name(c->kind),
                         "worth_it", worth, "verdict", hone_candidate_verdict_name(c->verdict), "why",
@@ -162,9 +162,11 @@ static json_t *candidate(const hone_candidate *c, const char *model) {
   return o;
 }
 
-json_t *cli_candidates_json(const hone_candidates *found, const hone_profile *profile, const char *model) {
+json_t *cli_candidates_json(const hone_candidates *found, const hone_candidate_place *const *start,
+                            const hone_profile *profile, const char *model) {
   json_t *list = json_array();
-  for (uint32_t i = 0; i < found->n; i++) json_array_append_new(list, candidate(&found->candidate[i], model));
+  for (uint32_t i = 0; i < found->n; i++)
+    json_array_append_new(list, candidate(&found->candidate[i], start[i], model));
   return json_pack("{s:o, s:f, s:I, s:I, s:o, s:I, s:o}", "model", cli_text(model), "typical_ms",
                    found->wall_ms, "runs", (json_int_t)profile->iterations, "level",
                    (json_int_t)hone_facts_get_meta(profile->facts)->opt_level, "device",

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HONE(...) process_run(folder, 0, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -65,6 +66,16 @@ static const char *text_of(const json_t *o, const char *member) {
   return text;
 }
 
+/* In a shell the line makes the folder. */
+static void pasted(const char *command, const char *made) {
+  char line[2000], file[600];
+  assert_int_equal(strncmp(command, "hone ", 5), 0);
+  snprintf(line, sizeof line, "cd '%s' && '%s' %s >new.log 2>&1", folder, HONE_BINARY, command + 5);
+  if (system(line) != 0) fail_msg("%s", line);
+  snprintf(file, sizeof file, "%s/%s/%s.json", folder, made, made);
+  assert_int_equal(access(file, R_OK), 0);
+}
+
 /* Whatever it gains is worth it: the line can be pasted, and names the nodes of one place. */
 static void test_compound(void **state) {
   (void)state;
@@ -81,7 +92,12 @@ static void test_compound(void **state) {
   assert_int_equal(json_array_size(places), 2);
   assert_int_equal(json_array_size(json_object_get(json_array_get(places, 0), "nodes")), 2);
   assert_false(json_is_true(json_object_get(c, "elementwise")));
-  assert_string_equal(text_of(c, "command"), "hone op new SoftmaxReduceMax --general");
+  const json_t *nodes = json_object_get(json_array_get(places, 0), "nodes");
+  char command[600];
+  snprintf(command, sizeof command, "hone op new SoftmaxReduceMax --from compound.onnx --nodes %s,%s",
+           json_string_value(json_array_get(nodes, 0)), json_string_value(json_array_get(nodes, 1)));
+  assert_string_equal(text_of(c, "command"), command);
+  pasted(command, "softmaxreducemax");
   static const char *const numbers[] = {"ms",        "share_pct", "bytes_saved",       "traffic_ms",
                                         "starts_ms", "saved_ms",  "predicted_gain_pct"};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -91,7 +107,7 @@ static void test_compound(void **state) {
   p = HONE("op", "why", "compound.onnx", "-n", "5", "-t", "1", "--threshold", "min_gain=0");
   assert_int_equal(p.code, 0);
   assert_non_null(strstr(p.out, "worth a custom operator\n 1. Softmax + ReduceMax, 2 places"));
-  assert_non_null(strstr(p.out, "$ hone op new SoftmaxReduceMax --general\n"));
+  assert_non_null(strstr(p.out, "$ hone op new SoftmaxReduceMax --from compound.onnx --nodes "));
   assert_null(strstr(p.out, "not worth it"));
   process_free(&p);
   /* and nothing is when so much is asked for */
@@ -142,6 +158,7 @@ static void test_elementwise(void **state) {
   snprintf(command, sizeof command, "hone op new OwnSin --from 'a sin'\\''s.onnx' --nodes %s",
            json_string_value(json_array_get(json_object_get(place, "nodes"), 0)));
   assert_string_equal(text_of(c, "command"), command);
+  pasted(command, "ownsin");
   assert_true(json_is_true(json_object_get(c, "elementwise")));
   json_decref(doc);
   process_free(&p);

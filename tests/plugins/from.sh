@@ -58,6 +58,9 @@ part() { # name, nodes, graph
   case $("$hone" optimize "$1.onnx" --op-path "$1" --explain 2>&1) in *"this is custom."*) ;; *) fail "$1: its own nodes are not found" ;; esac
 }
 part soft Softmax_0,Relu_1 'graph g(%x: f32[3x5]) -> (%y) { %s = Softmax(%x)  %y = Relu(%s) }'
+part waves Sin_0,Cos_1,Tan_2,Atan_3,Sinh_4,Asinh_5,Cosh_6,Add_8,Acosh_9,Mul_11,Asin_12,Acos_13,Mul_15,Atanh_16,Sign_17,Add_18 'graph g(%x: f32[3x5]) -> (%y) {
+  %a = Sin(%x)  %b = Cos(%a)  %c = Tan(%b)  %d = Atan(%c)  %e = Sinh(%d)  %f = Asinh(%e)  %g = Cosh(%f)  %h = Add(%g, 1.0)
+  %i = Acosh(%h)  %j = Mul(%i, 0.3)  %k = Asin(%j)  %l = Acos(%k)  %m = Mul(%l, 0.3)  %n = Atanh(%m)  %o = Sign(%x)  %y = Add(%n, %o) }'
 part row Add_0,Relu_1 'graph g(%x: f32[3x5], %b: f32[5]) -> (%y) { %s = Add(%x, %b)  %y = Relu(%s) }'
 part layer ReduceMean_0,Sub_1,Pow_3,ReduceMean_4,Add_6,Sqrt_7,Div_8,Mul_9,Add_10 'graph g(%x: f32[2x5x16], %g: f32[16], %b: f32[16]) -> (%y) {
   %m = ReduceMean(%x) {axes=[-1]}  %d = Sub(%x, %m)  %q = Pow(%d, 2.0)  %v = ReduceMean(%q) {axes=[-1]}  %e = Add(%v, 0.00001)

@@ -1,9 +1,10 @@
 /* hone op new NAME: a folder with everything that a custom operator needs, ready to build. */
 #include "cli/commands/op/definition.h"
-#include "cli/commands/op/from.h"
+#include "cli/commands/op/part.h"
 #include "cli/commands/op/templates.h"
 #include "cli/commands/op/text.h"
 #include "cli/options/options.h"
+#include "cli/options/shapes.h"
 #include "cli/terminal/term.h"
 
 #include <ctype.h>
@@ -79,20 +80,11 @@ static int write_text(const char *folder, const char *name, const char *ending, 
   return 0;
 }
 
-/* The same nodes behind the passes; left empty where they are no part of their own any more. */
-static void rewrite(hone_model *model, const char *const *names, uint32_t n, hone_model **optimized,
-                    hone_subgraph *out) {
-  hone_error ignored = {0};
-  const hone_optimize_options o = {.level = 2};
-  if (hone_model_optimize(model, &o, optimized, NULL, &ignored) == HONE_OK)
-    (void)hone_model_subgraph(*optimized, names, n, out, &ignored);
-}
-
 /* What --from and --nodes name, before anything is written. */
 static int read_part(const cli_args *args, const char *name, const char *op, op_from *out) {
   hone_error e = {0};
-  hone_model *model = NULL, *bound = NULL, *optimized = NULL;
-  hone_subgraph part = {0}, rewritten = {0};
+  hone_model *model = NULL;
+  op_source source = {0};
   const char *names[32];
   char *copy = NULL;
   size_t n;
@@ -101,16 +93,10 @@ static int read_part(const cli_args *args, const char *name, const char *op, op_
     return cli_error(HONE_ERROR_USAGE, "hone op new: --nodes wants at most 32 names between commas, got '%s'",
                      args->nodes);
   }
-  hone_status status = hone_model_load(args->from, &model, &e);
-  if (status == HONE_OK) status = hone_model_bind(model, NULL, 0, 1, &bound, NULL, &e);
-  if (status == HONE_OK) status = hone_model_subgraph(bound, names, (uint32_t)n, &part, &e);
-  if (status == HONE_OK) rewrite(bound, names, (uint32_t)n, &optimized, &rewritten);
-  if (status == HONE_OK)
-    status = op_from_part(&part, rewritten.n_nodes ? &rewritten : NULL, name, op, out, &e);
-  hone_subgraph_free(&part);
-  hone_subgraph_free(&rewritten);
-  if (optimized) hone_model_release(optimized);
-  if (bound) hone_model_release(bound);
+  hone_status status = cli_load(args, args->from, &model, &e);
+  if (status == HONE_OK) status = op_source_open(model, &source, &e);
+  if (status == HONE_OK) status = op_part_read(&source, names, (uint32_t)n, name, op, out, &e);
+  op_source_close(&source);
   if (model) hone_model_release(model);
   free(copy);
   return status == HONE_OK ? 0 : cli_report(&e);
@@ -143,15 +129,6 @@ static int write_all(const cli_args *args, const char *folder, const char *name,
   return code;
 }
 
-/* What was not written. */
-static void drop(op_from *from) {
-  op_text *const all[] = {&from->json, &from->reference, &from->cpu, &from->cuda, &from->nodes};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    free(all[i]->ptr);
-    *all[i] = (op_text){0};
-  }
-}
-
 static int run(const cli_args *args) {
   const char *const *rest = args->rest.item;
   char name[64], op[64], folder[4000];
@@ -173,7 +150,7 @@ static int run(const cli_args *args) {
                      strerror(errno));
   else
     code = write_all(args, folder, name, op, &from);
-  drop(&from);
+  op_from_drop(&from);
   if (code) return code;
   cli_print("\nnext: %s_ref.c says what %s computes, %s.json its operands; then\n  $ hone op build %s\n  $ "
             "hone op test %s "

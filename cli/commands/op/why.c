@@ -1,12 +1,15 @@
 /* hone op why: what of a model a custom operator would make faster, and by how much. */
+#include "cli/commands/op/part.h"
 #include "cli/options/options.h"
 #include "cli/options/session.h"
+#include "cli/options/shapes.h"
 #include "cli/reports/candidates.h"
 #include "cli/reports/profiling.h"
 #include "cli/terminal/interrupts.h"
 #include "cli/terminal/term.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { RUNS = 10, ROWS = 5 };
 
@@ -28,12 +31,47 @@ static hone_status read_thresholds(const cli_args *args, hone_thresholds **out, 
   return status;
 }
 
+/* The slowest place whose nodes hone op new --from writes down; NULL: none. */
+static const hone_candidate_place *writable(const op_source *source, const hone_candidate *c) {
+  for (uint32_t i = 0; i < c->n_places; i++) {
+    const hone_candidate_place *p = &c->place[i];
+    op_from parts;
+    hone_error ignored = {0};
+    const hone_status status = op_part_read(source, p->node, p->n_nodes, c->name, c->name, &parts, &ignored);
+    op_from_drop(&parts);
+    if (status == HONE_OK) return p;
+  }
+  return NULL;
+}
+
+/* The command that is proposed works: it is tried, but for the files. */
+static void find_starts(const cli_args *args, const char *path, const hone_candidates *found,
+                        const hone_candidate_place **start) {
+  hone_model *model = NULL;
+  op_source source = {0};
+  hone_error ignored = {0};
+  if (found->n_worth && cli_load(args, path, &model, &ignored) == HONE_OK &&
+      op_source_open(model, &source, &ignored) == HONE_OK)
+    for (uint32_t i = 0; i < found->n_worth; i++) start[i] = writable(&source, &found->candidate[i]);
+  op_source_close(&source);
+  if (model) hone_model_release(model);
+}
+
 static int show(const cli_args *args, const hone_candidates *found, const hone_profile *profile,
                 const char *path) {
+  const hone_candidate_place **start = calloc(found->n + 1, sizeof *start);
+  if (!start) return cli_error(HONE_ERROR_MEMORY, "out of memory");
+  find_starts(args, path, found, start);
   if (profile->doubt) cli_note("these figures are in doubt: %s", profile->doubt);
-  if (args->json) return cli_print_json(cli_candidates_json(found, profile, path));
-  cli_candidates_print(found, profile, path, args->verbose ? found->n : ROWS);
-  return cli_flush();
+  int code = 0;
+  if (args->json) {
+    code = cli_print_json(cli_candidates_json(found, start, profile, path));
+  } else {
+    cli_candidates_print(found, start, profile, path, args->verbose ? found->n : ROWS);
+    code = cli_flush();
+  }
+  free(start);
+  return code;
 }
 
 static int run(const cli_args *args) {
