@@ -142,8 +142,8 @@ static void integers_are_exact(void **state) {
   assert_int_equal(steps_of(plan, "qlinear_max_pool"), 1);
   assert_int_equal(steps_of(plan, "qlinear_gemm") + steps_of(plan, "int8_gemm"), 1);
   assert_int_equal(steps_of(plan, "qlinear_matmul") + steps_of(plan, "int8_matmul"), 1);
-  assert_int_equal(steps_of(plan, "dequantize_linear"),
-                   1); /* y for the Conv that stays float; its weights are folded */
+  assert_int_equal(steps_of(plan, "integer_conv"), 1); /* that nobody quantises */
+  assert_int_equal(steps_of(plan, "dequantize_linear"), 0);
   assert_int_equal(hone_context_create(plan, &context, &e), HONE_OK);
   const hone_tensor in[] = {{hone_desc(HONE_DTYPE_U8, 4, (const int64_t[]){1, C, H, W}), x},
                             {hone_desc(HONE_DTYPE_U8, 2, (const int64_t[]){3, K}), g}};

@@ -103,7 +103,8 @@ static void skipped_operator(void **state) {
   hone_model_release(m);
 }
 
-/* Somebody looks at what a convolution makes before it is quantised: the product must make floats. */
+/* Somebody looks at what a convolution makes before it is quantised, and at its weights in f32: the product
+ * is one of floats. */
 static void badly_placed(void **state) {
   (void)state;
   hn_model *m = residual_network(1, 1);
@@ -113,6 +114,7 @@ static void badly_placed(void **state) {
     if (strcmp(n->op_type, "Conv") == 0) conv = n; /* the last one */
   assert_non_null(conv);
   net_output((hn_model *)q.model, conv->out[0]);
+  net_output((hn_model *)q.model, conv->in[1]);
   explained x;
   explain(&x, q.model);
   const hone_part *p = part(&x, "unfused");

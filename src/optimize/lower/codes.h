@@ -13,9 +13,16 @@ hn_value *hn_quantise_zero(const hone_node *n);
 /* The only node that reads v, in the same graph; NULL when there are others. */
 const hone_node *hn_only_reader(const hn_value *v);
 
+/* One scale for all of the product's weights, made by DequantizeLinear w, or one an output channel. */
+bool hn_codes_scales_fit(const hone_node *product, const hone_node *w);
+
 /* A constant of the plan in the place of value v, which nobody makes any more: both names lead to one slot.
  * NULL: memory is short. Takes made->data. */
 hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made);
+
+/* The value that a DequantizeLinear of a constant makes, as a constant of the plan: the graph keeps its
+ * codes. Has the id of v, so that both names lead to one slot. */
+hone_status hn_codes_compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error);
 
 /* codes_bias.c: whether DequantizeLinear b has i32 codes in units of the scales of x times those of w */
 bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node *w);
@@ -31,6 +38,9 @@ hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error
 /* codes_pointwise.c: functions between DequantizeLinear and QuantizeLinear become one program each, where a
  * tactic takes it. integer: by value id, set for what is made and read inside; *any: there was one. */
 hone_status hn_lower_codes_pointwise(hn_lowering *l, bool *integer, bool *any, hone_error *error);
+/* codes_sums.c: products of codes that nobody quantises become f32 at once, where a tactic takes that.
+ * integer: by value id, set for what they make; *any: there was one. */
+hone_status hn_lower_codes_sums(hn_lowering *l, bool *integer, bool *any, hone_error *error);
 /* The DequantizeLinear that makes v of codes of 8 bits, by one constant scale and zero point; or NULL. */
 const hone_node *hn_of_codes(const hn_value *v);
 /* Scale and zero point of such a DequantizeLinear, or of a QuantizeLinear. */

@@ -54,8 +54,7 @@ static bool covered(const hone_node *q, float lo, float hi) {
   return lo <= ((is_signed ? -128 : 0) - zero) * scale && hi >= ((is_signed ? 127 : 255) - zero) * scale;
 }
 
-/* One weight scale for all, or one an output channel. */
-static bool scales_fit(const hone_node *n, const hone_node *w) {
+bool hn_codes_scales_fit(const hone_node *n, const hone_node *w) {
   const hone_tensor *scale = w->in[1]->constant;
   if (hone_desc_count(&scale->desc) == 1) return true;
   const int32_t rank = w->in[0]->desc.rank;
@@ -137,7 +136,7 @@ static bool find_operands(found *f, bool both, hn_miss *m) {
   if (n->op->codes != HONE_CODES_WEIGHTS) return true;
   if (!(f->w = hn_dequantised(n->in[1]))) return against(m, HN_MISS_CODES, n->in[1]);
   if (!hn_fixed(f->w->in[0])) return against(m, HN_MISS_COMPUTED, f->w->in[0]);
-  if (!scales_fit(n, f->w)) return against(m, HN_MISS_SCALES, n->in[1]);
+  if (!hn_codes_scales_fit(n, f->w)) return against(m, HN_MISS_SCALES, n->in[1]);
   if (n->n_in > 2 && n->in[2]) return find_bias(f, n->in[2], m);
   find_added(f);
   return true;
@@ -438,9 +437,7 @@ hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made)
   return there && hn_lower_constant(l, c, HONE_LAYOUT_ROW_MAJOR) != HN_NO_SLOT ? c : NULL;
 }
 
-/* The value that a DequantizeLinear of a constant makes, as a constant of the plan: the graph keeps its
- * codes. Has the id of v, so that both names lead to one slot. */
-static hone_status compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error) {
+hone_status hn_codes_compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error) {
   const hone_node *n = v->producer;
   const hone_tensor *in[3] = {n->in[0]->constant, n->in[1]->constant,
                               hn_quantise_zero(n) ? hn_quantise_zero(n)->constant : NULL};
@@ -474,7 +471,7 @@ static hone_status fold(hn_lowering *l, hone_error *error) {
     if (u->into || u->n_nodes != 1 || !hn_is_op(u->node, "DequantizeLinear") || !hn_dequantised(u->out) ||
         !hn_fixed(u->node->in[0]) || u->out->is_output)
       continue;
-    hone_status status = compute(l, u->out, &made[u->out->id], error);
+    hone_status status = hn_codes_compute(l, u->out, &made[u->out->id], error);
     if (status != HONE_OK) return status;
     any = true;
   }
@@ -525,6 +522,7 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
   }
   hone_status status = hn_lower_tables(l, integer, &any, error);
   if (status == HONE_OK) status = hn_lower_codes_pointwise(l, integer, &any, error);
+  if (status == HONE_OK) status = hn_lower_codes_sums(l, integer, &any, error);
   if (status == HONE_OK && any) status = join_sums(l, error);
   if (status != HONE_OK) return status;
   for (size_t i = 0; i < l->units.len && any; i++) {

@@ -15,6 +15,10 @@ static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE
 
 static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return &s->input[i].desc; }
 
+static const hone_tensor_desc *bias_of(const hone_step *s) {
+  return s->n_anchor_inputs > HN_SUMS_BIAS && hn_step_has(s, HN_SUMS_BIAS) ? desc_of(s, HN_SUMS_BIAS) : NULL;
+}
+
 /* The step's weights: codes and zero points. False with a reason. */
 static bool codes_of(const hone_step *s, int64_t channels, hn_weight_codes *c, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_SUMS_W], *z = &s->input[HN_SUMS_W_ZERO];
@@ -57,6 +61,9 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
   d->vectors = hone_desc_count(scale) != 1;
   if (scale->dtype != HONE_DTYPE_F32 || (d->vectors && hone_desc_count(scale) != channels))
     return hn_refuse(why, "the scale has not one f32, nor one a channel");
+  const hone_tensor_desc *bias = bias_of(s);
+  if (bias && (bias->dtype != HONE_DTYPE_F32 || hone_desc_count(bias) != channels))
+    return hn_refuse(why, "the bias has not one f32 a channel");
   return hn_epilogue_accepts(s, d->isa, matrix, why);
 }
 
@@ -152,7 +159,8 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
   const hone_tensor_desc *x = desc_of(s, HN_SUMS_X), *w = desc_of(s, HN_SUMS_W), *y = &s->output[0].desc;
   memset(d, 0, sizeof *d);
   if (x->rank < 2 || w->rank < 2) return hn_refuse(why, "an operand is a vector");
-  const int64_t k = w->dim[w->rank - 2], n = w->dim[w->rank - 1];
+  const bool turned = hone_node_int(s->node, "transB", 0) != 0;
+  const int64_t k = w->dim[w->rank - 2 + turned], n = w->dim[w->rank - 1 - turned];
   if (!begin(s, m, n, true, d, why)) return false;
   if (x->layout != HONE_LAYOUT_ROW_MAJOR || y->layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "operands are not row-major");
@@ -164,7 +172,7 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
   for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
   c->in[2] = c->out[2] = hone_desc_count(x) / k;
   c->wide = 1, c->flip = x->dtype == HONE_DTYPE_I8;
-  d->w_channel = n, d->w_column = 1;
+  d->w_channel = turned ? 1 : n, d->w_column = turned ? k : 1;
   return finish(m, d, why);
 }
 
@@ -270,7 +278,8 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   hn_epilogue e;
   set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
              (const int32_t *)(const void *)(base + d->sums_at));
-  hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, r->in, &e);
+  hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
+                        &e);
   if (d->depthwise) {
     hn_dw8 w = d->dw;
     uint8_t *line = work + d->scratch_at;

@@ -1,6 +1,6 @@
-/* ConvIntegerToFloat and MatMulIntegerToFloat (optimize/lower/integer_sums.c): codes times constant codes,
- * summed in i32, times a scale that may be known only in the run, then the step's epilogue in f32. On the
- * kernels of QLinearConv; the zero point and the scale of the input come with each run. */
+/* ConvIntegerToFloat and MatMulIntegerToFloat (optimize/lower/integer_sums.c, codes_sums.c): codes times
+ * constant codes, summed in i32, times a scale that may be known only in the run, then the step's epilogue in
+ * f32. On the kernels of QLinearConv; the zero point and the scale of the input come with each run. */
 #ifndef HN_CPU_QUANTIZED_SUMS_STEP_H
 #define HN_CPU_QUANTIZED_SUMS_STEP_H
 
@@ -9,8 +9,17 @@
 #include "backends/tactic.h"
 
 /* Inputs of such a step: codes, their zero point (one value; left out: 0), constant weights, their zero point
- * (constant; left out: 0), the scale of the sums (one value, or one a channel). */
-enum { HN_SUMS_X, HN_SUMS_X_ZERO, HN_SUMS_W, HN_SUMS_W_ZERO, HN_SUMS_SCALE, HN_SUMS_INPUTS };
+ * (constant; left out: 0), the scale of the sums (one value, or one a channel), a bias in f32 (one a channel;
+ * may be left out). The weights of a Gemm lie as it has them. */
+enum {
+  HN_SUMS_X,
+  HN_SUMS_X_ZERO,
+  HN_SUMS_W,
+  HN_SUMS_W_ZERO,
+  HN_SUMS_SCALE,
+  HN_SUMS_BIAS,
+  HN_SUMS_INPUTS = 5
+};
 
 typedef struct hn_sums_step {
   hn_int8_conv conv; /* of one filter a channel: unused */

@@ -140,9 +140,9 @@ void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *
   bind(s, isa, matrix, 0, bias, in, out);
 }
 
-void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const void *const *in,
-                           hn_epilogue *out) {
-  bind(s, isa, matrix, 5, NULL, in, out);
+void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const float *bias,
+                           const void *const *in, hn_epilogue *out) {
+  bind(s, isa, matrix, 5, bias, in, out);
 }
 
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats) {

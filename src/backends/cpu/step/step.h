@@ -31,8 +31,8 @@ void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *
                       hn_epilogue *out);
 
 /* The same with every operation in the list of row operations: for kernels that do none of it themselves. */
-void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const void *const *in,
-                           hn_epilogue *out);
+void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const float *bias,
+                           const void *const *in, hn_epilogue *out);
 
 /* Moves the tensors of an epilogue by an offset of the output's elements (one image, one matrix of a batch).
  */
