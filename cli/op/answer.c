@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUDGES = 4 }; /* even */
 
@@ -30,22 +31,20 @@ static double largest_of(const hone_tensor *t) {
   return most;
 }
 
-static double least_of(const op_sample *s) {
-  double least = INFINITY;
-  for (uint32_t i = 0; i < s->n_in; i++) {
-    if (!hone_dtype_is_float(s->in[i].desc.dtype) || !hone_desc_count(&s->in[i].desc)) continue;
-    const double most = largest_of(&s->in[i]);
-    if (most < least) least = most;
-  }
-  return isinf(least) ? 0 : least;
+static bool counts(const hone_tensor *t) {
+  return hone_dtype_is_float(t->desc.dtype) && hone_desc_count(&t->desc) > 0;
 }
 
-/* Operations on as many of the largest input leave the type. */
-static bool may_overflow(const op_sample *s, hone_dtype d) {
-  double most = 0;
-  for (uint32_t i = 0; i < s->n_in; i++)
-    if (hone_dtype_is_float(s->in[i].desc.dtype)) most = fmax(most, largest_of(&s->in[i]));
-  return s->depth >= 2 && most * s->depth > op_largest(d);
+/* least and most of the inputs; of those that have not the shape of input 0, when `rest`. */
+static void reach_of(const op_sample *s, bool rest, double *least, double *most) {
+  *least = INFINITY;
+  *most = 0;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    if (!counts(&s->in[i]) || (rest && hone_desc_same_dims(&s->in[i].desc, &s->in[0].desc))) continue;
+    const double now = largest_of(&s->in[i]);
+    *least = fmin(*least, now);
+    *most = fmax(*most, now);
+  }
 }
 
 static bool same_class(double a, double b) { return isnan(a) ? isnan(b) : isinf(a) && a == b; }
@@ -90,6 +89,55 @@ static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, b
   return status;
 }
 
+/* Every other element of the inputs that have the shape of input 0, `odd` ones or even ones, as another. */
+static hone_status change_half(const op_sample *s, bool odd, op_sample *out, hone_error *error) {
+  *out = *s;
+  for (uint32_t i = 0; i < s->n_in; i++) out->in[i].data = NULL;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    const hone_tensor_desc *d = &s->in[i].desc;
+    if (!d->dtype) continue;
+    const int64_t n = hone_desc_count(d);
+    const size_t bytes = (size_t)hone_desc_bytes(d);
+    if (!(out->in[i].data = malloc(bytes + 1))) {
+      *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory"};
+      return HONE_ERROR_MEMORY;
+    }
+    memcpy(out->in[i].data, s->in[i].data, bytes);
+    if (!hone_dtype_is_float(d->dtype) || !hone_desc_same_dims(d, &s->in[0].desc)) continue;
+    for (int64_t k = odd; k < n; k += 2)
+      op_set_element(d->dtype, out->in[i].data, k, 0.25 + 0.5 * (double)(k % 7));
+  }
+  return HONE_OK;
+}
+
+static void free_half(op_sample *s) {
+  for (uint32_t i = 0; i < s->n_in; i++) free(s->in[i].data);
+}
+
+/* Do elements at even places stay when those at odd ones change, and the other way? */
+static hone_status find_local(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_out; i++)
+    a->local[i] = a->own[i].data && hone_desc_same_dims(&s->out[i], &s->in[0].desc);
+  for (int odd = 0; odd < 2 && status == HONE_OK; odd++) {
+    op_sample half;
+    hone_tensor now[OP_MOST] = {0};
+    status = change_half(s, odd, &half, error);
+    if (status == HONE_OK) status = op_reference(&half, HONE_DTYPE_NONE, 0, r, now, error);
+    for (uint32_t i = 0; i < s->n_out && status == HONE_OK; i++) {
+      const hone_dtype d = s->out[i].dtype;
+      const int64_t n = a->local[i] ? hone_desc_count(&s->out[i]) : 0;
+      for (int64_t k = !odd; k < n && a->local[i]; k += 2) {
+        const double was = op_element(d, a->own[i].data, k), is = op_element(d, now[i].data, k);
+        a->local[i] = was == is || (isnan(was) && isnan(is));
+      }
+    }
+    if (status == HONE_OK) op_outputs_free(now, s->n_out);
+    free_half(&half);
+  }
+  return status;
+}
+
 /* Codes: what lies in the middle between two of them may become either by arithmetic in other types, and so
  * does it when their scale is a little larger or smaller. */
 static hone_status move_scale(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
@@ -118,7 +166,10 @@ static hone_status move_scale(const op_sample *s, op_random *r, op_answer *a, ho
 
 hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
   const hone_dtype d = s->in[0].desc.dtype;
-  *a = (op_answer){.least = least_of(s)};
+  *a = (op_answer){0};
+  reach_of(s, false, &a->least, &a->most);
+  reach_of(s, true, &a->rest_least, &a->rest_most);
+  if (isinf(a->least)) a->least = 0;
   hone_error none = {0};
   hone_status status = op_reference(s, HONE_DTYPE_NONE, 0, r, a->own, error);
   if (status == HONE_OK && op_makes_codes(s)) status = move_scale(s, r, a, error);
@@ -126,7 +177,8 @@ hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_
   const bool may = !s->op->types || s->op->types & HONE_TYPES(HONE_DTYPE_F64);
   const bool wide =
       may && d != HONE_DTYPE_F64 && op_reference(s, HONE_DTYPE_F64, 0, r, a->wide, &none) == HONE_OK;
-  a->overflows = may_overflow(s, d);
+  status = find_local(s, r, a, error);
+  if (status != HONE_OK) return status;
   a->bound = op_bound_of(s->op, d, wide);
   /* A 16-bit reference alone moves by more than what is asked. */
   return wide || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, wide, error) : HONE_OK;
@@ -152,6 +204,25 @@ static double error_of(double y, double r, double bound, hone_dtype d) {
   return off == 0 ? 0 : bound > 0 ? off / bound : (double)INFINITY;
 }
 
+/* least and most of what element k of output i depends on. */
+static void reach_at(const op_sample *s, const op_answer *a, uint32_t i, int64_t k, double *least,
+                     double *most) {
+  *least = a->least;
+  *most = a->most;
+  if (!a->local[i]) return;
+  double low = a->rest_least, high = a->rest_most;
+  for (uint32_t n = 0; n < s->n_in; n++) {
+    if (!counts(&s->in[n]) || !hone_desc_same_dims(&s->in[n].desc, &s->in[0].desc)) continue;
+    const double v = fabs(op_element(s->in[n].desc.dtype, s->in[n].data, k));
+    if (!isfinite(v)) return;
+    low = fmin(low, v);
+    high = fmax(high, v);
+  }
+  /* Between numbers below 1 constants of the formula may stand, such as the 1 of 1 + exp(x). */
+  *least = fmin(fmax(low, 1), a->least);
+  *most = high;
+}
+
 static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t k, double y) {
   const hone_dtype d = s->out[i].dtype;
   const double own = op_element(a->own[i].desc.dtype, a->own[i].data, k);
@@ -164,12 +235,16 @@ static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t 
   const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;
   const double moved = a->moved[i] ? a->moved[i][k] : 0;
   if (isinf(moved)) return 0;
+  double least, most;
+  reach_at(s, a, i, k, &least, &most);
+  /* Operations on as many such numbers leave the type. */
+  const bool overflows = s->depth >= 2 && most * s->depth > op_largest(s->in[0].desc.dtype);
   const double vanishing = s->depth > 1 ? sqrt(s->depth) * a->bound.vanishing : 0;
-  const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + a->least) +
+  const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + least) +
                        vanishing + (off > 0 ? 2 * off : 0);
   const double e = error_of(y, r, bound, d);
   /* The reference overflows there, too, or may in another order. */
-  return isinf(e) && (same_class(own, y) || (a->overflows && !isfinite(y))) ? 0 : e;
+  return isinf(e) && (same_class(own, y) || (overflows && !isfinite(y))) ? 0 : e;
 }
 
 static void place_of(const hone_tensor_desc *d, int64_t k, char *buf, size_t size) {

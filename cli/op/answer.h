@@ -9,10 +9,12 @@
  * unit: 2^-24, the rounding of f32 arithmetic (f64 elements: 2^-53). vanishing: half of the smallest number
  * of that arithmetic, the rounding of what is denormal; 0 with one operation. depth: operations behind an
  * element. moved: by how much r moves when the inputs move, for a relative unit of theirs. least: the largest
- * number of the input whose numbers are smallest. own: what the reference itself is off by in the elements'
+ * number of the input whose numbers are smallest; where r depends on the inputs at its place alone, their
+ * smallest, or 1 where all numbers there are below. own: what the reference itself is off by in the elements'
  * type, beyond a rounding. Integers and bool are exact. NaN and infinities are where the reference has them,
- * and where numbers are so large that a sum of them depends on its order. Where the reference is NaN in the
- * elements' type and a number in f64, what is between leaves the type's range: nothing is judged. */
+ * and where the numbers that r depends on are so large that a sum of them depends on its order. Where the
+ * reference is NaN in the elements' type and a number in f64, what is between leaves the type's range:
+ * nothing is judged. */
 typedef struct op_bound {
   double units, unit, vanishing;
 } op_bound;
@@ -24,8 +26,11 @@ typedef struct op_answer {
   hone_tensor own[OP_MOST];  /* in the elements' own type */
   hone_tensor wide[OP_MOST]; /* in f64; data NULL: the reference does not take it */
   double *moved[OP_MOST];
-  double least;
-  bool overflows; /* sums of these inputs may */
+  double least, most; /* most: the largest number of all inputs */
+  /* Elements depend on those elements of the inputs that are at their place, and on inputs of other shapes.
+   */
+  bool local[OP_MOST];
+  double rest_least, rest_most; /* least and most of the inputs of other shapes */
   op_bound bound;
 } op_answer;
 

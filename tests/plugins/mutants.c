@@ -57,12 +57,19 @@ static uint16_t to_half(float v, bool cut) {
   return (uint16_t)(sign | (k + 15) << 10 | ((int)ldexpf(r, 10 - k) - 1024));
 }
 
-static float swish(float x, float beta) {
+static float swish(float x, float beta, bool half) {
+  (void)half;
 #ifdef SWALLOW
   if (isnan(x)) return 0;
 #endif
 #ifdef DENORMALS
   if (fabsf(x) < 0x1p-126f) return 0;
+#endif
+#ifdef CLAMP /* as functions that are made of pieces are, beyond their last one */
+  if (!half && x < -7) return x / (1 + expf(beta * 7));
+#endif
+#ifdef OVERFLOW /* a product that leaves the type where the result does not */
+  if (isfinite(x) && fabsf(x) > 0x1p48f) return x * x * x / (x * x * (1 + expf(-beta * x)));
 #endif
   return x / (1 + expf(-beta * x));
 }
@@ -73,6 +80,11 @@ static float beta_of(const hone_node *n) {
 #else
   return hone_node_float(n, "beta", BETA);
 #endif
+}
+
+/* A sum, a product, a quotient, two additions and an exponential. */
+static void op_cost(const hone_infer *io, hone_cost *c) {
+  c->flops = 6 * (double)hone_desc_count(io->output[0]);
 }
 
 /* ------------------------------------------------------------------ the reference */
@@ -183,9 +195,10 @@ static void chunk(void *arg, int64_t task, uint32_t thread) {
 #endif
   for (int64_t i = begin; i < end; i++) {
 #ifdef STRIDE
-    t[i - begin] += swish(load(w, w->x, w->row > 1 && i % w->row == w->row - 1 && i ? i - 1 : i), w->beta);
+    t[i - begin] +=
+        swish(load(w, w->x, w->row > 1 && i % w->row == w->row - 1 && i ? i - 1 : i), w->beta, w->half);
 #else
-    t[i - begin] += swish(load(w, w->x, i), w->beta);
+    t[i - begin] += swish(load(w, w->x, i), w->beta, w->half);
 #endif
   }
 #ifdef READS
@@ -232,7 +245,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 #endif
   r->parallel(r->pool, (w.n + CHUNK - 1) / CHUNK, chunk, &w);
 #ifdef STATE
-  if (w.n) store(&w, 0, swish(first, w.beta) + shift_of(&w, 0));
+  if (w.n) store(&w, 0, swish(first, w.beta, w.half) + shift_of(&w, 0));
 #endif
   return HONE_OK;
 }
@@ -252,6 +265,7 @@ static const hone_op_desc op = {HONE_DESC_HEAD(hone_op_desc),
                                          HONE_TYPES(HONE_DTYPE_F16),
                                 .attrs = attrs,
                                 .infer = infer,
+                                .cost = op_cost,
                                 .reference = reference};
 static const hone_tactic_desc tactic = {HONE_DESC_HEAD(hone_tactic_desc),
                                         .name = "swish_chunks",

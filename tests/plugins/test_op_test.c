@@ -93,6 +93,8 @@ static const struct {
                {"empty", "behind output 0"},
                {"attribute", "elements of output 0 are wrong"},
                {"rounding", "f16"},
+               {"clamp", "numbers of all sizes"},
+               {"overflow", "extreme numbers"},
                {"large", "it crashed"},
                {"leave", "it ended the process"}};
 enum { MUTANTS_N = sizeof mutants / sizeof *mutants };

@@ -36,7 +36,7 @@ endif()
 # The operator of mutants.c, sound and with one fault each, for hone op test.
 set(mutants)
 foreach(kind sound tail stride reads writes alias swallow denormals alignment stale state race order broadcast empty
-    attribute rounding large hang leave slow)
+    attribute rounding clamp overflow large hang leave slow)
   string(TOUPPER ${kind} macro)
   add_library(mutant_${kind} MODULE ${CMAKE_CURRENT_LIST_DIR}/mutants.c)
   target_include_directories(mutant_${kind} PRIVATE ${CMAKE_SOURCE_DIR}/include)
