@@ -62,8 +62,8 @@ static void note_moves(const hone_tensor *base, const hone_tensor *now, double n
   }
 }
 
-static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, bool wide, hone_error *error) {
-  const double nudge = wide ? 0x1p-20 : 0x1p-10;
+static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
+  const double nudge = a->as == HONE_DTYPE_F64 ? 0x1p-20 : 0x1p-10;
   hone_tensor now[OP_MOST];
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < s->n_out; i++) {
@@ -79,11 +79,10 @@ static hone_status move_inputs(const op_sample *s, op_random *r, op_answer *a, b
     /* Every other time all the other way: a result that is clipped moves to one side alone. */
     op_random again = before;
     if (k % 2 == 0) before = *r;
-    status = op_reference(s, wide ? HONE_DTYPE_F64 : HONE_DTYPE_NONE, k % 2 ? -nudge : nudge,
-                          k % 2 ? &again : r, now, error);
+    status = op_reference(s, a->as, k % 2 ? -nudge : nudge, k % 2 ? &again : r, now, error);
     for (uint32_t i = 0; i < s->n_out && status == HONE_OK; i++)
       if (now[i].data && hone_dtype_is_float(s->out[i].dtype))
-        note_moves(wide ? &a->wide[i] : &a->own[i], &now[i], nudge, a->moved[i]);
+        note_moves(a->as ? &a->wide[i] : &a->own[i], &now[i], nudge, a->moved[i]);
     if (status == HONE_OK) op_outputs_free(now, s->n_out);
   }
   return status;
@@ -164,6 +163,8 @@ static hone_status move_scale(const op_sample *s, op_random *r, op_answer *a, ho
   return status;
 }
 
+static bool takes(const hone_op_desc *op, hone_dtype d) { return !op->types || op->types & HONE_TYPES(d); }
+
 hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_error *error) {
   const hone_dtype d = s->in[0].desc.dtype;
   *a = (op_answer){0};
@@ -174,14 +175,17 @@ hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_
   hone_status status = op_reference(s, HONE_DTYPE_NONE, 0, r, a->own, error);
   if (status == HONE_OK && op_makes_codes(s)) status = move_scale(s, r, a, error);
   if (status != HONE_OK || !hone_dtype_is_float(d)) return status;
-  const bool may = !s->op->types || s->op->types & HONE_TYPES(HONE_DTYPE_F64);
-  const bool wide =
-      may && d != HONE_DTYPE_F64 && op_reference(s, HONE_DTYPE_F64, 0, r, a->wide, &none) == HONE_OK;
+  if (d != HONE_DTYPE_F64 && takes(s->op, HONE_DTYPE_F64) &&
+      op_reference(s, HONE_DTYPE_F64, 0, r, a->wide, &none) == HONE_OK)
+    a->as = HONE_DTYPE_F64;
+  else if (hone_dtype_size(d) == 2 && takes(s->op, HONE_DTYPE_F32) &&
+           op_reference(s, HONE_DTYPE_F32, 0, r, a->wide, &none) == HONE_OK)
+    a->as = HONE_DTYPE_F32;
   status = find_local(s, r, a, error);
   if (status != HONE_OK) return status;
-  a->bound = op_bound_of(s->op, d, wide);
+  a->bound = op_bound_of(s->op, d, a->as == HONE_DTYPE_F64);
   /* A 16-bit reference alone moves by more than what is asked. */
-  return wide || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, wide, error) : HONE_OK;
+  return a->as || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, error) : HONE_OK;
 }
 
 void op_answer_free(op_answer *a) {
@@ -228,8 +232,8 @@ static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t 
   const double own = op_element(a->own[i].desc.dtype, a->own[i].data, k);
   if (!hone_dtype_is_float(d))
     return y == own ? 0 : a->moved[i] && fabs(y - own) <= a->moved[i][k] ? 1 : (double)INFINITY;
-  const bool wide = a->wide[i].data && a->wide[i].desc.dtype == HONE_DTYPE_F64;
-  const double r = wide ? op_element(HONE_DTYPE_F64, a->wide[i].data, k) : own;
+  const bool wide = a->as && a->wide[i].data && a->wide[i].desc.dtype == a->as;
+  const double r = wide ? op_element(a->as, a->wide[i].data, k) : own;
   /* With the range of the elements' own arithmetic the reference itself says nothing. */
   if (wide && isnan(own) && !isnan(r)) return 0;
   const double half = op_ulp(d, r) / 2, off = isfinite(own) && isfinite(r) ? fabs(own - r) - half : 0;
@@ -240,7 +244,9 @@ static double judge(const op_sample *s, const op_answer *a, uint32_t i, int64_t 
   /* Operations on as many such numbers leave the type. */
   const bool overflows = s->depth >= 2 && most * s->depth > op_largest(s->in[0].desc.dtype);
   const double vanishing = s->depth > 1 ? sqrt(s->depth) * a->bound.vanishing : 0;
-  const double bound = half + a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + least) +
+  const double rounded = !wide && hone_dtype_size(d) == 2 ? half : 0;
+  const double bound = half + rounded +
+                       a->bound.units * sqrt(s->depth) * a->bound.unit * (fabs(r) + moved + least) +
                        vanishing + (off > 0 ? 2 * off : 0);
   const double e = error_of(y, r, bound, d);
   /* The reference overflows there, too, or may in another order. */

@@ -3,6 +3,7 @@
 
 #include "cli/op/answer.h"
 #include "cli/op/buffer.h"
+#include "cli/op/device.h"
 #include "cli/op/pool.h"
 #include "cli/op/step.h"
 
@@ -281,6 +282,49 @@ static bool run(trial *t, const manner *m, uint8_t garbage) {
   return good;
 }
 
+/* ------------------------------------------------------------------ on an accelerator */
+
+static bool right_there(trial *t, const op_device_run *r, bool other) {
+  char why[280];
+  for (uint32_t i = 0; i < t->sample.n_out; i++) {
+    if (!t->sample.out[i].dtype) continue;
+    const hone_tensor *y = hone_context_output(r->context, i);
+    if (!y || y->desc.dtype != t->sample.out[i].dtype || !hone_desc_same_dims(&y->desc, &t->sample.out[i]))
+      return failed(t, "output %u has another type or shape than inference told", i), false;
+    void *got = malloc((size_t)hone_desc_count(&y->desc) * hone_dtype_size(y->desc.dtype) + 1);
+    if (!got) return memory_short(t);
+    op_take_out(&y->desc, y->data, got);
+    const bool good =
+        op_answer_right(&t->sample, &t->answer[other], i, got, &t->board->row.worst, why, sizeof why);
+    free(got);
+    if (!good) return failed(t, "%s", why), false;
+  }
+  return true;
+}
+
+static bool answer(trial *t, bool other);
+
+/* False: the plan does not take the tactic, and why is noted. */
+static bool run_there(trial *t) {
+  static const char *const what[] = {"run 1", "run 2, other values", "run 3, as run 2"};
+  op_device_run r;
+  hone_error e = {0};
+  stage(t->board, "the plan");
+  const hone_status status = op_device_make(t->job->engine, &t->sample, t->job->tactic->name, &r, &e);
+  if (status == HONE_ERROR_UNSUPPORTED) op_row_refused(&t->board->row, e.what);
+  if (status != HONE_OK && status != HONE_ERROR_UNSUPPORTED) said(t, &e);
+  bool good = status == HONE_OK;
+  for (int i = 0; i < 3 && good; i++) {
+    if (i == 1) op_sample_refill(&t->random, &t->sample);
+    good = i == 2 || answer(t, i > 0);
+    stage(t->board, "%s", what[i]);
+    if (good && hone_context_run(r.context, r.in, NULL, &e) != HONE_OK) said(t, &e), good = false;
+    good = good && right_there(t, &r, i > 0);
+  }
+  op_device_free(&r);
+  return status != HONE_ERROR_UNSUPPORTED;
+}
+
 static bool answer(trial *t, bool other) {
   hone_error e = {0};
   stage(t->board, "the reference");
@@ -297,9 +341,14 @@ bool op_trial_case(const op_job *j, const op_known *known, uint32_t at, op_board
   trial *t = calloc(1, sizeof *t);
   if (!t) return false;
   *t = (trial){.job = j, .board = board, .at = at, .random = op_stream(j->seed, name)};
-  const bool found = known->n && draw_any(t, known);
+  bool found = known->n && draw_any(t, known), drawn = found;
   if (found) board->row = kept;
-  if (found && prepare(t) && answer(t, false)) {
+  if (found && j->engine) {
+    for (int i = 0; i < PROBES && drawn && !(found = run_there(t)); i++) {
+      let_go(t);
+      drawn = draw_any(t, known);
+    }
+  } else if (found && prepare(t) && answer(t, false)) {
     bool good = true;
     for (int i = 0; i < MANNERS && good; i++) {
       if (manners[i].other && !manners[i - 1].other) {
@@ -313,7 +362,7 @@ bool op_trial_case(const op_job *j, const op_known *known, uint32_t at, op_board
   op_answer_free(&t->answer[0]);
   op_answer_free(&t->answer[1]);
   if (t->blob.map) op_buffer_free(&t->blob);
-  if (found) let_go(t);
+  if (drawn) let_go(t);
   free(t);
   return found;
 }

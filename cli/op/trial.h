@@ -13,6 +13,8 @@ typedef struct op_job {
   uint64_t seed;
   const op_shape *given; /* [n_given], or NULL */
   uint32_t n_given;
+  const char *device;  /* of the tactic, when it is an accelerator's ("cuda:1"); NULL: the processor */
+  hone_engine *engine; /* on it; the process that runs the cases makes it */
 } op_job;
 
 /* Where it is, for who watches from outside. */

@@ -53,12 +53,26 @@ static void watch_faults(op_board *board) {
   (void)setrlimit(RLIMIT_CORE, &none);
 }
 
-static void child(const op_job *job, uint32_t first, uint32_t last, op_board *board) {
+static hone_engine *open_device(const char *device, const char *tactic, hone_error *error) {
+  hone_engine *engine = NULL;
+  const hone_engine_options o = {.device = device, .tactics = tactic, .tuning = "off"};
+  return hone_engine_create(&o, &engine, error) == HONE_OK ? engine : NULL;
+}
+
+static void child(const op_job *of, uint32_t first, uint32_t last, op_board *board) {
   op_known known;
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)dup2(2, 1); /* what the plugin prints is no part of the report */
   watch_faults(board);
   board->next = PROBING;
+  op_job there = *of;
+  const op_job *job = &there;
+  hone_error e = {0};
+  if (of->device) {
+    there.engine = open_device(of->device, of->tactic->name, &e);
+    if (!there.engine) _exit(1);
+    there.machine = hone_engine_machine(there.engine);
+  }
   const op_row kept = board->row;
   op_trial_probe(job, &known, board);
   if (first) board->row = kept; /* it was noted the first time */
@@ -72,6 +86,23 @@ static void child(const op_job *job, uint32_t first, uint32_t last, op_board *bo
 }
 
 /* ------------------------------------------------------------------ in the parent */
+
+hone_status op_ward_device(const char *device, hone_error *error) {
+  hone_error *said = mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "a process for the test cannot be started"};
+  if (said == MAP_FAILED) return error->status;
+  int status = 0;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(open_device(device, NULL, said) ? 0 : 1);
+  if (pid > 0 && waitpid(pid, &status, 0) == pid) {
+    snprintf(error->what, sizeof error->what, "device %.40s ended the process that asked for it", device);
+    error->status = HONE_ERROR_MISSING;
+    if (WIFEXITED(status)) *error = *said;
+    if (WIFEXITED(status) && !WEXITSTATUS(status)) error->status = HONE_OK;
+  }
+  (void)munmap(said, sizeof *said);
+  return error->status;
+}
 
 typedef enum ending { ENDED, CRASHED, HUNG, CANCELLED } ending;
 

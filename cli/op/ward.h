@@ -8,5 +8,7 @@
  * HONE_ERROR_CANCELLED (Ctrl-C). */
 hone_status op_ward_run(const op_job *job, uint32_t first, uint32_t last, double max_seconds, op_row *row,
                         hone_error *error);
+/* Is there this device? A process of its own asks: CUDA does not live through fork(). */
+hone_status op_ward_device(const char *device, hone_error *error);
 
 #endif

@@ -61,4 +61,26 @@ for attrs in 'pads=[1, 1, 1, 1]' 'pads=[0, 1, 2, 0], strides=[2, 2]' 'pads=[2, 3
   gpu profile "$work/d.onnx" --op-path "$work/plugins" --device cuda -n 1 --json >"$work/p.json" 2>"$work/err" || fail profile
   grep -q '"depthwise_conv_bn_relu_cuda"' "$work/p.json" || fail "$attrs: depthwise_conv_bn_relu_cuda was not used"
 done
+# Kernels alone on random inputs, and what is wrong with them is found: lanes of a rest, a rounding, an operand's type.
+cases() { gpu op test "$@" --device cuda >"$work/log" 2>&1; }
+for name in Swish AddRelu SoftmaxAttention YoloNms; do
+  cases $name --op-path "$work/plugins" -n 12 && grep -q ' 0 failed' "$work/log" || { fail "hone op test $name"; cat "$work/log"; }
+done
+cases DepthwiseConvBnReLU --op-path "$work/plugins" -n 8 --shape x=2x5x9x11 --shape w=5x1x3x3 --shape b=5 --shape scale=5 \
+  --shape beta=5 --shape mean=5 --shape var=5 && grep -q '_cuda' "$work/log" || { fail "hone op test DepthwiseConvBnReLU"; cat "$work/log"; }
+spoil() { # name, sed's expression
+  rm -rf "$work/spoilt" && mkdir "$work/spoilt" && cp -r "$source/plugins/swish" "$work/spoilt/swish" || exit 1
+  sed "$2" "$source/plugins/swish/swish_cuda.cu" >"$work/spoilt/swish/swish_cuda.cu"
+  cmp -s "$source/plugins/swish/swish_cuda.cu" "$work/spoilt/swish/swish_cuda.cu" && fail "$1: nothing is spoilt"
+  "$build/hone" op build "$work/spoilt/swish" >/dev/null || fail "build $1"
+  cases Swish --op-path "$work/spoilt/swish" -n 12 && { fail "nobody notices $1"; cat "$work/log"; }
+  grep -q 'again: hone op test .*--device cuda' "$work/log" || { fail "$1: no command"; cat "$work/log"; }
+}
+spoil rest 's/k < 4 \&\& i + k < a.n/k < 2 \&\& i + k < a.n/'
+spoil beyond 's/k < 8 \&\& i + k < a.n/k < 8/'
+spoil sign 's/expf(-beta/expf(beta/'
+spoil denormals 's/{ return x \//{ return fabsf(x) < 1e-38f ? 0.0f : x \//'
+spoil text 's/return x \//return x \/\//'
+"$build/hone" op test Swish --op-path "$work/plugins" --device cuda:77 >"$work/log" 2>&1 && fail "a device that is not there"
+[ "$(grep -c 'hone: error' "$work/log")" = 1 ] || { fail "one error for a device that is not there"; cat "$work/log"; }
 exit $bad

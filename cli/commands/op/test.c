@@ -40,6 +40,8 @@ static void repeat_command(const cli_args *a, const op_job *j, const op_subject 
   n = op_word("--case", buf, size, n);
   snprintf(number, sizeof number, "%u", at);
   n = op_word(number, buf, size, n);
+  if (j->device) n = op_word("--device", buf, size, n);
+  if (j->device) n = op_word(j->device, buf, size, n);
   for (size_t i = 0; i < a->shapes.n; i++) {
     n = op_word("--shape", buf, size, n);
     n = op_word(a->shapes.item[i], buf, size, n);
@@ -100,7 +102,7 @@ static hone_status test_rows(report *r, const op_subject *s, op_job *j, json_t *
   const double seconds = a->max_seconds > 0 ? a->max_seconds : MAX_SECONDS;
   const uint32_t first = a->at_case >= 0 ? (uint32_t)a->at_case : 0;
   const uint32_t last = a->at_case >= 0 ? first + 1 : a->runs > 0 ? (uint32_t)a->runs : CASES;
-  const int layouts = s->op->layouts & HONE_LAST_ALLOWED ? 2 : 1;
+  const int layouts = s->op->layouts & HONE_LAST_ALLOWED && !j->device ? 2 : 1; /* a plan chooses it */
   hone_status status = HONE_OK;
   for (int i = 0; i < DTYPES * layouts && status == HONE_OK; i++) {
     op_row row;
@@ -122,7 +124,10 @@ static hone_status test_rows(report *r, const op_subject *s, op_job *j, json_t *
 static hone_status test_tactic(report *r, const op_subject *s, const hone_tactic_desc *t, hone_error *error) {
   op_shape given[OP_MOST];
   op_job j = {.op = s->op, .tactic = t, .machine = &r->machine, .seed = seed_of(r->args)};
-  const bool here = strcmp(t->device, "cpu") == 0;
+  const char *device = r->args->device ? r->args->device : "cpu";
+  const size_t kind = strcspn(device, ":");
+  const bool here = strlen(t->device) == kind && strncmp(t->device, device, kind) == 0;
+  if (here && strcmp(t->device, "cpu") != 0) j.device = device;
   json_t *rows = r->tactics ? json_array() : NULL;
   uint32_t cases = 0;
   hone_status status = op_shapes_given(r->args, s, given, &j.n_given, error);
@@ -136,7 +141,8 @@ static hone_status test_tactic(report *r, const op_subject *s, const hone_tactic
   const char *why = "";
   if (here && !cases) why = "not tested: it takes nothing of what was drawn (--shape NAME=DIMS gives sizes)";
   if (!here)
-    why = "tactics of accelerators are not tested alone; hone verify --device tests models with them";
+    why = strcmp(device, "cpu") == 0 ? "it is for an accelerator; --device tests it there"
+                                     : "it is for another device than --device names";
   r->tested += here;
   r->cases += cases;
   if (r->tactics)
@@ -193,6 +199,8 @@ static int run(const cli_args *args) {
   report r = {.args = args};
   hone_status status = op_subjects_find(rest, n, &list, &e);
   if (status == HONE_OK) status = op_machine(&r.machine, &e);
+  if (status == HONE_OK && args->device && strcmp(args->device, "cpu") != 0)
+    status = op_ward_device(args->device, &e);
   if (status == HONE_OK && args->shapes.n && list.n > 1) {
     free(list.list);
     return cli_error(HONE_ERROR_USAGE, "--shape belongs to one operator; hone op test NAME --shape ...");
@@ -214,6 +222,7 @@ static const cli_option options[] = {
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "what one case may take (20)"},
     {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",
      "begin with this shape of an input (x=1x64x56x56)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "whose tactics: cpu, cuda or cuda:N (cpu)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
