@@ -1,6 +1,7 @@
 #include "optimize/match/match.h"
 
 #include "base/error.h"
+#include "base/half.h"
 #include "model/ops/math/clip_bounds.h"
 #include "optimize/match/condition.h"
 
@@ -141,6 +142,14 @@ bool hn_constant_clip(const hone_node *n, double *lo, double *hi) {
   }
   hn_clip_bounds(n, bound[0], bound[1], lo, hi);
   return !isnan(*lo) && !isnan(*hi);
+}
+
+/* The constant is the pattern's number, as the type of the file has it: sqrt(2) in f16 is 1.4140625. */
+static bool fits_number(const hn_value *v, double is, double wanted) {
+  const hone_dtype type = v->was != HONE_DTYPE_NONE ? v->was : v->desc.dtype;
+  if (hn_same_number(is, wanted)) return true;
+  return (type == HONE_DTYPE_F16 && is == (double)hn_f16_to_f32(hn_f32_to_f16((float)wanted))) ||
+         (type == HONE_DTYPE_BF16 && is == (double)hn_bf16_to_f32(hn_f32_to_bf16((float)wanted)));
 }
 
 /* One thing still to be found: that `value` fits `operand`. */
@@ -332,7 +341,7 @@ static bool solve(search *s, state *st) {
   case HN_OPERAND_NUMBER: {
     double v;
     if (!hn_constant_scalar(g.value, &v)) return false;
-    if (!hn_same_number(v, o->number) && !missed(s, st, "constant %.9g is not %s", v, o->spelled))
+    if (!fits_number(g.value, v, o->number) && !missed(s, st, "constant %.9g is not %s", v, o->spelled))
       return false;
     return solve(s, st);
   }

@@ -146,7 +146,9 @@ static hn_value *widened_constant(widening *w, hn_value *v) {
   if (w->ctx->options->defer && hone_desc_bytes(&d) >= HN_BYTES_LARGE)
     return hn_make_deferred(w->ctx, v->name, &d, from);
   hn_value *made = hn_make_room(w->ctx, v->name, &d, &data);
-  if (made) hn_deferred_make(from, data); /* cannot leave the range of f32 */
+  if (!made) return NULL;
+  hn_deferred_make(from, data); /* cannot leave the range of f32 */
+  made->was = v->desc.dtype;
   return made;
 }
 
