@@ -65,7 +65,7 @@ for budget in 0 0.02 1; do
   if [ "$code" = 0 ]; then
     "$hone" eval "$m" --data "$data" --compare "$q" --json -t 1 >"$dir/eval" 2>/dev/null || true
     # 75 samples in each half
-    jq -e --slurpfile e "$dir/eval" '(.held_out.drop <= .max_drop + 1e-9) and
+    jq -e --slurpfile e "$dir/eval" '(.held_out.drop <= .max_drop + 1e-9) and (.chosen.drop <= .max_drop + 1e-9) and
       ((75 * (.chosen.before + .held_out.before) - $e[0].right | fabs) < 1e-6) and
       ((75 * (.chosen.after + .held_out.after) - $e[0].compared_with.right | fabs) < 1e-6)' "$dir/json" >/dev/null ||
       wrong "budget $budget: $(jq -c '[.chosen, .held_out]' "$dir/json"), eval $(jq -c '[.right, .compared_with.right]' "$dir/eval")"

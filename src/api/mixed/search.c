@@ -166,34 +166,42 @@ static hone_status choose(climb *c, size_t *n, hone_error *error) {
   return with_choice(m, chosen, score, error); /* the last one tried may have been another */
 }
 
-/* Whether n moves keep the budget on the half held out; nothing narrow does. */
-static hone_status keeps(climb *c, size_t n, bool *good, hone_error *error) {
-  hone_mixed_score score = {0};
+/* Whether n moves keep the budget on the half held out, and more of them than `first` still on the half that
+ * chooses: one layer's error may have hidden another's. Nothing narrow does. */
+static hone_status keeps(climb *c, size_t n, size_t first, bool *good, hone_error *error) {
+  hone_mixed_report *report = c->m->report;
+  const double most = c->m->o->max_drop;
+  hone_mixed_score held = {0}, chose = {0};
   take(c, n);
   *good = !any_narrow(c->m);
   if (*good) return HONE_OK;
-  const hone_status status = with_choice(c->m, held_out, &score, error);
-  *good = status == HONE_OK && score.drop <= c->m->o->max_drop;
-  if (*good || !c->m->report->held_out.samples) c->m->report->held_out = score;
+  hone_status status = with_choice(c->m, held_out, &held, error);
+  *good = status == HONE_OK && held.drop <= most;
+  if (*good && n > first) {
+    status = with_choice(c->m, chosen, &chose, error);
+    *good = status == HONE_OK && chose.drop <= most;
+    if (*good) report->chosen = chose;
+  }
+  if (*good || !report->held_out.samples) report->held_out = held;
   return status;
 }
 
-/* More moves, twice as many each time, until the half held out agrees; then the fewest of the last ones.
+/* More moves, twice as many each time, until both halves agree; then the fewest of the last ones.
  * Which moves come first is never asked of that half. */
 static hone_status check(climb *c, size_t *n, bool *met, hone_error *error) {
   hn_mixing *m = c->m;
   const size_t first = *n, all = c->moves.len;
   size_t low = first, high = first;
   bool good = false;
-  hone_status status = keeps(c, first, &good, error);
+  hone_status status = keeps(c, first, first, &good, error);
   for (size_t more = 1; status == HONE_OK && !good; more *= 2) {
     low = high;
     high = first + more < all ? first + more : all;
-    status = keeps(c, high, &good, error);
+    status = keeps(c, high, first, &good, error);
   }
   while (status == HONE_OK && high - low > 1) {
     const size_t middle = low + (high - low) / 2;
-    status = keeps(c, middle, &good, error);
+    status = keeps(c, middle, first, &good, error);
     if (good)
       high = middle;
     else
@@ -204,9 +212,7 @@ static hone_status check(climb *c, size_t *n, bool *met, hone_error *error) {
   *n = high;
   take(c, high);
   *met = any_narrow(m);
-  /* What chose has another figure now. */
-  return status == HONE_OK && high > first && *met ? with_choice(m, chosen, &m->report->chosen, error)
-                                                   : status;
+  return status;
 }
 
 hone_status hn_mix_search(hn_mixing *m, bool *met, hone_error *error) {
