@@ -1,0 +1,147 @@
+/* Items through stages: each told once and in order, broken ones by their own error, all bounds kept, also
+ * when the flow is cancelled at any moment. */
+#include "api/pipeline/flow.h"
+#include "base/error.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { IN_FLIGHT = 7 };
+
+typedef struct world {
+  hn_flow *flow;
+  uint64_t item[IN_FLIGHT], passed[IN_FLIGHT];
+  uint64_t next, told, good, broken, cancelled;
+  uint64_t cancel_at; /* told: the callback cancels; 0: never */
+  atomic_uint in_stage[HN_FLOW_STAGES];
+  atomic_bool wrong;
+} world;
+
+static const hn_flow_options options = {.workers = {3, 2, 2}, .queue = {0, 2, 3}, .in_flight = IN_FLIGHT};
+
+static uint64_t mixed(uint64_t n) { return (n * 6364136223846793005u + 1442695040888963407u) >> 33; }
+static bool is_broken(uint64_t n) { return mixed(n) % 10 == 0; }
+
+static hone_status run(void *arg, uint32_t stage, uint32_t number, uint32_t slot, hone_error *error) {
+  world *w = arg;
+  if (atomic_fetch_add(&w->in_stage[stage], 1) >= options.workers[stage]) w->wrong = true;
+  if (number >= options.workers[stage] || w->passed[slot] != stage) w->wrong = true;
+  for (uint64_t i = mixed(w->item[slot] + stage) % 20; i; i--) sched_yield();
+  w->passed[slot]++;
+  atomic_fetch_sub(&w->in_stage[stage], 1);
+  if (is_broken(w->item[slot]) && mixed(w->item[slot]) / 10 % HN_FLOW_STAGES == stage)
+    return hn_fail(error, HONE_ERROR_INPUT, "item %llu", (unsigned long long)w->item[slot]);
+  return HONE_OK;
+}
+
+static void tell(void *arg, uint64_t number, uint32_t slot, hone_status status, const hone_error *error) {
+  world *w = arg;
+  if (number != w->told || w->item[slot] != number) w->wrong = true;
+  w->told++;
+  w->good += status == HONE_OK;
+  w->broken += status == HONE_ERROR_INPUT;
+  w->cancelled += status == HONE_ERROR_CANCELLED;
+  if (status == HONE_OK && (is_broken(number) || w->passed[slot] != HN_FLOW_STAGES)) w->wrong = true;
+  if (status == HONE_ERROR_INPUT && (!is_broken(number) || strtoull(error->what + 5, NULL, 10) != number))
+    w->wrong = true;
+  if (w->cancel_at && w->told == w->cancel_at) hn_flow_cancel(w->flow);
+}
+
+static void fill(void *arg, uint32_t slot) {
+  world *w = arg;
+  w->item[slot] = w->next++;
+  w->passed[slot] = 0;
+}
+
+static void begin(world *w) {
+  hone_error error;
+  assert_int_equal(hn_flow_create(&options, &(hn_flow_work){w, run, tell}, &w->flow, &error), HONE_OK);
+}
+
+static void check_bounds(const hn_flow_stats *s) {
+  assert_true(s->most_in_flight <= IN_FLIGHT);
+  for (int i = 1; i < HN_FLOW_STAGES; i++) assert_true(s->most_waiting[i] <= options.queue[i]);
+}
+
+static void all_are_told(void **state) {
+  (void)state;
+  enum { N = 10000 };
+  world w = {0};
+  begin(&w);
+  for (int i = 0; i < N; i++) assert_int_equal(hn_flow_submit(w.flow, fill, &w, NULL), HONE_OK);
+  hn_flow_drain(w.flow);
+  hn_flow_stats s;
+  hn_flow_stats_get(w.flow, &s);
+  hn_flow_destroy(w.flow);
+  uint64_t broken = 0;
+  for (uint64_t n = 0; n < N; n++) broken += is_broken(n);
+  assert_false(w.wrong);
+  assert_int_equal(w.told, N);
+  assert_int_equal(w.broken, broken);
+  assert_int_equal(w.good, N - broken);
+  assert_int_equal(s.failed, broken);
+  assert_int_equal(s.items[0], N);
+  check_bounds(&s);
+}
+
+static void *cancel_later(void *arg) {
+  world *w = arg;
+  for (uint64_t i = mixed(w->cancel_at) % 3000; i; i--) sched_yield();
+  hn_flow_cancel(w->flow);
+  return NULL;
+}
+
+/* By the callback, or by another thread at any time. */
+static void cancelled_at_random(void **state) {
+  (void)state;
+  for (uint64_t round = 1; round <= 100; round++) {
+    world w = {.cancel_at = mixed(round) % 300 + 1};
+    begin(&w);
+    pthread_t thread;
+    const bool other = round % 2;
+    if (other) assert_int_equal(pthread_create(&thread, NULL, cancel_later, &w), 0);
+    hone_status status = HONE_OK;
+    while (status == HONE_OK) status = hn_flow_submit(w.flow, fill, &w, NULL);
+    assert_int_equal(status, HONE_ERROR_CANCELLED);
+    if (other) pthread_join(thread, NULL);
+    hn_flow_drain(w.flow);
+    hn_flow_stats s;
+    hn_flow_stats_get(w.flow, &s);
+    hn_flow_destroy(w.flow);
+    assert_false(w.wrong);
+    assert_int_equal(w.told, w.next);
+    assert_int_equal(w.good + w.broken + w.cancelled, w.next);
+    assert_int_equal(s.cancelled, w.cancelled);
+    check_bounds(&s);
+  }
+}
+
+static void what_cannot_be_is_refused(void **state) {
+  (void)state;
+  hn_flow *flow;
+  hone_error error;
+  hn_flow_options o = options;
+  o.in_flight = 0;
+  assert_int_equal(hn_flow_create(&o, &(hn_flow_work){0}, &flow, &error), HONE_ERROR_USAGE);
+  o = options;
+  o.workers[1] = 0;
+  assert_int_equal(hn_flow_create(&o, &(hn_flow_work){0}, &flow, &error), HONE_ERROR_USAGE);
+  o = options;
+  o.queue[2] = 0;
+  assert_int_equal(hn_flow_create(&o, &(hn_flow_work){0}, &flow, &error), HONE_ERROR_USAGE);
+  assert_null(flow);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_are_told), cmocka_unit_test(cancelled_at_random),
+                                     cmocka_unit_test(what_cannot_be_is_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
