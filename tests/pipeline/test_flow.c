@@ -22,6 +22,7 @@ typedef struct world {
   uint64_t next, told, good, broken, cancelled;
   uint64_t cancel_at; /* told: the callback cancels; 0: never */
   atomic_uint in_stage[HN_FLOW_STAGES];
+  atomic_bool inside[IN_FLIGHT]; /* a stage has the slot */
   atomic_bool wrong;
 } world;
 
@@ -34,8 +35,10 @@ static hone_status run(void *arg, uint32_t stage, uint32_t number, uint32_t slot
   world *w = arg;
   if (atomic_fetch_add(&w->in_stage[stage], 1) >= options.workers[stage]) w->wrong = true;
   if (number >= options.workers[stage] || w->passed[slot] != stage) w->wrong = true;
+  if (atomic_exchange(&w->inside[slot], true)) w->wrong = true;
   for (uint64_t i = mixed(w->item[slot] + stage) % 20; i; i--) sched_yield();
   w->passed[slot]++;
+  w->inside[slot] = false;
   atomic_fetch_sub(&w->in_stage[stage], 1);
   if (is_broken(w->item[slot]) && mixed(w->item[slot]) / 10 % HN_FLOW_STAGES == stage)
     return hn_fail(error, HONE_ERROR_INPUT, "item %llu", (unsigned long long)w->item[slot]);
@@ -44,7 +47,7 @@ static hone_status run(void *arg, uint32_t stage, uint32_t number, uint32_t slot
 
 static void tell(void *arg, uint64_t number, uint32_t slot, hone_status status, const hone_error *error) {
   world *w = arg;
-  if (number != w->told || w->item[slot] != number) w->wrong = true;
+  if (number != w->told || w->item[slot] != number || w->inside[slot]) w->wrong = true;
   w->told++;
   w->good += status == HONE_OK;
   w->broken += status == HONE_ERROR_INPUT;
