@@ -28,6 +28,7 @@ api/measure:
 api/load: api/measure
 api/mixed: api api/measure
 api/candidates: api
+api/pipeline: api
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

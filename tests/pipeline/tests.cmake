@@ -1,0 +1,1 @@
+hone_test(test_flow test_flow.c)
