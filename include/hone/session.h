@@ -233,6 +233,38 @@ HONE_API void hone_context_destroy(hone_context *context);
 HONE_API hone_status hone_context_set_threads(hone_context *context, uint32_t threads, hone_error *error);
 HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* that it was made for */
 
+/* ---- memory of the caller: what is bound to inputs and outputs counts for all runs to come, from the next
+ * one on, until something else is (NULL: nothing any more). Descriptors are copied, memory is borrowed until
+ * then: it outlives the runs, and nobody touches it while one is under way. Whether it fits is checked when
+ * it is bound. */
+
+/* Input i is read there in runs that are given none (NULL in the array `in`, or NULL for the array). What
+ * lies there may change between runs. Type and dimensions are the plan's; a tensor that is not row-major (its
+ * layout does not matter, stride says it; 0 repeats an element) is brought together once a run, in memory
+ * that the context takes now. */
+HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, const hone_tensor *tensor,
+                                             hone_error *error);
+/* Output i goes there, and hone_context_output tells the same. A row-major tensor is written by the step that
+ * makes it, on a device that shares the host's memory, where the output has memory of its own; otherwise the
+ * output is copied once, when all steps are done. After a run that failed, anything may lie there. Where the
+ * run finds out the dimensions, a row-major tensor of any shape is room for as many bytes, and a result that
+ * takes more is HONE_ERROR_USAGE.
+ *
+ * Bound outputs overlap nothing: neither each other (HONE_ERROR_USAGE here) nor inputs (HONE_ERROR_USAGE of
+ * the run). Inputs may overlap each other. Outputs of strings, sequences and optionals cannot be bound
+ * (HONE_ERROR_UNSUPPORTED). */
+HONE_API hone_status hone_context_bind_output(hone_context *context, uint32_t i, const hone_tensor *tensor,
+                                              hone_error *error);
+/* Memory for an output, of at least hone_desc_bytes(desc) bytes and aligned to its elements: the shape of
+ * this run, row-major. NULL: there is none, the run ends with HONE_ERROR_MEMORY. Called once a run on the
+ * thread that runs: before the first step where the plan knows the shape, otherwise when the output is there.
+ * It may not call functions on the context. */
+typedef void *(*hone_allocate)(void *arg, uint32_t output, const hone_tensor_desc *desc);
+/* Output i goes where `allocate` says, which takes the place of hone_context_bind_output. What it gives
+ * overlaps nothing that the run uses, and is borrowed until the next run. */
+HONE_API hone_status hone_context_bind_allocator(hone_context *context, uint32_t i, hone_allocate allocate,
+                                                 void *arg, hone_error *error);
+
 typedef struct hone_run_options {
   double max_seconds; /* 0: none */
   uint64_t max_bytes; /* of memory for data-dependent shapes; 0: none */
@@ -240,8 +272,8 @@ typedef struct hone_run_options {
 } hone_run_options;
 
 /* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the
- * call; NULL is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs. Afterwards
- * hone_context_output gives the results. Allocates nothing when all shapes are known.
+ * call; NULL where nothing is bound is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs.
+ * Afterwards hone_context_output gives the results. Allocates nothing when all shapes are known.
  *
  * A sequence (or optional) is a tensor of rank 0, of type HONE_SEQUENCE_OF(dtype), whose data is one
  * hone_items: hone_items list = {2, (const hone_tensor *[]){&a, &b}}; hone_tensor given =
@@ -265,7 +297,7 @@ HONE_API hone_status hone_context_submit(hone_context *context, const hone_tenso
  * HONE_ERROR_USAGE in a callback of the context, and when nothing was ever submitted. hone_context_destroy
  * cancels what is under way, and waits. */
 HONE_API hone_status hone_context_wait(hone_context *context, double max_seconds, hone_error *error);
-/* Row-major host tensor, valid until the next run of this context. */
+/* Row-major host tensor, valid until the next run of this context; a bound one as it was bound. */
 HONE_API const hone_tensor *hone_context_output(const hone_context *context, uint32_t i);
 /* From any thread or signal handler: the run in progress (or the next one) ends with HONE_ERROR_CANCELLED. */
 HONE_API void hone_context_cancel(hone_context *context);

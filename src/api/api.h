@@ -22,6 +22,17 @@ struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);
 
+/* A context for one thread at a time: HONE_ERROR_USAGE while another call is at work in it, or for NULL. What
+ * it leaves with is what the call came to. */
+hone_status hn_api_enter(hone_context *context, struct hn_context **inside, hone_error *error);
+hone_status hn_api_leave(hone_context *context, hone_status status);
+
+/* bind.c: the tensor that a run reads as input i, which may be bound (given NULL); NULL: none was given. */
+const hone_tensor *hn_bound_input(struct hn_context *context, uint32_t i, const hone_tensor *given);
+/* HONE_ERROR_USAGE when input i, as a run reads it, lies in memory that is bound to an output. */
+hone_status hn_bound_apart(const hn_plan *plan, struct hn_context *context, uint32_t i, const hone_tensor *in,
+                           hone_error *error);
+
 /* step_counts.c: counters of the processor for some of n steps (steps NULL: all). NULL when out of memory. */
 typedef struct hn_step_counts hn_step_counts;
 hn_step_counts *hn_step_counts_open(const hone_counting *counting, uint32_t n, const uint32_t *steps,

@@ -443,28 +443,31 @@ void hone_context_destroy(hone_context *c) {
 
 /* Whether they fit; the run finds them in the context. */
 static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, hone_error *error) {
-  if (!in && c->plan->plan->n_inputs)
-    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_run needs a context and its inputs");
   const hn_plan *p = c->plan->plan;
   for (uint32_t i = 0; i < p->n_inputs; i++) {
     const hone_tensor_desc *want = &p->inputs[i]->desc;
-    if (!in[i] || (!in[i]->data && hone_desc_count(want) != 0)) {
+    const hone_tensor *t = hn_bound_input(c->context, i, in ? in[i] : NULL);
+    if (!t || (!t->data && hone_desc_count(want) != 0)) {
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' was not given", p->inputs[i]->name);
       return HONE_ERROR_USAGE;
     }
-    if (in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want) ||
-        in[i]->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
+    if (t->desc.dtype != want->dtype || !hone_desc_same_dims(&t->desc, want) ||
+        t->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
       char expected[128], got[128];
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan", p->inputs[i]->name);
       hn_error_expected(error, "%s", hone_desc_format(want, expected, sizeof expected));
-      hn_error_got(error, "%s", hone_desc_format(&in[i]->desc, got, sizeof got));
+      hn_error_got(error, "%s", hone_desc_format(&t->desc, got, sizeof got));
+      if (t->desc.layout != HONE_LAYOUT_ROW_MAJOR)
+        hn_error_hint(error, "hone_context_bind_input takes any strides");
       return HONE_ERROR_USAGE;
     }
-    const char *doubt = hone_dtype_is_tensor(want->dtype) ? NULL : hn_items_doubt(in[i], want->dtype);
+    const char *doubt = hone_dtype_is_tensor(want->dtype) ? NULL : hn_items_doubt(t, want->dtype);
     if (doubt)
       return hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan: %s", p->inputs[i]->name,
                      doubt);
-    c->in[i] = in[i];
+    const hone_status status = hn_bound_apart(p, c->context, i, t, error);
+    if (status != HONE_OK) return status;
+    c->in[i] = t;
   }
   return HONE_OK;
 }
@@ -596,6 +599,14 @@ static hone_status leave(hone_context *c, hone_status status) {
   atomic_store_explicit(&c->busy, false, memory_order_release);
   return status;
 }
+
+hone_status hn_api_enter(hone_context *c, hn_context **inside, hone_error *error) {
+  const hone_status status = enter(c, error);
+  if (status == HONE_OK) *inside = c->context;
+  return status;
+}
+
+hone_status hn_api_leave(hone_context *c, hone_status status) { return leave(c, status); }
 
 hone_status hone_context_set_threads(hone_context *c, uint32_t threads, hone_error *error) {
   hone_status status = enter(c, error);

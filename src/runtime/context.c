@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/strided.h"
 #include "model/ir/items.h"
 #include "optimize/plan/plan.h"
 #include "runtime/late.h"
@@ -27,7 +28,8 @@ struct hn_context {
   hn_late late;
   piece *pieces;
   uint32_t n_pieces;
-  hone_tensor *returned;   /* by output: what was copied from the device */
+  hone_tensor *returned; /* by output: what was copied from the device */
+  hn_lent lent;
   void *arena, *workspace; /* workspace: one a lane */
   hone_tensor *tensor;     /* by slot; data of arena slots is fixed */
   const void **in;         /* scratch for the widest step */
@@ -184,6 +186,7 @@ void hn_context_destroy(hn_context *c) {
   hn_arena_free(&c->own);
   hn_free((void *)c->adopted);
   hn_arena_free(&c->overflow);
+  hn_lent_free(c->plan, &c->lent);
   hn_free(c->scratch);
   hn_free((void *)c->in);
   hn_free(c->out);
@@ -247,26 +250,9 @@ static const hone_tensor *scope_find(void *self, const hn_value *v) {
   return NULL;
 }
 
-/* A layout change that no tactic took: element by element. */
-static void generic_reformat(const hone_tensor *from, const hone_tensor *to) {
-  size_t size = hone_dtype_size(from->desc.dtype);
-  int64_t n = hone_desc_count(&from->desc), index[HONE_MAX_RANK] = {0}, a = 0, b = 0;
-  for (int64_t i = 0; i < n; i++) {
-    memcpy((char *)to->data + (size_t)b * size, (const char *)from->data + (size_t)a * size, size);
-    for (int32_t d = from->desc.rank - 1; d >= 0; d--) {
-      a += from->desc.stride[d];
-      b += to->desc.stride[d];
-      if (++index[d] < from->desc.dim[d]) break;
-      a -= from->desc.stride[d] * from->desc.dim[d];
-      b -= to->desc.stride[d] * to->desc.dim[d];
-      index[d] = 0;
-    }
-  }
-}
-
 static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *error) {
   if (!s->desc.node) {
-    generic_reformat(c->tin[0], c->tout[0]);
+    hn_strided_copy(c->tin[0], c->tout[0]); /* a layout change that no tactic took */
     return HONE_OK;
   }
   bool heap = s->kind == HN_STEP_CONTROL;
@@ -644,6 +630,37 @@ static hone_status adopt(hn_context *c, const hone_tensor *const *in, hone_error
   return HONE_OK;
 }
 
+/* Output i in the context's own memory. */
+static const hone_tensor *made(const hn_context *c, uint32_t i) {
+  if (c->apart && c->remote.returned_at[i] != UINT64_MAX) return &c->returned[i];
+  return &c->tensor[c->plan->output_slot[i]];
+}
+
+/* Where the outputs of the run are, and copies of those that the caller wants elsewhere. */
+static hone_status show_outputs(hn_context *c, hone_error *error) {
+  const int64_t start = c->lent.output && hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; status == HONE_OK && i < c->plan->n_outputs; i++) {
+    uint32_t slot = c->plan->output_slot[i], root = hn_slot_root(c->plan, slot);
+    c->tensor[slot].data = data_of(c, slot);
+    if (c->apart && c->remote.returned_at[i] != UINT64_MAX) {
+      c->returned[i] =
+          (hone_tensor){c->tensor[slot].desc, (char *)c->remote.returned + c->remote.returned_at[i]};
+      c->returned[i].desc.device = 0;
+    } else if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root)
+      c->tensor[slot].desc.device = 0;
+    status = hn_lent_fill(c->plan, &c->lent, i, made(c, i), error);
+  }
+  if (c->lent.output) hn_recorder_host(&c->recorder, HONE_SPAN_HOST, start, "outputs to the caller's memory");
+  return status;
+}
+
+static void gather_lent(hn_context *c, const hone_tensor *const *in) {
+  if (!hn_lent_gathers(c->plan, &c->lent, in)) return;
+  hn_lent_gather(c->plan, &c->lent, in);
+  hn_recorder_host(&c->recorder, HONE_SPAN_HOST, c->recorder.run_start, "gather inputs");
+}
+
 hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error) {
   const bool traced = c->recorder.trace && hn_recording(&c->recorder);
@@ -667,18 +684,11 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = most_bytes(c);
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
-  hone_status status = c->apart ? run_remote(c, error) : run_steps(c, error);
+  gather_lent(c, in);
+  hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, error);
+  if (status == HONE_OK) status = c->apart ? run_remote(c, error) : run_steps(c, error);
+  if (status == HONE_OK) status = show_outputs(c, error);
   hn_recorder_run_end(&c->recorder, status == HONE_OK);
-  for (uint32_t i = 0; status == HONE_OK && i < c->plan->n_outputs; i++) {
-    uint32_t slot = c->plan->output_slot[i], root = hn_slot_root(c->plan, slot);
-    c->tensor[slot].data = data_of(c, slot);
-    if (c->apart && c->remote.returned_at[i] != UINT64_MAX) {
-      c->returned[i] =
-          (hone_tensor){c->tensor[slot].desc, (char *)c->remote.returned + c->remote.returned_at[i]};
-      c->returned[i].desc.device = 0;
-    } else if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root)
-      c->tensor[slot].desc.device = 0;
-  }
   atomic_store(&c->cancel, false);
   if (c->recorder.facts) hn_recorder_wall(&c->recorder, hn_now_raw_ns() - outer);
   if (traced && status == HONE_OK) status = c->recorder.tracing->end_run(c->recorder.trace, error);
@@ -687,9 +697,11 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
 
 const hone_tensor *hn_context_output(const hn_context *c, uint32_t i) {
   if (i >= c->plan->n_outputs) return NULL;
-  if (c->apart && c->remote.returned_at[i] != UINT64_MAX) return &c->returned[i];
-  return &c->tensor[c->plan->output_slot[i]];
+  const hone_tensor *lent = hn_lent_result(&c->lent, i);
+  return lent ? lent : made(c, i);
 }
+
+hn_lent *hn_context_lent(hn_context *c) { return &c->lent; }
 
 hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, double *d2h,
                              hone_error *error) {

@@ -4,6 +4,7 @@
 
 #include "model/ir/eval.h"
 #include "optimize/step/step.h"
+#include "runtime/lent.h"
 
 #include <hone/facts.h>
 
@@ -20,6 +21,7 @@ void hn_context_destroy(hn_context *context);
 hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits,
                            hone_error *error);
 const hone_tensor *hn_context_output(const hn_context *context, uint32_t i);
+hn_lent *hn_context_lent(hn_context *context); /* memory of the caller for inputs and outputs */
 /* Seconds that the last run spent on the device's own clock: inputs in, steps, outputs back. All 0 where the
  * device shares the host's memory. */
 hone_status hn_context_times(const hn_context *context, double *h2d, double *infer, double *d2h,

@@ -1,5 +1,6 @@
 hone_test(test_session test_session.c ../net.c)
 hone_test(test_submit test_submit.c ../net.c)
+hone_test(test_bound_memory test_bound_memory.c ../net.c)
 hone_test(test_lowering test_lowering.c ../net.c)
 hone_test(test_qdq test_qdq.c ../net.c)
 hone_test(test_qlinear test_qlinear.c ../net.c)

@@ -1,0 +1,140 @@
+/* Memory of the caller for a context's inputs and outputs: whether it fits. */
+#include "api/api.h"
+#include "base/error.h"
+#include "base/strided.h"
+#include "runtime/context.h"
+
+static char nothing[1]; /* where tensors without elements lie */
+
+static hone_status misfit(const char *what, const char *name, const hone_tensor_desc *want,
+                          const hone_tensor_desc *got, hone_error *error) {
+  char expected[128], text[128];
+  hn_fail(error, HONE_ERROR_USAGE, "what is bound to %s '%s' does not fit the plan", what, name);
+  hn_error_expected(error, "%s", hone_desc_format(want, expected, sizeof expected));
+  hn_error_got(error, "%s", hone_desc_format(got, text, sizeof text));
+  return HONE_ERROR_USAGE;
+}
+
+/* The tensor as it is kept: with strides that say what its layout does, and never without memory. */
+static hone_status take(const char *what, const char *name, const hone_tensor_desc *want,
+                        const hone_tensor *given, hone_tensor *out, hone_error *error) {
+  const hone_tensor_desc *d = &given->desc;
+  const bool open = !hone_desc_known(want);
+  if (d->rank > HONE_MAX_RANK)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s '%s': at most %d dimensions, got %d", what, name,
+                   HONE_MAX_RANK, (int)d->rank);
+  if (d->dtype != want->dtype || d->rank < 0 || hone_desc_count(d) < 0 ||
+      (!open && !hone_desc_same_dims(d, want)))
+    return misfit(what, name, want, d, error);
+  if (d->device)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s '%s': only memory of the host can be bound", what,
+                   name);
+  *out = *given;
+  if (!hone_desc_count(d)) {
+    if (!out->data) out->data = nothing;
+    return HONE_OK;
+  }
+  if (!given->data) return hn_fail(error, HONE_ERROR_USAGE, "%s '%s': data is NULL", what, name);
+  if (hn_strided_bytes(d) < 0)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s '%s': a stride is negative or too large", what, name);
+  const size_t size = hone_dtype_size(d->dtype), align = size < sizeof(void *) ? size : sizeof(void *);
+  if ((uintptr_t)given->data % align)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s '%s': data is not aligned to its elements of %zu bytes", what,
+                   name, size);
+  return HONE_OK;
+}
+
+static hone_status take_output(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *given,
+                               hone_tensor *out, hone_error *error) {
+  const hone_tensor_desc *want = &p->output_desc[i];
+  const char *name = p->outputs[i]->name;
+  const hone_status status = take("output", name, want, given, out, error);
+  if (status != HONE_OK) return status;
+  if (hn_strided_shares(&out->desc))
+    return hn_fail(error, HONE_ERROR_USAGE, "output '%s': elements of the tensor share their memory", name);
+  if (!hone_desc_known(want) && !hn_strided_dense(&out->desc))
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "output '%s' gets its shape in the run: its memory can only be row-major", name);
+  const int64_t other = hn_lent_overlap(p, hn_context_lent(c), out, i);
+  if (other < 0) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_USAGE, "the memory for output '%s' overlaps that of output '%s'", name,
+                 p->outputs[other]->name);
+}
+
+static hone_status no_port(const char *what, uint32_t n, uint32_t i, hone_error *error) {
+  return hn_fail(error, HONE_ERROR_USAGE, "the plan has %u %ss, there is no number %u", n, what, i);
+}
+
+/* Strings and what is in sequences live in the context's memory. */
+static hone_status no_memory_type(const hn_plan *p, uint32_t i, hone_error *error) {
+  const hone_dtype dtype = p->output_desc[i].dtype;
+  if (hone_dtype_is_tensor(dtype) && dtype != HONE_DTYPE_STRING) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%s' (%s) cannot be bound: it points to other memory",
+                 p->outputs[i]->name, hone_dtype_name(dtype));
+}
+
+static hone_status bind_input(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *t,
+                              hone_error *error) {
+  hone_tensor kept;
+  if (i >= p->n_inputs) return no_port("input", p->n_inputs, i, error);
+  const hone_status status =
+      t ? take("input", p->inputs[i]->name, &p->inputs[i]->desc, t, &kept, error) : HONE_OK;
+  return status == HONE_OK ? hn_lent_bind_input(p, hn_context_lent(c), i, t ? &kept : NULL, error) : status;
+}
+
+static hone_status bind_output(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *t,
+                               hone_error *error) {
+  hone_tensor kept;
+  if (i >= p->n_outputs) return no_port("output", p->n_outputs, i, error);
+  hone_status status = t ? no_memory_type(p, i, error) : HONE_OK;
+  if (t && status == HONE_OK) status = take_output(p, c, i, t, &kept, error);
+  return status == HONE_OK ? hn_lent_bind_output(p, hn_context_lent(c), i, t ? &kept : NULL, error) : status;
+}
+
+static hone_status bind_allocator(const hn_plan *p, hn_context *c, uint32_t i, hone_allocate allocate,
+                                  void *arg, hone_error *error) {
+  if (i >= p->n_outputs) return no_port("output", p->n_outputs, i, error);
+  const hone_status status = allocate ? no_memory_type(p, i, error) : HONE_OK;
+  if (status != HONE_OK) return status;
+  return hn_lent_bind_allocator(p, hn_context_lent(c), i, allocate, arg, error);
+}
+
+hone_status hone_context_bind_input(hone_context *c, uint32_t i, const hone_tensor *t, hone_error *error) {
+  hn_context *inside;
+  const hone_status status = hn_api_enter(c, &inside, error);
+  if (status != HONE_OK) return status;
+  return hn_api_leave(c, bind_input(hn_api_plan(hone_context_plan(c)), inside, i, t, error));
+}
+
+hone_status hone_context_bind_output(hone_context *c, uint32_t i, const hone_tensor *t, hone_error *error) {
+  hn_context *inside;
+  const hone_status status = hn_api_enter(c, &inside, error);
+  if (status != HONE_OK) return status;
+  return hn_api_leave(c, bind_output(hn_api_plan(hone_context_plan(c)), inside, i, t, error));
+}
+
+hone_status hone_context_bind_allocator(hone_context *c, uint32_t i, hone_allocate allocate, void *arg,
+                                        hone_error *error) {
+  hn_context *inside;
+  const hone_status status = hn_api_enter(c, &inside, error);
+  if (status != HONE_OK) return status;
+  return hn_api_leave(c, bind_allocator(hn_api_plan(hone_context_plan(c)), inside, i, allocate, arg, error));
+}
+
+/* ---- what runs ask */
+
+const hone_tensor *hn_bound_input(hn_context *c, uint32_t i, const hone_tensor *given) {
+  return given ? given : hn_lent_input_of(hn_context_lent(c), i);
+}
+
+hone_status hn_bound_apart(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *in,
+                           hone_error *error) {
+  const hn_lent *lent = hn_context_lent(c);
+  const bool bound = in == hn_lent_input_of(lent, i);
+  const int64_t at = hn_lent_overlap(p, lent, bound ? hn_lent_given(lent, i) : in, -1);
+  if (at < 0) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "input '%s' overlaps the memory bound to output '%s'", p->inputs[i]->name,
+          p->outputs[at]->name);
+  hn_error_hint(error, "bind the output to other memory: it is written while inputs are still read");
+  return HONE_ERROR_USAGE;
+}

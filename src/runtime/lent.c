@@ -1,0 +1,186 @@
+#include "runtime/lent.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/strided.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ binding */
+
+hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const hone_tensor *t,
+                               hone_error *error) {
+  if (!l->input) {
+    if (!t) return HONE_OK;
+    l->input = hn_calloc(p->n_inputs, sizeof *l->input);
+    if (!l->input) return hn_fail_memory(error, p->n_inputs * sizeof *l->input, "bound inputs");
+  }
+  hn_lent_input now = {0};
+  if (t) {
+    now.given = now.plain = *t;
+    now.plain.desc = p->inputs[i]->desc;
+    if (!hn_strided_dense(&t->desc)) {
+      const size_t bytes = (size_t)hone_desc_bytes(&now.plain.desc);
+      now.own = now.plain.data = hn_aligned(HN_MEM_ALIGN, bytes);
+      if (!now.own) return hn_fail_memory(error, bytes, "a row-major copy of an input");
+    }
+  }
+  hn_free(l->input[i].own);
+  l->input[i] = now;
+  return HONE_OK;
+}
+
+/* May the output's slot lie in the caller's memory? It has bytes of its own that no other output shows. */
+static bool movable(const hn_plan *p, uint32_t i) {
+  const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
+  const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
+  if (p->backend->asynchronous || r->place != HN_PLACE_ARENA || !r->bytes) return false;
+  if (s->bytes != r->bytes || (slot != root && s->offset) || !hn_strided_dense(&s->desc)) return false;
+  if (s->desc.dtype != p->output_desc[i].dtype) return false;
+  for (uint32_t k = 0; k < p->n_outputs; k++)
+    if (k != i && hn_slot_root(p, p->output_slot[k]) == root) return false;
+  return true;
+}
+
+static hone_status bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const hn_lent_output *now,
+                               hone_error *error) {
+  if (!l->output) {
+    l->output = hn_calloc(p->n_outputs, sizeof *l->output);
+    if (!l->output) return hn_fail_memory(error, p->n_outputs * sizeof *l->output, "bound outputs");
+  }
+  hn_lent_output *o = &l->output[i];
+  const hn_lent_output old = *o;
+  *o = *now;
+  o->at = old.at;
+  o->result = old.result;
+  return HONE_OK;
+}
+
+hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const hone_tensor *t,
+                                hone_error *error) {
+  hn_lent_output now = {0};
+  if (!t && !l->output) return HONE_OK;
+  if (t) {
+    now.bound = true;
+    now.to = *t;
+    now.here = movable(p, i) && hn_strided_dense(&t->desc);
+  }
+  return bind_output(p, l, i, &now, error);
+}
+
+hone_status hn_lent_bind_allocator(const hn_plan *p, hn_lent *l, uint32_t i, hone_allocate allocate,
+                                   void *arg, hone_error *error) {
+  const hn_lent_output now = {.bound = true, .allocate = allocate, .arg = arg, .here = movable(p, i)};
+  if (!allocate) return hn_lent_bind_output(p, l, i, NULL, error);
+  return bind_output(p, l, i, &now, error);
+}
+
+void hn_lent_free(const hn_plan *p, hn_lent *l) {
+  for (uint32_t i = 0; l->input && i < p->n_inputs; i++) hn_free(l->input[i].own);
+  hn_free(l->input);
+  hn_free(l->output);
+  *l = (hn_lent){0};
+}
+
+const hone_tensor *hn_lent_input_of(const hn_lent *l, uint32_t i) {
+  return l->input && l->input[i].given.data ? &l->input[i].plain : NULL;
+}
+
+const hone_tensor *hn_lent_given(const hn_lent *l, uint32_t i) {
+  return l->input && l->input[i].given.data ? &l->input[i].given : NULL;
+}
+
+int64_t hn_lent_overlap(const hn_plan *p, const hn_lent *l, const hone_tensor *t, int64_t except) {
+  const uintptr_t from = (uintptr_t)t->data;
+  const int64_t bytes = l->output ? hn_strided_bytes(&t->desc) : 0;
+  for (uint32_t i = 0; bytes > 0 && i < p->n_outputs; i++) {
+    const hn_lent_output *o = &l->output[i];
+    if (i == except || !o->bound || o->allocate) continue;
+    const uintptr_t at = (uintptr_t)o->to.data;
+    const int64_t span = hn_strided_bytes(&o->to.desc);
+    if (span > 0 && at < from + (uint64_t)bytes && from < at + (uint64_t)span) return i;
+  }
+  return -1;
+}
+
+/* ------------------------------------------------------------------ runs */
+
+static bool gathered(const hn_lent *l, const hone_tensor *in, uint32_t i) {
+  return l->input[i].own && in == &l->input[i].plain;
+}
+
+bool hn_lent_gathers(const hn_plan *p, const hn_lent *l, const hone_tensor *const *in) {
+  for (uint32_t i = 0; l->input && i < p->n_inputs; i++)
+    if (gathered(l, in[i], i)) return true;
+  return false;
+}
+
+void hn_lent_gather(const hn_plan *p, const hn_lent *l, const hone_tensor *const *in) {
+  for (uint32_t i = 0; i < p->n_inputs; i++)
+    if (gathered(l, in[i], i)) hn_strided_copy(&l->input[i].given, &l->input[i].plain);
+}
+
+static hone_status allocate(const hn_plan *p, hn_lent_output *o, uint32_t i, const hone_tensor_desc *desc,
+                            hone_error *error) {
+  hone_tensor_desc d = *desc;
+  d.device = 0;
+  o->to = (hone_tensor){d, o->allocate(o->arg, i, &d)};
+  if (o->to.data || !hone_desc_count(&d)) return HONE_OK;
+  hn_fail(error, HONE_ERROR_MEMORY, "the allocator gave no memory for output '%s', %lld bytes",
+          p->outputs[i]->name, (long long)hone_desc_bytes(&d));
+  return HONE_ERROR_MEMORY;
+}
+
+/* The root's bytes and all views of them. */
+static void move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to) {
+  for (uint32_t k = 0; k < p->slots.len; k++)
+    if (hn_slot_root(p, k) == root) tensor[k].data = (char *)to + (k == root ? 0 : p->slots.ptr[k].offset);
+}
+
+hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, void *arena, hone_error *error) {
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++) {
+    hn_lent_output *o = &l->output[i];
+    const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
+    o->result.data = NULL;
+    if (o->here && o->allocate) {
+      const hone_status status = allocate(p, o, i, &p->slots.ptr[slot].desc, error);
+      if (status != HONE_OK) return status;
+    }
+    void *want = o->here ? o->to.data : NULL;
+    if (want == o->at) continue;
+    move(p, tensor, root, want ? want : (char *)arena + p->slots.ptr[root].offset);
+    o->at = want;
+  }
+  return HONE_OK;
+}
+
+/* The memory is enough for what was made, which may be known only now. */
+static hone_status fits(const hn_plan *p, const hn_lent_output *o, uint32_t i, const hone_tensor_desc *made,
+                        hone_error *error) {
+  const int64_t need = hone_desc_bytes(made), has = hn_strided_bytes(&o->to.desc);
+  char text[128];
+  if (hone_desc_known(&p->output_desc[i]) || need <= has) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "the memory bound to output '%s' is too small", p->outputs[i]->name);
+  hn_error_expected(error, "%lld bytes, for %s", (long long)need, hone_desc_format(made, text, sizeof text));
+  hn_error_got(error, "%lld bytes", (long long)has);
+  hn_error_hint(error, "bind an allocator: hone_context_bind_allocator");
+  return HONE_ERROR_USAGE;
+}
+
+hone_status hn_lent_fill(const hn_plan *p, hn_lent *l, uint32_t i, const hone_tensor *made,
+                         hone_error *error) {
+  hn_lent_output *o = l->output ? &l->output[i] : NULL;
+  if (!o || !o->bound) return HONE_OK;
+  hone_status status = o->allocate && !o->here ? allocate(p, o, i, &made->desc, error) : HONE_OK;
+  if (status == HONE_OK) status = fits(p, o, i, &made->desc, error);
+  if (status != HONE_OK) return status;
+  o->result = o->to;
+  if (!hone_desc_known(&p->output_desc[i])) o->result.desc = made->desc;
+  if (!o->result.data) o->result.data = made->data; /* no elements */
+  if (!o->at) hn_strided_copy(made, &o->result);
+  return HONE_OK;
+}
+
+const hone_tensor *hn_lent_result(const hn_lent *l, uint32_t i) {
+  return l->output && l->output[i].result.data ? &l->output[i].result : NULL;
+}

@@ -1,0 +1,63 @@
+/* Memory that callers lend a context: where its inputs lie and where its outputs go. Inside of runtime and
+ * api only.
+ *
+ * An output that has memory of its own in the arena is made in the caller's instead: its slot and the views
+ * of it are moved there before the run. What lies elsewhere (a view of an input, a constant, a part of a
+ * larger tensor, bytes that are made in the run, an accelerator's memory) is copied when the run is done. */
+#ifndef HN_RUNTIME_LENT_H
+#define HN_RUNTIME_LENT_H
+
+#include "optimize/step/step.h"
+
+#include <hone/session.h>
+
+typedef struct hn_lent_input {
+  hone_tensor given; /* data NULL: nothing is bound */
+  hone_tensor plain; /* what the run reads: the same, or row-major memory of the context's own */
+  void *own;
+} hn_lent_input;
+
+typedef struct hn_lent_output {
+  bool bound;
+  hone_tensor to;
+  hone_allocate allocate; /* NULL: `to` has the memory, of all runs */
+  void *arg;
+  bool here;          /* the slot lies where it may be moved */
+  const void *at;     /* its place, as it was moved to; NULL: in the arena */
+  hone_tensor result; /* of the last run; data NULL: not in the caller's memory */
+} hn_lent_output;
+
+typedef struct hn_lent {
+  hn_lent_input *input;   /* [n_inputs]; NULL: none was ever bound */
+  hn_lent_output *output; /* [n_outputs]; the same */
+} hn_lent;
+
+/* Arguments were checked; NULL: no longer. They take effect with the next run. */
+hone_status hn_lent_bind_input(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *tensor,
+                               hone_error *error);
+hone_status hn_lent_bind_output(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *tensor,
+                                hone_error *error);
+hone_status hn_lent_bind_allocator(const hn_plan *plan, hn_lent *lent, uint32_t i, hone_allocate allocate,
+                                   void *arg, hone_error *error);
+void hn_lent_free(const hn_plan *plan, hn_lent *lent);
+
+/* What is bound to input i, as a run takes it and as it was given; NULL: nothing. */
+const hone_tensor *hn_lent_input_of(const hn_lent *lent, uint32_t i);
+const hone_tensor *hn_lent_given(const hn_lent *lent, uint32_t i);
+/* The first output but `except` (-1: none) to which some of the tensor's bytes are bound, or -1. */
+int64_t hn_lent_overlap(const hn_plan *plan, const hn_lent *lent, const hone_tensor *tensor, int64_t except);
+
+/* Before a run: brings inputs together that do not lie row after row. */
+bool hn_lent_gathers(const hn_plan *plan, const hn_lent *lent, const hone_tensor *const *in);
+void hn_lent_gather(const hn_plan *plan, const hn_lent *lent, const hone_tensor *const *in);
+/* Before a run, on devices that share the host's memory: moves slots (tensor: the context's) to the caller's
+ * memory, and back. */
+hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tensor, void *arena,
+                          hone_error *error);
+/* After a run: output i was made there. */
+hone_status hn_lent_fill(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *made,
+                         hone_error *error);
+/* Output i of the last run in the caller's memory; NULL: it is not there. */
+const hone_tensor *hn_lent_result(const hn_lent *lent, uint32_t i);
+
+#endif
