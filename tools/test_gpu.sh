@@ -116,7 +116,7 @@ nodes_begin() {
   find "$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" -name model.onnx | sed 's,/model.onnx$,,' | sort |
     split -l 80 - "$temp/nodes."
   for list in "$temp"/nodes.??; do
-    begin onnx_conformance 240 xargs -a "$list" "$bin/onnx_conformance" --engine cuda --quiet
+    begin onnx_conformance 240 xargs -a "$list" "$bin/onnx_conformance" --engine cuda --quiet --doubted test_adam_multiple
   done
 }
 enough_nodes() { # outputs: 1000 and more passed, none wrong

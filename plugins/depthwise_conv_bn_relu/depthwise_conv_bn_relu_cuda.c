@@ -1,13 +1,17 @@
-/* How the kernel for the GPU is launched: a thread for each four results of a line. */
+/* How the kernels for the GPU are launched: a thread for each four results of a line, or of 8 lines. */
 #include "depthwise_conv_bn_relu_op.h"
 
 #include "../depthwise.h"
 #include <hone/cuda.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STRIP = 8 }; /* the same as in depthwise_conv_bn_relu_cuda.cu */
 
 typedef struct depthwise_args { /* the same as in depthwise_conv_bn_relu_cuda.cu */
   const void *x, *w;
   void *y;
-  long long channels, in[2], out[2], kernel[2], stride[2], pad[2], dilation[2], quads, all;
+  long long channels, in[2], out[2], kernel[2], stride[2], pad[2], dilation[2], quads, strips, all, aligned;
 } depthwise_args;
 
 hone_status depthwise_conv_bn_relu_cuda(const depthwise_conv_bn_relu_attrs *attrs, const hone_step_run *run,
@@ -22,14 +26,26 @@ hone_status depthwise_conv_bn_relu_cuda(const depthwise_conv_bn_relu_attrs *attr
     a.in[i] = s.in[i], a.out[i] = s.out[i], a.kernel[i] = s.kernel[i], a.stride[i] = s.stride[i];
     a.pad[i] = s.pad[i], a.dilation[i] = s.dilation[i];
   }
-  a.all = s.n * s.c * s.out[0] * a.quads;
+  a.strips = (s.out[0] + STRIP - 1) / STRIP;
+  const bool half = run->step->output[0].desc.dtype == HONE_DTYPE_F16;
+  /* The strips' kernel counts in 32 bits. */
+  const bool strip = s.kernel[0] == 3 && s.kernel[1] == 3 && s.dilation[0] == 1 && s.dilation[1] == 1 &&
+                     s.stride[0] == s.stride[1] && s.stride[0] <= 2 && s.in[0] < 1 << 30 && s.in[1] < 1 << 28 &&
+                     s.n * s.c * a.strips * a.quads < 1ll << 31;
+  a.all = s.n * s.c * (strip ? a.strips : s.out[0]) * a.quads;
   if (!a.all) return HONE_OK;
+  a.aligned = (uintptr_t)run->in[0] % 16 == 0 && (uintptr_t)run->out[0] % 16 == 0;
+  char head[160];
+  snprintf(head, sizeof head, "#define LOAD hn_load_%s\n#define STORE hn_store_%s\n%s", half ? "f16" : "f32",
+           half ? "f16" : "f32", half ? "#define HALF\n" : "");
+  if (strip) {
+    const size_t n = strlen(head);
+    snprintf(head + n, sizeof head - n, "#define STEP %d\n", (int)s.stride[0]);
+  }
   const hone_cuda_kernel kernel = {HONE_DESC_HEAD(hone_cuda_kernel),
-                                   .head = run->step->output[0].desc.dtype == HONE_DTYPE_F16
-                                               ? "#define LOAD hn_load_f16\n#define STORE hn_store_f16\n"
-                                               : "#define LOAD hn_load_f32\n#define STORE hn_store_f32\n",
+                                   .head = head,
                                    .text = text,
-                                   .entry = "depthwise",
+                                   .entry = strip ? "depthwise_strip" : "depthwise",
                                    .grid = {(uint32_t)((a.all + 255) / 256), 1, 1},
                                    .threads = 256};
   return hone_cuda_launch(run, &kernel, &a, sizeof a, error);

@@ -32,6 +32,10 @@
 #define HN_SYNC_WARP() __syncwarp()
 #define HN_UNROLL _Pragma("unroll")
 
+/* math.h's, which NVRTC does not bring. */
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+
 /* ---- kernels that overlap (hn_cuda_shape.overlap). HN_GRID_WAIT: all that the kernel before wrote is there,
  * and its memory may be written. HN_GRID_GO: the next kernel may be launched; it waits as well, so this says
  * only that its blocks may take the room that is left. */
