@@ -85,7 +85,28 @@ bool op_network_of_operator(const op_subject *s, const op_sample *x, char *buf, 
 
 /* ------------------------------------------------------------------ patterns */
 
-bool op_network_of_pattern(const op_subject *s, const op_sample *x, char *buf, size_t size) {
+static uint32_t names_of(const hone_pattern_desc *p) {
+  uint32_t n = 0;
+  for (const char *c = p->inputs; *c; c++) n += *c == '%';
+  return n;
+}
+
+/* The first pattern that takes as many operands as there are: an operator may stand for nodes with and
+ * without some. */
+static const hone_pattern_desc *pattern_of(const op_subject *s, const op_sample *x) {
+  const hone_plugin *p = s->of;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->n_in; i++)
+    if (x->in[i].desc.dtype) n = i + 1;
+  for (uint32_t k = 0; k < p->n_patterns; k++)
+    if (strcmp(p->pattern[k]->name, s->name) == 0 && names_of(p->pattern[k]) == n) return p->pattern[k];
+  return s->pattern;
+}
+
+bool op_network_of_pattern(const op_subject *subject, const op_sample *x, char *buf, size_t size) {
+  op_subject named = *subject; /* inputs are called as the pattern calls them */
+  const op_subject *s = &named;
+  named.pattern = pattern_of(subject, x);
   text t = {buf, size, 0};
   const hone_tensor_desc *input[OP_MOST];
   char *nodes = NULL, *made = NULL, result[100];
