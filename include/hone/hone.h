@@ -19,6 +19,7 @@
 #include <hone/measure.h>
 #include <hone/mixed.h>
 #include <hone/model.h>
+#include <hone/pipeline.h>
 #include <hone/plugin.h>
 #include <hone/plugins.h>
 #include <hone/post.h>

@@ -117,6 +117,64 @@ HONE_API void hone_boxes_free(hone_boxes *boxes);
  * `iou` (intersection over union), and those behind the first 100 of a class; *n are left. */
 HONE_API hone_status hone_post_suppress(hone_detection *boxes, uint32_t *n, double iou, hone_error *error);
 
+/* ---- all of it as one description: what is made of a run's outputs */
+
+typedef enum hone_post_kind {
+  HONE_POST_AUTO = 0,  /* top-k where an output has a row of scores a sample; else nothing */
+  HONE_POST_NONE,      /* the outputs as they are */
+  HONE_POST_TOP_K,     /* the best classes */
+  HONE_POST_THRESHOLD, /* all classes from a score on, the best first */
+  HONE_POST_ARGMAX,    /* the best class at each place along an axis: a map of classes */
+  HONE_POST_CTC,       /* a text */
+  HONE_POST_BOXES,     /* boxes */
+  HONE_POST_KINDS
+} hone_post_kind;
+HONE_API const char *hone_post_kind_name(hone_post_kind kind); /* "auto", "none", "top-k"...; "": unknown */
+
+/* What happens to scores before. */
+typedef enum hone_post_map {
+  HONE_MAP_AUTO = 0, /* top-k: softmax unless they are probabilities already (0 to 1, sum 1); else none */
+  HONE_MAP_NONE,
+  HONE_MAP_SOFTMAX,
+  HONE_MAP_SIGMOID
+} hone_post_map;
+
+/* Zeroed: the five best classes where there are classes. */
+typedef struct hone_post {
+  hone_post_kind kind;
+  hone_post_map map;
+  const char *output; /* that it is made of; NULL or "": the first that fits */
+  uint32_t k;         /* top-k: so many; 0: 5. threshold: at most so many; 0: all */
+  double least;       /* threshold: 0: 0.5 */
+  int32_t axis;       /* argmax: of the output; 0: 1 */
+  uint32_t blank;     /* ctc */
+  bool time_major;    /* ctc */
+  hone_boxes_options boxes; /* boxes; min_score 0: 0.25, nms_iou 0: 0.45 */
+  const char *const *labels; /* names of classes; NULL: none. Borrowed */
+  uint32_t n_labels;
+} hone_post;
+
+/* What was made of one sample; which parts are there is said by the kind. */
+typedef struct hone_answer {
+  hone_post_kind kind;        /* never AUTO */
+  hone_ranked *ranked;        /* [n_ranked] top-k, threshold */
+  uint32_t n_ranked, classes; /* of how many */
+  hone_tensor map;            /* argmax: i64, the output's shape of one sample without the axis */
+  hone_ctc text;              /* ctc */
+  hone_boxes boxes;           /* boxes */
+} hone_answer;
+
+/* Makes it of sample `row` of a run of `rows` samples, whose outputs are out[n] with names[n]; picture: where
+ * the picture's pixels are, or NULL. Free with hone_answer_free. HONE_ERROR_INPUT where the outputs hold no
+ * such thing. */
+HONE_API hone_status hone_post_run(const hone_post *post, const hone_tensor *const *out,
+                                   const char *const *names, uint32_t n, int64_t rows, int64_t row,
+                                   const hone_picture_map *picture, hone_answer *answer, hone_error *error);
+HONE_API void hone_answer_free(hone_answer *answer);
+/* The label of a class; NULL: it has none. A file of labels may begin with one for "background" that the
+ * network has no class for. */
+HONE_API const char *hone_post_label(const hone_post *post, uint32_t cls, uint32_t classes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,2 +1,3 @@
 hone_test(test_flow test_flow.c)
 hone_test(test_post test_post.c)
+hone_test(test_control test_control.c)

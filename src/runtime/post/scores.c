@@ -22,6 +22,15 @@ hone_status hn_post_check(const char *function, const hone_tensor *t, hone_error
   return HONE_ERROR_INPUT;
 }
 
+int64_t hn_post_classes(const hone_tensor_desc *d, int64_t rows) {
+  const int64_t count = hone_desc_count(d);
+  int axes = 0;
+  if (!hone_dtype_is_float(d->dtype) || count < 2 * rows || count % rows) return 0;
+  for (int32_t k = 0; k < d->rank; k++) axes += d->dim[k] > 1;
+  const bool led = rows == 1 || (d->rank > 1 && d->dim[0] == rows);
+  return led && axes == 1 + (rows > 1) ? count / rows : 0;
+}
+
 /* A tensor as [before][n][after] around an axis. */
 typedef struct lines {
   int64_t before, n, after;
