@@ -66,8 +66,12 @@ hone_status hn_pipe_control_start(hone_pipeline *p, hone_error *error) {
   p->stride = 1;
   p->moment = hn_calloc(HN_PIPE_MOMENTS, sizeof *p->moment);
   if (!p->moment) return hn_fail_memory(error, HN_PIPE_MOMENTS * sizeof *p->moment, "a pipeline's course");
-  for (uint32_t i = 0; i < HONE_STAGES; i++)
+  hone_pipeline_moment first = {.seconds = (double)(hn_now_ns() - p->made_ns) * 1e-9};
+  for (uint32_t i = 0; i < HONE_STAGES; i++) {
     if (!p->control.fixed[i]) hn_flow_set_workers(p->flow, i, p->control.workers[i]);
+    first.workers[i] = p->control.workers[i];
+  }
+  keep(p, &first);
   if (pthread_create(&p->controller, NULL, watch, p) != 0)
     return hn_fail(error, HONE_ERROR_MEMORY, "the pipeline's controller could not be started");
   p->controlled = true;
