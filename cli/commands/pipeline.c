@@ -61,12 +61,7 @@ static hone_status open_sink(sink *s, hone_error *error) {
 
 static hone_status write_line(sink *s, json_t *doc, hone_error *error) {
   FILE *to = s->standard ? stdout : s->file.stream;
-  char *text = cli_json_line(doc);
-  if (!text) return no_memory(error);
-  const bool good =
-      fputs(text, to) >= 0 && fputc('\n', to) != EOF && (!s->standard || fflush(to) == 0) && !ferror(to);
-  free(text);
-  if (good) return HONE_OK;
+  if (cli_json_line(to, doc)) return HONE_OK;
   if (s->file.failed.status) {
     *error = s->file.failed;
     return error->status;

@@ -7,6 +7,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+enum { LIST_MOST = 1 << 30 };
+
 static hone_status fail(hone_error *error, hone_status status, const char *path, const char *what) {
   *error = (hone_error){.status = status};
   snprintf(error->what, sizeof error->what, "%s", what);
@@ -24,13 +26,15 @@ static bool known_ending(const char *name) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* folder/name; NULL: no memory. */
-static char *join(const char *folder, const char *name) {
-  const size_t n = strlen(folder), all = n + strlen(name) + 2;
+/* folder/name, of whose bytes the first `length` count; NULL: no memory. */
+static char *join_part(const char *folder, const char *name, size_t length) {
+  const size_t n = strlen(folder), all = n + length + 2;
   char *path = malloc(all);
-  if (path) snprintf(path, all, "%s%s%s", folder, n && folder[n - 1] != '/' ? "/" : "", name);
+  if (path) snprintf(path, all, "%s%s%.*s", folder, n && folder[n - 1] != '/' ? "/" : "", (int)length, name);
   return path;
 }
+
+static char *join(const char *folder, const char *name) { return join_part(folder, name, strlen(name)); }
 
 static hone_status add(cli_items *items, char *path, hone_error *error) {
   char **more = path ? realloc(items->path, (items->n + 1) * sizeof *more) : NULL;
@@ -86,27 +90,39 @@ hone_status cli_items_open(cli_items *items, const char *source, hone_error *err
   if (S_ISDIR(s.st_mode)) return open_folder(items, source, error);
   if (is_item(source)) return add(items, strdup(source), error);
   const char *slash = strrchr(source, '/');
-  items->list = fopen(source, "re");
-  if (!items->list) return fail(error, HONE_ERROR_INPUT, source, strerror(errno));
+  const hone_status status = hone_file_read(source, LIST_MOST, &items->text, &items->size, error);
+  if (status != HONE_OK) return status;
   items->folder = strndup(source, slash ? (size_t)(slash - source) + 1 : 0);
   return items->folder ? HONE_OK : fail(error, HONE_ERROR_MEMORY, source, "out of memory");
 }
 
+/* The next line of the list, without its end; NULL: there is none. */
+static const char *next_line(cli_items *items) {
+  if (items->list) {
+    const ssize_t n = getline(&items->line, &items->room, items->list);
+    return n < 0 ? NULL : items->line;
+  }
+  if (items->at >= items->size) return NULL;
+  char *line = items->text + items->at, *end = memchr(line, '\n', items->size - items->at);
+  if (end) *end = 0;
+  items->at = end ? (size_t)(end - items->text) + 1 : items->size;
+  return line;
+}
+
 const char *cli_items_next(cli_items *items) {
-  if (!items->list) return items->at < items->n ? items->path[items->at++] : NULL;
-  for (ssize_t n; (n = getline(&items->line, &items->room, items->list)) >= 0;) {
-    while (n && (items->line[n - 1] == '\n' || items->line[n - 1] == '\r')) items->line[--n] = 0;
+  if (items->path) return items->at < items->n ? items->path[items->at++] : NULL;
+  for (const char *line; (line = next_line(items));) {
+    const size_t n = strcspn(line, "\r\n");
     if (!n) continue;
-    if (items->line[0] == '/' || !items->folder || !*items->folder) return items->line;
     free(items->joined);
-    return items->joined = join(items->folder, items->line);
+    return items->joined = join_part(line[0] == '/' || !items->folder ? "" : items->folder, line, n);
   }
   return NULL;
 }
 
 void cli_items_close(cli_items *items) {
   for (size_t i = 0; i < items->n; i++) free(items->path[i]);
-  if (items->list && items->list != stdin) fclose(items->list);
+  hone_file_free(items->text);
   free(items->path);
   free(items->folder);
   free(items->line);

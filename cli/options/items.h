@@ -8,7 +8,9 @@
 typedef struct cli_items {
   char **path; /* of a folder, sorted; or the only file */
   size_t n, at;
-  FILE *list;   /* the others */
+  FILE *list; /* standard input */
+  char *text; /* of a list */
+  size_t size;
   char *folder; /* that paths of the list are relative to; "" : the current one */
   char *line, *joined;
   size_t room;

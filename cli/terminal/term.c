@@ -262,7 +262,16 @@ static char *json_text(json_t *document, size_t form, const char *end) {
 }
 
 char *cli_json_text(json_t *document) { return json_text(document, JSON_INDENT(2), "\n"); }
-char *cli_json_line(json_t *document) { return json_text(document, JSON_COMPACT, ""); }
+
+bool cli_json_line(FILE *stream, json_t *document) {
+  char *text = json_text(document, JSON_COMPACT, "\n");
+  if (!text) errno = ENOMEM;
+  if (stream == stdout) release(stdout);
+  const bool good =
+      text && fputs(text, stream) >= 0 && (stream != stdout || fflush(stdout) == 0) && !ferror(stream);
+  free(text);
+  return good;
+}
 
 int cli_print_json(json_t *document) {
   if (!document) return cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");

@@ -38,8 +38,9 @@ int cli_print_json(json_t *document);
 /* The document as text with a newline at its end, harmless to show; releases the document. free() it; NULL:
  * no memory. */
 char *cli_json_text(json_t *document);
-/* The same on one line, and without a newline at its end. */
-char *cli_json_line(json_t *document);
+/* Writes the document as one line, at once where that is standard output; releases it. False: errno says why
+ * not. */
+bool cli_json_line(FILE *stream, json_t *document);
 /* Real number that JSON can carry (NaN and infinities become null). */
 json_t *cli_real(double v);
 /* Flushes standard output; exit code 0 or 6. */
