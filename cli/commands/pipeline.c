@@ -276,7 +276,8 @@ static const cli_option options[] = {
     {0, "top", CLI_SOME, CLI_FIELD(top), "K", "so many classes (5)"},
     {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE", "names of classes, or ctc's characters, one a line"},
     {0, "boxes", CLI_TEXT, CLI_FIELD(boxes), "FORM",
-     "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 (by their shapes)"},
+     "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8, nanodet (by their "
+     "shapes)"},
     {0, "box-order", CLI_TEXT, CLI_FIELD(box_order), "xyxy|yxyx|cxcywh", "a box's numbers (of the form)"},
     {0, "relative", CLI_FLAG, CLI_FIELD(relative), NULL,
      "boxes are parts of the input's width and height (pixels)"},

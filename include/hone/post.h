@@ -78,6 +78,8 @@ typedef enum hone_box_form {
                         classes: the first is the background */
   HONE_BOXES_YOLOV3, /* [N,M,5+C]: box, objectness, classes, to be suppressed (also v5, v7) */
   HONE_BOXES_YOLOV8, /* [N,4+C,M]: box, classes, to be suppressed (also v9, v11) */
+  HONE_BOXES_NANODET, /* for each size of grid scores [N,M,C] (named cls, class or score) and distances
+                        [N,M,4R], of which R numbers spread each side's (softmax), to be suppressed */
   HONE_BOX_FORMS
 } hone_box_form;
 HONE_API const char *hone_box_form_name(hone_box_form form); /* "auto", "xyxy-score-class"...; "": unknown */
@@ -143,13 +145,13 @@ typedef enum hone_post_map {
 typedef struct hone_post {
   hone_post_kind kind;
   hone_post_map map;
-  const char *output; /* that it is made of; NULL or "": the first that fits */
-  uint32_t k;         /* top-k: so many; 0: 5. threshold: at most so many; 0: all */
-  double least;       /* threshold: 0: 0.5 */
-  int32_t axis;       /* argmax: of the output; 0: 1 */
-  uint32_t blank;     /* ctc */
-  bool time_major;    /* ctc */
-  hone_boxes_options boxes; /* boxes; min_score 0: 0.25, nms_iou 0: 0.45 */
+  const char *output;        /* that it is made of; NULL or "": the first that fits */
+  uint32_t k;                /* top-k: so many; 0: 5. threshold: at most so many; 0: all */
+  double least;              /* threshold: 0: 0.5 */
+  int32_t axis;              /* argmax: of the output; 0: 1 */
+  uint32_t blank;            /* ctc */
+  bool time_major;           /* ctc */
+  hone_boxes_options boxes;  /* boxes; min_score 0: 0.25, nms_iou 0: 0.45 */
   const char *const *labels; /* names of classes; NULL: none. Borrowed */
   uint32_t n_labels;
 } hone_post;

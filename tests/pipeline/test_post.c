@@ -252,6 +252,38 @@ static void test_background(void **state) {
   hone_boxes_free(&got);
 }
 
+/* Sides as spreads of numbers: all of the weight on one of them, or half and half. */
+static void test_nanodet(void **state) {
+  (void)state;
+  enum { R = 4 };
+  float scores[4 * 2] = {0}, sides[4 * 4 * R], far[2] = {0}, far_sides[4 * R] = {0};
+  for (int i = 0; i < 4 * 4 * R; i++) sides[i] = -60;
+  scores[3 * 2 + 1] = 0.9f; /* the last place of 2 x 2, whose middle is 12, 12 */
+  static const int side[4][2] = {{1, 1}, {0, 1}, {0, 0}, {2, 3}};
+  for (int k = 0; k < 4; k++)
+    for (int half = 0; half < 2; half++) sides[3 * 4 * R + k * R + side[k][half]] = 5;
+  const hone_tensor a = f32(scores, 3, (int64_t[]){1, 4, 2}), b = f32(sides, 3, (int64_t[]){1, 4, 4 * R}),
+                    c = f32(far, 3, (int64_t[]){1, 1, 2}), d = f32(far_sides, 3, (int64_t[]){1, 1, 4 * R});
+  const hone_tensor *out[] = {&a, &c, &d, &b};
+  const char *names[] = {"cls_8", "cls_16", "dis_16", "dis_8"};
+  const hone_boxes_options o = {.form = HONE_BOXES_NANODET, .min_score = 0.5};
+  hone_picture_map map = {64, 64, 16, 16, 0, 0, 4, 4};
+  hone_boxes got;
+  hone_error e = {0};
+  assert_int_equal(hone_post_boxes(out, names, 4, 1, 0, 0, &map, &o, &got, NULL), HONE_OK);
+  assert_int_equal(got.n, 1);
+  assert_int_equal(got.box[0].cls, 1);
+  const double want[] = {12 - 8, 12 - 4, 12, 12 + 20};
+  assert_float_equal(got.box[0].x0, 4 * want[0], 1e-6);
+  assert_float_equal(got.box[0].y0, 4 * want[1], 1e-6);
+  assert_float_equal(got.box[0].x1, 4 * want[2], 1e-6);
+  assert_float_equal(got.box[0].y1, 64, 1e-6); /* of the picture, which ends there */
+  hone_boxes_free(&got);
+  map.tensor_width = 20;
+  assert_int_equal(hone_post_boxes(out, names, 4, 1, 0, 0, &map, &o, &got, &e), HONE_ERROR_INPUT);
+  assert_non_null(strstr(e.what, "grid"));
+}
+
 static void test_refused(void **state) {
   (void)state;
   hone_string word = {"a", 1};
@@ -265,9 +297,9 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax),    cmocka_unit_test(test_sigmoid),
-                                     cmocka_unit_test(test_top_k),      cmocka_unit_test(test_argmax),
-                                     cmocka_unit_test(test_ctc),        cmocka_unit_test(test_yolo),
-                                     cmocka_unit_test(test_background), cmocka_unit_test(test_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_softmax),    cmocka_unit_test(test_sigmoid), cmocka_unit_test(test_top_k),
+      cmocka_unit_test(test_argmax),     cmocka_unit_test(test_ctc),     cmocka_unit_test(test_yolo),
+      cmocka_unit_test(test_background), cmocka_unit_test(test_nanodet), cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,7 +248,7 @@ static void read_boxes(reader *r, const json_t *o) {
   size_t form = 0, order = 0;
   for (int i = 0; i < HONE_BOX_FORMS; i++) forms[i] = hone_box_form_name((hone_box_form)i);
   word(r, o, "form", forms, HONE_BOX_FORMS,
-       "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3 or yolov8", &form);
+       "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 or nanodet", &form);
   word(r, o, "order", orders, 4, "usual, xyxy, yxyx or cxcywh", &order);
   b->form = (hone_box_form)form;
   b->order = (hone_box_order)order;

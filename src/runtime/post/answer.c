@@ -151,8 +151,7 @@ static hone_status boxes_of(const hone_post *post, const outputs *o, const hone_
   if (post->output && *post->output && (only = find(post, HONE_POST_BOXES, o)) < 0)
     return no_such(post, o, error);
   return hone_post_boxes(only < 0 ? o->out : &o->out[only], only < 0 ? o->names : &o->names[only],
-                         only < 0 ? o->n : 1, o->rows, o->row, 0, picture, &b, &answer->boxes,
-                         error);
+                         only < 0 ? o->n : 1, o->rows, o->row, 0, picture, &b, &answer->boxes, error);
 }
 
 static hone_status make(const hone_post *post, const outputs *o, const hone_picture_map *picture,
