@@ -36,30 +36,6 @@ static void tell_problems(const hone_dataset *set, uint64_t *told) {
     if ((*told)++ < PROBLEMS_SHOWN) cli_note("left out: %s", line);
 }
 
-/* Every input but that of the samples needs a file: random values are no data. */
-static hone_status check_inputs(const cli_session *s, const cli_args *args, uint32_t *input,
-                                hone_error *error) {
-  const uint32_t n = hone_plan_inputs(s->plan);
-  uint32_t open = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const char *name = hone_plan_input_name(s->plan, i);
-    bool given = false;
-    for (size_t k = 0; k < args->inputs.n; k++) {
-      const size_t length = strlen(name);
-      given =
-          given || (strncmp(args->inputs.item[k], name, length) == 0 && args->inputs.item[k][length] == '=');
-    }
-    if (!given && !open++) *input = i;
-  }
-  if (open == 1) return HONE_OK;
-  *error = (hone_error){.status = HONE_ERROR_USAGE};
-  snprintf(error->what, sizeof error->what,
-           open ? "the model has %u inputs, and the data fills one of them" : "no input is left for the data",
-           open);
-  snprintf(error->hint, sizeof error->hint, "--input NAME=FILE gives all others their value");
-  return HONE_ERROR_USAGE;
-}
-
 static hone_status measure(const cli_args *args, const char *path, const hone_dataset *set,
                            const hone_preprocess *preprocess, uint64_t *told, cli_evaluation *out,
                            hone_error *error) {
@@ -68,7 +44,7 @@ static hone_status measure(const cli_args *args, const char *path, const hone_da
   hone_boxes_options boxes;
   hone_status status = cli_labelled_boxes(args, &boxes, error);
   if (status == HONE_OK) status = cli_session_open(&s, args, path, error);
-  if (status == HONE_OK) status = check_inputs(&s, args, &input, error);
+  if (status == HONE_OK) status = cli_session_open_input(&s, args, "data", &input, error);
   if (status == HONE_OK) {
     const hone_eval_options o = {.preprocess = preprocess,
                                  .max_samples = (uint64_t)args->max_samples,

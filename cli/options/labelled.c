@@ -41,6 +41,6 @@ hone_status cli_labelled_boxes(const cli_args *args, hone_boxes_options *o, hone
            known ? args->box_order : args->boxes);
   snprintf(error->expected, sizeof error->expected, "%s",
            known ? "xyxy, yxyx or cxcywh"
-                 : "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3 or yolov8");
+                 : "auto, xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 or nanodet");
   return HONE_ERROR_USAGE;
 }

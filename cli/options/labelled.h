@@ -18,7 +18,8 @@ hone_status cli_labelled_boxes(const cli_args *args, hone_boxes_options *out, ho
    CLI_TEXT,                                                                                                 \
    CLI_FIELD(boxes),                                                                                         \
    "FORM",                                                                                                   \
-   "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 (by their shapes)"}, \
+   "of a detector's outputs: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8, nanodet (by their " \
+   "shapes)"},                                                                                               \
       {0, "box-order", CLI_TEXT, CLI_FIELD(box_order), "xyxy|yxyx|cxcywh", "a box's numbers (of the form)"}, \
       {0,        "relative",                                                                                 \
        CLI_FLAG, CLI_FIELD(relative),                                                                        \

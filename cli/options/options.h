@@ -66,9 +66,12 @@ typedef struct cli_args {
   const char *scenario, *latency_bound, *min_duration, *load_seeds;
   double qps;
   int64_t min_queries, in_flight, streams, curve, samples, query_samples;
+  /* pipeline */
+  const char *source, *pipeline, *post, *workers; /* items; its description; chain; of the stages */
+  int64_t top;
   const char *names, *against;   /* of classes; the model that is compared with */
   const char *boxes, *box_order; /* how outputs tell them */
-  bool relative;
+  bool relative, background;
   double min_score, nms_iou;
   cli_list data;
   cli_list shapes, inputs, thresholds, float_files;

@@ -387,3 +387,24 @@ uint32_t cli_threads(const cli_session *s, const cli_args *args) {
   const hone_machine *m = hone_engine_machine(s->engine);
   return m ? m->threads : (uint32_t)args->threads;
 }
+
+/* Every input but that of the samples needs a file: random values are no data. */
+hone_status cli_session_open_input(const cli_session *s, const cli_args *args, const char *what,
+                                   uint32_t *input, hone_error *error) {
+  const uint32_t n = hone_plan_inputs(s->plan);
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const char *name = hone_plan_input_name(s->plan, i);
+    if (!file_of(args, name, false) && !open++) *input = i;
+  }
+  if (open == 1) return HONE_OK;
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  if (open)
+    snprintf(error->what, sizeof error->what, "the model has %u inputs, and the %s fills one of them", open,
+             what);
+  else
+    snprintf(error->what, sizeof error->what, "no input is left for the %s", what);
+  snprintf(error->hint, sizeof error->hint, "--%s NAME=FILE gives all others their value",
+           strcmp(what, "data") == 0 ? "input" : "other");
+  return HONE_ERROR_USAGE;
+}

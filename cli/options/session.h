@@ -53,6 +53,9 @@ int64_t cli_batch(const cli_session *session);
 hone_status cli_session_reload(cli_session *session, const cli_args *args, hone_error *error);
 hone_status cli_session_run(cli_session *session, const cli_args *args, hone_error *error);
 hone_status cli_check_device(const cli_args *args, hone_error *error);
+/* The one input that no --input fills, for `what`; HONE_ERROR_USAGE: there is none, or several. */
+hone_status cli_session_open_input(const cli_session *session, const cli_args *args, const char *what,
+                                   uint32_t *input, hone_error *error);
 uint32_t cli_threads(const cli_session *session, const cli_args *args);
 
 #endif

@@ -209,6 +209,13 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   fflush(stderr);
 }
 
+void cli_progress_line(const char *text) {
+  if (!isatty(STDERR_FILENO)) return;
+  progress_shown = true;
+  cli_print_to(stderr, "\r\033[K%s", text);
+  fflush(stderr);
+}
+
 void cli_progress_wipe(void) {
   if (progress_shown && write(STDERR_FILENO, "\r\033[K", 4) < 0) progress_shown = false;
 }
@@ -231,8 +238,8 @@ int cli_flush(void) {
 }
 
 /* Jansson escapes C0 alone; what else a terminal may obey stands in strings only, where \u says the same. */
-char *cli_json_text(json_t *document) {
-  char *text = document ? json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+static char *json_text(json_t *document, size_t form, const char *end) {
+  char *text = document ? json_dumps(document, form | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(document);
   const size_t n = text ? strlen(text) : 0;
   char *clean = text ? malloc(6 * n + 2) : NULL, *to = clean;
@@ -249,9 +256,21 @@ char *cli_json_text(json_t *document) {
       to = (char *)memcpy(to, p, k) + k;
     p += k;
   }
-  if (clean) memcpy(to, "\n", 2);
+  if (clean) memcpy(to, end, strlen(end) + 1);
   free(text);
   return clean;
+}
+
+char *cli_json_text(json_t *document) { return json_text(document, JSON_INDENT(2), "\n"); }
+
+bool cli_json_line(FILE *stream, json_t *document) {
+  char *text = json_text(document, JSON_COMPACT, "\n");
+  if (!text) errno = ENOMEM;
+  if (stream == stdout) release(stdout);
+  const bool good =
+      text && fputs(text, stream) >= 0 && (stream != stdout || fflush(stdout) == 0) && !ferror(stream);
+  free(text);
+  return good;
 }
 
 int cli_print_json(json_t *document) {

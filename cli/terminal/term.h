@@ -28,6 +28,8 @@ bool cli_unicode(void);        /* the locale is UTF-8 */
 int cli_columns(void);         /* of standard output; 100 when it is no terminal */
 /* A line on standard error that shows how far long work is; nothing when that is no terminal. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);
+/* The same with words of one's own. */
+void cli_progress_line(const char *text);
 void cli_progress_end(void);
 void cli_progress_wipe(void); /* the same from a signal handler that ends the process */
 /* Prints a document, with a newline, and releases it; exit code 0, or 6 when standard output cannot take it.
@@ -36,6 +38,9 @@ int cli_print_json(json_t *document);
 /* The document as text with a newline at its end, harmless to show; releases the document. free() it; NULL:
  * no memory. */
 char *cli_json_text(json_t *document);
+/* Writes the document as one line, at once where that is standard output; releases it. False: errno says why
+ * not. */
+bool cli_json_line(FILE *stream, json_t *document);
 /* Real number that JSON can carry (NaN and infinities become null). */
 json_t *cli_real(double v);
 /* Flushes standard output; exit code 0 or 6. */

@@ -19,8 +19,10 @@
 #include <hone/measure.h>
 #include <hone/mixed.h>
 #include <hone/model.h>
+#include <hone/pipeline.h>
 #include <hone/plugin.h>
 #include <hone/plugins.h>
+#include <hone/post.h>
 #include <hone/quantize.h>
 #include <hone/session.h>
 #include <hone/status.h>

@@ -3,18 +3,9 @@
 
 #include "base/error.h"
 #include "model/ops/common/op.h"
+#include "runtime/post/post.h"
 
 #include <math.h>
-
-/* Scores of classes: one axis beside the samples'. 0: it holds none. */
-static int64_t scores_in(const hone_tensor_desc *d, int64_t rows) {
-  const int64_t count = hone_desc_count(d);
-  int axes = 0;
-  if (!hone_dtype_is_float(d->dtype) || count < 2 * rows || count % rows) return 0;
-  for (int32_t k = 0; k < d->rank; k++) axes += d->dim[k] > 1;
-  const bool led = rows == 1 || (d->rank > 1 && d->dim[0] == rows);
-  return led && axes == 1 + (rows > 1) ? count / rows : 0;
-}
 
 static bool is_choice(const hone_tensor_desc *d, int64_t rows) {
   return (hone_dtype_is_signed_int(d->dtype) || hone_dtype_is_unsigned_int(d->dtype)) &&
@@ -37,7 +28,7 @@ static hone_status find_output(hn_evaluation *e, hone_error *error) {
   int64_t classes = 0;
   for (uint32_t i = 0; i < n && !classes; i++) {
     t = hone_context_output(e->context, e->output = i);
-    classes = t ? scores_in(&t->desc, e->rows) : 0;
+    classes = t ? hn_post_classes(&t->desc, e->rows) : 0;
   }
   for (uint32_t i = 0; i < n && !classes; i++) {
     t = hone_context_output(e->context, e->output = i);
@@ -74,7 +65,7 @@ static hone_status score_row(hn_evaluation *e, const hone_tensor *t, int64_t row
 hone_status hn_eval_classes(hn_evaluation *e, int64_t rows, hone_error *error) {
   hone_status status = e->scorer ? HONE_OK : find_output(e, error);
   const hone_tensor *t = status == HONE_OK ? hone_context_output(e->context, e->output) : NULL;
-  if (t && hone_dtype_is_float(t->desc.dtype) && scores_in(&t->desc, e->rows) != e->classes)
+  if (t && hone_dtype_is_float(t->desc.dtype) && hn_post_classes(&t->desc, e->rows) != e->classes)
     status = no_output(e, error);
   for (int64_t i = 0; status == HONE_OK && i < rows; i++) status = score_row(e, t, i, error);
   return status;

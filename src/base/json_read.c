@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What jansson (2.14) allocates, with malloc's own words. Buckets of an object and places of an array double,
@@ -74,4 +75,78 @@ json_t *hn_json_load(const char *text, size_t length, size_t flags, json_error_t
   json_t *root = json_loadb(text, length, flags, where);
   hn_mem_foreign_end();
   return root;
+}
+
+/* ---- places */
+
+static size_t past_space(const char *text, size_t length, size_t at) {
+  while (at < length && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')) at++;
+  return at;
+}
+
+/* Behind the value that begins there, without a look into what is in it. */
+static size_t past_value(const char *text, size_t length, size_t at) {
+  size_t depth = 0;
+  do {
+    at = past_space(text, length, at);
+    if (at >= length) return length;
+    const char c = text[at];
+    if (c == '"') {
+      at += string_length(text, length, at + 1) + 2;
+    } else if (c == '{' || c == '[') {
+      depth++, at++;
+    } else if (c == '}' || c == ']') {
+      depth -= depth > 0, at++;
+    } else if (c == ',' || c == ':') {
+      at++;
+    } else {
+      while (at < length && !strchr(" \t\r\n,:]}", text[at])) at++;
+    }
+  } while (depth && at < length);
+  return at < length ? at : length;
+}
+
+/* The member or element that `step`[n] names in the value at `at`: where it stands, *value where its value
+ * does; `length` where there is none. */
+static size_t find_step(const char *text, size_t length, size_t at, const char *step, size_t n,
+                        size_t *value) {
+  const bool object = at < length && text[at] == '{';
+  if (!object && (at >= length || text[at] != '[')) return length;
+  at++;
+  for (size_t index = 0;; index++) {
+    at = past_space(text, length, at);
+    if (at >= length || text[at] == '}' || text[at] == ']') return length;
+    const size_t here = at;
+    bool found = false;
+    if (object) {
+      const size_t key = string_length(text, length, at + 1);
+      found = key == n && at + 1 + n <= length && memcmp(text + at + 1, step, n) == 0;
+      at = past_space(text, length, at + key + 2);
+      at = past_space(text, length, at + 1); /* the colon */
+    } else {
+      char number[24];
+      const int digits = snprintf(number, sizeof number, "%zu", index);
+      found = (size_t)digits == n && memcmp(number, step, n) == 0;
+    }
+    *value = at;
+    if (found) return here;
+    at = past_space(text, length, past_value(text, length, at));
+    if (at < length && text[at] == ',') at++;
+  }
+}
+
+void hn_json_place(const char *text, size_t length, const char *path, int *line, int *column) {
+  size_t at = past_space(text, length, 0), place = at;
+  while (*path) {
+    const size_t n = strcspn(path, "/");
+    const size_t found = find_step(text, length, at, path, n, &at);
+    if (found >= length) break;
+    place = found;
+    path += n + (path[n] == '/');
+  }
+  *line = *column = 1;
+  for (size_t i = 0; i < place && i < length; i++) {
+    *column = text[i] == '\n' ? 1 : *column + 1;
+    *line += text[i] == '\n';
+  }
 }

@@ -23,7 +23,7 @@ function value(t) {
   if (t ~ /\*$/) return "(" t ")object(\"" t "\")"
   if (t == "hone_sink") return "sink"
   if (t == "hone_done") return "done"
-  if (t == "hone_allocate") return "NULL"
+  if (t == "hone_allocate" || t == "hone_pipeline_told") return "NULL"
   return "(" t ")1"
 }
 END {

@@ -1,1 +1,8 @@
 hone_test(test_flow test_flow.c)
+hone_test(test_post test_post.c)
+hone_test(test_control test_control.c)
+hone_test(test_pipeline test_pipeline.c ../accuracy/pictures.c ../net.c)
+hone_test(test_pipeline_command test_pipeline_command.c ../accuracy/pictures.c ../net.c ../cli/process.c)
+target_link_libraries(test_pipeline_command PRIVATE PkgConfig::JANSSON)
+target_compile_definitions(test_pipeline_command PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
+add_dependencies(test_pipeline_command hone_cli)

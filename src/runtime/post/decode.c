@@ -1,5 +1,5 @@
 /* A detector's outputs as boxes of a picture: rows of numbers, lists, and grids that are to be suppressed. */
-#include "improve/accuracy/decode.h"
+#include "runtime/post/decode.h"
 
 #include "model/ops/common/op.h"
 
@@ -9,9 +9,9 @@
 
 const char *hone_box_form_name(hone_box_form form) {
   static const char *const names[] = {
-      [HONE_BOXES_AUTO] = "auto",    [HONE_BOXES_ROWS] = "xyxy-score-class", [HONE_BOXES_LISTS] = "lists",
-      [HONE_BOXES_NMS] = "nms",      [HONE_BOXES_SCORES] = "boxes-scores",   [HONE_BOXES_YOLOV3] = "yolov3",
-      [HONE_BOXES_YOLOV8] = "yolov8"};
+      [HONE_BOXES_AUTO] = "auto",     [HONE_BOXES_ROWS] = "xyxy-score-class", [HONE_BOXES_LISTS] = "lists",
+      [HONE_BOXES_NMS] = "nms",       [HONE_BOXES_SCORES] = "boxes-scores",   [HONE_BOXES_YOLOV3] = "yolov3",
+      [HONE_BOXES_YOLOV8] = "yolov8", [HONE_BOXES_NANODET] = "nanodet"};
   return (unsigned)form < HONE_BOX_FORMS ? names[form] : "";
 }
 
@@ -58,6 +58,27 @@ static void find_lists(hn_decoder *d, const hone_tensor *const *out, const char 
   }
 }
 
+static bool names_scores(const char *name) {
+  return named(name, "cls") || named(name, "class") || named(name, "score");
+}
+
+/* Scores and sides of as many places. */
+static bool find_levels(hn_decoder *d, const hone_tensor *const *out, const char *const *names, uint32_t n) {
+  d->levels = 0;
+  for (uint32_t i = 0; i < n && d->levels < HN_DECODER_LEVELS; i++) {
+    if (!names_scores(names[i]) || !is_table(out[i], d->rows, -1)) continue;
+    for (uint32_t k = 0; k < n; k++) {
+      if (names_scores(names[k]) || !is_table(out[k], d->rows, -1) || last(out[k]) % 4 || last(out[k]) < 8 ||
+          hone_desc_count(&out[k]->desc) / last(out[k]) != hone_desc_count(&out[i]->desc) / last(out[i]))
+        continue;
+      d->level[d->levels].scores = (int32_t)i;
+      d->level[d->levels++].sides = (int32_t)k;
+      break;
+    }
+  }
+  return d->levels > 0;
+}
+
 /* Whether the outputs are of the form; fills in which is which. */
 static bool fits(hn_decoder *d, hone_box_form form, const hone_tensor *const *out, const char *const *names,
                  uint32_t n) {
@@ -90,6 +111,7 @@ static bool fits(hn_decoder *d, hone_box_form form, const hone_tensor *const *ou
     return d->boxes >= 0 && out[d->boxes]->desc.rank == 3 &&
            (form == HONE_BOXES_YOLOV3 ? last(out[d->boxes]) : out[d->boxes]->desc.dim[1]) >
                (form == HONE_BOXES_YOLOV3 ? 5 : 4);
+  case HONE_BOXES_NANODET: return find_levels(d, out, names, n);
   default: return false;
   }
 }
@@ -110,7 +132,8 @@ hone_status hn_decode_find(const hone_boxes_options *o, const hone_tensor *const
   hn_fail(error, HONE_ERROR_INPUT, "the outputs hold no boxes in the form '%s'", hone_box_form_name(o->form));
   hn_error_got(error, "%s%s", text, n > 1 ? " and more" : "");
   hn_error_hint(
-      error, "--boxes says which form it is: xyxy-score-class, lists, nms, boxes-scores, yolov3 or yolov8");
+      error,
+      "--boxes says which form it is: xyxy-score-class, lists, nms, boxes-scores, yolov3, yolov8 or nanodet");
   return HONE_ERROR_INPUT;
 }
 
@@ -132,7 +155,9 @@ static bool add(const row_of *r, const double v[4], double score, double cls) {
   hone_box_order order = d->o.order;
   const bool yolo = d->o.form == HONE_BOXES_YOLOV3 || d->o.form == HONE_BOXES_YOLOV8;
   if (order == HONE_BOX_USUAL) order = yolo ? HONE_BOX_CENTRE : HONE_BOX_XYXY;
-  if (!(score >= d->o.min_score) || !isfinite(score) || !(cls >= 0) || cls >= d->known) return true;
+  if (!(score >= d->o.min_score) || !isfinite(score) || !(cls >= 0) ||
+      cls >= (d->known ? d->known : UINT32_MAX))
+    return true;
   for (int k = 0; k < 4; k++)
     if (!isfinite(v[k])) return true;
   double x0 = v[0], y0 = v[1], x1 = v[2], y1 = v[3];
@@ -213,7 +238,8 @@ static bool nms(const row_of *r, const hone_tensor *const *out, int64_t row) {
 
 static bool boxes_and_scores(const row_of *r, const hone_tensor *const *out, int64_t row) {
   const hn_decoder *d = r->d;
-  const int64_t classes = last(out[d->scores]), background = classes == (int64_t)d->known + 1;
+  const int64_t classes = last(out[d->scores]),
+                background = d->o.background || (d->known && classes == (int64_t)d->known + 1);
   int64_t first, m = share_of(out[d->boxes], d, 4, row, &first);
   double v[4];
   bool good = true;
@@ -243,16 +269,84 @@ static bool grid(const row_of *r, const hone_tensor *t, int64_t row) {
   return good;
 }
 
+/* Pixels from one place of a grid of m places to the next; 0: it does not cover the tensor so. */
+static int64_t stride_of(const hone_picture_map *map, int64_t m) {
+  for (int64_t s = 1; s <= 1024; s *= 2)
+    if (((map->tensor_width + s - 1) / s) * ((map->tensor_height + s - 1) / s) == m) return s;
+  return 0;
+}
+
+/* The mean of 0, 1... r - 1, weighted by the softmax of r numbers. */
+static double spread(const hone_tensor *t, int64_t at, int64_t r) {
+  double most = -INFINITY, sum = 0, mean = 0;
+  for (int64_t k = 0; k < r; k++) most = fmax(most, hn_get_f64(t, at + k));
+  for (int64_t k = 0; k < r; k++) {
+    const double e = exp(hn_get_f64(t, at + k) - most);
+    sum += e;
+    mean += e * (double)k;
+  }
+  return mean / sum;
+}
+
+/* Left, upper, right and lower distance from the middle of place i, in strides. */
+static void from_sides(const hone_tensor *t, int64_t at, int64_t x, int64_t y, int64_t stride, double v[4]) {
+  const int64_t r = last(t) / 4;
+  const double cx = (double)x + 0.5, cy = (double)y + 0.5, s = (double)stride;
+  v[0] = (cx - spread(t, at, r)) * s;
+  v[1] = (cy - spread(t, at + r, r)) * s;
+  v[2] = (cx + spread(t, at + 2 * r, r)) * s;
+  v[3] = (cy + spread(t, at + 3 * r, r)) * s;
+}
+
+static bool level(const row_of *r, const hone_tensor *scores, const hone_tensor *sides, int64_t row) {
+  const int64_t classes = last(scores), width = last(sides);
+  int64_t first;
+  const int64_t m = share_of(scores, r->d, classes, row, &first), stride = stride_of(r->map, m);
+  bool good = true;
+  if (!stride) return true;
+  const int64_t across = (r->map->tensor_width + stride - 1) / stride;
+  for (int64_t i = 0; good && i < m; i++) {
+    double v[4];
+    bool decoded = false; /* few places have a class that counts */
+    for (int64_t c = 0; good && c < classes; c++) {
+      const double score = hn_get_f64(scores, (first + i) * classes + c);
+      if (!(score >= r->d->o.min_score)) continue;
+      if (!decoded) from_sides(sides, (first + i) * width, i % across, i / across, stride, v);
+      decoded = true;
+      good = add(r, v, score, (double)c);
+    }
+  }
+  return good;
+}
+
+static bool levels(const row_of *r, const hone_tensor *const *out, int64_t row) {
+  bool good = true;
+  for (uint32_t i = 0; good && i < r->d->levels; i++)
+    good = level(r, out[r->d->level[i].scores], out[r->d->level[i].sides], row);
+  return good;
+}
+
 hone_status hn_decode_row(const hn_decoder *d, const hone_tensor *const *out, int64_t row,
                           const hone_picture_map *map, hn_detections *list, hone_error *error) {
   const row_of r = {d, map, list};
   bool good = true;
   list->len = 0;
+  for (uint32_t i = 0; d->o.form == HONE_BOXES_NANODET && i < d->levels; i++) {
+    const hone_tensor *t = out[d->level[i].scores];
+    char text[128];
+    if (stride_of(map, hone_desc_count(&t->desc) / last(t) / d->rows)) continue;
+    hn_fail(error, HONE_ERROR_INPUT, "a grid of boxes does not cover the picture's tensor");
+    hn_error_expected(error, "grids of %lld x %lld pixels in steps of 1, 2, 4...",
+                      (long long)map->tensor_width, (long long)map->tensor_height);
+    hn_error_got(error, "%s", hone_desc_format(&t->desc, text, sizeof text));
+    return HONE_ERROR_INPUT;
+  }
   switch (d->o.form) {
   case HONE_BOXES_ROWS: good = rows(&r, out[d->boxes], row); break;
   case HONE_BOXES_LISTS: good = lists(&r, out, row); break;
   case HONE_BOXES_NMS: good = nms(&r, out, row); break;
   case HONE_BOXES_SCORES: good = boxes_and_scores(&r, out, row); break;
+  case HONE_BOXES_NANODET: good = levels(&r, out, row); break;
   default: good = grid(&r, out[d->boxes], row); break;
   }
   if (!good) return hn_fail_memory(error, (list->len + 1) * sizeof *list->ptr, "boxes");

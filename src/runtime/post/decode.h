@@ -1,17 +1,23 @@
 /* A detector's outputs as boxes of a picture. Inside of hone only. */
-#ifndef HN_IMPROVE_ACCURACY_DECODE_H
-#define HN_IMPROVE_ACCURACY_DECODE_H
+#ifndef HN_RUNTIME_POST_DECODE_H
+#define HN_RUNTIME_POST_DECODE_H
 
 #include "base/vec.h"
 
-#include <hone/eval.h>
+#include <hone/post.h>
+
+enum { HN_DECODER_LEVELS = 8 };
 
 /* Which output is what; filled by hn_decode_find from the outputs of a run. */
 typedef struct hn_decoder {
   hone_boxes_options o;                          /* the form is no longer "auto" */
   int64_t rows;                                  /* samples of a run */
-  uint32_t known;                                /* classes of the data */
+  uint32_t known;                                /* classes of the data; 0: any */
   int32_t boxes, scores, classes, picked, count; /* outputs; -1: none */
+  uint32_t levels;                               /* sizes of grid: */
+  struct {
+    int32_t scores, sides;
+  } level[HN_DECODER_LEVELS];
 } hn_decoder;
 
 typedef HN_VEC(hone_detection) hn_detections;
