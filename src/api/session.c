@@ -409,6 +409,10 @@ hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_err
 }
 
 hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
+  return hn_api_context_in(plan, NULL, out, error);
+}
+
+hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, hone_error *error) {
   if (!plan || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
   if (plan->plan->preview)
@@ -418,7 +422,7 @@ hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error 
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");
   c->plan = plan;
   c->in = hn_calloc(plan->plan->n_inputs, sizeof *c->in);
-  hone_status status = c->in ? hn_context_create(plan->plan, &c->context, error)
+  hone_status status = c->in ? hn_context_create_in(plan->plan, block, &c->context, error)
                              : hn_fail_memory(error, plan->plan->n_inputs, "a context");
   if (status == HONE_OK)
     *out = c;

@@ -154,6 +154,10 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
   return HONE_OK;
 }
 
+void hn_lent_forget(const hn_plan *p, hn_lent *l) {
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++) l->output[i].at = NULL;
+}
+
 /* The memory is enough for what was made, which may be known only now. */
 static hone_status fits(const hn_plan *p, const hn_lent_output *o, uint32_t i, const hone_tensor_desc *made,
                         hone_error *error) {
