@@ -3,6 +3,7 @@
 #define HONE_EVAL_H
 
 #include <hone/dataset.h>
+#include <hone/post.h>
 #include <hone/session.h>
 
 #ifdef __cplusplus
@@ -60,12 +61,6 @@ HONE_API void hone_eval_free(hone_eval_result *result);
 
 typedef struct hone_scorer hone_scorer;
 
-typedef struct hone_detection {
-  double x0, y0, x1, y1; /* in the unit of the true boxes */
-  double score;
-  uint32_t cls;
-} hone_detection;
-
 /* For this many classes and samples. */
 HONE_API hone_status hone_scorer_open(hone_truth truth, uint32_t classes, uint64_t samples, hone_scorer **out,
                                       hone_error *error);
@@ -87,36 +82,6 @@ HONE_API hone_status hone_scorer_finish(const hone_scorer *scorer, hone_eval_res
 HONE_API void hone_interval(uint64_t right, uint64_t n, double *low, double *high);
 
 /* ---- running a model on a set */
-
-/* How a detector's outputs tell boxes; N: samples, M: boxes, C: classes. */
-typedef enum hone_box_form {
-  HONE_BOXES_AUTO = 0, /* by the outputs' shapes: one of the next three */
-  HONE_BOXES_ROWS,     /* [N,M,6] or [M,6]: box, score, class; [M,7]: the sample's number first */
-  HONE_BOXES_LISTS,  /* boxes [N,M,4], scores [N,M], classes [N,M], each also without N; how many, if given */
-  HONE_BOXES_NMS,    /* boxes [N,M,4], scores [N,C,M] and NonMaxSuppression's indices [K,3] */
-  HONE_BOXES_SCORES, /* boxes [N,M,4] and scores [N,M,C], to be suppressed; C one more than the data's
-                        classes: the first is the background */
-  HONE_BOXES_YOLOV3, /* [N,M,5+C]: box, objectness, classes, to be suppressed (also v5, v7) */
-  HONE_BOXES_YOLOV8, /* [N,4+C,M]: box, classes, to be suppressed (also v9, v11) */
-  HONE_BOX_FORMS
-} hone_box_form;
-HONE_API const char *hone_box_form_name(hone_box_form form); /* "auto", "xyxy-score-class"...; "": unknown */
-
-/* The four numbers of a box. */
-typedef enum hone_box_order {
-  HONE_BOX_USUAL = 0, /* of the form: corners, YOLO's by centre */
-  HONE_BOX_XYXY,
-  HONE_BOX_YXYX,
-  HONE_BOX_CENTRE /* x, y, width, height */
-} hone_box_order;
-
-typedef struct hone_boxes_options {
-  hone_box_form form;
-  hone_box_order order;
-  bool relative;    /* parts of the input's width and height; else its pixels */
-  double min_score; /* boxes below do not count; 0: 0.001 */
-  double nms_iou;   /* boxes of a class that overlap a better one by more are dropped; 0: 0.65 */
-} hone_boxes_options;
 
 typedef struct hone_eval_options {
   const hone_preprocess *preprocess; /* NULL: as zeroed */

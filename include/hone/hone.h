@@ -21,6 +21,7 @@
 #include <hone/model.h>
 #include <hone/plugin.h>
 #include <hone/plugins.h>
+#include <hone/post.h>
 #include <hone/quantize.h>
 #include <hone/session.h>
 #include <hone/status.h>

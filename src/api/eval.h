@@ -2,7 +2,7 @@
 #ifndef HN_API_EVAL_H
 #define HN_API_EVAL_H
 
-#include "improve/accuracy/decode.h"
+#include "runtime/post/decode.h"
 
 #include <hone/eval.h>
 

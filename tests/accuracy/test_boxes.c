@@ -1,7 +1,7 @@
 /* Boxes: what outputs say, sets that have them, and mAP of a network whose answers are known. */
 #include "accuracy/pictures.h"
 #include "cli/process.h"
-#include "improve/accuracy/decode.h"
+#include "runtime/post/decode.h"
 #include "net.h"
 
 #include <setjmp.h>

@@ -1,1 +1,2 @@
 hone_test(test_flow test_flow.c)
+hone_test(test_post test_post.c)

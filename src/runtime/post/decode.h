@@ -1,16 +1,16 @@
 /* A detector's outputs as boxes of a picture. Inside of hone only. */
-#ifndef HN_IMPROVE_ACCURACY_DECODE_H
-#define HN_IMPROVE_ACCURACY_DECODE_H
+#ifndef HN_RUNTIME_POST_DECODE_H
+#define HN_RUNTIME_POST_DECODE_H
 
 #include "base/vec.h"
 
-#include <hone/eval.h>
+#include <hone/post.h>
 
 /* Which output is what; filled by hn_decode_find from the outputs of a run. */
 typedef struct hn_decoder {
   hone_boxes_options o;                          /* the form is no longer "auto" */
   int64_t rows;                                  /* samples of a run */
-  uint32_t known;                                /* classes of the data */
+  uint32_t known;                                /* classes of the data; 0: any */
   int32_t boxes, scores, classes, picked, count; /* outputs; -1: none */
 } hn_decoder;
 

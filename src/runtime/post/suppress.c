@@ -1,5 +1,5 @@
 /* Non-maximum suppression, class by class. */
-#include "improve/accuracy/decode.h"
+#include "runtime/post/decode.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A detector's outputs as boxes of a picture: rows of numbers, lists, and grids that are to be suppressed. */
-#include "improve/accuracy/decode.h"
+#include "runtime/post/decode.h"
 
 #include "model/ops/common/op.h"
 
@@ -132,7 +132,9 @@ static bool add(const row_of *r, const double v[4], double score, double cls) {
   hone_box_order order = d->o.order;
   const bool yolo = d->o.form == HONE_BOXES_YOLOV3 || d->o.form == HONE_BOXES_YOLOV8;
   if (order == HONE_BOX_USUAL) order = yolo ? HONE_BOX_CENTRE : HONE_BOX_XYXY;
-  if (!(score >= d->o.min_score) || !isfinite(score) || !(cls >= 0) || cls >= d->known) return true;
+  if (!(score >= d->o.min_score) || !isfinite(score) || !(cls >= 0) ||
+      cls >= (d->known ? d->known : UINT32_MAX))
+    return true;
   for (int k = 0; k < 4; k++)
     if (!isfinite(v[k])) return true;
   double x0 = v[0], y0 = v[1], x1 = v[2], y1 = v[3];
@@ -213,7 +215,8 @@ static bool nms(const row_of *r, const hone_tensor *const *out, int64_t row) {
 
 static bool boxes_and_scores(const row_of *r, const hone_tensor *const *out, int64_t row) {
   const hn_decoder *d = r->d;
-  const int64_t classes = last(out[d->scores]), background = classes == (int64_t)d->known + 1;
+  const int64_t classes = last(out[d->scores]),
+                background = d->o.background || (d->known && classes == (int64_t)d->known + 1);
   int64_t first, m = share_of(out[d->boxes], d, 4, row, &first);
   double v[4];
   bool good = true;
