@@ -29,8 +29,8 @@ typedef struct hone_chain_options {
 } hone_chain_options;
 
 /* Reads the file and the models that it names (paths are relative to its folder). Nothing is planned before
- * the first run: shapes come from the inputs. HONE_ERROR_INPUT and HONE_ERROR_MISSING name file, line and
- * column. The engine must outlive the chain. options may be NULL. */
+ * the first run: shapes come from the inputs. HONE_ERROR_INPUT names file, line and column. The engine must
+ * outlive the chain. options may be NULL. */
 HONE_API hone_status hone_chain_open(hone_engine *engine, const char *path, const hone_chain_options *options,
                                      hone_chain **out, hone_error *error);
 /* The same from memory; folder: what paths in it are relative to, NULL: the current one. */

@@ -96,8 +96,7 @@ static void settle_in(hn_context *c, void *block) {
   const hn_plan *p = c->plan;
   c->borrowed = true;
   c->arena = p->arena_bytes ? block : NULL;
-  c->workspace =
-      p->workspace_bytes ? (char *)block + hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) : NULL;
+  c->workspace = p->workspace_bytes ? (char *)block + hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) : NULL;
 }
 
 /* Every slot that lies in the arenas, at its place there. */

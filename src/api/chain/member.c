@@ -32,7 +32,8 @@ const char *hn_reading_path(const hn_reading *r, const char *path) {
 }
 
 static hone_status wants(const hn_reading *r, const hn_json_way *way, const char *what, hone_error *error) {
-  hn_reading_fail(r, way, HONE_ERROR_INPUT, error, "%s has another form", way->key ? way->key : "a value");
+  hn_reading_fail(r, way, HONE_ERROR_INPUT, error, "wrong value for '%s'",
+                  way->key ? way->key : "an element");
   hn_error_expected(error, "%s", what);
   return HONE_ERROR_INPUT;
 }
@@ -40,6 +41,8 @@ static hone_status wants(const hn_reading *r, const hn_json_way *way, const char
 hone_status hn_member_text(const hn_reading *r, const hn_json_way *way, json_t *value, const char *what,
                            const char **out, hone_error *error) {
   const char *text = json_string_value(value);
+  if (!value && way->key)
+    return hn_reading_fail(r, way, HONE_ERROR_INPUT, error, "'%s' is missing", way->key);
   if (!text || !text[0] || json_string_length(value) != strlen(text)) return wants(r, way, what, error);
   *out = hn_arena_strdup(r->keep, text);
   return *out ? HONE_OK : hn_fail_memory(error, strlen(text), "a chain");

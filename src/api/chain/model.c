@@ -166,9 +166,8 @@ hone_status hn_chain_model_open(hone_chain *c, hn_stage *stage, const hn_reading
   m->precision = s.precision >= 0 ? precisions[s.precision] : c->options.precision;
   m->shaped = HN_NEW_ARRAY(&c->keep, shaped, (size_t)s.plans);
   if (!m->shaped) return hn_fail_memory(error, (size_t)s.plans * sizeof *m->shaped, "a chain");
-  status = strncmp(m->path, "zoo:", 4) == 0
-               ? hone_zoo_build(m->path + 4, NULL, &m->model, error)
-               : hone_model_load(m->path, &m->model, error);
+  status = strncmp(m->path, "zoo:", 4) == 0 ? hone_zoo_build(m->path + 4, NULL, &m->model, error)
+                                            : hone_model_load(m->path, &m->model, error);
   if (status != HONE_OK) {
     const hn_json_place p = hn_json_where(r->text, r->length, &path);
     hn_error_where(error, "%s: line %d, column %d", r->path, p.line, p.column);
@@ -176,7 +175,8 @@ hone_status hn_chain_model_open(hone_chain *c, hn_stage *stage, const hn_reading
   }
   status = take_ports(c, m, error);
   if (status == HONE_OK && !m->n_in)
-    status = hn_reading_fail(r, &path, HONE_ERROR_UNSUPPORTED, error, "the model has no inputs to be linked to");
+    status =
+        hn_reading_fail(r, &path, HONE_ERROR_UNSUPPORTED, error, "the model has no inputs to be linked to");
   json_t *given = json_object_get(o, "shapes");
   return status == HONE_OK && given ? take_shapes(r, &shapes, given, m, error) : status;
 }

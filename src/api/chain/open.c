@@ -50,8 +50,8 @@ static hn_passed *find_value(const hone_chain *c, const char *name) {
 static bool add_value(opening *o, const char *name, hone_chain_kind kind, uint32_t stage, uint32_t output) {
   hone_chain *c = o->c;
   if (!name) return false;
-  c->value[c->n_values++] = (hn_passed){
-      .name = name, .kind = kind, .stage = stage, .output = output, .last = HN_NO_STAGE};
+  c->value[c->n_values++] =
+      (hn_passed){.name = name, .kind = kind, .stage = stage, .output = output, .last = HN_NO_STAGE};
   return true;
 }
 
@@ -117,8 +117,7 @@ static bool any_of(const char *word, const char *const *list) {
 }
 
 static bool of_root(const hn_stage *stage, const char *key) {
-  static const char *const names[] = {"chain",   "about",     "inputs", "stages",
-                                      "outputs", "precision", NULL};
+  static const char *const names[] = {"chain", "about", "inputs", "stages", "outputs", "precision", NULL};
   (void)stage;
   return any_of(key, names);
 }
@@ -177,7 +176,8 @@ static hone_status check_shapes(opening *o, const hn_json_way *way, const hn_pas
     fits = a->dim[k] < 0 || b->dim[k] < 0 || a->dim[k] == b->dim[k];
   if (fits) return HONE_OK;
   char want[128], got[128];
-  hn_reading_fail(&o->r, way, HONE_ERROR_INPUT, o->error, "output '%s' of '%s' does not fit input '%s' of '%s'",
+  hn_reading_fail(&o->r, way, HONE_ERROR_INPUT, o->error,
+                  "output '%s' of '%s' does not fit input '%s' of '%s'",
                   hn_chain_model_output(c->stage[v->stage].model, v->output), c->stage[v->stage].name,
                   hn_chain_model_input(to->model, input), to->name);
   hn_error_expected(o->error, "%s", hone_desc_format(b, want, sizeof want));
@@ -222,8 +222,8 @@ static hone_status model_from(opening *o, const hn_json_way *way, json_t *object
     const hn_json_way entry = {&at, from, hn_chain_model_input(s->model, i), 0};
     name = json_object_get(from, entry.key);
     if (!name)
-      return hn_reading_fail(&o->r, &at, HONE_ERROR_INPUT, o->error, "nothing is linked to input '%s' of '%s'",
-                             entry.key, s->name);
+      return hn_reading_fail(&o->r, &at, HONE_ERROR_INPUT, o->error,
+                             "nothing is linked to input '%s' of '%s'", entry.key, s->name);
     const hone_status status = model_reads(o, &entry, name, s, i);
     if (status != HONE_OK) return status;
   }
@@ -273,7 +273,8 @@ static hone_status read_stage(opening *o, const hn_json_way *way, json_t *object
   hone_status status = hn_member_text(&o->r, &name, json_object_get(object, "name"), "a name for the stage",
                                       &s->name, o->error);
   if (status == HONE_OK)
-    status = hn_member_text(&o->r, &kind, json_object_get(object, "kind"), "a kind of stage", &word, o->error);
+    status =
+        hn_member_text(&o->r, &kind, json_object_get(object, "kind"), "a kind of stage", &word, o->error);
   if (status != HONE_OK) return status;
   s->place = hn_json_where(o->r.text, o->r.length, way);
   bool taken = find_value(c, s->name) != NULL;
@@ -378,8 +379,8 @@ static hone_status read_chain(opening *o) {
   }
   hone_status status = known_members(o, &root, o->root, of_root, NULL);
   if (status == HONE_OK && p)
-    status = hn_member_text(&o->r, &precision, p, "f32, bf16, fp16, tf32 or fp8", &c->options.precision,
-                            o->error);
+    status =
+        hn_member_text(&o->r, &precision, p, "f32, bf16, fp16, tf32 or fp8", &c->options.precision, o->error);
   if (status != HONE_OK) return status;
   c->stage = HN_NEW_ARRAY(&c->keep, hn_stage, STAGES_MOST + 1);
   c->value = HN_NEW_ARRAY(&c->keep, hn_passed, INPUTS_MOST + STAGES_MOST);

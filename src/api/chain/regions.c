@@ -149,7 +149,8 @@ hone_status hn_regions_find(const float *map, int64_t height, int64_t width, flo
 }
 
 double hn_rectangle_mean(const hn_rectangle *r, const float *map, int64_t height, int64_t width) {
-  const double reach_x = fabs(r->ux) * r->w + fabs(r->uy) * r->h, reach_y = fabs(r->uy) * r->w + fabs(r->ux) * r->h;
+  const double reach_x = fabs(r->ux) * r->w + fabs(r->uy) * r->h,
+               reach_y = fabs(r->uy) * r->w + fabs(r->ux) * r->h;
   const int64_t x0 = (int64_t)fmax(floor(r->x - reach_x), 0), y0 = (int64_t)fmax(floor(r->y - reach_y), 0);
   const int64_t x1 = (int64_t)fmin(ceil(r->x + reach_x), (double)width),
                 y1 = (int64_t)fmin(ceil(r->y + reach_y), (double)height);

@@ -1,5 +1,5 @@
-/* Regions of a map: what is connected above a threshold, and the smallest rectangle around it. Coordinates are
- * those of edges: pixel (x, y) covers [x, x + 1) x [y, y + 1). */
+/* Regions of a map: what is connected above a threshold, and the smallest rectangle around it. Coordinates
+ * are those of edges: pixel (x, y) covers [x, x + 1) x [y, y + 1). */
 #ifndef HN_API_CHAIN_REGIONS_H
 #define HN_API_CHAIN_REGIONS_H
 
@@ -20,9 +20,9 @@ typedef struct hn_region {
   int64_t pixels;
 } hn_region;
 
-/* Regions of 8-connected pixels with values above the threshold, in the order of their first pixels; the first
- * `most` of them. upright: rectangles along the axes, else those of the least area, whose direction is within
- * 45 degrees of the x axis. All is in the arena. */
+/* Regions of 8-connected pixels with values above the threshold, in the order of their first pixels; the
+ * first `most` of them. upright: rectangles along the axes, else those of the least area, whose direction is
+ * within 45 degrees of the x axis. All is in the arena. */
 hone_status hn_regions_find(const float *map, int64_t height, int64_t width, float threshold, bool upright,
                             uint32_t most, hn_arena *arena, hn_region **out, uint32_t *n, hone_error *error);
 /* Mean of the values whose pixels' middles are inside; 0 when there are none. */

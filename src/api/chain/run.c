@@ -310,9 +310,8 @@ bool hone_chain_memory_of(const hone_chain *c, uint32_t model, hone_chain_memory
 
 bool hone_chain_memory_sum(const hone_chain *c, hone_chain_memory_total *out) {
   if (!c || !out) return false;
-  *out = (hone_chain_memory_total){.shared = c->shared_bytes,
-                                   .links_apart = c->links_apart,
-                                   .links = hn_chain_link_bytes(c)};
+  *out = (hone_chain_memory_total){
+      .shared = c->shared_bytes, .links_apart = c->links_apart, .links = hn_chain_link_bytes(c)};
   hone_chain_memory m;
   for (uint32_t i = 0; hone_chain_memory_of(c, i, &m); i++) {
     out->constants += m.constants;

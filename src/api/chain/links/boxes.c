@@ -1,7 +1,8 @@
-/* boxes: regions of a probability map become quadrangles in the picture that the map is of (the post-processing
- * of Differentiable Binarization, https://arxiv.org/abs/1911.08947): threshold, connected regions, the smallest
- * rectangle around each, score, unclip. A rectangle whose outline is moved outwards by d = area * unclip /
- * perimeter, with rounded corners, has the same rectangle grown by d on each side around it. */
+/* boxes: regions of a probability map become quadrangles in the picture that the map is of (the
+ * post-processing of Differentiable Binarization, https://arxiv.org/abs/1911.08947): threshold, connected
+ * regions, the smallest rectangle around each, score, unclip. A rectangle whose outline is moved outwards by
+ * d = area * unclip / perimeter, with rounded corners, has the same rectangle grown by d on each side around
+ * it. */
 #include "api/chain/chain.h"
 #include "api/chain/regions.h"
 #include "base/error.h"
@@ -57,8 +58,9 @@ static hone_status find(hone_chain *c, const settings *o, const float *map, int6
                         const hone_picture_map *m, uint32_t item, boxes *found, hone_error *error) {
   hn_region *region;
   uint32_t n;
-  const hone_status status = hn_regions_find(map, height, width, (float)o->threshold, o->shape == SHAPE_UPRIGHT,
-                                             (uint32_t)o->most, &c->scratch, &region, &n, error);
+  const hone_status status =
+      hn_regions_find(map, height, width, (float)o->threshold, o->shape == SHAPE_UPRIGHT, (uint32_t)o->most,
+                      &c->scratch, &region, &n, error);
   for (uint32_t i = 0; i < n && status == HONE_OK; i++) {
     hn_rectangle r = region[i].around;
     if (2 * fmin(r.w, r.h) < o->least) continue;
@@ -78,9 +80,7 @@ static hone_status find(hone_chain *c, const settings *o, const float *map, int6
 static float middle_y(const hone_chain_box *b) { return (b->y[0] + b->y[1] + b->y[2] + b->y[3]) / 4; }
 static float middle_x(const hone_chain_box *b) { return (b->x[0] + b->x[1] + b->x[2] + b->x[3]) / 4; }
 
-static float side(const hone_chain_box *b) {
-  return hypotf(b->x[3] - b->x[0], b->y[3] - b->y[0]);
-}
+static float side(const hone_chain_box *b) { return hypotf(b->x[3] - b->x[0], b->y[3] - b->y[0]); }
 
 static int by_height(const void *a, const void *b) {
   const hone_chain_box *p = a, *q = b;
@@ -100,8 +100,8 @@ static int by_score(const void *a, const void *b) {
   return p->score > q->score ? -1 : p->score < q->score;
 }
 
-/* Lines from top to bottom, each from left to right: a box whose middle is less than half its height below that
- * of the line's first is in that line. */
+/* Lines from top to bottom, each from left to right: a box whose middle is less than half its height below
+ * that of the line's first is in that line. */
 static void read_in_lines(hone_chain_box *b, uint32_t n) {
   qsort(b, n, sizeof *b, by_height);
   for (uint32_t i = 0; i < n;) {
@@ -122,7 +122,8 @@ static hone_status run(hone_chain *c, const hn_stage *s, const hn_passed *const 
   for (uint32_t b = 0; b < in[0]->n && status == HONE_OK; b++) {
     const hone_chain_batch *batch = &in[0]->batch[b];
     const hone_tensor_desc *d = &batch->tensor.desc;
-    const int64_t height = d->rank > 2 ? d->dim[d->rank - 2] : 0, width = d->rank > 2 ? d->dim[d->rank - 1] : 0;
+    const int64_t height = d->rank > 2 ? d->dim[d->rank - 2] : 0,
+                  width = d->rank > 2 ? d->dim[d->rank - 1] : 0;
     for (uint32_t r = 0; r < batch->n && status == HONE_OK; r++) {
       const float *map = NULL;
       int64_t count = 0;

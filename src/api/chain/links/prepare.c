@@ -60,8 +60,7 @@ static hone_status ready(hone_chain *c, hn_stage *s, hone_error *error) {
   if (channels == 1) o->channels = 1;
   if (!o->height && h > 0 && !o->limit && !o->least) o->height = h;
   if (!o->width && w > 0 && !o->limit && !o->least) o->width = w;
-  if (o->width && !o->height)
-    return hn_stage_fail(c, s, HONE_ERROR_INPUT, error, "a width without a height");
+  if (o->width && !o->height) return hn_stage_fail(c, s, HONE_ERROR_INPUT, error, "a width without a height");
   return HONE_OK;
 }
 
@@ -181,7 +180,8 @@ static hone_status run(hone_chain *c, const hn_stage *stage, const hn_passed *co
   const settings *o = stage->settings;
   const uint32_t n = in[0]->n;
   sized *s = HN_NEW_ARRAY(&c->scratch, sized, n + 1);
-  uint32_t *length = HN_NEW_ARRAY(&c->scratch, uint32_t, n + 1), *item = HN_NEW_ARRAY(&c->arena, uint32_t, n + 1);
+  uint32_t *length = HN_NEW_ARRAY(&c->scratch, uint32_t, n + 1),
+           *item = HN_NEW_ARRAY(&c->arena, uint32_t, n + 1);
   out->map = HN_NEW_ARRAY(&c->arena, hone_picture_map, n + 1);
   out->items = n;
   if (!s || !length || !item || !out->map) return hn_fail_memory(error, n * sizeof *s, stage->name);
@@ -189,7 +189,8 @@ static hone_status run(hone_chain *c, const hn_stage *stage, const hn_passed *co
     s[i] = size_of(o, &in[0]->picture[i]);
     s[i].item = i;
     if (s[i].h > SIDE_MOST || s[i].w > 4 * SIDE_MOST)
-      return hn_stage_fail(c, stage, HONE_ERROR_INPUT, error, "a picture of %lld x %lld would become %lld x %lld",
+      return hn_stage_fail(c, stage, HONE_ERROR_INPUT, error,
+                           "a picture of %lld x %lld would become %lld x %lld",
                            (long long)in[0]->picture[i].desc.dim[0], (long long)in[0]->picture[i].desc.dim[1],
                            (long long)s[i].h, (long long)s[i].w);
   }
