@@ -171,7 +171,9 @@ hone_status hn_chain_model_open(hone_chain *c, hn_stage *stage, const hn_reading
   if (status != HONE_OK) {
     const hn_json_place p = hn_json_where(r->text, r->length, &path);
     hn_error_where(error, "%s: line %d, column %d", r->path, p.line, p.column);
-    return status;
+    if (status != HONE_ERROR_USAGE) return status;
+    if (error) error->status = HONE_ERROR_INPUT; /* the file asks for a network that is not built in */
+    return HONE_ERROR_INPUT;
   }
   status = take_ports(c, m, error);
   if (status == HONE_OK && !m->n_in)
