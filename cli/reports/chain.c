@@ -205,9 +205,10 @@ json_t *cli_chain_memory_json(const hone_chain *c) {
                                             (int)m.plans, "constants", (json_int_t)m.constants, "arena",
                                             (json_int_t)m.arena, "apart", (json_int_t)m.apart));
   for (uint32_t i = 0; hone_chain_link_of(c, i, &l); i++)
-    json_array_append_new(links, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b}", "from", l.from, "to", l.to,
-                                           "input", l.input, "bytes", (json_int_t)l.bytes, "bound", l.bound,
-                                           "reformat_out", l.reformat_out, "reformat_in", l.reformat_in));
+    json_array_append_new(links, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:b}", "from", l.from, "to",
+                                           l.to, "input", l.input, "bytes", (json_int_t)l.bytes, "bound",
+                                           l.bound, "channels_last", l.channels_last, "reformat_out",
+                                           l.reformat_out, "reformat_in", l.reformat_in));
   return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "models", models, "links", links, "constants",
                    (json_int_t)t.constants, "apart", (json_int_t)t.apart, "shared", (json_int_t)t.shared,
                    "values_apart", (json_int_t)t.links_apart, "values", (json_int_t)t.links);
@@ -234,7 +235,8 @@ void cli_chain_memory_print(const hone_chain *c) {
   print_saved("activations and workspaces", t.apart, t.shared);
   print_saved("values between stages", t.links_apart, t.links);
   for (uint32_t i = 0; hone_chain_link_of(c, i, &l); i++)
-    cli_print("%s -> %s of %s: %s, %s%s%s\n", l.from, l.input, l.to, cli_bytes((double)l.bytes, a),
-              l.bound ? "no copy" : "one copy", l.reformat_out ? ", reordered by the maker" : "",
+    cli_print("%s -> %s of %s: %s, %s%s%s%s\n", l.from, l.input, l.to, cli_bytes((double)l.bytes, a),
+              l.bound ? "no copy" : "one copy", l.channels_last ? ", stays channels-last" : "",
+              l.reformat_out ? ", reordered by the maker" : "",
               l.reformat_in ? ", reordered by the reader" : "");
 }

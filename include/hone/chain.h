@@ -173,6 +173,7 @@ typedef struct hone_chain_link {
   /* The maker computes in another order of elements (channels-last) and had to bring it back; the reader the
    * other way. Both are steps of the plans, and in their time. */
   bool reformat_out, reformat_in;
+  bool channels_last; /* both compute so, and it stays so between them: neither is needed */
 } hone_chain_link;
 
 HONE_API uint32_t hone_chain_links(const hone_chain *chain);

@@ -550,6 +550,30 @@ static void all_mistakes(void **state) {
   }
 }
 
+/* Cut off anywhere, or with any byte another one: an error with a place, or a chain. */
+static void spoiled_texts(void **state) {
+  const house *h = *state;
+  static const char good[] =
+      "{\"inputs\": {\"m\": \"tensor\", \"i\": \"picture\"}, \"stages\": [{\"name\": \"b\", \"kind\": "
+      "\"boxes\", "
+      "\"from\": \"m\", \"score\": 0.5},\n{\"name\": \"c\", \"kind\": \"crop\", \"from\": \"i\", \"boxes\": "
+      "\"b\", "
+      "\"tall\": \"3/2\"}, {\"name\": \"p\", \"kind\": \"prepare\", \"from\": \"c\", \"mean\": [1, 2, 3]}]}";
+  static const char other[] = "\"{}[],:\\0 -x\x80";
+  for (size_t n = 0; n < sizeof good - 1; n++)
+    for (size_t k = 0; k < sizeof other; k++) {
+      char text[sizeof good];
+      hone_chain *c = NULL;
+      hone_error error = {0};
+      memcpy(text, good, sizeof good);
+      if (k) text[n] = other[k - 1];
+      const hone_status status =
+          hone_chain_parse(h->engine, text, k ? sizeof good - 1 : n, h->folder, NULL, &c, &error);
+      assert_true(status == HONE_OK ? c != NULL : !c && strstr(error.where, "line "));
+      hone_chain_destroy(c);
+    }
+}
+
 static void mistakes_of_runs(void **state) {
   const house *h = *state;
   hone_chain *c = made(h, TWO);
@@ -634,10 +658,16 @@ static void no_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_models), cmocka_unit_test(few_plans),       cmocka_unit_test(memory_is_used_again),
-      cmocka_unit_test(prepared),   cmocka_unit_test(boxes_and_crops), cmocka_unit_test(turned_pictures),
-      cmocka_unit_test(answers),    cmocka_unit_test(all_mistakes),    cmocka_unit_test(mistakes_of_runs),
-      cmocka_unit_test(no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(two_models),
+                                     cmocka_unit_test(few_plans),
+                                     cmocka_unit_test(memory_is_used_again),
+                                     cmocka_unit_test(prepared),
+                                     cmocka_unit_test(boxes_and_crops),
+                                     cmocka_unit_test(turned_pictures),
+                                     cmocka_unit_test(answers),
+                                     cmocka_unit_test(all_mistakes),
+                                     cmocka_unit_test(spoiled_texts),
+                                     cmocka_unit_test(mistakes_of_runs),
+                                     cmocka_unit_test(no_memory)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -38,6 +38,7 @@ struct hn_chain_model {
   const hone_tensor **given; /* [n_in] by plan input */
   hone_tensor_desc *now;     /* [n_in] */
   bool *reformat_in, *reformat_out, *in_place;
+  bool *last_out; /* of the plan that is made */
 };
 
 uint32_t hn_chain_model_inputs(const hn_chain_model *m) { return m->n_in; }
@@ -71,8 +72,9 @@ static hone_status take_ports(hone_chain *c, hn_chain_model *m, hone_error *erro
   m->reformat_in = HN_NEW_ARRAY(&c->keep, bool, n + 1);
   m->reformat_out = HN_NEW_ARRAY(&c->keep, bool, n + 1);
   m->in_place = HN_NEW_ARRAY(&c->keep, bool, n + 1);
+  m->last_out = HN_NEW_ARRAY(&c->keep, bool, n + 1);
   if (!m->in_name || !m->out_name || !m->in || !m->now || !m->out || !m->sink || !m->given ||
-      !m->reformat_in || !m->reformat_out || !m->in_place)
+      !m->reformat_in || !m->reformat_out || !m->in_place || !m->last_out)
     return hn_fail_memory(error, n * sizeof *m->in, "a chain");
   uint32_t k = 0;
   for (uint32_t i = 0; hone_model_input(m->model, i, &port); i++) {
@@ -229,43 +231,148 @@ static void *give_memory(void *arg, uint32_t output, const hone_tensor_desc *des
   return hn_chain_take(s->chain, s->value, (size_t)hone_desc_bytes(desc));
 }
 
-/* Steps that only bring a value that passes between models into another order. */
-static void look_for_reformats(const shaped *s, hn_chain_model *m) {
-  const hn_plan *p = hn_api_plan(s->plan);
-  memset(m->reformat_in, 0, m->n_in * sizeof *m->reformat_in);
-  memset(m->reformat_out, 0, m->n_out * sizeof *m->reformat_out);
-  for (size_t k = 0; k < p->steps.len; k++) {
-    const hn_step *step = &p->steps.ptr[k];
-    if (step->role != HONE_STEP_REFORMAT || step->in[0] == HN_NO_SLOT || step->out[0] == HN_NO_SLOT) continue;
-    const uint32_t from = hn_slot_root(p, step->in[0]), to = hn_slot_root(p, step->out[0]);
-    for (uint32_t i = 0; i < m->n_in; i++)
-      if (p->input_slot[s->at[i]] != HN_NO_SLOT && hn_slot_root(p, p->input_slot[s->at[i]]) == from)
-        m->reformat_in[i] = true;
-    for (uint32_t i = 0; i < m->n_out; i++)
-      if (hn_slot_root(p, p->output_slot[i]) == to) m->reformat_out[i] = true;
+/* Is there a step that only brings this input, or output, into another order? */
+static bool reordered(const hn_plan *p, bool output, uint32_t port) {
+  const uint32_t slot = output ? p->output_slot[port] : p->input_slot[port];
+  for (size_t k = 0; slot != HN_NO_SLOT && k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    const uint32_t at = output ? s->out[0] : s->in[0];
+    if (s->role == HONE_STEP_REFORMAT && at != HN_NO_SLOT && hn_slot_root(p, at) == hn_slot_root(p, slot))
+      return true;
   }
+  return false;
 }
 
-static hone_status make_plan(hone_chain *c, hn_chain_model *m, shaped *s, hone_error *error) {
+static void look_for_reformats(const shaped *s, hn_chain_model *m) {
+  const hn_plan *p = hn_api_plan(s->plan);
+  for (uint32_t i = 0; i < m->n_in; i++) m->reformat_in[i] = reordered(p, false, s->at[i]);
+  for (uint32_t i = 0; i < m->n_out; i++) m->reformat_out[i] = reordered(p, true, i);
+}
+
+/* The plan's number of the model's input i. */
+static uint32_t port_of(const hone_plan *plan, const hn_chain_model *m, uint32_t i) {
+  uint32_t k = 0;
+  while (k < hone_plan_inputs(plan) && strcmp(hone_plan_input_name(plan, k), m->in_name[i]) != 0) k++;
+  return k;
+}
+
+/* How the tensors of a plan that is made lie. */
+typedef struct lying {
+  const hn_chain_model *m;
+  const hone_tensor_desc *in;
+  const bool *last_out;
+} lying;
+
+static bool last(void *arg, bool output, const char *name) {
+  const lying *l = arg;
+  for (uint32_t i = 0; !output && i < l->m->n_in; i++)
+    if (strcmp(l->m->in_name[i], name) == 0) return l->in[i].layout == HONE_LAYOUT_CHANNELS_LAST;
+  for (uint32_t i = 0; output && i < l->m->n_out; i++)
+    if (strcmp(l->m->out_name[i], name) == 0) return l->last_out[i];
+  return false;
+}
+
+static hone_status plan_of(hone_chain *c, const lying *l, bool preview, hone_plan **out, hone_error *error) {
+  const hn_chain_model *m = l->m;
   hone_binding *bindings = HN_NEW_ARRAY(&c->scratch, hone_binding, m->n_in + 1);
-  s->in = hn_calloc(m->n_in + 1, sizeof *s->in);
-  s->at = hn_calloc(m->n_in + 1, sizeof *s->at);
-  if (!bindings || !s->in || !s->at) return hn_fail_memory(error, m->n_in * sizeof *s->in, "a plan");
+  if (!bindings) return hn_fail_memory(error, m->n_in * sizeof *bindings, "a plan");
   for (uint32_t i = 0; i < m->n_in; i++) {
-    s->in[i] = m->now[i];
-    bindings[i] = (hone_binding){.input = m->in_name[i], .rank = m->now[i].rank};
-    memcpy(bindings[i].dim, m->now[i].dim, sizeof bindings[i].dim);
+    bindings[i] = (hone_binding){.input = m->in_name[i], .rank = l->in[i].rank};
+    memcpy(bindings[i].dim, l->in[i].dim, sizeof bindings[i].dim);
   }
   const hone_plan_options o = {.level = -1,
                                .precision = m->precision,
                                .bindings = bindings,
                                .n_bindings = m->n_in,
-                               .untuned = c->options.untuned};
-  hone_status status = hone_plan_create(c->engine, m->model, &o, &s->plan, error);
+                               .untuned = c->options.untuned,
+                               .preview = preview};
+  const hn_ports ports = {last, (void *)(uintptr_t)l};
+  return hn_api_plan_create(c->engine, m->model, &o, &ports, out, error);
+}
+
+/* ------------------------------------------------------------------ a common layout */
+
+/* Do only models read the value? Links, and who gets the chain's outputs, want it row-major. */
+static bool for_models(const hone_chain *c, const hn_passed *v) {
+  const uint32_t at = (uint32_t)(v - c->value);
+  if (v->shown || v->last == HN_NO_STAGE) return false;
+  for (uint32_t i = 0; i < c->n_stages; i++)
+    for (uint32_t k = 0; k < c->stage[i].n_reads; k++)
+      if (c->stage[i].reads[k] == at && !c->stage[i].model) return false;
+  return true;
+}
+
+/* Would the reader take its input k as the maker's preview leaves it, without bringing it into another order?
+ */
+static bool takes(hone_chain *c, const hn_stage *maker, const hone_plan *made, const hn_stage *reader,
+                  uint32_t k, uint32_t b) {
+  hn_chain_model *m = reader->model;
+  hone_tensor_desc *in = HN_NEW_ARRAY(&c->scratch, hone_tensor_desc, m->n_in + 1);
+  bool *none = HN_NEW_ARRAY(&c->scratch, bool, m->n_out + 1);
+  hone_plan *preview = NULL;
+  hone_error other = {0};
+  if (!in || !none) return false;
+  for (uint32_t i = 0; i < m->n_in; i++) {
+    const hn_passed *v = &c->value[reader->reads[i]];
+    if (v->stage != HN_NO_STAGE && &c->stage[v->stage] == maker)
+      in[i] = *hone_plan_output_desc(made, v->output);
+    else if (v->there && b < v->n)
+      in[i] = v->batch[b].tensor.desc;
+    else
+      return false; /* not known yet */
+    if (!hone_desc_known(&in[i])) return false;
+  }
+  const lying l = {m, in, none};
+  if (plan_of(c, &l, true, &preview, &other) != HONE_OK) return false; /* to be told when it is its turn */
+  const uint32_t port = port_of(preview, m, k);
+  const bool good = port < hone_plan_inputs(preview) &&
+                    hone_plan_input_desc(preview, port)->layout == HONE_LAYOUT_CHANNELS_LAST &&
+                    !reordered(hn_api_plan(preview), false, port);
+  hone_plan_destroy(preview);
+  return good;
+}
+
+/* Outputs that the model computes channels-last, and that all readers want so: they stay as they are. By
+ * plans that are only previewed. */
+static hone_status choose_layouts(hone_chain *c, hn_stage *stage, uint32_t b, hone_error *error) {
+  hn_chain_model *m = stage->model;
+  hn_device *device;
+  hone_plan *preview = NULL;
+  bool any = false;
+  for (uint32_t i = 0; i < m->n_out; i++) {
+    m->last_out[i] = m->sink[i].value && for_models(c, m->sink[i].value);
+    any |= m->last_out[i];
+  }
+  if (hn_api_backend(c->engine, &device)->asynchronous || !any) {
+    memset(m->last_out, 0, m->n_out * sizeof *m->last_out);
+    return HONE_OK;
+  }
+  const lying l = {m, m->now, m->last_out};
+  const hone_status status = plan_of(c, &l, true, &preview, error);
+  if (status != HONE_OK) return status;
+  for (uint32_t i = 0; i < m->n_out; i++) {
+    if (!m->last_out[i]) continue;
+    m->last_out[i] = hone_plan_output_desc(preview, i)->layout == HONE_LAYOUT_CHANNELS_LAST;
+    for (uint32_t r = 0; r < c->n_stages; r++)
+      for (uint32_t k = 0; k < c->stage[r].n_reads && m->last_out[i]; k++)
+        if (c->stage[r].reads[k] == stage->makes + i)
+          m->last_out[i] = takes(c, stage, preview, &c->stage[r], k, b);
+  }
+  hone_plan_destroy(preview);
+  return HONE_OK;
+}
+
+static hone_status make_plan(hone_chain *c, hn_stage *stage, shaped *s, uint32_t b, hone_error *error) {
+  hn_chain_model *m = stage->model;
+  s->in = hn_calloc(m->n_in + 1, sizeof *s->in);
+  s->at = hn_calloc(m->n_in + 1, sizeof *s->at);
+  if (!s->in || !s->at) return hn_fail_memory(error, m->n_in * sizeof *s->in, "a plan");
+  for (uint32_t i = 0; i < m->n_in; i++) s->in[i] = m->now[i];
+  hone_status status = choose_layouts(c, stage, b, error);
+  const lying l = {m, m->now, m->last_out};
+  if (status == HONE_OK) status = plan_of(c, &l, false, &s->plan, error);
   if (status == HONE_OK) status = hn_chain_context(c, s->plan, &s->context, error);
-  for (uint32_t i = 0; i < m->n_in && status == HONE_OK; i++)
-    for (uint32_t k = 0; k < hone_plan_inputs(s->plan); k++)
-      if (strcmp(hone_plan_input_name(s->plan, k), m->in_name[i]) == 0) s->at[i] = k;
+  for (uint32_t i = 0; i < m->n_in && status == HONE_OK; i++) s->at[i] = port_of(s->plan, m, i);
   for (uint32_t i = 0; i < m->n_out && status == HONE_OK; i++)
     if (m->sink[i].value)
       status = hone_context_bind_allocator(s->context, i, give_memory, &m->sink[i], error);
@@ -274,13 +381,13 @@ static hone_status make_plan(hone_chain *c, hn_chain_model *m, shaped *s, hone_e
 
 static bool same_shapes(const hn_chain_model *m, const shaped *s) {
   for (uint32_t i = 0; i < m->n_in; i++)
-    if (!hone_desc_same_dims(&m->now[i], &s->in[i])) return false;
+    if (!hone_desc_same_dims(&m->now[i], &s->in[i]) || m->now[i].layout != s->in[i].layout) return false;
   return true;
 }
 
 /* The plan for the shapes in m->now; a new one takes the place of the one that was not used for the longest
  * time. */
-static hone_status plan_for(hone_chain *c, hn_stage *stage, shaped **out, hone_error *error) {
+static hone_status plan_for(hone_chain *c, hn_stage *stage, uint32_t b, shaped **out, hone_error *error) {
   hn_chain_model *m = stage->model;
   shaped *oldest = &m->shaped[0];
   for (int64_t i = 0; i < m->plans; i++) {
@@ -294,7 +401,7 @@ static hone_status plan_for(hone_chain *c, hn_stage *stage, shaped **out, hone_e
   }
   const uint64_t start = hn_now_ns();
   end_shaped(oldest);
-  const hone_status status = make_plan(c, m, oldest, error);
+  const hone_status status = make_plan(c, stage, oldest, b, error);
   if (status != HONE_OK) {
     end_shaped(oldest);
     if (error && !strstr(error->where, "stage '")) hn_error_where(error, "stage '%s'", stage->name);
@@ -352,7 +459,7 @@ static hone_status run_batch(hone_chain *c, hn_stage *stage, uint32_t b, hone_er
   hn_chain_model *m = stage->model;
   shaped *s = NULL;
   hone_status status = give(c, stage, b, error);
-  if (status == HONE_OK) status = plan_for(c, stage, &s, error);
+  if (status == HONE_OK) status = plan_for(c, stage, b, &s, error);
   if (status != HONE_OK) return status;
   for (uint32_t i = 0; i < m->n_in; i++) m->given[s->at[i]] = &c->value[stage->reads[i]].batch[b].tensor;
   status = hone_context_run(s->context, m->given, NULL, error);

@@ -352,6 +352,7 @@ bool hone_chain_link_of(const hone_chain *c, uint32_t i, hone_chain_link *out) {
                            .bound = hn_chain_model_in_place(maker, v->output),
                            .reformat_out = hn_chain_model_reformats(maker, true, v->output),
                            .reformat_in = hn_chain_model_reformats(reader->model, false, input)};
+  out->channels_last = v->n && v->batch && v->batch[0].tensor.desc.layout == HONE_LAYOUT_CHANNELS_LAST;
   for (uint32_t b = 0; b < v->n; b++) out->bytes += (uint64_t)hone_desc_bytes(&v->batch[b].tensor.desc);
   return true;
 }
