@@ -3,6 +3,7 @@
 #define HONE_HONE_H
 
 #include <hone/candidates.h>
+#include <hone/chain.h>
 #include <hone/compare.h>
 #include <hone/cuda.h>
 #include <hone/data.h>

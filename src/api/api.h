@@ -20,6 +20,11 @@ hone_engine *hn_api_engine(const hone_plan *plan);
 const hn_backend *hn_api_backend(const hone_engine *engine, hn_device **device);
 struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
+/* A plan some of whose inputs and outputs lie channels-last. */
+hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *options,
+                               const hn_ports *ports, hone_plan **out, hone_error *error);
+/* A context whose activations and workspace lie in a block of the caller's: hn_context_create_in. */
+hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, hone_error *error);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);
 
 /* A context for one thread at a time: HONE_ERROR_USAGE while another call is at work in it, or for NULL. What

@@ -156,8 +156,8 @@ const hone_machine *hone_engine_machine(const hone_engine *e) {
 
 /* Binds, optimises and plans. defer: scaled weights are made when they are packed; *beyond is set when that
  * leaves the range of f32, which passes that make them at once notice and leave alone. */
-static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, int level, bool defer,
-                           bool *beyond, hone_error *error) {
+static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, const hn_ports *ports,
+                           int level, bool defer, bool *beyond, hone_error *error) {
   hn_precision precision;
   hn_model *bound = NULL;
   hn_pass_report report = {0};
@@ -196,6 +196,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .separate = o->separate,
                              .preview = o->preview,
                              .own_model = true,
+                             .ports = ports,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
   if (status == HONE_OK) status = hn_export_misses(p->plan, &p->rewrites, error);
@@ -207,6 +208,11 @@ done:
 
 hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
                              hone_plan **out, hone_error *error) {
+  return hn_api_plan_create(engine, model, o, NULL, out, error);
+}
+
+hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                               const hn_ports *ports, hone_plan **out, hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
   if (!engine || !model || !out)
     return hn_fail(error, HONE_ERROR_USAGE,
@@ -229,10 +235,10 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
     goto done;
   }
   bool beyond = false;
-  status = compile(p, model, o, level, true, &beyond, error);
+  status = compile(p, model, o, ports, level, true, &beyond, error);
   if (status != HONE_OK && beyond) {
     hone_rewrites_free(&p->rewrites);
-    status = compile(p, model, o, level, false, &beyond, error);
+    status = compile(p, model, o, ports, level, false, &beyond, error);
   }
 done:
   status = hn_settle(status, lost, error);
@@ -409,6 +415,10 @@ hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_err
 }
 
 hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
+  return hn_api_context_in(plan, NULL, out, error);
+}
+
+hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, hone_error *error) {
   if (!plan || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_context_create needs a plan and a place for the result");
   if (plan->plan->preview)
@@ -418,7 +428,7 @@ hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error 
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");
   c->plan = plan;
   c->in = hn_calloc(plan->plan->n_inputs, sizeof *c->in);
-  hone_status status = c->in ? hn_context_create(plan->plan, &c->context, error)
+  hone_status status = c->in ? hn_context_create_in(plan->plan, block, &c->context, error)
                              : hn_fail_memory(error, plan->plan->n_inputs, "a context");
   if (status == HONE_OK)
     *out = c;
@@ -452,7 +462,7 @@ static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, ho
       return HONE_ERROR_USAGE;
     }
     if (t->desc.dtype != want->dtype || !hone_desc_same_dims(&t->desc, want) ||
-        t->desc.layout != HONE_LAYOUT_ROW_MAJOR) {
+        t->desc.layout != p->input_desc[i].layout) {
       char expected[128], got[128];
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan", p->inputs[i]->name);
       hn_error_expected(error, "%s", hone_desc_format(want, expected, sizeof expected));

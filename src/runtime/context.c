@@ -31,6 +31,7 @@ struct hn_context {
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_lent lent;
   void *arena, *workspace; /* workspace: one a lane */
+  bool borrowed;           /* these two are in somebody else's block */
   hone_tensor *tensor;     /* by slot; data of arena slots is fixed */
   const void **in;         /* scratch for the widest step */
   void **out;
@@ -59,6 +60,9 @@ struct hn_context {
 /* ------------------------------------------------------------------ life */
 
 static hone_status cut(hn_context *c, hone_error *error);
+static hone_status capture(hn_context *c, hone_error *error);
+
+enum { HN_BLOCK_ALIGN = 4096 }; /* of what lies behind each other in a lent block */
 
 /* Bytes from one lane's workspace to the next one's. */
 static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
@@ -82,7 +86,42 @@ static hone_status no_activations(const hn_plan *p, bool workspace, hone_error *
   return status;
 }
 
+uint64_t hn_context_needs(const hn_plan *p) {
+  if (!p->workspace_bytes) return p->arena_bytes;
+  return hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) + workspace_of(p) * p->lanes;
+}
+
+/* Activations and workspace at their places in the block. */
+static void settle_in(hn_context *c, void *block) {
+  const hn_plan *p = c->plan;
+  c->borrowed = true;
+  c->arena = p->arena_bytes ? block : NULL;
+  c->workspace = p->workspace_bytes ? (char *)block + hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) : NULL;
+}
+
+/* Every slot that lies in the arenas, at its place there. */
+static void lay_out(hn_context *c) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
+    if (root->place == HN_PLACE_ARENA)
+      c->tensor[i].data = (char *)(c->apart && !root->desc.device ? c->remote.host : c->arena) +
+                          root->offset + (s == root ? 0 : s->offset);
+  }
+}
+
+hone_status hn_context_move(hn_context *c, void *block, hone_error *error) {
+  settle_in(c, block);
+  lay_out(c);
+  hn_lent_forget(c->plan, &c->lent);
+  return c->apart ? capture(c, error) : HONE_OK;
+}
+
 hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
+  return hn_context_create_in(p, NULL, out, error);
+}
+
+hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out, hone_error *error) {
   *out = NULL;
   hone_status status = HONE_OK;
   hn_context *c = hn_calloc(1, sizeof *c);
@@ -109,8 +148,9 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   c->apart = p->backend->asynchronous;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
-  if (p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
-  if (p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
+  if (block) settle_in(c, block);
+  if (!block && p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
+  if (!block && p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = no_activations(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
@@ -119,14 +159,12 @@ hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *er
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
     c->tensor[i].desc = s->desc;
-    const uint64_t offset = root->offset + (s == root ? 0 : s->offset);
-    if (root->place == HN_PLACE_ARENA)
-      c->tensor[i].data = (char *)(c->apart && !root->desc.device ? c->remote.host : c->arena) + offset;
-    else if (root->place == HN_PLACE_STAGED)
-      c->tensor[i].data = (char *)c->remote.staged + offset;
+    if (root->place == HN_PLACE_STAGED)
+      c->tensor[i].data = (char *)c->remote.staged + root->offset + (s == root ? 0 : s->offset);
     else if (root->place == HN_PLACE_CONST)
       c->tensor[i].data = (void *)s->constant;
   }
+  lay_out(c);
   if (c->apart) status = cut(c, error);
 done:
   if (status == HONE_OK)
@@ -180,8 +218,8 @@ void hn_context_destroy(hn_context *c) {
     hn_remote_close(c->plan, &c->remote);
   else if (c->remote.queue)
     c->plan->backend->queue_close(c->plan->device, c->remote.queue);
-  if (c->arena) c->plan->backend->free(c->plan->device, c->arena);
-  if (c->workspace) c->plan->backend->free(c->plan->device, c->workspace);
+  if (c->arena && !c->borrowed) c->plan->backend->free(c->plan->device, c->arena);
+  if (c->workspace && !c->borrowed) c->plan->backend->free(c->plan->device, c->workspace);
   hn_arena_free(&c->keep);
   hn_arena_free(&c->own);
   hn_free((void *)c->adopted);

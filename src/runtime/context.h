@@ -16,6 +16,14 @@ typedef struct hn_run_limits {
 } hn_run_limits;
 
 hone_status hn_context_create(const hn_plan *plan, hn_context **out, hone_error *error);
+/* Bytes of the device's memory that a run computes in: activations and workspace. */
+uint64_t hn_context_needs(const hn_plan *plan);
+/* The same in a block of at least so many bytes of the device's memory, aligned to 64 and borrowed: contexts
+ * that run one after the other may have one block. It holds nothing between runs, so results are only to be
+ * found where they are bound to. NULL: a context with memory of its own. */
+hone_status hn_context_create_in(const hn_plan *plan, void *block, hn_context **out, hone_error *error);
+/* From now on in that block. */
+hone_status hn_context_move(hn_context *context, void *block, hone_error *error);
 void hn_context_destroy(hn_context *context);
 /* in[i] belongs to plan input i and is borrowed; all were validated by the caller. */
 hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits,

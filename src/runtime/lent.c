@@ -35,7 +35,8 @@ static bool movable(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
   const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
   if (p->backend->asynchronous || r->place != HN_PLACE_ARENA || !r->bytes) return false;
-  if (s->bytes != r->bytes || (slot != root && s->offset) || !hn_strided_dense(&s->desc)) return false;
+  if (s->bytes != r->bytes || (slot != root && s->offset)) return false;
+  if (!hn_strided_dense(&s->desc) && p->output_desc[i].layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   if (s->desc.dtype != p->output_desc[i].dtype) return false;
   for (uint32_t k = 0; k < p->n_outputs; k++)
     if (k != i && hn_slot_root(p, p->output_slot[k]) == root) return false;
@@ -152,6 +153,10 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
     o->at = want;
   }
   return HONE_OK;
+}
+
+void hn_lent_forget(const hn_plan *p, hn_lent *l) {
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++) l->output[i].at = NULL;
 }
 
 /* The memory is enough for what was made, which may be known only now. */

@@ -54,6 +54,8 @@ void hn_lent_gather(const hn_plan *plan, const hn_lent *lent, const hone_tensor 
  * memory, and back. */
 hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tensor, void *arena,
                           hone_error *error);
+/* The arena has another place, and all slots are in it. */
+void hn_lent_forget(const hn_plan *plan, hn_lent *lent);
 /* After a run: output i was made there. */
 hone_status hn_lent_fill(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *made,
                          hone_error *error);

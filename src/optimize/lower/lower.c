@@ -4,6 +4,7 @@
 #include "optimize/lower/codes.h"
 #include "optimize/lower/emit.h"
 #include "optimize/lower/late.h"
+#include "optimize/step/layout.h"
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
@@ -373,6 +374,13 @@ static int by_place(const void *a, const void *b) {
   return px < py ? -1 : px > py;
 }
 
+/* May a caller's tensor of this value lie channels-last? */
+static bool last_wanted(const hn_plan *p, bool output, const hn_value *v) {
+  return p->ports && hn_home(p) == HN_ROW && hn_carries_layout(p) && v->desc.rank >= 3 &&
+         hone_desc_known(&v->desc) && !hn_layout_free(&v->desc) &&
+         p->ports->last(p->ports->arg, output, v->name);
+}
+
 static hone_status bind_ports(hn_lowering *l, hone_error *error) {
   hn_plan *p = l->plan;
   hn_graph *g = p->model->graph;
@@ -387,10 +395,12 @@ static hone_status bind_ports(hn_lowering *l, hone_error *error) {
   for (size_t i = 0; i < g->inputs.len; i++) {
     hn_value *v = g->inputs.ptr[i];
     if (v->constant) continue;
-    uint32_t slot = hn_slot_new(l->plan, &v->desc, v, HN_PLACE_INPUT), *of = hn_slots_of(l, v);
+    const bool last = last_wanted(p, false, v);
+    const hone_tensor_desc d = last ? hn_laid_out(p, &v->desc, HN_LAST) : v->desc;
+    uint32_t slot = hn_slot_new(l->plan, &d, v, HN_PLACE_INPUT), *of = hn_slots_of(l, v);
     if (slot == HN_NO_SLOT || !of) return hn_fail_memory(error, sizeof *of, "the plan");
     l->plan->slots.ptr[slot].input = p->n_inputs;
-    of[hn_home(p)] = slot;
+    of[last ? HN_LAST : hn_home(p)] = slot;
     p->input_slot[p->n_inputs] = slot;
     p->input_desc[p->n_inputs] = l->plan->slots.ptr[slot].desc;
     p->inputs[p->n_inputs++] = v;
@@ -410,6 +420,14 @@ static hone_status return_outputs(hn_lowering *l, hone_error *error) {
     const bool made_here =
         hn_home(p) == HN_ROW || (v->constant && !v->producer) ||
         (s[HN_HOST] != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, s[HN_HOST])].place != HN_PLACE_INPUT);
+    const uint32_t as_made = last_wanted(p, true, v) ? s[HN_LAST] : HN_NO_SLOT;
+    if (as_made != HN_NO_SLOT && p->slots.ptr[as_made].desc.channel_pitch <= v->desc.dim[1]) {
+      p->output_slot[i] = as_made;
+      p->output_desc[p->n_outputs] = p->slots.ptr[as_made].desc;
+      p->output_desc[p->n_outputs].quant = hn_quant_of(p, v, &v->desc);
+      p->outputs[p->n_outputs++] = v;
+      continue;
+    }
     /* of a shape that only the run knows: a step brings it, as the block for what is returned has no place */
     const bool open = hn_home(p) == HN_HOST && !hone_desc_known(&v->desc);
     hone_status status =

@@ -206,6 +206,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->tuned = r->tuned;
   p->chains = r->chains;
   p->fusions_off = r->fusions_off;
+  p->ports = r->ports;
   if ((status = keep_names(p, r, error)) != HONE_OK) goto done;
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;

@@ -27,9 +27,10 @@ typedef struct hn_plan_request {
   hn_tuned *tuned; /* measured choices or NULL; borrowed until the plan is built */
   hn_saved *saved; /* NULL, or a file whose decisions are followed; taken, also on failure */
   hone_chains chains;
-  uint32_t fusions_off; /* bits 1 << hn_fusion: never made */
-  bool separate;        /* no step of several nodes */
-  bool preview;         /* decisions only: nothing is packed or placed, and the plan cannot run */
+  uint32_t fusions_off;  /* bits 1 << hn_fusion: never made */
+  bool separate;         /* no step of several nodes */
+  bool preview;          /* decisions only: nothing is packed or placed, and the plan cannot run */
+  const hn_ports *ports; /* NULL: all inputs and outputs are row-major */
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. */

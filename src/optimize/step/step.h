@@ -100,6 +100,13 @@ static inline const char *hn_precision_name(hn_precision p) {
   return names[p];
 }
 
+/* How the caller's tensors lie: channels-last where `last` says so of an input (then they do), or of an
+ * output (then they may: output_desc says whether they do). The host's memory only. */
+typedef struct hn_ports {
+  bool (*last)(void *arg, bool output, const char *name);
+  void *arg;
+} hn_ports;
+
 typedef struct hn_decisions hn_decisions; /* what lowering chose: choose.h */
 typedef struct hn_saved hn_saved;         /* a saved plan's file: plan/saved.h */
 typedef struct hn_tuned hn_tuned;         /* measured choices: tuned.h */
@@ -126,8 +133,9 @@ typedef struct hn_plan {
   uint32_t fusions_off; /* bits 1 << hn_fusion */
   hn_misses misses;     /* fusions that nearly happened */
   bool weighed;         /* lowering had to choose between one step and several: both deserve to be measured */
-  bool has_heap;        /* some slot's bytes are made at run time */
-  uint32_t n_values;    /* by value id, of the main graph: */
+  const hn_ports *ports;   /* while the plan is built; NULL: all is row-major */
+  bool has_heap;           /* some slot's bytes are made at run time */
+  uint32_t n_values;       /* by value id, of the main graph: */
   const hone_quant *quant; /* what its codes mean */
   const bool *says_codes;  /* it is a scale or zero point of these: its bytes are never left to packing */
   HN_VEC(hn_slot) slots;
