@@ -29,6 +29,7 @@ api/load: api/measure
 api/mixed: api api/measure
 api/candidates: api
 api/pipeline: api
+api/shapes: api
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

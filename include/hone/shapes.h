@@ -19,7 +19,8 @@ extern "C" {
 typedef struct hone_shapes hone_shapes;
 typedef struct hone_answer hone_answer;
 
-/* For which sizes of a dimension that may be padded plans are made; min and max are always among them. */
+/* For which sizes of a dimension that may be padded plans are made; min, opt and max are always
+ * among them. */
 typedef enum hone_buckets {
   HONE_BUCKETS_POWERS = 0, /* powers of two */
   HONE_BUCKETS_STEP,       /* multiples of `step` */
@@ -27,19 +28,19 @@ typedef enum hone_buckets {
 } hone_buckets;
 
 /* What a symbolic dimension of the model may be. */
-typedef struct hone_profile {
+typedef struct hone_size_profile {
   const char *symbol;    /* name of the dimension, as hone_port has it: "N" */
   int64_t min, opt, max; /* 1 <= min <= opt <= max; opt: mostly, a plan for it is made at once */
   hone_buckets buckets;
   int64_t step;        /* HONE_BUCKETS_STEP */
   const int64_t *list; /* [n_list] HONE_BUCKETS_LIST, in any order, within min and max */
   uint32_t n_list;
-} hone_profile;
+} hone_size_profile;
 
 enum { HONE_PROFILES = 8 };
 
 typedef struct hone_shapes_options {
-  const hone_profile *profiles; /* [n_profiles], at most HONE_PROFILES; copied */
+  const hone_size_profile *profiles; /* [n_profiles], at most HONE_PROFILES; copied */
   uint32_t n_profiles;
   /* Of all plans; NULL: the defaults. Bindings may fix dimensions without a profile; `preview` may not be
    * set. Strings and arrays are borrowed as long as the hone_shapes lives. */

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "model/ir/eval.h"
-#include "model/padding_rules.h"
 
 #include <string.h>
 

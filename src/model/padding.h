@@ -11,19 +11,7 @@
 #ifndef HN_MODEL_PADDING_H
 #define HN_MODEL_PADDING_H
 
-#include "model/ir/graph.h"
-
-typedef enum hn_pad_kind {
-  HN_PAD_SAME = 0, /* the same shape, and the same elements */
-  HN_PAD_ROWS,     /* longer along `axis`, where the first each * size elements are the same */
-  HN_PAD_SIZE      /* elements, or a shape, that say how long the dimension is */
-} hn_pad_kind;
-
-typedef struct hn_pad {
-  hn_pad_kind kind;
-  int32_t axis;
-  int64_t each; /* elements along the axis for one of the dimension */
-} hn_pad;
+#include "model/padding_rules.h"
 
 /* small and large are clones of one model, inferred. What becomes of input i (graph->inputs order) is in[i],
  * of output i out[i]; both may be NULL. *proved, or else why says which node stands against it, and how.

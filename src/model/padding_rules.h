@@ -2,7 +2,19 @@
 #ifndef HN_MODEL_PADDING_RULES_H
 #define HN_MODEL_PADDING_RULES_H
 
-#include "model/padding.h"
+#include "model/ir/graph.h"
+
+typedef enum hn_pad_kind {
+  HN_PAD_SAME = 0, /* the same shape, and the same elements */
+  HN_PAD_ROWS,     /* longer along `axis`, where the first each * size elements are the same */
+  HN_PAD_SIZE      /* elements, or a shape, that say how long the dimension is */
+} hn_pad_kind;
+
+typedef struct hn_pad {
+  hn_pad_kind kind;
+  int32_t axis;
+  int64_t each; /* elements along the axis for one of the dimension */
+} hn_pad;
 
 /* A node in both models, with what is known of its inputs. */
 typedef struct hn_pad_node {

@@ -9,7 +9,7 @@
 #ifndef HN_OPTIMIZE_PLAN_PACKED_H
 #define HN_OPTIMIZE_PLAN_PACKED_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 typedef struct hn_packed_key {
   uint64_t part[2];
