@@ -43,7 +43,7 @@ static void plan_text(const char *path, const cli_session *s, const cli_args *ar
   double predicted = 0;
   uint32_t tuned = 0, rows = args->rows ? (uint32_t)args->rows : hone_plan_steps(s->plan);
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
-  cli_print("%-12s %s  (%s, %s, %u threads)\n", "model", path, cli_device_name(args),
+  cli_print("%-12s %s  (%s, %s, threads: %u)\n", "model", path, cli_device_name(args),
             hone_plan_precision(s->plan), cli_threads(s, args));
   for (uint32_t i = 0; i < hone_plan_inputs(s->plan); i++)
     cli_print("%-12s %s  %s\n", i ? "" : "inputs", hone_plan_input_name(s->plan, i),

@@ -127,7 +127,7 @@ static void text(const cli_plans *p, const row *rows, uint32_t n) {
   hone_shapes_counts counts;
   double both = 0;
   bool measured = false, any = false;
-  cli_print("%-12s %s  (%s, %u threads)\n", "model", p->path, cli_device_name(p->args),
+  cli_print("%-12s %s  (%s, threads: %u)\n", "model", p->path, cli_device_name(p->args),
             cli_threads(p->session, p->args));
   for (uint32_t i = 0; i < p->n; i++) {
     const char *reason = "";

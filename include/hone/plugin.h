@@ -409,8 +409,8 @@ typedef struct hone_tactic_need {
    * originals. */
   uint32_t packed;
   uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
-  /* From this byte on (a multiple of 64) the blob says nothing of shapes: it follows from the constants in
-   * `packed`, the attributes, the epilogue's form and shared_key, so that plans of the same model for other
+  /* From this byte on (a multiple of 64) the blob says nothing of shapes: it follows from the step's
+   * constants, the attributes, the epilogue's form and shared_key, so that plans of the same model for other
    * shapes may have it in common. prepack then obeys own_only, and run reads it at hone_step_run.shared.
    * 0: nothing is shared. */
   size_t shared_at;

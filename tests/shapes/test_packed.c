@@ -197,6 +197,42 @@ static void folded_constants_are_compared(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* Weights of 8 bits, and parts of one tensor, which differ in nothing but where they begin. */
+static void codes_and_parts(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t least;
+  } nets[] = {
+      {"graph g(%x: f32[Nx8x8x8]) -> (%y) { const %w: i8[16x8x3x3] = rand(1, -100, 100) "
+       "%q = QuantizeLinear(%x, 0.02, u8{120}) %d = DequantizeLinear(%q, 0.02, u8{120}) "
+       "%v = DequantizeLinear(%w, 0.01, i8{0}) %c = Conv(%d, %v) {pads=[1, 1, 1, 1]} "
+       "%r = QuantizeLinear(%c, 0.05, u8{128}) %y = DequantizeLinear(%r, 0.05, u8{128}) }",
+       16 * 8 * 9},
+      {"graph g(%x: f32[Nx32]) -> (%y, %z) { const %w: f32[64x48] = rand(1) "
+       "%a = Slice(%w, i64[1]{0}, i64[1]{32}, i64[1]{0}) %b = Slice(%w, i64[1]{32}, i64[1]{64}, i64[1]{0}) "
+       "%y = MatMul(%x, %a) %z = MatMul(%x, %b) }",
+       2 * 32 * 48 * 4},
+  };
+  hone_engine *engine = engine_of(1);
+  for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+    char text[1200];
+    snprintf(text, sizeof text, "ir 8\nopset 17\n%s", nets[i].text);
+    hn_model *m = net_parse("codes", text);
+    hn_packed_store *store = store_of(engine);
+    hone_plan *first = plan_of(engine, m, 2, "f32", store), *second = plan_of(engine, m, 5, "f32", store),
+              *alone = plan_of(engine, m, 5, "f32", NULL);
+    same_bytes(second, alone, "codes");
+    assert_true(hn_api_plan(second)->found_bytes >= nets[i].least);
+    hone_plan_destroy(first);
+    hone_plan_destroy(second);
+    hone_plan_destroy(alone);
+    hn_packed_store_drop(store);
+    hn_model_destroy(m);
+  }
+  hone_engine_destroy(engine);
+}
+
 /* Every allocation fails once: an error, or a plan that is right; nothing stays behind. */
 static void memory_may_be_short(void **state) {
   (void)state;
@@ -234,6 +270,7 @@ int main(void) {
       cmocka_unit_test(plans_go_in_any_order),
       cmocka_unit_test(a_saved_plan_is_whole),
       cmocka_unit_test(folded_constants_are_compared),
+      cmocka_unit_test(codes_and_parts),
       cmocka_unit_test(memory_may_be_short),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

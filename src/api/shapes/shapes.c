@@ -36,8 +36,12 @@ struct hone_shapes {
 /* ------------------------------------------------------------------ making one */
 
 static hone_status copy_profiles(hone_shapes *s, const hone_shapes_options *o, hone_error *error) {
-  if (!o->n_profiles || !o->profiles)
-    return hn_fail(error, HONE_ERROR_USAGE, "no dimension has a profile: its shapes are fixed");
+  if (!o->n_profiles || !o->profiles) {
+    hn_fail(error, HONE_ERROR_USAGE, "no dimension has a profile: all shapes are fixed");
+    hn_error_hint(error,
+                  "hone optimize M.onnx --open-batch -o N.onnx opens the first dimension of its inputs");
+    return HONE_ERROR_USAGE;
+  }
   if (o->n_profiles > HONE_PROFILES)
     return hn_fail(error, HONE_ERROR_USAGE, "%u dimensions have profiles, and %d may", o->n_profiles,
                    HONE_PROFILES);
@@ -87,8 +91,7 @@ static hone_status find_dimensions(hone_shapes *s, hone_error *error) {
     if (names.len)
       hn_error_expected(error, "%s", names.ptr);
     else
-      hn_error_hint(error,
-                    "all its dimensions are fixed: hone_model_open_batch (--open-batch) opens the first");
+      hn_error_hint(error, "all are fixed: hone optimize M.onnx --open-batch -o N.onnx opens the first");
     hn_str_free(&names);
     return HONE_ERROR_USAGE;
   }

@@ -400,8 +400,8 @@ static void count_weights(const hn_plan *p, hn_step *s) {
   s->sparse_pct = hn_sparse_groups(&step);
 }
 
-/* What the step shares: found where another plan left it, or noted as what this one will leave. Without
- * memory for that it is packed for this plan alone. */
+/* What the step shares: found where another plan left it, or noted as what this one will leave. False: out of
+ * memory. */
 static bool look_for(packing *k, hn_packed_store *store, hn_step *s) {
   const size_t bytes = s->need.blob_bytes - s->need.shared_at;
   hn_packed_piece piece = {.bytes = bytes};

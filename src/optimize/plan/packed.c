@@ -62,16 +62,24 @@ uint64_t hn_packed_store_bytes(hn_packed_store *s, uint32_t *blocks) {
 
 /* Bytes that this plan made are named by what they are: the next plan has others there. Those of the model
  * that it was made of stay where they are. */
-static bool put_bytes(const hn_plan *p, const void *at, size_t bytes, hn_str *out) {
-  const bool own = hn_model_owns(p->model, at) || hn_arena_owns(&p->arena, at);
-  if (!own) return hn_str_printf(out, " @%p", at), true;
+static void put_bytes(const hn_plan *p, const void *at, size_t bytes, hn_str *out) {
+  if (!hn_model_owns(p->model, at) && !hn_arena_owns(&p->arena, at)) {
+    hn_str_printf(out, " @%p", at);
+    return;
+  }
   hn_str_printf(out, " #%016llx%016llx", (unsigned long long)hn_hash(at, bytes, 1),
                 (unsigned long long)hn_hash(at, bytes, 2));
-  return true;
 }
 
-static void put_constant(const hn_plan *p, const hn_slot *s, hn_str *out) {
+/* Input i of a step, where it is a constant: which bytes, and from where on. */
+static void put_constant(const hn_plan *p, uint32_t slot, hn_str *out) {
+  uint64_t offset = 0;
+  for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
+    offset += p->slots.ptr[slot].offset;
+  const hn_slot *s = &p->slots.ptr[slot];
   const hn_deferred *d = s->deferred;
+  if (s->place != HN_PLACE_CONST) return;
+  hn_str_printf(out, " +%llu", (unsigned long long)offset);
   if (!d) {
     put_bytes(p, s->constant, (size_t)s->bytes, out);
     return;
@@ -96,9 +104,10 @@ bool hn_packed_key_of(const hn_plan *p, const hn_step *s, hn_packed_key *key) {
   hn_str_printf(&text, "%s.%d %zu %016llx ", s->tactic->name, s->tactic->version,
                 s->need.blob_bytes - s->need.shared_at, (unsigned long long)s->need.shared_key);
   hn_step_signature_of_weights(&s->desc, &text);
-  for (uint32_t i = 0; i < s->desc.n_inputs && i < 32; i++)
-    if (s->need.packed >> i & 1 && s->in[i] != HN_NO_SLOT)
-      put_constant(p, &p->slots.ptr[hn_slot_root(p, s->in[i])], &text);
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+    hn_str_putc(&text, ';');
+    if (s->in[i] != HN_NO_SLOT) put_constant(p, s->in[i], &text);
+  }
   if (!text.failed)
     for (uint64_t i = 0; i < 2; i++) key->part[i] = hn_hash(text.ptr, text.len, i);
   const bool good = !text.failed;
