@@ -30,6 +30,7 @@ api/mixed: api api/measure
 api/candidates: api
 api/pipeline: api
 api/chain: api
+api/shapes: api
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -32,6 +32,7 @@ typedef struct cli_option {
 /* All options of all commands; a command sees those in its table. */
 typedef struct cli_args {
   bool all, layers; /* verify */
+  bool dynamic;     /* plan --shapes */
   bool help, json, verbose, explain, verify_passes, open_batch, again, no_cache, check, counters;
   int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;
@@ -55,7 +56,8 @@ typedef struct cli_args {
   double max_drop; /* -1: not given */
   const char *calib, *to, *method, *target, *ranges;
   cli_list skip, only;
-  cli_list dump; /* verify: nodes */
+  cli_list dump;     /* verify: nodes */
+  cli_list profiles; /* plan: sizes of dimensions */
   /* how pictures become inputs */
   bool bgr, letterbox;
   const char *mean, *deviation, *scale, *resize, *crop, *pixels;

@@ -26,6 +26,7 @@
 #include <hone/post.h>
 #include <hone/quantize.h>
 #include <hone/session.h>
+#include <hone/shapes.h>
 #include <hone/status.h>
 #include <hone/system.h>
 #include <hone/tensor.h>

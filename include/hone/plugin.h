@@ -348,6 +348,8 @@ typedef struct hone_step {
   hone_math math;
   uint32_t n_parts; /* "ConvChain": the steps that it stands for, in order; 0 for all others */
   const struct hone_step_part *part;
+  bool own_only; /* for prepack: what follows need.shared_at is there already, in a blob that plans have in
+                    common; only the bytes before it are wanted, and constants in `packed` have none */
 } hone_step;
 
 #define HONE_PART_CHAINED 0xffffffffu
@@ -407,6 +409,12 @@ typedef struct hone_tactic_need {
    * originals. */
   uint32_t packed;
   uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
+  /* From this byte on (a multiple of 64) the blob says nothing of shapes: it follows from the step's
+   * constants, the attributes, the epilogue's form and shared_key, so that plans of the same model for other
+   * shapes may have it in common. prepack then obeys own_only, and run reads it at hone_step_run.shared.
+   * 0: nothing is shared. */
+  size_t shared_at;
+  uint64_t shared_key;
 } hone_tactic_need;
 
 /* The units that do a step's products, each with a measured roof of its own: name in the code, word in facts,
@@ -453,6 +461,8 @@ typedef struct hone_step_run {
   void *pool;
   bool flush; /* of a product on the host (HONE_MATH_F32): numbers below 2^-126 count as zero; the backend has
                  set the threads' mode */
+  const void
+      *shared; /* the blob from need.shared_at on, wherever that is; NULL: behind the rest of the blob */
 } hone_step_run;
 
 typedef struct hone_tactic_desc {

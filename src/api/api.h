@@ -14,15 +14,18 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
 /* Appends the fusions that lowering nearly made. */
 hone_status hn_export_misses(const hn_plan *plan, hone_rewrites *to, hone_error *error);
 
+/* As hone_plan_create. ports: NULL, or which inputs and outputs lie channels-last; store: NULL, or where packed
+ * weights are left and looked for (of this very model). */
+hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *options,
+                               const hn_ports *ports, hn_packed_store *store, hone_plan **out,
+                               hone_error *error);
+
 /* The plan inside, and its engine's tuned tactics with the file that they are kept in ("": none). */
 const hn_plan *hn_api_plan(const hone_plan *plan);
 hone_engine *hn_api_engine(const hone_plan *plan);
 const hn_backend *hn_api_backend(const hone_engine *engine, hn_device **device);
 struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
-/* A plan some of whose inputs and outputs lie channels-last. */
-hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *options,
-                               const hn_ports *ports, hone_plan **out, hone_error *error);
 /* A context whose activations and workspace lie in a block of the caller's: hn_context_create_in. */
 hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, hone_error *error);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);

@@ -157,7 +157,7 @@ const hone_machine *hone_engine_machine(const hone_engine *e) {
 /* Binds, optimises and plans. defer: scaled weights are made when they are packed; *beyond is set when that
  * leaves the range of f32, which passes that make them at once notice and leave alone. */
 static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, const hn_ports *ports,
-                           int level, bool defer, bool *beyond, hone_error *error) {
+                           int level, bool defer, hn_packed_store *store, bool *beyond, hone_error *error) {
   hn_precision precision;
   hn_model *bound = NULL;
   hn_pass_report report = {0};
@@ -197,6 +197,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .preview = o->preview,
                              .own_model = true,
                              .ports = ports,
+                             .store = store,
                              .beyond = beyond};
   status = hn_plan_build(&request, &p->plan, error);
   if (status == HONE_OK) status = hn_export_misses(p->plan, &p->rewrites, error);
@@ -208,11 +209,12 @@ done:
 
 hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
                              hone_plan **out, hone_error *error) {
-  return hn_api_plan_create(engine, model, o, NULL, out, error);
+  return hn_api_plan_create(engine, model, o, NULL, NULL, out, error);
 }
 
 hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
-                               const hn_ports *ports, hone_plan **out, hone_error *error) {
+                               const hn_ports *ports, hn_packed_store *store, hone_plan **out,
+                               hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
   if (!engine || !model || !out)
     return hn_fail(error, HONE_ERROR_USAGE,
@@ -235,10 +237,10 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
     goto done;
   }
   bool beyond = false;
-  status = compile(p, model, o, ports, level, true, &beyond, error);
+  status = compile(p, model, o, ports, level, true, store, &beyond, error);
   if (status != HONE_OK && beyond) {
     hone_rewrites_free(&p->rewrites);
-    status = compile(p, model, o, ports, level, false, &beyond, error);
+    status = compile(p, model, o, ports, level, false, store, &beyond, error);
   }
 done:
   status = hn_settle(status, lost, error);

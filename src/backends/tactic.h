@@ -53,6 +53,11 @@
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);                               \
   }
 
+/* Where run finds what its blob has from byte `at` = need.shared_at on. */
+static inline const void *hn_shared_at(const hone_step_run *r, int64_t at) {
+  return r->shared ? r->shared : (const char *)r->blob + at;
+}
+
 /* The declarations of a family's functions, down to the last one that it needs. */
 #define HN_FAMILY_PLAIN(F)                                                                                   \
   bool F##_accepts(const hone_step *s, const hone_machine *m, const F##_config *config, hone_reason *why);   \

@@ -423,6 +423,7 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .in = c->in,
                          .out = c->out,
                          .blob = s->blob,
+                         .shared = s->shared,
                          .workspace = c->workspace ? (char *)c->workspace + s->lane * workspace_of(p) : NULL,
                          .threads = s->threads,
                          .flush = s->flush};

@@ -110,6 +110,8 @@ static const command commands[] = {
     {-1, {"quantize", "M", "-o", "OUT", "--calib", "random", "--only", "WORD"}},
     {2, {"quantize", "M", "-o", "OUT", "--calib", "random", "--method", "WORD"}},
     {0, {"optimize", "M", "-o", "OUT", "--explain"}},
+    {0, {"plan", "M"}},
+    {-1, {"plan", "M", "--shapes", "--profile", "WORD"}},
     {0, {"optimize", "M", "-o", "PLAN"}},
     {0, {"run", "PLAN"}},
     {-1, {"amdahl", "P", "--speedup", "2"}},

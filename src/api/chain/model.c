@@ -287,7 +287,7 @@ static hone_status plan_of(hone_chain *c, const lying *l, bool preview, hone_pla
                                .untuned = c->options.untuned,
                                .preview = preview};
   const hn_ports ports = {last, (void *)(uintptr_t)l};
-  return hn_api_plan_create(c->engine, m->model, &o, &ports, out, error);
+  return hn_api_plan_create(c->engine, m->model, &o, &ports, NULL, out, error);
 }
 
 /* ------------------------------------------------------------------ a common layout */

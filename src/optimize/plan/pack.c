@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/ir/bytes.h"
 #include "optimize/step/denormals.h"
+#include "optimize/plan/packed.h"
 #include "optimize/plan/saved.h"
 #include "optimize/step/sparsity.h"
 
@@ -37,9 +38,12 @@ typedef struct packing {
   bool own_model;
   constant *constants;
   size_t n_constants;
-  uint32_t *of_slot; /* by slot: index into constants, or HN_NO_SLOT */
-  void *blob;        /* host memory that is packed into */
-  uint32_t *job;     /* steps in the order of work */
+  uint32_t *of_slot;              /* by slot: index into constants, or HN_NO_SLOT */
+  void *blob;                     /* host memory that is packed into */
+  uint64_t blob_bytes;            /* of it: less than the plan's, where others have packed some */
+  uint64_t *at;                   /* [steps] where a step's own bytes begin in it */
+  HN_VEC(hn_packed_piece) pieces; /* of it: what others may read */
+  uint32_t *job;                  /* steps in the order of work */
   size_t n_jobs;
   size_t scratch; /* bytes of a lane */
   lane *lanes;
@@ -199,7 +203,7 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
 
 /* Bytes of scratch that input i of a step needs to be read by prepack. */
 static size_t gathered(const hn_plan *p, const hn_step *s, uint32_t i) {
-  if (s->in[i] == HN_NO_SLOT || !packs(s, i)) return 0;
+  if (s->in[i] == HN_NO_SLOT || !packs(s, i) || s->found) return 0;
   const hn_slot *r = root_of(p, s->in[i]);
   hone_tensor t = {r->desc, (void *)(uintptr_t)r->constant};
   return r->place == HN_PLACE_CONST && (r->deferred || (!any_alignment(s, i) && !hn_is_aligned(&t)))
@@ -227,6 +231,9 @@ static void let_go(packing *k, constant *c) {
   if (mine && v && v->constant && v->constant->data == c->at)
     ((hone_tensor *)(uintptr_t)v->constant)->data = NULL; /* this model's own */
 }
+
+/* Bytes of the step's blob that this plan packs. */
+static size_t own_bytes(const hn_step *s) { return s->found ? s->need.shared_at : s->need.blob_bytes; }
 
 static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error) {
   enum { MOST = 64 };
@@ -263,7 +270,8 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
     }
   }
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
-  memset((void *)(uintptr_t)s->blob, 0, hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN));
+  memset((void *)(uintptr_t)s->blob, 0, hn_round_up(own_bytes(s), HN_MEM_ALIGN));
+  step.own_only = s->found;
   hone_status status = s->tactic->prepack
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
                            : HONE_OK;
@@ -310,10 +318,11 @@ static hone_status order_jobs(packing *k, hone_error *error) {
   for (uint32_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (!s->tactic || !s->need.blob_bytes) continue;
-    s->blob = (char *)k->blob + s->blob_offset;
+    s->blob = (char *)k->blob + k->at[i];
+    if (s->need.shared_at && !s->found) s->shared = (const char *)s->blob + s->need.shared_at;
     size_t need = all_gathered(p, s);
     if (need > k->scratch) k->scratch = need;
-    list[k->n_jobs++] = (sized){s->need.blob_bytes, i};
+    list[k->n_jobs++] = (sized){own_bytes(s), i};
   }
   if (k->n_jobs) qsort(list, k->n_jobs, sizeof *list, larger_first);
   for (size_t i = 0; i < k->n_jobs; i++) k->job[i] = list[i].step;
@@ -391,27 +400,77 @@ static void count_weights(const hn_plan *p, hn_step *s) {
   s->sparse_pct = hn_sparse_groups(&step);
 }
 
+/* What the step shares: found where another plan left it, or noted as what this one will leave. False: out of
+ * memory. */
+static bool look_for(packing *k, hn_packed_store *store, hn_step *s) {
+  const size_t bytes = s->need.blob_bytes - s->need.shared_at;
+  hn_packed_piece piece = {.bytes = bytes};
+  if (!hn_packed_key_of(k->p, s, &piece.key)) return false;
+  s->found = hn_packed_find(store, &piece.key, bytes, &k->p->blocks, &piece);
+  if (!s->found) return hn_vec_push(&k->pieces, piece);
+  s->shared = piece.at;
+  s->denormal_pct = piece.denormal_pct, s->sparse_pct = piece.sparse_pct;
+  k->p->found_bytes += bytes;
+  return true;
+}
+
+static bool shares(const packing *k, const hn_plan_request *r, const hn_step *s) {
+  return r->store && !k->p->saved && !k->p->backend->asynchronous && s->need.shared_at;
+}
+
+/* What steps need, and where that goes. */
+static hone_status lay_out(packing *k, const hn_plan_request *r, hone_error *error) {
+  hn_plan *p = k->p;
+  k->at = hn_malloc((p->steps.len + 1) * sizeof *k->at);
+  if (!k->at) return hn_fail_memory(error, p->steps.len * sizeof *k->at, "packing");
+  for (size_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (s->tactic && s->tactic->need) {
+      const hone_status status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+      if (status != HONE_OK) return status;
+    }
+    s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
+    if (shares(k, r, s) && !look_for(k, r->store, s))
+      return hn_fail_memory(error, sizeof(hn_packed_piece), "packing");
+    if (!s->found) count_weights(p, s);
+    s->blob_offset = p->blob_bytes;
+    p->blob_bytes += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
+    k->at[i] = k->blob_bytes;
+    k->blob_bytes += hn_round_up(own_bytes(s), HN_MEM_ALIGN);
+  }
+  return HONE_OK;
+}
+
+/* The block is the store's, and other plans may read in it. */
+static hone_status leave(packing *k, hn_packed_store *store, hone_error *error) {
+  hn_plan *p = k->p;
+  uint32_t n = 0;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    if (!s->need.shared_at || s->found) continue;
+    hn_packed_piece *piece = &k->pieces.ptr[n++];
+    piece->at = s->shared;
+    piece->denormal_pct = s->denormal_pct, piece->sparse_pct = s->sparse_pct;
+  }
+  void *blob = k->blob;
+  k->blob = NULL;
+  return hn_packed_leave(store, blob, (size_t)k->blob_bytes, k->pieces.ptr, n, &p->blocks)
+             ? HONE_OK
+             : hn_fail_memory(error, sizeof(hn_packed_piece), "packing");
+}
+
 hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *error) {
   packing k = {.p = p, .own_model = r->own_model};
-  hone_status status = HONE_OK;
-  uint64_t total = 0;
-  for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
-    hn_step *s = &p->steps.ptr[i];
-    if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
-    s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
-    count_weights(p, s);
-    s->blob_offset = total;
-    total += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
-  }
-  p->blob_bytes = total;
+  hone_status status = lay_out(&k, r, error);
   if (status == HONE_OK) status = find_constants(&k, error);
   if (status == HONE_OK) status = keep_for_runs(&k, error);
   if (status == HONE_OK && p->saved) {
     status = hn_saved_attach(p, error);
-  } else if (status == HONE_OK && total) {
-    k.blob = host_alloc(p, total);
-    status = k.blob ? order_jobs(&k, error) : hn_fail_memory(error, total, "packed weights");
+  } else if (status == HONE_OK && k.blob_bytes) {
+    k.blob = host_alloc(p, k.blob_bytes);
+    status = k.blob ? order_jobs(&k, error) : hn_fail_memory(error, k.blob_bytes, "packed weights");
     if (status == HONE_OK) status = run_jobs(&k, error);
+    if (status == HONE_OK && r->store && !p->backend->asynchronous) status = leave(&k, r->store, error);
   }
   if (p->backend->asynchronous) {
     const void *blob = p->saved ? p->saved->file.data + p->saved->head.blob_at : k.blob;
@@ -422,6 +481,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   if (status == HONE_OK) status = note_packed(&k, error);
   hn_model_drop_all_pages(p->model);
   if (r->beyond) *r->beyond = k.beyond;
+  hn_vec_free(&k.pieces);
+  hn_free(k.at);
   hn_free(k.constants);
   hn_free(k.of_slot);
   hn_free(k.job);

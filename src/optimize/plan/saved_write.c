@@ -181,6 +181,18 @@ static hone_status write_all(const hn_saved_head *h, const hn_str *meta, const h
   return status;
 }
 
+/* The blob in one piece, of a plan that shares some of it. */
+static void bring_together(const hn_plan *p, char *blob) {
+  memset(blob, 0, (size_t)p->blob_bytes);
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    const size_t own = s->shared ? s->need.shared_at : s->need.blob_bytes;
+    if (!s->blob) continue;
+    memcpy(blob + s->blob_offset, s->blob, own);
+    if (s->shared) memcpy(blob + s->blob_offset + own, s->shared, s->need.blob_bytes - own);
+  }
+}
+
 hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error) {
   const uint64_t lost = hn_mem_lost();
   hn_str meta = {0}, graph = {0};
@@ -198,10 +210,14 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
                 "the plan has packed '%.80s' and reads it elsewhere: it cannot be saved", c.missing->name);
   if (status == HONE_OK) status = write_meta(p, c.largest, &meta, error);
   void *fetched = NULL;
-  if (status == HONE_OK && p->backend->asynchronous && p->blob_bytes) {
+  if (status == HONE_OK && (p->backend->asynchronous || p->blocks.len) && p->blob_bytes) {
     fetched = hn_aligned(HN_MEM_ALIGN, (size_t)p->blob_bytes);
-    status =
-        fetched ? hn_plan_download(p, fetched, error) : hn_fail_memory(error, p->blob_bytes, "saving a plan");
+    if (!fetched)
+      status = hn_fail_memory(error, p->blob_bytes, "saving a plan");
+    else if (p->blocks.len)
+      bring_together(p, fetched);
+    else
+      status = hn_plan_download(p, fetched, error);
   }
   const void *blob = fetched ? fetched : p->blob;
   status = hn_settle(status, lost, error); /* nothing is written of a plan that is told of in part */

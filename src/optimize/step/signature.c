@@ -80,14 +80,22 @@ static void put_attrs(hn_str *out, const hone_node *n) {
   for (uint32_t i = 0; i < count; i++) put_attr(out, list[i]);
 }
 
-void hn_step_signature(const hone_step *s, hn_str *out) {
+/* Type, rank and layout of what has other sizes in another plan. */
+static void put_open(hn_str *out, const hone_step_tensor *t) {
+  if (t->constant)
+    put_tensor(out, t);
+  else
+    hn_str_printf(out, " %s/%d.%d", hone_dtype_name(t->desc.dtype), t->desc.rank, (int)t->desc.layout);
+}
+
+static void put_step(hn_str *out, const hone_step *s, void (*put)(hn_str *, const hone_step_tensor *)) {
   hn_str_printf(out, "%s math=%d |", s->anchor, (int)s->math);
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (i == s->n_anchor_inputs) hn_str_puts(out, " ;");
-    put_tensor(out, &s->input[i]);
+    put(out, &s->input[i]);
   }
   hn_str_puts(out, " ->");
-  for (uint32_t i = 0; i < s->n_outputs; i++) put_tensor(out, &s->output[i]);
+  for (uint32_t i = 0; i < s->n_outputs; i++) put(out, &s->output[i]);
   if (s->node) {
     hn_str_puts(out, " |");
     put_attrs(out, s->node);
@@ -101,5 +109,15 @@ void hn_step_signature(const hone_step *s, hn_str *out) {
     const hone_pw_instr *p = &s->program->instr[i];
     hn_str_printf(out, "%s%d.%d.%d.%d.%d", i ? " " : " : ", p->op, p->dst, p->a, p->b, p->c);
     if (p->alpha != 0 || p->beta != 0) hn_str_printf(out, "(%.9g,%.9g)", (double)p->alpha, (double)p->beta);
+  }
+}
+
+void hn_step_signature(const hone_step *s, hn_str *out) { put_step(out, s, put_tensor); }
+
+void hn_step_signature_of_weights(const hone_step *s, hn_str *out) {
+  put_step(out, s, put_open);
+  for (uint32_t i = 0; i < s->n_parts; i++) {
+    hn_str_puts(out, " & ");
+    put_step(out, s->part[i].step, put_open);
   }
 }

@@ -67,7 +67,9 @@ typedef struct hn_step {
   const hone_tactic_desc *tactic; /* NULL for REF and CONTROL */
   hone_tactic_need need;
   const void *blob;
-  uint64_t blob_offset;
+  const void *shared;    /* of plans with a store: the blob from need.shared_at on; NULL: behind the rest */
+  bool found;            /* ...another plan packed it */
+  uint64_t blob_offset;  /* as if everything lay in one block */
   double predicted_s;    /* measured, where `tuned` */
   const char *signature; /* of TACTIC steps: what measurements of it are filed under, tuned.h */
   bool tuned;            /* the tactic was chosen by measurement */
@@ -107,6 +109,9 @@ typedef struct hn_ports {
   void *arg;
 } hn_ports;
 
+typedef struct hn_packed_store hn_packed_store; /* weights that plans have in common: plan/packed.h */
+typedef struct hn_packed_block hn_packed_block;
+typedef HN_VEC(hn_packed_block *) hn_packed_blocks;
 typedef struct hn_decisions hn_decisions; /* what lowering chose: choose.h */
 typedef struct hn_saved hn_saved;         /* a saved plan's file: plan/saved.h */
 typedef struct hn_tuned hn_tuned;         /* measured choices: tuned.h */
@@ -149,6 +154,8 @@ typedef struct hn_plan {
   uint64_t staged_bytes;   /* accelerators: the block of inputs */
   void *resident;          /* accelerators: constants that steps read */
   void *blob;              /* in device memory; NULL also for saved plans of the CPU: their file holds it */
+  hn_packed_blocks blocks; /* held: with a store, the blob is one of these, and others' weights are, too */
+  uint64_t found_bytes;    /* of blob_bytes: others packed them */
   hn_decisions *decisions; /* recorded, for saving */
   hn_decisions *follow;    /* of a saved plan, while it is lowered again; NULL: none */
   hn_saved *saved;         /* the file that it came from, or NULL */

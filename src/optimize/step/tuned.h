@@ -13,6 +13,9 @@
 /* Canonical text of the work that a step is: anchor, arithmetic, types, shapes, layouts, strides, attributes,
  * epilogue. One line without tabs. */
 void hn_step_signature(const hone_step *step, hn_str *out);
+/* The same without the sizes of what is not constant, but with the parts of a chain: steps with the same text
+ * and the same constants have the same packed weights. */
+void hn_step_signature_of_weights(const hone_step *step, hn_str *out);
 
 typedef struct hn_timing {
   const char *tactic;

@@ -151,14 +151,14 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
     return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
   hn_chain_plan(c, o, b, m->threads, m->l2);
   size_t at = hn_round_up(sizeof *h, 64);
+  h->ones_at = (int64_t)at;
+  if (c->splits > 1) at += hn_round_up((size_t)(c->splits * ((c->cout + 15) / 16 * 16)) * 4, 64);
   h->expand_at = (int64_t)at;
   if (r.expand) at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
   h->depthwise_at = (int64_t)at;
   at += hn_round_up((size_t)(c->kernel[0] * c->kernel[1] * c->w_tap) * 4, 64);
   h->project_at = (int64_t)at;
   if (r.project) at += weight_bytes(c->parts, o, c->cout, c->hidden);
-  h->ones_at = (int64_t)at;
-  if (c->splits > 1) at += hn_round_up((size_t)(c->splits * ((c->cout + 15) / 16 * 16)) * 4, 64);
   h->bytes = (int64_t)at;
   return true;
 }
@@ -203,6 +203,7 @@ hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, const 
   if (!describe(s, m, config, &h, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
+  n->shared_at = (size_t)h.expand_at;
   for (uint32_t k = 0; k < s->n_parts; k++) n->packed |= 1u << weights_of(&s->part[k]);
   n->workspace_bytes = (hn_chain_scratch(&h.chain) * m->threads + hn_chain_partials(&h.chain)) * 4;
   return HONE_OK;
@@ -219,6 +220,9 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   const hn_chain *c = &h.chain;
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
+  for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.expand_at); one++)
+    *one = 1;
+  if (s->own_only) return HONE_OK;
   if (r.expand)
     pack(parts_ops(c, h.isa), e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin,
          e_taps(c), base + h.expand_at);
@@ -227,8 +231,6 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
          1, base + h.project_at);
   hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
-  for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.bytes); one++)
-    *one = 1;
   return HONE_OK;
 }
 
@@ -244,7 +246,7 @@ static void bind(const hone_step_run *r, const hone_step_part *p, hn_isa isa, hn
 hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const blob_head *h = r->blob;
-  const unsigned char *base = r->blob;
+  const unsigned char *base = r->blob, *weights = hn_shared_at(r, h->expand_at);
   const hone_step *s = r->step;
   const hn_chain *c = &h->chain;
   hn_epilogue e[3];
@@ -255,9 +257,9 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
                      .depthwise = hn_depthwise_find(h->isa),
                      .x = r->in[s->part[0].input[0]],
                      .bf16 = parts_ops(c, h->isa),
-                     .w_expand = base + h->expand_at,
-                     .w_depthwise = (const float *)(const void *)(base + h->depthwise_at),
-                     .w_project = base + h->project_at,
+                     .w_expand = weights,
+                     .w_depthwise = (const float *)(const void *)(weights + (h->depthwise_at - h->expand_at)),
+                     .w_project = weights + (h->project_at - h->expand_at),
                      .ones = (const float *)(const void *)(base + h->ones_at),
                      .y = r->out[0],
                      .e_expand = &e[0],

@@ -15,6 +15,6 @@ typedef struct hn_chain_step_config {
 HN_FAMILY_COUNTED(hn_chain_step);
 
 #define hn_cpu_chain_tactic(NAME, ANCHOR, ...)                                                               \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 2, hn_chain_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 3, hn_chain_step, __VA_ARGS__)
 
 #endif

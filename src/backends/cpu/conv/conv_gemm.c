@@ -89,6 +89,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   n->packed = n->bytewise = h.dynamic ? 0 : 1u << 1;
+  n->shared_at = h.dynamic ? 0 : (size_t)h.weights_at;
   n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads +
                        (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
   return HONE_OK;
@@ -134,7 +135,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
             (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
                          (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
   packing p = {&h, o, s->input[1].constant, (float *)(void *)(base + h.weights_at)};
-  for (int64_t i = 0; i < panels(&p) && !h.dynamic; i++) pack_panel(&p, i, 0);
+  for (int64_t i = 0; i < panels(&p) && !h.dynamic && !s->own_only; i++) pack_panel(&p, i, 0);
   return HONE_OK;
 }
 
@@ -144,7 +145,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const unsigned char *base = r->blob;
   const hone_step *s = r->step;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
-  const float *w = (const float *)(const void *)(base + h->weights_at);
+  const float *w = hn_shared_at(r, h->weights_at);
   float *scratch = r->workspace;
   if (h->dynamic) {
     packing p = {h, o, r->in[1], scratch};

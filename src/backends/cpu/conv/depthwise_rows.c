@@ -60,6 +60,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   n->packed = h.dynamic ? 0 : 1u << 1;
+  n->shared_at = h.dynamic ? 0 : (size_t)h.weights_at;
   n->workspace_bytes = h.dynamic ? hn_depthwise_packed_size(&h.d) * 4 : 0;
   return HONE_OK;
 }
@@ -70,19 +71,19 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
-  if (!h.dynamic) hn_depthwise_pack(&h.d, s->input[1].constant, (float *)(void *)(base + h.weights_at));
+  if (!h.dynamic && !s->own_only)
+    hn_depthwise_pack(&h.d, s->input[1].constant, (float *)(void *)(base + h.weights_at));
   return HONE_OK;
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;
   const blob_head *h = r->blob;
-  const unsigned char *base = r->blob;
   const hone_step *s = r->step;
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
                    &e);
-  const float *w = (const float *)(const void *)(base + h->weights_at);
+  const float *w = hn_shared_at(r, h->weights_at);
   if (h->dynamic) {
     hn_depthwise_pack(&h->d, r->in[1], r->workspace);
     w = r->workspace;

@@ -67,6 +67,7 @@ hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, const hn
     return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
   n->packed = 1u << 1;
+  n->shared_at = weights_at();
   n->blob_bytes = weights_at() + hn_winograd_packed_size(&h.plan, o) * sizeof(float);
   n->workspace_bytes = hn_winograd_scratch(&h.plan, o) * sizeof(float) * m->threads;
   return HONE_OK;
@@ -80,7 +81,7 @@ hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const
     return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   memcpy(blob, &h, sizeof h);
   float *to = (float *)(void *)((unsigned char *)blob + weights_at());
-  for (int64_t i = 0; i < h.plan.n_panels; i++)
+  for (int64_t i = 0; i < h.plan.n_panels && !s->own_only; i++)
     hn_winograd_pack_panel(&h.plan, hn_gemm_find(h.isa), s->input[1].constant, i, to);
   return HONE_OK;
 }
@@ -109,7 +110,7 @@ hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *co
                         .gemm = hn_gemm_find(h->isa),
                         .ops = hn_winograd_find(h->isa, h->plan.m),
                         .x = r->in[0],
-                        .w = (const float *)(const void *)((const unsigned char *)r->blob + weights_at()),
+                        .w = hn_shared_at(r, (int64_t)weights_at()),
                         .y = r->out[0],
                         .epilogue = &e,
                         .scratch = r->workspace};

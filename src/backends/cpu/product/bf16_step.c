@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -175,6 +176,9 @@ hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->bytewise = 1u << 1;
+  n->shared_at = (size_t)d.weights_at;
+  const int64_t order[] = {d.conv.steps, d.conv.c_steps, d.conv.fold};
+  n->shared_key = hn_hash(order, sizeof order, 0);
   n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
   n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
   return HONE_OK;
@@ -200,6 +204,13 @@ hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, cons
   unsigned char *base = blob;
   memcpy(base, &d, sizeof d);
   hn_bf16_steps(c, (int32_t *)(void *)(base + d.steps_at));
+  if (d.bias_at) {
+    float *bias = (float *)(void *)(base + d.bias_at);
+    const float *from = s->input[2].constant;
+    const bool one = hone_desc_count(&s->input[2].desc) == 1;
+    for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d.bias_scale;
+  }
+  if (s->own_only) return HONE_OK;
   const size_t bytes = (size_t)c->steps * HN_BF16_STEP * sizeof(int64_t);
   int64_t *at = hn_malloc(bytes);
   if (!at) return hn_fail_memory(error, bytes, "packing weights");
@@ -211,12 +222,6 @@ hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, cons
                  (size_t)c->cout, 0, (size_t)c->cout, d.alpha, c->x3 != 0,
                  to + (size_t)g * hn_bf16_weights(c));
   hn_free(at);
-  if (d.bias_at) {
-    float *bias = (float *)(void *)(base + d.bias_at);
-    const float *from = s->input[2].constant;
-    const bool one = hone_desc_count(&s->input[2].desc) == 1;
-    for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d.bias_scale;
-  }
   return HONE_OK;
 }
 
@@ -247,7 +252,7 @@ hone_status hn_bf16_step_run(const hone_step_run *r, const hn_bf16_step_config *
                     .ops = ops_of(d),
                     .step = (const int32_t *)(const void *)(base + d->steps_at),
                     .x = r->in[0],
-                    .w = (const uint16_t *)(const void *)(base + d->weights_at),
+                    .w = hn_shared_at(r, d->weights_at),
                     .y = r->out[0],
                     .epilogue = &e,
                     .workspace = r->workspace,

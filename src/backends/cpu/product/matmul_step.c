@@ -37,6 +37,7 @@ hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m,
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = n->bytewise = d.p.packed ? 1u << 1 : 0;
+  n->shared_at = d.p.packed ? (size_t)d.weights_at : 0;
   n->workspace_bytes = hn_matmul_workspace(&d.p, m->threads) * 4;
   return HONE_OK;
 }
@@ -49,7 +50,8 @@ hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m,
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   unsigned char *base = blob;
   memcpy(base, &d, sizeof d);
-  if (d.p.packed) hn_matmul_pack(&d.p, s->input[1].constant, (float *)(void *)(base + d.weights_at));
+  if (d.p.packed && !s->own_only)
+    hn_matmul_pack(&d.p, s->input[1].constant, (float *)(void *)(base + d.weights_at));
   if (d.bias_at) {
     float *bias = (float *)(void *)(base + d.bias_at);
     const float *c = s->input[2].constant;
@@ -74,7 +76,7 @@ hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_conf
     e.residual = r->in[d->residual_input];
     e.residual_view = (hn_view){0, 0, 0, d->p.n};
   }
-  const float *b = d->p.packed ? (const float *)(const void *)(base + d->weights_at) : r->in[1];
+  const float *b = d->p.packed ? hn_shared_at(r, d->weights_at) : r->in[1];
   hn_matmul_exec(&d->p, r->in[0], b, r->out[0], &e, r->workspace, r->parallel, r->pool);
   return HONE_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/integers.h"
+#include "base/map.h"
 
 const hn_int8_ops *hn_int8_find(hn_isa isa) {
   static const hn_int8_ops *_Atomic found[HN_ISA_COUNT];
@@ -128,6 +129,11 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
       (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
   const double sums = c->offsets ? rows * (double)c->k * groups / cache + store / 4 : 0;
   return compute + store + gather + sums + bytes / cache + 3e-6;
+}
+
+uint64_t hn_int8_order(const hn_int8_conv *c) {
+  const int64_t order[] = {c->cin, c->cout, c->groups, c->k, c->k_packed, c->segment, c->n_segments};
+  return hn_hash(order, sizeof order, 0);
 }
 
 size_t hn_int8_columns(const hn_int8_conv *c) { return hn_int8_round((size_t)c->cout, HN_INT8_BLOCK); }

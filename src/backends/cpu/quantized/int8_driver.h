@@ -26,6 +26,8 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
 
 /* Of one group: bytes of the packed weights, columns of bias and scale. */
 size_t hn_int8_weights(const hn_int8_conv *c);
+/* What the order of packed weights follows from, beside themselves, as one number. */
+uint64_t hn_int8_order(const hn_int8_conv *c);
 size_t hn_int8_columns(const hn_int8_conv *c);
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads);
 

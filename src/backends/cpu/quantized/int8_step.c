@@ -179,6 +179,10 @@ hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = 1u << HN_QLINEAR_W;
+  if (!d.conv.offsets) { /* whether there are any, packing finds out */
+    n->shared_at = (size_t)d.bias_at;
+    n->shared_key = hn_int8_order(&d.conv);
+  }
   n->workspace_bytes = hn_int8_workspace(&d.conv, hn_int8_find(d.q.isa), m->threads);
   return HONE_OK;
 }
@@ -191,6 +195,10 @@ hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, cons
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hn_int8_conv *c = &d.conv;
   unsigned char *base = blob;
+  if (s->own_only) {
+    memcpy(base, &d, sizeof d);
+    return HONE_OK;
+  }
   const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
   int32_t *bias = (int32_t *)(void *)(base + d.bias_at), *offset = (int32_t *)(void *)(base + d.offset_at);
   float *scale = (float *)(void *)(base + d.scale_at),
@@ -220,14 +228,14 @@ hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, cons
 hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const hn_int8_step *d = r->blob;
-  const unsigned char *base = r->blob;
+  const unsigned char *shared = hn_shared_at(r, d->bias_at);
   hn_int8_args a = {.conv = &d->conv,
                     .ops = hn_int8_find(d->q.isa),
                     .x = r->in[HN_QLINEAR_X],
-                    .w = (const int8_t *)(const void *)(base + d->weights_at),
-                    .bias = (const int32_t *)(const void *)(base + d->bias_at),
-                    .offset = (const int32_t *)(const void *)(base + d->offset_at),
-                    .scale = (const float *)(const void *)(base + d->scale_at),
+                    .w = (const int8_t *)(const void *)(shared + (d->weights_at - d->bias_at)),
+                    .bias = (const int32_t *)(const void *)shared,
+                    .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->bias_at)),
+                    .scale = (const float *)(const void *)(shared + (d->scale_at - d->bias_at)),
                     .table = hn_qlinear_table(r),
                     .tables = hn_code_table_find(d->q.isa),
                     .y = r->out[0],

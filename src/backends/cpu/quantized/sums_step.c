@@ -204,6 +204,10 @@ hone_status hn_sums_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = 1u << HN_SUMS_W;
+  if (!d.depthwise && !d.conv.offsets) { /* whether there are any, packing finds out */
+    n->shared_at = (size_t)d.sums_at;
+    n->shared_key = hn_int8_order(&d.conv);
+  }
   n->workspace_bytes =
       (size_t)d.scratch_at +
       (d.depthwise ? hn_dw8_line(&d.dw) : hn_int8_workspace(&d.conv, hn_int8_find(d.isa), m->threads));
@@ -220,6 +224,10 @@ hone_status hn_sums_step_prepack(const hone_step *s, const hone_machine *m, cons
   if (!codes_of(s, d.channels, &codes, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   unsigned char *base = blob;
+  if (s->own_only) {
+    memcpy(base, &d, sizeof d);
+    return HONE_OK;
+  }
   int32_t *sums = (int32_t *)(void *)(base + d.sums_at), *offsets = (int32_t *)(void *)(base + d.offset_at);
   int8_t *weights = (int8_t *)(void *)(base + d.weights_at);
   memset(sums, 0, (size_t)d.values * sizeof *sums);
@@ -264,7 +272,7 @@ static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, 
 hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const hn_sums_step *d = r->blob;
-  const unsigned char *base = r->blob;
+  const unsigned char *shared = hn_shared_at(r, d->sums_at);
   unsigned char *work = r->workspace;
   const bool is_signed = desc_of(r->step, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   const void *z = hn_step_has(r->step, HN_SUMS_X_ZERO) ? r->in[HN_SUMS_X_ZERO] : NULL;
@@ -274,10 +282,10 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
                        (is_signed ? 128 : 0);
   int32_t *bias = (int32_t *)(void *)(work + d->bias_at);
   float *scale = (float *)(void *)(work + d->scale_at);
-  const int8_t *weights = (const int8_t *)(const void *)(base + d->weights_at);
+  const int8_t *weights = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at));
   hn_epilogue e;
   set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
-             (const int32_t *)(const void *)(base + d->sums_at));
+             (const int32_t *)(const void *)shared);
   hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
                         &e);
   if (d->depthwise) {
@@ -304,7 +312,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
                           .x = r->in[HN_SUMS_X],
                           .w = weights,
                           .bias = bias,
-                          .offset = (const int32_t *)(const void *)(base + d->offset_at),
+                          .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->sums_at)),
                           .scale = scale,
                           .epilogue = &e,
                           .y = r->out[0],

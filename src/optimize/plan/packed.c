@@ -1,0 +1,194 @@
+#include "optimize/plan/packed.h"
+
+#include "model/ir/bytes.h"
+#include "optimize/step/tuned.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct hn_packed_block {
+  hn_packed_store *store;
+  uint32_t refs;
+  void *memory;
+  size_t bytes;
+  uint32_t n;
+  hn_packed_piece *piece; /* [n] */
+};
+
+struct hn_packed_store {
+  pthread_mutex_t lock;
+  uint32_t refs; /* who made it, and its blocks */
+  const hn_backend *backend;
+  hn_device *device;
+  HN_VEC(hn_packed_block *) blocks;
+};
+
+hn_packed_store *hn_packed_store_create(const hn_backend *backend, hn_device *device) {
+  hn_packed_store *s = hn_calloc(1, sizeof *s);
+  if (!s) return NULL;
+  pthread_mutex_init(&s->lock, NULL);
+  s->refs = 1;
+  s->backend = backend;
+  s->device = device;
+  return s;
+}
+
+/* One holder less; called with the lock, which it gives back. */
+static void drop_locked(hn_packed_store *s) {
+  const bool last = --s->refs == 0;
+  pthread_mutex_unlock(&s->lock);
+  if (!last) return;
+  hn_vec_free(&s->blocks);
+  pthread_mutex_destroy(&s->lock);
+  hn_free(s);
+}
+
+void hn_packed_store_drop(hn_packed_store *s) {
+  if (!s) return;
+  pthread_mutex_lock(&s->lock);
+  drop_locked(s);
+}
+
+uint64_t hn_packed_store_bytes(hn_packed_store *s, uint32_t *blocks) {
+  uint64_t bytes = 0;
+  pthread_mutex_lock(&s->lock);
+  for (size_t i = 0; i < s->blocks.len; i++) bytes += s->blocks.ptr[i]->bytes;
+  if (blocks) *blocks = (uint32_t)s->blocks.len;
+  pthread_mutex_unlock(&s->lock);
+  return bytes;
+}
+
+/* ------------------------------------------------------------------ keys */
+
+/* Bytes that this plan made are named by what they are: the next plan has others there. Those of the model
+ * that it was made of stay where they are. */
+static void put_bytes(const hn_plan *p, const void *at, size_t bytes, hn_str *out) {
+  if (!hn_model_owns(p->model, at) && !hn_arena_owns(&p->arena, at)) {
+    hn_str_printf(out, " @%p", at);
+    return;
+  }
+  hn_str_printf(out, " #%016llx%016llx", (unsigned long long)hn_hash(at, bytes, 1),
+                (unsigned long long)hn_hash(at, bytes, 2));
+}
+
+/* Input i of a step, where it is a constant: which bytes, and from where on. */
+static void put_constant(const hn_plan *p, uint32_t slot, hn_str *out) {
+  uint64_t offset = 0;
+  for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
+    offset += p->slots.ptr[slot].offset;
+  const hn_slot *s = &p->slots.ptr[slot];
+  const hn_deferred *d = s->deferred;
+  if (s->place != HN_PLACE_CONST) return;
+  hn_str_printf(out, " +%llu", (unsigned long long)offset);
+  if (!d) {
+    put_bytes(p, s->constant, (size_t)s->bytes, out);
+    return;
+  }
+  put_bytes(p, d->from, (size_t)hn_deferred_bytes(d), out);
+  const hn_runs *r = &d->runs;
+  hn_str_printf(out, " %d x%lld by %lld.%lld.%lld.%d", (int)d->type, (long long)d->count,
+                (long long)r->length, (long long)r->period, (long long)r->rows, r->transposed);
+  if (!d->factor || r->length < 1) return;
+  int64_t most = 0; /* factors are as many as there are channels */
+  for (int64_t run = 0; run < d->count / r->length; run++) {
+    const int64_t channel = hn_run_channel(r, run);
+    most = channel > most ? channel : most;
+  }
+  hn_str_printf(out, " *%016llx%016llx",
+                (unsigned long long)hn_hash(d->factor, (size_t)(most + 1) * sizeof *d->factor, 1),
+                (unsigned long long)hn_hash(d->factor, (size_t)(most + 1) * sizeof *d->factor, 2));
+}
+
+bool hn_packed_key_of(const hn_plan *p, const hn_step *s, hn_packed_key *key) {
+  hn_str text = {0};
+  hn_str_printf(&text, "%s.%d %zu %016llx ", s->tactic->name, s->tactic->version,
+                s->need.blob_bytes - s->need.shared_at, (unsigned long long)s->need.shared_key);
+  hn_step_signature_of_weights(&s->desc, &text);
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+    hn_str_putc(&text, ';');
+    if (s->in[i] != HN_NO_SLOT) put_constant(p, s->in[i], &text);
+  }
+  if (!text.failed)
+    for (uint64_t i = 0; i < 2; i++) key->part[i] = hn_hash(text.ptr, text.len, i);
+  const bool good = !text.failed;
+  hn_str_free(&text);
+  return good;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static bool holds(const hn_packed_blocks *held, const hn_packed_block *b) {
+  for (size_t i = 0; i < held->len; i++)
+    if (held->ptr[i] == b) return true;
+  return false;
+}
+
+static const hn_packed_piece *look(const hn_packed_store *s, const hn_packed_key *key, size_t bytes,
+                                   hn_packed_block **block) {
+  for (size_t i = 0; i < s->blocks.len; i++) {
+    const hn_packed_block *b = s->blocks.ptr[i];
+    for (uint32_t k = 0; k < b->n; k++)
+      if (memcmp(&b->piece[k].key, key, sizeof *key) == 0 && b->piece[k].bytes == bytes) {
+        *block = s->blocks.ptr[i];
+        return &b->piece[k];
+      }
+  }
+  return NULL;
+}
+
+bool hn_packed_find(hn_packed_store *s, const hn_packed_key *key, size_t bytes, hn_packed_blocks *held,
+                    hn_packed_piece *out) {
+  hn_packed_block *b = NULL;
+  pthread_mutex_lock(&s->lock);
+  const hn_packed_piece *piece = look(s, key, bytes, &b);
+  bool found = piece != NULL;
+  if (found && !holds(held, b)) {
+    found = hn_vec_push(held, b);
+    b->refs += found;
+  }
+  if (found) *out = *piece;
+  pthread_mutex_unlock(&s->lock);
+  return found;
+}
+
+bool hn_packed_leave(hn_packed_store *s, void *memory, size_t bytes, const hn_packed_piece *piece, uint32_t n,
+                     hn_packed_blocks *held) {
+  hn_packed_block *b = hn_calloc(1, sizeof *b);
+  hn_packed_piece *copy = hn_malloc(n * sizeof *copy + 1);
+  if (!b || !copy || !hn_vec_push(held, b)) {
+    s->backend->free(s->device, memory);
+    hn_free(copy);
+    hn_free(b);
+    return false;
+  }
+  if (n) memcpy(copy, piece, n * sizeof *copy);
+  *b = (hn_packed_block){.store = s, .refs = 1, .memory = memory, .bytes = bytes, .n = n, .piece = copy};
+  pthread_mutex_lock(&s->lock);
+  if (!hn_vec_push(&s->blocks, b)) b->n = 0; /* nobody finds it: it is this plan's alone */
+  s->refs++;
+  pthread_mutex_unlock(&s->lock);
+  return true;
+}
+
+static void let_go(hn_packed_block *b) {
+  hn_packed_store *s = b->store;
+  pthread_mutex_lock(&s->lock);
+  if (--b->refs) {
+    pthread_mutex_unlock(&s->lock);
+    return;
+  }
+  for (size_t i = 0; i < s->blocks.len; i++)
+    if (s->blocks.ptr[i] == b) {
+      s->blocks.ptr[i] = s->blocks.ptr[--s->blocks.len];
+      break;
+    }
+  s->backend->free(s->device, b->memory);
+  hn_free(b->piece);
+  hn_free(b);
+  drop_locked(s);
+}
+
+void hn_packed_let_go(hn_packed_blocks *held) {
+  for (size_t i = 0; i < held->len; i++) let_go(held->ptr[i]);
+  hn_vec_free(held);
+}
