@@ -40,6 +40,7 @@ typedef struct cli_args {
   const char *lang;
   bool list_thresholds;
   bool reload;           /* the input files, before every run */
+  bool memory;           /* of run: who holds it */
   double quiet_wait;     /* seconds */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */
