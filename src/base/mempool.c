@@ -81,6 +81,7 @@ struct hn_mempool {
   bool shifted; /* the source's memory is not aligned to pages: a page more is taken */
   uint64_t keep;
   uint64_t used, reserved, free_bytes; /* free_bytes: of segments, without those of slabs */
+  uint64_t idle;                       /* bytes of slabs that nobody holds anything of */
   uint64_t high, reserved_high, taken, given, reclaims;
 };
 
@@ -236,6 +237,7 @@ static void close_slab(hn_mempool *m, segment *s, size_t i) {
       break;
     }
   m->n_slabs[c]--;
+  m->idle -= classes[c].bytes * classes[c].count;
   hn_free(x);
   join_free(m, s, i);
 }
@@ -406,7 +408,8 @@ static found take_large(hn_mempool *m, size_t size) {
   if (!f.s) {
     const size_t want = segment_size(m, size);
     /* Free memory that is too small for this one makes room, rather than that the pool holds ever more. */
-    if (m->free_bytes && m->reserved + want > m->reserved_high && largest_free(m) < size) reclaim(m, 0);
+    if (m->free_bytes + m->idle && m->reserved + want > m->reserved_high && largest_free(m) < size)
+      reclaim(m, 0);
     f = (found){grow(m, want), 0};
     if (!f.s) f = best_fit(m, size, true);
   }
@@ -431,6 +434,7 @@ static slab *open_slab(hn_mempool *m, uint32_t c) {
   *x = (slab){.at = f.s->at + b->at, .class = c, .free = all_free(c)};
   b->slab = x;
   m->n_slabs[c]++;
+  m->idle += classes[c].bytes * classes[c].count;
   m->open[c].ptr[m->open[c].len++] = x;
   return x;
 }
@@ -439,6 +443,7 @@ static void *take_small(hn_mempool *m, uint32_t c, uint32_t who, uint32_t purpos
   slab *x = open_slab(m, c);
   if (!x) return NULL;
   const uint32_t i = (uint32_t)__builtin_ctzll(x->free);
+  if (x->free == all_free(c)) m->idle -= classes[c].bytes * classes[c].count;
   x->free &= x->free - 1;
   if (!x->free) m->open[c].len--; /* it is the last one */
   hold(m, &x->holding[i], who, purpose, bytes, classes[c].bytes);
@@ -481,6 +486,7 @@ static void free_small(hn_mempool *m, slab *x, const char *p) {
   if (x->free >> i & 1) return;
   if (!x->free) m->open[x->class].ptr[m->open[x->class].len++] = x;
   x->free |= (uint64_t)1 << i;
+  if (x->free == all_free(x->class)) m->idle += size * classes[x->class].count;
   let_go(m, &x->holding[i], size);
   if (m->source.host) ASAN_POISON_MEMORY_REGION(x->at + i * size, size);
 }
@@ -504,7 +510,7 @@ void hn_mempool_free(hn_mempool *m, void *p) {
       free_small(m, s->blocks.ptr[i].slab, p);
     else
       free_large(m, s, i);
-    if (m->free_bytes > m->keep) reclaim(m, m->keep);
+    if (m->free_bytes + m->idle > m->keep) reclaim(m, m->keep);
   }
   pthread_mutex_unlock(&m->lock);
 }
@@ -521,7 +527,7 @@ void hn_mempool_keep(hn_mempool *m, uint64_t bytes) {
   const bool now = ready(m);
   pthread_mutex_lock(&m->lock);
   m->keep = bytes;
-  if (now && m->free_bytes > bytes) reclaim(m, bytes);
+  if (now && m->free_bytes + m->idle > bytes) reclaim(m, bytes);
   pthread_mutex_unlock(&m->lock);
 }
 

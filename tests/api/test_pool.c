@@ -186,7 +186,7 @@ static void owners_are_models(void **state) {
   assert_string_equal(s.pool[0].name, strcmp(device, "cpu") == 0 ? "host" : "cuda:0");
   const hone_memory_pool *p = &s.pool[0];
   const hone_memory_owner *o = &p->owner[0];
-  assert_string_equal(o->name, "(in memory)");
+  assert_string_equal(o->name, m->graph->name);
   assert_int_equal(o->used_for[HONE_MEMORY_FOR_ACTIVATIONS], 2 * arena);
   assert_true(o->used_for[HONE_MEMORY_FOR_WEIGHTS] >= constants / 2 && constants > 0);
   assert_true(o->used <= o->reserved && o->used <= o->high_water && o->fragmentation < 1);
