@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "net.h"
 
+#include <hone/measure.h>
 #include <hone/memory.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -259,6 +260,56 @@ static void failures_leave_nothing_behind(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* In a long run: a context comes and goes that takes much more than there was. */
+typedef struct surge {
+  hone_engine *engine;
+  hone_plan *large;
+  uint64_t reserved; /* with it */
+} surge;
+
+static bool come_and_go(void *arg, const char *what, uint32_t done, uint32_t total) {
+  surge *s = arg;
+  (void)what, (void)done, (void)total;
+  if (s->reserved) return true;
+  hone_context_destroy(context_open(s->large));
+  s->reserved = reserved(s->engine);
+  return true;
+}
+
+static void a_surge_is_given_back(void **state) {
+  (void)state;
+  hone_engine *engine = engine_open();
+  hn_model *m = net(WIDE, false), *large = net_begin();
+  hn_value *y = net_input(large, "x", HONE_DTYPE_F32, 1, (const int64_t[]){12 << 20});
+  net_finish(large, net_op(large, "Relu", &y, 1));
+  surge s = {engine, plan_open(engine, large), 0};
+  hone_plan *plan = plan_open(engine, m);
+  hone_context *c = context_open(plan);
+  const hone_watch watch = {.progress = come_and_go, .arg = &s};
+  const hone_subject subject = {.engine = engine, .plan = plan, .context = c, .in = in, .device = device};
+  static hone_steady r;
+  hone_error e = {0};
+  const hone_steady_options o = {.seconds = 1, .watch = &watch};
+  if (hone_steady_measure(&subject, &o, NULL, &r, &e) != HONE_OK) fail_msg("%s", e.what);
+  size_t n;
+  const hone_memory_sample *sample = hone_facts_memory_samples(r.record.facts, &n);
+  assert_int_equal(n, r.n);
+  assert_true(s.reserved > 40 << 20);
+  assert_int_equal(r.reclaims, 1);
+  assert_true(reserved(engine) < s.reserved / 2);
+  assert_true(sample[0].pool_used_bytes > 0 && sample[0].pool_reserved_bytes >= sample[0].pool_used_bytes);
+  const hone_memory_pool_fact *pool = hone_facts_memory_pools(r.record.facts, &n);
+  assert_true(n >= 2 && !pool[0].owner && pool[0].reclaims >= 1 && pool[0].used > 0);
+  assert_non_null(pool[1].owner);
+  hone_steady_free(&r);
+  hone_context_destroy(c);
+  hone_plan_destroy(plan);
+  hone_plan_destroy(s.large);
+  hone_model_release(m);
+  hone_model_release(large);
+  hone_engine_destroy(engine);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) device = argv[1];
   static hone_tensor t;
@@ -266,9 +317,13 @@ int main(int argc, char **argv) {
   in[0] = &t;
   for (int i = 0; i < ROWS * COLUMNS; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(contexts_find_their_memory_again), cmocka_unit_test(steady_runs_allocate_nothing),
-      cmocka_unit_test(late_values_come_from_the_pool),   cmocka_unit_test(owners_are_models),
-      cmocka_unit_test(nothing_is_kept_when_told_so),     cmocka_unit_test(failures_leave_nothing_behind),
+      cmocka_unit_test(contexts_find_their_memory_again),
+      cmocka_unit_test(steady_runs_allocate_nothing),
+      cmocka_unit_test(late_values_come_from_the_pool),
+      cmocka_unit_test(owners_are_models),
+      cmocka_unit_test(nothing_is_kept_when_told_so),
+      cmocka_unit_test(failures_leave_nothing_behind),
+      cmocka_unit_test(a_surge_is_given_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
