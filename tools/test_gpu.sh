@@ -164,6 +164,7 @@ fails() { # exit code, words, command...: a failure on purpose: that exit code a
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 # shellcheck disable=SC2086
 sanitizer_begin() {
+  export HONE_POOL=apart # each block an allocation of the driver's, whose bounds the tool knows
   half=$((jobs > 3 ? (jobs - 2) / 2 : 1))
   for tool in racecheck memcheck; do # the longest first
     begin "$tool-resnet50" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$hone" run zoo:resnet50 --device cuda --precision fp16
@@ -172,7 +173,7 @@ sanitizer_begin() {
     spread $half "$tool-tactics" 240 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_tactics" $cases --device cuda --once --tactic '-cu*'
   done
 }
-sanitizer_finish() { for tool in memcheck racecheck; do for what in tactics attention mobilenetv2 resnet50; do finish $tool-$what; done; done; }
+sanitizer_finish() { for tool in memcheck racecheck; do for what in tactics attention mobilenetv2 resnet50; do finish $tool-$what; done; done; unset HONE_POOL; }
 
 # What computes runs beside each other; what measures, or counts on being alone, behind it.
 say "tactics, odd sizes, node tests of ONNX, networks on GPU and CPU"

@@ -6,6 +6,7 @@
 #include "cli/options/options.h"
 #include "cli/options/preprocess.h"
 #include "cli/options/precision.h"
+#include "cli/reports/memory.h"
 #include "cli/reports/profiling.h"
 #include "cli/options/quiet.h"
 #include "cli/options/session.h"
@@ -90,6 +91,11 @@ static void add_figures(json_t *doc, const cli_args *args, const cli_session *s,
   json_object_set_new(doc, "memory_peak_source",
                       cli_text(on_cpu(args) ? "peak resident set of the process" : "memory of the device"));
   json_object_set_new(doc, "host_rss_peak_mb", cli_real(rss / 1048576));
+  hone_memory_stats memory;
+  hone_error none = {0};
+  if (hone_engine_memory(s->engine, &memory, &none) != HONE_OK) return;
+  json_object_update_new(json_object_get(doc, "memory"), memory_json(&memory));
+  hone_memory_free(&memory);
 }
 
 /* [least, most], or null and why. */
@@ -165,7 +171,7 @@ static void counters_text(const counters *c) {
             cli_si(c->of.branch_misses / c->runs, b[3]));
 }
 
-static void memory_text(const cli_args *args, const cli_session *s) {
+static void memory_line(const cli_args *args, const cli_session *s) {
   char peak[24], host[24], predicted[24], used[24];
   uint64_t arena = 0;
   hone_plan_memory(s->plan, &arena, NULL, NULL);
@@ -192,7 +198,7 @@ static void text(const cli_args *args, const cli_session *s, const char *path, c
               "outputs back\n",
               d->steps.p50, 1e3 * (double)cli_batch(s) / d->steps.p50, d->h2d_ms, d->d2h_ms);
   cli_print("throughput  %.1f a second\n", 1e3 * (double)cli_batch(s) / t->mean);
-  memory_text(args, s);
+  memory_line(args, s);
   cli_print("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
   if (m->steady && m->steady->runs > t->count)

@@ -8,6 +8,7 @@
 #include "cli/options/shapes.h"
 #include "cli/terminal/term.h"
 #include "cli/options/labels.h"
+#include "cli/reports/memory.h"
 
 #include <hone/hone.h>
 #include <jansson.h>
@@ -123,7 +124,8 @@ static json_t *value_json(const hone_tensor *t, const char *name) {
   return o;
 }
 
-static json_t *document(const cli_args *args, const cli_session *s, double ms, json_t *top5) {
+static json_t *document(const cli_args *args, const cli_session *s, double ms, json_t *top5,
+                        const hone_memory_stats *memory) {
   json_t *outputs = json_array();
   for (uint32_t i = 0; i < hone_plan_outputs(s->plan); i++)
     json_array_append_new(outputs,
@@ -131,6 +133,7 @@ static json_t *document(const cli_args *args, const cli_session *s, double ms, j
   json_t *doc = json_pack("{s:o, s:o, s:o}", "outputs", outputs, "run_ms", cli_real(ms), "load_ms",
                           cli_real(s->load_ms));
   if (top5) json_object_set(doc, "top5", top5);
+  if (memory) json_object_set_new(doc, "memory", memory_json(memory));
   json_object_set_new(doc, "preprocess", cli_preprocess_of_inputs(args));
   return doc;
 }
@@ -163,6 +166,7 @@ static int run(const cli_args *args) {
   cli_session s = {0};
   cli_labels labels = {0};
   hone_error error = {0};
+  hone_memory_stats memory = {0};
   json_t *top5 = NULL;
   int code = 0;
   hone_status status = HONE_OK;
@@ -175,35 +179,43 @@ static int run(const cli_args *args) {
     cli_cancellable(NULL);
     status = save_outputs(&s, args->output_dir, &error);
   }
+  if (status == HONE_OK && args->memory) status = hone_engine_memory(s.engine, &memory, &error);
   for (uint32_t i = 0; status == HONE_OK && labels.n && !top5 && i < hone_plan_outputs(s.plan); i++)
     top5 = cli_labels_top5(&labels, hone_context_output(s.context, i));
   if (status != HONE_OK) {
     code = cli_report(&error);
   } else if (args->json) {
-    code = cli_print_json(document(args, &s, ms, top5));
+    code = cli_print_json(document(args, &s, ms, top5, args->memory ? &memory : NULL));
   } else {
     text(&s, ms);
     if (top5) cli_labels_print(top5);
+    if (args->memory) {
+      cli_print("\n");
+      memory_text(&memory);
+    }
     if (labels.n && !top5) cli_note("--labels: no output holds class scores");
     code = cli_flush();
   }
+  hone_memory_free(&memory);
   json_decref(top5);
   cli_labels_free(&labels);
   cli_session_close(&s);
   return code;
 }
 
-static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
-                                      "an input: .npy, .npz, .pb, .jpg, .png, or a number (seeded random)"},
-                                     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
-                                      "write every output as DIR/<name>.npy, and DIR/outputs.json"},
-                                     {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
-                                      "print the five most likely classes; one label a line"},
-                                     CLI_OPT_RUN,
-                                     CLI_OPT_PREPROCESS,
-                                     CLI_OPT_JSON,
-                                     CLI_OPT_HELP,
-                                     CLI_END};
+static const cli_option options[] = {
+    {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
+     "an input: .npy, .npz, .pb, .jpg, .png, or a number (seeded random)"},
+    {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR",
+     "write every output as DIR/<name>.npy, and DIR/outputs.json"},
+    {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
+     "print the five most likely classes; one label a line"},
+    {0, "memory", CLI_FLAG, CLI_FIELD(memory), NULL, "show who holds how much memory when the run is over"},
+    CLI_OPT_RUN,
+    CLI_OPT_PREPROCESS,
+    CLI_OPT_JSON,
+    CLI_OPT_HELP,
+    CLI_END};
 const cli_command cli_cmd_run = {
     "run",
     "MODEL [--input [NAME=]FILE]...",

@@ -42,6 +42,7 @@ typedef struct cli_args {
   bool list_thresholds;
   bool reload;           /* the input files, before every run */
   bool show_memory;      /* chain */
+  bool memory;           /* of run: who holds it */
   double quiet_wait;     /* seconds */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */

@@ -77,12 +77,12 @@ json_t *steady_json(const hone_steady *r) {
     if (*unread(r, quantities[i]))
       json_array_append_new(missing,
                             json_pack("{s:s, s:s}", "what", quantities[i], "why", unread(r, quantities[i])));
-  return json_pack("{s:f, s:I, s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o}", "seconds",
-                   r->n ? r->time_s[r->n - 1] : 0, "runs", (json_int_t)r->runs, "windows", windows, "drift",
-                   "latency_ms", drift_json(&r->latency), "rss_mb", drift_json(&r->rss), "temperature_c",
-                   drift_json(&r->temperature), "clock_mhz", drift_json(&r->clock), "throttles",
-                   cli_real(r->throttles), "not_measured", missing, "slow_runs", slow_json(r), "findings",
-                   findings_json(r));
+  return json_pack("{s:f, s:I, s:i, s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o}", "seconds",
+                   r->n ? r->time_s[r->n - 1] : 0, "runs", (json_int_t)r->runs, "pool_reclaims",
+                   (int)r->reclaims, "windows", windows, "drift", "latency_ms", drift_json(&r->latency),
+                   "rss_mb", drift_json(&r->rss), "temperature_c", drift_json(&r->temperature), "clock_mhz",
+                   drift_json(&r->clock), "throttles", cli_real(r->throttles), "not_measured", missing,
+                   "slow_runs", slow_json(r), "findings", findings_json(r));
 }
 
 static double sum(const double *v, size_t n) {
@@ -119,6 +119,10 @@ void steady_text(const hone_steady *r) {
             r->n ? r->time_s[r->n - 1] : 0, r->n);
   drift_text("latency", "ms", &r->latency, "");
   drift_text("memory", "MiB", &r->rss, isfinite(r->last.rss_bytes) ? "" : "the system does not say");
+  if (r->n)
+    cli_print("  %-12s%.1f MiB used of %.1f reserved in the end%s\n", "pool", r->pool_used_mb[r->n - 1],
+              r->pool_reserved_mb[r->n - 1],
+              r->reclaims ? "; it had surged, and what was free was given back" : "");
   drift_text("temperature", "C", &r->temperature, unread(r, "temperature"));
   drift_text("clock", "MHz", &r->clock, unread(r, "clock"));
   if (isfinite(r->throttles))

@@ -293,9 +293,19 @@ typedef struct hone_roof {
 
 typedef struct hone_memory_sample {
   int64_t time_ns;
-  uint64_t planned_bytes; /* live by the plan at that moment */
-  uint64_t rss_bytes;     /* resident by the system; 0: not read */
+  uint64_t planned_bytes;                        /* live by the plan at that moment */
+  uint64_t rss_bytes;                            /* resident by the system; 0: not read */
+  uint64_t pool_used_bytes, pool_reserved_bytes; /* of the device's pool (hone/memory.h); 0: not read */
 } hone_memory_sample;
+
+/* A pool of the engine's memory, or what one model holds of it, at the end of the runs. */
+typedef struct hone_memory_pool_fact {
+  const char *pool;  /* "host", "cuda:0", "pinned" */
+  const char *owner; /* the model; NULL: all of them */
+  uint64_t used, reserved, high_water;
+  double fragmentation;     /* of all: of what is free; of one: inside of its blocks */
+  uint64_t taken, reclaims; /* of all: calls to the system for memory, and how often some was given back */
+} hone_memory_pool_fact;
 
 /* Bytes. 0: not known. */
 typedef struct hone_memory_facts {
@@ -390,6 +400,7 @@ HONE_API void hone_facts_add_roof(hone_facts *facts, const hone_roof *roof);
  * stays; where there is none, as add. */
 HONE_API void hone_facts_raise_roof(hone_facts *facts, const hone_roof *roof);
 HONE_API void hone_facts_add_memory_sample(hone_facts *facts, const hone_memory_sample *sample);
+HONE_API void hone_facts_add_memory_pool(hone_facts *facts, const hone_memory_pool_fact *pool);
 HONE_API void hone_facts_add_counter(hone_facts *facts, const hone_counter *counter);
 /* Returns the row's id (1, 2, ...) for hone_span.launch; 0 after running out of memory. */
 HONE_API uint32_t hone_facts_add_launch(hone_facts *facts, const hone_launch *launch);
@@ -428,6 +439,7 @@ HONE_API const hone_near_miss *hone_facts_near_misses(const hone_facts *facts, s
 HONE_API const hone_preview_step *hone_facts_preview_steps(const hone_facts *facts, size_t *count);
 HONE_API const hone_roof *hone_facts_roofs(const hone_facts *facts, size_t *count);
 HONE_API const hone_memory_sample *hone_facts_memory_samples(const hone_facts *facts, size_t *count);
+HONE_API const hone_memory_pool_fact *hone_facts_memory_pools(const hone_facts *facts, size_t *count);
 HONE_API const hone_counter *hone_facts_counters(const hone_facts *facts, size_t *count);
 HONE_API const hone_launch *hone_facts_launches(const hone_facts *facts, size_t *count);
 HONE_API const hone_step_stats *hone_facts_step_stats(const hone_facts *facts, size_t *count);

@@ -18,6 +18,7 @@
 #include <hone/layers.h>
 #include <hone/load.h>
 #include <hone/measure.h>
+#include <hone/memory.h>
 #include <hone/mixed.h>
 #include <hone/model.h>
 #include <hone/pipeline.h>

@@ -133,7 +133,9 @@ HONE_API double hone_temperature(const char *device);
 #define HONE_STEADY_SERIES(X)                                                                                \
   X(latency_ms) /* median of the window's runs */                                                            \
   X(p95_ms)                                                                                                  \
-  X(rss_mb) /* MiB */                                                                                        \
+  X(rss_mb)           /* MiB */                                                                              \
+  X(pool_used_mb)     /* of the device's pool, MiB: held by models and contexts */                           \
+  X(pool_reserved_mb) /* taken from the system or driver */                                                  \
   X(temperature_c)                                                                                           \
   X(clock_mhz)                                                                                               \
   X(others_pct) /* processor time that other processes took */                                               \
@@ -157,7 +159,8 @@ typedef struct hone_steady {
   HONE_STEADY_SERIES(X)
 #undef X
   hone_drift latency, rss, temperature, clock;
-  double throttles; /* thermal slow-downs meanwhile; NaN */
+  double throttles;  /* thermal slow-downs meanwhile; NaN */
+  uint32_t reclaims; /* how often the pools had surged, and gave back what was free */
   hone_system_sample last;
   char device_unread[320];                   /* why an accelerator's sensors cannot be read; "" */
   hone_slow_place slow[HONE_MOST_SLOW_RUNS]; /* by what they lost, worst first */

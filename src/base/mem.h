@@ -17,6 +17,8 @@ void hn_free(void *p);
 
 /* How often this thread was refused memory so far: hn_settle (base/error.h) asks. */
 uint64_t hn_mem_lost(void);
+/* What was refused since hn_mem_lost() said `lost` was got after all, elsewhere or later. */
+void hn_mem_forgive(uint64_t lost);
 
 /* Around a call of another library that says "bad file" when its own memory is lacking, or loses a character
  * without a word (jansson): end counts ENOMEM since begin as a refusal of this thread. */

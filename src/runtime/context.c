@@ -64,6 +64,31 @@ static hone_status capture(hn_context *c, hone_error *error);
 
 enum { HN_BLOCK_ALIGN = 4096 }; /* of what lies behind each other in a lent block */
 
+static void *device_take(const hn_plan *p, hone_memory_purpose purpose, size_t bytes) {
+  return hn_device_alloc(p->backend, p->device, &p->tenant, false, purpose, bytes);
+}
+
+/* Memory of the host for values and for references: of the pool where the device's is the host's. */
+static void *host_take(void *plan, size_t bytes) { return device_take(plan, HONE_MEMORY_FOR_LATE, bytes); }
+
+static void host_give(void *plan, void *at) {
+  const hn_plan *p = plan;
+  hn_device_free(p->backend, p->device, false, at);
+}
+
+static void heap_free(const hn_context *c, void *at) {
+  if (c->apart)
+    hn_free(at);
+  else if (at)
+    host_give((void *)(uintptr_t)c->plan, at);
+}
+
+static hn_budget fresh_budget(hn_context *c) {
+  hn_budget b = {.cancel = &c->cancel};
+  if (!c->apart) b.take = host_take, b.give = host_give, b.memory = (void *)(uintptr_t)c->plan;
+  return b;
+}
+
 /* Bytes from one lane's workspace to the next one's. */
 static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
 
@@ -149,8 +174,9 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
-  if (!block && p->arena_bytes) c->arena = p->backend->alloc(p->device, p->arena_bytes);
-  if (!block && p->workspace_bytes) c->workspace = p->backend->alloc(p->device, workspace_of(p) * p->lanes);
+  if (!block && p->arena_bytes) c->arena = device_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
+  if (!block && p->workspace_bytes)
+    c->workspace = device_take(p, HONE_MEMORY_FOR_WORKSPACE, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = no_activations(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
@@ -196,7 +222,7 @@ static void drop_heap(hn_context *c, uint32_t slot) {
   }
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (bytes > 0 && (uint64_t)bytes <= c->budget.bytes) c->budget.bytes -= (uint64_t)bytes;
-  hn_free(t->data);
+  heap_free(c, t->data);
   t->data = NULL;
 }
 
@@ -225,7 +251,7 @@ void hn_context_destroy(hn_context *c) {
   hn_free((void *)c->adopted);
   hn_arena_free(&c->overflow);
   hn_lent_free(c->plan, &c->lent);
-  hn_free(c->scratch);
+  heap_free(c, c->scratch);
   hn_free((void *)c->in);
   hn_free(c->out);
   hn_free((void *)c->tin);
@@ -269,9 +295,10 @@ static bool step_stopped(hone_call *call) {
 static void settle_scratch(hn_context *c) {
   c->scratch_used = 0;
   if (c->scratch_wanted > c->scratch_size) {
-    hn_free(c->scratch);
+    heap_free(c, c->scratch);
     c->scratch_size = 0;
-    c->scratch = hn_aligned(HN_MEM_ALIGN, c->scratch_wanted);
+    c->scratch = c->apart ? hn_aligned(HN_MEM_ALIGN, c->scratch_wanted)
+                          : device_take(c->plan, HONE_MEMORY_FOR_WORKSPACE, c->scratch_wanted);
     if (c->scratch) c->scratch_size = c->scratch_wanted;
   }
   c->scratch_wanted = 0;
@@ -316,7 +343,7 @@ static hone_status run_reference(hn_context *c, const hn_step *s, hone_error *er
         if (bytes > hone_desc_bytes(&c->tout[i]->desc)) bytes = hone_desc_bytes(&c->tout[i]->desc);
         if (bytes > 0) memcpy(c->tout[i]->data, made[i].data, (size_t)bytes);
         c->budget.bytes -= (uint64_t)(bytes > 0 ? bytes : 0);
-        hn_free(made[i].data);
+        heap_free(c, made[i].data);
       }
     }
     return status;
@@ -713,7 +740,7 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   hone_status adopted = adopt(c, in, error);
   if (adopted != HONE_OK) return adopted;
   c->heap_peak = c->touched = 0;
-  c->budget = (hn_budget){.cancel = &c->cancel};
+  c->budget = fresh_budget(c);
   if (limits) {
     if (limits->max_seconds > 0) c->budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);
     c->budget.max_bytes = limits->max_bytes;
@@ -755,7 +782,7 @@ hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error)
   if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
   drop_all_heap(c);
   hn_arena_free(&c->keep);
-  c->budget = (hn_budget){.cancel = &c->cancel};
+  c->budget = fresh_budget(c);
   hone_status status = p->backend->event_record(p->device, c->remote.queue, from, error);
   if (status == HONE_OK) status = run_pieces(c, !c->watch, error);
   if (status == HONE_OK) status = p->backend->event_record(p->device, c->remote.queue, to, error);

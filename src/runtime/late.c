@@ -58,12 +58,17 @@ void hn_late_close(hn_late *late) {
   for (size_t i = 0; i < late->spare.len; i++) p->backend->free(p->device, late->spare.ptr[i].at);
   hn_vec_free(&late->used);
   hn_vec_free(&late->spare);
+  hn_vec_free(&late->key);
   hn_free(late->bound);
   hn_free(late->fell_back);
   *late = (hn_late){0};
 }
 
 /* ------------------------------------------------------------------ memory */
+
+static void *device_take(const hn_plan *p, hone_memory_purpose purpose, size_t bytes) {
+  return hn_device_alloc(p->backend, p->device, &p->tenant, false, purpose, bytes);
+}
 
 /* Four sizes for each power of two: runs of ever other shapes must not leave a block of each size behind. */
 static size_t size_class(size_t bytes) {
@@ -84,10 +89,10 @@ void *hn_late_take(hn_late *late, size_t bytes) {
   if (best != SIZE_MAX) {
     b = late->spare.ptr[best];
     late->spare.ptr[best] = late->spare.ptr[--late->spare.len];
-  } else if (!(b.at = p->backend->alloc(p->device, want))) {
+  } else if (!(b.at = device_take(p, HONE_MEMORY_FOR_LATE, want))) {
     for (size_t i = 0; i < late->spare.len; i++) p->backend->free(p->device, late->spare.ptr[i].at);
     late->spare.len = 0;
-    if (!(b.at = p->backend->alloc(p->device, want))) return NULL;
+    if (!(b.at = device_take(p, HONE_MEMORY_FOR_LATE, want))) return NULL;
   }
   if (hn_vec_push(&late->used, b)) return b.at;
   p->backend->free(p->device, b.at);
@@ -180,7 +185,7 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
   hone_status status = b->tactic->need ? b->tactic->need(&b->step, &p->machine, &need, error) : HONE_OK;
   if (status == HONE_OK && need.workspace_bytes > late->workspace_bytes) {
     if (late->workspace) p->backend->free(p->device, late->workspace);
-    late->workspace = p->backend->alloc(p->device, need.workspace_bytes);
+    late->workspace = device_take(p, HONE_MEMORY_FOR_WORKSPACE, need.workspace_bytes);
     late->workspace_bytes = late->workspace ? need.workspace_bytes : 0;
     if (!late->workspace) {
       status = hn_no_memory(p->backend, p->device, need.workspace_bytes, "a step's workspace", error);
@@ -190,7 +195,7 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
   if (status != HONE_OK || !need.blob_bytes) return status;
   void *made = hn_aligned(4096, need.blob_bytes);
   if (!made) return hn_fail_memory(error, need.blob_bytes, "packed weights");
-  b->blob = p->backend->alloc(p->device, need.blob_bytes);
+  b->blob = device_take(p, HONE_MEMORY_FOR_WEIGHTS, need.blob_bytes);
   if (!b->blob) status = hn_no_memory(p->backend, p->device, need.blob_bytes, "packed weights", error);
   if (status == HONE_OK && b->tactic->prepack)
     status = b->tactic->prepack(&b->step, &p->machine, made, error);
@@ -431,13 +436,12 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   bool any = false; /* element to make */
   if (b) {          /* for these operands? */
     const size_t n = describe(s, tin, NULL);
-    uint64_t *key = n == b->key_words ? hn_malloc((n + 1) * sizeof *key) : NULL;
-    if (key) describe(s, tin, key);
-    if (!key || memcmp(key, b->key, n * sizeof *key) != 0) {
+    const bool like = n == b->key_words && hn_vec_reserve(&late->key, n + 1);
+    if (like) describe(s, tin, late->key.ptr);
+    if (!like || memcmp(late->key.ptr, b->key, n * sizeof *b->key) != 0) {
       unbind(p, b);
       b = late->bound[k] = NULL;
     }
-    hn_free(key);
   }
   if (!b) {
     b = hn_calloc(1, sizeof *b);

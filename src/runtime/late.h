@@ -27,6 +27,7 @@ struct hn_late {
   void *workspace;
   size_t workspace_bytes;
   HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
+  HN_VEC(uint64_t) key;              /* what a step's operands are now */
 };
 
 hone_status hn_late_open(const hn_plan *plan, hn_remote *remote, hn_late *late, hone_error *error);

@@ -21,11 +21,12 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
     now.plain.desc = p->inputs[i]->desc;
     if (!hn_strided_dense(&t->desc)) {
       const size_t bytes = (size_t)hone_desc_bytes(&now.plain.desc);
-      now.own = now.plain.data = hn_aligned(HN_MEM_ALIGN, bytes);
+      now.own = now.plain.data =
+          hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_IO, bytes);
       if (!now.own) return hn_fail_memory(error, bytes, "a row-major copy of an input");
     }
   }
-  hn_free(l->input[i].own);
+  hn_device_free(p->backend, p->device, true, l->input[i].own);
   l->input[i] = now;
   return HONE_OK;
 }
@@ -77,7 +78,8 @@ hone_status hn_lent_bind_allocator(const hn_plan *p, hn_lent *l, uint32_t i, hon
 }
 
 void hn_lent_free(const hn_plan *p, hn_lent *l) {
-  for (uint32_t i = 0; l->input && i < p->n_inputs; i++) hn_free(l->input[i].own);
+  for (uint32_t i = 0; l->input && i < p->n_inputs; i++)
+    hn_device_free(p->backend, p->device, true, l->input[i].own);
   hn_free(l->input);
   hn_free(l->output);
   *l = (hn_lent){0};

@@ -1,5 +1,6 @@
 #include "runtime/record.h"
 #include "runtime/late.h"
+#include "runtime/pools.h"
 #include "runtime/provenance.h"
 
 #include "base/error.h"
@@ -162,7 +163,9 @@ void hn_recorder_preview(const hn_plan *p, const double *seconds, const double *
 
 /* Planned bytes alive during each step of the first recorded run, beside its time stamps. */
 static void memory_over_time(hn_recorder *r, const hn_plan *p) {
-  uint64_t rss = hn_rss_bytes();
+  const uint64_t rss = hn_rss_bytes();
+  hone_memory_pool pool;
+  hn_mempool_totals(p->backend->pool(p->device, false), &pool);
   for (size_t i = 0; i < r->spans.count && r->spans.records[i].iteration == 0; i++) {
     const hone_span_record *span = &r->spans.records[i];
     if (span->step < 0) continue;
@@ -173,7 +176,8 @@ static void memory_over_time(hn_recorder *r, const hn_plan *p) {
           (uint32_t)span->step <= slot->last)
         live += slot->bytes;
     }
-    hone_facts_add_memory_sample(r->facts, &(hone_memory_sample){span->start_ns, live, rss});
+    hone_facts_add_memory_sample(r->facts,
+                                 &(hone_memory_sample){span->start_ns, live, rss, pool.used, pool.reserved});
   }
 }
 
@@ -285,6 +289,13 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
                                                     .weights = p->blob_bytes + p->constant_bytes,
                                                     .rss_peak = hn_rss_peak_bytes(),
                                                     .device_peak = hn_device_peak(p->backend, p->device)});
+  hone_memory_stats pools;
+  if (!hn_pools_describe(p->backend, p->device, &pools)) {
+    hn_arena_free(&temp);
+    return hn_fail_memory(error, 0, "what the pools hold");
+  }
+  hn_pools_record(&pools, facts);
+  hn_pools_free(&pools);
   name_lanes(facts, p, &r->spans);
   for (uint32_t i = 0; i < r->runs; i++) hone_facts_add_wall(facts, (int32_t)i, r->wall[i]);
   hone_facts_add_buffer(facts, &r->spans);

@@ -24,16 +24,19 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
     void **at;
     uint64_t bytes;
     bool host;
+    hone_memory_purpose purpose;
     uint32_t places;
     const char *what;
-  } block[] = {{&r->staged, p->staged_bytes, false, 1u << HN_PLACE_STAGED, "the model's inputs"},
-               {&r->gathered, p->staged_bytes, true, 1u << HN_PLACE_STAGED, "the model's inputs (pinned)"},
-               {&r->host, p->host_bytes, true, 0, "what steps on the host read and write (pinned)"},
-               {&r->returned, returned, true, 0, "the model's outputs (pinned)"}};
+  } block[] = {
+      {&r->staged, p->staged_bytes, false, HONE_MEMORY_FOR_IO, 1u << HN_PLACE_STAGED, "the model's inputs"},
+      {&r->gathered, p->staged_bytes, true, HONE_MEMORY_FOR_IO, 1u << HN_PLACE_STAGED,
+       "the model's inputs (pinned)"},
+      {&r->host, p->host_bytes, true, HONE_MEMORY_FOR_ACTIVATIONS, 0,
+       "what steps on the host read and write (pinned)"},
+      {&r->returned, returned, true, HONE_MEMORY_FOR_IO, 0, "the model's outputs (pinned)"}};
   for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
     if (!block[i].bytes) continue;
-    *block[i].at =
-        block[i].host ? b->alloc_host(p->device, block[i].bytes) : b->alloc(p->device, block[i].bytes);
+    *block[i].at = hn_device_alloc(b, p->device, &p->tenant, block[i].host, block[i].purpose, block[i].bytes);
     if (!*block[i].at) return hn_plan_no_memory(p, block[i].bytes, block[i].what, block[i].places, error);
   }
   for (int i = 0; i < HN_MARKS; i++)

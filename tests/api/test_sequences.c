@@ -11,7 +11,7 @@
 
 #include <hone/data.h>
 #include <hone/file.h>
-#include <hone/session.h>
+#include <hone/memory.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -462,6 +462,7 @@ static void every_allocation_fails(void **state) {
       list = sequence(&inner);
       given = optional(HONE_SEQUENCE_OF(HONE_DTYPE_F32), &outer);
       open_or_fail(&s, models[k], 2);
+      hone_engine_reclaim(s.engine); /* what planning left there: the run must ask for memory itself */
       hn_mem_fail_after(n);
       hone_status status =
           hone_context_run(s.context, (const hone_tensor *[]){k ? &given : &list, &in, &at}, NULL, &e);
@@ -471,7 +472,7 @@ static void every_allocation_fails(void **state) {
       if (status != HONE_OK && status != HONE_ERROR_MEMORY) fail_msg("allocation %d: %s", (int)n, e.what);
       if (!reached) {
         assert_int_equal(status, HONE_OK);
-        assert_true(n > 3);
+        assert_true(n > 1);
         break;
       }
     }

@@ -191,7 +191,9 @@ static void run(sample *s, int runs) {
         step += s->plan[k].step;
         uint64_t live = (step->bytes - step->weight_bytes) + (uint64_t)(200000 * uniform(s));
         hone_facts_add_memory_sample(
-            s->f, &(hone_memory_sample){t, live, (s->level ? 138u : 171u) * 1000000ull + live});
+            s->f, &(hone_memory_sample){.time_ns = t,
+                                        .planned_bytes = live,
+                                        .rss_bytes = (s->level ? 138u : 171u) * 1000000ull + live});
       }
       t += took + 900 + (int64_t)(600 * uniform(s)) + (s->level == 0 ? 1500 : 0);
     }

@@ -96,8 +96,9 @@ static void add_tables(fixture *f) {
   for (int64_t i = 0; i < 60 && f->leak_mib > 0; i++)
     hone_facts_add_memory_sample(
         f->facts,
-        &(hone_memory_sample){i * 1000000000, 0,
-                              (uint64_t)((200 + f->leak_mib * (double)i + 0.2 * (double)(i % 3)) * 1048576)});
+        &(hone_memory_sample){
+            .time_ns = i * 1000000000,
+            .rss_bytes = (uint64_t)((200 + f->leak_mib * (double)i + 0.2 * (double)(i % 3)) * 1048576)});
   if (f->near_miss_level > -2) {
     int32_t nodes[] = {0, f->count - 1};
     hone_near_miss miss = {.pass = "fuse_it",

@@ -5,13 +5,19 @@
 #include "api/measure/watch.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
+#include <hone/memory.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { IN_WINDOW = 1024, LEAST_WINDOWS = 8 /* with which a run that was stopped counts */ };
-#define SENSOR_SECONDS 2.0 /* asking an accelerator takes time of its own */
+#define SENSOR_SECONDS 2.0  /* asking an accelerator takes time of its own */
+#define MEMORY_SECONDS 60.0 /* memory is sampled at least as often as this, however long a window is */
+/* A pool that takes so much more than it did at first has surged. */
+#define SURGE_FACTOR 1.5
+#define SURGE_BYTES ((uint64_t)16 << 20)
 
 /* Keeps `most` of an unknown number of values, evenly spread: when it is full every second one is dropped and
  * from then on only every second is taken. */
@@ -45,6 +51,8 @@ typedef struct long_run {
   hn_slow_watch slow;
   thinned all;
   double window[IN_WINDOW];
+  HN_VEC(hone_memory_sample) memory;
+  uint64_t first_reserved; /* by all pools, at the first sample */
 } long_run;
 
 static bool is_cpu(const hone_subject *s) { return !s->device || strcmp(s->device, "cpu") == 0; }
@@ -66,12 +74,39 @@ static void read_device(const hone_subject *subject, hone_steady *r, size_t at) 
   }
 }
 
+/* What the pools hold now. After a surge what is free goes back: it was wanted once, not for good. */
+static hone_status sample_memory(long_run *l, double time_s, double rss_bytes, hone_memory_sample *out,
+                                 hone_error *error) {
+  hone_engine *engine = hone_plan_engine(l->subject->plan);
+  hone_memory_stats m;
+  hone_status status = hone_engine_memory(engine, &m, error);
+  if (status != HONE_OK) return status;
+  uint64_t reserved = 0, spare = 0;
+  for (uint32_t i = 0; i < m.n_pools; i++) {
+    reserved += m.pool[i].reserved;
+    spare += m.pool[i].free_bytes;
+  }
+  if (!l->memory.len) l->first_reserved = reserved;
+  *out = (hone_memory_sample){.time_ns = (int64_t)(time_s * 1e9),
+                              .rss_bytes = rss_bytes > 0 ? (uint64_t)rss_bytes : m.host_rss,
+                              .pool_used_bytes = m.pool[0].used,
+                              .pool_reserved_bytes = m.pool[0].reserved};
+  hone_memory_free(&m);
+  if ((double)reserved > SURGE_FACTOR * (double)l->first_reserved + (double)SURGE_BYTES &&
+      spare > SURGE_BYTES)
+    l->out->reclaims += hone_engine_reclaim(engine) > 0;
+  return hn_vec_push(&l->memory, *out)
+             ? HONE_OK
+             : hn_fail_memory(error, (l->memory.len + 1) * sizeof *out, "samples of memory");
+}
+
 /* The end of a window: its latencies, and what the system did since `before`. */
 static hone_status end_window(long_run *l, double start_s, uint32_t n, hone_system_sample *before,
                               hone_error *error) {
   hone_steady *r = l->out;
   hone_system_sample now;
   hone_sample_stats t;
+  hone_memory_sample memory;
   size_t at = r->n;
   hone_system_read(&now);
   bool known = hone_stats_compute(l->window, n, &t) && n;
@@ -79,6 +114,10 @@ static hone_status end_window(long_run *l, double start_s, uint32_t n, hone_syst
   r->latency_ms[at] = known ? t.p50 : (double)NAN;
   r->p95_ms[at] = known ? t.p95 : (double)NAN;
   r->rss_mb[at] = now.rss_bytes / 1048576;
+  hone_status status = sample_memory(l, r->time_s[at], now.rss_bytes, &memory, error);
+  if (status != HONE_OK) return status;
+  r->pool_used_mb[at] = (double)memory.pool_used_bytes / 1048576;
+  r->pool_reserved_mb[at] = (double)memory.pool_reserved_bytes / 1048576;
   r->temperature_c[at] = now.temperature_c;
   r->clock_mhz[at] = now.clock_mhz;
   r->involuntary_switches[at] = now.involuntary_switches - before->involuntary_switches;
@@ -101,6 +140,7 @@ static hone_status run_window(long_run *l, double start, double end, uint32_t *k
   thinned window = {.v = l->window, .most = IN_WINDOW, .every = 1};
   struct rusage usage;
   hone_status status;
+  double sampled = hn_watch_ms() * 1e-3;
   getrusage(RUSAGE_SELF, &usage);
   do {
     double t = hn_watch_ms();
@@ -112,7 +152,13 @@ static hone_status run_window(long_run *l, double start, double end, uint32_t *k
     l->out->measured_ms += t;
     thin(&window, t, seen);
     if (l->all.most) thin(&l->all, t, seen);
-    status = hn_slow_saw(&l->slow, hn_watch_ms() * 1e-3 - start, t, seen, error);
+    const double now_s = hn_watch_ms() * 1e-3;
+    status = hn_slow_saw(&l->slow, now_s - start, t, seen, error);
+    hone_memory_sample memory;
+    if (status == HONE_OK && now_s - sampled > MEMORY_SECONDS) {
+      status = sample_memory(l, now_s - start, 0, &memory, error);
+      sampled = now_s;
+    }
   } while (status == HONE_OK && hn_watch_ms() * 1e-3 < end);
   *kept = window.n;
   return status;
@@ -194,7 +240,8 @@ static double batch(const hone_subject *s) {
   return d && d->rank > 0 && d->dim[0] > 0 ? (double)d->dim[0] : 1;
 }
 
-static void add_windows(hone_facts *f, const hone_steady *r) {
+static void add_windows(hone_facts *f, const long_run *l) {
+  const hone_steady *r = l->out;
   for (size_t i = 0; i < r->n; i++) {
     const int64_t end = (int64_t)(r->time_s[i] * 1e9), wall = (int64_t)(r->latency_ms[i] * 1e6);
     hone_facts_add_span(f, &(hone_span){.start_ns = end - wall,
@@ -203,14 +250,15 @@ static void add_windows(hone_facts *f, const hone_steady *r) {
                                         .iteration = (int32_t)i,
                                         .step = -1});
     hone_facts_add_wall(f, (int32_t)i, wall);
-    if (isfinite(r->rss_mb[i]))
-      hone_facts_add_memory_sample(
-          f, &(hone_memory_sample){.time_ns = end, .rss_bytes = (uint64_t)(r->rss_mb[i] * 1048576)});
   }
+  for (size_t i = 0; i < l->memory.len; i++) hone_facts_add_memory_sample(f, &l->memory.ptr[i]);
 }
 
 /* The windows as the record that rules read: a window is an iteration with its median run as wall. */
-static hone_status make_facts(hone_steady *r, const hone_subject *s, hone_error *error) {
+static hone_status make_facts(long_run *l, hone_error *error) {
+  hone_steady *r = l->out;
+  const hone_subject *s = l->subject;
+  hone_memory_stats memory;
   hone_facts *f = r->record.facts = hone_facts_create();
   if (!f) return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for facts");
   hone_facts_set_meta(f, &(hone_facts_meta){.tool = "hone",
@@ -221,7 +269,11 @@ static hone_status make_facts(hone_steady *r, const hone_subject *s, hone_error 
                                             .opt_level = s->level,
                                             .runs = (double)r->runs});
   if (s->describe) s->describe(s->arg, f);
-  add_windows(f, r);
+  add_windows(f, l);
+  hone_status status = hone_engine_memory(hone_plan_engine(s->plan), &memory, error);
+  if (status != HONE_OK) return status;
+  hone_memory_record(&memory, f);
+  hone_memory_free(&memory);
   for (size_t i = 0; i < r->n_slow; i++) hone_facts_add_slow_run(f, &r->slow[i].run);
   add_counter(f, "measured_ms", "ms", r->measured_ms);
   add_drift(f, "latency_drift", "ms/h", &r->latency);
@@ -235,7 +287,8 @@ static hone_status make_facts(hone_steady *r, const hone_subject *s, hone_error 
   add_counter(f, "involuntary_switches", "", sum(r->involuntary_switches, r->n));
   add_counter(f, "minor_faults", "", sum(r->minor_faults, r->n));
   add_counter(f, "major_faults", "", sum(r->major_faults, r->n));
-  const hone_status status = hone_profile_create(f, NULL, &r->record.profile, error);
+  add_counter(f, "pool_reclaims", "", r->reclaims);
+  status = hone_profile_create(f, NULL, &r->record.profile, error);
   return status == HONE_OK ? hone_diagnose(r->record.profile, NULL, &r->findings, error) : status;
 }
 
@@ -251,7 +304,7 @@ static hone_status measure(long_run *l, hone_error *error) {
   if (status != HONE_OK) return status;
   r->n_slow = hn_slow_settle(&l->slow, usual_ms(l), hn_median_of(r->clock_mhz, r->n), r->slow);
   if (!find_drifts(r)) return hn_fail(error, HONE_ERROR_MEMORY, "out of memory");
-  return make_facts(r, l->subject, error);
+  return make_facts(l, error);
 }
 
 hone_status hone_steady_measure(const hone_subject *s, const hone_steady_options *o, uint32_t *kept,
@@ -268,6 +321,7 @@ hone_status hone_steady_measure(const hone_subject *s, const hone_steady_options
       .subject = s, .o = o, .out = out, .all = {o->samples, o->seen, 0, o->samples ? o->most : 0, 0, 1}};
   const hone_status status = measure(l, error);
   if (kept) *kept = l->all.n;
+  hn_vec_free(&l->memory);
   hn_free(l);
   if (status != HONE_OK) hone_steady_free(out);
   return status;

@@ -6,6 +6,7 @@
 #include "base/denormals.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/mempool.h"
 #include "base/os.h"
 #include "base/pool.h"
 
@@ -19,6 +20,7 @@ struct hn_device {
   hone_machine machine;
   hn_isa tier;
   hn_pool *pool;
+  hn_mempool *memory;
   char *other; /* memory to cool caches with, made when first wanted */
 };
 
@@ -35,6 +37,36 @@ static uint32_t isa_bits(hn_isa isa) {
   if (isa >= HN_ISA_AVX512BF16) bits |= HONE_ISA_AVX512BF16;
   if (isa >= HN_ISA_AMX) bits |= HONE_ISA_AMX;
   return bits;
+}
+
+/* Weights and activations are streamed through: with small pages a fifth of a layer's time can go into page
+ * walks. */
+#define HUGE ((size_t)2 << 20)
+
+static void *take(void *self, size_t bytes) {
+  (void)self;
+  if (bytes < 2 * HUGE) return hn_aligned(4096, bytes);
+  void *p = hn_aligned(HUGE, bytes);
+  if (p) hn_advise_huge(p, bytes);
+  return p;
+}
+
+static void give(void *self, void *at, size_t bytes) {
+  (void)self, (void)bytes;
+  hn_free(at);
+}
+
+static hn_mempool *memory_create(void) {
+  const hn_mempool_source source = {.take = take,
+                                    .give = give,
+                                    .grain = 4096,
+                                    .large_grain = HUGE,
+                                    .apart = hn_mempool_apart(false),
+                                    .host = true};
+  hn_mempool *m = hn_mempool_create("host", &source);
+  const uint64_t available = hn_memory_available();
+  if (m && available) hn_mempool_keep(m, available / 4);
+  return m;
 }
 
 static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out,
@@ -57,8 +89,11 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
   hn_device *d = hn_calloc(1, sizeof *d);
   if (!d) return hn_fail_memory(error, sizeof *d, "the CPU device");
   if (!threads) threads = hn_cpu_count();
-  hone_status status = hn_pool_create(threads, &d->pool, error);
+  d->memory = memory_create();
+  hone_status status = d->memory ? hn_pool_create(threads, &d->pool, error)
+                                 : hn_fail_memory(error, sizeof *d, "the CPU device");
   if (status != HONE_OK) {
+    hn_mempool_destroy(d->memory);
     hn_free(d);
     return status;
   }
@@ -82,26 +117,22 @@ static void cpu_close(hn_device *d) {
   if (!d) return;
   hn_pool_destroy(d->pool);
   hn_free(d->other);
+  hn_mempool_destroy(d->memory);
   hn_free(d);
 }
 
 static const hone_machine *cpu_machine(const hn_device *d) { return &d->machine; }
 
-static void *cpu_alloc(hn_device *d, size_t bytes) {
-  (void)d;
-  const size_t huge = 2u << 20;
-  if (bytes < 2 * huge) return hn_aligned(bytes >= 4096 ? 4096 : HN_MEM_ALIGN, bytes);
-  /* Weights and activations are streamed through: with small pages a fifth of a layer's time can go into page
-   * walks. */
-  void *p = hn_aligned(huge, bytes);
-  if (p) hn_advise_huge(p, hn_round_up(bytes, huge));
-  return p;
+static hn_mempool *cpu_pool(hn_device *d, bool host) {
+  (void)host;
+  return d->memory;
 }
 
-static void cpu_free(hn_device *d, void *p) {
-  (void)d;
-  hn_free(p);
+static void *cpu_alloc(hn_device *d, size_t bytes) {
+  return hn_mempool_alloc(d->memory, 0, HONE_MEMORY_FOR_OTHER, bytes);
 }
+
+static void cpu_free(hn_device *d, void *p) { hn_mempool_free(d->memory, p); }
 
 static hone_status cpu_copy(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                             hone_error *error) {
@@ -210,6 +241,7 @@ const hn_backend hn_backend_cpu = {
     .close = cpu_close,
     .machine = cpu_machine,
     .tactics = &hn_cpu_tactics,
+    .pool = cpu_pool,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .copy = cpu_copy,

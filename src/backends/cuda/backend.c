@@ -13,10 +13,15 @@
 
 static const hone_machine *cuda_machine(const hn_device *d) { return &d->machine; }
 
-static void *cuda_alloc(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(d->memory, bytes); }
-static void cuda_free(hn_device *d, void *p) { hn_cuda_heap_free(d->memory, p); }
-static void *cuda_alloc_host(hn_device *d, size_t bytes) { return hn_cuda_heap_alloc(d->host, bytes); }
-static void cuda_free_host(hn_device *d, void *p) { hn_cuda_heap_free(d->host, p); }
+static hn_mempool *cuda_pool(hn_device *d, bool host) { return host ? d->host : d->memory; }
+static void *cuda_alloc(hn_device *d, size_t bytes) {
+  return hn_mempool_alloc(d->memory, 0, HONE_MEMORY_FOR_OTHER, bytes);
+}
+static void cuda_free(hn_device *d, void *p) { hn_mempool_free(d->memory, p); }
+static void *cuda_alloc_host(hn_device *d, size_t bytes) {
+  return hn_mempool_alloc(d->host, 0, HONE_MEMORY_FOR_OTHER, bytes);
+}
+static void cuda_free_host(hn_device *d, void *p) { hn_mempool_free(d->host, p); }
 
 /* Tactics take no part in the host's threads: a kernel has its own. */
 static hone_status run_on(hn_cuda_queue *lane, const hone_tactic_desc *tactic, hone_step_run *run,
@@ -59,14 +64,15 @@ static void cuda_memory(hn_device *d, hn_memory_use *out) {
   size_t free_bytes = 0, total = 0;
   *out = (hn_memory_use){0};
   if (hn_cuda_enter(d, NULL) == HONE_OK) d->cu.cuMemGetInfo(&free_bytes, &total);
-  pthread_mutex_lock(&d->memory->lock);
-  out->total = total;
-  out->used = d->memory->in_use;
-  out->peak = d->memory->peak;
-  out->held = d->memory->held;
-  for (size_t i = 0; i < d->memory->spare.len; i++) free_bytes += d->memory->spare.ptr[i].size;
-  out->free = free_bytes;
-  pthread_mutex_unlock(&d->memory->lock);
+  hone_memory_pool pool;
+  hn_mempool_totals(d->memory, &pool);
+  *out = (hn_memory_use){.total = total,
+                         .system_free = free_bytes,
+                         .free = free_bytes + pool.free_bytes,
+                         .used = pool.used,
+                         .peak = pool.high_water,
+                         .held = pool.reserved,
+                         .held_peak = pool.reserved_high_water};
 }
 
 static void cuda_warnings(hn_device *d, char *buf, size_t size) {
@@ -82,6 +88,7 @@ const hn_backend hn_backend_cuda = {
     .close = hn_cuda_close,
     .machine = cuda_machine,
     .tactics = &hn_cuda_tactics,
+    .pool = cuda_pool,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .copy = hn_cuda_copy,

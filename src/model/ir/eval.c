@@ -33,7 +33,7 @@ hone_status hn_budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_error 
             (unsigned long long)b->max_bytes);
     return HONE_ERROR_MEMORY;
   }
-  *out = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
+  *out = b && b->take ? b->take(b->memory, (size_t)bytes) : hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
   if (!*out) return hn_fail_memory(error, (unsigned long long)bytes, "a tensor");
   if (b) b->bytes += (uint64_t)bytes;
   return HONE_OK;
@@ -43,7 +43,10 @@ void hn_budget_release(hn_budget *b, hone_tensor *t) {
   if (!t->data) return;
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (b && bytes > 0) b->bytes -= (uint64_t)bytes < b->bytes ? (uint64_t)bytes : b->bytes;
-  hn_free(t->data);
+  if (b && b->give)
+    b->give(b->memory, t->data);
+  else
+    hn_free(t->data);
   t->data = NULL;
 }
 

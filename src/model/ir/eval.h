@@ -15,6 +15,10 @@ typedef struct hn_budget {
   uint64_t max_nodes;   /* executed */
   const _Atomic bool *cancel;
   uint64_t bytes, nodes; /* spent so far */
+  /* Where tensors' memory comes from; NULL: hn_aligned and hn_free. 64-byte aligned. */
+  void *(*take)(void *memory, size_t bytes);
+  void (*give)(void *memory, void *at);
+  void *memory;
 } hn_budget;
 
 /* HONE_OK, HONE_ERROR_CANCELLED or HONE_ERROR_BUDGET (with the reason). */
@@ -28,7 +32,8 @@ void hn_budget_release(hn_budget *budget, hone_tensor *tensor);
 hone_status hn_op_takes(const hone_node *node, const hone_tensor_desc *desc, uint32_t i, hone_error *error);
 
 /* Runs one node that is not control flow. Inputs and outputs as in hone_call; outputs' desc is filled and
- * data allocated by malloc (free with hn_free; string bytes go to *keep). in[i] NULL: left out; out[i] NULL:
+ * data allocated as the budget says (free with hn_budget_release, without one hn_free; string bytes go to
+ * *keep). in[i] NULL: left out; out[i] NULL:
  * not wanted. */
 hone_status hn_eval_node(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
                          hn_arena *keep, hn_budget *budget, hone_error *error);

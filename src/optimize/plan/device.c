@@ -33,7 +33,7 @@ static hone_status crossing_begin(crossing *c, const hn_plan *p, hone_error *err
   for (int i = 0; i < BUFFERS; i++) {
     hone_status status = p->backend->queue_open(p->device, &c->queue[i], error);
     if (status != HONE_OK) return status;
-    c->buffer[i] = p->backend->alloc_host(p->device, BUFFER);
+    c->buffer[i] = hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_WEIGHTS, BUFFER);
     if (!c->buffer[i]) return hn_no_memory(p->backend, p->device, BUFFER, "sending weights (pinned)", error);
   }
   return HONE_OK;
@@ -81,7 +81,8 @@ static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
       at[root] = total;
       total += hn_round_up(p->slots.ptr[root].bytes, ALIGN);
     }
-  if (total && !(p->resident = p->backend->alloc(p->device, total)))
+  if (total && !(p->resident = hn_device_alloc(p->backend, p->device, &p->tenant, false,
+                                               HONE_MEMORY_FOR_WEIGHTS, total)))
     status = hn_plan_no_memory(p, total, "the model's constants", 1u << HN_PLACE_CONST, error);
   for (size_t i = 0; i < p->slots.len && status == HONE_OK; i++)
     if (at[i] != UINT64_MAX)
@@ -100,7 +101,8 @@ hone_status hn_plan_upload(hn_plan *p, const void *blob, hone_error *error) {
   crossing c;
   hone_status status = crossing_begin(&c, p, error);
   if (status == HONE_OK && p->blob_bytes) {
-    p->blob = p->backend->alloc(p->device, p->blob_bytes);
+    p->blob =
+        hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, p->blob_bytes);
     status = p->blob
                  ? send(&c, p->blob, blob, p->blob_bytes, error)
                  : hn_plan_no_memory(p, p->blob_bytes, "the model's weights", 1u << HN_PLACE_CONST, error);

@@ -332,7 +332,8 @@ static hone_status order_jobs(packing *k, hone_error *error) {
 
 /* Host memory as the device's host steps like it best. */
 static void *host_alloc(const hn_plan *p, size_t bytes) {
-  return p->backend->asynchronous ? hn_aligned(4096, bytes) : p->backend->alloc(p->device, bytes);
+  if (p->backend->asynchronous) return hn_aligned(4096, bytes);
+  return hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_WEIGHTS, bytes);
 }
 
 static void host_free(const hn_plan *p, void *at) {

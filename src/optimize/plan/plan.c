@@ -174,6 +174,22 @@ static hone_status check_fp8(const hn_plan_request *r, hone_error *error) {
   return HONE_ERROR_UNSUPPORTED;
 }
 
+/* Its memory counts under the name of the model's file, or of its graph. */
+static void move_in(hn_plan *p) {
+  const char *path = p->model->path, *graph = p->model->graph->name;
+  if (!path || !path[0]) path = graph && graph[0] ? graph : "(in memory)";
+  const char *slash = strrchr(path, '/');
+  hn_mempool *device = p->backend->pool(p->device, false), *host = p->backend->pool(p->device, true);
+  p->tenant.owner[0] = p->tenant.owner[1] = hn_mempool_join(device, slash ? slash + 1 : path);
+  if (host != device) p->tenant.owner[1] = hn_mempool_join(host, slash ? slash + 1 : path);
+}
+
+static void move_out(hn_plan *p) {
+  hn_mempool *device = p->backend->pool(p->device, false), *host = p->backend->pool(p->device, true);
+  hn_mempool_leave(device, p->tenant.owner[0]);
+  if (host != device) hn_mempool_leave(host, p->tenant.owner[1]);
+}
+
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
   *out = NULL;
   hone_status status = check_fp8(r, error);
@@ -192,6 +208,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->backend = r->backend;
   p->tactics = hn_registry_take(r->backend->tactics);
   p->device = r->device;
+  move_in(p);
   p->machine = *r->backend->machine(r->device);
   p->level = r->level;
   p->precision = r->precision;
@@ -237,6 +254,7 @@ void hn_plan_free(hn_plan *p) {
   if (p->blob) p->backend->free(p->device, p->blob);
   if (p->resident) p->backend->free(p->device, p->resident);
   hn_packed_let_go(&p->blocks);
+  move_out(p);
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);
   hn_vec_free(&p->misses.list);

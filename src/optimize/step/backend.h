@@ -2,6 +2,7 @@
 #ifndef HN_OPTIMIZE_STEP_BACKEND_H
 #define HN_OPTIMIZE_STEP_BACKEND_H
 
+#include "base/mempool.h"
 #include "optimize/step/tactics.h"
 #include "optimize/step/tracing.h"
 
@@ -23,9 +24,10 @@ typedef struct hn_sensor {
 
 /* Device memory in bytes. */
 typedef struct hn_memory_use {
-  uint64_t total, free; /* of the device; free: also what hone keeps for the next that asks */
-  uint64_t used, peak;  /* handed out by alloc now, and at most so far */
-  uint64_t held;        /* taken from the system */
+  uint64_t total, system_free; /* of the device, as its driver sees it */
+  uint64_t free;               /* the same, and what hone keeps for the next that asks */
+  uint64_t used, peak;         /* handed out by alloc now, and at most so far */
+  uint64_t held, held_peak;    /* taken from the system now, and at most so far */
 } hn_memory_use;
 
 typedef struct hn_backend {
@@ -40,6 +42,10 @@ typedef struct hn_backend {
   /* Its tactics (hn_tactic_kind); the reference is not among them: every operator has it. */
   hn_registry *tactics;
 
+  /* Where alloc (host: alloc_host) takes its memory from, for those who say who they are and what for
+   * (hn_device_alloc); free (free_host) takes that as well. The same for both where the device's memory is
+   * the host's. */
+  hn_mempool *(*pool)(hn_device *device, bool host);
   /* Device memory, 64-byte aligned; NULL when there is none left. */
   void *(*alloc)(hn_device *device, size_t bytes);
   void (*free)(hn_device *device, void *p);
@@ -115,11 +121,26 @@ typedef struct hn_backend {
   void (*warnings)(hn_device *device, char *buf, size_t size);
 } hn_backend;
 
+/* Who holds memory of a device, in each of its pools. */
+typedef struct hn_tenant {
+  uint32_t owner[2]; /* of the device's memory, of the host's */
+} hn_tenant;
+
+/* Memory of the device (host: of the host, as alloc_host gives it) that counts as the tenant's. */
+static inline void *hn_device_alloc(const hn_backend *backend, hn_device *device, const hn_tenant *tenant,
+                                    bool host, hone_memory_purpose purpose, size_t bytes) {
+  return hn_mempool_alloc(backend->pool(device, host), tenant->owner[host], purpose, bytes);
+}
+
+static inline void hn_device_free(const hn_backend *backend, hn_device *device, bool host, void *p) {
+  hn_mempool_free(backend->pool(device, host), p);
+}
+
 /* The most bytes of a device's own memory that were taken so far; 0: it has none of its own. */
 static inline uint64_t hn_device_peak(const hn_backend *backend, hn_device *device) {
   hn_memory_use use = {0};
   if (backend->memory) backend->memory(device, &use);
-  return use.peak > use.held ? use.peak : use.held;
+  return use.held_peak;
 }
 
 /* alloc or alloc_host gave NULL: an error that says how much was wanted, for what, and what the device has

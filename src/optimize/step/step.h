@@ -122,6 +122,7 @@ typedef struct hn_plan {
   const hn_backend *backend;
   const hn_listing *tactics; /* of the backend, when the plan was begun; held */
   hn_device *device;
+  hn_tenant tenant; /* as which the plan and its contexts hold memory */
   hone_machine machine;
   int level;
   hone_math math; /* of every step, save those of the nodes below: at most f32 */

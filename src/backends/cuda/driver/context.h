@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-typedef struct hn_cuda_heap hn_cuda_heap;       /* memory.h */
 typedef struct hn_cuda_modules hn_cuda_modules; /* modules.h */
 
 /* A lane, and what a tactic sees as its queue. */
@@ -52,7 +51,7 @@ struct hn_device {
   char library[256];                /* which NVRTC was found */
   hone_machine machine;
   hn_pool *pool;
-  hn_cuda_heap *memory, *host;
+  hn_mempool *memory, *host; /* NULL: not opened for work */
   hn_cuda_modules *modules;
   hn_queue *own; /* for callers that have no queue */
   hn_cuda_queue dry;

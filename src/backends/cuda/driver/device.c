@@ -150,10 +150,8 @@ static hn_device *new_device(void) {
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->fault_lock, NULL);
   d->dry = (hn_cuda_queue){.device = d, .dry = true};
-  d->memory = hn_cuda_heap_create(d, false);
-  d->host = hn_cuda_heap_create(d, true);
   d->modules = hn_cuda_modules_create(d);
-  if (d->memory && d->host && d->modules) return d;
+  if (d->modules) return d;
   hn_cuda_close(d);
   return NULL;
 }
@@ -179,6 +177,8 @@ hone_status hn_cuda_open(uint32_t index, uint32_t threads, const char *isa, hn_d
   }
   if (status == HONE_OK) status = choose_target(d, error);
   if (status == HONE_OK) status = open_context(d, error);
+  if (status == HONE_OK && !hn_cuda_memory_open(d))
+    status = hn_fail_memory(error, sizeof *d, "the CUDA device");
   if (status == HONE_OK) status = hn_pool_create(threads, &d->pool, error);
   if (status == HONE_OK) {
     d->machine.libraries = hn_cuda_libraries();
@@ -208,8 +208,8 @@ void hn_cuda_close(hn_device *d) {
   }
   hn_vec_free(&d->kept);
   hn_cuda_modules_destroy(d->modules);
-  hn_cuda_heap_destroy(d->memory);
-  hn_cuda_heap_destroy(d->host);
+  hn_mempool_destroy(d->memory);
+  hn_mempool_destroy(d->host);
   if (d->context) {
     d->cu.cuCtxSetCurrent(NULL);
     d->cu.cuDevicePrimaryCtxRelease(d->handle);
