@@ -201,6 +201,7 @@ static const cli_option options[] = {{'i', "input", CLI_LIST, CLI_FIELD(inputs),
                                       "print the five most likely classes; one label a line"},
                                      CLI_OPT_RUN,
                                      CLI_OPT_PREPROCESS,
+                                     CLI_OPT_ARRIVING,
                                      CLI_OPT_JSON,
                                      CLI_OPT_HELP,
                                      CLI_END};

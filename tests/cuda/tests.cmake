@@ -46,6 +46,11 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(test_emulated PRIVATE FAKE_CUDA="${CMAKE_BINARY_DIR}/tests/libfakecuda.so"
     FAKE_NVRTC="${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so")
 
+  hone_test(test_transfer test_transfer.c ../net.c)
+  add_dependencies(test_transfer fakecuda fakenvrtc)
+  set_property(TEST test_transfer APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED})
+  set_property(TEST test_transfer APPEND PROPERTY LABELS emulated)
+
   hone_test_tool(check_attention check_attention.c)
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)

@@ -31,6 +31,11 @@ void *hn_cuda_heap_alloc(hn_cuda_heap *h, size_t bytes);
 /* Waits for work that the device was given before: it may still use the block. */
 void hn_cuda_heap_free(hn_cuda_heap *h, void *p);
 
+/* Memory of others, as hn_backend says. */
+hone_status hn_cuda_pin(hn_device *d, void *p, size_t bytes, hone_error *error);
+hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error);
+hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes);
+
 /* Size of the block that serves `bytes`. */
 size_t hn_cuda_size_class(size_t bytes);
 

@@ -13,7 +13,7 @@ static void run(hn_diagnosis *d) {
                               "normalisation on the device make it four times smaller.",
                               "拷贝输入时设备在等待。锁页内存、合并为一次拷贝、在本次推理期间拷贝下一个输入"
                               "都能把它隐藏；以 8 位输入并在设备上归一化（AIPP 下沉），数据量只有四分之一。"),
-                     .actions = {HN_DO_OVERLAP, HN_DO_TIMELINE}});
+                     .actions = {HN_DO_OVERLAP, HN_DO_NARROW, HN_DO_TIMELINE}});
 }
 
 const struct hn_rule hn_rule_h2d_bound = {"h2d_bound", run};
