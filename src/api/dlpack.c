@@ -65,7 +65,6 @@ hone_status hone_dlpack_export(const hone_tensor *from, bool pinned, hone_dl_ten
                           .lanes = 1,
                           .shape = dim,
                           .strides = dim + HONE_MAX_RANK};
-  memcpy(out->shape, d->dim, sizeof d->dim);
-  memcpy(out->strides, d->stride, sizeof d->stride);
+  for (int32_t i = 0; i < d->rank; i++) out->shape[i] = d->dim[i], out->strides[i] = d->stride[i];
   return HONE_OK;
 }

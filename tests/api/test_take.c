@@ -52,12 +52,13 @@ static size_t at(bool last, int n, int c, int h, int w) {
   return (size_t)(last ? ((n * H + h) * W + w) * C + c : ((n * C + c) * H + h) * W + w);
 }
 
-static void run(hone_model *m, const void *x, float *y, const char *device) {
+/* rides: what converts bytes is part of the step that normalises them. */
+static void run(hone_model *m, const void *x, float *y, bool rides) {
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_context *context = NULL;
   hone_error e = {0};
-  const hone_engine_options options = {.device = device, .threads = 2};
+  const hone_engine_options options = {.threads = 2};
   assert_int_equal(hone_engine_create(&options, &engine, &e), HONE_OK);
   if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
@@ -66,6 +67,7 @@ static void run(hone_model *m, const void *x, float *y, const char *device) {
     hone_step_info s;
     assert_true(hone_plan_step(plan, i, &s));
     if (strcmp(s.tactic, "ref") == 0) fail_msg("%s (%s) is left to the references", s.name, s.what);
+    if (strcmp(s.op_type, "Cast") == 0 && rides) fail_msg("%s is a step of its own", s.name);
   }
   assert_int_equal(hone_context_create(plan, &context, NULL), HONE_OK);
   const hone_tensor in = {*hone_plan_input_desc(plan, 0), (void *)(uintptr_t)x};
@@ -107,7 +109,7 @@ static void test_bytes(void **state) {
         const int w = i % W, h = i / W % H, c = i / W / H % C, n = i / W / H / C;
         x[at(inner, n, c, h, w)] = value_of(by[b], n, c, h, w);
       }
-      run(m, x, want, NULL);
+      run(m, x, want, false);
       for (hone_pixels pixels = HONE_PIXELS_AUTO; pixels <= HONE_PIXELS_NHWC; pixels++) {
         const bool last = pixels == HONE_PIXELS_AUTO ? inner : pixels == HONE_PIXELS_NHWC;
         hone_model *bytes = take(m, &(hone_arriving){.pixels = pixels, .preprocess = by[b]});
@@ -119,7 +121,7 @@ static void test_bytes(void **state) {
           const int w = i % W, h = i / W % H, c = i / W / H % C, n = i / W / H / C;
           u[at(last, n, c, h, w)] = byte_at(n, c, h, w);
         }
-        run(bytes, u, got, NULL);
+        run(bytes, u, got, !by[b]->bgr);
         compare(got, want, 2e-5);
         hone_model_release(bytes);
       }
@@ -136,14 +138,14 @@ static void test_halves(void **state) {
     h[i] = hn_f32_to_f16((float)(i * 37 % 101) / 50 - 1);
     x[i] = hn_f16_to_f32(h[i]);
   }
-  run(m, x, want, NULL);
+  run(m, x, want, false);
   hone_model *halves = take(m, &(hone_arriving){.dtype = HONE_DTYPE_F16});
-  run(halves, h, got, NULL);
+  run(halves, h, got, false);
   compare(got, want, 1e-6);
   hone_model_release(halves);
   /* What is the model's own already changes nothing. */
   hone_model *same = take(m, &(hone_arriving){.dtype = HONE_DTYPE_F32});
-  run(same, x, got, NULL);
+  run(same, x, got, false);
   assert_memory_equal(got, want, sizeof got);
   hone_model_release(same);
   hone_model_release(m);
