@@ -64,7 +64,7 @@ fi
 # From the host's memory and back: batches by what three runs in flight answer, against the steps alone; single pictures by the latency of a
 # run beyond its steps. ENDS="NETWORK:BATCH ...", KINDS="TYPE:MEMORY ...", STREAMS=N.
 ends=${ENDS:-resnet50:256 mobilenetv2:256 yolov3:32 resnet50:1 mobilenetv2:1 yolov3:1}
-kinds=${KINDS:-f32:pageable f32:pinned f16:pinned u8:pinned}
+kinds=${KINDS:-f32:pageable f32:pinned f16:pinned u8:pinned u8-nhwc:pinned}
 bench() { # network, batch, options...: JSON in $temp/bench
   network=$1 batch=$2
   shift 2
@@ -72,8 +72,11 @@ bench() { # network, batch, options...: JSON in $temp/bench
 }
 kind_options() { # type:memory
   [ "${1#*:}" = pinned ] && printf -- '--pinned '
-  [ "${1%%:*}" = f32 ] || printf -- '--input-type %s ' "${1%%:*}"
-  [ "${1%%:*}" = u8 ] && printf -- '--input-layout nhwc'
+  case $1 in
+  f32:*) ;;
+  u8-nhwc:*) printf -- '--input-type u8 --input-layout nhwc' ;;
+  *) printf -- '--input-type %s' "${1%%:*}" ;;
+  esac
 }
 end_to_end() { # network, batch: a row
   printf '| %s | %s |' "$1" "$2"

@@ -4,16 +4,15 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 
-/* Pieces of ordinary memory: large enough that a copy costs more than its call, small enough that crossing
- * begins early and that a piece is still in the processor's caches when the device fetches it. */
-#define LEAST_PIECE ((uint64_t)128 << 10)
-#define MOST_PIECE ((uint64_t)2 << 20)
-#define STRAIGHT ((uint64_t)16 << 10) /* fewer bytes are gathered, wherever they lie: a call costs more */
-enum { WORKERS = 8 };                 /* so many threads copy faster than any bus */
+/* Ordinary memory crosses in pieces: large enough that a copy costs more than its call, small enough that
+ * crossing begins early and that a piece is still in the processor's caches when the device fetches it. */
+#define LEAST_PIECE ((uint64_t)512 << 10)
+#define MOST_PIECE ((uint64_t)16 << 20)
+#define LEAST_PART ((uint64_t)128 << 10) /* of a piece, that is worth a thread */
+#define STRAIGHT ((uint64_t)16 << 10)    /* fewer bytes are gathered, wherever they lie: a call costs more */
+enum { WORKERS = 8 };                    /* so many threads copy faster than any bus */
 
 uint64_t hn_remote_gathered(const hn_plan *p) {
   const uint64_t ring = HN_RING * MOST_PIECE;
@@ -26,69 +25,38 @@ size_t hn_remote_pieces(const hn_plan *p, uint32_t inputs) {
 
 /* ------------------------------------------------------------------ ordinary memory */
 
-/* One run's pieces, which several threads bring over. Piece k passes through place k % HN_RING of the ring
- * (wraps), or has a place of its own. */
-typedef struct crossing {
-  const hn_plan *p;
-  hn_remote *r;
+/* A piece that several threads put down, each a part. */
+typedef struct gathering {
+  const hn_remote *r;
   const hone_tensor *const *in;
-  uint32_t n;
-  bool wraps;
-  _Atomic uint32_t next;           /* piece that nobody has begun */
-  _Atomic uint32_t given[HN_RING]; /* pieces of this place that the queue has got */
-  _Atomic bool failed;
-  atomic_flag told; /* the first failure has the error */
-  hone_status status;
-  hone_error error;
-} crossing;
+  uint64_t from, until; /* bytes of the block */
+  uint64_t part;
+  char *to;
+} gathering;
 
-static void gather(const crossing *c, uint64_t from, uint64_t until, char *to) {
-  for (uint32_t i = 0; i < c->r->n_inputs; i++) {
-    const hn_remote_input *s = &c->r->input[i];
+static void gather(void *arg, int64_t task, uint32_t thread) {
+  const gathering *g = arg;
+  const uint64_t from = g->from + (uint64_t)task * g->part,
+                 until = from + g->part < g->until ? from + g->part : g->until;
+  (void)thread;
+  for (uint32_t i = 0; i < g->r->n_inputs; i++) {
+    const hn_remote_input *s = &g->r->input[i];
     const uint64_t a = s->offset > from ? s->offset : from,
                    e = s->offset + s->bytes < until ? s->offset + s->bytes : until;
     if (!s->straight && a < e)
-      memcpy(to + (a - from), (const char *)c->in[s->input]->data + (a - s->offset), e - a);
+      memcpy(g->to + (a - g->from), (const char *)g->in[s->input]->data + (a - s->offset), e - a);
   }
 }
 
-/* Piece k may be put down: what was there before has crossed. Who has an earlier piece is at work on it. */
-static hone_status wait_for_place(crossing *c, uint32_t k, hone_error *error) {
-  _Atomic uint32_t *given = &c->given[k % HN_RING];
-  while (atomic_load_explicit(given, memory_order_acquire) != k / HN_RING) {
-    if (atomic_load_explicit(&c->failed, memory_order_relaxed)) return HONE_ERROR_CANCELLED;
-    sched_yield();
-  }
-  return k < HN_RING ? HONE_OK : c->p->backend->event_wait(c->p->device, c->r->ring[k % HN_RING], error);
-}
-
-static hone_status cross(crossing *c, uint32_t k, hone_error *error) {
-  const hn_backend *b = c->p->backend;
-  const hn_remote_piece *x = &c->r->piece[k];
-  char *at = (char *)c->r->gathered + (c->wraps ? k % HN_RING * MOST_PIECE : x->at);
-  hone_status status = c->wraps ? wait_for_place(c, k, error) : HONE_OK;
-  if (status != HONE_OK) return status;
-  gather(c, x->at, x->at + x->bytes, at);
-  status = b->copy(c->p->device, c->r->queue, (char *)c->r->staged + x->at, at, x->bytes, error);
-  if (!c->wraps || status != HONE_OK) return status;
-  status = b->event_record(c->p->device, c->r->queue, c->r->ring[k % HN_RING], error);
-  atomic_store_explicit(&c->given[k % HN_RING], k / HN_RING + 1, memory_order_release);
-  return status;
-}
-
-static void cross_some(void *arg, int64_t task, uint32_t thread) {
-  crossing *c = arg;
-  (void)task, (void)thread;
-  for (uint32_t k; !c->failed && (k = atomic_fetch_add(&c->next, 1)) < c->n;) {
-    hone_error error = {0};
-    const hone_status status = cross(c, k, &error);
-    if (status == HONE_OK) continue;
-    if (!atomic_flag_test_and_set(&c->told)) {
-      c->status = status;
-      c->error = error;
-    }
-    atomic_store(&c->failed, true);
-  }
+static void put_down(const hn_plan *p, gathering *g) {
+  const uint64_t bytes = g->until - g->from;
+  g->part = hn_round_up((bytes + WORKERS - 1) / WORKERS, 4096);
+  if (g->part < LEAST_PART) g->part = LEAST_PART;
+  const int64_t parts = (int64_t)((bytes + g->part - 1) / g->part);
+  if (parts > 1)
+    p->backend->parallel(p->device, parts, gather, g);
+  else
+    gather(g, 0, 0);
 }
 
 /* The parts of the block whose bytes have to be gathered, cut to pieces; what lies between two of them is
@@ -109,19 +77,33 @@ static uint32_t cut(hn_remote *r, uint64_t piece) {
   return n;
 }
 
+/* While one piece crosses the next one is put down. A block that is larger than the ring goes through its
+ * places in turn. */
 static hone_status give_gathered(const hn_plan *p, hn_remote *r, const hone_tensor *const *in, uint64_t bytes,
                                  hone_error *error) {
-  crossing c = {.p = p, .r = r, .in = in, .wraps = p->staged_bytes > hn_remote_gathered(p)};
-  uint64_t piece = c.wraps ? MOST_PIECE : hn_round_up(bytes / 4, 4096);
+  const hn_backend *b = p->backend;
+  const bool wraps = p->staged_bytes > hn_remote_gathered(p);
+  uint64_t piece = wraps ? MOST_PIECE : hn_round_up(bytes / 4, 4096);
   piece = piece < LEAST_PIECE ? LEAST_PIECE : piece > MOST_PIECE ? MOST_PIECE : piece;
-  c.n = cut(r, piece);
-  atomic_flag_clear(&c.told);
-  if (bytes > 2 * LEAST_PIECE)
-    p->backend->parallel(p->device, c.n < WORKERS ? c.n : WORKERS, cross_some, &c);
-  else
-    cross_some(&c, 0, 0);
-  if (c.failed && error) *error = c.error;
-  return c.failed ? c.status : HONE_OK;
+  const uint32_t n = cut(r, piece);
+  hone_status status = HONE_OK;
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    const hn_remote_piece *x = &r->piece[k];
+    const uint32_t place = r->put_down % HN_RING;
+    hn_event *crossed = wraps ? r->ring[place] : NULL;
+    gathering g = {.r = r,
+                   .in = in,
+                   .from = x->at,
+                   .until = x->at + x->bytes,
+                   .to = (char *)r->gathered + (wraps ? place * MOST_PIECE : x->at)};
+    if (crossed && r->put_down >= HN_RING) status = b->event_wait(p->device, crossed, error);
+    if (status != HONE_OK) break;
+    put_down(p, &g);
+    r->put_down++;
+    status = b->copy(p->device, r->queue, (char *)r->staged + x->at, g.to, x->bytes, error);
+    if (crossed && status == HONE_OK) status = b->event_record(p->device, r->queue, crossed, error);
+  }
+  return status;
 }
 
 /* ------------------------------------------------------------------ all inputs */
@@ -163,6 +145,7 @@ hone_status hn_remote_give(const hn_plan *p, hn_remote *r, const hone_tensor *te
                            const hone_tensor *const *in, hone_error *error) {
   const hn_backend *b = p->backend;
   uint64_t left = 0;
+  r->put_down = 0;
   hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_BEGIN], error);
   if (status == HONE_OK) status = give_straight(p, r, tensor, in, &left, error);
   if (status == HONE_OK && left)

@@ -10,7 +10,7 @@
 #include "optimize/step/step.h"
 #include "runtime/lent.h"
 
-enum { HN_RING = 16 }; /* pieces of ordinary memory that are under way */
+enum { HN_RING = 2 }; /* pieces of ordinary memory that are under way */
 enum { HN_MARK_BEGIN, HN_MARK_GIVEN, HN_MARK_DONE, HN_MARK_TAKEN, HN_MARKS };
 
 /* A part of the block. */
@@ -30,6 +30,7 @@ typedef struct hn_remote {
   void *staged, *gathered; /* block of inputs: the device's, and where it is gathered: all of it, or a ring */
   hn_remote_input *input;  /* [n_inputs], by offset */
   uint32_t n_inputs;
+  uint32_t put_down;       /* pieces of this run */
   hn_remote_piece *piece;  /* of one run */
   hn_event *ring[HN_RING]; /* by place in the ring: what was put there has crossed */
   void *host;              /* host arena */
