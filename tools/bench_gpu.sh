@@ -1,23 +1,23 @@
 #!/bin/sh
-# Speed on a machine with a GPU, in under 8 minutes, as the Markdown tables of docs/log/perf.md: networks (with all tactics, and with hone's
+# Speed on a machine with a GPU, in under 10 minutes, as the Markdown tables of docs/log/perf.md: networks (with all tactics, and with hone's
 # own kernels alone), the demos, and PyTorch beside them.
 # usage: tools/bench_gpu.sh [FOLDER]   FOLDER: a build folder or a portable folder; the script's own where it lies beside `hone`.
 # Where python3 has torch: bench/peers/torch_gpu.py (torch.compile) on TORCH="bert_base:1 ...", and with ANCHORS=FOLDER, a folder of
-# gpu_bench.py and gpu_cudnn_fused.py, these too. PARTS="networks own demos peers", ROWS="resnet50:fp16:1 ..." and OWN="..." narrow a look. Prints one SKIP line without a GPU; ends with "N passed, N failed".
+# gpu_bench.py and gpu_cudnn_fused.py, these too. PARTS="networks own endtoend demos peers", ROWS="resnet50:fp16:1 ..." and OWN="..." narrow a look. Prints one SKIP line without a GPU; ends with "N passed, N failed".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -gt 0 ]; then bin=$(cd "$1" && pwd); elif [ -x "$here/hone" ]; then bin=$here; else bin=$here/../build; fi
 hone=$bin/hone
 root=$here
 [ -f "$root/bench/peers/torch_gpu.py" ] || root=$(cd "$here/.." && pwd)
-parts=${PARTS:-networks own demos peers}
+parts=${PARTS:-networks own endtoend demos peers}
 rows=${ROWS:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32 resnet50:f32:1 resnet50:f32:32 resnet50:tf32:32 mobilenetv2:f32:1 mobilenetv2:f32:256 resnet50:int8:1 resnet50:int8:32 resnet50:int8:256 mobilenetv2:int8:1 mobilenetv2:int8:32 yolov3:int8:32 bert_base:int8:32}
 own=${OWN:-resnet50:fp16:1 resnet50:fp16:32 resnet50:fp16:256 mobilenetv2:fp16:1 mobilenetv2:fp16:256 yolov3:fp16:1 yolov3:fp16:16 bert_base:fp16:1 bert_base:fp16:32}
 torch=${TORCH:-bert_base:1 bert_base:32 resnet50:1 resnet50:32 mobilenetv2:256}
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 start=$(date +%s)
-limit=${SECONDS_MAX:-450}
+limit=${SECONDS_MAX:-560}
 passed=0 failed=0
 wants() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
 left() { echo $((limit - ($(date +%s) - start))); }
@@ -60,6 +60,61 @@ if wants own; then
   export HONE_TACTICS='-cudnn*,-cublaslt*'
   networks $own
   unset HONE_TACTICS
+fi
+# From the host's memory and back: batches by what three runs in flight answer, against the steps alone; single pictures by the latency of a
+# run beyond its steps. ENDS="NETWORK:BATCH ...", KINDS="TYPE:MEMORY ...", STREAMS=N.
+ends=${ENDS:-resnet50:256 mobilenetv2:256 yolov3:32 resnet50:1 mobilenetv2:1 yolov3:1}
+kinds=${KINDS:-f32:pageable f32:pinned f16:pinned u8:pinned u8-nhwc:pinned}
+bench() { # network, batch, options...: JSON in $temp/bench
+  network=$1 batch=$2
+  shift 2
+  timeout -k 5 60 "$hone" bench "zoo:$network" --precision fp16 --batch "$batch" --device cuda --json "$@" >"$temp/bench" 2>"$temp/err"
+}
+kind_options() { # type:memory
+  [ "${1#*:}" = pinned ] && printf -- '--pinned '
+  case $1 in
+  f32:*) ;;
+  u8-nhwc:*) printf -- '--input-type u8 --input-layout nhwc' ;;
+  *) printf -- '--input-type %s' "${1%%:*}" ;;
+  esac
+}
+end_to_end() { # network, batch: a row
+  printf '| %s | %s |' "$1" "$2"
+  bench "$1" "$2"
+  count $?
+  alone=$(value "$temp/bench" device_ms)
+  [ -n "$alone" ] || { echo " failed: $(tail -1 "$temp/err" | cut -c1-100) |"; return; }
+  awk -v ms="$alone" -v n="$2" 'BEGIN { if (n > 1) printf " %.0f |", 1e3 * n / ms; else printf " %.3f ms |", ms }'
+  for kind in $kinds; do
+    [ "$(left)" -lt 5 ] && { printf ' no time |'; continue; }
+    options=$(kind_options "$kind")
+    if [ "$2" = 1 ]; then
+      # shellcheck disable=SC2086 # words
+      bench "$1" 1 -n 300 $options
+      count $?
+      awk -v all="$(value "$temp/bench" median)" -v ms="$(value "$temp/bench" device_ms)" \
+        'BEGIN { if (all == "") printf " failed |"; else printf " %.3f ms, %+.0f us |", all, 1e3 * (all - ms) }'
+    else
+      case $kind in *:pageable) options="$options --pageable" ;; esac
+      # shellcheck disable=SC2086
+      bench "$1" "$2" --streams "${STREAMS:-3}" --min-duration 2s $options
+      count $?
+      awk -v rate="$(value "$temp/bench" rate)" -v n="$2" -v ms="$alone" \
+        'BEGIN { if (rate == "") printf " failed |"; else printf " %.0f, %.0f %% |", rate * n, rate * ms / 10 }'
+    fi
+  done
+  echo
+}
+if wants endtoend; then
+  printf '\nEnd to end, fp16: images/s and their share of the device alone (batches, %s runs in flight); latency and what it has beyond the steps (single pictures):\n\n| network | batch | device alone |' "${STREAMS:-3}"
+  for kind in $kinds; do printf ' %s %s |' "${kind%%:*}" "${kind#*:}"; done
+  printf '\n|---|---|---|'
+  for kind in $kinds; do printf -- '---|'; done
+  echo
+  for row in $ends; do
+    [ "$(left)" -lt 10 ] && { echo "no time for $row"; continue; }
+    end_to_end "${row%%:*}" "${row#*:}"
+  done
 fi
 if wants demos; then
   for demo in resnet50-res3 mobilenetv2 merged-copies; do

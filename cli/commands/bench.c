@@ -371,6 +371,10 @@ static int end_early(const measured *m, uint32_t runs) {
 }
 
 static int run_plain(const cli_args *args, const char *path) {
+  if (args->pageable)
+    return cli_error(HONE_ERROR_USAGE,
+                     "--pageable belongs to --scenario, --streams or --curve: runs alone read "
+                     "ordinary memory unless --pinned is given");
   double seconds = args->duration ? steady_seconds(args->duration) : 0;
   if ((args->tag || args->commit) && !args->save && !args->json)
     return cli_error(HONE_ERROR_USAGE, "--tag and --commit belong to --save or --json");
@@ -391,6 +395,7 @@ static int run_plain(const cli_args *args, const char *path) {
   if (args->counters && hone_counting_start(&counting, &error) != HONE_OK)
     snprintf(m.counters.why, sizeof m.counters.why, "%s", error.what);
   hone_status status = m.samples && m.seen ? cli_session_open(&s, args, path, &error) : out_of_memory(&error);
+  if (status == HONE_OK && args->pinned) status = cli_session_pin(&s, &error);
   if (status == HONE_OK) status = cli_quiet_wait(args, &error);
   if (status == HONE_OK) status = measure_all(&s, args, path, seconds, runs, counting, &m, &error);
   cli_hold(true); /* what is measured is told */
@@ -431,6 +436,11 @@ static const cli_option options[] = {
     CLI_OPT_RUN,
     CLI_OPT_PASSES,
     CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
+    {0, "pinned", CLI_FLAG, CLI_FIELD(pinned), NULL,
+     "inputs lie in pinned memory, which a GPU reads by itself; under load a sample is a whole batch"},
+    {0, "pageable", CLI_FLAG, CLI_FIELD(pageable), NULL,
+     "under load: a sample is a whole batch in ordinary memory"},
     CLI_OPT_QUIET,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -22,6 +22,7 @@ typedef struct load {
   cli_session session;
   hone_load_settings settings;
   hone_load_target target;
+  cli_pinned pinned;         /* of --pinned: what the feeds are */
   hone_data *data;           /* [samples * inputs]; of inputs that a file gave: none */
   hone_tensor *row;          /* [samples * inputs] */
   const hone_tensor **feeds; /* [samples * inputs] */
@@ -44,10 +45,13 @@ static hone_status no_memory(hone_error *error) {
   return HONE_ERROR_MEMORY;
 }
 
+/* A sample is what one run takes: nobody brings rows together. */
+static bool whole(const load *l) { return l->args->pinned || l->args->pageable; }
+
 /* Rows that can be samples of their own: --batch sets them, and every input has so many. */
 static uint32_t rows_of(const load *l) {
   const int64_t rows = l->args->batch;
-  if (rows <= 1 || rows > 1 << 20) return 1;
+  if (whole(l) || rows <= 1 || rows > 1 << 20) return 1;
   for (uint32_t i = 0; i < hone_plan_inputs(l->session.plan); i++) {
     const hone_tensor_desc *d = hone_plan_input_desc(l->session.plan, i);
     if (d->rank < 1 || d->dim[0] != rows) return 1;
@@ -91,7 +95,9 @@ static uint32_t how_many(const load *l) {
   }
   if (l->settings.samples) return l->settings.samples;
   if (bytes <= 0) return 1;
-  const double fit = floor(SAMPLES_BYTES / bytes);
+  double fit = floor(SAMPLES_BYTES / bytes);
+  /* Whole batches come from somewhere else than the one before. */
+  if (whole(l) && fit < 2 && l->target.in_flight > 1) fit = 2;
   return fit < 1 ? 1 : fit < MOST_SAMPLES ? (uint32_t)fit : MOST_SAMPLES;
 }
 
@@ -129,10 +135,14 @@ static hone_status make_samples(load *l, hone_error *error) {
       const hone_status status = make_feed(l, s, i, error);
       if (status != HONE_OK) return status;
     }
-  return HONE_OK;
+  if (!l->args->pinned) return HONE_OK;
+  const hone_status status = cli_pin(l->session.engine, l->feeds, (uint32_t)l->n, &l->pinned, error);
+  for (size_t k = 0; status == HONE_OK && k < l->n; k++) l->feeds[k] = &l->pinned.tensor[k];
+  return status;
 }
 
 static void free_samples(load *l) {
+  cli_unpin(&l->pinned);
   for (size_t i = 0; l->data && i < l->n; i++) hone_data_free(&l->data[i]);
   free(l->data);
   free(l->row);

@@ -135,6 +135,7 @@ static const cli_option options[] = {
     {'n', "rows", CLI_SOME, CLI_FIELD(rows), "N", "of the table of classes, the worst ones (10)"},
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input that the data does not fill"},
     CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
     CLI_OPT_RUN,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

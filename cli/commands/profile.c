@@ -129,6 +129,8 @@ static const cli_option options[] = {
     {0, "reload", CLI_FLAG, CLI_FIELD(reload), NULL,
      "read and decode the input files before every run, as a server does: T_pre"},
     CLI_OPT_RUN,
+    CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
     CLI_OPT_PASSES,
     CLI_OPT_QUIET,
     CLI_OPT_FINDINGS,

@@ -213,6 +213,7 @@ static const cli_option options[] = {
     {0, "memory", CLI_FLAG, CLI_FIELD(memory), NULL, "show who holds how much memory when the run is over"},
     CLI_OPT_RUN,
     CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};

@@ -267,6 +267,7 @@ static const cli_option options[] = {
      "write what this node or value is on both sides, on the first input, as .npy; may be repeated"},
     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where --dump goes (.)"},
     CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
     {0, "explain", CLI_FLAG, CLI_FIELD(explain), NULL, "list the bounds of each class of operators"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -88,6 +88,7 @@ static hone_status check_together(const cli_args *args, hone_scenario s, hone_er
                  : args->curve  ? "--curve"
                                 : "--streams");
   if (args->streams && args->in_flight) return wrong(error, "--streams and --in-flight exclude each other");
+  if (args->pinned && args->pageable) return wrong(error, "--pinned and --pageable exclude each other");
   if (args->scenario && args->curve) return wrong(error, "--scenario and --curve exclude each other");
   return HONE_OK;
 }

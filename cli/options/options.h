@@ -63,6 +63,9 @@ typedef struct cli_args {
   bool bgr, letterbox;
   const char *mean, *deviation, *scale, *resize, *crop, *pixels;
   int64_t pad;
+  /* how inputs arrive */
+  bool pinned, pageable;
+  const char *input_type, *input_layout;
   int64_t at_case; /* op test; -1: all */
   /* eval */
   int64_t max_samples;

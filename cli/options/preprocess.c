@@ -70,6 +70,15 @@ static hone_status tones(const cli_args *args, hone_preprocess *o, hone_error *e
 }
 
 hone_status cli_preprocess(const cli_args *args, hone_preprocess *o, hone_error *error) {
+  const hone_status status = cli_preprocess_said(args, o, error);
+  if (status != HONE_OK) return status;
+  if (args->input_layout)
+    o->pixels = strcmp(args->input_layout, "nhwc") == 0 ? HONE_PIXELS_NHWC : HONE_PIXELS_NCHW;
+  if (args->input_type && strcmp(args->input_type, "u8") == 0) o->bgr = false;
+  return HONE_OK;
+}
+
+hone_status cli_preprocess_said(const cli_args *args, hone_preprocess *o, hone_error *error) {
   *o = (hone_preprocess){0};
   const hone_status status = tones(args, o, error);
   if (status != HONE_OK) return status;
@@ -113,8 +122,8 @@ json_t *cli_preprocess_json(const hone_preprocess *o) {
 json_t *cli_preprocess_of_inputs(const cli_args *args) {
   hone_preprocess o;
   hone_error error;
-  return args->inputs.n && cli_preprocess(args, &o, &error) == HONE_OK ? cli_preprocess_json(&o)
-                                                                       : json_null();
+  return args->inputs.n && cli_preprocess_said(args, &o, &error) == HONE_OK ? cli_preprocess_json(&o)
+                                                                            : json_null();
 }
 
 /* Adds ", WORDS". */

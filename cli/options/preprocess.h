@@ -8,6 +8,8 @@
 #include <jansson.h>
 
 /* What the options say of pictures; HONE_ERROR_USAGE names the one that is wrong. */
+hone_status cli_preprocess_said(const cli_args *args, hone_preprocess *out, hone_error *error);
+/* What of it is left to whoever reads them: with --input-type u8 the model does the rest itself. */
 hone_status cli_preprocess(const cli_args *args, hone_preprocess *out, hone_error *error);
 json_t *cli_preprocess_json(const hone_preprocess *preprocess);
 /* Of the --input files; null where there are none. */

@@ -2,6 +2,7 @@
 #include "cli/options/session.h"
 #include "cli/terminal/clock.h"
 #include "cli/terminal/interrupts.h"
+#include "cli/options/arriving.h"
 #include "cli/options/options.h"
 #include "cli/options/precision.h"
 #include "cli/options/preprocess.h"
@@ -238,13 +239,15 @@ void cli_session_hint(const cli_session *s, const cli_args *args, hone_error *er
 
 /* A saved plan is what it is: options that would change it are refused rather than ignored. */
 static hone_status check_saved_options(const cli_args *args, const char *path, hone_error *error) {
-  const char *option = args->level >= 0  ? "level"
-                       : args->precision ? "precision"
-                       : args->prefer    ? "prefer"
-                       : args->passes    ? "passes"
-                       : args->shapes.n  ? "shape"
-                       : args->batch     ? "batch"
-                                         : NULL;
+  const char *option = args->level >= 0     ? "level"
+                       : args->precision    ? "precision"
+                       : args->prefer       ? "prefer"
+                       : args->passes       ? "passes"
+                       : args->shapes.n     ? "shape"
+                       : args->batch        ? "batch"
+                       : args->input_type   ? "input-type"
+                       : args->input_layout ? "input-layout"
+                                            : NULL;
   if (!option) return HONE_OK;
   fail(error, HONE_ERROR_USAGE, "");
   snprintf(error->what, sizeof error->what, "--%s cannot change a saved plan", option);
@@ -336,6 +339,12 @@ hone_status cli_session_fork(const cli_session *from, const cli_args *args, int 
   return cli_session_replan(out, args, level, error);
 }
 
+hone_status cli_session_pin(cli_session *s, hone_error *error) {
+  const hone_status status = cli_pin(s->engine, s->feeds, hone_plan_inputs(s->plan), &s->pinned, error);
+  for (uint32_t i = 0; status == HONE_OK && i < s->pinned.n; i++) s->feeds[i] = &s->pinned.tensor[i];
+  return status;
+}
+
 void cli_session_close(cli_session *s) {
   cli_cancellable(NULL);
   hone_context_destroy(s->context);
@@ -345,6 +354,7 @@ void cli_session_close(cli_session *s) {
     *s = (cli_session){0};
     return;
   }
+  cli_unpin(&s->pinned);
   hone_engine_destroy(s->engine);
   hone_precision_choice_free(&s->precision.choice);
   for (uint32_t i = 0; s->data && i < s->n_inputs; i++) hone_data_free(&s->data[i]);

@@ -2,6 +2,7 @@
 #ifndef HONE_CLI_SESSION_H
 #define HONE_CLI_SESSION_H
 
+#include "cli/options/arriving.h"
 #include "cli/options/options.h"
 #include "cli/options/precision.h"
 
@@ -19,6 +20,7 @@ typedef struct cli_session {
   uint32_t n_inputs;
   hone_data *data;           /* [n_inputs] */
   const hone_tensor **feeds; /* [n_inputs] for hone_context_run */
+  cli_pinned pinned;         /* what the feeds are, after cli_session_pin */
   hone_chains chains;        /* of the next plan */
   double load_ms;            /* start to ready context */
   bool saved;                /* the plan came from a file; the model is the plan's */
@@ -46,6 +48,8 @@ hone_status cli_session_replan(cli_session *session, const cli_args *args, int l
 /* A second plan beside an open session's, with the same engine and inputs; close it first. */
 hone_status cli_session_fork(const cli_session *from, const cli_args *args, int level, cli_session *out,
                              hone_error *error);
+/* Copies the inputs of an open session to pinned memory. */
+hone_status cli_session_pin(cli_session *session, hone_error *error);
 void cli_session_close(cli_session *session);
 /* Rows of input 0: what a throughput counts. */
 int64_t cli_batch(const cli_session *session);

@@ -1,5 +1,6 @@
 /* Loading models and turning --shape into bindings. */
 #include "cli/options/shapes.h"
+#include "cli/options/arriving.h"
 #include "cli/options/options.h"
 #include "cli/terminal/term.h"
 
@@ -19,8 +20,14 @@ const char *cli_base_name(const char *path, char *buf, size_t size) {
 }
 
 hone_status cli_load(const cli_args *args, const char *path, hone_model **out, hone_error *error) {
-  if (strncmp(path, "zoo:", 4) != 0) return hone_model_load(path, out, error);
-  return hone_zoo_build(path + 4, &(hone_zoo_options){.batch = args->batch}, out, error);
+  const hone_zoo_options zoo = {.batch = args->batch};
+  hone_status status = strncmp(path, "zoo:", 4) != 0 ? hone_model_load(path, out, error)
+                                                     : hone_zoo_build(path + 4, &zoo, out, error);
+  if (status == HONE_OK && (status = cli_take(args, out, error)) != HONE_OK) {
+    hone_model_release(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
 static hone_status usage(hone_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

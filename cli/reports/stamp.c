@@ -78,6 +78,7 @@ static const cli_option measured[] = {{'n', "runs", CLI_SOME, CLI_FIELD(runs), "
                                       {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE", ""},
                                       CLI_OPT_RUN,
                                       CLI_OPT_PREPROCESS,
+                                      CLI_OPT_ARRIVING,
                                       CLI_END};
 
 static bool is_set(const cli_option *o, const cli_args *args) {

@@ -8,6 +8,8 @@
 #include <hone/cuda.h>
 #include <hone/data.h>
 #include <hone/dataset.h>
+#include <hone/device_memory.h>
+#include <hone/dlpack.h>
 #include <hone/eval.h>
 #include <hone/facts.h>
 #include <hone/file.h>
@@ -21,6 +23,7 @@
 #include <hone/memory.h>
 #include <hone/mixed.h>
 #include <hone/model.h>
+#include <hone/pictures.h>
 #include <hone/pipeline.h>
 #include <hone/plugin.h>
 #include <hone/plugins.h>

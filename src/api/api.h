@@ -37,6 +37,8 @@ hone_status hn_api_leave(hone_context *context, hone_status status);
 
 /* bind.c: the tensor that a run reads as input i, which may be bound (given NULL); NULL: none was given. */
 const hone_tensor *hn_bound_input(struct hn_context *context, uint32_t i, const hone_tensor *given);
+/* Whether the plan's steps reach input i where it says that it lies. */
+hone_status hn_bound_reached(const hn_plan *plan, uint32_t i, const hone_tensor *in, hone_error *error);
 /* HONE_ERROR_USAGE when input i, as a run reads it, lies in memory that is bound to an output. */
 hone_status hn_bound_apart(const hn_plan *plan, struct hn_context *context, uint32_t i, const hone_tensor *in,
                            hone_error *error);

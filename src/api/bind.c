@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/strided.h"
 #include "runtime/context.h"
+#include "runtime/remote.h"
 
 static char nothing[1]; /* where tensors without elements lie */
 
@@ -26,12 +27,10 @@ static hone_status take(const char *what, const char *name, const hone_tensor_de
   if (d->dtype != want->dtype || d->rank < 0 || hone_desc_count(d) < 0 ||
       (!open && !hone_desc_same_dims(d, want)))
     return misfit(what, name, want, d, error);
-  if (d->device)
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s '%s': only memory of the host can be bound", what,
-                   name);
   *out = *given;
   if (!hone_desc_count(d)) {
     if (!out->data) out->data = nothing;
+    out->desc.device = 0;
     return HONE_OK;
   }
   if (!given->data) return hn_fail(error, HONE_ERROR_USAGE, "%s '%s': data is NULL", what, name);
@@ -44,11 +43,41 @@ static hone_status take(const char *what, const char *name, const hone_tensor_de
   return HONE_OK;
 }
 
+/* Says in the tensor where it lies: its own word and what the device knows of the address have to agree. */
+static hone_status locate(const hn_plan *p, const char *what, const char *name, hone_tensor *t,
+                          hone_error *error) {
+  const hn_backend *b = p->backend;
+  const int64_t bytes = hone_desc_count(&t->desc) ? hn_strided_bytes(&t->desc) : 0;
+  if (t->desc.device && !b->where)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s '%s': only memory of the host can be used on device %s",
+                   what, name, b->name);
+  if (!b->where || bytes <= 0) return HONE_OK;
+  const hone_memory_kind kind = b->where(p->device, t->data, (size_t)bytes);
+  const bool device = kind == HONE_MEMORY_DEVICE;
+  if (kind == HONE_MEMORY_UNKNOWN || (t->desc.device && !device))
+    return hn_fail(error, HONE_ERROR_USAGE, "%s '%s' does not lie in the memory of the plan's device", what,
+                   name);
+  t->desc.device = device;
+  if (device && !hn_strided_dense(&t->desc))
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                   "%s '%s': a tensor in the device's memory can only be row-major", what, name);
+  return HONE_OK;
+}
+
+/* The host cannot read what lies in the device's memory. */
+static hone_status readable(const hn_plan *p, uint32_t i, const hone_tensor *t, hone_error *error) {
+  if (!t->desc.device || !hn_remote_here(p, i)) return HONE_OK;
+  hn_fail(error, HONE_ERROR_UNSUPPORTED, "input '%s' is read by steps of the host", p->inputs[i]->name);
+  hn_error_hint(error, "give it in memory of the host");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
 static hone_status take_output(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *given,
                                hone_tensor *out, hone_error *error) {
   const hone_tensor_desc *want = &p->output_desc[i];
   const char *name = p->outputs[i]->name;
-  const hone_status status = take("output", name, want, given, out, error);
+  hone_status status = take("output", name, want, given, out, error);
+  if (status == HONE_OK) status = locate(p, "output", name, out, error);
   if (status != HONE_OK) return status;
   if (hn_strided_shares(&out->desc))
     return hn_fail(error, HONE_ERROR_USAGE, "output '%s': elements of the tensor share their memory", name);
@@ -77,8 +106,10 @@ static hone_status bind_input(const hn_plan *p, hn_context *c, uint32_t i, const
                               hone_error *error) {
   hone_tensor kept;
   if (i >= p->n_inputs) return no_port("input", p->n_inputs, i, error);
-  const hone_status status =
-      t ? take("input", p->inputs[i]->name, &p->inputs[i]->desc, t, &kept, error) : HONE_OK;
+  const char *name = p->inputs[i]->name;
+  hone_status status = t ? take("input", name, &p->inputs[i]->desc, t, &kept, error) : HONE_OK;
+  if (t && status == HONE_OK) status = locate(p, "input", name, &kept, error);
+  if (t && status == HONE_OK) status = readable(p, i, &kept, error);
   return status == HONE_OK ? hn_lent_bind_input(p, hn_context_lent(c), i, t ? &kept : NULL, error) : status;
 }
 
@@ -125,6 +156,13 @@ hone_status hone_context_bind_allocator(hone_context *c, uint32_t i, hone_alloca
 
 const hone_tensor *hn_bound_input(hn_context *c, uint32_t i, const hone_tensor *given) {
   return given ? given : hn_lent_input_of(hn_context_lent(c), i);
+}
+
+hone_status hn_bound_reached(const hn_plan *p, uint32_t i, const hone_tensor *in, hone_error *error) {
+  hone_tensor t = *in;
+  if (!t.desc.device) return HONE_OK;
+  const hone_status status = locate(p, "input", p->inputs[i]->name, &t, error);
+  return status == HONE_OK ? readable(p, i, &t, error) : status;
 }
 
 hone_status hn_bound_apart(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *in,

@@ -1,11 +1,13 @@
 /* Public model functions: arguments are checked here and nowhere below. */
 #include <hone/model.h>
+#include <hone/pictures.h>
 
 #include "api/api.h"
 #include "base/error.h"
 #include "improve/batch_proof.h"
 #include "model/bind.h"
 #include "model/open_batch.h"
+#include "model/take.h"
 #include "model/ir/graph.h"
 #include "model/ir/text.h"
 #include "model/onnx/onnx.h"
@@ -122,6 +124,23 @@ hone_status hone_model_open_batch(hone_model *model, hone_model **out, hone_erro
     hn_model_destroy(*out);
     *out = NULL;
   }
+  if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
+  return status;
+}
+
+hone_status hone_model_take(hone_model *model, const char *input, const hone_arriving *a, hone_model **out,
+                            hone_error *error) {
+  if (!model || !a || !out) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_take: missing argument");
+  *out = NULL;
+  hn_arriving o = {.dtype = a->dtype == HONE_DTYPE_NONE ? HONE_DTYPE_U8 : a->dtype,
+                   .pixels = a->pixels,
+                   .normalise = a->preprocess != NULL};
+  if (a->preprocess) o.by = *a->preprocess;
+  if (!hone_dtype_size(o.dtype) || !hone_dtype_is_tensor(o.dtype) || o.dtype == HONE_DTYPE_STRING)
+    return hn_fail(error, HONE_ERROR_USAGE, "values of type %s are no input", hone_dtype_name(o.dtype));
+  for (int c = 0; o.normalise && o.by.normalise && c < 3; c++)
+    if (o.by.std[c] == 0) return hn_fail(error, HONE_ERROR_USAGE, "hone_model_take: a deviation of 0");
+  hone_status status = hn_model_take(model, input, &o, out, error);
   if (status != HONE_OK && error && !error->where[0]) hn_error_where(error, "%s", model->path);
   return status;
 }

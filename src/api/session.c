@@ -477,7 +477,8 @@ static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, ho
     if (doubt)
       return hn_fail(error, HONE_ERROR_USAGE, "input '%s' does not fit the plan: %s", p->inputs[i]->name,
                      doubt);
-    const hone_status status = hn_bound_apart(p, c->context, i, t, error);
+    hone_status status = hn_bound_apart(p, c->context, i, t, error);
+    if (status == HONE_OK && in && in[i]) status = hn_bound_reached(p, i, t, error);
     if (status != HONE_OK) return status;
     c->in[i] = t;
   }

@@ -648,18 +648,37 @@ static hone_status run_pieces(hn_context *c, bool whole, hone_error *error) {
   return status;
 }
 
+/* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work
+ * knows addresses: when one changes it is captured anew. */
+static hone_status place_inputs(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  bool moved = false;
+  for (uint32_t i = 0; i < c->remote.n_inputs; i++) {
+    const hn_remote_input *s = &c->remote.input[i];
+    const hone_tensor *t = c->given[s->input];
+    const bool there =
+        t->desc.device && (uintptr_t)t->data % 256 == 0 && t == hn_lent_input_of(&c->lent, s->input);
+    void *want = there ? t->data : (char *)c->remote.staged + s->offset;
+    if (c->tensor[s->slot].data == want) continue;
+    hn_slot_move(p, c->tensor, s->slot, want);
+    moved = true;
+  }
+  return moved ? capture(c, error) : HONE_OK;
+}
+
 /* Inputs to the device, the pieces in order, outputs back. */
 static hone_status run_remote(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
-  hone_status status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
-  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->given, error);
+  hone_status status = place_inputs(c, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
+  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->tensor, c->given, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
   const int64_t gathered =
       hn_recorder_host(&c->recorder, HONE_SPAN_COPY_H2D, c->recorder.run_start, "gather inputs");
   if (status == HONE_OK) status = run_pieces(c, whole, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_D2H, -1, error);
-  if (status == HONE_OK) status = hn_remote_take(p, &c->remote, c->tensor, error);
+  if (status == HONE_OK) status = hn_remote_take(p, &c->remote, &c->lent, c->tensor, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
   const int64_t given = hn_recorder_host(&c->recorder, HONE_SPAN_HOST, gathered, "launch");
   hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */

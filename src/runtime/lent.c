@@ -19,6 +19,7 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
   if (t) {
     now.given = now.plain = *t;
     now.plain.desc = p->inputs[i]->desc;
+    now.plain.desc.device = t->desc.device;
     if (!hn_strided_dense(&t->desc)) {
       const size_t bytes = (size_t)hone_desc_bytes(&now.plain.desc);
       now.own = now.plain.data =
@@ -44,6 +45,16 @@ static bool movable(const hn_plan *p, uint32_t i) {
   return true;
 }
 
+/* Can the device, which makes the output, copy it there by itself? */
+static bool reached(const hn_plan *p, uint32_t i, const hone_tensor *t) {
+  const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
+  if (!p->backend->asynchronous || !s->desc.device || !s->bytes) return false;
+  if (!hone_desc_known(&p->output_desc[i]) || s->desc.dtype != p->output_desc[i].dtype) return false;
+  if (!hn_strided_dense(&s->desc) || !hn_strided_dense(&t->desc)) return false;
+  const hone_memory_kind at = p->backend->where(p->device, t->data, s->bytes);
+  return at == HONE_MEMORY_PINNED || at == HONE_MEMORY_DEVICE;
+}
+
 static hone_status bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const hn_lent_output *now,
                                hone_error *error) {
   if (!l->output) {
@@ -66,6 +77,11 @@ hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const 
     now.bound = true;
     now.to = *t;
     now.here = movable(p, i) && hn_strided_dense(&t->desc);
+    now.straight = reached(p, i, t);
+    if (t->desc.device && !now.straight)
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                     "output '%s' is made on the host, or its shape in the run: bind memory of the host",
+                     p->outputs[i]->name);
   }
   return bind_output(p, l, i, &now, error);
 }
@@ -134,8 +150,7 @@ static hone_status allocate(const hn_plan *p, hn_lent_output *o, uint32_t i, con
   return HONE_ERROR_MEMORY;
 }
 
-/* The root's bytes and all views of them. */
-static void move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to) {
+void hn_slot_move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to) {
   for (uint32_t k = 0; k < p->slots.len; k++)
     if (hn_slot_root(p, k) == root) tensor[k].data = (char *)to + (k == root ? 0 : p->slots.ptr[k].offset);
 }
@@ -151,7 +166,7 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
     }
     void *want = o->here ? o->to.data : NULL;
     if (want == o->at) continue;
-    move(p, tensor, root, want ? want : (char *)arena + p->slots.ptr[root].offset);
+    hn_slot_move(p, tensor, root, want ? want : (char *)arena + p->slots.ptr[root].offset);
     o->at = want;
   }
   return HONE_OK;
@@ -159,6 +174,10 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
 
 void hn_lent_forget(const hn_plan *p, hn_lent *l) {
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++) l->output[i].at = NULL;
+}
+
+void *hn_lent_straight(const hn_lent *l, uint32_t i) {
+  return l->output && l->output[i].straight ? l->output[i].to.data : NULL;
 }
 
 /* The memory is enough for what was made, which may be known only now. */
@@ -184,7 +203,7 @@ hone_status hn_lent_fill(const hn_plan *p, hn_lent *l, uint32_t i, const hone_te
   o->result = o->to;
   if (!hone_desc_known(&p->output_desc[i])) o->result.desc = made->desc;
   if (!o->result.data) o->result.data = made->data; /* no elements */
-  if (!o->at) hn_strided_copy(made, &o->result);
+  if (!o->at && !o->straight) hn_strided_copy(made, &o->result);
   return HONE_OK;
 }
 

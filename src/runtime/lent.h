@@ -3,7 +3,8 @@
  *
  * An output that has memory of its own in the arena is made in the caller's instead: its slot and the views
  * of it are moved there before the run. What lies elsewhere (a view of an input, a constant, a part of a
- * larger tensor, bytes that are made in the run, an accelerator's memory) is copied when the run is done. */
+ * larger tensor, bytes that are made in the run) is copied when the run is done; by the accelerator itself
+ * where it has made it and reaches the caller's memory. */
 #ifndef HN_RUNTIME_LENT_H
 #define HN_RUNTIME_LENT_H
 
@@ -23,6 +24,7 @@ typedef struct hn_lent_output {
   hone_allocate allocate; /* NULL: `to` has the memory, of all runs */
   void *arg;
   bool here;          /* the slot lies where it may be moved */
+  bool straight;      /* the device writes it there by itself, when all steps are done */
   const void *at;     /* its place, as it was moved to; NULL: in the arena */
   hone_tensor result; /* of the last run; data NULL: not in the caller's memory */
 } hn_lent_output;
@@ -50,12 +52,16 @@ int64_t hn_lent_overlap(const hn_plan *plan, const hn_lent *lent, const hone_ten
 /* Before a run: brings inputs together that do not lie row after row. */
 bool hn_lent_gathers(const hn_plan *plan, const hn_lent *lent, const hone_tensor *const *in);
 void hn_lent_gather(const hn_plan *plan, const hn_lent *lent, const hone_tensor *const *in);
+/* Gives the root slot's bytes, and all views of them, another place (tensor: the context's, by slot). */
+void hn_slot_move(const hn_plan *plan, hone_tensor *tensor, uint32_t root, void *to);
 /* Before a run, on devices that share the host's memory: moves slots (tensor: the context's) to the caller's
  * memory, and back. */
 hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tensor, void *arena,
                           hone_error *error);
 /* The arena has another place, and all slots are in it. */
 void hn_lent_forget(const hn_plan *plan, hn_lent *lent);
+/* Where the device itself copies output i to; NULL: nowhere. */
+void *hn_lent_straight(const hn_lent *lent, uint32_t i);
 /* After a run: output i was made there. */
 hone_status hn_lent_fill(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *made,
                          hone_error *error);

@@ -6,7 +6,23 @@
 
 #include <string.h>
 
-#define PIECE ((uint64_t)4 << 20) /* bytes that are gathered while the piece before crosses */
+/* The block of inputs, by its slots. */
+static hone_status list_inputs(const hn_plan *p, hn_remote *r, hone_error *error) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->slots.len; i++)
+    n += p->slots.ptr[i].place == HN_PLACE_STAGED && p->slots.ptr[i].alias == HN_NO_SLOT;
+  if (!n) return HONE_OK;
+  r->input = hn_calloc(n, sizeof *r->input);
+  r->piece = hn_calloc(hn_remote_pieces(p, n), sizeof *r->piece);
+  if (!r->input || !r->piece) return hn_fail_memory(error, n * sizeof *r->input, "a context");
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i];
+    if (s->place != HN_PLACE_STAGED || s->alias != HN_NO_SLOT) continue;
+    r->input[r->n_inputs++] =
+        (hn_remote_input){.slot = i, .input = s->input, .offset = s->offset, .bytes = s->bytes};
+  }
+  return HONE_OK;
+}
 
 hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
   const hn_backend *b = p->backend;
@@ -15,6 +31,7 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
   if (status != HONE_OK) return status;
   r->returned_at = hn_calloc(p->n_outputs + 1, sizeof *r->returned_at);
   if (!r->returned_at) return hn_fail_memory(error, p->n_outputs * sizeof *r->returned_at, "a context");
+  if ((status = list_inputs(p, r, error)) != HONE_OK) return status;
   for (uint32_t i = 0; i < p->n_outputs; i++) {
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     r->returned_at[i] = s->desc.device ? returned : UINT64_MAX;
@@ -29,7 +46,7 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
     const char *what;
   } block[] = {
       {&r->staged, p->staged_bytes, false, HONE_MEMORY_FOR_IO, 1u << HN_PLACE_STAGED, "the model's inputs"},
-      {&r->gathered, p->staged_bytes, true, HONE_MEMORY_FOR_IO, 1u << HN_PLACE_STAGED,
+      {&r->gathered, hn_remote_gathered(p), true, HONE_MEMORY_FOR_IO, 1u << HN_PLACE_STAGED,
        "the model's inputs (pinned)"},
       {&r->host, p->host_bytes, true, HONE_MEMORY_FOR_ACTIVATIONS, 0,
        "what steps on the host read and write (pinned)"},
@@ -41,6 +58,8 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
   }
   for (int i = 0; i < HN_MARKS; i++)
     if ((status = b->event_open(p->device, &r->mark[i], error)) != HONE_OK) return status;
+  for (int i = 0; i < HN_RING && p->staged_bytes > hn_remote_gathered(p); i++)
+    if ((status = b->event_open(p->device, &r->ring[i], error)) != HONE_OK) return status;
   return HONE_OK;
 }
 
@@ -48,72 +67,41 @@ void hn_remote_close(const hn_plan *p, hn_remote *r) {
   const hn_backend *b = p->backend;
   for (int i = 0; i < HN_MARKS; i++)
     if (r->mark[i]) b->event_close(p->device, r->mark[i]);
+  for (int i = 0; i < HN_RING; i++)
+    if (r->ring[i]) b->event_close(p->device, r->ring[i]);
   if (r->staged) b->free(p->device, r->staged);
   if (r->gathered) b->free_host(p->device, r->gathered);
   if (r->host) b->free_host(p->device, r->host);
   if (r->returned) b->free_host(p->device, r->returned);
   if (r->queue) b->queue_close(p->device, r->queue);
   hn_free(r->returned_at);
+  hn_free(r->input);
+  hn_free(r->piece);
 }
 
-typedef struct gathering {
-  const hn_plan *p;
-  const hone_tensor *const *in;
-  char *to;
-  uint64_t from, until; /* bytes of the block */
-} gathering;
-
-/* The part of every input that lies in [from, until) of the block. */
-static void gather(const gathering *g) {
-  for (size_t i = 0; i < g->p->slots.len; i++) {
-    const hn_slot *s = &g->p->slots.ptr[i];
-    if (s->place != HN_PLACE_STAGED || s->alias != HN_NO_SLOT) continue;
-    uint64_t a = s->offset > g->from ? s->offset : g->from,
-             e = s->offset + s->bytes < g->until ? s->offset + s->bytes : g->until;
-    if (a < e) memcpy(g->to + a, (const char *)g->in[s->input]->data + (a - s->offset), e - a);
+bool hn_remote_here(const hn_plan *p, uint32_t input) {
+  for (uint32_t i = 0; i < p->n_outputs; i++) {
+    const hn_slot *s = &p->slots.ptr[hn_slot_root(p, p->output_slot[i])];
+    if (s->place == HN_PLACE_INPUT && s->input == input) return true;
   }
+  for (size_t k = 0; k < p->steps.len; k++)
+    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs + p->steps.ptr[k].n_captured; i++) {
+      if (p->steps.ptr[k].in[i] == HN_NO_SLOT) continue;
+      const hn_slot *s = &p->slots.ptr[hn_slot_root(p, p->steps.ptr[k].in[i])];
+      if (s->place == HN_PLACE_INPUT && s->input == input) return true;
+    }
+  return false;
 }
 
-/* A piece of a large block in parts, one a thread. */
-static void gather_part(void *arg, int64_t task, uint32_t thread) {
-  const gathering *g = arg;
-  (void)thread;
-  gathering part = *g;
-  part.from = g->from + (uint64_t)task * (PIECE / 4);
-  part.until = part.from + PIECE / 4 < g->until ? part.from + PIECE / 4 : g->until;
-  if (part.from < part.until) gather(&part);
-}
-
-hone_status hn_remote_give(const hn_plan *p, hn_remote *r, const hone_tensor *const *in, hone_error *error) {
-  const hn_backend *b = p->backend;
-  hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_BEGIN], error);
-  for (size_t i = 0; p->separate && status == HONE_OK && i < p->slots.len;
-       i++) { /* as if nothing was merged */
-    const hn_slot *s = &p->slots.ptr[i];
-    if (s->place != HN_PLACE_STAGED || s->alias != HN_NO_SLOT) continue;
-    gather(&(gathering){p, in, r->gathered, s->offset, s->offset + s->bytes});
-    status = b->copy(p->device, r->queue, (char *)r->staged + s->offset, (char *)r->gathered + s->offset,
-                     s->bytes, error);
-  }
-  for (uint64_t at = 0; !p->separate && status == HONE_OK && at < p->staged_bytes; at += PIECE) {
-    const uint64_t n = p->staged_bytes - at < PIECE ? p->staged_bytes - at : PIECE;
-    gathering g = {p, in, r->gathered, at, at + n};
-    if (p->staged_bytes > 2 * PIECE)
-      b->parallel(p->device, 4, gather_part, &g);
-    else
-      gather(&g);
-    status = b->copy(p->device, r->queue, (char *)r->staged + at, (char *)r->gathered + at, n, error);
-  }
-  return status == HONE_OK ? b->event_record(p->device, r->queue, r->mark[HN_MARK_GIVEN], error) : status;
-}
-
-hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hone_tensor *tensor, hone_error *error) {
+hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, const hone_tensor *tensor,
+                           hone_error *error) {
   const hn_backend *b = p->backend;
   hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_DONE], error);
   for (uint32_t i = 0; i < p->n_outputs && status == HONE_OK; i++) {
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     if (r->returned_at[i] == UINT64_MAX || !s->bytes) continue;
-    status = b->copy(p->device, r->queue, (char *)r->returned + r->returned_at[i],
+    void *straight = hn_lent_straight(lent, i);
+    status = b->copy(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
                      tensor[p->output_slot[i]].data, s->bytes, error);
   }
   return status == HONE_OK ? b->event_record(p->device, r->queue, r->mark[HN_MARK_TAKEN], error) : status;

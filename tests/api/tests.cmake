@@ -20,6 +20,8 @@ hone_test(test_fusions test_fusions.c ../net.c)
 hone_test(test_work test_work.c ../net.c)
 hone_test(test_sequences test_sequences.c)
 hone_test(test_open_batch test_open_batch.c ../net.c)
+hone_test(test_take test_take.c ../net.c)
+hone_test(test_dlpack test_dlpack.c)
 # A call of every public function with each of its pointers NULL, made from the headers.
 file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/hone/*.h)
 set(null_calls ${CMAKE_CURRENT_BINARY_DIR}/generated/null_calls.inc)

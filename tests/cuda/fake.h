@@ -117,6 +117,8 @@ fake_stream *fake_stream_of(CUstream handle); /* NULL: no such stream */
 fake_event *fake_event_of(CUevent handle);
 fake_graph *fake_graph_of(void *handle, bool executable);
 
+bool fake_register(void *p, size_t bytes); /* false: some of it is known already */
+bool fake_unregister(void *p);
 CUresult fake_stream_new(unsigned flags, CUstream *out);
 CUresult fake_stream_delete(fake_stream *s);
 CUresult fake_event_new(unsigned flags, CUevent *out);

@@ -280,6 +280,33 @@ API cuMemFreeHost(void *p) {
   return fault;
 }
 
+API cuMemHostRegister(void *p, size_t bytes, unsigned flags) {
+  ENTER_CONTEXT(cuMemHostRegister_v2, CUDA_ERROR_INVALID_VALUE);
+  (void)flags;
+  if (!p || !bytes) return CUDA_ERROR_INVALID_VALUE;
+  return fake_register(p, bytes) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+
+API cuMemHostUnregister(void *p) {
+  ENTER_CONTEXT(cuMemHostUnregister, CUDA_ERROR_INVALID_VALUE);
+  const CUresult fault = fake_sync_all();
+  return fake_unregister(p) ? fault : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+API cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr p) {
+  ENTER_CONTEXT(cuPointerGetAttribute, CUDA_ERROR_INVALID_VALUE);
+  const void *at = (const void *)(uintptr_t)p;
+  const bool device = fake_touches_device(at);
+  if (!device && !fake_is_pinned(at)) return CUDA_ERROR_INVALID_VALUE;
+  switch ((int)attribute) {
+  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    *(unsigned *)value = device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    return CUDA_SUCCESS;
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value = 0; return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
 /* Work on a stream. */
 #define ENTER_STREAM(function, usual, handle)                                                                \
   ENTER_CONTEXT(function, usual);                                                                            \

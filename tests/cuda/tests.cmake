@@ -46,6 +46,10 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(test_emulated PRIVATE FAKE_CUDA="${CMAKE_BINARY_DIR}/tests/libfakecuda.so"
     FAKE_NVRTC="${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so")
 
+  hone_test(test_transfer test_transfer.c ../net.c)
+  add_dependencies(test_transfer fakecuda fakenvrtc)
+  set_property(TEST test_transfer APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED})
+
   hone_test_tool(check_attention check_attention.c)
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)
@@ -128,7 +132,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_property(TEST check_texts_${target} APPEND PROPERTY LABELS emulated)
     set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch} TIMEOUT 600)
   endforeach()
-  hone_portable(test_driver check_attention check_late check_quantised check_codes)
+  hone_portable(test_driver test_transfer check_attention check_late check_quantised check_codes)
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
   hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --thin --tactic -cu*,-conv*,-gemm*,-matmul*)
   # A part of the odd sizes.

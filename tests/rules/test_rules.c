@@ -600,6 +600,43 @@ static void done_is_not_suggested(void **state) {
   }
 }
 
+static bool says(const hone_finding *finding, const char *words) {
+  for (size_t i = 0; finding && i < finding->command_count; i++)
+    if (strstr(finding->commands[i], words)) return true;
+  return false;
+}
+
+/* What keeps data from the device names what brings it there in hone, and not what was done already. */
+static void data_to_the_device(void **state) {
+  (void)state;
+  for (int narrow = 0; narrow < 2; narrow++) {
+    fixture f = fixture_healthy();
+    on_device(&f);
+    f.h2d_ms = 6;
+    f.meta.model = "m.onnx";
+    if (narrow) f.options[f.option_count++] = (hone_note){"input-type", "f16"};
+    fixture_diagnose(&f);
+    const hone_finding *finding = fixture_finding(&f, "h2d_bound");
+    assert_true(says(finding, "hone bench m.onnx"));
+    assert_true(says(finding, "--streams 2 --pinned"));
+    assert_int_equal(says(finding, "--input-type u8"), !narrow);
+    assert_int_equal(says(finding, narrow ? "--input-type f16 --streams" : "--input-type f16"), true);
+    fixture_free(&f);
+    f = fixture_healthy();
+    one_stream(&f);
+    f.meta.model = "m.onnx";
+    fixture_diagnose(&f);
+    assert_true(says(fixture_finding(&f, "single_stream"), "--streams 2 --pinned"));
+    fixture_free(&f);
+    f = fixture_healthy();
+    pageable(&f);
+    f.meta.model = "m.onnx";
+    fixture_diagnose(&f);
+    assert_true(says(fixture_finding(&f, "pageable_copies"), "--pinned"));
+    fixture_free(&f);
+  }
+}
+
 /* One root cause is named once: the copies that a fallback needs are not a second finding. */
 static void consequences_join_their_cause(void **state) {
   (void)state;
@@ -862,6 +899,7 @@ int main(void) {
       cmocka_unit_test(remedies_change_the_time),
       cmocka_unit_test(commands_repeat_what_was_given),
       cmocka_unit_test(done_is_not_suggested),
+      cmocka_unit_test(data_to_the_device),
       cmocka_unit_test(consequences_join_their_cause),
       cmocka_unit_test(outliers_join_what_explains_them),
       cmocka_unit_test(brief_drift_is_a_note),

@@ -46,6 +46,7 @@ typedef enum hn_tool {
   X(STREAMS)  /* {n} independent queues */                                                                   \
   X(OVERLAP)  /* copy the next input while this one is computed */                                           \
   X(PIN)      /* page-locked host memory */                                                                  \
+  X(NARROW)   /* inputs of fewer bytes, converted on the device */                                           \
   X(MERGE)    /* several copies as one */                                                                    \
   X(RESIDENT) /* leave data on the device */                                                                 \
   X(GRAPH)    /* record launches once, replay them */                                                        \

@@ -24,7 +24,8 @@ void hn_stage_check(hn_diagnosis *d, const hn_stage *stage) {
   hn_finding_evidence(d, HN_T("ceiling when stages overlap", "各阶段重叠时的上限"),
                       d->p->throughput.overlapped_fps, "samples/s",
                       HN_T("1 / slowest stage", "1 / 最慢阶段"));
-  for (int i = 0; i < 2; i++) hn_finding_do(d, stage->actions[i], NULL, 2);
+  for (int i = 0; i < 3; i++)
+    if (!i || stage->actions[i]) hn_finding_do(d, stage->actions[i], NULL, 2);
   hn_finding_gain(d, share, stage->ms / left, HONE_BASIS_MEASURED,
                   HN_WORDS(d, "throughput when the stage overlaps the rest of the pipeline",
                            "该阶段与流水线其余部分重叠时的吞吐"),

@@ -11,7 +11,7 @@ typedef struct hn_stage {
   hone_quantity quantity;
   hn_text subject; /* "Post-processing" */
   hn_text cause;
-  hn_action actions[2]; /* what to do about it */
+  hn_action actions[3]; /* what to do about it; those that are 0 behind the first: fewer */
 } hn_stage;
 
 /* Adds the finding when the stage's share of T_total is above its limit. */

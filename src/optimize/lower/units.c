@@ -63,6 +63,25 @@ bool hn_pointwise_function(const hone_node *n, hn_unit *u) {
   return true;
 }
 
+/* Bytes that a caller gives, as floats: programs load them as such, so that their conversion rides along with
+ * the one function that reads it. Between its limits a number of theirs stays what it is. */
+static bool from_bytes(const hone_node *n, hn_unit *u) {
+  if (!hn_is_op(n, "Cast") || n->n_in != 1 || n->n_out != 1 || !n->in[0] || !n->out[0]) return false;
+  const hn_value *x = n->in[0], *y = n->out[0];
+  const bool is_signed = x->desc.dtype == HONE_DTYPE_I8;
+  if ((x->desc.dtype != HONE_DTYPE_U8 && !is_signed) || y->desc.dtype != HONE_DTYPE_F32) return false;
+  if (!x->is_input || x->constant || !hone_desc_known(&y->desc) || !hn_value_single_use(y)) return false;
+  hn_unit reader;
+  const hone_node *next = y->users.ptr[0].node;
+  if (next->graph != n->graph || !hn_pointwise_of(next, &reader) ||
+      !hone_desc_same_dims(&next->out[0]->desc, &y->desc))
+    return false;
+  u->op = HONE_PW_CLIP;
+  u->alpha = is_signed ? -128 : 0;
+  u->beta = is_signed ? 127 : 255;
+  return true;
+}
+
 static bool is_view(const hone_node *n) {
   return n->op && (n->op->flags & HONE_OP_VIEW) && n->n_out >= 1 && n->out[0] && n->n_in >= 1 && n->in[0] &&
          (n->n_out == 1 || !n->out[1]) && hone_dtype_is_tensor(n->in[0]->desc.dtype);
@@ -94,7 +113,7 @@ hone_status hn_lower_units(hn_lowering *l, hone_error *error) {
       ;
     else if (is_view(n))
       u->kind = HN_UNIT_VIEW;
-    else if (hn_pointwise_of(n, u))
+    else if (hn_pointwise_of(n, u) || from_bytes(n, u))
       u->kind = HN_UNIT_POINTWISE;
     for (uint32_t i = 0; i < n->n_out; i++)
       if (n->out[i]) l->by_value[n->out[i]->id] = u;

@@ -73,6 +73,12 @@ typedef struct hn_backend {
   /* Host memory that the device copies from and to at full speed and behind the host's back. */
   void *(*alloc_host)(hn_device *device, size_t bytes);
   void (*free_host)(hn_device *device, void *p);
+  /* Makes ordinary memory such memory, and back. */
+  hone_status (*pin)(hn_device *device, void *p, size_t bytes, hone_error *error);
+  hone_status (*unpin)(hn_device *device, void *p, hone_error *error);
+  /* Where somebody's bytes lie: PAGEABLE, PINNED, DEVICE (this one's own), UNKNOWN (another one's, or not all
+   * in one place). Takes no lock that a run may hold. */
+  hone_memory_kind (*where)(hn_device *device, const void *p, size_t bytes);
   /* Makes ready whatever launch will need (compiles kernels, builds plans of libraries); nothing runs, and
    * the addresses in `run` are not looked at. From any thread, several at a time. */
   hone_status (*prepare)(hn_device *device, const hone_tactic_desc *tactic, hone_step_run *run,
@@ -91,6 +97,8 @@ typedef struct hn_backend {
   hone_status (*event_open)(hn_device *device, hn_event **out, hone_error *error);
   void (*event_close)(hn_device *device, hn_event *event);
   hone_status (*event_record)(hn_device *device, hn_queue *queue, hn_event *event, hone_error *error);
+  /* Until the event has passed, when it was recorded; at once when it never was. */
+  hone_status (*event_wait)(hn_device *device, hn_event *event, hone_error *error);
   /* Seconds between two events that have passed. */
   hone_status (*event_seconds)(hn_device *device, hn_event *from, hn_event *to, double *seconds,
                                hone_error *error);

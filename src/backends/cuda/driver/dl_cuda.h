@@ -25,6 +25,9 @@
   X(cuMemFree)                                                                                               \
   X(cuMemHostAlloc)                                                                                          \
   X(cuMemFreeHost)                                                                                           \
+  X(cuMemHostRegister)                                                                                       \
+  X(cuMemHostUnregister)                                                                                     \
+  X(cuPointerGetAttribute)                                                                                   \
   X(cuMemcpyAsync)                                                                                           \
   X(cuMemsetD8Async)                                                                                         \
   X(cuMemsetD32Async)                                                                                        \

@@ -57,3 +57,40 @@ bool hn_cuda_memory_open(hn_device *d) {
   d->host = hn_mempool_create("pinned", &source);
   return d->memory && d->host;
 }
+
+/* ------------------------------------------------------------------ memory of others */
+
+hone_status hn_cuda_pin(hn_device *d, void *p, size_t bytes, hone_error *error) {
+  const hone_status status = hn_cuda_enter(d, error);
+  if (status != HONE_OK) return status;
+  return HN_CU(d, error, cuMemHostRegister, p, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+}
+
+hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error) {
+  const hone_status status = hn_cuda_enter(d, error);
+  if (status != HONE_OK) return status;
+  hn_cuda_settle(d);
+  return HN_CU(d, error, cuMemHostUnregister, p);
+}
+
+/* The driver knows no address of ordinary memory, and says so by an error. */
+static hone_memory_kind where(hn_device *d, uintptr_t at) {
+  unsigned type = 0;
+  int ordinal = 0;
+  if (d->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) != CUDA_SUCCESS)
+    return HONE_MEMORY_PAGEABLE;
+  if (type == CU_MEMORYTYPE_HOST) return HONE_MEMORY_PINNED;
+  if (type != CU_MEMORYTYPE_DEVICE) return HONE_MEMORY_PAGEABLE;
+  if (d->cu.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at) == CUDA_SUCCESS &&
+      ordinal != (int)d->index)
+    return HONE_MEMORY_UNKNOWN;
+  return HONE_MEMORY_DEVICE;
+}
+
+hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes) {
+  if (!p || hn_cuda_enter(d, NULL) != HONE_OK) return HONE_MEMORY_PAGEABLE;
+  const hone_memory_kind first = where(d, (uintptr_t)p);
+  if (bytes < 2 || where(d, (uintptr_t)p + bytes - 1) == first) return first;
+  /* A part of it is pinned: as good as none. */
+  return first == HONE_MEMORY_DEVICE ? HONE_MEMORY_UNKNOWN : HONE_MEMORY_PAGEABLE;
+}

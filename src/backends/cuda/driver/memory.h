@@ -10,4 +10,9 @@
  * was given before. False when out of memory; what was made is in the device. */
 bool hn_cuda_memory_open(hn_device *d);
 
+/* Memory of others, as hn_backend says. */
+hone_status hn_cuda_pin(hn_device *d, void *p, size_t bytes, hone_error *error);
+hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error);
+hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes);
+
 #endif

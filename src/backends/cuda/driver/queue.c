@@ -264,6 +264,11 @@ hone_status hn_cuda_event_record(hn_device *d, hn_queue *q, hn_event *e, hone_er
   return HN_CU(d, error, cuEventRecordWithFlags, (CUevent)e, l->stream, flags);
 }
 
+hone_status hn_cuda_event_wait(hn_device *d, hn_event *e, hone_error *error) {
+  hone_status status = hn_cuda_enter(d, error);
+  return status == HONE_OK ? HN_CU(d, error, cuEventSynchronize, (CUevent)e) : status;
+}
+
 hone_status hn_cuda_event_seconds(hn_device *d, hn_event *from, hn_event *to, double *seconds,
                                   hone_error *error) {
   float ms = 0;

@@ -22,6 +22,7 @@ hone_status hn_cuda_follow(hn_device *d, hn_queue *q, uint32_t lane, uint32_t ot
 hone_status hn_cuda_event_open(hn_device *d, hn_event **out, hone_error *error);
 void hn_cuda_event_close(hn_device *d, hn_event *e);
 hone_status hn_cuda_event_record(hn_device *d, hn_queue *q, hn_event *e, hone_error *error);
+hone_status hn_cuda_event_wait(hn_device *d, hn_event *e, hone_error *error);
 hone_status hn_cuda_event_seconds(hn_device *d, hn_event *from, hn_event *to, double *seconds,
                                   hone_error *error);
 
