@@ -95,7 +95,7 @@ static void add_figures(json_t *doc, const cli_args *args, const cli_session *s,
   hone_error none = {0};
   if (hone_engine_memory(s->engine, &memory, &none) != HONE_OK) return;
   json_object_update_new(json_object_get(doc, "memory"), memory_json(&memory));
-  hone_memory_free(&memory);
+  hone_memory_stats_free(&memory);
 }
 
 /* [least, most], or null and why. */

@@ -196,7 +196,7 @@ static int run(const cli_args *args) {
     if (labels.n && !top5) cli_note("--labels: no output holds class scores");
     code = cli_flush();
   }
-  hone_memory_free(&memory);
+  hone_memory_stats_free(&memory);
   json_decref(top5);
   cli_labels_free(&labels);
   cli_session_close(&s);

@@ -78,10 +78,10 @@ typedef struct hone_memory_stats {
   uint64_t host_rss, host_rss_peak; /* of the host's process; 0: not read */
 } hone_memory_stats;
 
-/* What the engine's pools hold at this moment. Free with hone_memory_free. HONE_ERROR_USAGE for NULL,
+/* What the engine's pools hold at this moment. Free with hone_memory_stats_free. HONE_ERROR_USAGE for NULL,
  * HONE_ERROR_MEMORY. */
 HONE_API hone_status hone_engine_memory(hone_engine *engine, hone_memory_stats *out, hone_error *error);
-HONE_API void hone_memory_free(hone_memory_stats *stats); /* NULL is fine */
+HONE_API void hone_memory_stats_free(hone_memory_stats *stats); /* NULL is fine */
 /* Adds them to the facts, as the table memory_pools; NULL: nothing. */
 HONE_API void hone_memory_record(const hone_memory_stats *stats, hone_facts *facts);
 /* Gives back what nobody holds; how many bytes that were. 0 for NULL. */

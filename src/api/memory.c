@@ -25,7 +25,7 @@ hone_status hone_engine_memory(hone_engine *engine, hone_memory_stats *out, hone
   return hn_pools_describe(b, device, out) ? HONE_OK : hn_fail_memory(error, 0, "what the pools hold");
 }
 
-void hone_memory_free(hone_memory_stats *stats) {
+void hone_memory_stats_free(hone_memory_stats *stats) {
   if (stats) hn_pools_free(stats);
 }
 

@@ -67,7 +67,7 @@ static uint64_t calls(hone_engine *engine) {
   uint64_t n = 0;
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   for (uint32_t i = 0; i < s.n_pools; i++) n += s.pool[i].taken + s.pool[i].given;
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   return n;
 }
 
@@ -76,7 +76,7 @@ static uint64_t reserved(hone_engine *engine) {
   uint64_t n = 0;
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   for (uint32_t i = 0; i < s.n_pools; i++) n += s.pool[i].reserved;
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   return n;
 }
 
@@ -165,7 +165,7 @@ static void late_values_come_from_the_pool(void **state) {
   assert_int_equal(calls(engine), before);
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   assert_true(s.pool[0].owner[0].used_for[HONE_MEMORY_FOR_LATE] > 0);
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   hone_context_destroy(c);
   hone_plan_destroy(plan);
   hone_model_release(m);
@@ -194,19 +194,19 @@ static void owners_are_models(void **state) {
   assert_true(p->used >= o->used && p->reserved >= p->used && p->high_water >= p->used);
   assert_true(s.host_rss_peak >= s.host_rss);
   if (s.n_pools == 2) assert_true(s.device_total >= s.device_free && s.pool[1].used > 0);
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   hone_context_destroy(c[0]);
   hone_context_destroy(c[1]);
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   assert_int_equal(s.pool[0].owner[0].used_for[HONE_MEMORY_FOR_ACTIVATIONS], 0);
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   hone_plan_destroy(plan);
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   for (uint32_t i = 0; i < s.n_pools; i++) {
     assert_int_equal(s.pool[i].used, 0);
     assert_int_equal(s.pool[i].n_owners, 0);
   }
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   assert_true(hone_engine_reclaim(engine) > 0);
   assert_int_equal(reserved(engine), 0);
   assert_int_equal(hone_engine_reclaim(engine), 0);
@@ -238,7 +238,7 @@ static void failures_leave_nothing_behind(void **state) {
   hone_memory_stats s;
   assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
   const uint64_t used = s.pool[0].used;
-  hone_memory_free(&s);
+  hone_memory_stats_free(&s);
   bool reached = true;
   for (uint64_t at = 1; reached; at++) {
     hone_context *c = NULL;
@@ -253,7 +253,7 @@ static void failures_leave_nothing_behind(void **state) {
     hone_context_destroy(c);
     assert_int_equal(hone_engine_memory(engine, &s, NULL), HONE_OK);
     assert_int_equal(s.pool[0].used, used);
-    hone_memory_free(&s);
+    hone_memory_stats_free(&s);
   }
   hone_plan_destroy(plan);
   hone_model_release(m);

@@ -91,7 +91,7 @@ static hone_status sample_memory(long_run *l, double time_s, double rss_bytes, h
                               .rss_bytes = rss_bytes > 0 ? (uint64_t)rss_bytes : m.host_rss,
                               .pool_used_bytes = m.pool[0].used,
                               .pool_reserved_bytes = m.pool[0].reserved};
-  hone_memory_free(&m);
+  hone_memory_stats_free(&m);
   if ((double)reserved > SURGE_FACTOR * (double)l->first_reserved + (double)SURGE_BYTES &&
       spare > SURGE_BYTES)
     l->out->reclaims += hone_engine_reclaim(engine) > 0;
@@ -273,7 +273,7 @@ static hone_status make_facts(long_run *l, hone_error *error) {
   hone_status status = hone_engine_memory(hone_plan_engine(s->plan), &memory, error);
   if (status != HONE_OK) return status;
   hone_memory_record(&memory, f);
-  hone_memory_free(&memory);
+  hone_memory_stats_free(&memory);
   for (size_t i = 0; i < r->n_slow; i++) hone_facts_add_slow_run(f, &r->slow[i].run);
   add_counter(f, "measured_ms", "ms", r->measured_ms);
   add_drift(f, "latency_drift", "ms/h", &r->latency);
