@@ -224,7 +224,7 @@ static const char text[] = "{\n"
                            "\t\"d\": null}";
 
 static void place_is(const hn_json_way *way, int line, int column) {
-  const hn_json_place p = hn_json_where(text, sizeof text - 1, way);
+  const hn_json_position p = hn_json_where(text, sizeof text - 1, way);
   assert_int_equal(p.line, line);
   assert_int_equal(p.column, column);
 }

@@ -59,7 +59,7 @@ typedef struct hn_chain_model hn_chain_model;
 
 struct hn_stage {
   const char *name;
-  hn_json_place place; /* in the file */
+  hn_json_position place; /* in the file */
   const hn_link *link; /* NULL: a model */
   void *settings;      /* of a link */
   hn_chain_model *model;

@@ -14,7 +14,7 @@ hone_status hn_reading_fail(const hn_reading *r, const hn_json_way *way, hone_st
   va_start(args, what);
   vsnprintf(text, sizeof text, what, args);
   va_end(args);
-  const hn_json_place p = hn_json_where(r->text, r->length, way);
+  const hn_json_position p = hn_json_where(r->text, r->length, way);
   hn_fail(error, status, "%s", text);
   hn_error_where(error, "%s: line %d, column %d", r->path, p.line, p.column);
   return status;

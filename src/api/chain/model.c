@@ -171,7 +171,7 @@ hone_status hn_chain_model_open(hone_chain *c, hn_stage *stage, const hn_reading
   status = strncmp(m->path, "zoo:", 4) == 0 ? hone_zoo_build(m->path + 4, NULL, &m->model, error)
                                             : hone_model_load(m->path, &m->model, error);
   if (status != HONE_OK) {
-    const hn_json_place p = hn_json_where(r->text, r->length, &path);
+    const hn_json_position p = hn_json_where(r->text, r->length, &path);
     hn_error_where(error, "%s: line %d, column %d", r->path, p.line, p.column);
     if (status != HONE_ERROR_USAGE) return status;
     if (error) error->status = HONE_ERROR_INPUT; /* the file asks for a network that is not built in */

@@ -81,13 +81,13 @@ static void go(cursor *c, const hn_json_way *w) {
   if (i >= 0) enter(c, json_is_object(w->in), i);
 }
 
-hn_json_place hn_json_where(const char *text, size_t length, const hn_json_way *way) {
+hn_json_position hn_json_where(const char *text, size_t length, const hn_json_way *way) {
   cursor c = {text, length, 0};
-  hn_json_place p = {1, 1};
+  hn_json_position p = {1, 1};
   go(&c, way);
   for (size_t i = 0; i < c.at && i < length; i++) {
     p.column++;
-    if (text[i] == '\n') p = (hn_json_place){p.line + 1, 1};
+    if (text[i] == '\n') p = (hn_json_position){p.line + 1, 1};
   }
   return p;
 }

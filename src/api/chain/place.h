@@ -13,11 +13,11 @@ typedef struct hn_json_way {
   size_t index;                 /* of an array */
 } hn_json_way;
 
-typedef struct hn_json_place {
+typedef struct hn_json_position {
   int line, column; /* from 1; columns are bytes */
-} hn_json_place;
+} hn_json_position;
 
 /* `text` is what `root` and all on the way were read from, without an error and without duplicate members. */
-hn_json_place hn_json_where(const char *text, size_t length, const hn_json_way *way);
+hn_json_position hn_json_where(const char *text, size_t length, const hn_json_way *way);
 
 #endif
