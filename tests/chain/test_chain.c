@@ -252,7 +252,7 @@ static void memory_is_used_again(void **state) {
   const uint64_t one = hn_mem_count() - before;
   run(c, &in);
   assert_int_equal(hn_mem_count() - before, 2 * one);
-  assert_in_range(one, 0, 4);
+  assert_in_range(one, 0, 16);
   hone_chain_destroy(c);
 }
 

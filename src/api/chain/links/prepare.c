@@ -131,9 +131,9 @@ static hone_status put(hn_arena *arena, const settings *o, const hone_tensor *pi
   const int64_t lines = o->last ? s->h : o->channels * s->h, per = o->last ? o->channels : 1;
   const size_t from = (size_t)(s->shown * per) * size, line = (size_t)(s->w * per) * size;
   char *to = (char *)batch->data + (size_t)r * (size_t)lines * line;
-  hone_tensor bars = {0};
+  float v[3] = {0};
+  hone_tensor bars = {0}; /* may be v itself */
   if (from < line) { /* converted once, a pixel */
-    float v[3];
     for (int64_t k = 0; k < o->channels; k++) v[k] = bar(o, k);
     const hone_tensor f32 = {hone_desc(HONE_DTYPE_F32, 1, &o->channels), v};
     status = hn_tensor_convert(&f32, o->dtype, arena, &bars, error);
