@@ -348,7 +348,7 @@ typedef struct hone_step {
   hone_math math;
   uint32_t n_parts; /* "ConvChain": the steps that it stands for, in order; 0 for all others */
   const struct hone_step_part *part;
-  bool own_only; /* for prepack: what follows need.shared_at is there already, in a blob that plans have in
+  bool own_only; /* for prepack: what follows `shared` is there already, in a blob that plans have in
                     common; only the bytes before it are wanted, and constants in `packed` have none */
 } hone_step;
 
@@ -409,12 +409,6 @@ typedef struct hone_tactic_need {
    * originals. */
   uint32_t packed;
   uint32_t bytewise; /* bit i: constant input i is read as bytes (memcpy), so that any alignment will do */
-  /* From this byte on (a multiple of 64) the blob says nothing of shapes: it follows from the step's
-   * constants, the attributes, the epilogue's form and shared_key, so that plans of the same model for other
-   * shapes may have it in common. prepack then obeys own_only, and run reads it at hone_step_run.shared.
-   * 0: nothing is shared. */
-  size_t shared_at;
-  uint64_t shared_key;
 } hone_tactic_need;
 
 /* The units that do a step's products, each with a measured roof of its own: name in the code, word in facts,
@@ -461,8 +455,8 @@ typedef struct hone_step_run {
   void *pool;
   bool flush; /* of a product on the host (HONE_MATH_F32): numbers below 2^-126 count as zero; the backend has
                  set the threads' mode */
-  const void
-      *shared; /* the blob from need.shared_at on, wherever that is; NULL: behind the rest of the blob */
+  const void *shared; /* the blob from that byte on that the tactic's `shared` says, wherever it is; NULL:
+                         behind the rest of the blob */
 } hone_step_run;
 
 typedef struct hone_tactic_desc {
@@ -483,6 +477,11 @@ typedef struct hone_tactic_desc {
   hone_status (*run)(const hone_step_run *run, hone_error *error);
   /* `work` comes with the FLOPs of step->cost and OF_DTYPE. NULL: so it is. For steps that it accepts. */
   void (*work)(const hone_step *step, const hone_machine *machine, hone_work *work);
+  /* From which byte on (a multiple of 64) the blob says nothing of shapes: what is there follows from the
+   * step's constants, the attributes, the epilogue's form and *key (0 unless it is set), so that plans of the
+   * same model for other shapes may have it in common. prepack then obeys step->own_only, and run reads it at
+   * hone_step_run.shared. 0, or no function: nothing is shared. For steps that it accepts. */
+  size_t (*shared)(const hone_step *step, const hone_machine *machine, uint64_t *key);
 } hone_tactic_desc;
 
 /* ---------------------------------------------------------------- patterns */

@@ -14,6 +14,8 @@
  *                         void *blob, hone_error *)                                     HN_TACTIC_PACKED
  *   void F_work(const hone_step *, const hone_machine *, const F_config *,
  *               hone_work *)                                                            HN_TACTIC_COUNTED
+ *   size_t F_shared(const hone_step *, const hone_machine *, const F_config *,
+ *                   uint64_t *key)                 HN_TACTIC_PACKED_SHARED, HN_TACTIC_COUNTED_SHARED
  *
  * What follows FAMILY in these macros is the configuration: the initialiser of an F_config. A family's header
  * declares its functions by the HN_FAMILY_ macro of the same ending. */
@@ -53,7 +55,7 @@
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);                               \
   }
 
-/* Where run finds what its blob has from byte `at` = need.shared_at on. */
+/* Where run finds what its blob has from byte `at`, which `shared` says, on. */
 static inline const void *hn_shared_at(const hone_step_run *r, int64_t at) {
   return r->shared ? r->shared : (const char *)r->blob + at;
 }
@@ -74,6 +76,9 @@ static inline const void *hn_shared_at(const hone_step_run *r, int64_t at) {
 #define HN_FAMILY_COUNTED(F)                                                                                 \
   HN_FAMILY_PACKED(F);                                                                                       \
   void F##_work(const hone_step *s, const hone_machine *m, const F##_config *config, hone_work *work)
+
+#define HN_FAMILY_SHARED(F)                                                                                  \
+  size_t F##_shared(const hone_step *s, const hone_machine *m, const F##_config *config, uint64_t *key)
 
 /* A family's functions as those of the tactic NAME, one each. */
 #define HN_TACTIC_ACCEPTS(NAME, FAMILY)                                                                      \
@@ -101,6 +106,10 @@ static inline const void *hn_shared_at(const hone_step_run *r, int64_t at) {
 #define HN_TACTIC_WORK(NAME, FAMILY)                                                                         \
   static void NAME##_work(const hone_step *s, const hone_machine *m, hone_work *work) {                      \
     FAMILY##_work(s, m, &NAME##_config, work);                                                               \
+  }
+#define HN_TACTIC_SHARES(NAME, FAMILY)                                                                       \
+  static size_t NAME##_shared(const hone_step *s, const hone_machine *m, uint64_t *key) {                    \
+    return FAMILY##_shared(s, m, &NAME##_config, key);                                                       \
   }
 #define HN_TACTIC_CONFIGURED(NAME, FAMILY, ...)                                                              \
   static const FAMILY##_config NAME##_config = {__VA_ARGS__};                                                \
@@ -131,5 +140,23 @@ static inline const void *hn_shared_at(const hone_step_run *r, int64_t at) {
   HN_TACTIC_WORK(NAME, FAMILY)                                                                               \
   HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, .accepts = NAME##_accepts, .cost = NAME##_cost,                   \
             .need = NAME##_need, .prepack = NAME##_prepack, .run = NAME##_run, .work = NAME##_work)
+
+/* The last two with a blob of which plans have a part in common. */
+#define HN_TACTIC_PACKED_SHARED(DEVICE, NAME, ANCHOR, VERSION, FAMILY, ...)                                  \
+  HN_TACTIC_CONFIGURED(NAME, FAMILY, __VA_ARGS__)                                                            \
+  HN_TACTIC_NEED(NAME, FAMILY)                                                                               \
+  HN_TACTIC_PREPACK(NAME, FAMILY)                                                                            \
+  HN_TACTIC_SHARES(NAME, FAMILY)                                                                             \
+  HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, .accepts = NAME##_accepts, .cost = NAME##_cost,                   \
+            .need = NAME##_need, .prepack = NAME##_prepack, .run = NAME##_run, .shared = NAME##_shared)
+#define HN_TACTIC_COUNTED_SHARED(DEVICE, NAME, ANCHOR, VERSION, FAMILY, ...)                                 \
+  HN_TACTIC_CONFIGURED(NAME, FAMILY, __VA_ARGS__)                                                            \
+  HN_TACTIC_NEED(NAME, FAMILY)                                                                               \
+  HN_TACTIC_PREPACK(NAME, FAMILY)                                                                            \
+  HN_TACTIC_WORK(NAME, FAMILY)                                                                               \
+  HN_TACTIC_SHARES(NAME, FAMILY)                                                                             \
+  HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, .accepts = NAME##_accepts, .cost = NAME##_cost,                   \
+            .need = NAME##_need, .prepack = NAME##_prepack, .run = NAME##_run, .work = NAME##_work,          \
+            .shared = NAME##_shared)
 
 #endif

@@ -30,6 +30,8 @@ static struct {
   hone_thresholds *thresholds;
   hone_history *history;
   hone_writer *writer;
+  hone_model *open;
+  hone_shapes *shapes;
   char file[160];
 } have;
 
@@ -60,6 +62,7 @@ static const void *named(const char *type) {
   IS("hone_thresholds", have.thresholds);
   IS("hone_history", have.history);
   IS("hone_writer", have.writer);
+  IS("hone_shapes", have.shapes);
   IS("hone_node", have.s.model->graph->first);
   IS("hone_tensor_desc", &desc);
   IS("hone_tensor", &tensor);
@@ -148,6 +151,14 @@ static void nobody_dies_of_null(void **state) {
   assert_true(functions > 150); /* the script reads the headers */
 }
 
+static bool make_shapes(void) {
+  const hone_size_profile n = {.symbol = "N", .min = 1, .opt = 4, .max = 4};
+  have.open = net_parse("open", "ir 8\nopset 17\ngraph g(%x: f32[N]) -> (%y) { %y = Relu(%x) }");
+  return hone_shapes_create(have.s.engine, have.open,
+                            &(hone_shapes_options){.profiles = &n, .n_profiles = 1, .capacity = 1},
+                            &have.shapes, NULL) == HONE_OK;
+}
+
 static int begin(void **state) {
   (void)state;
   char folder[128];
@@ -164,7 +175,7 @@ static int begin(void **state) {
   return hone_profile_create(have.facts, NULL, &have.profile, NULL) == HONE_OK &&
                  hone_diagnose(have.profile, NULL, &have.findings, NULL) == HONE_OK &&
                  hone_history_open("history.db", true, &have.history, NULL) == HONE_OK &&
-                 hone_writer_open("written", &have.writer, NULL) == HONE_OK
+                 hone_writer_open("written", &have.writer, NULL) == HONE_OK && make_shapes()
              ? 0
              : -1;
 }
@@ -177,6 +188,8 @@ static int end(void **state) {
   hone_profile_destroy(have.profile);
   hone_thresholds_destroy(have.thresholds);
   hone_facts_destroy(have.facts);
+  hone_shapes_destroy(have.shapes);
+  hone_model_release(have.open);
   net_close(&have.s);
   return 0;
 }

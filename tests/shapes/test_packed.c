@@ -50,7 +50,7 @@ static void same_bytes(const hone_plan *shared, const hone_plan *alone, const ch
     assert_ptr_equal(x->tactic, y->tactic);
     assert_int_equal(x->need.blob_bytes, y->need.blob_bytes);
     if (!x->need.blob_bytes) continue;
-    const size_t at = x->shared ? x->need.shared_at : x->need.blob_bytes;
+    const size_t at = x->shared ? x->shared_at : x->need.blob_bytes;
     if (memcmp(x->blob, y->blob, at) != 0) fail_msg("%s: the own part of '%s'", name, x->desc.name);
     if (x->shared && memcmp(x->shared, (const char *)y->blob + at, x->need.blob_bytes - at) != 0)
       fail_msg("%s: the shared part of '%s' (%s)", name, x->desc.name, x->tactic->name);

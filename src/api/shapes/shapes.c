@@ -265,9 +265,10 @@ static hone_status target_of(hone_shapes *s, const hn_sizes *wanted, hn_sizes *t
     if (s->pads[i]) target->of[i] = hn_bucket_of(&s->buckets[i], wanted->of[i]);
   if (memcmp(target, wanted, sizeof *target) == 0) return HONE_OK;
   const hone_status status =
-      hn_proofs_get(hn_keep_proofs(s->keep), wanted, target, NULL, &proved, &why, error);
-  if (!proved) *target = *wanted;
-  return status;
+      hn_proofs_get(hn_keep_proofs(s->keep), wanted, target, NULL, &proved, &why, NULL);
+  if (status == HONE_ERROR_MEMORY) return hn_fail_memory(error, 0, "what was proved of shapes");
+  if (status != HONE_OK || !proved) *target = *wanted; /* the model may not take that size at all */
+  return HONE_OK;
 }
 
 /* ------------------------------------------------------------------ padding and cutting */

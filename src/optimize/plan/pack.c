@@ -233,7 +233,7 @@ static void let_go(packing *k, constant *c) {
 }
 
 /* Bytes of the step's blob that this plan packs. */
-static size_t own_bytes(const hn_step *s) { return s->found ? s->need.shared_at : s->need.blob_bytes; }
+static size_t own_bytes(const hn_step *s) { return s->found ? s->shared_at : s->need.blob_bytes; }
 
 static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error) {
   enum { MOST = 64 };
@@ -319,7 +319,7 @@ static hone_status order_jobs(packing *k, hone_error *error) {
     hn_step *s = &p->steps.ptr[i];
     if (!s->tactic || !s->need.blob_bytes) continue;
     s->blob = (char *)k->blob + k->at[i];
-    if (s->need.shared_at && !s->found) s->shared = (const char *)s->blob + s->need.shared_at;
+    if (s->shared_at && !s->found) s->shared = (const char *)s->blob + s->shared_at;
     size_t need = all_gathered(p, s);
     if (need > k->scratch) k->scratch = need;
     list[k->n_jobs++] = (sized){own_bytes(s), i};
@@ -404,7 +404,7 @@ static void count_weights(const hn_plan *p, hn_step *s) {
 /* What the step shares: found where another plan left it, or noted as what this one will leave. False: out of
  * memory. */
 static bool look_for(packing *k, hn_packed_store *store, hn_step *s) {
-  const size_t bytes = s->need.blob_bytes - s->need.shared_at;
+  const size_t bytes = s->need.blob_bytes - s->shared_at;
   hn_packed_piece piece = {.bytes = bytes};
   if (!hn_packed_key_of(k->p, s, &piece.key)) return false;
   s->found = hn_packed_find(store, &piece.key, bytes, &k->p->blocks, &piece);
@@ -415,8 +415,13 @@ static bool look_for(packing *k, hn_packed_store *store, hn_step *s) {
   return true;
 }
 
-static bool shares(const packing *k, const hn_plan_request *r, const hn_step *s) {
-  return r->store && !k->p->saved && !k->p->backend->asynchronous && s->need.shared_at;
+static bool shares(const packing *k, const hn_plan_request *r, hn_step *s) {
+  const hn_plan *p = k->p;
+  if (!r->store || p->saved || p->backend->asynchronous || !s->need.blob_bytes) return false;
+  if (!s->tactic || !s->tactic->shared) return false;
+  s->shared_at = s->tactic->shared(&s->desc, &p->machine, &s->shared_key);
+  if (s->shared_at >= s->need.blob_bytes) s->shared_at = 0;
+  return s->shared_at > 0;
 }
 
 /* What steps need, and where that goes. */
@@ -448,7 +453,7 @@ static hone_status leave(packing *k, hn_packed_store *store, hone_error *error) 
   uint32_t n = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (!s->need.shared_at || s->found) continue;
+    if (!s->shared_at || s->found) continue;
     hn_packed_piece *piece = &k->pieces.ptr[n++];
     piece->at = s->shared;
     piece->denormal_pct = s->denormal_pct, piece->sparse_pct = s->sparse_pct;

@@ -1,7 +1,7 @@
 /* Packed weights that plans of one model have in common.
  *
  * A plan packs into one block of memory. Made with a store, it leaves there what of the block says nothing of
- * shapes (hone_tactic_need.shared_at), under a key of all that it follows from; a later plan that comes to
+ * shapes (hone_tactic_desc.shared), under a key of all that it follows from; a later plan that comes to
  * the same key reads it where it is. A block lives as long as a plan that made it or reads in it, so plans of
  * one store may be destroyed in any order, and before or after who made the store let go of it.
  *

@@ -186,7 +186,7 @@ static void bring_together(const hn_plan *p, char *blob) {
   memset(blob, 0, (size_t)p->blob_bytes);
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    const size_t own = s->shared ? s->need.shared_at : s->need.blob_bytes;
+    const size_t own = s->shared ? s->shared_at : s->need.blob_bytes;
     if (!s->blob) continue;
     memcpy(blob + s->blob_offset, s->blob, own);
     if (s->shared) memcpy(blob + s->blob_offset + own, s->shared, s->need.blob_bytes - own);

@@ -67,7 +67,9 @@ typedef struct hn_step {
   const hone_tactic_desc *tactic; /* NULL for REF and CONTROL */
   hone_tactic_need need;
   const void *blob;
-  const void *shared;    /* of plans with a store: the blob from need.shared_at on; NULL: behind the rest */
+  size_t shared_at; /* of plans with a store: from here on it may be another plan's; 0: it is all its own */
+  uint64_t shared_key;   /* as the tactic's `shared` says it */
+  const void *shared;    /* the blob from shared_at on; NULL: behind the rest */
   bool found;            /* ...another plan packed it */
   uint64_t blob_offset;  /* as if everything lay in one block */
   double predicted_s;    /* measured, where `tuned` */

@@ -203,10 +203,16 @@ hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, const 
   if (!describe(s, m, config, &h, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
-  n->shared_at = (size_t)h.expand_at;
   for (uint32_t k = 0; k < s->n_parts; k++) n->packed |= 1u << weights_of(&s->part[k]);
   n->workspace_bytes = (hn_chain_scratch(&h.chain) * m->threads + hn_chain_partials(&h.chain)) * 4;
   return HONE_OK;
+}
+
+size_t hn_chain_step_shared(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
+                            uint64_t *key) {
+  (void)key;
+  blob_head h;
+  return describe(s, m, config, &h, NULL) ? (size_t)h.expand_at : 0;
 }
 
 hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,

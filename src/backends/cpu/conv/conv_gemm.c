@@ -89,10 +89,15 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   n->packed = n->bytewise = h.dynamic ? 0 : 1u << 1;
-  n->shared_at = h.dynamic ? 0 : (size_t)h.weights_at;
   n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads +
                        (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
   return HONE_OK;
+}
+
+static size_t shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
+  (void)key;
+  blob_head h;
+  return describe(s, m, &h, NULL) && !h.dynamic ? (size_t)h.weights_at : 0;
 }
 
 typedef struct packing {
@@ -169,4 +174,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 }
 
 HN_TACTIC(cpu, conv_gemm, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
-          .run = run);
+          .run = run, .shared = shared);

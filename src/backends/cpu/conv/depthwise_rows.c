@@ -60,9 +60,14 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise_rows: %s", why.text);
   n->blob_bytes = (size_t)h.bytes;
   n->packed = h.dynamic ? 0 : 1u << 1;
-  n->shared_at = h.dynamic ? 0 : (size_t)h.weights_at;
   n->workspace_bytes = h.dynamic ? hn_depthwise_packed_size(&h.d) * 4 : 0;
   return HONE_OK;
+}
+
+static size_t shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
+  (void)key;
+  blob_head h;
+  return describe(s, m, &h, NULL) && !h.dynamic ? (size_t)h.weights_at : 0;
 }
 
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
@@ -94,4 +99,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 }
 
 HN_TACTIC(cpu, depthwise_rows, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
-          .run = run);
+          .run = run, .shared = shared);

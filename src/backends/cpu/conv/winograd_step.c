@@ -67,10 +67,15 @@ hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, const hn
     return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
   n->packed = 1u << 1;
-  n->shared_at = weights_at();
   n->blob_bytes = weights_at() + hn_winograd_packed_size(&h.plan, o) * sizeof(float);
   n->workspace_bytes = hn_winograd_scratch(&h.plan, o) * sizeof(float) * m->threads;
   return HONE_OK;
+}
+
+size_t hn_winograd_shared(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
+                          uint64_t *key) {
+  (void)s, (void)m, (void)config, (void)key;
+  return weights_at();
 }
 
 hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,

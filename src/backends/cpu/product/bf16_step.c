@@ -176,12 +176,18 @@ hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->bytewise = 1u << 1;
-  n->shared_at = (size_t)d.weights_at;
-  const int64_t order[] = {d.conv.steps, d.conv.c_steps, d.conv.fold};
-  n->shared_key = hn_hash(order, sizeof order, 0);
   n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
   n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
   return HONE_OK;
+}
+
+size_t hn_bf16_step_shared(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                           uint64_t *key) {
+  hn_bf16_step d;
+  if (!config->describe(s, m, config->form, &d, NULL)) return 0;
+  const int64_t order[] = {d.conv.steps, d.conv.c_steps, d.conv.fold};
+  *key = hn_hash(order, sizeof order, 0);
+  return (size_t)d.weights_at;
 }
 
 /* Where the values of each step lie in B. */

@@ -37,9 +37,15 @@ hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m,
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = n->bytewise = d.p.packed ? 1u << 1 : 0;
-  n->shared_at = d.p.packed ? (size_t)d.weights_at : 0;
   n->workspace_bytes = hn_matmul_workspace(&d.p, m->threads) * 4;
   return HONE_OK;
+}
+
+size_t hn_matmul_step_shared(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config,
+                             uint64_t *key) {
+  (void)key;
+  hn_matmul_step d;
+  return config->describe(s, m, &d, NULL) && d.p.packed ? (size_t)d.weights_at : 0;
 }
 
 hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m,

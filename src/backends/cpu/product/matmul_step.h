@@ -30,8 +30,9 @@ typedef struct hn_matmul_step_config {
 } hn_matmul_step_config;
 
 HN_FAMILY_PACKED(hn_matmul_step);
+HN_FAMILY_SHARED(hn_matmul_step);
 
 #define hn_cpu_matmul_tactic(NAME, ANCHOR, ...)                                                              \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_matmul_step, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 1, hn_matmul_step, __VA_ARGS__)
 
 #endif

@@ -179,12 +179,18 @@ hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = 1u << HN_QLINEAR_W;
-  if (!d.conv.offsets) { /* whether there are any, packing finds out */
-    n->shared_at = (size_t)d.bias_at;
-    n->shared_key = hn_int8_order(&d.conv);
-  }
   n->workspace_bytes = hn_int8_workspace(&d.conv, hn_int8_find(d.q.isa), m->threads);
   return HONE_OK;
+}
+
+/* Weights that may need offsets are not shared: whether they do, packing finds out. */
+size_t hn_int8_step_shared(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
+                           uint64_t *key) {
+  hn_int8_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why) || d.conv.offsets) return 0;
+  *key = hn_int8_order(&d.conv);
+  return (size_t)d.bias_at;
 }
 
 hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,

@@ -35,8 +35,9 @@ typedef struct hn_int8_step_config {
 } hn_int8_step_config;
 
 HN_FAMILY_PACKED(hn_int8_step);
+HN_FAMILY_SHARED(hn_int8_step);
 
 #define hn_cpu_int8_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_int8_step, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 2, hn_int8_step, __VA_ARGS__)
 
 #endif

@@ -204,14 +204,20 @@ hone_status hn_sums_step_need(const hone_step *s, const hone_machine *m, const h
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   n->blob_bytes = (size_t)d.bytes;
   n->packed = 1u << HN_SUMS_W;
-  if (!d.depthwise && !d.conv.offsets) { /* whether there are any, packing finds out */
-    n->shared_at = (size_t)d.sums_at;
-    n->shared_key = hn_int8_order(&d.conv);
-  }
   n->workspace_bytes =
       (size_t)d.scratch_at +
       (d.depthwise ? hn_dw8_line(&d.dw) : hn_int8_workspace(&d.conv, hn_int8_find(d.isa), m->threads));
   return HONE_OK;
+}
+
+/* Weights that may need offsets are not shared: whether they do, packing finds out. */
+size_t hn_sums_step_shared(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                           uint64_t *key) {
+  hn_sums_step d;
+  hone_reason why = {""};
+  if (!config->describe(s, m, &d, &why) || d.depthwise || d.conv.offsets) return 0;
+  *key = hn_int8_order(&d.conv);
+  return (size_t)d.sums_at;
 }
 
 hone_status hn_sums_step_prepack(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,

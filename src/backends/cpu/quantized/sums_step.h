@@ -42,8 +42,9 @@ bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_su
 bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_step *d, hone_reason *why);
 
 HN_FAMILY_COUNTED(hn_sums_step);
+HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 2, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 2, hn_sums_step, __VA_ARGS__)
 
 #endif
