@@ -6,6 +6,7 @@
 #include "model/ir/items.h"
 #include "optimize/plan/plan.h"
 #include "runtime/late.h"
+#include "runtime/pools.h"
 #include "runtime/record.h"
 #include "runtime/remote.h"
 
@@ -64,29 +65,12 @@ static hone_status capture(hn_context *c, hone_error *error);
 
 enum { HN_BLOCK_ALIGN = 4096 }; /* of what lies behind each other in a lent block */
 
-static void *device_take(const hn_plan *p, hone_memory_purpose purpose, size_t bytes) {
-  return hn_device_alloc(p->backend, p->device, &p->tenant, false, purpose, bytes);
-}
-
 /* Memory of the host for values and for references: of the pool where the device's is the host's. */
-static void *host_take(void *plan, size_t bytes) { return device_take(plan, HONE_MEMORY_FOR_LATE, bytes); }
-
-static void host_give(void *plan, void *at) {
-  const hn_plan *p = plan;
-  hn_device_free(p->backend, p->device, false, at);
-}
-
 static void heap_free(const hn_context *c, void *at) {
   if (c->apart)
     hn_free(at);
-  else if (at)
-    host_give((void *)(uintptr_t)c->plan, at);
-}
-
-static hn_budget fresh_budget(hn_context *c) {
-  hn_budget b = {.cancel = &c->cancel};
-  if (!c->apart) b.take = host_take, b.give = host_give, b.memory = (void *)(uintptr_t)c->plan;
-  return b;
+  else
+    hn_pools_give(c->plan, at);
 }
 
 /* Bytes from one lane's workspace to the next one's. */
@@ -174,9 +158,9 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
-  if (!block && p->arena_bytes) c->arena = device_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
+  if (!block && p->arena_bytes) c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
   if (!block && p->workspace_bytes)
-    c->workspace = device_take(p, HONE_MEMORY_FOR_WORKSPACE, workspace_of(p) * p->lanes);
+    c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, workspace_of(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = no_activations(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
@@ -298,7 +282,7 @@ static void settle_scratch(hn_context *c) {
     heap_free(c, c->scratch);
     c->scratch_size = 0;
     c->scratch = c->apart ? hn_aligned(HN_MEM_ALIGN, c->scratch_wanted)
-                          : device_take(c->plan, HONE_MEMORY_FOR_WORKSPACE, c->scratch_wanted);
+                          : hn_pools_take(c->plan, HONE_MEMORY_FOR_WORKSPACE, c->scratch_wanted);
     if (c->scratch) c->scratch_size = c->scratch_wanted;
   }
   c->scratch_wanted = 0;
@@ -759,7 +743,8 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   hone_status adopted = adopt(c, in, error);
   if (adopted != HONE_OK) return adopted;
   c->heap_peak = c->touched = 0;
-  c->budget = fresh_budget(c);
+  c->budget = (hn_budget){.cancel = &c->cancel};
+  if (!c->apart) hn_pools_serve(c->plan, &c->budget);
   if (limits) {
     if (limits->max_seconds > 0) c->budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);
     c->budget.max_bytes = limits->max_bytes;
@@ -801,7 +786,8 @@ hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error)
   if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
   drop_all_heap(c);
   hn_arena_free(&c->keep);
-  c->budget = fresh_budget(c);
+  c->budget = (hn_budget){.cancel = &c->cancel};
+  if (!c->apart) hn_pools_serve(c->plan, &c->budget);
   hone_status status = p->backend->event_record(p->device, c->remote.queue, from, error);
   if (status == HONE_OK) status = run_pieces(c, !c->watch, error);
   if (status == HONE_OK) status = p->backend->event_record(p->device, c->remote.queue, to, error);

@@ -4,6 +4,7 @@
 #include "optimize/step/choose.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "runtime/pools.h"
 
 #include <string.h>
 
@@ -66,10 +67,6 @@ void hn_late_close(hn_late *late) {
 
 /* ------------------------------------------------------------------ memory */
 
-static void *device_take(const hn_plan *p, hone_memory_purpose purpose, size_t bytes) {
-  return hn_device_alloc(p->backend, p->device, &p->tenant, false, purpose, bytes);
-}
-
 /* Four sizes for each power of two: runs of ever other shapes must not leave a block of each size behind. */
 static size_t size_class(size_t bytes) {
   size_t step = 256;
@@ -89,10 +86,10 @@ void *hn_late_take(hn_late *late, size_t bytes) {
   if (best != SIZE_MAX) {
     b = late->spare.ptr[best];
     late->spare.ptr[best] = late->spare.ptr[--late->spare.len];
-  } else if (!(b.at = device_take(p, HONE_MEMORY_FOR_LATE, want))) {
+  } else if (!(b.at = hn_pools_take(p, HONE_MEMORY_FOR_LATE, want))) {
     for (size_t i = 0; i < late->spare.len; i++) p->backend->free(p->device, late->spare.ptr[i].at);
     late->spare.len = 0;
-    if (!(b.at = device_take(p, HONE_MEMORY_FOR_LATE, want))) return NULL;
+    if (!(b.at = hn_pools_take(p, HONE_MEMORY_FOR_LATE, want))) return NULL;
   }
   if (hn_vec_push(&late->used, b)) return b.at;
   p->backend->free(p->device, b.at);
@@ -185,7 +182,7 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
   hone_status status = b->tactic->need ? b->tactic->need(&b->step, &p->machine, &need, error) : HONE_OK;
   if (status == HONE_OK && need.workspace_bytes > late->workspace_bytes) {
     if (late->workspace) p->backend->free(p->device, late->workspace);
-    late->workspace = device_take(p, HONE_MEMORY_FOR_WORKSPACE, need.workspace_bytes);
+    late->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, need.workspace_bytes);
     late->workspace_bytes = late->workspace ? need.workspace_bytes : 0;
     if (!late->workspace) {
       status = hn_no_memory(p->backend, p->device, need.workspace_bytes, "a step's workspace", error);
@@ -195,7 +192,7 @@ static hone_status pack(hn_late *late, hn_bound *b, hone_error *error) {
   if (status != HONE_OK || !need.blob_bytes) return status;
   void *made = hn_aligned(4096, need.blob_bytes);
   if (!made) return hn_fail_memory(error, need.blob_bytes, "packed weights");
-  b->blob = device_take(p, HONE_MEMORY_FOR_WEIGHTS, need.blob_bytes);
+  b->blob = hn_pools_take(p, HONE_MEMORY_FOR_WEIGHTS, need.blob_bytes);
   if (!b->blob) status = hn_no_memory(p->backend, p->device, need.blob_bytes, "packed weights", error);
   if (status == HONE_OK && b->tactic->prepack)
     status = b->tactic->prepack(&b->step, &p->machine, made, error);

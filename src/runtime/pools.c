@@ -3,6 +3,21 @@
 #include "base/mem.h"
 #include "base/os.h"
 
+void *hn_pools_take(const hn_plan *p, hone_memory_purpose purpose, size_t bytes) {
+  return hn_device_alloc(p->backend, p->device, &p->tenant, false, purpose, bytes);
+}
+
+void hn_pools_give(const hn_plan *p, void *at) { hn_device_free(p->backend, p->device, false, at); }
+
+static void *take_value(void *plan, size_t bytes) { return hn_pools_take(plan, HONE_MEMORY_FOR_LATE, bytes); }
+static void give_value(void *plan, void *at) { hn_pools_give(plan, at); }
+
+void hn_pools_serve(const hn_plan *p, hn_budget *budget) {
+  budget->take = take_value;
+  budget->give = give_value;
+  budget->memory = (void *)(uintptr_t)p;
+}
+
 uint32_t hn_pools_of(const hn_backend *b, hn_device *device, hn_mempool *out[2]) {
   out[0] = b->pool(device, false);
   out[1] = b->pool(device, true);
