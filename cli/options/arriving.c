@@ -64,7 +64,14 @@ hone_status cli_take(const cli_args *args, hone_model **model, hone_error *error
     status = take_one(model, name, &o, error);
     taken++;
   }
-  return status == HONE_OK && !taken ? take_one(model, NULL, &o, error) : status;
+  if (status != HONE_OK || taken) return status;
+  if (!pictures) return take_one(model, NULL, &o, error); /* which says what is missing */
+  *error = (hone_error){.status = HONE_ERROR_USAGE};
+  snprintf(error->what, sizeof error->what, "--%s: the model has no input for pictures",
+           bytes ? "input-type u8" : "input-layout");
+  snprintf(error->expected, sizeof error->expected,
+           "an input of floats with 3 or 4 dimensions, of which 1 or 3 channels");
+  return HONE_ERROR_USAGE;
 }
 
 hone_status cli_pin(hone_engine *engine, const hone_tensor *const *tensor, uint32_t n, cli_pinned *out,

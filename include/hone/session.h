@@ -241,14 +241,17 @@ HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* tha
 /* Input i is read there in runs that are given none (NULL in the array `in`, or NULL for the array). What
  * lies there may change between runs. Type and dimensions are the plan's; a tensor that is not row-major (its
  * layout does not matter, stride says it; 0 repeats an element) is brought together once a run, in memory
- * that the context takes now. */
+ * that the context takes now. On an accelerator it may lie in the device's memory (row-major; the first step
+ * reads it there) or in pinned memory, which crosses without a copy by the host: hone/device_memory.h.
+ * HONE_ERROR_UNSUPPORTED: steps of the host read what lies in the device's memory. */
 HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, const hone_tensor *tensor,
                                              hone_error *error);
 /* Output i goes there, and hone_context_output tells the same. A row-major tensor is written by the step that
  * makes it, on a device that shares the host's memory, where the output has memory of its own; otherwise the
- * output is copied once, when all steps are done. After a run that failed, anything may lie there. Where the
- * run finds out the dimensions, a row-major tensor of any shape is room for as many bytes, and a result that
- * takes more is HONE_ERROR_USAGE.
+ * output is copied once, when all steps are done; into memory of the device, or pinned memory, by the device
+ * (HONE_ERROR_UNSUPPORTED for the device's where the host makes it). After a run that failed, anything may
+ * lie there. Where the run finds out the dimensions, a row-major tensor of any shape is room for as many
+ * bytes, and a result that takes more is HONE_ERROR_USAGE.
  *
  * Bound outputs overlap nothing: neither each other (HONE_ERROR_USAGE here) nor inputs (HONE_ERROR_USAGE of
  * the run). Inputs may overlap each other. Outputs of strings, sequences and optionals cannot be bound
@@ -271,9 +274,10 @@ typedef struct hone_run_options {
   uint64_t max_nodes; /* nodes executed, loop bodies included; 0: none */
 } hone_run_options;
 
-/* Runs once. in[i] belongs to plan input i: row-major host tensors with the plan's shape, borrowed during the
- * call; NULL where nothing is bound is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs.
- * Afterwards hone_context_output gives the results. Allocates nothing when all shapes are known.
+/* Runs once. in[i] belongs to plan input i: row-major tensors with the plan's shape, on the host or, where
+ * desc.device says so, in the memory of the plan's device, borrowed during the call; NULL where nothing is
+ * bound is HONE_ERROR_USAGE: inputs with an initializer are no plan inputs. Afterwards hone_context_output
+ * gives the results. Allocates nothing when all shapes are known.
  *
  * A sequence (or optional) is a tensor of rank 0, of type HONE_SEQUENCE_OF(dtype), whose data is one
  * hone_items: hone_items list = {2, (const hone_tensor *[]){&a, &b}}; hone_tensor given =
