@@ -11,6 +11,7 @@ try:
 except ImportError as e:
     raise unittest.SkipTest("no onnxruntime") from e
 
+import hone
 from hone import backend
 
 RANDOM = np.random.default_rng(11)
@@ -226,6 +227,14 @@ class AgainstOnnxRuntime(unittest.TestCase):
         self.same("QuantizeLinear", 9 * numbers(3, 4), np.array(0.01, "f"), np.array(500, "uint16"), constants=(1, 2))
         self.same("DequantizeLinear", RANDOM.integers(-3000, 3000, (3, 4)).astype("i2"), np.array([0.1, 0.2, 0.5, 1], "f"),
                   np.array([5, -7, 9, 0], "i2"), axis=1, constants=(1, 2))
+
+    def test_files_for_one_processor(self) -> None:
+        node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 4, 4])],
+                                  [helper.make_empty_tensor_value_info("y")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("com.microsoft.nchwc", 1)])
+        with self.assertRaisesRegex(hone.UnsupportedError, "extended"):
+            backend.prepare(model)
 
     def test_images(self) -> None:
         x = numbers(2, 3, 7, 6)
