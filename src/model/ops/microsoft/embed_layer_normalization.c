@@ -10,7 +10,8 @@ enum { Y, MASK_INDEX, SUM };
 static hone_status check_there(const hone_infer *io, hone_error *error) {
   static const uint32_t required[] = {WORDS, WORD_TABLE, PLACE_TABLE, GAMMA, BETA};
   for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-    if (!hn_has_input(io, required[i])) return hn_op_bad(io->node, error, "input %u is left out", required[i]);
+    if (!hn_has_input(io, required[i]))
+      return hn_op_bad(io->node, error, "input %u is left out", required[i]);
   return HONE_OK;
 }
 
