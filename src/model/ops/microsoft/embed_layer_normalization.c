@@ -26,6 +26,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
                      (int)ids->rank, (int)table->rank);
   if (hn_has_input(io, SEGMENTS) != hn_has_input(io, SEGMENT_TABLE))
     return hn_op_bad(io->node, error, "segments and their table must be given together");
+  const int64_t tokens[2] = {hn_dim(ids, 0), hn_dim(ids, 1)};
+  if (!s) s = hn_infer_dims(io, SEGMENTS, "segment_ids", 2, tokens, error);
+  if (!s) s = hn_infer_dims(io, MASK, "the mask", 2, tokens, error);
   for (uint32_t i = PLACE_TABLE; i <= BETA && !s; i++) s = hn_infer_same_dtype(io, WORD_TABLE, i, error);
   for (uint32_t i = GAMMA; i <= BETA && !s; i++) s = hn_infer_vector(io, i, hidden, error);
   for (uint32_t i = PLACE_TABLE; i <= SEGMENT_TABLE && !s; i++)

@@ -49,6 +49,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
       return hn_op_bad(io->node, error, "the scales have %lld in dimension %d, expected %lld",
                        (long long)scales->dim[i], (int)i, (long long)want);
   }
+  if (scales->rank >= 0) { /* packed as the codes are */
+    int64_t zeros[HONE_MAX_RANK];
+    for (int32_t i = 0; i < scales->rank; i++) zeros[i] = scales->dim[i];
+    const int64_t each = t.d.dtype == HONE_DTYPE_U8 ? 8 / t.bits : 1;
+    int64_t *last = &zeros[scales->rank - 1];
+    if (*last >= 0) *last = (*last + each - 1) / each;
+    if ((s = hn_infer_dims(io, ZEROS, "zero_points", scales->rank, zeros, error))) return s;
+  }
   const int32_t rank = t.d.rank - 1 + index->rank;
   if (rank > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "a result of %d dimensions", (int)rank);
   for (int32_t i = 0; i < rank; i++)

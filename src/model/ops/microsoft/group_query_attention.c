@@ -83,6 +83,29 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, const hon
   return HONE_OK;
 }
 
+static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *error) {
+  const int64_t all = z->size < 0 ? z->size : z->kv_heads * z->size, now[3] = {z->batch, z->queries, all},
+                past[4] = {z->batch, z->kv_heads, z->room, z->size};
+  const hone_tensor_desc *cos = hn_has_input(io, COS) ? io->input[COS] : NULL,
+                         *bias = hn_has_input(io, ADDED) ? io->input[ADDED] : NULL;
+  const int64_t cache[2] = {hn_dim(cos, 0), hn_dim(cos, 1)}, places[2] = {z->batch, z->queries};
+  hone_status s = hn_infer_dims(io, K, "the key", 3, now, error);
+  if (!s) s = hn_infer_dims(io, V, "the value", 3, now, error);
+  if (!s) s = hn_infer_dims(io, PAST_KEY, "past_key", 4, past, error);
+  if (!s) s = hn_infer_dims(io, PAST_VALUE, "past_value", 4, past, error);
+  if (!s) s = hn_infer_dims(io, COS, "cos_cache", 2, cache, error);
+  if (!s) s = hn_infer_dims(io, SIN, "sin_cache", 2, cache, error);
+  if (!s && cos && cache[1] >= 0 && z->size >= 0 && 2 * cache[1] > z->size)
+    s = hn_op_bad(io->node, error, "the caches turn %lld values of a head, which has %lld",
+                  (long long)(2 * cache[1]), (long long)z->size);
+  if (!s && hn_has_input(io, POSITIONS) && hone_desc_count(io->input[POSITIONS]) != 1)
+    s = hn_infer_dims(io, POSITIONS, "position_ids", 2, places, error);
+  if (!s && bias &&
+      (bias->rank >= 0 && (bias->rank != 4 || (bias->dim[0] != 1 && hn_dims_differ(bias->dim[0], z->batch)))))
+    s = hn_op_bad(io->node, error, "attention_bias is not for %lld inputs", (long long)z->batch);
+  return s;
+}
+
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *q = io->input[Q], *k = hn_has_input(io, K) ? io->input[K] : NULL,
                          *past = hn_has_input(io, PAST_KEY) ? io->input[PAST_KEY] : NULL;
@@ -90,6 +113,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t total;
   hone_status s = check_attrs(io, error);
   if (!s) s = read(io->node, q, k, past, &z, error);
+  if (!s) s = check_dims(io, &z, error);
   static const uint32_t same[] = {K, V, PAST_KEY, PAST_VALUE, COS, SIN};
   for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
     s = hn_infer_same_dtype(io, Q, same[i], error);

@@ -77,6 +77,20 @@ bool hn_inner_transpose(hone_call *call, const hone_tensor *x, const int64_t *pe
          hn_inner_run(call, &n, &x, 1, (hone_tensor *const[]){out}, 1, error) == HONE_OK;
 }
 
+hone_status hn_infer_dims(const hone_infer *io, uint32_t i, const char *name, int32_t rank,
+                          const int64_t *dim, hone_error *error) {
+  const hone_tensor_desc *d = hn_has_input(io, i) ? io->input[i] : NULL;
+  if (!d || d->rank < 0) return HONE_OK;
+  bool fits = d->rank == rank;
+  for (int32_t k = 0; k < rank && fits; k++) fits = !hn_dims_differ(d->dim[k], dim[k]);
+  char have[96], want[96];
+  const hone_tensor_desc expected = hone_desc(d->dtype, rank, dim);
+  return fits ? HONE_OK
+              : hn_op_bad(io->node, error, "%s is %s, expected %s", name,
+                          hone_desc_format(d, have, sizeof have),
+                          hone_desc_format(&expected, want, sizeof want));
+}
+
 void hn_channels_first_perm(int32_t rank, int64_t *perm) {
   for (int32_t i = 0; i < rank; i++) perm[i] = i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
 }

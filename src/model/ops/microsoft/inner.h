@@ -50,6 +50,11 @@ static inline int64_t hn_dim(const hone_tensor_desc *d, int32_t i) {
 }
 static inline bool hn_dims_differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
 
+/* HONE_ERROR_INPUT unless input i, called `name`, has these dimensions, as far as they are known (a left-out
+ * input passes). */
+hone_status hn_infer_dims(const hone_infer *io, uint32_t i, const char *name, int32_t rank,
+                          const int64_t *dim, hone_error *error);
+
 /* The whole file of an operator that is ONNX's of the same name, as opset `as` has it; `attributes` is its
  * table of attributes. */
 #define HN_SAME_OP(unit, type, standard, as, least, most, dtypes, attributes, ...)                           \

@@ -45,6 +45,30 @@ static const hone_tensor_desc *input(const hone_infer *io, uint32_t i) {
   return hn_has_input(io, i) ? io->input[i] : NULL;
 }
 
+/* K and V and their past have the sizes that Q and they themselves say. */
+static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *error) {
+  const int64_t keys = z->size < 0 ? z->size : z->heads * z->size,
+                values = z->wide < 0 ? z->wide : z->heads * z->wide;
+  const int64_t side[2][3] = {{z->batch, z->now, keys}, {z->batch, z->now, values}},
+                apart[2][4] = {{z->batch, z->heads, z->now, z->size}, {z->batch, z->heads, z->now, z->wide}},
+                past[2][4] = {{z->batch, z->heads, z->before, z->size},
+                              {z->batch, z->heads, z->before, z->wide}},
+                both[5] = {z->batch, z->now, z->heads, 2, z->size};
+  hone_status s = HONE_OK;
+  for (uint32_t i = 0; i < 2 && !s && io->input[Q]->rank == 3; i++) {
+    const char *name = i ? "the value" : "the key";
+    const hone_tensor_desc *d = input(io, K + i);
+    if (d && d->rank == 5)
+      s = hn_infer_dims(io, K + i, name, 5, both, error);
+    else if (d && d->rank == 4)
+      s = hn_infer_dims(io, K + i, name, 4, apart[i], error);
+    else
+      s = hn_infer_dims(io, K + i, name, 3, side[i], error);
+  }
+  if (!s) s = hn_infer_dims(io, PAST_KEY, "past_key", 4, past[0], error);
+  return s ? s : hn_infer_dims(io, PAST_VALUE, "past_value", 4, past[1], error);
+}
+
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *q = io->input[Q];
   sizes z;
@@ -54,6 +78,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     return hn_op_refuse(io->node, error, "past_sequence_length and cache_indirection");
   if (hn_has_input(io, PAST_KEY) != hn_has_input(io, PAST_VALUE))
     return hn_op_bad(io->node, error, "past_key and past_value must be given together");
+  s = check_dims(io, &z, error);
   static const uint32_t same[] = {K, V, BIAS, PAST_KEY, PAST_VALUE};
   for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
     s = hn_infer_same_dtype(io, Q, same[i], error);
