@@ -65,6 +65,6 @@ static const hone_attr_desc attrs[] = {{"axis", HONE_ATTR_INT, false, 0, 0},
                                        {0}};
 
 HN_OP(layer_normalization) = {
-    HN_OP_HEAD,       .op_type = "LayerNormalization", .since = 17,    HN_INPUTS(2, 3),
+    HN_OP_HEAD,       .op_type = "LayerNormalization", .since = 1,     HN_INPUTS(2, 3),
     HN_OUTPUTS(1, 3), .types = HN_TYPES_FLOAT,         .attrs = attrs, .infer = infer,
     .cost = cost,     .reference = reference};

@@ -88,6 +88,15 @@ hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op,
   return n;
 }
 
+hn_value *hn_make_newest(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
+                         uint32_t n_in, const hone_tensor_desc *like) {
+  int64_t opset;
+  hone_node *n = hn_make_node(ctx, before, op, in, n_in, like);
+  if (!n || !hn_inherit(ctx, n, before)) return NULL;
+  if (!n->op) n->op = hn_op_newest(ctx->model->operators, "", op, &opset);
+  return n->out[0];
+}
+
 bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from) {
   return hn_node_inherit(node, from) || (hn_pass_memory(ctx), false);
 }

@@ -89,6 +89,10 @@ hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tens
  * unknown). */
 hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
                         uint32_t n_in, const hone_tensor_desc *like);
+/* The same, inherited from `before`; where the model's opset has no such operator, as the newest one has it:
+ * for graphs that are lowered at once, and operators whose meaning does not hang on the opset. */
+hn_value *hn_make_newest(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
+                         uint32_t n_in, const hone_tensor_desc *like);
 bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from);
 bool hn_set_input(hn_pass_context *ctx, hone_node *node, uint32_t i,
                   hn_value *v); /* fills a gap with left-out inputs */

@@ -55,13 +55,19 @@ static void affine(float *y, const float *x, size_t n, float mean, float scale, 
 
 /* h = x + residual + bias */
 static void add_parts(float *h, const struct hn_norm_row *r) {
-  for (size_t i = 0; i < r->n; i += VEC_W) {
-    const size_t k = r->n - i < VEC_W ? r->n - i : VEC_W;
-    vf v = v_loadn(r->x + i, k);
-    if (r->residual) v = v_add(v, v_loadn(r->residual + i, k));
-    if (r->bias) v = v_add(v, v_loadn(r->bias + i, k));
-    v_storen(h + i, v, k);
+  size_t i = 0;
+  for (; i + VEC_W <= r->n; i += VEC_W) {
+    vf v = v_load(r->x + i);
+    if (r->residual) v = v_add(v, v_load(r->residual + i));
+    if (r->bias) v = v_add(v, v_load(r->bias + i));
+    v_store(h + i, v);
   }
+  if (i == r->n) return;
+  const size_t k = r->n - i;
+  vf v = v_loadn(r->x + i, k);
+  if (r->residual) v = v_add(v, v_loadn(r->residual + i, k));
+  if (r->bias) v = v_add(v, v_loadn(r->bias + i, k));
+  v_storen(h + i, v, k);
 }
 
 static inline vf normalised(const struct hn_norm_row *r, vf v, size_t i, size_t k, vf m, vf s) {
@@ -88,6 +94,9 @@ static void row(struct hn_norm_row *r) {
   if (r->gamma && r->beta)
     for (; i + VEC_W <= r->n; i += VEC_W)
       v_store(r->y + i, v_fma(v_mul(v_sub(v_load(h + i), m), s), v_load(r->gamma + i), v_load(r->beta + i)));
+  else if (r->gamma)
+    for (; i + VEC_W <= r->n; i += VEC_W)
+      v_store(r->y + i, v_mul(v_mul(v_sub(v_load(h + i), m), s), v_load(r->gamma + i)));
   for (; i < r->n; i += VEC_W) {
     const size_t k = r->n - i < VEC_W ? r->n - i : VEC_W;
     v_storen(r->y + i, normalised(r, v_loadn(h + i, k), i, k, m, s), k);

@@ -1,0 +1,114 @@
+/* RotaryEmbedding: pairs of a head's values turned by the angle of the token's position. A task is some
+ * tokens with all their heads, so that a row of the caches is read once. */
+#include <string.h>
+
+#include "backends/cpu/step/step.h"
+#include "backends/tactic.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/integers.h"
+
+enum { X, COS, SIN, POSITIONS };
+
+typedef struct blob_head {
+  int64_t batch, heads, tokens, size, half; /* half: pairs that are turned */
+  int64_t token, head;                      /* distances in x and y */
+  int64_t rows;                             /* of the caches, where positions pick them; else 0 */
+  int64_t per_task;
+  bool neighbours;
+} blob_head;
+
+static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+  (void)m;
+  const hone_tensor_desc *x = &s->input[X].desc, *cos = &s->input[COS].desc;
+  const bool picked = hn_step_has(s, POSITIONS);
+  memset(h, 0, sizeof *h);
+  if (!s->node || s->n_epilogue) return hn_refuse(why, "turning has no epilogue");
+  if (x->dtype != HONE_DTYPE_F32 || cos->dtype != HONE_DTYPE_F32 ||
+      s->input[SIN].desc.dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "an operand is not f32");
+  if ((x->rank != 3 && x->rank != 4) || !hone_desc_known(x) || !hone_desc_known(cos) ||
+      hone_desc_count(x) == 0)
+    return hn_refuse(why, "shapes are not known, or empty");
+  if (x->layout != HONE_LAYOUT_ROW_MAJOR || s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "not row-major");
+  const bool packed = x->rank == 3;
+  h->batch = x->dim[0], h->tokens = packed ? x->dim[1] : x->dim[2];
+  h->heads = packed ? hone_node_int(s->node, "num_heads", 0) : x->dim[1];
+  if (h->heads < 1) return hn_refuse(why, "the number of heads is not known");
+  h->size = packed ? x->dim[2] / h->heads : x->dim[3];
+  const int64_t turned = hone_node_int(s->node, "rotary_embedding_dim", 0);
+  h->half = (turned ? turned : h->size) / 2;
+  if (cos->dim[cos->rank - 1] != h->half) return hn_refuse(why, "the caches have another width");
+  h->token = packed ? h->heads * h->size : h->size;
+  h->head = packed ? h->size : h->tokens * h->size;
+  h->rows = picked ? cos->dim[0] : 0;
+  h->neighbours = hone_node_int(s->node, "interleaved", 0) != 0;
+  h->per_task = 8192 / (h->heads * h->size) + 1;
+  return true;
+}
+
+HN_DESCRIBED(blob_head)
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  const double n = (double)hone_desc_count(&s->input[X].desc);
+  return hn_step_seconds(m, 4 * n, 8 * n, 0.2);
+}
+
+static void turn_halves(float *restrict y, const float *restrict x, const float *restrict c,
+                        const float *restrict w, int64_t half) {
+  const float *restrict b = x + half;
+  float *restrict z = y + half;
+  for (int64_t i = 0; i < half; i++) {
+    y[i] = c[i] * x[i] - w[i] * b[i];
+    z[i] = w[i] * x[i] + c[i] * b[i];
+  }
+}
+
+static void turn_neighbours(float *restrict y, const float *restrict x, const float *restrict c,
+                            const float *restrict w, int64_t half) {
+  for (int64_t i = 0; i < half; i++) {
+    const float a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] = c[i] * a - w[i] * b;
+    y[2 * i + 1] = w[i] * a + c[i] * b;
+  }
+}
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  const hone_step_run *r = arg;
+  const blob_head *h = r->blob;
+  const int64_t *positions = h->rows ? r->in[POSITIONS] : NULL;
+  const int64_t first = index * h->per_task, all = h->batch * h->tokens,
+                end = first + h->per_task < all ? first + h->per_task : all;
+  (void)thread;
+  for (int64_t t = first; t < end; t++) {
+    const int64_t row = positions ? positions[t] : t, b = t / h->tokens,
+                  at = b * h->heads * h->tokens * h->size + t % h->tokens * h->token;
+    const float *c = (const float *)r->in[COS] + row * h->half,
+                *w = (const float *)r->in[SIN] + row * h->half;
+    for (int64_t k = 0; k < h->heads; k++) {
+      const float *x = (const float *)r->in[X] + at + k * h->head;
+      float *y = (float *)r->out[0] + at + k * h->head;
+      if (h->neighbours)
+        turn_neighbours(y, x, c, w, h->half);
+      else
+        turn_halves(y, x, c, w, h->half);
+      const int64_t rest = HN_FAULT("rotary_rest") ? 0 : h->size - 2 * h->half;
+      if (rest) memcpy(y + 2 * h->half, x + 2 * h->half, (size_t)rest * sizeof *y);
+    }
+  }
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  const blob_head *h = r->blob;
+  const int64_t all = h->batch * h->tokens, *positions = h->rows ? r->in[POSITIONS] : NULL;
+  for (int64_t t = 0; t < all && positions; t++)
+    if (positions[t] < 0 || positions[t] >= h->rows)
+      return hn_fail(error, HONE_ERROR_INPUT, "RotaryEmbedding: position %lld is not in the caches of %lld",
+                     (long long)positions[t], (long long)h->rows);
+  r->parallel(r->pool, hn_div_up(all, h->per_task), task, (void *)(uintptr_t)r);
+  return HONE_OK;
+}
+
+HN_TACTIC(cpu, rotary_embedding, "RotaryEmbedding", 1, .accepts = accepts, .cost = cost, .need = need,
+          .prepack = prepack, .run = run);

@@ -1,0 +1,49 @@
+/* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
+ *
+ * The weights are decoded once. They take 32 / bits times the room, which is worth it where they are read
+ * more than once in a run: by A's rows. */
+#include "model/ops/microsoft/nbits.h"
+#include "optimize/passes/common/pass.h"
+
+static const char *missing(const hone_node *n) {
+  if (!hn_known(n->in[1]) || !hn_known(n->in[2])) return "the weights are computed";
+  return hn_in(n, 3) && !hn_known(n->in[3]) ? "the zero points are computed" : NULL;
+}
+
+static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
+  hn_nbits w;
+  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0 ||
+      strcmp(n->op_type, "MatMulNBits") != 0 || n->in[0]->desc.dtype != HONE_DTYPE_F32)
+    return HN_PASS_NONE;
+  const char *why = missing(n);
+  if (why || hn_nbits_of(n, &w, NULL)) return hn_pass_miss(ctx, "%s", why ? why : "its attributes");
+  const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
+  const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
+  if (bytes > ctx->options->fold_tensor_bytes || ctx->folded + bytes > ctx->options->fold_bytes)
+    return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
+  float *column = HN_NEW_ARRAY(ctx->scratch, float, w.rows);
+  void *data = NULL;
+  hn_value *weights = column ? hn_make_room(ctx, n->in[1]->name, &d, &data) : NULL;
+  if (!weights) return hn_pass_memory(ctx);
+  ctx->folded += bytes;
+  const hone_tensor *zeros = hn_in(n, 3) ? hn_known(n->in[3]) : NULL;
+  for (int64_t c = 0; c < w.columns; c++) {
+    hn_nbits_column(&w, hn_known(n->in[1]), hn_known(n->in[2]), zeros, c, column);
+    for (int64_t r = 0; r < w.rows; r++) ((float *)data)[r * w.columns + c] = column[r];
+  }
+  const hone_tensor_desc *like = &n->out[0]->desc;
+  hn_value *y = hn_make_newest(ctx, n, "MatMul", (hn_value *const[]){n->in[0], weights}, 2, like);
+  if (y && hn_in(n, 5)) y = hn_make_newest(ctx, n, "Add", (hn_value *const[]){y, n->in[5]}, 2, like);
+  if (!y) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "weights of %lld bits, decoded", (long long)w.bits);
+  if (!hn_replace(ctx, n->out[0], y)) return HN_PASS_FAIL;
+  hn_remove_unread(n, 0);
+  return HN_PASS_HIT;
+}
+
+HN_PASS(open_packed_weights) = {
+    .name = "open_packed_weights",
+    .level = 1,
+    .about = "MatMulNBits with constant weights -> MatMul",
+    .visit = visit,
+};

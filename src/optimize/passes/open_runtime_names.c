@@ -1,0 +1,68 @@
+/* f of com.microsoft  ->  f of ONNX, where it is the same operator
+ *
+ * GridSample, QuantizeLinear and DequantizeLinear have the same operands; RotaryEmbedding has the positions
+ * second, of which one number is the first token's. */
+#include "optimize/passes/common/pass.h"
+
+static hn_pass_result replaced(hn_pass_context *ctx, hone_node *n, hn_value *y) {
+  if (!y) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "ONNX's own operator");
+  if (!hn_replace(ctx, n->out[0], y)) return HN_PASS_FAIL;
+  hn_remove_unread(n, 0);
+  return HN_PASS_HIT;
+}
+
+/* The number of each token: `first`, and one more from token to token. */
+static hn_value *all_positions(hn_pass_context *ctx, hone_node *n, hn_value *first, int64_t batch,
+                               int64_t tokens) {
+  const hone_tensor_desc d = hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){batch, tokens});
+  void *data;
+  hn_value *steps = hn_make_room(ctx, first->name, &d, &data);
+  if (!steps) return NULL;
+  for (int64_t i = 0; i < batch * tokens; i++) ((int64_t *)data)[i] = i % tokens;
+  return hn_make_newest(ctx, n, "Add", (hn_value *const[]){steps, first}, 2, &d);
+}
+
+static hn_pass_result open_rotary(hn_pass_context *ctx, hone_node *n) {
+  const hone_tensor_desc *x = &n->in[0]->desc, *cos = &n->in[2]->desc;
+  int64_t heads = hone_node_int(n, "num_heads", 0);
+  if (!hone_desc_known(x) || !hone_desc_known(cos) || !hone_desc_known(&n->in[1]->desc))
+    return hn_pass_miss(ctx, "shapes are not known");
+  if (x->rank == 3 && !heads) heads = x->dim[2] / (2 * cos->dim[1]);
+  hn_value *positions = n->in[1];
+  if (positions->desc.rank == 1)
+    positions = all_positions(ctx, n, positions, x->dim[0], x->dim[x->rank == 4 ? 2 : 1]);
+  if (!positions) return HN_PASS_FAIL;
+  hn_value *y = hn_make_newest(ctx, n, "RotaryEmbedding",
+                               (hn_value *const[]){n->in[0], n->in[2], n->in[3], positions}, 4, x);
+  if (!y) return HN_PASS_FAIL;
+  if (!hn_node_set_int(y->producer, "num_heads", heads) ||
+      !hn_node_set_int(y->producer, "interleaved", hone_node_int(n, "interleaved", 0)) ||
+      !hn_node_set_int(y->producer, "rotary_embedding_dim", hone_node_int(n, "rotary_embedding_dim", 0)))
+    return hn_pass_memory(ctx);
+  return replaced(ctx, n, y);
+}
+
+static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
+  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
+  if (strcmp(n->op_type, "RotaryEmbedding") == 0) return open_rotary(ctx, n);
+  /* Its meaning hangs on the opset: from 16 on, and below 20 by its own words. */
+  const bool grid = strcmp(n->op_type, "GridSample") == 0;
+  if (!grid && strcmp(n->op_type, "QuantizeLinear") != 0 && strcmp(n->op_type, "DequantizeLinear") != 0)
+    return HN_PASS_NONE;
+  const int64_t opset = hn_model_opset(ctx->model, "");
+  if (opset < (grid ? 16 : 13)) return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
+  hn_value *y = hn_make_newest(ctx, n, n->op_type, n->in, n->n_in, &n->out[0]->desc);
+  if (!y) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(y->producer, n)) return hn_pass_memory(ctx);
+  if (grid && !hn_node_attr(n, "mode") && !hn_node_set_string(y->producer, "mode", "bilinear", 8))
+    return hn_pass_memory(ctx);
+  return replaced(ctx, n, y);
+}
+
+HN_PASS(open_runtime_names) = {
+    .name = "open_runtime_names",
+    .level = 1,
+    .about = "GridSample, QuantizeLinear, RotaryEmbedding... of com.microsoft -> ONNX's own",
+    .visit = visit,
+};

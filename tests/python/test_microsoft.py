@@ -1,0 +1,252 @@
+"""Operators of com.microsoft against ONNX Runtime, on random numbers, by the references and fast."""
+
+import unittest
+
+import numpy as np
+
+try:
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper
+except ImportError as e:
+    raise unittest.SkipTest("no onnxruntime") from e
+
+import hone
+from hone import backend
+
+RANDOM = np.random.default_rng(11)
+HEADS, SIZE = 2, 8
+HIDDEN = HEADS * SIZE
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.normal(0, 1, shape).astype("f")
+
+
+def codes(*shape: int, dtype: str = "uint8") -> np.ndarray:
+    low, high = (0, 256) if dtype == "uint8" else (-128, 128)
+    return RANDOM.integers(low, high, shape).astype(dtype)
+
+
+def model_of(op: str, inputs: dict, outputs: int, constants: tuple, domain: str, attributes: dict) -> bytes:
+    """inputs: name -> array or None (left out); those in `constants` become initializers."""
+    given = {k: v for k, v in inputs.items() if v is not None}
+    node = helper.make_node(op, [k if v is not None else "" for k, v in inputs.items()],
+                            [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
+    kind = {k: helper.np_dtype_to_tensor_dtype(v.dtype) for k, v in given.items()}
+    graph = helper.make_graph(
+        [node], op, [helper.make_tensor_value_info(k, kind[k], v.shape) for k, v in given.items() if k not in constants],
+        [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)],
+        initializer=[onnx.numpy_helper.from_array(given[k], k) for k in constants])
+    return helper.make_model(graph, ir_version=9, opset_imports=[
+        helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]).SerializeToString()
+
+
+class AgainstOnnxRuntime(unittest.TestCase):
+    def same(self, op: str, *arrays: np.ndarray, outputs: int = 1, constants: tuple = (), near: float = 2e-5,
+             domain: str = "com.microsoft", valid: object = None, **attributes: object) -> None:
+        """valid: (output, expected) -> the part of the output that is defined."""
+        inputs = {f"x{i}": a for i, a in enumerate(arrays)}
+        names = tuple(f"x{i}" for i in constants)
+        model = model_of(op, inputs, outputs, names, domain, attributes)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        feeds = {k: v for k, v in inputs.items() if v is not None and k not in names}
+        want = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, feeds)
+        for level in (0, 2):
+            with self.subTest(op, level=level, shapes=[getattr(a, "shape", None) for a in arrays], **attributes):
+                got = backend.prepare(model, level=level).run(feeds)
+                self.assertEqual(len(got), len(want))
+                for a, b in zip(got, want):
+                    self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
+                    if valid:
+                        a, b = valid(a), valid(b)
+                    np.testing.assert_allclose(a, b, rtol=1e-4, atol=near)
+
+    def test_functions(self) -> None:
+        x, bias = 3 * numbers(3, 5, 16), numbers(16)
+        self.same("Gelu", x)
+        self.same("QuickGelu", x)
+        self.same("QuickGelu", x, alpha=0.5)
+        self.same("BiasGelu", x, bias)
+        self.same("FastGelu", x, near=1e-4)
+        self.same("FastGelu", x, bias, near=1e-4)
+
+    def test_products(self) -> None:
+        x, w, b = numbers(2, 4, 9, 9), numbers(6, 4, 3, 3), numbers(6)
+        for name, params in (("Relu", []), ("Sigmoid", []), ("Tanh", []), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 1.5]),
+                             ("HardSigmoid", [0.3, 0.4])):
+            more = {"activation_params": params} if params else {}
+            self.same("FusedConv", x, w, b, activation=name, pads=[1, 1, 1, 1], **more)
+        z = numbers(2, 6, 4, 4)
+        self.same("FusedConv", x, w, b, z, activation="Relu", strides=[2, 2])
+        self.same("FusedConv", x, w, None, z, strides=[2, 2], kernel_shape=[3, 3], constants=(1,))
+        a, m = numbers(3, 7), numbers(5, 7)
+        for name, given in (("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.2}), ("Tanh", {}), ("Elu", {"activation_alpha": 1.5}),
+                            ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4}), ("Softsign", {})):
+            self.same("FusedGemm", a, m, numbers(5), transB=1, alpha=0.5, beta=2.0, activation=name, **given)
+        self.same("FusedMatMul", numbers(3, 4, 5), numbers(3, 4, 6), transA=1, alpha=0.25)
+        self.same("FusedMatMul", numbers(4, 5), numbers(6, 5), transB=1, constants=(1,))
+        self.same("FusedMatMul", numbers(4, 2, 3, 5), numbers(2, 3, 5, 6), transBatchA=1)
+        self.same("FusedMatMul", numbers(5, 2, 3, 4), numbers(2, 3, 6, 5), transA=1, transBatchA=1, transB=1, alpha=2.0)
+        self.same("TransposeMatMul", numbers(4, 5), numbers(6, 5), transB=1, alpha=3.0)
+
+    def test_norms(self) -> None:
+        x, skip, gamma, beta, bias = numbers(2, 5, 16), numbers(2, 5, 16), numbers(16), numbers(16), numbers(16)
+        for more in ((), (beta,), (beta, bias), (None, bias)):
+            self.same("SkipLayerNormalization", x, skip, gamma, *more, epsilon=1e-5)
+        for more in ((), (bias,)):
+            self.same("SkipSimplifiedLayerNormalization", x, skip, gamma, *more, epsilon=1e-5)
+        self.same("SkipLayerNormalization", x, numbers(1, 5, 16), gamma, beta)
+        self.same("SkipLayerNormalization", x, numbers(5, 16), gamma, beta, constants=(2, 3))
+        self.same("LayerNormalization", x, gamma, beta, domain="", axis=-1, epsilon=1e-3)
+        self.same("SimplifiedLayerNormalization", x, gamma, domain="", axis=-1, epsilon=1e-3, stash_type=1)
+        ids, segments = RANDOM.integers(0, 20, (2, 5)).astype("i4"), RANDOM.integers(0, 2, (2, 5)).astype("i4")
+        words, places, kinds = numbers(20, 16), numbers(8, 16), numbers(2, 16)
+        mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "i4")
+        self.same("EmbedLayerNormalization", ids, segments, words, places, kinds, gamma, beta, mask, outputs=2)
+        self.same("EmbedLayerNormalization", ids, None, words, places, None, gamma, beta, outputs=2)
+        self.same("EmbedLayerNormalization", ids, None, words, places, None, gamma, beta, None,
+                  np.array([[3, 1, 0, 7, 2]], "i4"), outputs=3)
+
+    def test_attention(self) -> None:
+        batch, tokens, old = 2, 5, 3
+        x, w, b = numbers(batch, tokens, 12), numbers(12, 3 * HIDDEN), numbers(3 * HIDDEN)
+        past = numbers(2, batch, HEADS, old, SIZE)
+        self.same("Attention", x, w, b, num_heads=HEADS)
+        self.same("Attention", x, w, b, num_heads=HEADS, unidirectional=1, constants=(1, 2))
+        self.same("Attention", x, w, b, np.array([3, 5], "i4"), num_heads=HEADS)
+        self.same("Attention", x, w, b, np.array([4, 5, 1, 0], "i4"), num_heads=HEADS)
+        keep = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]], "i4")
+        self.same("Attention", x, w, b, keep, num_heads=HEADS, scale=0.5)
+        self.same("Attention", x, w, b, RANDOM.integers(0, 2, (batch, tokens, tokens)).astype("i4"), num_heads=HEADS)
+        self.same("Attention", x, w, b, keep, None, numbers(1, HEADS, tokens, tokens), num_heads=HEADS)
+        self.same("Attention", x, w, b, None, past, num_heads=HEADS, outputs=2, unidirectional=1)
+        self.same("Attention", x, numbers(12, 2 * HIDDEN + 12), numbers(2 * HIDDEN + 12), num_heads=HEADS,
+                  qkv_hidden_sizes=[HIDDEN, HIDDEN, 12])
+
+    def test_multi_head_attention(self) -> None:
+        batch, tokens, keys, old = 2, 5, 7, 3
+        q, k, v = numbers(batch, tokens, HIDDEN), numbers(batch, keys, HIDDEN), numbers(batch, keys, HIDDEN)
+        bias = numbers(3 * HIDDEN)
+        op = "MultiHeadAttention"
+        self.same(op, q, k, v, num_heads=HEADS)
+        self.same(op, q, k, v, bias, num_heads=HEADS, scale=0.3)
+        self.same(op, q, k, numbers(batch, keys, 12), num_heads=HEADS)
+        self.same(op, q, k, v, None, np.array([4, 7], "i4"), num_heads=HEADS)
+        keep = np.ones((batch, keys), "i4")
+        keep[0, 4:] = 0
+        self.same(op, q, k, v, bias, keep, numbers(batch, HEADS, tokens, keys), num_heads=HEADS)
+        self.same(op, q, k, v, None, None, numbers(1, 1, tokens, keys), num_heads=HEADS)
+        self.same(op, q, numbers(batch, HEADS, keys, SIZE), numbers(batch, HEADS, keys, SIZE), num_heads=HEADS)
+        self.packed(op, q, k, v)
+        past = [numbers(batch, HEADS, old, SIZE) for _ in range(2)]
+        here = [numbers(batch, tokens, HIDDEN) for _ in range(2)]
+        self.same(op, q, *here, None, None, None, *past, num_heads=HEADS, outputs=3)
+        self.same(op, q, *here, None, None, None, *past, num_heads=HEADS, outputs=3, unidirectional=1)
+        self.same(op, q, *here, num_heads=HEADS, unidirectional=1)
+
+    def packed(self, op: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+        """K and V, or all three, in one tensor, which ONNX Runtime's CPU kernel does not take: as if apart."""
+        def apart(x: np.ndarray) -> np.ndarray:
+            return x.reshape(*x.shape[:2], HEADS, 1, SIZE)
+
+        def run(*arrays: np.ndarray) -> np.ndarray:
+            inputs = {f"x{i}": a for i, a in enumerate(arrays)}
+            return backend.prepare(model_of(op, inputs, 1, (), "com.microsoft", {"num_heads": HEADS})).run(inputs)[0]
+
+        np.testing.assert_allclose(run(q, np.concatenate([apart(k), apart(v)], 3)), run(q, k, v), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(run(np.concatenate([apart(k), apart(k), apart(v)], 3)), run(k, k, v), rtol=1e-5,
+                                   atol=1e-6)
+
+    def test_group_query_attention(self) -> None:
+        batch, heads, kv, size = 2, 4, 2, 16
+        op = "GroupQueryAttention"
+        attributes = {"num_heads": heads, "kv_num_heads": kv}
+        angles = RANDOM.uniform(0, 3, (32, size // 2)).astype("f")
+        turn = (np.cos(angles), np.sin(angles))
+
+        def call(tokens: int, lengths: list, total: int, room: int, packed: bool = False, rotary: bool = False,
+                 bias: object = None, **more: object) -> None:
+            q, k, v = (numbers(batch, tokens, n * size) for n in (heads, kv, kv))
+            if packed:
+                q, k, v = np.concatenate([q, k, v], 2), None, None
+            past = [numbers(batch, kv, room, size) for _ in range(2)]
+            if not room:
+                past = [np.zeros((batch, kv, 0, size), "f")] * 2
+            self.same(op, q, k, v, *past, np.array(lengths, "i4"), np.array(total, "i4").reshape(1),
+                      *(turn if rotary else (None, None)), None, bias, outputs=3, **attributes,
+                      **({"do_rotary": 1} if rotary else {}), **more)
+
+        call(5, [4, 4], 5, 0)
+        call(5, [4, 4], 5, 0, packed=True, rotary=True)
+        call(1, [8, 8], 9, 8)
+        call(1, [8, 8], 9, 8, rotary=True, rotary_interleaved=1)
+        call(1, [8, 8], 9, 8, local_window_size=4)
+        call(6, [5, 5], 6, 0, local_window_size=3)
+        call(5, [4, 4], 5, 0, softcap=5.0, scale=0.2)
+        call(5, [4, 4], 5, 0, bias=numbers(1, 1, 5, 5))
+
+    def test_rotary_embedding(self) -> None:
+        angles = RANDOM.uniform(0, 3, (20, SIZE // 2)).astype("f")
+        tables = (np.cos(angles), np.sin(angles))
+        for interleaved in (0, 1):
+            self.same("RotaryEmbedding", numbers(2, 5, HIDDEN), np.array([3], "i8"), *tables, interleaved=interleaved)
+            self.same("RotaryEmbedding", numbers(2, HEADS, 5, SIZE), RANDOM.integers(0, 20, (2, 5)), *tables,
+                      interleaved=interleaved)
+
+    def test_codes(self) -> None:
+        a = numbers(2, 3, 70)
+        for bits, block in ((4, 16), (4, 32), (8, 32), (2, 16)):
+            blocks = -(-70 // block)
+            b, scales = codes(9, blocks, block * bits // 8), 0.1 * numbers(9, blocks)
+            zeros = codes(9, -(-blocks * bits // 8))
+            if bits != 2:
+                self.same("MatMulNBits", a, b, scales, K=70, N=9, bits=bits, block_size=block, near=1e-3,
+                          constants=(1, 2))
+            self.same("MatMulNBits", a, b, scales, zeros, K=70, N=9, bits=bits, block_size=block, near=1e-3,
+                      constants=(1, 2, 3))
+        self.same("MatMulNBits", a, codes(9, 5, 8), 0.1 * numbers(9, 5), None, None, numbers(9), K=70, N=9, bits=4,
+                  block_size=16, constants=(1, 2, 5))
+        index = RANDOM.integers(-12, 12, (2, 3))
+        for bits in (4, 8):
+            packed = 64 * bits // 8
+            self.same("GatherBlockQuantized", codes(12, packed), index, numbers(12, 4), constants=(0, 2),
+                      block_size=16, bits=bits, quantize_axis=1)
+            self.same("GatherBlockQuantized", codes(12, packed), index, numbers(12, 4), codes(12, 4 * bits // 8),
+                      constants=(0, 2, 3), block_size=16, bits=bits, quantize_axis=1)
+        self.same("NhwcMaxPool", codes(2, 9, 8, 5), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        x = codes(2, 7, 7, 4)
+        w = RANDOM.integers(-60, 60, (6, 4, 3, 3)).astype("int8") # without VNNI larger ones overflow in ONNX Runtime
+        one = (np.float32(0.05), np.uint8(120))
+        scale, zero = np.abs(numbers(6)) * 0.01 + 0.001, np.zeros(6, "int8")
+        for last in (0, 1):
+            self.same("QLinearConv", x if last else x.transpose(0, 3, 1, 2).copy(), *map(np.array, one), w, scale, zero,
+                      np.array(0.2, "f"), np.array(128, "uint8"), RANDOM.integers(-99, 99, 6).astype("i4"),
+                      constants=(1, 2, 3, 4, 5, 6, 7, 8), channels_last=last, pads=[1, 1, 1, 1])
+        self.same("QuantizeLinear", 9 * numbers(3, 4), np.array(0.01, "f"), np.array(500, "uint16"), constants=(1, 2))
+        self.same("DequantizeLinear", RANDOM.integers(-3000, 3000, (3, 4)).astype("i2"), np.array([0.1, 0.2, 0.5, 1], "f"),
+                  np.array([5, -7, 9, 0], "i2"), axis=1, constants=(1, 2))
+
+    def test_files_for_one_processor(self) -> None:
+        node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 4, 4])],
+                                  [helper.make_empty_tensor_value_info("y")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("com.microsoft.nchwc", 1)])
+        with self.assertRaisesRegex(hone.UnsupportedError, "extended"):
+            backend.prepare(model)
+
+    def test_images(self) -> None:
+        x = numbers(2, 3, 7, 6)
+        for mode, padding in (("bilinear", "zeros"), ("nearest", "border"), ("bicubic", "reflection")):
+            self.same("GridSample", x, RANDOM.uniform(-1.2, 1.2, (2, 4, 5, 2)).astype("f"), mode=mode,
+                      padding_mode=padding, align_corners=1)
+        boxes = np.array([[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.3, 0.4, 0.5, 1.4]], "f")
+        for mode in ("bilinear", "nearest"):
+            self.same("CropAndResize", x, boxes, np.array([1, 0, 1], "i4"), np.array([4, 5], "i4"), mode=mode,
+                      extrapolation_value=0.5, constants=(3,))
+        self.same("Inverse", numbers(2, 3, 4, 4), near=1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
