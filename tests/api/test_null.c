@@ -32,6 +32,7 @@ static struct {
   hone_writer *writer;
   hone_model *open;
   hone_shapes *shapes;
+  hone_chain *chain;
   char file[160];
 } have;
 
@@ -63,6 +64,7 @@ static const void *named(const char *type) {
   IS("hone_history", have.history);
   IS("hone_writer", have.writer);
   IS("hone_shapes", have.shapes);
+  IS("hone_chain", have.chain);
   IS("hone_node", have.s.model->graph->first);
   IS("hone_tensor_desc", &desc);
   IS("hone_tensor", &tensor);
@@ -172,16 +174,21 @@ static int begin(void **state) {
   hone_facts_add_span(have.facts,
                       &(hone_span){.kind = HONE_SPAN_KERNEL, .name = "k", .step = -1, .end_ns = 1000});
   have.thresholds = hone_thresholds_create();
+  static const char links[] = "{\"inputs\": {\"x\": \"tensor\"}, \"stages\": [{\"name\": \"s\", \"kind\": "
+                              "\"softmax\", \"from\": \"x\"}]}";
   return hone_profile_create(have.facts, NULL, &have.profile, NULL) == HONE_OK &&
                  hone_diagnose(have.profile, NULL, &have.findings, NULL) == HONE_OK &&
                  hone_history_open("history.db", true, &have.history, NULL) == HONE_OK &&
-                 hone_writer_open("written", &have.writer, NULL) == HONE_OK && make_shapes()
+                 hone_writer_open("written", &have.writer, NULL) == HONE_OK && make_shapes() &&
+                 hone_chain_parse(have.s.engine, links, sizeof links - 1, NULL, NULL, &have.chain, NULL) ==
+                     HONE_OK
              ? 0
              : -1;
 }
 
 static int end(void **state) {
   (void)state;
+  hone_chain_destroy(have.chain);
   hone_writer_abandon(have.writer);
   hone_history_close(have.history);
   hone_findings_destroy(have.findings);

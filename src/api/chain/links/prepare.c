@@ -133,7 +133,7 @@ static hone_status put(hn_arena *arena, const settings *o, const hone_tensor *pi
   char *to = (char *)batch->data + (size_t)r * (size_t)lines * line;
   float v[3] = {0};
   hone_tensor bars = {0}; /* may be v itself */
-  if (from < line) { /* converted once, a pixel */
+  if (from < line) {      /* converted once, a pixel */
     for (int64_t k = 0; k < o->channels; k++) v[k] = bar(o, k);
     const hone_tensor f32 = {hone_desc(HONE_DTYPE_F32, 1, &o->channels), v};
     status = hn_tensor_convert(&f32, o->dtype, arena, &bars, error);
