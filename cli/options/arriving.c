@@ -74,27 +74,32 @@ hone_status cli_take(const cli_args *args, hone_model **model, hone_error *error
   return HONE_ERROR_USAGE;
 }
 
+/* Bytes of a tensor, and the filling behind them. */
+static size_t room(const hone_tensor *t) {
+  const int64_t bytes = hone_desc_bytes(&t->desc);
+  return bytes > 0 ? ((size_t)bytes + 255) / 256 * 256 : 256;
+}
+
 hone_status cli_pin(hone_engine *engine, const hone_tensor *const *tensor, uint32_t n, cli_pinned *out,
                     hone_error *error) {
-  *out = (cli_pinned){.engine = engine, .tensor = calloc(n + 1, sizeof *out->tensor)};
+  size_t bytes = 0, at = 0;
+  for (uint32_t i = 0; i < n; i++) bytes += room(tensor[i]);
+  *out = (cli_pinned){.engine = engine, .n = n, .tensor = calloc(n + 1, sizeof *out->tensor)};
   if (!out->tensor) {
     *error = (hone_error){.status = HONE_ERROR_MEMORY, .what = "out of memory for inputs"};
     return HONE_ERROR_MEMORY;
   }
-  for (; out->n < n; out->n++) {
-    const int64_t bytes = hone_desc_bytes(&tensor[out->n]->desc);
-    hone_tensor *t = &out->tensor[out->n];
-    t->desc = tensor[out->n]->desc;
-    const hone_status status =
-        hone_memory_alloc(engine, HONE_MEMORY_PINNED, bytes > 0 ? (size_t)bytes : 1, &t->data, error);
-    if (status != HONE_OK) return status;
-    if (bytes > 0) memcpy(t->data, tensor[out->n]->data, (size_t)bytes);
+  const hone_status status = hone_memory_alloc(engine, HONE_MEMORY_PINNED, bytes, &out->memory, error);
+  for (uint32_t i = 0; i < n && status == HONE_OK; at += room(tensor[i++])) {
+    const int64_t own = hone_desc_bytes(&tensor[i]->desc);
+    out->tensor[i] = (hone_tensor){tensor[i]->desc, (char *)out->memory + at};
+    if (own > 0) memcpy(out->tensor[i].data, tensor[i]->data, (size_t)own);
   }
-  return HONE_OK;
+  return status;
 }
 
 void cli_unpin(cli_pinned *p) {
-  for (uint32_t i = 0; p->tensor && i < p->n; i++) hone_memory_free(p->engine, p->tensor[i].data);
+  hone_memory_free(p->engine, p->memory);
   free(p->tensor);
   *p = (cli_pinned){0};
 }

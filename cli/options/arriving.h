@@ -13,6 +13,7 @@ hone_status cli_take(const cli_args *args, hone_model **model, hone_error *error
 /* Tensors whose bytes lie in pinned memory of the engine. */
 typedef struct cli_pinned {
   hone_engine *engine;
+  void *memory; /* of all of them: pinning is slow */
   hone_tensor *tensor;
   uint32_t n;
 } cli_pinned;
