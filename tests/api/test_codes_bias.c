@@ -20,6 +20,7 @@
   " %m = MatMul(%d, %w)\n"
 #define END " %r = QuantizeLinear(%a, f32 4, u8 99)\n"
 #define UNITS "f32[2]{0.0625, 0.03125}"
+#define TURNED " %w = DequantizeLinear(i8[2x3]{1, -2, 127, 4, -128, 6}, f32 0.0625, i8 0)\n"
 #define FILTERS                                                                                              \
   " %w = DequantizeLinear(i8[2x3x1x1]{1, -2, 127, 4, -128, 6}, f32[2]{0.125, 0.0625}, i8[2]{0, 0}) "         \
   "{axis=0}\n"
@@ -57,6 +58,13 @@ static const form forms[] = {
        "f32[2]{43.75, "
        "-93.75}) {transB=1}\n" END,
      "QLinearGemm", true},
+    {"%x: u8[2x3]", X TURNED " %a = Gemm(%d, %w, f32[2x1]{43.75, -93.75}) {transB=1}\n" END, "Gemm",
+     false}, /* one number a row */
+    {"%x: u8[2x3]",
+     X TURNED " %b = DequantizeLinear(i32[2x1]{700, -3000}, f32 0.03125)\n %a = Gemm(%d, %w, %b) "
+              "{transB=1}\n" END,
+     "Gemm", false},
+    {"%x: u8[2x3]", X TURNED " %r = Gemm(%d, %w, f32[2x1]{43.75, -93.75}) {transB=1}\n", "Gemm", false},
     {"%x: u8[1x3x5x4]", X FILTERS " %a = Conv(%d, %w, f32[2]{43.75, -93.75})\n" END, "QLinearConv", true},
 };
 

@@ -124,6 +124,8 @@ static const answer answers[] = {
      .rows = 2, .columns = 2, .y = {-3, 4, 1, 0}},
     {LINEAR("%z", WORDS_FIRST "intercepts=floats[0], coefficients=floats[1, 0], post_transform=\"LOGISTIC\""),
      .x = {1, 2, 0, 1}, .rows = 2, .columns = 2, .y = {0.2689414213699951, 0.7310585786300049, 0.5, 0.5}},
+    {LINEAR("%z", WORDS_FIRST "intercepts=floats[], coefficients=floats[1, 0, 0, 2]"), .x = {3, 2, 0, 1},
+     .rows = 2, .columns = 2, .y = {3, 4, 0, 2}},
     {SVM("%l", ""), .x = {3, 2, 0, 1}, .columns = 2, .y = {4, 9}},
     {SVM("%z", ""), .x = {3, 2, 0, 1}, .rows = 2, .columns = 2, .y = {-1.5, 1.5, 0.5, -0.5}},
     {SVM("%z", ", kernel_type=\"POLY\""), .x = {2, 0, 0, 2}, .rows = 2, .columns = 2,
@@ -175,6 +177,9 @@ static const answer answers[] = {
      "targets=2,\n"
      "intercepts=floats[0.5, -1]} }",
      .x = {1, 1, 0, 2}, .rows = 2, .columns = 2, .y = {3.5, 6, 4.5, 7}},
+    {"(%x: f32[1x1]) -> (%y) { %y = ai.onnx.ml::LinearRegressor(%x) {intercepts=floats[], "
+     "coefficients=floats[1, 2], targets=2} }",
+     .x = {3}, .rows = 1, .columns = 2, .y = {3, 6}},
     {"(%x: f32[1x1]) -> (%y) { %y = ai.onnx.ml::LinearRegressor(%x) {coefficients=floats[1, 2], targets=2,\n"
      "post_transform=\"SOFTMAX\"} }",
      .x = {0}, .rows = 1, .columns = 2, .y = {0.5, 0.5}},
@@ -268,6 +273,14 @@ static const struct {
     {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::Imputer(%x) {imputed_value_floats=floats[1, 2]} }",
      "3 features"},
     {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x) {inputdimensions=[-1]} }", "has -1"},
+    {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x, _) {inputdimensions=[3, 3]} }",
+     "input 1 is left out"},
+    {"(%x: f32[1x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x, string[1]{\"a\"}) {inputdimensions=[3, "
+     "3]} }",
+     "input 1 has dtype string"},
+    {"(%x: f32[2x3]) -> (%y) { %l, %y = ai.onnx.ml::SVMClassifier(%x) {classlabels_ints=[7], "
+     "vectors_per_class=[1], support_vectors=floats[1, 2, 3], coefficients=floats[1], rho=floats[1]} }",
+     "one class label"},
     {"(%x: f32[2x3]) -> (%y) { %y = ai.onnx.ml::FeatureVectorizer(%x, %x) {inputdimensions=[3]} }",
      "for 2 inputs"},
     {TREE("0", "0", "1", "0", "0", ", post_transform=5"), "expected 0 to 4"},

@@ -81,6 +81,9 @@ static void patterns_match_all_of_a_string(void **state) {
         "1"},
        {true, false, false}},
       {REGEX(""), {"", "a", "\n"}, {true, false, false}},
+      {REGEX("[](?=*]+[[:digit:](*]"), {"](?=1", "(*", "a("}, {true, true, false}},
+      {REGEX("\\\\Q(?=\\\\1\\\\E(?i:a)"), {"(?=\\1A", "(?=\\1a", "a"}, {true, true, false}},
+      {REGEX("(?P<n>a)(?<m>b)?(?i-s)C"), {"abc", "aC", "a"}, {true, true, false}},
   };
   if (!has_patterns()) return;
   for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
@@ -99,7 +102,10 @@ static void patterns_of_no_use_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *graph, *says;
-  } cases[] = {{REGEX("(a"), "at byte 2"}, {REGEX("(a)\\\\1"), "a reference back"}, {REGEX("(?=a)a"), "(?="}};
+  } cases[] = {{REGEX("(a"), "at byte 2"},    {REGEX("(a)\\\\1"), "a reference back"},
+               {REGEX("(?=a)a"), "a group"},  {REGEX("(?P<n>a)(?P=n)"), "a group"},
+               {REGEX("(?1)(a)"), "a group"}, {REGEX("(?<!a)a"), "a group"},
+               {REGEX("(*COMMIT)a"), "(*"},   {REGEX("a++"), "possessive"}};
   if (!has_patterns()) return;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     run r;
@@ -131,6 +137,12 @@ static const uint8_t bmp[] = {'B', 'M', 70, 0,   0,   0,   0, 0, 0, 0, 54,  0, 0
                               2,   0,   0,  0,   2,   0,   0, 0, 1, 0, 24,  0, 0,   0, 0,  0, 16, 0,
                               0,   0,   0,  0,   0,   0,   0, 0, 0, 0, 0,   0, 0,   0, 0,  0, 0,  0,
                               255, 0,   0,  255, 255, 255, 0, 0, 0, 0, 255, 0, 255, 0, 0,  0};
+/* The same from above, 32 bits a pixel: red, green and blue in bytes 1 to 3. */
+static const uint8_t masked[] = {'B', 'M', 82, 0, 0,   0,   0,   0,   0,   0,   66, 0,   0,   0,  40,  0, 0,
+                                 0,   2,   0,  0, 0,   254, 255, 255, 255, 1,   0,  32,  0,   3,  0,   0, 0,
+                                 16,  0,   0,  0, 0,   0,   0,   0,   0,   0,   0,  0,   0,   0,  0,   0, 0,
+                                 0,   0,   0,  0, 255, 0,   0,   0,   0,   255, 0,  0,   0,   0,  255, 9, 255,
+                                 0,   0,   9,  0, 255, 0,   9,   0,   0,   255, 9,  255, 255, 255};
 static const char pnm[] = "P6 # two\n2 2\n255\n\xff\0\0\0\xff\0\0\0\xff\xff\xff\xff";
 
 static void picture(const char *format, const void *file, int64_t n, int64_t channels, const char *want) {
@@ -153,6 +165,7 @@ static void pictures_are_decoded(void **state) {
   const char *rgb = "\xff\0\0\0\xff\0\0\0\xff\xff\xff\xff", *bgr = "\0\0\xff\0\xff\0\xff\0\0\xff\xff\xff";
   picture("RGB", bmp, sizeof bmp, 3, rgb);
   picture("BGR", bmp, sizeof bmp, 3, bgr);
+  picture("RGB", masked, sizeof masked, 3, rgb);
   picture("Grayscale", pnm, sizeof pnm - 1, 1, "\x4c\x96\x1d\xff");
   picture("RGB", pnm, sizeof pnm - 1, 3, rgb);
 }
@@ -270,6 +283,29 @@ static void training_steps(void **state) {
   }
 }
 
+/* Numbers that are none or several, inputs that are left out, types without arithmetic. */
+static void steps_of_no_use_are_refused(void **state) {
+  (void)state;
+#define ADAM(r, t, x, g)                                                                                     \
+  "(%x: f32[1]) -> (%y) { %y, %k, %l = ai.onnx.preview.training::Adam(" r ", " t ", " x ", " g               \
+  ", f32[1]{0}, f32[1]{0}) }"
+  static const struct {
+    const char *graph, *says;
+  } cases[] = {{ADAM("f32[0]{}", "i64[1]{2}", "%x", "%x"), "input 0 is not one number"},
+               {ADAM("f32[1]{1}", "i64[2]{1, 2}", "%x", "%x"), "input 1 is not one number"},
+               {ADAM("_", "i64[1]{2}", "%x", "%x"), "input 0 is left out"},
+               {ADAM("f32[1]{1}", "_", "%x", "%x"), "input 1 is left out"},
+               {ADAM("f32[1]{1}", "i64[1]{2}", "%x", "_"), "input 3 is left out"},
+               {ADAM("f32[1]{1}", "f32[1]{2}", "%x", "%x"), "input 1 has dtype f32"},
+               {ADAM("f32[1]{1}", "i64[1]{2}", "string[1]{\"a\"}", "%x"), "input 2 has dtype string"}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    run r;
+    assert_int_not_equal(begin(&r, cases[k].graph, 2), HONE_OK);
+    if (!strstr(r.e.what, cases[k].says)) fail_msg("%s: %s", cases[k].graph, r.e.what);
+    end(&r);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_match_all_of_a_string),
                                      cmocka_unit_test(patterns_of_no_use_are_refused),
@@ -277,6 +313,7 @@ int main(void) {
                                      cmocka_unit_test(bytes_that_are_no_picture_are_refused),
                                      cmocka_unit_test(rows_of_scores_become_maps),
                                      cmocka_unit_test(a_map_becomes_a_vector),
-                                     cmocka_unit_test(training_steps)};
+                                     cmocka_unit_test(training_steps),
+                                     cmocka_unit_test(steps_of_no_use_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* BMP: pixels of 8 (with a palette), 24 or 32 bits that are not compressed. */
+/* BMP: pixels of 8 (with a palette), 24 or 32 bits that are not compressed; of 32 bits with the colours in
+ * any bytes. */
 #include "base/picture/picture.h"
 
 #include "base/error.h"
@@ -10,8 +11,19 @@ static uint32_t u32(const uint8_t *p) {
 typedef struct header {
   uint32_t pixels, palette, colours, bits;
   int64_t width, height;
-  bool down; /* the first row is the top one */
+  bool down;     /* the first row is the top one */
+  size_t rgb[3]; /* bytes of a pixel where the colours are */
 } header;
+
+/* Masks that say where the colours of 32 bits are: whole bytes. */
+static bool read_masks(hn_bytes f, header *h) {
+  for (size_t k = 0; k < 3; k++) {
+    const uint32_t mask = u32(f.data + 54 + 4 * k);
+    for (h->rgb[k] = 0; h->rgb[k] < 4 && mask != 0xffu << 8 * h->rgb[k];) h->rgb[k]++;
+    if (h->rgb[k] == 4) return false;
+  }
+  return true;
+}
 
 static hone_status read_header(hn_bytes f, header *h, hone_error *error) {
   if (f.size < 54) return hn_fail(error, HONE_ERROR_INPUT, "bad BMP: it ends in its header");
@@ -28,6 +40,10 @@ static hone_status read_header(hn_bytes f, header *h, hone_error *error) {
   if ((packing != 0 && !(packing == 3 && h->bits == 32)) || (h->bits != 8 && h->bits != 24 && h->bits != 32))
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the BMP has %u bits a pixel, packed as %u", h->bits,
                    packing);
+  h->rgb[0] = 2, h->rgb[1] = 1, h->rgb[2] = 0;
+  if (packing == 3 && f.size < 66) return hn_fail(error, HONE_ERROR_INPUT, "bad BMP: it ends in its header");
+  if (packing == 3 && !read_masks(f, h))
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the BMP has colours that are no whole bytes");
   h->palette = 14 + head;
   if (!h->colours || h->colours > 256) h->colours = 256;
   if (h->bits == 8 && h->palette + 4 * (uint64_t)h->colours > f.size)
@@ -43,7 +59,7 @@ static hone_status read_row(hn_bytes f, const header *h, const uint8_t *from, ui
       if (*p >= h->colours) return hn_fail(error, HONE_ERROR_INPUT, "bad BMP: a pixel is not in the palette");
       p = f.data + h->palette + 4 * (size_t)*p;
     }
-    rgb[0] = p[2], rgb[1] = p[1], rgb[2] = p[0];
+    for (int k = 0; k < 3; k++) rgb[k] = p[h->rgb[k]];
   }
   return HONE_OK;
 }

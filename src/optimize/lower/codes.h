@@ -24,7 +24,10 @@ hn_value *hn_plan_constant(hn_lowering *l, const hn_value *v, hone_tensor *made)
  * codes. Has the id of v, so that both names lead to one slot. */
 hone_status hn_codes_compute(hn_lowering *l, const hn_value *v, hn_value **out, hone_error *error);
 
-/* codes_bias.c: whether DequantizeLinear b has i32 codes in units of the scales of x times those of w */
+/* codes_bias.c: whether a bias has its numbers along the product's last dimension, or filters: a Gemm's may
+ * be one a row, or one for each number of the result */
+bool hn_codes_bias_by_column(const hone_node *product, const hn_value *bias);
+/* Whether DequantizeLinear b has i32 codes in units of the scales of x times those of w */
 bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node *w);
 /* A bias in f32 as such codes, between x, w and QuantizeLinear y. False: rounding it would count. out may be
  * NULL; out->data NULL: memory is short. */

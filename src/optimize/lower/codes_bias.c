@@ -13,6 +13,12 @@ static float at(const hone_tensor *t, int64_t i) {
   return f;
 }
 
+bool hn_codes_bias_by_column(const hone_node *product, const hn_value *bias) {
+  const hone_tensor_desc *d = &bias->desc;
+  return product->op->product != HONE_PRODUCT_GEMM ||
+         (d->rank > 0 && hone_desc_count(d) == d->dim[d->rank - 1]);
+}
+
 bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node *w) {
   const hone_tensor *bs = b->in[1]->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant;
   if (!hn_fixed(b->in[0]) || b->in[0]->desc.dtype != HONE_DTYPE_I32 || hone_desc_count(&xs->desc) != 1)

@@ -26,7 +26,8 @@ static bool plain_gemm(const hone_node *n) {
 static bool bias_fits(const hone_node *n) {
   const hn_value *v = n->n_in > 2 ? n->in[2] : NULL;
   const hone_node *d = hn_dequantised(v);
-  return !v || (d ? hn_fixed(d->in[0]) && hn_only_reader(v) == n : hn_fixed(v));
+  return !v ||
+         (hn_codes_bias_by_column(n, v) && (d ? hn_fixed(d->in[0]) && hn_only_reader(v) == n : hn_fixed(v)));
 }
 
 static bool find(const hn_unit *u, found *f) {

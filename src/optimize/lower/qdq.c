@@ -65,11 +65,12 @@ bool hn_codes_scales_fit(const hone_node *n, const hone_node *w) {
   return scale->desc.rank == 1 && axis == (rows ? 0 : rank - 1);
 }
 
-/* Whether both sides have the same codes: the largest code is the code of the largest value. */
+/* Whether both sides have the same codes, with a scale above 0: the largest code is the code of the largest
+ * value. */
 static bool same_codes(const hone_node *x, const hone_node *y) {
   const hn_value *a = hn_quantise_zero(x), *b = hn_quantise_zero(y);
   if (hone_desc_count(&x->in[1]->desc) != 1 || hone_desc_count(&y->in[1]->desc) != 1 ||
-      x->in[0]->desc.dtype != y->out[0]->desc.dtype ||
+      x->in[0]->desc.dtype != y->out[0]->desc.dtype || !(*(const float *)x->in[1]->constant->data > 0) ||
       *(const float *)x->in[1]->constant->data != *(const float *)y->in[1]->constant->data)
     return false;
   const bool is_signed = x->in[0]->desc.dtype == HONE_DTYPE_I8;
@@ -92,6 +93,7 @@ static bool against(hn_miss *m, hn_miss_why why, const hn_value *v) {
 }
 
 static bool find_bias(found *f, const hn_value *v, hn_miss *m) {
+  if (!hn_codes_bias_by_column(f->node, v)) return against(m, HN_MISS_BIAS, v);
   if ((f->bias = hn_dequantised(v)))
     return hn_codes_bias_fits(f->bias, f->x, f->w) || against(m, HN_MISS_BIAS, v);
   if (!hn_fixed(v) || v->desc.dtype != HONE_DTYPE_F32 || v->deferred || !v->constant->data)

@@ -139,7 +139,9 @@ static bool made_with(const hn_value *v, hn_value **scale, hn_value **zero) {
 static hn_pass_result open_max_pool(hn_pass_context *ctx, hone_node *n) {
   hn_value *x = n->in[0], *scale, *zero;
   const hone_dtype t = x->desc.dtype;
+  double step;
   if ((t != HONE_DTYPE_U8 && t != HONE_DTYPE_I8) || n->n_out != 1 || !made_with(x, &scale, &zero) ||
+      !hn_constant_scalar(scale, &step) || !(step > 0) || /* the largest code has the largest value */
       !hn_has_op(ctx, "DequantizeLinear"))
     return HN_PASS_NONE;
   hn_value *in = dequantised(ctx, n, x, scale, zero, -1);

@@ -21,6 +21,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_tensor *y = call->output[0];
   size_t n;
   const hone_string *text = hone_node_strings(call->node, "string_vocabulary", &n);
+  if (!n) text = NULL;
   const int64_t *number = hone_node_ints(call->node, "int64_vocabulary", text ? &(size_t){0} : &n);
   const size_t size = hone_dtype_size(y->desc.dtype);
   (void)error;

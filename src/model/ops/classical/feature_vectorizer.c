@@ -15,7 +15,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   const int64_t *width = hone_node_ints(io->node, "inputdimensions", &n);
   if (n != io->n_inputs)
     return hn_op_bad(io->node, error, "inputdimensions has %zu numbers for %u inputs", n, io->n_inputs);
-  const hone_status s = hn_features_rank(io, error);
+  hone_status s = HONE_OK;
+  for (uint32_t i = 0; i < io->n_inputs && !s; i++)
+    s = hn_has_input(io, i) ? hn_infer_dtype_in(io, i, HN_TYPES_FEATURES, error)
+                            : hn_op_bad(io->node, error, "input %u is left out", i);
+  if (!s) s = hn_features_rank(io, error);
   const int64_t sum = s ? 0 : widths(io, width, error), rows = hn_features_rows(io->input[0]);
   if (s || sum < 0) return s ? s : HONE_ERROR_INPUT;
   for (uint32_t i = 1; i < io->n_inputs; i++) {

@@ -14,6 +14,7 @@ static hone_status form_of(const hone_node *node, form *f, hone_error *error) {
   f->labels = hn_labels_of(node, "classlabels_ints");
   f->coefficient = hone_node_floats(node, "coefficients", &coefficients);
   f->intercept = hone_node_floats(node, "intercepts", &intercepts);
+  if (!intercepts) f->intercept = NULL;
   f->rows = f->scores = intercepts ? (int64_t)intercepts : f->labels.n;
   if (!f->labels.n || (f->labels.n != f->rows && !(f->labels.n == 2 && f->rows == 1)))
     return hn_op_bad(node, error, "%lld class labels for %zu intercepts", (long long)f->labels.n, intercepts);

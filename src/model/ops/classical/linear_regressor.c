@@ -24,9 +24,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const int64_t targets = hone_node_int(call->node, "targets", 1);
-  size_t n;
+  size_t n, intercepts;
   const float *coefficient = hone_node_floats(call->node, "coefficients", &n);
-  const float *intercept = hone_node_floats(call->node, "intercepts", &n);
+  const float *intercept = hone_node_floats(call->node, "intercepts", &intercepts);
   const int64_t width = hn_features_width(&x->desc), rows = hn_features_rows(&x->desc);
   hn_transform transform;
   const hone_status s = hn_transform_read(call->node, &transform, error);
@@ -37,7 +37,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;
     hn_load_f64(row, x, r * width, width);
     for (int64_t t = 0; t < targets; t++) {
-      y[t] = intercept ? (double)intercept[t] : 0;
+      y[t] = intercepts ? (double)intercept[t] : 0;
       for (int64_t i = 0; i < width; i++) y[t] += row[i] * (double)coefficient[t * width + i];
     }
     hn_transform_row(transform, y, targets);

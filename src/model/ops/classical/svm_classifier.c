@@ -37,6 +37,7 @@ static hone_status form_of(const hone_node *node, form *f, hone_error *error) {
   if (s) return s;
   if (n_a != n_b) return bad(node, error);
   if (!n_a || !vectors) f->a = f->b = NULL;
+  if (vectors && f->classes == 1) return hn_op_refuse(node, error, "it has one class label");
   if (vectors && ((int64_t)n_vectors != f->classes || f->svm.n_rho < f->machines ||
                   (f->classes > 1 && f->svm.n_coefficients / (f->classes - 1) < vectors) ||
                   (f->a && (int64_t)n_a < f->machines)))

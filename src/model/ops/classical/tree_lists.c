@@ -13,7 +13,7 @@ static hn_tree_reals reals_of(const hone_node *node, const char *name) {
   if (r.tensor && hone_dtype_is_float(r.tensor->desc.dtype))
     r.n = (size_t)hn_count(r.tensor);
   else
-    r = (hn_tree_reals){.floats = hone_node_floats(node, name, &r.n), .n = r.n};
+    r.floats = hone_node_floats(node, name, &r.n), r.tensor = NULL;
   return r;
 }
 
@@ -48,6 +48,7 @@ hone_status hn_tree_lists_read(const hone_node *node, const char *votes, hn_tree
   l->no = ints(node, "nodes_falsenodeids", l->n_nodes, &fits);
   size_t n_missing;
   l->missing = hone_node_ints(node, "nodes_missing_value_tracks_true", &n_missing);
+  if (!n_missing) l->missing = NULL;
   if (n_missing && n_missing != l->n_nodes) fits = false;
   l->mode = hone_node_strings(node, "nodes_modes", &n_modes);
   read_votes(node, votes, l, &fits);

@@ -34,17 +34,46 @@ static void matcher_free(matcher *m) {
   pcre2_general_context_free(m->general);
 }
 
-/* "(?=" and the like, "\\1", "\\k<name>": parts of patterns that RE2 refuses. */
+/* What RE2 has behind "(?": (?:x), (?P<name>x), (?<name>x), and flags. */
+static bool is_group(const char *p) {
+  if (*p == ':' || (p[0] == 'P' && p[1] == '<')) return true;
+  if (*p == '<') return p[1] != '=' && p[1] != '!';
+  while (*p && strchr("imsU-", *p)) p++;
+  return *p == ':' || *p == ')';
+}
+
+/* The end of a class "[...]" that begins here: its "]" or the pattern's last byte. */
+static const char *class_end(const char *p) {
+  p += p[1] == '^' ? 2 : 1;
+  if (*p == ']') p++; /* the first one is a member */
+  for (; *p && *p != ']'; p++) {
+    const char *end = p[0] == '[' && p[1] == ':' ? strstr(p + 2, ":]") : NULL;
+    if (end) p = end + 1;
+    if (p[0] == '\\' && p[1]) p++;
+  }
+  return *p ? p : p - 1;
+}
+
+/* "(?=" and the like, "\\1", "\\k<name>", "a++": parts of patterns that RE2 refuses. */
 static const char *not_re2(const char *p) {
-  static const char *const groups[] = {"(?=", "(?!", "(?<=", "(?<!", "(?>", "(?|", "(?R", "(?(", "(*"};
   for (; *p; p++) {
-    if (*p == '\\' && p[1]) {
+    if (p[0] == '\\' && p[1] == 'Q') { /* literal up to \E */
+      const char *end = strstr(p + 2, "\\E");
+      if (!end) return NULL;
+      p = end + 1;
+    } else if (p[0] == '\\' && p[1]) {
       p++;
       if ((*p >= '1' && *p <= '9') || strchr("kgKGRX", *p)) return "a reference back";
-      continue;
+    } else if (*p == '[') {
+      p = class_end(p);
+    } else if (p[0] == '(' && p[1] == '*') {
+      return "(*";
+    } else if (p[0] == '(' && p[1] == '?') {
+      if (!is_group(p + 2)) return "a group (?...)";
+      p++; /* no quantifier */
+    } else if (strchr("*+?", *p) && p[1] == '+') {
+      return "a possessive quantifier";
     }
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-      if (strncmp(p, groups[i], strlen(groups[i])) == 0) return groups[i];
   }
   return NULL;
 }

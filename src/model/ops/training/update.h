@@ -5,10 +5,11 @@
 
 #include "model/ops/common/bulk.h"
 
+#define HN_UPDATE_TYPES (HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64))
 #define HN_UPDATE_HEAD(type)                                                                                 \
   HONE_DESC_HEAD(hone_op_desc), .domain = "ai.onnx.preview.training", .op_type = (type), .since = 1,         \
                                 HN_INPUTS(2, HONE_VARIADIC), HN_OUTPUTS(1, HONE_VARIADIC),                   \
-                                .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64)
+                                .types = HN_UPDATE_TYPES
 
 /* One element: x its parameter, kept what is kept of it; both are replaced. */
 typedef void (*hn_update)(const void *rule, double gradient, double *x, double *kept);
