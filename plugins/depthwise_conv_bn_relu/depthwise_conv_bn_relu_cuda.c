@@ -30,8 +30,8 @@ hone_status depthwise_conv_bn_relu_cuda(const depthwise_conv_bn_relu_attrs *attr
   const bool half = run->step->output[0].desc.dtype == HONE_DTYPE_F16;
   /* The strips' kernel counts in 32 bits. */
   const bool strip = s.kernel[0] == 3 && s.kernel[1] == 3 && s.dilation[0] == 1 && s.dilation[1] == 1 &&
-                     s.stride[0] == s.stride[1] && s.stride[0] <= 2 && s.in[0] < 1 << 30 && s.in[1] < 1 << 28 &&
-                     s.n * s.c * a.strips * a.quads < 1ll << 31;
+                     s.stride[0] == s.stride[1] && s.stride[0] <= 2 && s.in[0] < 1 << 30 &&
+                     s.in[1] < 1 << 28 && s.n * s.c * a.strips * a.quads < 1ll << 31;
   a.all = s.n * s.c * (strip ? a.strips : s.out[0]) * a.quads;
   if (!a.all) return HONE_OK;
   a.aligned = (uintptr_t)run->in[0] % 16 == 0 && (uintptr_t)run->out[0] % 16 == 0;

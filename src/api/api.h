@@ -14,8 +14,8 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
 /* Appends the fusions that lowering nearly made. */
 hone_status hn_export_misses(const hn_plan *plan, hone_rewrites *to, hone_error *error);
 
-/* As hone_plan_create. ports: NULL, or which inputs and outputs lie channels-last; store: NULL, or where packed
- * weights are left and looked for (of this very model). */
+/* As hone_plan_create. ports: NULL, or which inputs and outputs lie channels-last; store: NULL, or where
+ * packed weights are left and looked for (of this very model). */
 hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *options,
                                const hn_ports *ports, hn_packed_store *store, hone_plan **out,
                                hone_error *error);

@@ -112,7 +112,7 @@ hone_status hn_remote_times(const hn_plan *p, const hn_remote *r, double *h2d, d
   double *out[] = {h2d, infer, d2h};
   hone_status status = HONE_OK;
   for (int i = 0; i < 3 && status == HONE_OK; i++)
-    status = p->backend->event_seconds(p->device, r->mark[i], r->mark[i + 1], out[i], error);
+    if (out[i]) status = p->backend->event_seconds(p->device, r->mark[i], r->mark[i + 1], out[i], error);
   return status;
 }
 

@@ -293,18 +293,18 @@ API cuMemHostUnregister(void *p) {
   return fake_unregister(p) ? fault : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
-API cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr p) {
-  ENTER_CONTEXT(cuPointerGetAttribute, CUDA_ERROR_INVALID_VALUE);
+API cuPointerGetAttributes(unsigned n, CUpointer_attribute *attribute, void **value, CUdeviceptr p) {
+  ENTER_CONTEXT(cuPointerGetAttributes, CUDA_ERROR_INVALID_VALUE);
   const void *at = (const void *)(uintptr_t)p;
-  const bool device = fake_touches_device(at);
-  if (!device && !fake_is_pinned(at)) return CUDA_ERROR_INVALID_VALUE;
-  switch ((int)attribute) {
-  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-    *(unsigned *)value = device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    return CUDA_SUCCESS;
-  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value = 0; return CUDA_SUCCESS;
-  default: return CUDA_ERROR_INVALID_VALUE;
-  }
+  const bool device = fake_touches_device(at), known = device || fake_is_pinned(at);
+  for (unsigned i = 0; i < n; i++) switch ((int)attribute[i]) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *(unsigned *)value[i] = device ? CU_MEMORYTYPE_DEVICE : known ? CU_MEMORYTYPE_HOST : 0;
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value[i] = known ? 0 : -2; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+  return CUDA_SUCCESS;
 }
 
 /* Work on a stream. */

@@ -60,8 +60,8 @@ typedef struct hn_chain_model hn_chain_model;
 struct hn_stage {
   const char *name;
   hn_json_position place; /* in the file */
-  const hn_link *link; /* NULL: a model */
-  void *settings;      /* of a link */
+  const hn_link *link;    /* NULL: a model */
+  void *settings;         /* of a link */
   hn_chain_model *model;
   uint32_t n_reads, *reads; /* values; of a model by its inputs */
   uint32_t n_makes, makes;  /* values from `makes` on */

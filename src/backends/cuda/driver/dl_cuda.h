@@ -27,7 +27,7 @@
   X(cuMemFreeHost)                                                                                           \
   X(cuMemHostRegister)                                                                                       \
   X(cuMemHostUnregister)                                                                                     \
-  X(cuPointerGetAttribute)                                                                                   \
+  X(cuPointerGetAttributes)                                                                                  \
   X(cuMemcpyAsync)                                                                                           \
   X(cuMemsetD8Async)                                                                                         \
   X(cuMemsetD32Async)                                                                                        \

@@ -73,18 +73,17 @@ hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error) {
   return HN_CU(d, error, cuMemHostUnregister, p);
 }
 
-/* The driver knows no address of ordinary memory, and says so by an error. */
+/* The driver knows no address of ordinary memory, and leaves the type at 0. (Asked for one attribute it calls
+ * that an error, which compute-sanitizer reports.) */
 static hone_memory_kind where(hn_device *d, uintptr_t at) {
   unsigned type = 0;
-  int ordinal = 0;
-  if (d->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) != CUDA_SUCCESS)
-    return HONE_MEMORY_PAGEABLE;
+  int ordinal = (int)d->index;
+  CUpointer_attribute attribute[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void *value[] = {&type, &ordinal};
+  if (d->cu.cuPointerGetAttributes(2, attribute, value, at) != CUDA_SUCCESS) return HONE_MEMORY_PAGEABLE;
   if (type == CU_MEMORYTYPE_HOST) return HONE_MEMORY_PINNED;
   if (type != CU_MEMORYTYPE_DEVICE) return HONE_MEMORY_PAGEABLE;
-  if (d->cu.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at) == CUDA_SUCCESS &&
-      ordinal != (int)d->index)
-    return HONE_MEMORY_UNKNOWN;
-  return HONE_MEMORY_DEVICE;
+  return ordinal == (int)d->index ? HONE_MEMORY_DEVICE : HONE_MEMORY_UNKNOWN;
 }
 
 hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes) {
