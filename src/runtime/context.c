@@ -775,7 +775,9 @@ hn_lent *hn_context_lent(hn_context *c) { return &c->lent; }
 
 hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, double *d2h,
                              hone_error *error) {
-  *h2d = *infer = *d2h = 0;
+  double *out[] = {h2d, infer, d2h};
+  for (int i = 0; i < 3; i++)
+    if (out[i]) *out[i] = 0;
   return c->apart ? hn_remote_times(c->plan, &c->remote, h2d, infer, d2h, error) : HONE_OK;
 }
 
