@@ -30,17 +30,26 @@ static void pattern_label(const void *unit, char *buf, size_t size) {
            (unsigned long long)hn_hash(d->text, strlen(d->text), 0));
 }
 
-/* Are these names of one spelling or another? */
+/* Are these values that one spelling or another reads and does not make? What it makes is gone with its
+ * nodes. */
 static bool inputs_known(const hone_pattern_desc *d, const hn_pattern *spelling, uint32_t n,
                          hn_pattern_place *place, hone_error *error) {
   for (const char *p = d->inputs; *p;) {
     const size_t len = strcspn(p, " ");
-    bool found = false;
+    bool found = false, made = false;
     for (uint32_t k = 0; k < n && !found; k++)
-      for (uint32_t i = 0; i < spelling[k].n_names && !found; i++)
-        found = *p == '%' && strlen(spelling[k].names[i]) == len - 1 &&
-                memcmp(spelling[k].names[i], p + 1, len - 1) == 0;
+      for (uint32_t i = 0; i < spelling[k].n_names && !found; i++) {
+        const bool same = *p == '%' && strlen(spelling[k].names[i]) == len - 1 &&
+                          memcmp(spelling[k].names[i], p + 1, len - 1) == 0;
+        found = same && spelling[k].made_by[i] < 0;
+        made = made || same;
+      }
     *place = (hn_pattern_place){d->inputs, 1, (int)(p - d->inputs) + 1};
+    if (len && !found && made)
+      return hn_fail(error, HONE_ERROR_INPUT,
+                     "'%.*s' is made by the pattern's own nodes; an input is a value that they only read",
+                     len < 80 ? (int)len : 80, p),
+             false;
     if (len && !found)
       return hn_fail(error, HONE_ERROR_INPUT, "the pattern has no '%.*s'", len < 80 ? (int)len : 80, p),
              false;
