@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 typedef struct hone_shapes hone_shapes;
-typedef struct hone_answer hone_answer;
+typedef struct hone_shapes_answer hone_shapes_answer;
 
 /* For which sizes of a dimension that may be padded plans are made; min, opt and max are always
  * among them. */
@@ -63,17 +63,18 @@ HONE_API void hone_shapes_destroy(hone_shapes *shapes);
 
 /* Runs the model on in[i], one for each plan input in order (hone_plan_inputs: those without an initializer):
  * row-major host tensors of any shape within the profiles, borrowed during the call. The answer is the
- * caller's until hone_answer_release, and holds a plan; other threads may run the same one meanwhile, in
- * contexts of their own. Errors: HONE_ERROR_USAGE names the input and dimension that are outside, and what is
- * allowed; those of hone_plan_create and hone_context_run. */
+ * caller's until hone_shapes_answer_release, and holds a plan; other threads may run the same one meanwhile,
+ * in contexts of their own. Errors: HONE_ERROR_USAGE names the input and dimension that are outside, and what
+ * is allowed; those of hone_plan_create and hone_context_run. */
 HONE_API hone_status hone_shapes_run(hone_shapes *shapes, const hone_tensor *const *in,
-                                     const hone_run_options *options, hone_answer **out, hone_error *error);
+                                     const hone_run_options *options, hone_shapes_answer **out,
+                                     hone_error *error);
 /* Without the rows that padding added; until the answer is released. */
-HONE_API const hone_tensor *hone_answer_output(const hone_answer *answer, uint32_t i);
+HONE_API const hone_tensor *hone_shapes_answer_output(const hone_shapes_answer *answer, uint32_t i);
 /* The plan that was used: its input shapes are the padded ones. */
-HONE_API const hone_plan *hone_answer_plan(const hone_answer *answer);
-HONE_API bool hone_answer_padded(const hone_answer *answer);
-HONE_API void hone_answer_release(hone_answer *answer); /* NULL is fine */
+HONE_API const hone_plan *hone_shapes_answer_plan(const hone_shapes_answer *answer);
+HONE_API bool hone_shapes_answer_padded(const hone_shapes_answer *answer);
+HONE_API void hone_shapes_answer_release(hone_shapes_answer *answer); /* NULL is fine */
 
 /* A context for exactly these sizes (size[i] belongs to profile i), never padded, for who wants to bind
  * memory, submit or record. The plan is made now if it is not there. Give it back with hone_shapes_release,

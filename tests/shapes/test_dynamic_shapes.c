@@ -71,8 +71,8 @@ static void ask(question *q, int64_t n, unsigned seed) {
   q->in[0] = &q->tensor[0], q->in[1] = &q->tensor[1];
 }
 
-static hone_answer *run(hone_shapes *shapes, question *q, int64_t n) {
-  hone_answer *answer = NULL;
+static hone_shapes_answer *run(hone_shapes *shapes, question *q, int64_t n) {
+  hone_shapes_answer *answer = NULL;
   hone_error e = {0};
   ask(q, n, (unsigned)n);
   if (hone_shapes_run(shapes, q->in, NULL, &answer, &e) != HONE_OK) fail_msg("%s", e.what);
@@ -80,7 +80,7 @@ static hone_answer *run(hone_shapes *shapes, question *q, int64_t n) {
 }
 
 /* As a fresh plan for these very sizes answers. */
-static void same_as_fresh(const given *g, const question *q, int64_t n, const hone_answer *answer) {
+static void same_as_fresh(const given *g, const question *q, int64_t n, const hone_shapes_answer *answer) {
   hone_plan *plan = NULL;
   hone_context *context = NULL;
   const hone_binding b = {.symbol = "N", .rank = 1, .dim = {n}};
@@ -89,17 +89,19 @@ static void same_as_fresh(const given *g, const question *q, int64_t n, const ho
   assert_int_equal(hone_context_create(plan, &context, NULL), HONE_OK);
   assert_int_equal(hone_context_run(context, q->in, NULL, NULL), HONE_OK);
   for (uint32_t i = 0; i < hone_plan_outputs(plan); i++) {
-    const hone_tensor *want = hone_context_output(context, i), *is = hone_answer_output(answer, i);
+    const hone_tensor *want = hone_context_output(context, i), *is = hone_shapes_answer_output(answer, i);
     assert_true(hone_desc_same_dims(&want->desc, &is->desc));
     for (int64_t k = 0; k < hone_desc_count(&want->desc); k++)
       assert_float_equal(((const float *)is->data)[k], ((const float *)want->data)[k], 1e-6);
   }
-  assert_null(hone_answer_output(answer, hone_plan_outputs(plan)));
+  assert_null(hone_shapes_answer_output(answer, hone_plan_outputs(plan)));
   hone_context_destroy(context);
   hone_plan_destroy(plan);
 }
 
-static int64_t planned(const hone_answer *a) { return hone_plan_input_desc(hone_answer_plan(a), 0)->dim[0]; }
+static int64_t planned(const hone_shapes_answer *a) {
+  return hone_plan_input_desc(hone_shapes_answer_plan(a), 0)->dim[0];
+}
 
 static void rows_are_padded_to_buckets(void **state) {
   (void)state;
@@ -113,14 +115,14 @@ static void rows_are_padded_to_buckets(void **state) {
   assert_memory_equal(bucket, want, sizeof want);
   for (int64_t n = 1; n <= 20; n++) {
     question q;
-    hone_answer *a = run(g.shapes, &q, n);
+    hone_shapes_answer *a = run(g.shapes, &q, n);
     int64_t size = 0;
     for (int i = 5; i >= 0; i--)
       if (want[i] >= n) size = want[i];
     assert_int_equal(planned(a), size);
-    assert_int_equal(hone_answer_padded(a), size != n);
+    assert_int_equal(hone_shapes_answer_padded(a), size != n);
     same_as_fresh(&g, &q, n, a);
-    hone_answer_release(a);
+    hone_shapes_answer_release(a);
   }
   hone_shapes_counts c;
   hone_shapes_count(g.shapes, &c);
@@ -141,11 +143,11 @@ static void what_is_not_proved_is_not_padded(void **state) {
   assert_string_equal(reason, "node 'mean_3' (ReduceMean) reduces over it");
   for (int64_t n = 1; n <= 7; n++) {
     question q;
-    hone_answer *a = run(g.shapes, &q, n);
+    hone_shapes_answer *a = run(g.shapes, &q, n);
     assert_int_equal(planned(a), n);
-    assert_false(hone_answer_padded(a));
+    assert_false(hone_shapes_answer_padded(a));
     same_as_fresh(&g, &q, n, a);
-    hone_answer_release(a);
+    hone_shapes_answer_release(a);
   }
   hone_shapes_counts c;
   hone_shapes_count(g.shapes, &c);
@@ -173,14 +175,14 @@ static void two_dimensions(void **state) {
   static float x[3 * 3 * 7 * 10];
   for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)(i % 23) / 11 - 1;
   hone_tensor t = {hone_desc(HONE_DTYPE_F32, 4, (int64_t[]){3, 3, 7, 10}), x};
-  hone_answer *a = NULL;
+  hone_shapes_answer *a = NULL;
   assert_int_equal(hone_shapes_run(g.shapes, (const hone_tensor *[]){&t}, NULL, &a, NULL), HONE_OK);
-  const hone_tensor_desc *d = hone_plan_input_desc(hone_answer_plan(a), 0);
+  const hone_tensor_desc *d = hone_plan_input_desc(hone_shapes_answer_plan(a), 0);
   assert_int_equal(d->dim[0], 4);
   assert_int_equal(d->dim[2], 7);
-  assert_int_equal(hone_answer_output(a, 0)->desc.dim[0], 3);
-  assert_int_equal(hone_answer_output(a, 0)->desc.dim[2], 7);
-  hone_answer_release(a);
+  assert_int_equal(hone_shapes_answer_output(a, 0)->desc.dim[0], 3);
+  assert_int_equal(hone_shapes_answer_output(a, 0)->desc.dim[2], 7);
+  hone_shapes_answer_release(a);
   hone_context *context = NULL;
   assert_int_equal(hone_shapes_acquire(g.shapes, (int64_t[]){5, 3}, &context, NULL), HONE_OK);
   d = hone_plan_input_desc(hone_context_plan(context), 0);
@@ -202,10 +204,10 @@ static void the_longest_unused_goes(void **state) {
   given g = start(rows_net, &(hone_shapes_options){.profiles = &p, .n_profiles = 1, .capacity = 3}, 1);
   question q;
   hone_shape_plan info;
-  for (int64_t n = 1; n <= 4; n *= 2) hone_answer_release(run(g.shapes, &q, n));
-  hone_answer_release(run(g.shapes, &q, 1)); /* 2 is the oldest now */
-  hone_answer *held = run(g.shapes, &q, 4);
-  hone_answer_release(run(g.shapes, &q, 8));
+  for (int64_t n = 1; n <= 4; n *= 2) hone_shapes_answer_release(run(g.shapes, &q, n));
+  hone_shapes_answer_release(run(g.shapes, &q, 1)); /* 2 is the oldest now */
+  hone_shapes_answer *held = run(g.shapes, &q, 4);
+  hone_shapes_answer_release(run(g.shapes, &q, 8));
   hone_shapes_counts c;
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.plans, 3);
@@ -213,13 +215,13 @@ static void the_longest_unused_goes(void **state) {
   assert_true(hone_shapes_plan(g.shapes, 0, &info));
   assert_int_equal(info.size[0], 1);
   /* What is in use stays, however old it gets, and its answer with it. */
-  for (int64_t n = 16; n <= 64; n *= 2) hone_answer_release(run(g.shapes, &q, n));
+  for (int64_t n = 16; n <= 64; n *= 2) hone_shapes_answer_release(run(g.shapes, &q, n));
   assert_true(hone_shapes_plan(g.shapes, 0, &info));
   assert_int_equal(info.size[0], 4);
   assert_int_equal(info.in_use, 1);
   ask(&q, 4, 4);
   same_as_fresh(&g, &q, 4, held);
-  hone_answer_release(held);
+  hone_shapes_answer_release(held);
   stop(&g);
 }
 
@@ -228,12 +230,12 @@ static void more_in_use_than_are_kept(void **state) {
   const hone_size_profile p = {.symbol = "N", .min = 1, .opt = 1, .max = 64};
   given g = start(rows_net, &(hone_shapes_options){.profiles = &p, .n_profiles = 1, .capacity = 2}, 1);
   question q;
-  hone_answer *held[4];
+  hone_shapes_answer *held[4];
   hone_shapes_counts c;
   for (int i = 0; i < 4; i++) held[i] = run(g.shapes, &q, (int64_t)1 << i);
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.plans, 4);
-  for (int i = 0; i < 4; i++) hone_answer_release(held[i]);
+  for (int i = 0; i < 4; i++) hone_shapes_answer_release(held[i]);
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.plans, 2);
   stop(&g);
@@ -245,7 +247,7 @@ static void bytes_are_bounded_too(void **state) {
   given g = start(rows_net, &(hone_shapes_options){.profiles = &p, .n_profiles = 1, .max_bytes = 1}, 1);
   question q;
   hone_shapes_counts c;
-  for (int64_t n = 1; n <= 64; n *= 2) hone_answer_release(run(g.shapes, &q, n));
+  for (int64_t n = 1; n <= 64; n *= 2) hone_shapes_answer_release(run(g.shapes, &q, n));
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.plans, 1);
   assert_true(c.bytes > 0);
@@ -281,25 +283,25 @@ static void a_larger_plan_serves_meanwhile(void **state) {
   question q;
   hone_shapes_counts c;
   for (int i = 0; i < 3; i++) {
-    hone_answer *a = run(g.shapes, &q, 3);
+    hone_shapes_answer *a = run(g.shapes, &q, 3);
     assert_int_equal(planned(a), 16);
-    assert_true(hone_answer_padded(a));
+    assert_true(hone_shapes_answer_padded(a));
     same_as_fresh(&g, &q, 3, a);
-    hone_answer_release(a);
+    hone_shapes_answer_release(a);
   }
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.waiting, 1); /* asked for once */
   assert_int_equal(c.padded, 3);
   /* Nothing larger is there: it is made now. */
-  hone_answer *a = run(g.shapes, &q, 17);
+  hone_shapes_answer *a = run(g.shapes, &q, 17);
   assert_int_equal(planned(a), 32);
-  hone_answer_release(a);
+  hone_shapes_answer_release(a);
   hn_keep_hold(keep, false);
   hone_shapes_wait(g.shapes);
   a = run(g.shapes, &q, 3);
   assert_int_equal(planned(a), 4);
   same_as_fresh(&g, &q, 3, a);
-  hone_answer_release(a);
+  hone_shapes_answer_release(a);
   hone_shapes_count(g.shapes, &c);
   assert_int_equal(c.waiting, 0);
   assert_int_equal(c.plans, 3);
@@ -311,7 +313,7 @@ static void it_ends_with_work_left(void **state) {
   const hone_size_profile p = {.symbol = "N", .min = 1, .opt = 64, .max = 64};
   given g = start(rows_net, &(hone_shapes_options){.profiles = &p, .n_profiles = 1, .background = true}, 1);
   question q;
-  for (int64_t n = 1; n <= 32; n *= 2) hone_answer_release(run(g.shapes, &q, n));
+  for (int64_t n = 1; n <= 32; n *= 2) hone_shapes_answer_release(run(g.shapes, &q, n));
   stop(&g);
 }
 
@@ -328,10 +330,10 @@ static void *call(void *arg) {
   for (unsigned i = 0; i < 40; i++) {
     const int64_t n = 1 + (int64_t)((c->seed * 7 + i * 13) % 31);
     question q;
-    hone_answer *a = NULL;
+    hone_shapes_answer *a = NULL;
     ask(&q, n, c->seed);
     if (hone_shapes_run(c->g->shapes, q.in, NULL, &a, NULL) != HONE_OK) continue;
-    const hone_tensor *y = hone_answer_output(a, 0), *t = hone_answer_output(a, 1);
+    const hone_tensor *y = hone_shapes_answer_output(a, 0), *t = hone_shapes_answer_output(a, 1);
     bool good = y->desc.dim[0] == n && t->desc.dim[1] == n;
     for (int64_t k = 0; k < n && good; k++) {
       float sum = 0;
@@ -342,7 +344,7 @@ static void *call(void *arg) {
       good = good && sum > 0.999f && sum < 1.001f;
     }
     atomic_fetch_add(c->answers, good);
-    hone_answer_release(a);
+    hone_shapes_answer_release(a);
     if (i % 8 == 0) {
       hone_context *context = NULL;
       hone_shape_plan info;
@@ -381,7 +383,7 @@ static void callers_at_once(void **state) {
 
 static void refuse_run(hone_shapes *shapes, const hone_tensor *x, const hone_tensor *s, const char *what,
                        const char *expected) {
-  hone_answer *a = NULL;
+  hone_shapes_answer *a = NULL;
   hone_error e = {0};
   assert_int_equal(hone_shapes_run(shapes, (const hone_tensor *[]){x, s}, NULL, &a, &e), HONE_ERROR_USAGE);
   assert_null(a);
@@ -460,7 +462,7 @@ static void memory_may_be_short(void **state) {
   bool reached = true;
   for (uint64_t n = 1; reached; n += 1 + n / 16) {
     question q;
-    hone_answer *a = NULL;
+    hone_shapes_answer *a = NULL;
     ask(&q, n % 2 ? 3 : 7, 1);
     hn_mem_fail_after(n);
     const hone_status status = hone_shapes_run(g.shapes, q.in, NULL, &a, NULL);
@@ -468,10 +470,10 @@ static void memory_may_be_short(void **state) {
     hn_mem_fail_after(0);
     assert_true(status == HONE_OK || status == HONE_ERROR_MEMORY);
     assert_int_equal(status == HONE_OK, a != NULL);
-    hone_answer_release(a);
+    hone_shapes_answer_release(a);
   }
   question q;
-  hone_answer_release(run(g.shapes, &q, 5));
+  hone_shapes_answer_release(run(g.shapes, &q, 5));
   stop(&g);
 }
 

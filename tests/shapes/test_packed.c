@@ -36,7 +36,7 @@ static hone_plan *plan_of(hone_engine *engine, hone_model *m, int64_t batch, con
   hone_plan *plan = NULL;
   hone_error e = {0};
   const hone_plan_options o = {.level = 2, .batch = batch, .precision = precision};
-  if (hn_api_plan_create(engine, m, &o, store, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  if (hn_api_plan_create(engine, m, &o, NULL, store, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
   return plan;
 }
 
@@ -248,7 +248,7 @@ static void memory_may_be_short(void **state) {
     hone_plan *plan = NULL;
     hone_error e = {0};
     hn_mem_fail_after(n);
-    const hone_status status = hn_api_plan_create(engine, m, &o, store, &plan, &e);
+    const hone_status status = hn_api_plan_create(engine, m, &o, NULL, store, &plan, &e);
     reached = hn_mem_failed();
     hn_mem_fail_after(0);
     assert_true(status == HONE_OK || status == HONE_ERROR_MEMORY);

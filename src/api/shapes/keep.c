@@ -37,7 +37,7 @@ static bool in_list(const size_list *l, const hn_sizes *size) {
 
 /* ------------------------------------------------------------------ leases */
 
-static void free_lease(hone_answer *l) {
+static void free_lease(hone_shapes_answer *l) {
   const uint32_t n_in = hone_plan_inputs(l->kept->plan), n_out = hone_plan_outputs(l->kept->plan);
   for (uint32_t i = 0; l->longer && i < n_in; i++) hn_free(l->longer[i].data);
   for (uint32_t i = 0; l->cut && i < n_out; i++) hn_free(l->cut[i]);
@@ -52,10 +52,10 @@ static void free_lease(hone_answer *l) {
   hn_free(l);
 }
 
-static hone_status make_lease(hn_keep *k, hn_kept *kept, hone_answer **out, hone_error *error) {
+static hone_status make_lease(hn_keep *k, hn_kept *kept, hone_shapes_answer **out, hone_error *error) {
   const uint32_t n_in = hone_plan_inputs(kept->plan), n_out = hone_plan_outputs(kept->plan);
   const size_t cells = (size_t)k->o.n_profiles * hn_proofs_values(k->proofs);
-  hone_answer *l = hn_calloc(1, sizeof *l);
+  hone_shapes_answer *l = hn_calloc(1, sizeof *l);
   if (!l) return hn_fail_memory(error, sizeof *l, "a context");
   l->keep = k, l->kept = kept;
   l->in = hn_calloc(n_in + 1, sizeof *l->in);
@@ -83,7 +83,7 @@ static uint64_t context_bytes(const hn_kept *kept) {
   hone_plan_memory(kept->plan, &arena, NULL, &workspace);
   uint64_t bytes = 0;
   for (size_t i = 0; i < kept->leases.len; i++) {
-    const hone_answer *l = kept->leases.ptr[i];
+    const hone_shapes_answer *l = kept->leases.ptr[i];
     bytes += arena + workspace + l->extra;
   }
   return bytes;
@@ -359,7 +359,7 @@ void hn_keep_back(hn_keep *k, hn_kept *e) {
   pthread_mutex_unlock(&k->lock);
 }
 
-hone_status hn_keep_lease(hn_keep *k, hn_kept *e, hone_answer **out, hone_error *error) {
+hone_status hn_keep_lease(hn_keep *k, hn_kept *e, hone_shapes_answer **out, hone_error *error) {
   *out = NULL;
   pthread_mutex_lock(&k->lock);
   for (size_t i = 0; i < e->leases.len && !*out; i++)
@@ -368,7 +368,7 @@ hone_status hn_keep_lease(hn_keep *k, hn_kept *e, hone_answer **out, hone_error 
   pthread_mutex_unlock(&k->lock);
   hone_status status = HONE_OK;
   if (!*out) {
-    hone_answer *made = NULL;
+    hone_shapes_answer *made = NULL;
     status = make_lease(k, e, &made, error);
     if (status == HONE_OK) {
       made->out = true;
@@ -386,7 +386,7 @@ hone_status hn_keep_lease(hn_keep *k, hn_kept *e, hone_answer **out, hone_error 
   return status;
 }
 
-void hn_keep_return(hone_answer *l) {
+void hn_keep_return(hone_shapes_answer *l) {
   hn_keep *k = l->keep;
   size_t extra = 0;
   for (uint32_t j = 0; j < hone_plan_inputs(l->kept->plan); j++) extra += l->longer_room[j];
@@ -402,12 +402,12 @@ void hn_keep_return(hone_answer *l) {
   pthread_mutex_unlock(&k->lock);
 }
 
-hone_answer *hn_keep_find(hn_keep *k, const hone_context *context) {
-  hone_answer *found = NULL;
+hone_shapes_answer *hn_keep_find(hn_keep *k, const hone_context *context) {
+  hone_shapes_answer *found = NULL;
   pthread_mutex_lock(&k->lock);
   for (size_t i = 0; i < k->plans.len; i++)
     for (size_t j = 0; j < k->plans.ptr[i]->leases.len; j++) {
-      hone_answer *l = k->plans.ptr[i]->leases.ptr[j];
+      hone_shapes_answer *l = k->plans.ptr[i]->leases.ptr[j];
       if (l->out && l->context == context) found = l;
     }
   pthread_mutex_unlock(&k->lock);

@@ -10,7 +10,7 @@ typedef struct hn_kept hn_kept;
 typedef struct hn_keep hn_keep;
 
 /* A context of a kept plan, with what a run by padding needs. One caller has it at a time. */
-struct hone_answer {
+struct hone_shapes_answer {
   hn_keep *keep;
   hn_kept *kept;
   hone_context *context;
@@ -32,7 +32,7 @@ struct hn_kept {
   uint64_t stamp;  /* of the last use */
   uint64_t runs, padded_runs;
   double plan_s, plan_cpu_s;
-  HN_VEC(hone_answer *) leases;
+  HN_VEC(hone_shapes_answer *) leases;
 };
 
 typedef struct hn_keep_options {
@@ -56,10 +56,10 @@ hone_status hn_keep_take(hn_keep *keep, const hn_sizes *wanted, const hn_sizes *
                          hone_error *error);
 void hn_keep_back(hn_keep *keep, hn_kept *kept);
 /* A context of a plan that was taken; going back, it also gives the plan back. */
-hone_status hn_keep_lease(hn_keep *keep, hn_kept *kept, hone_answer **out, hone_error *error);
-void hn_keep_return(hone_answer *lease);
+hone_status hn_keep_lease(hn_keep *keep, hn_kept *kept, hone_shapes_answer **out, hone_error *error);
+void hn_keep_return(hone_shapes_answer *lease);
 /* The lease that is out with this context, or NULL. */
-hone_answer *hn_keep_find(hn_keep *keep, const hone_context *context);
+hone_shapes_answer *hn_keep_find(hn_keep *keep, const hone_context *context);
 
 void hn_keep_wait(hn_keep *keep);
 void hn_keep_count(hn_keep *keep, hone_shapes_counts *out);

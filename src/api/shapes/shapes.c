@@ -282,7 +282,7 @@ static bool make_room(void **data, size_t *room, size_t bytes) {
 }
 
 /* Inputs as the plan wants them. */
-static hone_status lengthen(hone_answer *l, const hone_tensor *const *in, hone_error *error) {
+static hone_status lengthen(hone_shapes_answer *l, const hone_tensor *const *in, hone_error *error) {
   for (uint32_t i = 0; i < hone_plan_inputs(l->kept->plan); i++) {
     const hone_tensor_desc *want = hone_plan_input_desc(l->kept->plan, i);
     l->in[i] = in[i];
@@ -299,7 +299,7 @@ static hone_status lengthen(hone_answer *l, const hone_tensor *const *in, hone_e
 }
 
 /* Outputs without what padding added. */
-static hone_status shorten(hone_shapes *s, hone_answer *l, const hn_sizes *wanted, hone_error *error) {
+static hone_status shorten(hone_shapes *s, hone_shapes_answer *l, const hn_sizes *wanted, hone_error *error) {
   const uint32_t values = hn_proofs_values(hn_keep_proofs(s->keep)), n_out = hone_plan_outputs(l->kept->plan);
   for (uint32_t i = 0; i < n_out; i++) {
     const hone_tensor *whole = hone_context_output(l->context, i);
@@ -326,7 +326,7 @@ static hone_status shorten(hone_shapes *s, hone_answer *l, const hn_sizes *wante
 
 /* ------------------------------------------------------------------ running */
 
-static hone_status run_on(hone_shapes *s, hone_answer *l, const hn_sizes *wanted,
+static hone_status run_on(hone_shapes *s, hone_shapes_answer *l, const hn_sizes *wanted,
                           const hone_tensor *const *in, const hone_run_options *o, hone_error *error) {
   hone_status status = HONE_OK;
   bool proved = true;
@@ -346,14 +346,14 @@ static hone_status run_on(hone_shapes *s, hone_answer *l, const hn_sizes *wanted
 }
 
 hone_status hone_shapes_run(hone_shapes *s, const hone_tensor *const *in, const hone_run_options *o,
-                            hone_answer **out, hone_error *error) {
+                            hone_shapes_answer **out, hone_error *error) {
   if (!s || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_shapes_run needs shapes and a place for the answer");
   *out = NULL;
   const uint64_t lost = hn_mem_lost();
   hn_sizes wanted, target;
   hn_kept *kept = NULL;
-  hone_answer *l = NULL;
+  hone_shapes_answer *l = NULL;
   hone_status status = sizes_of(s, in, &wanted, error);
   if (status == HONE_OK) status = target_of(s, &wanted, &target, error);
   if (status == HONE_OK) status = hn_keep_take(s->keep, &wanted, &target, &kept, error);
@@ -367,14 +367,14 @@ hone_status hone_shapes_run(hone_shapes *s, const hone_tensor *const *in, const 
   return status;
 }
 
-const hone_tensor *hone_answer_output(const hone_answer *l, uint32_t i) {
+const hone_tensor *hone_shapes_answer_output(const hone_shapes_answer *l, uint32_t i) {
   return l && i < hone_plan_outputs(l->kept->plan) ? &l->result[i] : NULL;
 }
 
-const hone_plan *hone_answer_plan(const hone_answer *l) { return l ? l->kept->plan : NULL; }
-bool hone_answer_padded(const hone_answer *l) { return l && l->padded; }
+const hone_plan *hone_shapes_answer_plan(const hone_shapes_answer *l) { return l ? l->kept->plan : NULL; }
+bool hone_shapes_answer_padded(const hone_shapes_answer *l) { return l && l->padded; }
 
-void hone_answer_release(hone_answer *l) {
+void hone_shapes_answer_release(hone_shapes_answer *l) {
   if (l) hn_keep_return(l);
 }
 
@@ -386,7 +386,7 @@ hone_status hone_shapes_acquire(hone_shapes *s, const int64_t *size, hone_contex
   const uint64_t lost = hn_mem_lost();
   hn_sizes wanted = {{0}};
   hn_kept *kept = NULL;
-  hone_answer *l = NULL;
+  hone_shapes_answer *l = NULL;
   for (uint32_t i = 0; i < s->n_profiles; i++) {
     wanted.of[i] = size[i];
     if (size[i] >= s->profile[i].min && size[i] <= s->profile[i].max) continue;
@@ -406,7 +406,7 @@ hone_status hone_shapes_acquire(hone_shapes *s, const int64_t *size, hone_contex
 }
 
 void hone_shapes_release(hone_shapes *s, hone_context *context) {
-  hone_answer *l = s && context ? hn_keep_find(s->keep, context) : NULL;
+  hone_shapes_answer *l = s && context ? hn_keep_find(s->keep, context) : NULL;
   if (l) hn_keep_return(l);
 }
 
