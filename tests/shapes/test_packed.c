@@ -36,7 +36,8 @@ static hone_plan *plan_of(hone_engine *engine, hone_model *m, int64_t batch, con
   hone_plan *plan = NULL;
   hone_error e = {0};
   const hone_plan_options o = {.level = 2, .batch = batch, .precision = precision};
-  if (hn_api_plan_create(engine, m, &o, NULL, store, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  if (hn_api_plan_create(engine, m, &o, NULL, store, &plan, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
   return plan;
 }
 
