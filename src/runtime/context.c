@@ -9,6 +9,7 @@
 #include "runtime/pools.h"
 #include "runtime/record.h"
 #include "runtime/remote.h"
+#include "runtime/room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,41 +64,12 @@ struct hn_context {
 static hone_status cut(hn_context *c, hone_error *error);
 static hone_status capture(hn_context *c, hone_error *error);
 
-enum { HN_BLOCK_ALIGN = 4096 }; /* of what lies behind each other in a lent block */
-
 /* Memory of the host for values and for references: of the pool where the device's is the host's. */
 static void heap_free(const hn_context *c, void *at) {
   if (c->apart)
     hn_free(at);
   else
     hn_pools_give(c->plan, at);
-}
-
-/* Bytes from one lane's workspace to the next one's. */
-static size_t workspace_of(const hn_plan *p) { return hn_round_up(p->workspace_bytes, 256); }
-
-/* Names the tensor, or the step, that takes the most. */
-static hone_status no_activations(const hn_plan *p, bool workspace, hone_error *error) {
-  char purpose[200] = "steps' workspaces";
-  const hn_step *most = NULL;
-  for (size_t i = 0; workspace && i < p->steps.len; i++) {
-    const hn_step *s = &p->steps.ptr[i];
-    if (!most || s->need.workspace_bytes > most->need.workspace_bytes) most = s;
-  }
-  if (most && most->desc.name)
-    snprintf(purpose, sizeof purpose, "steps' workspaces (the largest is that of '%.80s', %llu bytes)",
-             most->desc.name, (unsigned long long)most->need.workspace_bytes);
-  hone_status status =
-      workspace
-          ? hn_no_memory(p->backend, p->device, workspace_of(p) * p->lanes, purpose, error)
-          : hn_plan_no_memory(p, p->arena_bytes, "a context's activations", 1u << HN_PLACE_ARENA, error);
-  if (status == HONE_ERROR_MEMORY) hn_error_hint(error, "use a smaller batch or shape");
-  return status;
-}
-
-uint64_t hn_context_needs(const hn_plan *p) {
-  if (!p->workspace_bytes) return p->arena_bytes;
-  return hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) + workspace_of(p) * p->lanes;
 }
 
 /* Activations and workspace at their places in the block. */
@@ -160,10 +132,10 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   if (block) settle_in(c, block);
   if (!block && p->arena_bytes) c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
   if (!block && p->workspace_bytes)
-    c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, workspace_of(p) * p->lanes);
+    c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, hn_room_of_lane(p) * p->lanes);
   if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
-    status = no_activations(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
+    status = hn_room_missing(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
     goto done;
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {
@@ -435,7 +407,8 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .out = c->out,
                          .blob = s->blob,
                          .shared = s->shared,
-                         .workspace = c->workspace ? (char *)c->workspace + s->lane * workspace_of(p) : NULL,
+                         .workspace =
+                             c->workspace ? (char *)c->workspace + s->lane * hn_room_of_lane(p) : NULL,
                          .threads = s->threads,
                          .flush = s->flush};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
