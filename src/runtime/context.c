@@ -72,6 +72,11 @@ static void heap_free(const hn_context *c, void *at) {
     hn_pools_give(c->plan, at);
 }
 
+uint64_t hn_context_needs(const hn_plan *p) {
+  if (!p->workspace_bytes) return p->arena_bytes;
+  return hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) + hn_room_of_lane(p) * p->lanes;
+}
+
 /* Activations and workspace at their places in the block. */
 static void settle_in(hn_context *c, void *block) {
   const hn_plan *p = c->plan;

@@ -1,7 +1,6 @@
 #include "runtime/room.h"
 
 #include "base/error.h"
-#include "runtime/context.h"
 
 #include <stdio.h>
 
@@ -23,9 +22,4 @@ hone_status hn_room_missing(const hn_plan *p, bool workspace, hone_error *error)
           : hn_plan_no_memory(p, p->arena_bytes, "a context's activations", 1u << HN_PLACE_ARENA, error);
   if (status == HONE_ERROR_MEMORY) hn_error_hint(error, "use a smaller batch or shape");
   return status;
-}
-
-uint64_t hn_context_needs(const hn_plan *p) {
-  if (!p->workspace_bytes) return p->arena_bytes;
-  return hn_round_up(p->arena_bytes, HN_BLOCK_ALIGN) + hn_room_of_lane(p) * p->lanes;
 }
