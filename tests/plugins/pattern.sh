@@ -145,6 +145,7 @@ edit 's/else \[0, 0, 0, 0\]/else [0, 0, 0, 0/'; says "e/dw.json:13:" 3 "$hone" o
 edit 's/else \\"NOTSET\\"/else \\"NOTSET/'; says "e/dw.json:14:" 3 "$hone" op build e
 edit 's/"%x %w"/"%x %q"/'; says "e/dw.json:12:20: the pattern has no '%q'" 3 "$hone" op build e
 edit 's/"%x %w"/"%x %c"/'; says "e/dw.json:12:20: '%c' is made by the pattern's own nodes" 3 "$hone" op build e
+edit 's/= Conv(/= Convv(/'; says "there is no operator 'Convv'" 3 "$hone" op build e; says "e/dw.json:" 3 "$hone" op build e
 edit 's/"%h"/"%q"/'; says "has no '%q'" 3 "$hone" op build e
 edit 's/"%h"/true/'; says "no value of attribute" 3 "$hone" op build e
 edit 's/\[0.125, 9\]/[0.125, "x"]/'; says "no value of attribute" 3 "$hone" op build e

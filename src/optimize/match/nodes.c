@@ -15,7 +15,8 @@ hone_status hone_pattern_check(const hone_pattern_desc *pattern, hone_pattern_pl
   if (place) *place = (hone_pattern_place){0};
   if (!pattern || !pattern->name || !pattern->text || !pattern->inputs)
     return hn_fail(error, HONE_ERROR_USAGE, "a pattern needs name, text and inputs");
-  const hone_status status = hn_pattern_check(pattern, &at, error);
+  hone_status status = hn_pattern_check(pattern, &at, error);
+  if (status == HONE_OK) status = hn_pattern_operators(pattern, &at, error);
   if (place && status != HONE_OK) *place = (hone_pattern_place){at.in, at.line, at.column};
   return status;
 }

@@ -71,6 +71,37 @@ hone_status hn_pattern_check(const hone_pattern_desc *d, hn_pattern_place *place
   return status;
 }
 
+/* The first operator of ONNX's own domain that nobody knows; NULL: none. */
+static const hn_line *unknown_in(const hn_pattern *p, const hn_listing *operators, const char **op) {
+  for (uint32_t i = 0; i < p->n_lines; i++)
+    for (uint32_t k = 0; k < p->line[i].n_op && !*p->line[i].domain; k++) {
+      int64_t opset;
+      *op = p->line[i].op[k];
+      if (!hn_op_newest(operators, "", *op, &opset)) return &p->line[i];
+    }
+  return NULL;
+}
+
+hone_status hn_pattern_operators(const hone_pattern_desc *d, hn_pattern_place *place, hone_error *error) {
+  hn_arena arena = {0};
+  uint32_t n = 0;
+  const char *op = NULL;
+  hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
+  const hn_listing *operators = hn_registry_take(&hn_operators);
+  hone_status status = p ? hn_pattern_compile_all(&text, &arena, p, MAX_SPELLINGS, &n, error)
+                         : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    const hn_line *l = unknown_in(&p[k], operators, &op);
+    if (!l) continue;
+    *place = (hn_pattern_place){d->text, l->line, l->column};
+    status = hn_fail(error, HONE_ERROR_INPUT, "there is no operator '%.80s'", op);
+  }
+  hn_listing_drop(operators);
+  hn_arena_free(&arena);
+  return status;
+}
+
 static hone_status pattern_check(const void *unit, hone_error *error) {
   const hone_pattern_desc *d = unit;
   hn_pattern_place ignored;

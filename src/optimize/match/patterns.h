@@ -47,6 +47,8 @@ typedef struct hn_pattern_place {
 } hn_pattern_place;
 /* Are its texts right? */
 hone_status hn_pattern_check(const hone_pattern_desc *pattern, hn_pattern_place *place, hone_error *error);
+/* Are there such operators? Only who writes a pattern asks: a plugin may know more than this library. */
+hone_status hn_pattern_operators(const hone_pattern_desc *d, hn_pattern_place *place, hone_error *error);
 
 /* Is there a pattern that is not of patterns.def; is this one? */
 bool hn_patterns_custom(void);
