@@ -138,7 +138,7 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
 void cli_args_free(cli_args *args) {
   cli_list *const lists[] = {&args->skip,    &args->only,       &args->dump,       &args->data,
                              &args->shapes,  &args->inputs,     &args->thresholds, &args->float_files,
-                             &args->op_path, &args->op_disable, &args->rest};
+                             &args->op_path, &args->op_disable, &args->profiles,   &args->rest};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->item);
 }
 

@@ -65,6 +65,8 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
 
 void hn_remote_close(const hn_plan *p, hn_remote *r) {
   const hn_backend *b = p->backend;
+  /* First: what a run that failed has left in it may still read and write the blocks. */
+  if (r->queue) b->queue_close(p->device, r->queue);
   for (int i = 0; i < HN_MARKS; i++)
     if (r->mark[i]) b->event_close(p->device, r->mark[i]);
   for (int i = 0; i < HN_RING; i++)
@@ -73,7 +75,6 @@ void hn_remote_close(const hn_plan *p, hn_remote *r) {
   if (r->gathered) b->free_host(p->device, r->gathered);
   if (r->host) b->free_host(p->device, r->host);
   if (r->returned) b->free_host(p->device, r->returned);
-  if (r->queue) b->queue_close(p->device, r->queue);
   hn_free(r->returned_at);
   hn_free(r->input);
   hn_free(r->piece);

@@ -224,7 +224,9 @@ static void codes_and_parts(void **state) {
     hone_plan *first = plan_of(engine, m, 2, "f32", store), *second = plan_of(engine, m, 5, "f32", store),
               *alone = plan_of(engine, m, 5, "f32", NULL);
     same_bytes(second, alone, "codes");
-    assert_true(hn_api_plan(second)->found_bytes >= nets[i].least);
+    /* Without vectors other kernels are chosen, which pack nothing here. */
+    if (hone_engine_machine(engine)->isa & HONE_ISA_AVX2)
+      assert_true(hn_api_plan(second)->found_bytes >= nets[i].least);
     hone_plan_destroy(first);
     hone_plan_destroy(second);
     hone_plan_destroy(alone);
