@@ -425,26 +425,37 @@ static void test_faults(void **state) {
 #endif
 }
 
-/* Which of the faults in what integer steps run on are found in a quantised model. Each one is either caught,
- * or changes nothing there: no kernel of floats runs in this network, and depthwise kernels of codes differ
- * from processor to processor. */
+/* Which of the faults in what integer steps run on are found in a quantised model. Which kernels it runs
+ * through is the planner's choice and the processor's: of the faults that it meets, all are caught but for
+ * those that change nothing there. */
 static void test_quantised_faults(void **state) {
   (void)state;
 #ifndef HN_FAULTS
   skip();
 #else
-  static const char *const faults[] = {"dw8_bottom",   "dw8_padding",       "dw8_tail_mask",  "dw8_zero",
-                                       "int8_last_k",  "int8_left_padding", "int8_tail_mask", "int8_zero",
-                                       "qlinear_zero", "quantize_tail"};
+  static const char *const faults[] = {"conv_last_tile",         "conv_left_padding", "conv_right_padding",
+                                       "conv_skip_last_k_block", "depthwise_edge",    "depthwise_last_row",
+                                       "depthwise_last_slab",    "depthwise_no_bias", "depthwise_row_origin",
+                                       "depthwise_tail_mask",    "dw8_bottom",        "dw8_padding",
+                                       "dw8_tail_mask",          "dw8_zero",          "gemm_last_k",
+                                       "gemm_no_accumulate",     "gemm_no_bias",      "gemm_pack_last_column",
+                                       "gemm_tail_mask",         "int8_last_k",       "int8_left_padding",
+                                       "int8_tail_mask",         "int8_zero",         "move_last_chunk",
+                                       "pointwise_last_tile",    "qlinear_zero",      "quantize_tail"};
   subject s = subject_of("quantised", quantised_net());
-  int caught = 0;
+  int caught = 0, met = 0;
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-    const bool found = is_caught(faults[i], &s);
-    if (!found) print_message("not found in the quantised network: %s\n", faults[i]);
+    char line[64];
+    snprintf(line, sizeof line, "\n%s\n", faults[i]);
+    const bool found = is_caught(faults[i], &s), here = strstr(s.met, line) != NULL;
+    met += here;
+    if (here && !found) print_message("not found in the quantised network: %s\n", faults[i]);
     caught += found;
   }
-  print_message("verify caught %d seeded faults in a quantised network\n", caught);
-  assert_true(caught >= 5);
+  print_message("verify caught %d of %d seeded faults met in a quantised network\n", caught, met);
+  assert_true(met >= 6 && caught * 4 >= met * 3);
+  /* With AVX-512 there are more kernels with faults. */
+  if (__builtin_cpu_supports("avx512bw") && !getenv("HONE_CPU")) assert_true(caught >= 12);
   hone_model_release(s.model);
 #endif
 }
