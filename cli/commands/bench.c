@@ -240,7 +240,7 @@ static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t
   *out = (device_times){0};
   double h2d, steps, d2h, start = cli_now_ms();
   hone_error none = {0};
-  if (!ms || hone_context_times(s->context, &h2d, &steps, &d2h, &none) == HONE_ERROR_UNSUPPORTED) {
+  if (!ms || hone_context_clock(s->context, true, &none) == HONE_ERROR_UNSUPPORTED) {
     free(ms);
     return HONE_OK;
   }
@@ -258,6 +258,7 @@ static hone_status measure_device(cli_session *s, const cli_args *args, uint32_t
     status = hone_context_repeat(s->context, &steps, error);
     ms[n] = steps * 1e3;
   }
+  hone_context_clock(s->context, false, &none); // what follows is as a caller has it
   if (status == HONE_OK) {
     out->h2d_ms = copies ? cli_median(ms + runs, copies) : 0;
     out->d2h_ms = copies ? cli_median(ms + 2 * runs, copies) : 0;

@@ -308,9 +308,12 @@ HONE_API void hone_context_cancel(hone_context *context);
 /* Peak bytes that the last run really used for activations. */
 HONE_API uint64_t hone_context_peak(const hone_context *context);
 
-/* Devices with memory of their own, by their own clock; HONE_ERROR_UNSUPPORTED on others. times: seconds of
- * the last run: inputs in, steps, outputs back (NULL: not wanted). repeat: does the steps once more, on the
- * inputs that lie there, and gives the seconds from before the first to after the last of them. */
+/* Devices with memory of their own, by their own clock; HONE_ERROR_UNSUPPORTED on others. clock: from the
+ * next run on its copies and steps are timed, or no longer: a run that nobody times (so it starts) is shorter
+ * by some microseconds. times: seconds of the last run: inputs in, steps, outputs back (NULL: not wanted);
+ * HONE_ERROR_USAGE when it was not timed. repeat: does the steps once more, on the inputs that lie there, and
+ * gives the seconds from before the first to after the last of them. */
+HONE_API hone_status hone_context_clock(hone_context *context, bool on, hone_error *error);
 HONE_API hone_status hone_context_times(const hone_context *context, double *h2d, double *steps, double *d2h,
                                         hone_error *error);
 HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds, hone_error *error);

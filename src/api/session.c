@@ -520,6 +520,12 @@ static hone_status apart(const hone_context *c, hone_error *error) {
   return hn_fail(error, HONE_ERROR_UNSUPPORTED, "device %s has no clock of its own", b->name);
 }
 
+static hone_status clock_alone(hone_context *c, bool on, hone_error *error) {
+  const hone_status status = apart(c, error);
+  if (status == HONE_OK) hn_context_clock(c->context, on);
+  return status;
+}
+
 static hone_status times_alone(const hone_context *c, double *h2d, double *steps, double *d2h,
                                hone_error *error) {
   hone_status status = apart(c, error);
@@ -665,6 +671,11 @@ hone_status hone_context_wait(hone_context *c, double max_seconds, hone_error *e
   hn_background *background = atomic_load(&c->background);
   if (!background) return hn_fail(error, HONE_ERROR_USAGE, "nothing was submitted to the context");
   return hn_background_wait(background, max_seconds, error);
+}
+
+hone_status hone_context_clock(hone_context *c, bool on, hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, clock_alone(c, on, error)) : status;
 }
 
 hone_status hone_context_times(const hone_context *c, double *h2d, double *steps, double *d2h,

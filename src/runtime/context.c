@@ -751,6 +751,8 @@ const hone_tensor *hn_context_output(const hn_context *c, uint32_t i) {
 
 hn_lent *hn_context_lent(hn_context *c) { return &c->lent; }
 
+void hn_context_clock(hn_context *c, bool on) { c->remote.clock = on; }
+
 hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, double *d2h,
                              hone_error *error) {
   double *out[] = {h2d, infer, d2h};

@@ -30,8 +30,10 @@ hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, co
                            hone_error *error);
 const hone_tensor *hn_context_output(const hn_context *context, uint32_t i);
 hn_lent *hn_context_lent(hn_context *context); /* memory of the caller for inputs and outputs */
-/* Seconds that the last run spent on the device's own clock: inputs in, steps, outputs back. All 0 where the
- * device shares the host's memory. */
+/* Are the next runs timed by the device's own clock? Not unless asked for. */
+void hn_context_clock(hn_context *context, bool on);
+/* Seconds that the last run, which must have been timed, spent on the device's own clock: inputs in, steps,
+ * outputs back. All 0 where the device shares the host's memory. */
 hone_status hn_context_times(const hn_context *context, double *h2d, double *infer, double *d2h,
                              hone_error *error);
 /* Of such devices: the steps of the last run once more, on the inputs that lie there, by the device's clock.

@@ -146,9 +146,12 @@ hone_status hn_remote_give(const hn_plan *p, hn_remote *r, const hone_tensor *te
   const hn_backend *b = p->backend;
   uint64_t left = 0;
   r->put_down = 0;
-  hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_BEGIN], error);
+  r->timed = r->clock;
+  hone_status status =
+      r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_BEGIN], error) : HONE_OK;
   if (status == HONE_OK) status = give_straight(p, r, tensor, in, &left, error);
   if (status == HONE_OK && left)
     status = p->separate ? give_apart(p, r, in, error) : give_gathered(p, r, in, left, error);
-  return status == HONE_OK ? b->event_record(p->device, r->queue, r->mark[HN_MARK_GIVEN], error) : status;
+  return status == HONE_OK && r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_GIVEN], error)
+                                       : status;
 }

@@ -97,7 +97,8 @@ bool hn_remote_here(const hn_plan *p, uint32_t input) {
 hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, const hone_tensor *tensor,
                            hone_error *error) {
   const hn_backend *b = p->backend;
-  hone_status status = b->event_record(p->device, r->queue, r->mark[HN_MARK_DONE], error);
+  hone_status status =
+      r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_DONE], error) : HONE_OK;
   for (uint32_t i = 0; i < p->n_outputs && status == HONE_OK; i++) {
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     if (r->returned_at[i] == UINT64_MAX || !s->bytes) continue;
@@ -105,13 +106,16 @@ hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, 
     status = b->copy(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
                      tensor[p->output_slot[i]].data, s->bytes, error);
   }
-  return status == HONE_OK ? b->event_record(p->device, r->queue, r->mark[HN_MARK_TAKEN], error) : status;
+  return status == HONE_OK && r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_TAKEN], error)
+                                       : status;
 }
 
 hone_status hn_remote_times(const hn_plan *p, const hn_remote *r, double *h2d, double *infer, double *d2h,
                             hone_error *error) {
   double *out[] = {h2d, infer, d2h};
   hone_status status = HONE_OK;
+  if (!r->timed)
+    return hn_fail(error, HONE_ERROR_USAGE, "the last run was not timed: hone_context_clock comes before it");
   for (int i = 0; i < 3 && status == HONE_OK; i++)
     if (out[i]) status = p->backend->event_seconds(p->device, r->mark[i], r->mark[i + 1], out[i], error);
   return status;

@@ -37,6 +37,7 @@ typedef struct hn_remote {
   void *returned;          /* block of outputs on the host */
   uint64_t *returned_at;   /* by output: offset there, or UINT64_MAX: it is on the host already */
   hn_event *mark[HN_MARKS];
+  bool clock, timed; /* record them in the next run? Were they in the last one? */
 } hn_remote;
 
 hone_status hn_remote_open(const hn_plan *plan, hn_remote *remote, hone_error *error);
@@ -51,7 +52,7 @@ hone_status hn_remote_give(const hn_plan *plan, hn_remote *remote, const hone_te
                            const hone_tensor *const *in, hone_error *error);
 hone_status hn_remote_take(const hn_plan *plan, hn_remote *remote, const hn_lent *lent,
                            const hone_tensor *tensor, hone_error *error);
-/* After sync: seconds of the last run on the device's clock. */
+/* After sync: seconds of the last run on the device's clock, if it was timed. */
 hone_status hn_remote_times(const hn_plan *plan, const hn_remote *remote, double *h2d, double *infer,
                             double *d2h, hone_error *error);
 /* A tensor of the device as the host sees it, in the graph's type `seen`: f32 where it is stored narrow,

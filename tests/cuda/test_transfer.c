@@ -235,6 +235,32 @@ static void test_outputs(void **state) {
   close_two(&t);
 }
 
+/* A run is timed when asked for, and says so when it was not. */
+static void test_clock(void **state) {
+  (void)state;
+  two t;
+  hone_error e = {0};
+  double h2d = -1, steps = -1, d2h = -1;
+  open_two(&t, "f32");
+  fill_two(&t, 1);
+  const hone_tensor *in[] = {&t.in[0][0], &t.in[0][1]};
+  run(t.c, in);
+  assert_int_equal(hone_context_times(t.c, &h2d, &steps, &d2h, &e), HONE_ERROR_USAGE);
+  if (!strstr(e.what, "hone_context_clock")) fail_msg("%s", e.what);
+  assert_int_equal(hone_context_clock(t.c, true, &e), HONE_OK);
+  assert_int_equal(hone_context_times(t.c, &h2d, &steps, &d2h, &e), HONE_ERROR_USAGE); /* that run was not */
+  run(t.c, in);
+  assert_int_equal(hone_context_times(t.c, &h2d, &steps, &d2h, &e), HONE_OK);
+  assert_true(h2d >= 0 && steps >= 0 && d2h >= 0);
+  assert_int_equal(hone_context_clock(t.c, false, &e), HONE_OK);
+  assert_int_equal(hone_context_times(t.c, NULL, &steps, NULL, &e), HONE_OK); /* of the last run */
+  run(t.c, in);
+  assert_int_equal(hone_context_times(t.c, NULL, &steps, NULL, &e), HONE_ERROR_USAGE);
+  plain_run(&t, 1);
+  same_two(&t);
+  close_two(&t);
+}
+
 static void refuse_input(hone_context *c, const hone_tensor *t, hone_status status, const char *word) {
   hone_error e = {0};
   assert_int_equal(hone_context_bind_input(c, 0, t, &e), status);
@@ -438,8 +464,9 @@ int main(void) {
   if (status != HONE_OK) return printf("FAIL %s\n", e.what), 1;
   emulated = getenv("HONE_LIBCUDA") != NULL;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds),   cmocka_unit_test(test_inputs), cmocka_unit_test(test_outputs),
-      cmocka_unit_test(test_refused), cmocka_unit_test(test_large),  cmocka_unit_test(test_arriving),
+      cmocka_unit_test(test_kinds),    cmocka_unit_test(test_inputs),  cmocka_unit_test(test_outputs),
+      cmocka_unit_test(test_clock),    cmocka_unit_test(test_refused), cmocka_unit_test(test_large),
+      cmocka_unit_test(test_arriving),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   hone_engine_destroy(engine);

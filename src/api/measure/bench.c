@@ -66,7 +66,7 @@ hone_status hn_bench_open(const hone_engine_options *engine, hone_model *model, 
 hone_status hn_bench_run(hn_bench *b, uint32_t runs, double *ms, double *h2d, double *end,
                          hone_error *error) {
   double steps = 0, back = 0;
-  hone_status status = HONE_OK;
+  hone_status status = b->device ? hone_context_clock(b->context, true, error) : HONE_OK;
   for (uint32_t i = 0; i < WARM + runs && status == HONE_OK; i++) {
     const double t = hn_watch_ms();
     double in = 0;

@@ -99,6 +99,8 @@ static hone_status make_runner(hone_pipeline *p, hn_pipe_runner *r, uint32_t thr
     if (!(r->staged.data = hn_aligned(HN_MEM_ALIGN, bytes))) return hn_fail_memory(error, bytes, "a batch");
   }
   hone_status status = hone_context_create(p->plan, &r->context, error);
+  /* The copies' share of the total; only devices with a clock of their own copy. */
+  if (status == HONE_OK) hone_context_clock(r->context, true, NULL);
   if (status == HONE_OK && threads) status = hone_context_set_threads(r->context, threads, error);
   for (uint32_t i = 0; status == HONE_OK && i < p->n_out; i++)
     status = hone_context_bind_allocator(r->context, p->port[i], hn_pipe_allocate, r, error);

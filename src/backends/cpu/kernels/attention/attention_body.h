@@ -38,7 +38,7 @@ static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, ui
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
     vf t = v_mul(v_loadn(x + i, k), s);
     for (uint32_t j = 0; j < n_masks; j++)
-      if (!HN_FAULT("attention_mask_tail") || k == VEC_W) t = masked(t, &mask[j], i, k);
+      if (k == VEC_W || !HN_FAULT("attention_mask_tail")) t = masked(t, &mask[j], i, k);
     v_storen(x + i, t, k);
     m0 = v_max(m0, v_sel(v_first(k), t, lowest));
   }
@@ -64,7 +64,7 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
     const vf e = v_exp_nonpos(v_sub(v_loadn(x + i, k), m));
     v_storen(x + i, e, k);
-    if (!(HN_FAULT("attention_tail_sum") && k < VEC_W)) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
+    if (!(k < VEC_W && HN_FAULT("attention_tail_sum"))) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
     i += k;
   }
   return v_hsum(s0);

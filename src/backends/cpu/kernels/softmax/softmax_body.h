@@ -53,7 +53,7 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
     const vf e = v_exp_nonpos(v_sub(v_loadn(src + i, k), m));
     if (!log) v_storen(dst + i, e, k);
-    if (!(HN_FAULT("softmax_tail_sum") && k < VEC_W)) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
+    if (!(k < VEC_W && HN_FAULT("softmax_tail_sum"))) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
     i += k;
   }
   const float sum = v_hsum(s0);

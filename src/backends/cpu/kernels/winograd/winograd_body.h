@@ -213,7 +213,7 @@ WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, c
 static void output(const hn_winograd_out *t) {
   size_t c = 0;
   hn_winograd_out u = *t;
-  if (HN_FAULT("winograd_channel_tail") && u.channels % VEC_W) u.channels--;
+  if (u.channels % VEC_W && HN_FAULT("winograd_channel_tail")) u.channels--;
   if (HN_FAULT("winograd_residual_row")) u.residual_row += u.residual_pixel;
   const bool whole = u.rows == WINO_M && u.columns == WINO_M;
   for (; c + VEC_W <= u.channels; c += VEC_W)
