@@ -158,8 +158,7 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("f32", r.f32_gflops, "GFLOP/s"));
     json_array_append_new(roofs, level("bf16", r.bf16_gflops, "GFLOP/s"));
     json_array_append_new(roofs, level("int8", r.int8_gops, "GOP/s"));
-    if (r.int8_vector_gops > 0)
-      json_array_append_new(roofs, level("int8 vectors", r.int8_vector_gops, "GOP/s"));
+    json_array_append_new(roofs, level("int8 vectors", r.int8_vector_gops, "GOP/s"));
     json_array_append_new(roofs, level("L1", r.l1_gbs, "GB/s"));
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
