@@ -158,6 +158,7 @@ static int run(const cli_args *args) {
     json_array_append_new(roofs, level("f32", r.f32_gflops, "GFLOP/s"));
     json_array_append_new(roofs, level("bf16", r.bf16_gflops, "GFLOP/s"));
     json_array_append_new(roofs, level("int8", r.int8_gops, "GOP/s"));
+    json_array_append_new(roofs, level("int8 vectors", r.int8_vector_gops, "GOP/s"));
     json_array_append_new(roofs, level("L1", r.l1_gbs, "GB/s"));
     json_array_append_new(roofs, level("L2", r.l2_gbs, "GB/s"));
     json_array_append_new(roofs, level("L3", r.l3_gbs, "GB/s"));
@@ -180,6 +181,7 @@ static int run(const cli_args *args) {
     cli_print("int8 dot product   %8.0f GOP/s\n", r.int8_gops);
   else
     cli_print("int8 dot product   not measured: this processor has no such instructions\n");
+  if (r.int8_vector_gops > 0) cli_print("int8 without tiles %8.0f GOP/s\n", r.int8_vector_gops);
   cli_print("L1 read            %8.0f GB/s\nL2 read            %8.0f GB/s\n", r.l1_gbs, r.l2_gbs);
   cli_print("L3 read            %8.0f GB/s\nDRAM read          %8.1f GB/s\n", r.l3_gbs, r.dram_gbs);
   if (r.dram_gbs > 0)

@@ -110,9 +110,14 @@ static void layer_table(const hone_quantize_report *r) {
     const hone_quantize_layer *l = &r->layer[i];
     char name[CLI_NAME_ROOM], range[48] = "", weights[32] = "-";
     if (!l->quantized) continue;
-    snprintf(range, sizeof range, "%.4g .. %.4g", l->low, l->high);
     if (l->channels)
       snprintf(weights, sizeof weights, "%u scale%s", l->channels, l->channels == 1 ? "" : "s");
+    if (!l->input[0]) { /* nothing that it reads is quantised */
+      cli_print("%s %-18.18s %-23s %8s %11s %5s %11s\n", cli_name_cell(l->name, width, name), l->op_type, "-",
+                "-", "-", "-", weights);
+      continue;
+    }
+    snprintf(range, sizeof range, "%.4g .. %.4g", l->low, l->high);
     cli_print("%s %-18.18s %-23s %7.3f%% %11.4g %5d %11s\n", cli_name_cell(l->name, width, name), l->op_type,
               range, 100 * l->clipped, l->scale, (int)l->zero_point, weights);
   }

@@ -147,6 +147,7 @@ typedef struct hone_roofs {
   char cpu[128];
   uint32_t threads;
   double f32_gflops, bf16_gflops, int8_gops;
+  double int8_vector_gops;                 /* of vectors, where int8_gops is of tiles (AMX); else 0 */
   double l1_gbs, l2_gbs, l3_gbs, dram_gbs; /* reading */
   uint64_t l1_bytes, l2_bytes, l3_bytes;   /* capacity of one cache; 0: the system does not say */
   /* How they were measured: every figure is the best of so many windows. */

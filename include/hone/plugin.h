@@ -421,7 +421,8 @@ typedef struct hone_tactic_need {
   X(F16, "f16", F16, F32)                                                                                    \
   X(INT8, "int8", I8, I32)                                                                                   \
   X(UNKNOWN, "unknown", NONE, NONE) /* a library chooses, and does not say: nothing is compared with a roof  \
-                                     */
+                                     */                                                                      \
+  X(INT8_VECTORS, "int8 vectors", I8, I32) /* products of bytes that tiles (AMX) cannot make */
 
 typedef enum hone_arithmetic {
 #define X(id, word, operand, sum) HONE_ARITHMETIC_##id,

@@ -174,6 +174,7 @@ hn_roof_loops hn_roof_loops_of(hn_isa isa) {
   if (isa >= HN_ISA_AVX512BF16) l.bf16 = (hn_roof_loop){bf16_avx512, 64.0 * ACCUMULATORS};
   if (isa >= HN_ISA_AMX) {
     l.bf16 = (hn_roof_loop){bf16_amx, 4 * 2.0 * 16 * 16 * 32};
+    l.int8_vector = l.int8;
     l.int8 = (hn_roof_loop){int8_amx, 4 * 2.0 * 16 * 16 * 64};
   }
 #else

@@ -103,10 +103,10 @@ static void fill_jobs(cpu_meter *m, size_t l1, size_t l2, hn_roof_buffers b) {
     hn_roof_loop loop;
     size_t bytes;
   } what[HN_ROOF_COUNT] = {
-      [HN_ROOF_f32_gflops] = {loops.f32, 0},     [HN_ROOF_bf16_gflops] = {loops.bf16, 0},
-      [HN_ROOF_int8_gops] = {loops.int8, 0},     [HN_ROOF_l1_gbs] = {loops.read, l1 / 2},
-      [HN_ROOF_l2_gbs] = {loops.read, l2 / 2},   [HN_ROOF_l3_gbs] = {loops.read, b.l3},
-      [HN_ROOF_dram_gbs] = {loops.read, b.dram},
+      [HN_ROOF_f32_gflops] = {loops.f32, 0},   [HN_ROOF_bf16_gflops] = {loops.bf16, 0},
+      [HN_ROOF_int8_gops] = {loops.int8, 0},   [HN_ROOF_int8_vector_gops] = {loops.int8_vector, 0},
+      [HN_ROOF_l1_gbs] = {loops.read, l1 / 2}, [HN_ROOF_l2_gbs] = {loops.read, l2 / 2},
+      [HN_ROOF_l3_gbs] = {loops.read, b.l3},   [HN_ROOF_dram_gbs] = {loops.read, b.dram},
   };
   for (int i = 0; i < HN_ROOF_COUNT; i++)
     m->of[i] = (job){what[i].loop, 1, m->buffer, least(what[i].bytes, b.dram), m->sink};

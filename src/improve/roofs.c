@@ -111,7 +111,7 @@ static hone_status measure(hn_roof_meter *meter, const hone_roofs_options *o, ho
 /* ---- cache: one small text file per processor, tier, thread count and version */
 
 static void cache_key(const hone_roofs *r, char *buf, size_t size) {
-  snprintf(buf, size, "hone-roofs 2 | %s | %s | %s | %u threads", hone_version(), r->cpu,
+  snprintf(buf, size, "hone-roofs 3 | %s | %s | %s | %u threads", hone_version(), r->cpu,
            hn_isa_name(hn_cpu()->isa), r->threads);
 }
 

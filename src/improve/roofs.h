@@ -18,12 +18,14 @@ typedef struct hn_roof_loop {
 /* The best loops of a tier; run NULL where the tier has no such instructions. */
 typedef struct hn_roof_loops {
   hn_roof_loop f32, bf16, int8, read;
+  hn_roof_loop int8_vector; /* where int8 is of tiles */
 } hn_roof_loops;
 
 hn_roof_loops hn_roof_loops_of(hn_isa isa);
 
 /* The figures of hone_roofs, by number. */
-#define HN_ROOFS(X) X(f32_gflops) X(bf16_gflops) X(int8_gops) X(l1_gbs) X(l2_gbs) X(l3_gbs) X(dram_gbs)
+#define HN_ROOFS(X)                                                                                          \
+  X(f32_gflops) X(bf16_gflops) X(int8_gops) X(int8_vector_gops) X(l1_gbs) X(l2_gbs) X(l3_gbs) X(dram_gbs)
 typedef enum hn_roof_figure {
 #define X(name) HN_ROOF_##name,
   HN_ROOFS(X)

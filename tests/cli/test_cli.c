@@ -831,7 +831,7 @@ static void test_device_and_version(void **state) {
   process p = RUN("device", "--json");
   assert_int_equal(p.code, 0);
   json_t *doc = process_json(&p);
-  assert_int_equal(json_array_size(json_object_get(doc, "roofs")), 7);
+  assert_int_equal(json_array_size(json_object_get(doc, "roofs")), 8);
   json_decref(doc);
   process_free(&p);
   p = RUN("version", "--json");

@@ -314,15 +314,22 @@ static void executed_work_meets_the_roof(void **state) {
     double roof_pct, intensity;
     hone_limit bound;
     bool doubt;
-  } c[] = {{0, NULL, "f32", 400, 8, HONE_LIMIT_COMPUTE, true},     /* as the formula: impossible */
-           {0.25, NULL, "f32", 100, 2, HONE_LIMIT_COMPUTE, false}, /* Winograd */
-           {0.1, NULL, "f32", 40, 0.8, HONE_LIMIT_COMPUTE, false},
-           {3, "bf16", "f32", 60, 24, HONE_LIMIT_LATENCY, false},    /* three products on wider units */
-           {0, "unknown", "f32", 25, 8, HONE_LIMIT_UNKNOWN, false}}; /* a library's secret: memory alone */
+    double vectors; /* roof of bytes without tiles; 0: not known */
+  } c[] = {
+      {0, NULL, "f32", 400, 8, HONE_LIMIT_COMPUTE, true, 0},            /* as the formula: impossible */
+      {0, "int8 vectors", "u8", 50, 8, HONE_LIMIT_COMPUTE, false, 800}, /* not the roof of tiles */
+      {0, "int8 vectors", "u8", 25, 8, HONE_LIMIT_LATENCY, false, 0}, /* there are no tiles (memory: 25 %) */
+      {0, NULL, "u8", 25, 8, HONE_LIMIT_LATENCY, false, 800},
+      {0.25, NULL, "f32", 100, 2, HONE_LIMIT_COMPUTE, false, 0}, /* Winograd */
+      {0.1, NULL, "f32", 40, 0.8, HONE_LIMIT_COMPUTE, false, 0},
+      {3, "bf16", "f32", 60, 24, HONE_LIMIT_LATENCY, false, 0},    /* three products on wider units */
+      {0, "unknown", "f32", 25, 8, HONE_LIMIT_UNKNOWN, false, 0}}; /* a library's secret: memory alone */
   for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
     hone_facts *f = hone_facts_create();
     hone_facts_add_roof(f, &(hone_roof){"f32", 1, 100, 0, 0});
     hone_facts_add_roof(f, &(hone_roof){"bf16", 1, 2000, 0, 0});
+    hone_facts_add_roof(f, &(hone_roof){"int8", 1, 4000, 0, 0});
+    if (c[i].vectors > 0) hone_facts_add_roof(f, &(hone_roof){"int8 vectors", 1, c[i].vectors, 0, 0});
     hone_facts_add_roof(f, &(hone_roof){"DRAM", 1, 0, 200, 0});
     hone_facts_add_step(f, &(hone_step_fact){.name = "s",
                                              .op_type = "Conv",

@@ -845,6 +845,20 @@ static void gain_of_int8_against_float(void **state) {
   const hone_finding *f = fixture_finding(&slow, "quantisation_without_gain");
   assert_non_null(f);
   assert_true(fabs(fixture_evidence(f, "gain over float") - 2.3) < 0.5);
+  assert_non_null(strstr(f->title, "brings only +2 %"));
+  /* Slower than float: said so, and what is to be had is float's own time. */
+  fixture slower = fixture_healthy();
+  int8(&slower);
+  for (int i = 0; i < 5; i++) slower.layers[i].ms = 3.9;
+  slower.float_profile = before.profile;
+  slower.no_roofs = true;
+  fixture_diagnose(&slower);
+  f = fixture_finding(&slower, "quantisation_without_gain");
+  assert_non_null(f ? strstr(f->title, "slower than float") : NULL);
+  const double loss = fixture_evidence(f, "gain over float");
+  assert_true(loss < -40 && f->basis == HONE_BASIS_MEASURED);
+  assert_true(fabs(f->predicted_gain_pct - 100 * (100 / (100 + loss) - 1)) < 1);
+  fixture_free(&slower);
   fixture_free(&before);
   fixture_free(&quick);
   fixture_free(&slow);

@@ -53,9 +53,9 @@ static void put_cpu(hone_facts *facts, const hone_roofs *r) {
     double gflops, gbs;
     uint64_t capacity;
   } rows[] = {{"f32", r->f32_gflops, 0, 0},      {"bf16", r->bf16_gflops, 0, 0},
-              {"int8", r->int8_gops, 0, 0},      {"L1", 0, r->l1_gbs, r->l1_bytes},
-              {"L2", 0, r->l2_gbs, r->l2_bytes}, {"L3", 0, r->l3_gbs, r->l3_bytes},
-              {"DRAM", 0, r->dram_gbs, 0}};
+              {"int8", r->int8_gops, 0, 0},      {"int8 vectors", r->int8_vector_gops, 0, 0},
+              {"L1", 0, r->l1_gbs, r->l1_bytes}, {"L2", 0, r->l2_gbs, r->l2_bytes},
+              {"L3", 0, r->l3_gbs, r->l3_bytes}, {"DRAM", 0, r->dram_gbs, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].gflops > 0 || rows[i].gbs > 0)
       hone_facts_raise_roof(facts, &(hone_roof){rows[i].name, (int32_t)r->threads, rows[i].gflops,
@@ -126,6 +126,8 @@ static hone_status raise_cpu(hone_peaks *peaks, const hone_profile *p, const hon
     if (strcmp(b->name, "f32") == 0 && believed(b->gflops, known->f32_gflops)) seen.f32_gflops = b->gflops;
     if (strcmp(b->name, "bf16") == 0 && believed(b->gflops, known->bf16_gflops)) seen.bf16_gflops = b->gflops;
     if (strcmp(b->name, "int8") == 0 && believed(b->gflops, known->int8_gops)) seen.int8_gops = b->gflops;
+    if (strcmp(b->name, "int8 vectors") == 0 && believed(b->gflops, known->int8_vector_gops))
+      seen.int8_vector_gops = b->gflops;
   }
   hone_roofs_raise(known, &seen);
   return HONE_OK;

@@ -89,7 +89,7 @@ typedef struct hn_qz_layer {
   hn_qz_kind kind;
   bool chosen;
   const char *reason; /* static or in the arena; why not */
-  hn_value *input;    /* the first activation */
+  hn_value *input;    /* the first activation; of what is chosen, the first that is quantised */
   hn_qz_means *means; /* of its input; NULL: no bias correction */
   uint32_t channels;
   double scale_low, scale_high;

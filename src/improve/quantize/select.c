@@ -192,6 +192,8 @@ static hone_status choose(hn_quantizing *q, hn_qz_layer *l, hone_error *error) {
     return HONE_OK;
   }
   hone_status status = mark_inputs(q, l, error);
+  for (uint32_t i = 0; i < l->node->n_in && !(l->input && q->of[l->input->id]); i++)
+    if (l->node->in[i] && q->of[l->node->in[i]->id]) l->input = l->node->in[i];
   if (status == HONE_OK && q->o->bias_correction && l->kind == HN_QZ_PRODUCT)
     status = hn_qz_want_means(q, l, error);
   return status == HONE_OK ? mark_end(q, l->node, error) : status;

@@ -20,7 +20,7 @@ static bool off_tensor_units(const hn_diagnosis *d, const hone_layer *l) {
   double busy;
   if (!hn_on_accelerator(d) || !step) return false;
   if (l->step >= 0 && hn_counter(d, "tensor_pipe_pct", l->step, &busy)) return busy < 1;
-  return d->tool == HN_TOOL_HONE && !(step->arithmetic && strcmp(step->arithmetic, "int8") == 0);
+  return d->tool == HN_TOOL_HONE && !(step->arithmetic && strncmp(step->arithmetic, "int8", 4) == 0);
 }
 
 static bool converts(const hn_diagnosis *d, const hone_layer *l) {

@@ -32,12 +32,13 @@ static const char *arithmetic_of(const char *dtype) {
 const hone_roof *hn_roof_compute(const hone_facts *facts, const char *dtype) {
   size_t n;
   const hone_roof *roofs = hone_facts_roofs(facts, &n), *best = NULL;
-  const char *name = arithmetic_of(dtype);
+  const char *name = arithmetic_of(dtype), *vectors = "int8 vectors";
   for (size_t i = 0; i < n; i++)
     if (!is_memory(&roofs[i]) && roofs[i].gflops > 0 && strcmp(roofs[i].name, name) == 0 &&
         better_threads(&roofs[i], best, run_threads(facts)))
       best = &roofs[i];
-  return best;
+  /* Without tiles int8 is of vectors, and has no roof of its own. */
+  return best || strcmp(name, vectors) != 0 ? best : hn_roof_compute(facts, "int8");
 }
 
 const hone_roof *hn_roof_of_step(const hone_facts *facts, const hone_step_fact *step) {

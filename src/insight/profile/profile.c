@@ -279,7 +279,7 @@ static void finish_throughput(hone_profile *p) {
 /* Codes on units for integers; the scalar reference is no tactic, and codes as floats are no integers. */
 static bool on_integers(const hone_step_fact *s) {
   const char *word = s->arithmetic ? s->arithmetic : s->dtype ? s->dtype : "";
-  return !s->is_reference && (!strcmp(word, "int8") || !strcmp(word, "u8") || !strcmp(word, "i8"));
+  return !s->is_reference && (!strncmp(word, "int8", 4) || !strcmp(word, "u8") || !strcmp(word, "i8"));
 }
 
 static void count_macs(hone_profile *p) {

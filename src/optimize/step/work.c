@@ -27,7 +27,8 @@ hn_arithmetic_types hn_arithmetic_types_of(const hone_step *s, const hone_work *
   hn_arithmetic_types t = {.storage = out};
   if (!work->split) t = types_of[work->arithmetic];
   t.storage = out;
-  if (work->arithmetic == HONE_ARITHMETIC_INT8) t.operand = s->n_inputs ? s->input[0].desc.dtype : t.operand;
+  if (work->arithmetic == HONE_ARITHMETIC_INT8 || work->arithmetic == HONE_ARITHMETIC_INT8_VECTORS)
+    t.operand = s->n_inputs ? s->input[0].desc.dtype : t.operand;
   if (t.operand == HONE_DTYPE_NONE || work->arithmetic == HONE_ARITHMETIC_TF32)
     t.operand = elements_of(s, out);
   if (t.sum == HONE_DTYPE_NONE)

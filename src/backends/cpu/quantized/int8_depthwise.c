@@ -122,8 +122,13 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
+static void work(const hone_step *s, const hone_machine *m, hone_work *work) {
+  (void)s, (void)m;
+  work->arithmetic = HONE_ARITHMETIC_INT8_VECTORS;
+}
+
 #define int8_depthwise_tactic(NAME, ANCHOR)                                                                  \
   HN_TACTIC(cpu, NAME, ANCHOR, 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
-            .run = run)
+            .run = run, .work = work)
 int8_depthwise_tactic(int8_depthwise, "QLinearConv");
 int8_depthwise_tactic(int8_depthwise_table, "QLinearConvTable");

@@ -23,15 +23,21 @@ const hn_int8_ops *hn_int8_find(hn_isa isa) {
 /* Copies of runs may write that many bytes too many. */
 enum { SLACK = 64 };
 
+/* Cycles of a byte that another core has written last: read, and written again, whoever reads it next
+ * included. */
+static const double read_across = 0.35, write_across = 0.7;
+
 static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
   const double cycles = (double)c->rows * (double)c->k_packed * (double)c->cout / (32 * o->rate);
   const double weights = (double)c->k_packed * (double)c->cout,
-               input = (double)c->in_bytes / (double)c->groups,
+               input = (double)c->in_bytes / (double)c->groups, codes = (double)c->rows * (double)c->cout,
                gather = c->direct  ? 0
                         : c->lines ? input / 16
                                    : (double)c->rows * (double)c->k / 16;
+  /* What one thread does alone, the others had a part of its input in their caches. */
+  const double alone = cycles + gather + weights / 8 + input * read_across * (threads - 1) / threads;
   int64_t want = threads;
-  if (c->groups >= 4 * (int64_t)threads || threads == 1 || (cycles + gather) * (double)c->groups < 8000)
+  if (c->groups >= 4 * (int64_t)threads || threads == 1 || alone * (double)c->groups < 8000)
     want = 1;
   else if (cycles > 200000.0 * threads)
     want = 2 * (int64_t)threads;
@@ -40,9 +46,13 @@ static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) 
   for (int64_t n = 1; n <= hn_min(c->n_panels, want); n++) {
     const int64_t m = hn_min(hn_div_up(want, n), c->tiles), tasks = m * n;
     const int64_t busiest = hn_div_up(tasks, threads) * hn_div_up(c->tiles, m) * hn_div_up(c->n_panels, n);
-    const double at_once = (double)hn_min(tasks, threads);
+    const double at_once = (double)hn_min(tasks, threads), others = (double)(n - 1) / (double)n;
+    /* Steps share their work by rows wherever they can. With columns of its own, a thread reads what the
+     * others wrote, and codes are read, and their places were written, by the others (f32 is mostly on its
+     * way to steps that share by columns, too). */
+    const double across = others * (input * read_across + (c->wide ? 0 : codes * write_across / at_once));
     /* Every row task reads all weights of its columns, every column task all input of its rows. */
-    const double all = cycles * (double)busiest / (double)(c->tiles * c->n_panels) +
+    const double all = cycles * (double)busiest / (double)(c->tiles * c->n_panels) + across +
                        (weights * (double)m / 8 + (input / 16 + gather) * (double)n) / at_once;
     if (best == 0 || all < best * 0.999) best = all, c->m_tasks = m, c->n_tasks = n;
   }
@@ -58,7 +68,7 @@ static double span(const hn_int8_conv *c, int axis) {
  * better where outputs or taps lie so far apart that lines are mostly gaps, where the lines of one output
  * line do not stay in L2, and where there are too few lines for all threads: a matrix is a single one. */
 static bool lines_pay(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2) {
-  if (!o->segments || c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1) return false;
+  if (c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1) return false;
   const int64_t taps = c->kernel[1] * c->kernel[2];
   if (taps > HN_INT8_SEGMENTS) return false;
   if (span(c, 1) * span(c, 2) > (double)(c->out[1] * c->out[2]) * (double)taps) return false;
@@ -141,7 +151,9 @@ size_t hn_int8_weights(const hn_int8_conv *c) { return hn_int8_columns(c) * (siz
 
 /* With a tile to spare: kernels read whole tiles, and the last rows of an input in place are copied. */
 static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
-  if (c->lines) return (size_t)(hn_int8_lines(c, c->slab / c->out[2]) * c->line + SLACK);
+  if (c->lines)
+    return (size_t)(hn_int8_lines(c, c->slab / c->out[2]) * c->line + o->whole_rows * c->stride[2] * c->cin +
+                    SLACK);
   return (size_t)(((c->direct ? 0 : c->slab) + o->mr) * c->ld + SLACK);
 }
 
@@ -257,7 +269,8 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
   for (int64_t n = n0; n < n1; n += o->nr) {
     t.n = (uint32_t)hn_min(o->nr, n1 - n);
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
-    if (ahead < AHEAD) t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
+    if (ahead < AHEAD && (c->weights_outside || !o->ahead_outside))
+      t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.offset = row_sums ? a->offset + group * columns + n : NULL;
     t.scale = a->scale + group * columns + n;

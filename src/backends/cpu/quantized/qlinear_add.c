@@ -67,7 +67,8 @@ enum { TASK = 16384 };
 static void task(void *arg, int64_t i, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
-  const int64_t at = i * TASK, n = h->count - at < TASK ? h->count - at : TASK;
+  const int64_t tasks = hn_div_up(h->count, TASK), at = h->count * i / tasks,
+                n = h->count * (i + 1) / tasks - at;
   (void)thread;
   hn_quantize_find(h->isa)->add((char *)r->out[0] + at, (const char *)r->in[HN_QLINEAR_X] + at,
                                 (const char *)r->in[HN_QLINEAR_W] + at, (size_t)n, &h->add);

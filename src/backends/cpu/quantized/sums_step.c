@@ -329,6 +329,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
 
 void hn_sums_step_work(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
                        hone_work *work) {
-  (void)s, (void)m, (void)config;
-  work->arithmetic = HONE_ARITHMETIC_INT8;
+  (void)s, (void)m;
+  work->arithmetic =
+      config->describe == hn_sums_describe_depthwise ? HONE_ARITHMETIC_INT8_VECTORS : HONE_ARITHMETIC_INT8;
 }

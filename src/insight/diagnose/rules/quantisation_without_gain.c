@@ -183,6 +183,16 @@ static void gain_of_table(hn_diagnosis *d, const quantised *q, double gain) {
       0.3);
 }
 
+/* Nothing is in the way, and float is faster: it is what can be had at once. */
+static void gain_of_float(hn_diagnosis *d, double gain) {
+  const bool measured = d->float_profile != NULL;
+  hn_finding_gain(d, 1, 100 / (100 + gain), measured ? HONE_BASIS_MEASURED : HONE_BASIS_ROOFLINE,
+                  measured
+                      ? HN_WORDS(d, "the network in float, as measured beside it", "浮点网络，与其一同测得")
+                      : HN_WORDS(d, "the network in float at its reachable roof", "浮点网络达到其可达上限"),
+                  measured ? 0.8 : 0.3);
+}
+
 /* What follows from the figures. */
 typedef struct verdict {
   double gain;
@@ -213,7 +223,14 @@ static const char *title_of(hn_diagnosis *d, const quantised *q, const verdict *
     return HN_SAY(d, "INT8 is %.2f times as fast as float: %.3f ms, %.3f ms in float",
                   "INT8 是浮点的 %.2f 倍速：%.3f 毫秒，浮点为 %.3f 毫秒", 1 + v->gain / 100,
                   d->typical_wall_ms, hn_typical_wall_ms(d->float_profile));
-  if (v->no_gain) return HN_SAY(d, "INT8 brings %+.0f %% only", "INT8 只带来 %+.0f %% 的收益", v->gain);
+  if (v->no_gain && v->gain < 0 && d->float_profile)
+    return HN_SAY(d, "INT8 is slower than float: %.3f ms, %.3f ms in float",
+                  "INT8 比浮点更慢：%.3f 毫秒，浮点为 %.3f 毫秒", d->typical_wall_ms,
+                  hn_typical_wall_ms(d->float_profile));
+  if (v->no_gain && v->gain < 0)
+    return HN_SAY(d, "INT8 takes %.2f times as long as float at its reachable roof would",
+                  "INT8 耗时是浮点达到其可达上限时的 %.2f 倍", 100 / (100 + v->gain));
+  if (v->no_gain) return HN_SAY(d, "INT8 brings only %+.0f %%", "INT8 只带来 %+.0f %% 的收益", v->gain);
   if (v->stuck && stuck > extra)
     return HN_SAY(d, "Layers that stayed float take %.0f %% of an INT8 network's time",
                   "仍为浮点的层占 INT8 网络时间的 %.0f %%", stuck);
@@ -262,7 +279,8 @@ static void run(hn_diagnosis *d) {
   if (!way && meta->batch == 1) hn_finding_do(d, HN_DO_BATCH, NULL, 8);
   layers(d, &q, &v);
   if (!v.pays && way) gain_of_way(d, &q, v.stuck); /* a note promises nothing */
-  if (!v.pays && !way) gain_of_table(d, &q, v.gain);
+  if (!v.pays && !way && v.gain < 0) gain_of_float(d, v.gain);
+  if (!v.pays && !way && !(v.gain < 0)) gain_of_table(d, &q, v.gain);
   hn_finding_end(d);
 }
 

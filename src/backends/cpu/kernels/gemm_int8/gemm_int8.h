@@ -59,7 +59,7 @@ typedef struct hn_int8_ops {
   uint32_t mr, nr; /* rows and columns of a tile; nr is a multiple of 16 */
   uint32_t k_step;
   uint32_t whole_rows; /* tiles are read in multiples of that many rows */
-  bool segments;       /* rows may have several */
+  bool ahead_outside;  /* asking ahead pays only for weights that do not stay in L2 */
   double rate;         /* multiply-adds per one of the f32 kernel of the same tier */
   /* Around the calls of tile on one thread. */
   void (*begin)(void);

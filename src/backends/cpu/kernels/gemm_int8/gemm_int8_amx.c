@@ -18,29 +18,35 @@ static void end(void) { _tile_release(); }
 /* mt, nt: row and column tiles; constants after inlining.  sums: NR values from row to row. */
 static inline __attribute__((always_inline)) void products(const hn_int8_tile *t, const int mt, const int nt,
                                                            int32_t *sums) {
-  const uint8_t *a = t->a, *a2 = t->a + TILE * t->lda;
-  const int8_t *b = t->b, *b2 = t->b + HN_INT8_BLOCK * t->k;
-  const ptrdiff_t lda = t->lda;
-  size_t k = t->k;
-  if (HN_FAULT("int8_last_k") && k > STEP) k -= STEP;
-  if (HN_FAULT("int8_last_k") && k == STEP && t->n > 1) b = b2; /* one step alone: the wrong weights */
+  const ptrdiff_t lda = t->lda, block = HN_INT8_BLOCK * (ptrdiff_t)t->k * t->segments,
+                  ahead_step = t->ahead_step * (STEP / 4);
+  const int8_t *b = t->b, *ahead = t->ahead;
+  if (HN_FAULT("int8_last_k") && t->k == STEP && t->n > 1) b += block; /* one step alone: the wrong weights */
   /* Every row begins with the bias. */
   _tile_loadd(0, t->bias, 0);
   if (nt > 1) _tile_loadd(1, t->bias + HN_INT8_BLOCK, 0);
   if (mt > 1) _tile_loadd(2, t->bias, 0);
   if (mt > 1 && nt > 1) _tile_loadd(3, t->bias + HN_INT8_BLOCK, 0);
-  for (; k; k -= STEP, a += STEP, a2 += STEP, b += STEP * HN_INT8_BLOCK, b2 += STEP * HN_INT8_BLOCK) {
-    _tile_loadd(6, b, 64);
-    _tile_loadd(4, a, lda);
-    _tile_dpbusd(0, 4, 6);
-    if (nt > 1) {
-      _tile_loadd(7, b2, 64);
-      _tile_dpbusd(1, 4, 7);
-    }
-    if (mt > 1) {
-      _tile_loadd(5, a2, lda);
-      _tile_dpbusd(2, 5, 6);
-      if (nt > 1) _tile_dpbusd(3, 5, 7);
+  for (uint32_t s = 0; s < t->segments; s++) {
+    const uint8_t *a = t->a + (s ? t->segment_at[s] : 0), *a2 = a + TILE * lda;
+    size_t k = t->k;
+    if (HN_FAULT("int8_last_k") && k > STEP) k -= STEP;
+    for (; k; k -= STEP, a += STEP, a2 += STEP, b += STEP * HN_INT8_BLOCK) {
+      _tile_loadd(6, b, 64);
+      _tile_loadd(4, a, lda);
+      _tile_dpbusd(0, 4, 6);
+      if (nt > 1) {
+        _tile_loadd(7, b + block, 64);
+        _tile_dpbusd(1, 4, 7);
+      }
+      if (mt > 1) {
+        _tile_loadd(5, a2, lda);
+        _tile_dpbusd(2, 5, 6);
+        if (nt > 1) _tile_dpbusd(3, 5, 7);
+      }
+      if (!ahead) continue;
+      for (ptrdiff_t i = 0; i < ahead_step; i += 64) _mm_prefetch((const char *)(ahead + i), _MM_HINT_T1);
+      ahead += ahead_step;
     }
   }
   _tile_stored(0, sums, NR * 4);
@@ -67,6 +73,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .nr = NR,
                                 .k_step = STEP,
                                 .whole_rows = TILE,
+                                .ahead_outside = true,
                                 .rate = 32,
                                 .begin = begin,
                                 .end = end,
