@@ -222,7 +222,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       src = j->src + hn_nest_offset(&m->nest, 1, row, inner) * m->element;
       left = next >= 0 ? m->nest.dim[next] - row % m->nest.dim[next] : 1;
     }
-    if (!(HN_FAULT("move_last_chunk") && m->chunks > 1 && at + n == split)) piece(j, dst, src, at, n);
+    if (!(m->chunks > 1 && at + n == split && HN_FAULT("move_last_chunk"))) piece(j, dst, src, at, n);
     left--;
     if (next >= 0) dst += m->nest.stride[0][next] * m->element, src += m->nest.stride[1][next] * m->element;
   }
