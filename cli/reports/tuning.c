@@ -17,10 +17,16 @@ static bool has_times(const hone_tune_step *s) {
 static void extremes(const hone_tune_step *s, uint32_t *fastest, uint32_t *slowest) {
   *fastest = *slowest = s->untuned;
   for (uint32_t i = 0; i < s->n_candidates; i++) {
-    if (s->candidate[i].threads) continue;
+    if (s->candidate[i].threads || s->candidate[i].differs) continue;
     if (s->candidate[i].median_s < s->candidate[*fastest].median_s) *fastest = i;
     if (s->candidate[i].median_s > s->candidate[*slowest].median_s) *slowest = i;
   }
+}
+
+static bool has_wrong(const hone_tune_step *s) {
+  for (uint32_t i = 0; i < s->n_candidates; i++)
+    if (s->candidate[i].differs) return true;
+  return false;
 }
 
 static bool contested(const hone_tune_step *s, bool *agree) {
@@ -55,10 +61,10 @@ static void sums(const cli_tuning *t, double *untuned, double *tuned) {
 /* ------------------------------------------------------------------ json */
 
 static json_t *candidate_json(const hone_tune_candidate *c, bool times) {
-  return json_pack("{s:s, s:i, s:o, s:o, s:o}", "tactic", c->tactic, "threads", (int)c->threads, "median_ms",
-                   times ? cli_real(c->median_s * 1e3) : json_null(), "spread_ms",
+  return json_pack("{s:s, s:i, s:o, s:o, s:o, s:b}", "tactic", c->tactic, "threads", (int)c->threads,
+                   "median_ms", times ? cli_real(c->median_s * 1e3) : json_null(), "spread_ms",
                    times ? cli_real(c->spread_s * 1e3) : json_null(), "predicted_ms",
-                   cli_real(c->predicted_s * 1e3));
+                   cli_real(c->predicted_s * 1e3), "differs", c->differs);
 }
 
 static json_t *step_json(const hone_tune_step *s) {
@@ -115,7 +121,9 @@ static void step_text(const hone_tune_step *s) {
       snprintf(gain, sizeof gain, "  %.2fx", s->candidate[s->untuned].median_s / k->median_s);
     cli_print("  %c %-32s %12s +-%-10s predicted %-10s%s%s\n", i == s->chosen ? '*' : ' ', name,
               time_text(k->median_s, a), time_text(k->spread_s, b), time_text(k->predicted_s, c), gain,
-              i == s->untuned && i != s->chosen ? "  untuned" : "");
+              k->differs                          ? "  never chosen: its answer differs from the others'"
+              : i == s->untuned && i != s->chosen ? "  untuned"
+                                                  : "");
   }
 }
 
@@ -126,7 +134,7 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
     const hone_tune_step *s = &r->step[i];
     bool agree = true;
     if (has_times(s) && s->chosen != s->untuned) changed += s->count;
-    if (s->n_candidates < 2 || (check && (!contested(s, &agree) || agree))) continue;
+    if (s->n_candidates < 2 || (check && !has_wrong(s) && (!contested(s, &agree) || agree))) continue;
     step_text(s);
   }
   double untuned, tuned;

@@ -218,6 +218,7 @@ typedef struct hone_tune_candidate {
   double predicted_s; /* by the tactic's cost model */
   double median_s;    /* measured */
   double spread_s;    /* half the width of the median's 95 % interval (1.57 IQR / sqrt n) */
+  bool differs;       /* its answer to the same input is not that of the others: never chosen */
 } hone_tune_candidate;
 
 typedef enum hone_tune_state {

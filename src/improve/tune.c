@@ -91,6 +91,7 @@ static bool known(tuning *t, row *r, hone_tune_step *out) {
     if (!found) return false;
     r->trial[i].median = found->seconds;
     r->trial[i].spread = found->spread;
+    r->trial[i].differs = found->differs;
     if (found == &s->timing[s->chosen]) out->chosen = i;
   }
   return true;
@@ -135,15 +136,14 @@ static hone_status measure(tuning *t, uint32_t i, hone_error *error) {
     if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
     return status;
   }
-  uint32_t fastest = 0;
+  const uint32_t fastest = hn_trial_fastest(r->trial, r->n);
   hn_timing timing[HN_MAX_TIMINGS];
-  for (uint32_t k = 0; k < r->n; k++) {
-    if (r->trial[k].median < r->trial[fastest].median) fastest = k;
+  for (uint32_t k = 0; k < r->n; k++)
     timing[k] = (hn_timing){r->trial[k].tactic->name, r->trial[k].tactic->version, r->trial[k].threads,
-                            r->trial[k].median, r->trial[k].spread};
-  }
+                            r->trial[k].median,       r->trial[k].spread,          r->trial[k].differs};
   /* A tie goes to what an untuned plan would do. */
-  out->chosen = hn_trial_beats(&r->trial[fastest], &r->trial[out->untuned]) ? fastest : out->untuned;
+  const hn_trial *usual = &r->trial[out->untuned];
+  out->chosen = usual->differs || hn_trial_beats(&r->trial[fastest], usual) ? fastest : out->untuned;
   out->state = HONE_TUNE_MEASURED;
   hn_tuned_step entry = {r->signature, out->chosen, r->n, timing};
   return hn_tuned_put(t->table, &entry) ? HONE_OK : hn_fail_memory(error, 0, "tuned tactics");
@@ -192,8 +192,9 @@ static hone_status fill_report(tuning *t, hone_error *error) {
     if (!list) return hn_fail_memory(error, w->n, "tuning");
     bool have = t->step[i].state == HONE_TUNE_MEASURED || t->step[i].state == HONE_TUNE_KNOWN;
     for (uint32_t k = 0; k < w->n; k++)
-      list[k] = (hone_tune_candidate){w->trial[k].tactic->name, w->trial[k].threads, w->trial[k].predicted,
-                                      have ? w->trial[k].median : 0, have ? w->trial[k].spread : 0};
+      list[k] = (hone_tune_candidate){w->trial[k].tactic->name,      w->trial[k].threads,
+                                      w->trial[k].predicted,         have ? w->trial[k].median : 0,
+                                      have ? w->trial[k].spread : 0, have && w->trial[k].differs};
     t->step[i].candidate = list;
     t->step[i].n_candidates = w->n;
     r->measured += t->step[i].state == HONE_TUNE_MEASURED;

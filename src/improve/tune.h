@@ -2,6 +2,7 @@
  *
  *   tune.c       which steps, in which order, and what to choose
  *   tune_time.c  one step: memory, candidates, interleaved rounds
+ *   tune_answers.c  whether the candidates agree
  */
 #ifndef HN_IMPROVE_TUNE_H
 #define HN_IMPROVE_TUNE_H
@@ -23,6 +24,8 @@ typedef struct hn_trial {
   double predicted;
   double median, spread; /* seconds, after hn_time_step */
   uint32_t samples;
+  double difference; /* of its answer from the others', relative to its length */
+  bool differs;      /* too far: not to be chosen */
 } hn_trial;
 
 /* Median and spread of the first `samples` times (at most HONE_TUNE_ROUNDS): the notch of a box plot, half
@@ -39,5 +42,7 @@ hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *tri
  * difference is more than HN_TUNE_MARGIN of the slower. */
 #define HN_TUNE_MARGIN 0.02
 bool hn_trial_beats(const hn_trial *a, const hn_trial *b);
+/* Of those whose answers agree; n > 0. */
+uint32_t hn_trial_fastest(const hn_trial *trial, uint32_t n);
 
 #endif

@@ -1,4 +1,5 @@
 #include "improve/tune.h"
+#include "improve/tune_answers.h"
 
 #include "base/error.h"
 #include "base/half.h"
@@ -332,25 +333,42 @@ static hone_status sample(const rig *r, const hn_trial *t, rig_trial *m, uint32_
   return status;
 }
 
-static hone_status warm_up(const rig *r, const hn_trial *trial, hone_error *error) {
+static hone_status warm_runs(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint64_t took = 0;
+  m->repeats = 1;
+  for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) {
+    uint64_t start = hn_now_ns();
+    status = run_once(r, t, m, error);
+    if (status == HONE_OK) status = r->plan->backend->sync(r->plan->device, NULL, error);
+    took = hn_now_ns() - start;
+  }
+  if (!r->other_bytes && took < SHORTEST_NS) m->repeats = (uint32_t)(SHORTEST_NS / (took + 100)) + 1;
+  return status;
+}
+
+/* And looks whether all give the same answer. */
+static hone_status warm_up(const rig *r, hn_trial *trial, hone_error *error) {
   hone_status status = r->queue ? prepare_all(r, trial, error) : HONE_OK;
+  hn_answer *answer = hn_calloc(r->n + 1, sizeof *answer);
+  if (!answer) return hn_fail_memory(error, r->n, "tuning");
   for (uint32_t i = 0; i < r->n && status == HONE_OK; i++) {
     rig_trial *m = &r->trial[i];
-    if (r->queue) {
-      status = warm_segment(r, &trial[i], m, error);
-      continue;
-    }
-    m->repeats = 1;
-    uint64_t took = 0;
-    for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) {
-      uint64_t start = hn_now_ns();
-      status = run_once(r, &trial[i], m, error);
-      if (status == HONE_OK) status = r->plan->backend->sync(r->plan->device, NULL, error);
-      took = hn_now_ns() - start;
-    }
-    if (!r->other_bytes && took < SHORTEST_NS) m->repeats = (uint32_t)(SHORTEST_NS / (took + 100)) + 1;
+    status = r->queue ? warm_segment(r, &trial[i], m, error) : warm_runs(r, &trial[i], m, error);
+    if (status == HONE_OK && r->n > 1)
+      status = hn_answer_take(r->plan, r->queue, &r->step, r->out, &answer[i], error);
   }
+  if (status == HONE_OK) hn_answers_judge(answer, trial, r->n);
+  for (uint32_t i = 0; i < r->n; i++) hn_answer_free(&answer[i]);
+  hn_free(answer);
   return status;
+}
+
+uint32_t hn_trial_fastest(const hn_trial *trial, uint32_t n) {
+  uint32_t best = n;
+  for (uint32_t i = 0; i < n; i++)
+    if (!trial[i].differs && (best == n || trial[i].median < trial[best].median)) best = i;
+  return best < n ? best : 0;
 }
 
 static double median_of(const double *sample, uint32_t n) {
@@ -371,26 +389,31 @@ static void summarise(const rig_trial *m, hn_trial *t, double reading) {
 
 /* Nothing more to learn: one trial beats all others, or all medians are known to the margin. */
 static bool settled(const hn_trial *trial, uint32_t n) {
-  uint32_t best = 0;
+  const uint32_t best = hn_trial_fastest(trial, n);
   bool fine = true, clear = true;
   for (uint32_t i = 0; i < n; i++) {
-    if (trial[i].median < trial[best].median) best = i;
+    if (trial[i].differs || i == best) continue;
     fine = fine && trial[i].spread < HN_TUNE_MARGIN / 2 * trial[i].median;
+    clear = clear && hn_trial_beats(&trial[best], &trial[i]);
   }
-  for (uint32_t i = 0; i < n; i++) clear = clear && (i == best || hn_trial_beats(&trial[best], &trial[i]));
-  return fine || clear;
+  return (fine && trial[best].spread < HN_TUNE_MARGIN / 2 * trial[best].median) || clear;
 }
 
+/* Measured enough: too slow, or no choice. */
 static bool hopeless(const hn_trial *trial, uint32_t n, uint32_t i) {
   for (uint32_t k = 0; k < n; k++)
-    if (trial[i].median > HOPELESS * trial[k].median) return true;
-  return false;
+    if (!trial[k].differs && trial[i].median > HOPELESS * trial[k].median) return true;
+  return trial[i].differs;
 }
 
 hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *trial, uint32_t n,
                          uint64_t other_bytes, bool (*stop)(void *arg), void *arg, hone_error *error) {
   rig r = {.plan = plan, .n = n, .other_bytes = plan->backend->cool ? other_bytes : 0};
-  for (uint32_t i = 0; i < n; i++) r.threads_vary |= trial[i].threads != trial[0].threads;
+  for (uint32_t i = 0; i < n; i++) {
+    r.threads_vary |= trial[i].threads != trial[0].threads;
+    trial[i].samples = 0;
+    trial[i].differs = false;
+  }
   const hn_backend *b = plan->backend;
   hone_status status = HONE_OK;
   if (b->asynchronous) {
@@ -402,7 +425,6 @@ hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *tri
   if (status == HONE_OK) status = rig_tensors(&r, step, error);
   if (status == HONE_OK) status = rig_trials(&r, trial, error);
   if (status == HONE_OK) status = warm_up(&r, trial, error);
-  for (uint32_t i = 0; i < n; i++) trial[i].samples = 0;
   for (uint32_t round = 0; round < MOST_ROUNDS && status == HONE_OK; round++) {
     if (stop && stop(arg)) {
       status = hn_fail(error, HONE_ERROR_CANCELLED, "stopped");

@@ -85,7 +85,9 @@ static const hn_timing *pick(const hn_tuned_step *s, const hn_candidate *list, u
   if (find(list, n, best)) return best;
   best = NULL;
   for (uint32_t k = 0; k < s->n; k++)
-    if (find(list, n, &s->timing[k]) && (!best || s->timing[k].seconds < best->seconds)) best = &s->timing[k];
+    if (!s->timing[k].differs && find(list, n, &s->timing[k]) &&
+        (!best || s->timing[k].seconds < best->seconds))
+      best = &s->timing[k];
   return best;
 }
 

@@ -100,20 +100,24 @@ bool hn_tuned_put(hn_tuned *t, const hn_tuned_step *step) {
 
 /* ------------------------------------------------------------------ lines */
 
+#define DIFFERS "differs"
+
 static void format_step(const hn_tuned_step *s, hn_str *out) {
   hn_str_printf(out, "%u\t", s->chosen);
   for (uint32_t i = 0; i < s->n; i++)
-    hn_str_printf(out, "%s%s:%d:%u:%.6g:%.3g", i ? " " : "", s->timing[i].tactic, s->timing[i].version,
-                  s->timing[i].threads, s->timing[i].seconds, s->timing[i].spread);
+    hn_str_printf(out, "%s%s:%d:%u:%.6g:%.3g%s", i ? " " : "", s->timing[i].tactic, s->timing[i].version,
+                  s->timing[i].threads, s->timing[i].seconds, s->timing[i].spread,
+                  s->timing[i].differs ? ":" DIFFERS : "");
   hn_str_printf(out, "\t%s\n", s->signature);
 }
 
 /* One candidate, cut out of the line in place. */
 static bool parse_timing(char *word, hn_timing *t) {
-  char *field[5], *save = NULL, *end;
+  char *field[6], *save = NULL, *end;
   int n = 0;
-  for (char *w = strtok_r(word, ":", &save); w && n < 5; w = strtok_r(NULL, ":", &save)) field[n++] = w;
-  if (n != 5) return false;
+  for (char *w = strtok_r(word, ":", &save); w && n < 6; w = strtok_r(NULL, ":", &save)) field[n++] = w;
+  t->differs = n == 6 && strcmp(field[5], DIFFERS) == 0;
+  if (n != 5 && !t->differs) return false;
   t->tactic = field[0];
   t->version = (int32_t)strtol(field[1], &end, 10);
   if (*end) return false;

@@ -2,8 +2,9 @@
  *
  * The file is text. Line 1 is "hone-tactics 1 CHECKSUM"; a line "key KEY" starts the choices of one device,
  * processor, thread count and version; every line below it is one step: CHOSEN <tab>
- * NAME:VERSION:THREADS:SECONDS:SPREAD ... <tab> SIGNATURE What belongs to other keys is kept as it is. A file
- * that is damaged is not used at all. */
+ * NAME:VERSION:THREADS:SECONDS:SPREAD ... <tab> SIGNATURE, with ":differs" behind the SPREAD of a tactic
+ * whose answer was not the others'. What belongs to other keys is kept as it is. A file that is damaged is
+ * not used at all. */
 #ifndef HN_OPTIMIZE_STEP_TUNED_H
 #define HN_OPTIMIZE_STEP_TUNED_H
 
@@ -23,6 +24,7 @@ typedef struct hn_timing {
   uint32_t threads; /* 0: all of the device; 1: the step runs on one */
   double seconds;   /* median */
   double spread;    /* half the width of the median's confidence interval, in seconds */
+  bool differs;     /* from the answer of the others: never chosen */
 } hn_timing;
 
 #define HN_MAX_TIMINGS 64
