@@ -14,6 +14,9 @@ enum { MOST_ROWS = 10 };
 /* Batch normalisation stays a step of its own. */
 #define UNFOLDED "-fold_batch_norm,-fold_batch_norm_before,-fold_scale_shift"
 
+/* The boxes that are left are found by the host, whatever the device has for it. */
+#define NO_BOXES "-non_max_suppression*"
+
 typedef struct demo {
   const char *name, *title;
   int64_t device_batch, host_batch; /* by default */
@@ -24,6 +27,7 @@ typedef struct demo {
   uint32_t fused;
   const char *without;                /* the processor's last row, in words */
   bool copies;                        /* what counts is how inputs come to the device */
+  bool boxes;                         /* whole calls, calls a second, memory, and what finding boxes takes */
   int (*other)(const cli_args *args); /* a table of its own; it alone takes a model */
 } demo;
 
@@ -112,6 +116,37 @@ static const demo demos[] = {
               .precision = "f32",
               .chains = HONE_CHAINS_NEVER}},
      .copies = true},
+    {.name = "yolov3",
+     .title =
+         "YOLOv3 with decoding and NonMaxSuppression: from f32 and separate operators to narrow, fused and "
+         "boxes on the device",
+     .device_batch = 1,
+     .host_batch = 1,
+     .boxes = true,
+     .row = {{.label = "f32, separate, boxes by the host",
+              .network = "yolov3",
+              .precision = "f32",
+              .passes = UNFOLDED,
+              .tactics = NO_BOXES,
+              .separate = true,
+              .chains = HONE_CHAINS_NEVER,
+              .boxes = true,
+              .hosted = true},
+             {.label = "f32, fused, boxes by the host",
+              .network = "yolov3",
+              .precision = "f32",
+              .tactics = NO_BOXES,
+              .boxes = true,
+              .hosted = true},
+             {.label = "narrow, fused, boxes by the host",
+              .network = "yolov3",
+              .tactics = NO_BOXES,
+              .boxes = true,
+              .hosted = true},
+             {.label = "narrow, fused, boxes on the device",
+              .network = "yolov3",
+              .boxes = true,
+              .accelerated = true}}},
     {.name = "int8",
      .title = "A classifier in f32, 16 bits, 8 bits and mixed: answers, time and memory",
      .other = cli_demo_int8},
@@ -130,14 +165,25 @@ static const char *precision_of(const cli_demo_machine *m, const hone_demo_row *
   return row->codes ? "int8" : row->precision ? row->precision : m->of.narrow;
 }
 
+/* Rows for accelerators are a demo's last. */
+static bool has_row(const demo *d, const cli_demo_machine *m, uint32_t i) {
+  return d->row[i].label && (m->accelerator || !d->row[i].accelerated);
+}
+
+static bool whole(const demo *d) { return d->copies || d->boxes; }
+
 static void print_row(const demo *d, const cli_demo_machine *m, const hone_demo_row *row,
                       const hone_demo_result *r, double first_ms) {
   if (!r->measured) {
     cli_print("%-34s %-5s not measured: %s\n", row->label, precision_of(m, row), r->why);
     return;
   }
-  const double ms = d->copies ? r->end_ms : r->ms;
-  if (d->copies)
+  const double ms = whole(d) ? r->end_ms : r->ms;
+  if (d->boxes)
+    cli_print("%-34s %-5s %6u %9.3f %9.1f %9.3f %7.1f %% %7.0f %6.2fx\n", row->label, precision_of(m, row),
+              r->steps, r->end_ms, 1e3 / r->end_ms, r->block_ms,
+              r->steps_ms > 0 ? 100 * r->block_ms / r->steps_ms : 0, r->memory * 1e-6, first_ms / ms);
+  else if (d->copies)
     cli_print("%-34s %-5s %9.4f %9.4f %6.2fx\n", row->label, precision_of(m, row), r->end_ms, r->h2d_ms,
               first_ms / ms);
   else {
@@ -152,12 +198,14 @@ static json_t *row_json(const cli_demo_machine *m, const hone_demo_row *row, con
   if (!r->measured)
     return json_pack("{s:s, s:s, s:s}", "label", row->label, "precision", precision_of(m, row),
                      "not_measured", r->why);
-  return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "label", row->label, "network",
-                   row->network, "precision", precision_of(m, row), "steps", (int)r->steps, "ms",
-                   cli_real(r->ms), "end_to_end_ms", cli_real(r->end_ms), "h2d_ms", cli_real(r->h2d_ms),
-                   "tflops", cli_real(r->flops / r->ms * 1e-9), "flops", cli_real(r->flops), "bytes",
-                   cli_real(r->moved), "roof_pct",
-                   roof_ms(m, row, r) > 0 ? cli_real(100 * roof_ms(m, row, r) / r->ms) : json_null());
+  return json_pack(
+      "{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "label", row->label,
+      "network", row->network, "precision", precision_of(m, row), "steps", (int)r->steps, "ms",
+      cli_real(r->ms), "end_to_end_ms", cli_real(r->end_ms), "h2d_ms", cli_real(r->h2d_ms), "memory_bytes",
+      cli_real(r->memory), "boxes_ms", row->boxes ? cli_real(r->block_ms) : json_null(), "steps_ms",
+      row->boxes ? cli_real(r->steps_ms) : json_null(), "tflops", cli_real(r->flops / r->ms * 1e-9), "flops",
+      cli_real(r->flops), "bytes", cli_real(r->moved), "roof_pct",
+      roof_ms(m, row, r) > 0 ? cli_real(100 * roof_ms(m, row, r) / r->ms) : json_null());
 }
 
 /* Amdahl: p, the share of the network's time that is no convolution, goes as much faster as it does in the
@@ -207,7 +255,7 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const hone_
 static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const hone_demo_result *r,
                        const prediction *x) {
   json_t *rows = json_array();
-  for (uint32_t i = 0; d->row[i].label; i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
+  for (uint32_t i = 0; has_row(d, m, i); i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
   json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->of.device, "name", m->name,
                         "batch", (json_int_t)batch, "rows", rows);
   if (x->known && x->block_nodes)
@@ -229,7 +277,7 @@ static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, 
 static hone_status show(const demo *d, const cli_args *args, const cli_demo_machine *m, int64_t *batch,
                         hone_demo_result *r, prediction *x, hone_error *error) {
   hone_status status = HONE_OK;
-  for (uint32_t i = 0; d->row[i].label && status == HONE_OK; i++) {
+  for (uint32_t i = 0; has_row(d, m, i) && status == HONE_OK; i++) {
     status = hone_demo_measure(&m->of, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     /* The first row is the one that needs most. */
     while (status == HONE_ERROR_MEMORY && i == 0 && *batch > 1) {
@@ -240,7 +288,10 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
     if (status == HONE_OK && i == 0 && !args->json) {
       cli_print("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name,
                 m->of.device, (long long)*batch, m->of.runs);
-      if (d->copies)
+      if (d->boxes)
+        cli_print("%-34s %-5s %6s %9s %9s %9s %9s %7s %7s\n", "", "", "steps", "whole ms", "a second",
+                  "boxes ms", "of it", "MB", "");
+      else if (d->copies)
         cli_print("%-34s %-5s %9s %9s %7s\n", "", "", "whole ms", "copy ms", "");
       else
         cli_print("%-34s %-5s %6s %9s %8s %9s %8s %7s\n", "", "", "steps", "ms", "TFLOP/s", "MB", "of roof",
@@ -250,7 +301,7 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
     uint32_t first = i;
     while (first > 0 && strcmp(d->row[first - 1].network, d->row[i].network) == 0) first--;
     if (status == HONE_OK && !args->json)
-      print_row(d, m, &d->row[i], &r[i], d->copies ? r[first].end_ms : r[first].ms);
+      print_row(d, m, &d->row[i], &r[i], whole(d) ? r[first].end_ms : r[first].ms);
   }
   if (status == HONE_OK && d->network) status = predict(d, m, r, x, error);
   if (status == HONE_OK && x->known && !args->json)

@@ -44,7 +44,8 @@ static int run(const cli_args *args) {
                         .width = args->width,
                         .size = args->size,
                         .seed = (uint64_t)args->seed,
-                        .round = args->round};
+                        .round = args->round,
+                        .boxes = args->with_boxes};
   hone_model *model = NULL;
   hone_error error = {0};
   int code = 0;
@@ -72,6 +73,8 @@ static const cli_option options[] = {
     {0, "width", CLI_NUMBER, CLI_FIELD(width), "X", "channel multiplier (1); odd channel counts stay"},
     {0, "round", CLI_SOME, CLI_FIELD(round), "N", "make scaled channel counts multiples of N (1)"},
     {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side or sequence length (the network's own)"},
+    {0, "boxes", CLI_FLAG, CLI_FIELD(with_boxes), NULL,
+     "yolov3: decoded heads and NonMaxSuppression behind the network"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of the weights (1)"},
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -82,6 +82,7 @@ typedef struct cli_args {
   double min_score, nms_iou;
   cli_list data;
   cli_list shapes, inputs, thresholds, float_files;
+  bool with_boxes;              /* zoo */
   bool general, c_only;         /* op new, op build */
   const char *from, *nodes;     /* op new */
   cli_list op_path, op_disable; /* of every command */

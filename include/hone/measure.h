@@ -203,8 +203,11 @@ typedef struct hone_demo_row {
   const char *tactics;   /* as in hone_engine_options; NULL: all */
   bool separate;
   hone_chains chains;
-  bool part;  /* of a network: what brings inputs into its layout and reads its output does not count */
-  bool codes; /* quantised to 8 bits on random samples; `precision` is of what stays float */
+  bool part;        /* of a network: what brings inputs into its layout and reads its output does not count */
+  bool codes;       /* quantised to 8 bits on random samples; `precision` is of what stays float */
+  bool boxes;       /* of a detector, with what finds them: hone_zoo_options.boxes */
+  bool hosted;      /* what no tactic takes may run on the host: else such a row is not measured */
+  bool accelerated; /* for accelerators alone */
 } hone_demo_row;
 
 typedef struct hone_demo_result {
@@ -215,7 +218,8 @@ typedef struct hone_demo_result {
   uint32_t steps;
   double conv_share; /* of the steps' time; negative: not asked for */
   double steps_ms;   /* all steps of the profile */
-  double block_ms;   /* steps of the block's nodes, when asked for */
+  double block_ms;   /* steps of the block's nodes, when asked for; of `boxes`: of what finds them */
+  double memory;     /* bytes: activations, constants, workspace */
   char shape[96];    /* of the last step that counts: "f32[4x512x28x28]" */
 } hone_demo_result;
 

@@ -205,6 +205,9 @@ typedef struct hone_zoo_options {
   int64_t size;  /* image size or sequence length; 0: the network's own */
   uint64_t seed; /* 0: 1 */
   int64_t round; /* scaled channel counts are rounded to the nearest multiple of this, at least one; 0: 1 */
+  bool boxes;    /* of a detector: its heads are decoded, and NonMaxSuppression keeps the best boxes. Outputs
+                    "selected" (rows of image, class, box), "boxes" (their centre and size in pixels) and
+                    "scores". Nodes behind the network are called "detect/..." */
 } hone_zoo_options;
 
 HONE_API uint32_t hone_zoo_count(void);

@@ -68,7 +68,7 @@ class RunOptions(c.Structure):
 
 class ZooOptions(c.Structure):
     _fields_ = [("batch", c.c_int64), ("width", c.c_double), ("size", c.c_int64), ("seed", c.c_uint64),
-                ("round", c.c_int64)]
+                ("round", c.c_int64), ("boxes", c.c_bool)]
 
 
 # The structures above by their names in C; tests compare them with what the compiler says.

@@ -120,6 +120,7 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("zoo", "resnet5"), 2, "did you mean 'resnet50'?");
   expect_error(RUN("zoo", "resnet50"), 2, "-o");
   expect_error(RUN("zoo", "yolov3", "-o", "x.onnx", "--size", "33"), 2, "multiple of 32");
+  expect_error(RUN("zoo", "resnet50", "-o", "x.onnx", "--boxes"), 2, "finds no boxes");
   expect_error(RUN("optimize", tiny), 2, "-o");
   expect_error(RUN("optimize", tiny, "--explain", "--passes", "fold_*,fuse_all"), 2,
                "no pass or fusion is called 'fuse_all'");

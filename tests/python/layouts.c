@@ -93,5 +93,6 @@ int main(void) {
   AT(hone_zoo_options, size);
   AT(hone_zoo_options, seed);
   AT(hone_zoo_options, round);
+  AT(hone_zoo_options, boxes);
   return 0;
 }

@@ -27,7 +27,7 @@ static hone_status no_memory(hone_error *error) {
 static hone_status build(const hone_demo_machine *m, const hone_demo_row *row, int64_t batch,
                          hone_model **out, hone_error *error) {
   /* Samples are a row each: the batch stays open until they have been seen. */
-  const hone_zoo_options z = {.batch = row->codes ? 0 : batch, .size = m->size};
+  const hone_zoo_options z = {.batch = row->codes ? 0 : batch, .size = m->size, .boxes = row->boxes};
   hone_model *network = NULL;
   hone_status status = hone_zoo_build(row->network, &z, &network, error);
   if (status != HONE_OK || !row->codes) {
@@ -114,9 +114,18 @@ static bool in_block(const hone_demo_block *b, const hone_layer *l) {
   return false;
 }
 
-/* By a profile: the time of the steps without what is around them, and the share of convolutions in it. */
-static hone_status by_profile(hn_bench *b, uint32_t runs, const hone_demo_block *block, double *ms,
-                              double *share, double *block_ms, hone_error *error) {
+/* What finds the boxes, and what turns the heads for it. */
+static bool finds_boxes(const hone_layer *l, const hone_step_info *step) {
+  bool behind = step->role == HONE_STEP_REFORMAT && strncmp(l->name, "head", 4) == 0;
+  for (size_t k = 0; k < l->onnx_node_count; k++)
+    behind = behind || strncmp(l->onnx_nodes[k], "detect/", 7) == 0;
+  return behind;
+}
+
+/* By a profile: the time of the steps without what is around a part, and the share of convolutions in it. */
+static hone_status by_profile(hn_bench *b, uint32_t runs, const hone_demo_row *row,
+                              const hone_demo_block *block, double *ms, double *share, double *block_ms,
+                              hone_error *error) {
   hone_facts *facts = hone_facts_create();
   hone_profile *p = NULL;
   double conv = 0, all = 0;
@@ -129,9 +138,10 @@ static hone_status by_profile(hn_bench *b, uint32_t runs, const hone_demo_block 
   for (size_t i = 0; status == HONE_OK && i < p->layer_count; i++) {
     const hone_layer *l = &p->layers[i];
     hone_step_info step;
-    if (l->step < 0 || !hone_plan_step(b->plan, (uint32_t)l->step, &step) || around(&step)) continue;
+    if (l->step < 0 || !hone_plan_step(b->plan, (uint32_t)l->step, &step)) continue;
+    if (!row->boxes && around(&step)) continue;
     all += l->stats.p50;
-    if (in_block(block, l)) *block_ms += l->stats.p50;
+    if (row->boxes ? finds_boxes(l, &step) : in_block(block, l)) *block_ms += l->stats.p50;
     if (strcmp(l->type, "Conv") == 0) conv += l->stats.p50;
   }
   *share = all > 0 ? conv / all : 0;
@@ -156,7 +166,7 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
   for (uint32_t i = 0; status == HONE_OK && i < hone_plan_steps(b.plan); i++) {
     hone_step_info info;
     if (!hone_plan_step(b.plan, i, &info)) continue;
-    if (accelerator(m) && strcmp(info.tactic, "ref") == 0 && info.role != HONE_STEP_COPY)
+    if (accelerator(m) && !row->hosted && strcmp(info.tactic, "ref") == 0 && info.role != HONE_STEP_COPY)
       snprintf(out->why, sizeof out->why, "'%.80s' (%.40s) has no tactic on this device", info.name,
                info.op_type);
     if (row->part && around(&info)) continue;
@@ -167,6 +177,9 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
   }
   if (status == HONE_OK && !out->why[0]) {
     double ms = 0, share = 0;
+    uint64_t arena = 0, constants = 0, workspace = 0;
+    hone_plan_memory(b.plan, &arena, &constants, &workspace);
+    out->memory = (double)(arena + constants + workspace);
     /* A part's inputs are large on a GPU, and its time comes from the profile. */
     const bool large = row->part && accelerator(m);
     status = hn_bench_time(&b, large ? 1 : runs_of(m), &times, &failed);
@@ -174,12 +187,12 @@ hone_status hone_demo_measure(const hone_demo_machine *m, const hone_demo_row *r
     out->h2d_ms = times.h2d_ms;
     out->end_ms = times.end_ms;
     out->measured = status == HONE_OK;
-    if (status == HONE_OK && (shares || row->part)) {
+    if (status == HONE_OK && (shares || row->part || row->boxes)) {
       status = by_profile(&b,
                           large       ? (runs_of(m) < 8 ? runs_of(m) : 8)
                           : row->part ? runs_of(m)
                                       : 5,
-                          block, &ms, &share, &out->block_ms, &failed);
+                          row, block, &ms, &share, &out->block_ms, &failed);
       out->conv_share = share;
       out->steps_ms = ms;
       if (row->part) out->ms = ms;

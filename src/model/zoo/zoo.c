@@ -32,6 +32,8 @@ static hone_status check(const struct hn_zoo_unit *unit, const hone_zoo_options 
     return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld in %lld..%lld",
                    unit->name, (long long)o->size, (long long)unit->multiple, (long long)unit->multiple,
                    (long long)unit->max_size);
+  if (o->boxes && !unit->detects)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s finds no boxes: yolov3 does", unit->name);
   return HONE_OK;
 }
 

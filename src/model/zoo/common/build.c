@@ -126,10 +126,14 @@ hn_value *hn_zoo_input(hn_zoo *z, const char *name, hone_dtype dtype, int32_t ra
   return v;
 }
 
-void hn_zoo_output(hn_zoo *z, hn_value *v, int32_t rank, const int64_t *dims) {
+void hn_zoo_output_of(hn_zoo *z, hn_value *v, hone_dtype dtype, int32_t rank, const int64_t *dims) {
   if (z->failed) return;
-  v->desc = hone_desc(HONE_DTYPE_F32, rank, dims);
+  v->desc = hone_desc(dtype, rank, dims);
   z->failed = !hn_graph_add_output(z->graph, v);
+}
+
+void hn_zoo_output(hn_zoo *z, hn_value *v, int32_t rank, const int64_t *dims) {
+  hn_zoo_output_of(z, v, HONE_DTYPE_F32, rank, dims);
 }
 
 hn_fmap hn_zoo_image(hn_zoo *z) {

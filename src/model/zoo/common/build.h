@@ -34,6 +34,7 @@ struct hn_zoo_unit {
   int64_t multiple; /* sizes must be a multiple of this: what the graph joins after upsampling must fit */
   int64_t max_size;
   void (*build)(hn_zoo *z);
+  bool detects; /* opt.boxes is for it */
 };
 
 #define HN_IN(...)                                                                                           \
@@ -62,7 +63,8 @@ hn_value *hn_zoo_zeros(hn_zoo *z, int64_t n);
 
 /* Graph inputs and outputs. */
 hn_value *hn_zoo_input(hn_zoo *z, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims);
-void hn_zoo_output(hn_zoo *z, hn_value *v, int32_t rank, const int64_t *dims);
+void hn_zoo_output_of(hn_zoo *z, hn_value *v, hone_dtype dtype, int32_t rank, const int64_t *dims);
+void hn_zoo_output(hn_zoo *z, hn_value *v, int32_t rank, const int64_t *dims); /* f32 */
 hn_fmap hn_zoo_image(hn_zoo *z); /* "input": batch x 3 x size x size */
 
 /* A count after the width multiplier, at least 1. */
