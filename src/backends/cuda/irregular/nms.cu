@@ -8,7 +8,8 @@
 #include "counted.cuh"
 #include "order.cuh"
 
-enum { HN_ENTRIES = 2048 };
+/* Candidates of a class that are sorted in shared memory; of half as many the corners lie there, too. */
+enum { HN_ENTRIES = 2048, HN_CORNERS = HN_ENTRIES / 2 };
 
 HN_FN u32 *hn_counts(const hn_direct_args *a) { return (u32 *)((char *)a->work + HN_COUNTED_BYTES); }
 HN_FN u32 *hn_kept(const hn_direct_args *a) { return hn_counts(a) + a->p[0] * a->p[1]; }
@@ -35,33 +36,22 @@ HN_FN int hn_overlaps(hn_corners a, hn_corners b, float threshold) {
   return area_a > 0 && area_b > 0 && either > 0 && both / either > threshold;
 }
 
-/* Candidate e's corners among those of a block. */
-HN_FN hn_corners hn_candidate(const float *corner, i64 padded, u32 e) {
+/* Candidate e's corners in four lists that lie `apart`. */
+HN_FN hn_corners hn_candidate(const float *corner, i64 apart, u32 e) {
   hn_corners c;
-  c.y0 = corner[e], c.x0 = corner[padded + e], c.y1 = corner[2 * padded + e], c.x1 = corner[3 * padded + e];
+  c.y0 = corner[e], c.x0 = corner[apart + e], c.y1 = corner[2 * apart + e], c.x1 = corner[3 * apart + e];
   return c;
-}
-
-/* The least number of all threads. */
-HN_FN u32 hn_block_least(u32 x, u32 *shared) {
-  HN_SYNC();
-  shared[threadIdx.x] = x;
-  for (u32 half = 128; half; half /= 2) {
-    HN_SYNC();
-    if (threadIdx.x < half) shared[threadIdx.x] = min(shared[threadIdx.x], shared[threadIdx.x + half]);
-  }
-  HN_SYNC();
-  return shared[0];
 }
 
 HN_EACH_BLOCK(hn_nms) {
   HN_SHARED HN_KEY near_key[HN_ENTRIES];
   HN_SHARED u32 near_index[HN_ENTRIES];
-  HN_SHARED u32 shared[256];
+  HN_SHARED float near_corner[4 * HN_CORNERS];
+  HN_SHARED u32 candidates;
   const u32 n = (u32)a->p[2], t = threadIdx.x, lines = (u32)(a->p[0] * a->p[1]);
   HN_KEY *far_key = (HN_KEY *)(hn_kept(a) + (i64)lines * a->p[3]) + (i64)i * a->p[4];
   u32 *far_index = (u32 *)(hn_kept(a) + (i64)lines * a->p[3]) + (gridDim.x + (i64)i) * a->p[4];
-  float *corner = (float *)(hn_kept(a) + (i64)lines * a->p[3]) + (2 * (i64)gridDim.x + 4 * (i64)i) * a->p[4];
+  float *far_corner = (float *)(hn_kept(a) + (i64)lines * a->p[3]) + (2 * (i64)gridDim.x + 4 * (i64)i) * a->p[4];
   float iou = 0, least = 0;
   i64 most = 0;
 #ifdef HN_I2
@@ -76,42 +66,46 @@ HN_EACH_BLOCK(hn_nms) {
 #endif
   for (u32 line = i; line < lines; line += gridDim.x) {
     const i64 scores = (i64)line * n, boxes = (i64)(line / (u32)a->p[1]) * n;
-    HN_KEY *key = n <= HN_ENTRIES ? near_key : far_key;
-    u32 *index = n <= HN_ENTRIES ? near_index : far_index;
-    u32 found = 0, padded = 1, chosen = 0, total;
+    u32 found, padded = 1, chosen = 0;
     HN_SYNC(); /* the class before is done */
-    for (u32 base = 0; base < n; base += 256) {
-      const u32 e = base + t;
-      const float score = e < n ? HN_IN(1, scores + e) : 0;
-      const int yes = e < n && (a->p[5] ? score > least : score == score);
-      const u32 to = found + hn_block_rank(yes, shared, &total);
-      found += total;
-      if (yes) key[to] = HN_ORDER_KEY(score), index[to] = e;
+    if (t == 0) candidates = 0;
+    HN_SYNC();
+    /* In any order: sorted, they have one. */
+    for (u32 e = t; e < n; e += 256) {
+      const float score = HN_IN(1, scores + e);
+      if (!(a->p[5] ? score > least : score == score)) continue;
+      const u32 to = hn_atomic_add_u32(&candidates, 1);
+      if (to < HN_ENTRIES)
+        near_key[to] = HN_ORDER_KEY(score), near_index[to] = e;
+      else
+        far_key[to] = HN_ORDER_KEY(score), far_index[to] = e;
     }
+    HN_SYNC();
+    found = candidates;
+    HN_KEY *key = found <= HN_ENTRIES ? near_key : far_key;
+    u32 *index = found <= HN_ENTRIES ? near_index : far_index;
+    float *corner = found <= HN_CORNERS ? near_corner : far_corner;
+    const i64 apart = found <= HN_CORNERS ? HN_CORNERS : a->p[4];
+    for (u32 e = t; e < HN_ENTRIES && found > HN_ENTRIES; e += 256) key[e] = near_key[e], index[e] = near_index[e];
     while (padded < found) padded *= 2;
     for (u32 e = found + t; e < padded; e += 256) key[e] = 0, index[e] = ~0u;
     hn_block_sort(key, index, padded);
     /* From here a key says whether its box is still free. */
     for (u32 e = t; e < found; e += 256) {
       const hn_corners c = hn_box(a, boxes + index[e]);
-      corner[e] = c.y0, corner[a->p[4] + e] = c.x0, corner[2 * a->p[4] + e] = c.y1, corner[3 * a->p[4] + e] = c.x1;
+      corner[e] = c.y0, corner[apart + e] = c.x0, corner[2 * apart + e] = c.y1, corner[3 * apart + e] = c.x1;
       key[e] = 1;
     }
     HN_SYNC();
     for (u32 now = 0; now < found && chosen < most; chosen++) {
-      const u32 best = index[now];
-      const hn_corners box = hn_candidate(corner, a->p[4], now);
-      u32 next = ~0u;
-      if (t == 0) hn_kept(a)[(i64)line * a->p[3] + chosen] = best;
+      const hn_corners box = hn_candidate(corner, apart, now);
+      if (t == 0) hn_kept(a)[(i64)line * a->p[3] + chosen] = index[now];
+      for (u32 e = now + 1 + t; e < found; e += 256)
+        if (key[e] && hn_overlaps(hn_candidate(corner, apart, e), box, iou)) key[e] = 0;
       HN_SYNC();
-      for (u32 e = now + 1 + t; e < found; e += 256) {
-        if (!key[e]) continue;
-        if (hn_overlaps(hn_candidate(corner, a->p[4], e), box, iou))
-          key[e] = 0;
-        else if (e < next)
-          next = e;
-      }
-      now = hn_block_least(next, shared);
+      /* Each thread finds the next one by itself: whoever is ahead clears keys behind it, where nobody looks any more. */
+      do now++;
+      while (now < found && !key[now]);
     }
     if (t == 0) hn_counts(a)[line] = chosen;
   }
