@@ -290,9 +290,10 @@ HONE_API hone_status hone_context_run(hone_context *context, const hone_tensor *
  * the next run (not to wait for it, or to end it). error holds what went wrong, and is gone afterwards. */
 typedef void (*hone_done)(void *arg, hone_context *context, hone_status status, const hone_error *error);
 /* The same as hone_context_run without waiting for it: the context's own thread (made by the first call) runs
- * it and then calls done, if it is not NULL. Inputs are checked here and now; the tensors and their data are
- * borrowed until the run is done, the array `in` only during the call. While the run is under way the context
- * is in use (HONE_ERROR_USAGE): several contexts of one plan are several runs in flight. */
+ * it and then calls done, if it is not NULL; without done, a hone_context_wait that comes before the thread
+ * runs it itself. Inputs are checked here and now; the tensors and their data are borrowed until the run is
+ * done, the array `in` only during the call. While the run is under way the context is in use
+ * (HONE_ERROR_USAGE): several contexts of one plan are several runs in flight. */
 HONE_API hone_status hone_context_submit(hone_context *context, const hone_tensor *const *in,
                                          const hone_run_options *options, hone_done done, void *arg,
                                          hone_error *error);

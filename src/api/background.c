@@ -16,7 +16,7 @@ struct hn_background {
   hone_error error;
 };
 
-/* Does the job that waits; called and returns with the lock. */
+/* Does the job that waits; called and returns with the lock, on the thread or on one that waits for it. */
 static void do_job(hn_background *b) {
   const hn_job job = b->job;
   hone_error error = {0};
@@ -103,6 +103,9 @@ hone_status hn_background_wait(hn_background *b, double max_seconds, hone_error 
   if (pthread_equal(pthread_self(), b->thread))
     return hn_fail(error, HONE_ERROR_USAGE, "a callback cannot wait for its own context");
   pthread_mutex_lock(&b->lock);
+  /* Waking the thread and being woken by it takes tens of microseconds: who has nothing to do but wait does
+   * the job. */
+  if (b->given && !b->busy && !b->job.done && !(max_seconds > 0)) do_job(b);
   const bool idle = wait_idle(b, max_seconds);
   const hone_status status = b->status;
   if (idle && status != HONE_OK && error) *error = b->error;
@@ -121,5 +124,8 @@ void hn_background_end(hn_background *b) {
   if (!b) return;
   hn_background_refuse(b);
   pthread_join(b->thread, NULL);
+  pthread_mutex_lock(&b->lock);
+  wait_idle(b, 0); /* for one who does the job in place of the thread */
+  pthread_mutex_unlock(&b->lock);
   destroy(b);
 }
