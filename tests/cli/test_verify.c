@@ -427,8 +427,8 @@ static void test_faults(void **state) {
 }
 
 /* Which of the faults in what integer steps run on are found in a quantised model. Which kernels it runs
- * through is the planner's choice and the processor's, and how many of the faults lie there, too: of those that
- * it meets, all are caught but for those that change nothing there. */
+ * through is the planner's choice and the processor's, and how many of the faults lie there, too: of those
+ * that it meets, all are caught but for those that change nothing there. */
 static void test_quantised_faults(void **state) {
   (void)state;
 #ifndef HN_FAULTS

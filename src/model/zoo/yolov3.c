@@ -91,7 +91,8 @@ static hn_value *turned(hn_zoo *z, hn_value *x, const int64_t *perm, const int64
 static hn_value *cells(hn_zoo *z, int64_t h, int64_t w) {
   float *at = HN_NEW_ARRAY(&z->model->arena, float, (size_t)(2 * h * w));
   z->failed = z->failed || !at;
-  for (int64_t i = 0; at && i < h * w; i++) at[i] = (float)(i % w), at[h * w + i] = (float)(i / w);
+  for (int64_t y = 0; at && y < h; y++)
+    for (int64_t x = 0; x < w; x++) at[y * w + x] = (float)x, at[(h + y) * w + x] = (float)y;
   return z->failed ? NULL : hn_zoo_tensor_f32(z, NULL, 4, (int64_t[]){1, 1, 2, h * w}, at);
 }
 
@@ -102,7 +103,7 @@ static void decode(hn_zoo *z, hn_fmap head, int level, hn_value **boxes, hn_valu
   hn_value *x = behind(z, "Reshape", NULL, HN_IN(head.v, dims));
   hn_value *xy = behind(z, "Sigmoid", NULL, HN_IN(cut(z, x, 0, 2)));
   xy = behind(z, "Add", NULL, HN_IN(xy, cells(z, head.h, head.w)));
-  xy = behind(z, "Mul", NULL, HN_IN(xy, hn_zoo_f32(z, (float)(z->opt.size / head.h))));
+  xy = behind(z, "Mul", NULL, HN_IN(xy, hn_zoo_f32(z, (float)z->opt.size / (float)head.h)));
   hn_value *wh = behind(z, "Exp", NULL, HN_IN(cut(z, x, 2, 4)));
   wh = behind(z, "Mul", NULL,
               HN_IN(wh, hn_zoo_tensor_f32(z, NULL, 4, (int64_t[]){1, ANCHORS, 2, 1}, anchors[level][0])));
