@@ -17,7 +17,13 @@ says() { # what is expected, exit code, command...
 # From nothing to an operator that is used where its pattern matches.
 says 'hone op build swish' 0 "$hone" op new swish
 says 'cannot make folder' 2 "$hone" op new swish
-says '4 tactics, 2 patterns' 0 "$hone" op build swish
+# A folder without a built operator does not pass for one with it.
+says '(hone op build' 4 "$hone" op test --op-path swish
+says 'holds no built operator' 0 "$hone" op list --op-path swish
+mkdir nothing
+says 'hone op new NAME begins one' 4 "$hone" op test --op-path nothing
+says 'custom operator swish is not used' 0 env HONE_OP_PATH="$PWD/swish" "$hone" op list
+says '4 tactics, 2 patterns' 0 "$hone" op build swish --op-path swish
 [ -z "$(find swish/build -name '*.o')" ] || fail "objects are left"
 says 'operator custom.Swish' 0 "$hone" op list --op-path swish
 says 'swish' 0 "$hone" op list --op-path swish/build/swish.so
