@@ -3,6 +3,7 @@
 #ifndef HONE_PLUGINS_H
 #define HONE_PLUGINS_H
 
+#include <hone/model.h>
 #include <hone/plugin.h>
 
 #ifdef __cplusplus
@@ -76,6 +77,11 @@ HONE_API hone_status hone_pattern_check(const hone_pattern_desc *pattern, hone_p
 HONE_API hone_status hone_pattern_nodes(const hone_pattern_desc *pattern, const hone_node *node,
                                         const hone_tensor_desc *const *input, uint32_t n_inputs, char **nodes,
                                         char **result, hone_error *error);
+/* The other way: the operator, with its attributes, that the pattern makes of nodes of this model, whose
+ * shapes are known (hone_model_bind), as one line of the text form. Free it with hone_text_free.
+ * HONE_ERROR_UNSUPPORTED: it does not match there; the error says why. */
+HONE_API hone_status hone_pattern_operator(const hone_pattern_desc *pattern, hone_model *model, char **line,
+                                           hone_error *error);
 
 #ifdef __cplusplus
 }

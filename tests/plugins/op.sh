@@ -30,6 +30,16 @@ says 'swish' 0 "$hone" op list --op-path swish/build/swish.so
 # One that is not elementwise.
 says 'rows_cpu.c' 0 "$hone" op new rows --general --output-dir .
 says 'operator rows' 0 "$hone" op build rows
+# A pattern that is another function than the operator, by an operator or by an attribute, is found.
+says 'as the operator: 8 cases' 0 "$hone" op test --op-path swish -n 1
+cp -r swish wrong && rm -rf wrong/build && sed -i 's/"%g = Sigmoid(%x)"/"%g = Tanh(%x)"/' wrong/swish.json
+"$hone" op build wrong >/dev/null || fail "wrong"
+says '%g = Tanh(%x)' 1 "$hone" op test --op-path wrong -n 1
+case $out in *'nodes of this pattern are not the operator'*'the reference has'*) ;; *) fail "a wrong pattern: $out" ;; esac
+says '"failed":true' 1 sh -c '"$0" op test --op-path wrong -n 1 --json | tr -d " \n"; exit 1' "$hone"
+sed 's/"beta": "%b"/"beta": 1/' swish/swish.json >wrong/swish.json
+"$hone" op build wrong >/dev/null || fail "wrong attribute"
+says 'nodes of this pattern are not the operator' 1 "$hone" op test --op-path wrong -n 1
 # What the templates make is right, and can be measured.
 says ' 0 failed' 0 "$hone" op test --op-path swish -n 12
 says ' 0 failed' 0 "$hone" op test rows --op-path rows -n 12

@@ -254,6 +254,31 @@ static int larger_first(const void *pa, const void *pb) {
   return (a->index < b->index) == ca ? 1 : -1; /* plugins: the last one first */
 }
 
+hone_status hn_pattern_operator(const hone_pattern_desc *d, hn_graph *g, hone_node **out, hone_error *error) {
+  hn_arena arena = {0};
+  uint32_t n = 0;
+  hone_reason why = {"it has no such nodes"};
+  hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
+  hone_status status = p ? hn_pattern_compile_all(&text, &arena, p, MAX_SPELLINGS, &n, error)
+                         : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
+  *out = NULL;
+  for (hone_node *root = g->first; root && status == HONE_OK && !*out; root = root->next)
+    for (uint32_t k = 0; k < n && status == HONE_OK && !*out; k++) {
+      candidate c = {.desc = d};
+      if (hn_pattern_match(&p[k], root, &c.match, &why) != HN_MATCH_YES ||
+          (d->accepts && !d->accepts(&c.match, &why)) || !has_settings(&c, g->model->operators, &why))
+        continue;
+      *out = make_operator(&c);
+      if (!*out)
+        status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "operator %.80s is not known, or memory is short",
+                         d->name);
+    }
+  if (status == HONE_OK && !*out) status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s", why.text);
+  hn_arena_free(&arena);
+  return status;
+}
+
 static uint32_t matched(const candidate *c) { return c->match.pattern->n_lines - c->match.n_other; }
 
 static int nearest_first(const void *pa, const void *pb) {
