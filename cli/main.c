@@ -85,7 +85,10 @@ static int dispatch(int argc, char **argv) {
     cli_print_help(command);
     code = cli_flush();
   } else if (code == 0) {
-    if (command != &cli_cmd_help && command != &cli_cmd_version) code = cli_load_plugins(&args);
+    /* Those that make operators, and the one that says what there is. */
+    const bool before = strcmp(command->name, "op new") == 0 || strcmp(command->name, "op build") == 0 ||
+                        strcmp(command->name, "op list") == 0;
+    if (command != &cli_cmd_help && command != &cli_cmd_version) code = cli_load_plugins(&args, before);
     if (code == 0) code = command->run(&args);
   }
   cli_args_free(&args);

@@ -270,6 +270,17 @@ bool op_sample_draw(op_random *r, const op_wish *w, op_sample *s, hone_error *er
   return true;
 }
 
+bool op_sample_become(op_sample *s, const char *attrs, hone_error *error) {
+  const double any = 1e12;
+  hone_model_release(s->model);
+  s->model = NULL;
+  s->node = NULL;
+  snprintf(s->attrs, sizeof s->attrs, "%s", attrs);
+  if (!make_node(s, error) || !infer(s, any, error)) return false;
+  describe(s);
+  return true;
+}
+
 /* Does the operator take exactly these shapes, with at most this work (0: a case's)? */
 static bool takes(const op_wish *wish, const op_shape *given, double most) {
   op_random r = op_stream(1, "shrink");

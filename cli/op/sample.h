@@ -45,6 +45,8 @@ bool op_sample_draw(op_random *r, const op_wish *wish, op_sample *out, hone_erro
 void op_sample_shrink(const op_wish *wish, op_shape *given);
 /* Other values of the same kind, of the inputs that are not constant. */
 void op_sample_refill(op_random *r, op_sample *sample);
+/* The same inputs, to the operator with other attributes ("{scale=2.5}"). False: it does not take them. */
+bool op_sample_become(op_sample *sample, const char *attrs, hone_error *error);
 void op_sample_free(op_sample *sample);
 /* What an input is to codes (hone_codes_port). */
 typedef enum op_measure { OP_NO_MEASURE = 0, OP_SCALE, OP_ZERO } op_measure;

@@ -2,6 +2,7 @@
 
 #include "cli/terminal/term.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,15 @@ static char *joined(const cli_list *list) {
   return text;
 }
 
-int cli_load_plugins(const cli_args *args) {
+/* Does --op-path name what this is about? */
+static bool asked_for(const cli_args *args, const char *path) {
+  char whole[PATH_MAX];
+  for (size_t i = 0; i < args->op_path.n; i++)
+    if (realpath(args->op_path.item[i], whole) && strcmp(whole, path) == 0) return true;
+  return false;
+}
+
+int cli_load_plugins(const cli_args *args, bool may_be_empty) {
   hone_error e = {0};
   char *path = joined(&args->op_path), why[1200];
   if (!path) return cli_error(HONE_ERROR_MEMORY, "out of memory");
@@ -28,6 +37,10 @@ int cli_load_plugins(const cli_args *args) {
   hone_plugin_info p;
   for (uint32_t i = 0; hone_plugin_at(i, &p); i++) {
     if (p.state != HONE_PLUGIN_REFUSED) continue;
+    if (p.error->status == HONE_ERROR_MISSING && asked_for(args, p.path)) {
+      if (may_be_empty) continue;
+      return status == HONE_OK ? cli_report(p.error) : cli_report(&e);
+    }
     (void)hone_error_format(p.error, why, sizeof why);
     cli_note("custom operator %s is not used: %s", p.name, why);
   }

@@ -5,7 +5,8 @@
 #include "cli/options/options.h"
 
 /* Loads them before a command runs; those that are refused are told on standard error, and the rest goes on.
- * Returns an exit code: what the command line or HONE_OP_PATH names must be there. */
-int cli_load_plugins(const cli_args *args);
+ * Returns an exit code: what the command line or HONE_OP_PATH names must be there. A folder of --op-path must
+ * hold a built operator, unless it may be empty. */
+int cli_load_plugins(const cli_args *args, bool may_be_empty);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef HONE_PLUGINS_H
 #define HONE_PLUGINS_H
 
+#include <hone/model.h>
 #include <hone/plugin.h>
 
 #ifdef __cplusplus
@@ -42,6 +43,8 @@ typedef struct hone_plugins_options {
  * its owner, who must be the caller or root; when it is for another processor; when it lacks a symbol, or
  * hone_plugin_entry; when it crashes, or does not come back, in the trial: a child process loads it first;
  * when a descriptor is wrong, or made for another ABI; when another plugin has its name or one of its units.
+ * A folder that `path` or HONE_OP_PATH names and that holds no library is in the list, too: refused, with
+ * HONE_ERROR_MISSING and what builds it.
  * Errors: HONE_ERROR_MISSING (a folder or file that `path` or HONE_OP_PATH names is not there),
  * HONE_ERROR_USAGE (a name in `disabled` that nothing has), HONE_ERROR_MEMORY. Not from several threads. */
 HONE_API hone_status hone_plugins_load(const hone_plugins_options *options, hone_error *error);
@@ -74,6 +77,11 @@ HONE_API hone_status hone_pattern_check(const hone_pattern_desc *pattern, hone_p
 HONE_API hone_status hone_pattern_nodes(const hone_pattern_desc *pattern, const hone_node *node,
                                         const hone_tensor_desc *const *input, uint32_t n_inputs, char **nodes,
                                         char **result, hone_error *error);
+/* The other way: the operator, with its attributes, that the pattern makes of nodes of this model, whose
+ * shapes are known (hone_model_bind), as one line of the text form. Free it with hone_text_free.
+ * HONE_ERROR_UNSUPPORTED: it does not match there; the error says why. */
+HONE_API hone_status hone_pattern_operator(const hone_pattern_desc *pattern, hone_model *model, char **line,
+                                           hone_error *error);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,9 @@ static HN_VEC(entry *) known; /* for as long as the process lives: plans keep wh
 typedef struct search {
   const hone_plugins_options *options;
   bool *used; /* [n_disabled] */
+  /* Of the folder that is being looked in: */
+  bool any;               /* it holds a library */
+  char project[PATH_MAX]; /* a folder with a definition, "" without one */
 } search;
 
 /* "swish" of "/a/b/swish.so" */
@@ -81,17 +84,21 @@ static hone_status take(const search *s, entry *e) {
   return hn_units_add(e->plugin, o->disabled, o->n_disabled, &e->units, &e->error);
 }
 
+static hone_status add_entry(const char *path, entry **out, hone_error *error) {
+  entry *e = *out = hn_calloc(1, sizeof *e);
+  if (e && (e->path = hn_strdup(path)) && (e->name = stem_of(path)) && hn_vec_push(&known, e)) return HONE_OK;
+  if (e) hn_free(e->path), hn_free(e->name);
+  hn_free(e);
+  return hn_fail_memory(error, sizeof *e, "a plugin");
+}
+
 static hone_status consider(const search *s, const char *found, hone_error *error) {
   char path[PATH_MAX];
+  entry *e;
   if (!realpath(found, path))
     return hn_fail(error, HONE_ERROR_MISSING, "%.280s is not there, or cannot be read", found);
   if (is_known(path)) return HONE_OK;
-  entry *e = hn_calloc(1, sizeof *e);
-  if (!e || !(e->path = hn_strdup(path)) || !(e->name = stem_of(path)) || !hn_vec_push(&known, e)) {
-    if (e) hn_free(e->path), hn_free(e->name);
-    hn_free(e);
-    return hn_fail_memory(error, sizeof *e, "a plugin");
-  }
+  if (add_entry(path, &e, error) != HONE_OK) return HONE_ERROR_MEMORY;
   hone_status status = hn_plugin_trust(path, &e->error);
   if (status == HONE_OK) status = hn_plugin_is_library(path, &e->error);
   if (status == HONE_OK && switched_off(s, e->name)) { /* by its file's name it need not even be tried */
@@ -110,21 +117,25 @@ static hone_status consider(const search *s, const char *found, hone_error *erro
   return HONE_OK;
 }
 
-static bool ends_in_so(const char *name) {
-  const size_t n = strlen(name);
-  return n > 3 && strcmp(name + n - 3, ".so") == 0;
+static bool ends_in(const char *name, const char *ending) {
+  const size_t n = strlen(name), m = strlen(ending);
+  return n > m && strcmp(name + n - m, ending) == 0;
 }
 
 /* The libraries right in a folder, then those of the folders in it: `deeper` more levels, of which the last
  * is called "build". */
-static hone_status look_in(const search *s, const char *folder, int deeper, hone_error *error) {
+static hone_status look_in(search *s, const char *folder, int deeper, hone_error *error) {
   char **names;
   size_t n;
   char path[PATH_MAX];
   hone_status status = hn_folder_list(folder, &names, &n, error);
   for (size_t i = 0; i < n && status == HONE_OK; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= sizeof path) continue;
-    if (ends_in_so(names[i]) && !hn_is_folder(path)) status = consider(s, path, error);
+    if (hn_is_folder(path)) continue;
+    if (ends_in(names[i], ".json") && !*s->project) snprintf(s->project, sizeof s->project, "%s", folder);
+    if (!ends_in(names[i], ".so")) continue;
+    s->any = true;
+    status = consider(s, path, error);
   }
   for (size_t i = 0; i < n && status == HONE_OK && deeper; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= sizeof path) continue;
@@ -136,15 +147,37 @@ static hone_status look_in(const search *s, const char *folder, int deeper, hone
   return status;
 }
 
-static hone_status look_at(const search *s, const char *path, const char *whose, hone_error *error) {
-  if (hn_is_folder(path)) return look_in(s, path, 2, error);
+/* A folder that somebody names is to hold something: what was never built would else go unnoticed. It is kept
+ * in the list, refused; nothing else suffers. */
+static hone_status note_nothing(const search *s, const char *folder, hone_error *error) {
+  char path[PATH_MAX];
+  entry *e;
+  if (!realpath(folder, path) || is_known(path)) return HONE_OK;
+  if (add_entry(path, &e, error) != HONE_OK) return HONE_ERROR_MEMORY;
+  e->state = HONE_PLUGIN_REFUSED;
+  hn_fail(&e->error, HONE_ERROR_MISSING, "this folder holds no built operator (a .so file)");
+  if (*s->project)
+    hn_error_hint(&e->error, "hone op build %.280s", s->project);
+  else
+    hn_error_hint(&e->error, "hone op new NAME begins one, hone op build DIR builds it");
+  hn_error_where(&e->error, "%.250s", path);
+  return HONE_OK;
+}
+
+static hone_status look_at(search *s, const char *path, const char *whose, hone_error *error) {
+  if (hn_is_folder(path)) {
+    s->any = false;
+    *s->project = 0;
+    hone_status status = look_in(s, path, 2, error);
+    return status == HONE_OK && !s->any ? note_nothing(s, path, error) : status;
+  }
   if (hn_path_exists(path)) return consider(s, path, error);
   hn_fail(error, HONE_ERROR_MISSING, "there is no folder or plugin '%.200s'", path);
   hn_error_hint(error, "%s names it; folders are separated by ':'", whose);
   return HONE_ERROR_MISSING;
 }
 
-static hone_status look_along(const search *s, const char *list, const char *whose, hone_error *error) {
+static hone_status look_along(search *s, const char *list, const char *whose, hone_error *error) {
   char one[PATH_MAX];
   hone_status status = HONE_OK;
   for (const char *p = list; p && *p && status == HONE_OK;) {

@@ -17,13 +17,29 @@ says() { # what is expected, exit code, command...
 # From nothing to an operator that is used where its pattern matches.
 says 'hone op build swish' 0 "$hone" op new swish
 says 'cannot make folder' 2 "$hone" op new swish
-says '4 tactics, 2 patterns' 0 "$hone" op build swish
+# A folder without a built operator does not pass for one with it.
+says '(hone op build' 4 "$hone" op test --op-path swish
+says 'holds no built operator' 0 "$hone" op list --op-path swish
+mkdir nothing
+says 'hone op new NAME begins one' 4 "$hone" op test --op-path nothing
+says 'custom operator swish is not used' 0 env HONE_OP_PATH="$PWD/swish" "$hone" op list
+says '4 tactics, 2 patterns' 0 "$hone" op build swish --op-path swish
 [ -z "$(find swish/build -name '*.o')" ] || fail "objects are left"
 says 'operator custom.Swish' 0 "$hone" op list --op-path swish
 says 'swish' 0 "$hone" op list --op-path swish/build/swish.so
 # One that is not elementwise.
 says 'rows_cpu.c' 0 "$hone" op new rows --general --output-dir .
 says 'operator rows' 0 "$hone" op build rows
+# A pattern that is another function than the operator, by an operator or by an attribute, is found.
+says 'as the operator: 8 cases' 0 "$hone" op test --op-path swish -n 1
+cp -r swish wrong && rm -rf wrong/build && sed -i 's/"%g = Sigmoid(%x)"/"%g = Tanh(%x)"/' wrong/swish.json
+"$hone" op build wrong >/dev/null || fail "wrong"
+says '%g = Tanh(%x)' 1 "$hone" op test --op-path wrong -n 1
+case $out in *'nodes of this pattern are not the operator'*'the reference has'*) ;; *) fail "a wrong pattern: $out" ;; esac
+says '"failed":true' 1 sh -c '"$0" op test --op-path wrong -n 1 --json | tr -d " \n"; exit 1' "$hone"
+sed 's/"beta": "%b"/"beta": 1/' swish/swish.json >wrong/swish.json
+"$hone" op build wrong >/dev/null || fail "wrong attribute"
+says 'nodes of this pattern are not the operator' 1 "$hone" op test --op-path wrong -n 1
 # What the templates make is right, and can be measured.
 says ' 0 failed' 0 "$hone" op test --op-path swish -n 12
 says ' 0 failed' 0 "$hone" op test rows --op-path rows -n 12

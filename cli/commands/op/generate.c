@@ -160,8 +160,35 @@ static void put_attrs(const op_definition *d, op_text *out) {
   PUT("  return a;\n}\n\n");
 }
 
+/* Is input i an element by element operand like input 0? */
+static bool is_operand(const op_definition *d, uint32_t i) {
+  for (uint32_t k = 0; k < d->n_in; k++)
+    if (d->in[k].scale && (op_scale_of(&d->in[k]) == (int)i || op_zero_of(&d->in[k]) == (int)i)) return false;
+  for (uint32_t k = 0; k < d->n_out; k++)
+    if (d->out[k].scale && (op_scale_of(&d->out[k]) == (int)i || op_zero_of(&d->out[k]) == (int)i))
+      return false;
+  return true;
+}
+
+/* A reference that goes from element to element would else read behind the smaller ones. */
+static void put_same_shape(op_text *out) {
+  PUT("static bool same_shape(const hone_infer *io, uint32_t i, hone_error *error) {\n"
+      "  const hone_tensor_desc *x = io->input[0], *z = i < io->n_inputs ? io->input[i] : NULL;\n"
+      "  if (!x || !z || x->rank < 0 || z->rank < 0) return true;\n"
+      "  bool same = x->rank == z->rank;\n"
+      "  for (int32_t k = 0; same && k < x->rank; k++)\n"
+      "    same = x->dim[k] < 0 || z->dim[k] < 0 || x->dim[k] == z->dim[k];\n"
+      "  if (!same && error) {\n"
+      "    error->status = HONE_ERROR_INPUT;\n"
+      "    strcpy(error->what, \"its operands have several shapes; an elementwise operator takes one\");\n"
+      "  }\n"
+      "  return same;\n"
+      "}\n\n");
+}
+
 static void put_infer(const op_definition *d, op_text *out) {
-  bool broadcast = false, function = false;
+  bool broadcast = false, function = false, several = false;
+  for (uint32_t i = 1; i < d->n_in; i++) several = several || is_operand(d, i);
   for (uint32_t i = 0; i < d->n_out; i++) {
     broadcast = broadcast || d->out[i].shape == OP_SHAPE_BROADCAST;
     function = function || d->out[i].shape == OP_SHAPE_FUNCTION;
@@ -195,7 +222,11 @@ static void put_infer(const op_definition *d, op_text *out) {
         "  }\n"
         "  return HONE_OK;\n"
         "}\n\n");
+  several = several && d->kind == OP_ELEMENTWISE && !broadcast && !function;
+  if (several) put_same_shape(out);
   PUT("static hone_status infer(const hone_infer *io, hone_error *error) {\n  (void)error;\n");
+  for (uint32_t i = 1; i < d->n_in && several; i++)
+    if (is_operand(d, i)) PUT("  if (!same_shape(io, %u, error)) return HONE_ERROR_INPUT;\n", i);
   op_codes_infer(d, out);
   for (uint32_t i = 0; i < d->n_out; i++) {
     const uint32_t of = d->out[i].shape == OP_SHAPE_OF ? d->out[i].of : 0;

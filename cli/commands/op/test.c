@@ -1,6 +1,7 @@
 /* hone op test: every tactic of custom operators on random inputs, against the reference. */
 #include "cli/options/options.h"
 #include "cli/op/subject.h"
+#include "cli/op/pattern.h"
 #include "cli/op/ward.h"
 #include "cli/reports/stamp.h"
 #include "cli/terminal/term.h"
@@ -23,6 +24,7 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 typedef struct report {
   const cli_args *args;
   json_t *tactics; /* NULL: text */
+  json_t *patterns;
   hone_machine machine;
   uint32_t tested, failed, cases;
 } report;
@@ -155,6 +157,64 @@ static hone_status test_tactic(report *r, const op_subject *s, const hone_tactic
   return status;
 }
 
+/* ------------------------------------------------------------------ its patterns */
+
+static void say_pattern(const report *r, const op_subject *s, const hone_pattern_desc *p,
+                        const op_pattern_result *x) {
+  if (r->patterns) {
+    json_array_append_new(r->patterns,
+                          json_pack("{s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o}", "operator", cli_text(s->name),
+                                    "plugin", cli_text(s->plugin), "text", cli_text(p->text), "cases",
+                                    (int)x->cases, "failed", x->failed, "worst_of_bound",
+                                    cli_real(x->cases ? x->worst : (double)NAN), "what",
+                                    *x->what ? cli_text(x->what) : json_null(), "input",
+                                    *x->text ? cli_text(x->text) : json_null()));
+    return;
+  }
+  cli_print("pattern of %s (plugin %s)\n", s->name, s->plugin);
+  for (const char *line = p->text; *line; line += strspn(line, "\n")) {
+    const size_t n = strcspn(line, "\n");
+    cli_print("  %.*s\n", (int)n, line);
+    line += n;
+  }
+  if (x->failed)
+    cli_print("    failed: the nodes of this pattern are not the operator: %s%s%s\n", x->what,
+              *x->text ? "\n      with " : "", x->text);
+  else if (!x->cases)
+    cli_print("    not tested: %s\n", x->what);
+  else
+    cli_print("    as the operator: %u cases, worst error %.2f of the bound\n", x->cases, x->worst);
+}
+
+/* Every spelling of every pattern by itself. */
+static hone_status test_patterns(report *r, const op_subject *s, hone_error *error) {
+  op_shape given[OP_MOST];
+  uint32_t n_given = 0;
+  const double seconds = r->args->max_seconds > 0 ? r->args->max_seconds : MAX_SECONDS;
+  hone_status status = op_shapes_given(r->args, s, given, &n_given, error);
+  for (uint32_t i = 0; i < s->of->n_patterns && status == HONE_OK; i++) {
+    if (strcmp(s->of->pattern[i]->name, s->name) != 0) continue;
+    for (const char *text = s->of->pattern[i]->text, *cut; text && status == HONE_OK;
+         text = cut ? cut + 4 : NULL) {
+      cut = strstr(text, "\nor\n");
+      char *one = strndup(text, cut ? (size_t)(cut - text) : strlen(text));
+      hone_pattern_desc p = *s->of->pattern[i];
+      op_pattern_result x;
+      p.text = one ? one : "";
+      if (one)
+        status = op_pattern_try(s, &p, given, n_given, seed_of(r->args), seconds, &x, error);
+      else
+        *error = (hone_error){.status = status = HONE_ERROR_MEMORY, .what = "out of memory"};
+      if (status == HONE_OK) {
+        say_pattern(r, s, &p, &x);
+        r->failed += x.failed;
+      }
+      free(one);
+    }
+  }
+  return status;
+}
+
 static hone_status test_operator(report *r, const op_subject *s, hone_error *error) {
   hone_status status = HONE_OK;
   uint32_t n = 0;
@@ -166,6 +226,8 @@ static hone_status test_operator(report *r, const op_subject *s, hone_error *err
     status = test_tactic(r, s, t, error);
     n++;
   }
+  const bool whole = !r->args->filter && r->args->at_case < 0 && !r->args->device;
+  if (status == HONE_OK && whole && !late) status = test_patterns(r, s, error);
   /* A tactic for another processor is no fault; an operator of which nothing was tested is. */
   if (status == HONE_OK && r->tested > before && r->cases == cases) r->failed++;
   if (n || r->tactics || r->args->filter) return status;
@@ -180,10 +242,10 @@ static hone_status test_operator(report *r, const op_subject *s, hone_error *err
 static int end(report *r) {
   const int code = r->failed ? 1 : 0;
   if (r->tactics) {
-    const int printed =
-        cli_print_json(json_pack("{s:i, s:i, s:i, s:o}", "seed", (int)seed_of(r->args), "cases",
-                                 (int)r->cases, "failed", (int)r->failed, "tactics", r->tactics));
-    r->tactics = NULL;
+    const int printed = cli_print_json(json_pack("{s:i, s:i, s:i, s:o, s:o}", "seed", (int)seed_of(r->args),
+                                                 "cases", (int)r->cases, "failed", (int)r->failed, "tactics",
+                                                 r->tactics, "patterns", r->patterns));
+    r->tactics = r->patterns = NULL;
     return printed ? printed : code;
   }
   cli_print("%u tactics, %u cases, %u failed\n", r->tested, r->cases, r->failed);
@@ -205,11 +267,12 @@ static int run(const cli_args *args) {
     free(list.list);
     return cli_error(HONE_ERROR_USAGE, "--shape belongs to one operator; hone op test NAME --shape ...");
   }
-  if (status == HONE_OK && args->json) r.tactics = json_array();
+  if (status == HONE_OK && args->json) r.tactics = json_array(), r.patterns = json_array();
   for (uint32_t i = 0; i < list.n && status == HONE_OK; i++) status = test_operator(&r, &list.list[i], &e);
   free(list.list);
   if (status == HONE_OK) return end(&r);
   json_decref(r.tactics);
+  json_decref(r.patterns);
   (void)cli_flush();
   return cli_report(&e);
 }

@@ -38,9 +38,9 @@ static void hear(void *self, const hone_pattern_desc *pattern, const hone_match 
   if (hit) return;
   hn_miss m = {.fusion = hn_pattern_is_custom(pattern) ? HN_FUSION_custom : HN_FUSION_patterns,
                .why = HN_MISS_MATCHER,
-               .said = hn_arena_printf(&l->plan->arena, "nearly %s, %u of %u nodes: %s", pattern->name,
-                                       match->pattern->n_lines - match->n_other, match->pattern->n_lines,
-                                       reason)};
+               .said = hn_arena_printf(&l->plan->arena, "nearly %s, matched %u of %u nodes: %s",
+                                       pattern->name, match->pattern->n_lines - match->n_other,
+                                       match->pattern->n_lines, reason)};
   for (uint32_t i = 0; i < match->pattern->n_lines && m.n_nodes < HN_MISS_NODES; i++)
     m.node[m.n_nodes++] = match->node[i];
   hn_miss_add(&l->plan->misses, &m);

@@ -184,6 +184,7 @@ static bool missed(search *s, state *st, const char *format, ...) {
   va_start(args, format);
   vsnprintf(s->why->text, sizeof s->why->text, format, args);
   va_end(args);
+  st->m.n_other++;
   return true;
 }
 
@@ -258,7 +259,6 @@ static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
     const bool may = s->p->lenient && s->p->n_lines > 2 && k + 1 < s->p->n_lines;
     if (!may || !missed(s, st, "%s '%s' stands where the pattern has %s", n->op_type, n->name, l->op[0]))
       return false;
-    st->m.n_other++;
   } else if (!attrs_match(s, st, l, n)) {
     return false;
   }
@@ -307,8 +307,8 @@ static bool closed(search *s, state *st) {
         if (!is_line(s->p, st, v->users.ptr[u].node)) outside = v->users.ptr[u].node;
       if (v->is_output) {
         if (!missed(s, st, "%s output '%s' is an output of the graph", n->op_type, v->name)) return false;
-      } else if (outside && !missed(s, st, "'%s' of %s '%s' is read by %s '%s', too", v->name, n->op_type,
-                                    n->name, outside->op_type, outside->name))
+      } else if (outside && !missed(s, st, "%s '%s' has a second reader, %s '%s'", n->op_type, n->name,
+                                    outside->op_type, outside->name))
         return false;
     }
   }

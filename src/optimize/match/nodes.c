@@ -207,3 +207,26 @@ hone_status hone_pattern_nodes(const hone_pattern_desc *pattern, const hone_node
   hn_free(s);
   return status;
 }
+
+static const char *print_operand(void *arg, const hn_value *v) {
+  (void)arg;
+  return v && v->name ? v->name : "";
+}
+
+hone_status hone_pattern_operator(const hone_pattern_desc *pattern, hone_model *model, char **line,
+                                  hone_error *error) {
+  hone_node *node;
+  hn_str text = {0};
+  if (line) *line = NULL;
+  if (!line || !model)
+    return hn_fail(error, HONE_ERROR_USAGE, "a model, or a place for the line, is missing");
+  hone_status status = hone_pattern_check(pattern, NULL, error);
+  if (status == HONE_OK) status = hn_pattern_operator(pattern, model->graph, &node, error);
+  if (status != HONE_OK) return status;
+  if (!hn_node_print(node, print_operand, NULL, &text) || text.failed) {
+    hn_str_free(&text);
+    return hn_fail_memory(error, text.len, "a pattern");
+  }
+  *line = text.ptr;
+  return HONE_OK;
+}

@@ -87,7 +87,7 @@ struct hone_match {
   hone_node *node[HN_PATTERN_LINES];
   hn_value *value[HN_PATTERN_NAMES];
   bool bound[HN_PATTERN_NAMES];
-  uint32_t n_other; /* lines with another operator: near misses */
+  uint32_t n_other; /* near misses: nodes that are not what their lines say */
 };
 
 /* Number of a name (without '%'), or -1. */

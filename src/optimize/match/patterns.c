@@ -254,20 +254,55 @@ static int larger_first(const void *pa, const void *pb) {
   return (a->index < b->index) == ca ? 1 : -1; /* plugins: the last one first */
 }
 
+hone_status hn_pattern_operator(const hone_pattern_desc *d, hn_graph *g, hone_node **out, hone_error *error) {
+  hn_arena arena = {0};
+  uint32_t n = 0;
+  hone_reason why = {"it has no such nodes"};
+  hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+  hn_pattern *p = HN_NEW_ARRAY(&arena, hn_pattern, MAX_SPELLINGS);
+  hone_status status = p ? hn_pattern_compile_all(&text, &arena, p, MAX_SPELLINGS, &n, error)
+                         : hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "a pattern");
+  *out = NULL;
+  for (hone_node *root = g->first; root && status == HONE_OK && !*out; root = root->next)
+    for (uint32_t k = 0; k < n && status == HONE_OK && !*out; k++) {
+      candidate c = {.desc = d};
+      if (hn_pattern_match(&p[k], root, &c.match, &why) != HN_MATCH_YES ||
+          (d->accepts && !d->accepts(&c.match, &why)) || !has_settings(&c, g->model->operators, &why))
+        continue;
+      *out = make_operator(&c);
+      if (!*out)
+        status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "operator %.80s is not known, or memory is short",
+                         d->name);
+    }
+  if (status == HONE_OK && !*out) status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s", why.text);
+  hn_arena_free(&arena);
+  return status;
+}
+
+static uint32_t matched(const candidate *c) { return c->match.pattern->n_lines - c->match.n_other; }
+
+static int nearest_first(const void *pa, const void *pb) {
+  const candidate *a = pa, *b = pb;
+  const uint32_t na = matched(a), nb = matched(b), oa = a->match.n_other, ob = b->match.n_other;
+  if (na != nb) return na < nb ? 1 : -1;
+  return oa != ob ? (oa < ob ? -1 : 1) : larger_first(pa, pb);
+}
+
 static int by_root(const void *pa, const void *pb) {
   const hn_pattern_hit *a = pa, *b = pb;
   return a->root->mark < b->root->mark ? -1 : a->root->mark > b->root->mark;
 }
 
 /* Every spelling at every node. Near misses are kept apart: they count only where nothing else took the
- * nodes. */
+ * nodes, the nearest of each node. */
 static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hits, candidate_list *near,
                         hn_arena *arena, hone_error *error) {
   uint32_t order = 0;
   bool ok = true;
   for (hone_node *n = g->first; n && ok; n = n->next) {
     n->mark = order++;
-    bool missed = false;
+    candidate nearest = {0};
+    hone_reason why = {""};
     for (size_t i = 0; i < s->len && ok; i++) {
       candidate c = {.desc = s->ptr[i].desc, .index = s->ptr[i].index, .order = n->mark};
       hone_reason reason = {""};
@@ -275,11 +310,13 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
       if (r == HN_MATCH_YES && c.desc->accepts && !c.desc->accepts(&c.match, &reason)) r = HN_MATCH_NEAR;
       if (r == HN_MATCH_YES && !has_settings(&c, g->model->operators, &reason)) r = HN_MATCH_NEAR;
       if (r == HN_MATCH_YES) ok = hn_vec_push(hits, c);
-      if (r != HN_MATCH_NEAR || missed) continue;
-      missed = true;
-      c.why = hn_arena_strdup(arena, reason.text);
-      ok = c.why && hn_vec_push(near, c);
+      if (r != HN_MATCH_NEAR || (nearest.desc && nearest_first(&nearest, &c) <= 0)) continue;
+      nearest = c;
+      why = reason;
     }
+    if (!nearest.desc || !ok) continue;
+    nearest.why = hn_arena_strdup(arena, why.text);
+    ok = nearest.why && hn_vec_push(near, nearest);
   }
   return ok ? HONE_OK : hn_fail(error, HONE_ERROR_MEMORY, "cannot allocate memory to match patterns");
 }
@@ -340,7 +377,7 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
     take(c, taken);
     tell(listener, c, true, "one step");
   }
-  if (near.len) qsort(near.ptr, near.len, sizeof *near.ptr, larger_first);
+  if (near.len) qsort(near.ptr, near.len, sizeof *near.ptr, nearest_first);
   for (size_t i = 0; i < near.len; i++) {
     if (any_taken(&near.ptr[i], taken)) continue;
     take(&near.ptr[i], taken);

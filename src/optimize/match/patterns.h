@@ -50,6 +50,11 @@ hone_status hn_pattern_check(const hone_pattern_desc *pattern, hn_pattern_place 
 /* Are there such operators? Only who writes a pattern asks: a plugin may know more than this library. */
 hone_status hn_pattern_operators(const hone_pattern_desc *d, hn_pattern_place *place, hone_error *error);
 
+/* The operator that it makes of nodes of a graph, as those of a hit. HONE_ERROR_UNSUPPORTED: it does not
+ * match there; the error says why. */
+hone_status hn_pattern_operator(const hone_pattern_desc *d, hn_graph *graph, hone_node **out,
+                                hone_error *error);
+
 /* Is there a pattern that is not of patterns.def; is this one? */
 bool hn_patterns_custom(void);
 bool hn_pattern_is_custom(const hone_pattern_desc *pattern);
