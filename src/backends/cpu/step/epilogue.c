@@ -21,7 +21,7 @@ static void post_narrow(const hn_epilogue *e, hn_post_op *op, uint32_t n_ops, ui
       for (int64_t r = 0; r < rows; r++)
         e->widen(wide + (size_t)r * columns, from + (i + r) * from_pitch + c, columns);
       for (uint32_t k = 0; k < n_ops; k++)
-        if (v[k]) op[k].v = v[k] + c;
+        if (v[k]) op[k].v = v[k] + c + i * op[k].pitch; /* of vectors 0: one row for all */
       op[at].v = wide, op[at].pitch = (ptrdiff_t)columns;
       e->rows->rows(op, n_ops, y + i * pitch + c, pitch, (size_t)rows, columns);
     }
