@@ -39,7 +39,7 @@ static int let_go(void **state) {
 
 static hone_precision_choice *choose(int which, double budget) {
   hone_precision_choice *c = &held.choice[which];
-  hone_precision_options o = {.budget = budget, .threads = 2, .samples = 2};
+  hone_precision_options o = {.budget = budget, .threads = 2, .samples = 2, .max_seconds = 600};
   assert_int_equal(hone_precision_choose(held.model, &o, c, NULL), HONE_OK);
   assert_true(c->candidates >= 53);
   assert_int_equal(c->samples, 2);
