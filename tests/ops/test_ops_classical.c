@@ -247,6 +247,12 @@ static const struct {
     {REGRESSOR("0, 1, 2, 3, 9, 0", "0, 2, 2, 3, 9", ""), "leads to 3 and -1"},
     {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ", base_values=floats[1]"), "differ in length"},
     {REGRESSOR("0, 1, 2, 3, 4, 0", "0, 2, 2, 3, 4", ", aggregate_function=\"MOST\""), "MOST"},
+    {"(%x: f32[1x2]) -> (%y) { %y = ai.onnx.ml::TreeEnsembleRegressor(%x) {n_targets=1, "
+     "nodes_treeids=[3, 3, 7], nodes_nodeids=[0, 1, 0], nodes_featureids=[0, 1, 0], "
+     "nodes_modes=[\"BRANCH_LT\", \"BRANCH_LT\", \"LEAF\"], nodes_values=floats[1, 2, 0], "
+     "nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[1, 0, 0], target_treeids=[7], target_nodeids=[0], "
+     "target_ids=[0], target_weights=floats[5]} }",
+     "tree 3 leads in circles"},
     {TREE("2", "0", "1", "0", "0", ""), "asks for feature 2 of 2"},
     {TREE("-1", "0", "1", "0", "0", ""), "asks for feature -1 of 2"},
     {TREE("0", "1", "1", "0", "0", ""), "leads to -1"},

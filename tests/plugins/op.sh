@@ -44,6 +44,22 @@ says 'nodes of this pattern are not the operator' 1 "$hone" op test --op-path wr
 says ' 0 failed' 0 "$hone" op test --op-path swish -n 12
 says ' 0 failed' 0 "$hone" op test rows --op-path rows -n 12
 says 'unfused: Sigmoid, Mul' 0 "$hone" op bench swish --op-path swish --shape x=2x3x8 -n 3 --max-seconds 1
+# What its shape function refuses: operator, reason, what it was given.
+mkdir pair && cat >pair/pair.json <<'END'
+{ "op": "Pair", "kind": "elementwise", "input_desc": [{"name": "a", "type": "float"}, {"name": "b", "type": "float"}],
+  "output_desc": [{"name": "y", "type": "float", "shape": "a"}], "attr": [],
+  "pattern": {"text": ["%s = Add(%a, %b)", "%y = Relu(%s)"], "inputs": "%a %b"} }
+END
+cat >pair/pair_ref.c <<'END'
+#include "pair_op.h"
+void pair_ref(const pair_attrs *a, const hone_array in[2], const hone_array out[1]) {
+  (void)a;
+  for (int64_t i = 0; i < out[0].count; i++) out[0].data[i] = fmax(in[0].data[i] + in[1].data[i], 0);
+}
+END
+says 'operator pair' 0 "$hone" op build pair
+says "'sum' (custom.Pair): its operands have several shapes" 1 env HONE_OP_PATH="$PWD/pair" sh -c '"$0" "$@" || exit 1' "$(dirname "$hone")/text_model" 'opset "custom" 1
+graph g(%x: f32[1x8x11x9], %z: f32[9]) -> (%y) { %y = custom::Pair(%x, %z) "sum" }' pair.onnx
 # Installed for every run, and away again; installed twice is replaced.
 says 'every run uses it' 0 "$hone" op install swish
 says 'custom.Swish' 0 "$hone" op list

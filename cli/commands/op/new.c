@@ -152,10 +152,18 @@ static int run(const cli_args *args) {
     code = write_all(args, folder, name, op, &from);
   op_from_drop(&from);
   if (code) return code;
-  cli_print("\nnext: %s_ref.c says what %s computes, %s.json its operands; then\n  $ hone op build %s\n  $ "
-            "hone op test %s "
-            "--op-path %s\n",
-            name, op, name, folder, name, folder);
+  /* Of nodes everything is written already: what is left is to build it, and perhaps faster kernels. */
+  if (args->from)
+    cli_print(
+        "\nnext: %s_ref.c computes what the nodes compute, %s.json has them as its pattern; nothing is left "
+        "to write. %s_cpu.c is where to make it faster\n",
+        name, name, name);
+  else
+    cli_print(
+        "\nnext: write in %s_ref.c what %s computes, in %s_cpu.c its kernel, in %s.json its operands and its "
+        "pattern; until then it is an example that works\n",
+        name, op, name, name);
+  cli_print("  $ hone op build %s\n  $ hone op test %s --op-path %s\n", folder, name, folder);
   return cli_flush();
 }
 

@@ -136,6 +136,18 @@ static hone_status infer_branches(hone_node *n, inference *inf, hone_error *erro
   return failed[said];
 }
 
+/* An operator of another domain may be anybody's: its reason alone does not show what it was given. */
+static void say_inputs(const hone_node *n, hone_error *error) {
+  char all[180] = "", one[100];
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const size_t at = strlen(all);
+    snprintf(all + at, sizeof all - at, "%s%s", i ? ", " : "",
+             n->in[i] ? hone_desc_format(&n->in[i]->desc, one, sizeof one) : "none");
+  }
+  hn_error_hint(error, "its inputs are %s; feed or export others, or change what %.60s.%.60s takes", all,
+                n->domain, n->op_type);
+}
+
 static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
   hone_status status = HONE_OK;
   hn_arena temp = {0};
@@ -195,8 +207,10 @@ static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
 done:
   for (uint32_t i = 0; status != HONE_OK && old && i < n->n_out; i++) /* what was known stays */
     if (out && out[i]) *out[i] = old[i];
-  if (status != HONE_OK && error && !error->where[0])
-    hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
+  if (status != HONE_OK && error && !error->where[0]) {
+    if (*n->domain && !error->hint[0] && status == HONE_ERROR_INPUT) say_inputs(n, error);
+    hn_error_where(error, "node '%s' (%s%s%s)", n->name, n->domain, *n->domain ? "." : "", n->op_type);
+  }
   hn_arena_free(&temp);
   return status;
 }

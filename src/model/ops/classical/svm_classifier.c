@@ -159,7 +159,7 @@ static hone_status room_of(hone_call *call, const form *f, room *m, hone_error *
   const int64_t square = f->a ? f->classes * f->classes : 0;
   *m = (room){.x = hn_scratch(call, f->svm.width, sizeof *m->x, error),
               .kernel = hn_scratch(call, hn_max_i64(f->svm.n_vectors, f->classes), sizeof *m->kernel, error),
-              .sum = hn_scratch(call, f->machines, sizeof *m->sum, error),
+              .sum = hn_scratch(call, f->svm.n_vectors ? f->machines : 0, sizeof *m->sum, error),
               .pair = hn_scratch(call, square, sizeof *m->pair, error),
               .square = hn_scratch(call, square, sizeof *m->square, error),
               .score = hn_scratch(call, hn_max_i64(f->scores, 2), sizeof *m->score, error),

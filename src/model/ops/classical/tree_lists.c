@@ -122,6 +122,20 @@ static hone_status build_votes(const hone_node *node, const hn_tree_lists *l, co
   return HONE_OK;
 }
 
+/* Nodes that are nobody's child are roots, and every tree has one. */
+static hone_status build_roots(const hone_node *node, const place *places, const bool *child, hn_trees *t,
+                               int64_t *root, hone_error *error) {
+  for (int64_t i = 0; i < t->n_nodes; i++)
+    if (!child[i]) root[t->n_roots++] = i;
+  for (int64_t i = 0; i < t->n_nodes;) {
+    const int64_t tree = places[i].tree;
+    bool rooted = false;
+    for (; i < t->n_nodes && places[i].tree == tree; i++) rooted = rooted || !child[places[i].at];
+    if (!rooted) return hn_op_bad(node, error, "tree %lld leads in circles: it has no root", (long long)tree);
+  }
+  return HONE_OK;
+}
+
 hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *l, hn_trees *t, hone_error *error) {
   const int64_t n = t->n_nodes = (int64_t)l->n_nodes;
   place *places = hn_scratch(call, n, sizeof *places, error);
@@ -138,8 +152,7 @@ hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *l, hn_tree
                        (long long)places[i].id);
   hone_status s = build_nodes(call->node, l, places, t, child, error);
   if (!s) s = build_votes(call->node, l, places, t, vote, error);
-  for (int64_t i = 0; i < n; i++)
-    if (!child[i]) root[t->n_roots++] = i;
+  if (!s) s = build_roots(call->node, places, child, t, root, error);
   t->root = root;
   t->vote = vote;
   return s;
