@@ -1,6 +1,7 @@
 /* What the command cannot time, for runtime.py; each prints one JSON line.
  *
- * runtime_bench pair A B ROUNDS SECONDS   two plans in two threads against each alone in turn
+ * runtime_bench streams MODEL ROUNDS SECONDS   a stream a processor against one, on one and on all
+ * runtime_bench pair A B ROUNDS SECONDS   two plans in two threads, or in two processes, against each in turn
  * runtime_bench submit ROUNDS RUNS        submit and wait against run
  * runtime_bench replan MODEL              plans of one model for sizes that are new
  * runtime_bench pictures DIR N WIDTH HEIGHT   JPEGs with something to decode in them */
@@ -10,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jpeglib.h>
 
@@ -74,6 +77,50 @@ static hone_model *load(const char *path) {
   return model;
 }
 
+/* ---- streams */
+
+/* A second for each of `in_flight` contexts that divide `threads`; all read one input, as one stream does. */
+static double load_rate(const net *n, uint32_t in_flight, uint32_t threads, double seconds) {
+  const hone_load_target target = {
+      .plan = n->plan, .in_flight = in_flight, .rows = 1, .in = n->in, .threads = threads};
+  hone_load_settings settings;
+  hone_load_result result;
+  hone_error e = {0};
+  hone_load_defaults(HONE_SCENARIO_CLOSED, &settings);
+  settings.min_duration_ns = (uint64_t)(seconds * 1e9);
+  settings.min_queries = 1;
+  must(hone_load_run(&target, &settings, NULL, &result, &e), &e);
+  return result.rate;
+}
+
+static int streams(const char *path, int rounds, double seconds) {
+  hone_engine *engine[2] = {NULL, NULL};
+  hone_error e = {0};
+  net all, one;
+  double one_rate[MOST], all_rate[MOST], many_rate[MOST], to_one[MOST], to_all[MOST];
+  must(hone_engine_create(NULL, &engine[0], &e), &e);
+  must(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine[1], &e), &e);
+  open_net(&all, engine[0], load(path));
+  open_net(&one, engine[1], load(path));
+  const uint32_t threads = hone_engine_machine(engine[0])->threads;
+  for (int k = 0; k < rounds; k++) {
+    one_rate[k] = load_rate(&one, 1, 0, seconds);
+    all_rate[k] = load_rate(&all, 1, 0, seconds);
+    many_rate[k] = load_rate(&all, threads, threads, seconds);
+    to_one[k] = many_rate[k] / one_rate[k];
+    to_all[k] = many_rate[k] / all_rate[k];
+  }
+  const size_t n = (size_t)rounds;
+  const double over_one = median(to_one, n), over_all = median(to_all, n);
+  printf("{\"ratio\": %.4f, \"one\": %.2f, \"all\": %.2f, \"streams\": %.2f}\n",
+         over_one < over_all ? over_one : over_all, median(one_rate, n), median(all_rate, n),
+         median(many_rate, n));
+  close_net(&all);
+  close_net(&one);
+  for (int i = 0; i < 2; i++) hone_engine_destroy(engine[i]);
+  return 0;
+}
+
 /* ---- pair */
 
 typedef struct racer {
@@ -112,18 +159,79 @@ static void set_threads(net n[2], uint32_t threads) {
   for (int i = 0; i < 2; i++) must(hone_context_set_threads(n[i].context, threads, &e), &e);
 }
 
+/* The second plan in a process of its own: has nothing in common with the first but the machine. It runs for
+ * some seconds for every byte that comes, and answers with its rate. */
+typedef struct other {
+  pid_t process;
+  int to, from;
+} other;
+
+static uint32_t half_of(const hone_engine *engine) {
+  const uint32_t all = hone_engine_machine(engine)->threads;
+  return all / 2 ? all / 2 : 1;
+}
+
+static void serve(const char *path, double seconds, int in, int out) {
+  hone_engine *engine = NULL;
+  hone_error e = {0};
+  net n;
+  char go;
+  must(hone_engine_create(NULL, &engine, &e), &e);
+  open_net(&n, engine, load(path));
+  must(hone_context_set_threads(n.context, half_of(engine), &e), &e);
+  racer r = {&n, seconds, 0, NULL};
+  do {
+    if (write(out, &r.rate, sizeof r.rate) != sizeof r.rate) break;
+    if (read(in, &go, 1) != 1) break;
+    race(&r);
+  } while (true);
+  close_net(&n);
+  hone_engine_destroy(engine);
+}
+
+static double answer_of(const other *o) {
+  double rate;
+  if (read(o->from, &rate, sizeof rate) != sizeof rate) exit(6);
+  return rate;
+}
+
+/* Before this process has threads. */
+static other start_other(const char *path, double seconds) {
+  int to[2], from[2];
+  if (pipe(to) || pipe(from)) exit(6);
+  const other o = {fork(), to[1], from[0]};
+  if (o.process < 0) exit(6);
+  if (o.process == 0) {
+    close(to[1]);
+    close(from[0]);
+    serve(path, seconds, to[0], from[1]);
+    exit(0);
+  }
+  close(to[0]);
+  close(from[1]);
+  answer_of(&o); /* it is ready */
+  return o;
+}
+
+static void end_other(const other *o) {
+  close(o->to);
+  close(o->from);
+  waitpid(o->process, NULL, 0);
+}
+
 /* What both do at the same time, each with its part of the threads or all of them shared, in parts of what
- * each does alone with all of them: 1 is what running in turn does. */
+ * each does alone with all of them: 1 is what running in turn does. What two processes lose, each with half
+ * of the threads, too, is the machine's doing, and not that of what hone shares. */
 static int pair(const char *a, const char *b, int rounds, double seconds) {
+  const other o = start_other(b, seconds);
   hone_engine *engine = NULL;
   hone_error e = {0};
   net n[2];
-  double own[MOST], shared[MOST];
+  double own[MOST], shared[MOST], apart[MOST];
   must(hone_engine_create(NULL, &engine, &e), &e);
   open_net(&n[0], engine, load(a));
   open_net(&n[1], engine, load(b));
-  const uint32_t all = hone_engine_machine(engine)->threads, half = all / 2 ? all / 2 : 1;
-  for (int k = 0; k < rounds && k < MOST; k++) {
+  for (int k = 0; k < rounds; k++) {
     racer r[2] = {{&n[0], seconds, 0, NULL}, {&n[1], seconds, 0, NULL}};
     double alone[2];
     for (int i = 0; i < 2; i++) {
@@ -132,14 +240,20 @@ static int pair(const char *a, const char *b, int rounds, double seconds) {
     }
     race_both(r);
     shared[k] = r[0].rate / alone[0] + r[1].rate / alone[1];
-    set_threads(n, half);
+    set_threads(n, half_of(engine));
     race_both(r);
     own[k] = r[0].rate / alone[0] + r[1].rate / alone[1];
+    if (write(o.to, "", 1) != 1) exit(6);
+    race(&r[0]);
+    apart[k] = r[0].rate / alone[0] + answer_of(&o) / alone[1];
     set_threads(n, 0);
   }
-  printf("{\"own\": %.4f, \"shared\": %.4f}\n", median(own, (size_t)rounds), median(shared, (size_t)rounds));
+  const size_t m = (size_t)rounds;
+  printf("{\"own\": %.4f, \"shared\": %.4f, \"processes\": %.4f}\n", median(own, m), median(shared, m),
+         median(apart, m));
   for (int i = 0; i < 2; i++) close_net(&n[i]);
   hone_engine_destroy(engine);
+  end_other(&o);
   return 0;
 }
 
@@ -157,7 +271,7 @@ static int submit(int rounds, int runs) {
   must(hone_engine_create(NULL, &engine, &e), &e);
   must(hone_model_parse(text, sizeof text - 1, &model, &e), &e);
   open_net(&n, engine, model);
-  for (int k = 0; k < rounds && k < MOST; k++) {
+  for (int k = 0; k < rounds; k++) {
     for (int i = 0; i < runs; i++) {
       const double begin = now();
       must(hone_context_run(n.context, n.in, NULL, &e), &e);
@@ -259,15 +373,17 @@ static int count(const char *text) {
   return n < 1 ? 1 : n > 100000 ? 100000 : (int)n;
 }
 
-static int rounds(const char *text) { return count(text) < MOST ? count(text) : MOST; }
+static int rounds_of(const char *text) { return count(text) < MOST ? count(text) : MOST; }
 
 int main(int argc, char **argv) {
+  if (argc == 5 && strcmp(argv[1], "streams") == 0)
+    return streams(argv[2], rounds_of(argv[3]), strtod(argv[4], NULL));
   if (argc == 6 && strcmp(argv[1], "pair") == 0)
-    return pair(argv[2], argv[3], rounds(argv[4]), strtod(argv[5], NULL));
-  if (argc == 4 && strcmp(argv[1], "submit") == 0) return submit(rounds(argv[2]), count(argv[3]));
+    return pair(argv[2], argv[3], rounds_of(argv[4]), strtod(argv[5], NULL));
+  if (argc == 4 && strcmp(argv[1], "submit") == 0) return submit(rounds_of(argv[2]), count(argv[3]));
   if (argc == 3 && strcmp(argv[1], "replan") == 0) return replan(argv[2]);
   if (argc == 6 && strcmp(argv[1], "pictures") == 0)
     return pictures(argv[2], count(argv[3]), (unsigned)count(argv[4]), (unsigned)count(argv[5]));
-  fprintf(stderr, "runtime_bench pair|submit|replan|pictures, see its first lines\n");
+  fprintf(stderr, "runtime_bench streams|pair|submit|replan|pictures, see its first lines\n");
   return 2;
 }
