@@ -634,24 +634,6 @@ static void data_to_the_device(void **state) {
     fixture_diagnose(&f);
     assert_true(says(fixture_finding(&f, "pageable_copies"), "--pinned"));
     fixture_free(&f);
-    /* Gaps are filled by another run, unless there are several already. */
-    f = fixture_healthy();
-    gaps(&f);
-    f.meta.model = "m.onnx";
-    f.meta.streams = narrow ? 2 : 1;
-    fixture_diagnose(&f);
-    assert_int_equal(says(fixture_finding(&f, "scheduling_gaps"), "hone bench m.onnx --streams 2"), !narrow);
-    assert_false(says(fixture_finding(&f, "scheduling_gaps"), "--pinned"));
-    fixture_free(&f);
-    f = fixture_healthy();
-    if (narrow)
-      post(&f);
-    else
-      pre(&f);
-    f.meta.model = "m.onnx";
-    fixture_diagnose(&f);
-    assert_true(says(fixture_finding(&f, narrow ? "slow_post" : "slow_pre"), "hone pipeline m.onnx"));
-    fixture_free(&f);
   }
 }
 
