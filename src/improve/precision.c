@@ -46,7 +46,6 @@ typedef struct job {
   HN_VEC(candidate) candidates;
   HN_VEC(group) groups;
   const char *narrow;
-  bool stores;       /* values between steps are narrow, too: every step rounds, not only products */
   const char **keep; /* [candidates]: names for the plan that is being tried */
   uint32_t plans;
   bool measured; /* groups know their error */
@@ -129,15 +128,24 @@ static hone_status error_of(job *j, hn_side *s, uint32_t from, uint32_t to, doub
 
 /* ------------------------------------------------------------------ candidates */
 
+/* Does a plan of the narrow type store what lies between its steps narrow? */
+static bool stores_narrow(const job *j) {
+  const hn_plan *p = j->reference.plan;
+  if (p->backend->asynchronous) return true;
+  const hone_dtype narrow = strcmp(j->narrow, "fp16") == 0 ? HONE_DTYPE_F16 : HONE_DTYPE_BF16;
+  return p->backend->stores(&p->machine, narrow);
+}
+
 static hone_status find_candidates(job *j, hone_error *error) {
   const hn_plan *p = j->reference.plan;
+  const bool stores = stores_narrow(j); /* then every step rounds, not only products */
   double total = 0, sum = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (s->kind != HN_STEP_TACTIC || !s->node || (s->desc.cost.macs <= 0 && !j->stores)) continue;
+    if (s->kind != HN_STEP_TACTIC || !s->node || (s->desc.cost.macs <= 0 && !stores)) continue;
     candidate c = {hn_strdup(s->node->name), s->desc.cost.macs};
-    /* What accelerators multiply in the time that a byte takes, roughly. */
-    if (j->stores) c.macs += 64 * fmax(s->desc.cost.bytes, 1);
+    /* What is multiplied in the time that a byte takes, roughly. */
+    if (stores) c.macs += 64 * fmax(s->desc.cost.bytes, 1);
     if (!c.name || !hn_vec_push(&j->candidates, c)) {
       hn_free(c.name);
       return hn_fail_memory(error, sizeof c, "the choice of precision");
@@ -325,8 +333,8 @@ hone_status hone_precision_choose(hone_model *model, const hone_precision_option
   const uint64_t lost = hn_mem_lost();
   *out = (hone_precision_choice){0};
   job j = {.model = model, .o = options ? options : &none, .start = hn_now_ns()};
-  j.stores = j.o->device && strncmp(j.o->device, "cpu", 3) != 0;
-  j.narrow = j.o->narrow ? j.o->narrow : j.stores ? "fp16" : "bf16";
+  const bool accelerator = j.o->device && strncmp(j.o->device, "cpu", 3) != 0;
+  j.narrow = j.o->narrow ? j.o->narrow : accelerator ? "fp16" : "bf16";
   out->narrow = j.narrow;
   const double usual = strcmp(j.narrow, "fp16") == 0 ? 0.002 : 0.01;
   double budget = out->budget = j.o->budget > 0 ? j.o->budget : usual;

@@ -258,15 +258,39 @@ typedef struct conv_run {
   int32_t *step;
   int64_t *at;
   uint16_t *packed, *workspace;
+  uint16_t *narrow_x, *narrow_y, *narrow_r; /* narrow: x, y and r as the driver sees them */
   hn_epilogue e;
 } conv_run;
 
-static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3, enum ck_fill fill, size_t l2,
-                    conv_run *q) {
+/* Values of the operands' own type; x becomes what they hold. */
+static uint16_t *narrowed(ck *c, const hn_bf16_ops *o, float *x, size_t n) {
+  uint16_t *to = alloc16(c, n);
+  for (size_t i = 0; i < n; i++) {
+    to[i] = o->f16 ? hn_f32_to_f16(x[i]) : hn_f32_to_bf16(x[i]);
+    x[i] = o->f16 ? hn_f16_to_f32(to[i]) : hn_bf16_to_f32(to[i]);
+  }
+  return to;
+}
+
+static void widen_f16(float *to, const void *from, size_t n) {
+  for (size_t i = 0; i < n; i++) to[i] = hn_f16_to_f32(((const uint16_t *)from)[i]);
+}
+static void widen_bf16(float *to, const void *from, size_t n) {
+  for (size_t i = 0; i < n; i++) to[i] = hn_bf16_to_f32(((const uint16_t *)from)[i]);
+}
+
+static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3, bool narrow,
+                    enum ck_fill fill, size_t l2, conv_run *q) {
   memset(q, 0, sizeof *q);
   hn_bf16_conv *g = &q->g;
   int64_t pixels = s->batch, in_pixels = s->batch, taps = 1;
-  *g = (hn_bf16_conv){.x3 = x3, .batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout};
+  *g = (hn_bf16_conv){.x3 = x3,
+                      .narrow_in = narrow,
+                      .narrow_out = narrow,
+                      .batch = s->batch,
+                      .groups = s->groups,
+                      .cin = s->cin,
+                      .cout = s->cout};
   for (int i = 0; i < 3; i++) {
     g->in[i] = s->in[i], g->kernel[i] = s->kernel[i], g->stride[i] = s->stride[i],
     g->dilation[i] = s->dilation[i], g->pad[i] = s->pad[i];
@@ -308,6 +332,13 @@ static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3,
     q->e.n_post = 2;
     q->e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = ck_square, .p = {2, 0}};
     q->e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = q->r, .view = g->view};
+  }
+  if (narrow) {
+    q->narrow_x = narrowed(c, o, q->x, nx), q->narrow_r = narrowed(c, o, q->r, ny),
+    q->narrow_y = alloc16(c, ny);
+    if (q->e.residual) q->e.residual = NULL, q->e.narrow_residual = q->narrow_r;
+    if (s->post) q->e.post[1].v = NULL, q->e.post[1].narrow = q->narrow_r;
+    q->e.widen = o->f16 ? widen_f16 : widen_bf16;
   }
   return true;
 }
@@ -354,22 +385,31 @@ static double oracle(const hn_bf16_ops *o, const ck_conv_case *s, const conv_run
   return want;
 }
 
-static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3, enum ck_fill fill,
-                       size_t l2) {
+/* What a stored result of 16 bits may differ by from one of f32, and where it is infinite. */
+static double stored(const hn_bf16_ops *o, float got, double want, double *bound) {
+  const double u = o->f16 ? 0x1p-11 : 0x1p-8, most = o->f16 ? 65504 : 0x1.fep127;
+  *bound += u * (fabs(want) + *bound) + (o->f16 ? 0x1p-24 : 0x1p-126);
+  return isinf(got) && fabs(want) + *bound >= most && (got > 0) == (want > 0) ? got : want;
+}
+
+static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3, bool narrow,
+                       enum ck_fill fill, size_t l2) {
   ck_case(c,
           "conv x%d n%lld g%lld %lld->%lld in %lldx%lldx%lld k %lldx%lldx%lld s%lld,%lld d%lld p%lld "
-          "pitch+%lld/%lld fill=%s l2=%zu",
+          "pitch+%lld/%lld fill=%s l2=%zu%s",
           x3 ? 3 : 1, (long long)s->batch, (long long)s->groups, (long long)s->cin, (long long)s->cout,
           (long long)s->in[0], (long long)s->in[1], (long long)s->in[2], (long long)s->kernel[0],
           (long long)s->kernel[1], (long long)s->kernel[2], (long long)s->stride[1], (long long)s->stride[2],
           (long long)s->dilation[2], (long long)s->pad[2], (long long)s->extra_in, (long long)s->extra_out,
-          ck_fill_name(fill), l2);
+          ck_fill_name(fill), l2, narrow ? " narrow" : "");
   conv_run q;
-  if (!prepare(c, o, s, x3, fill, l2, &q)) {
+  if (!prepare(c, o, s, x3, narrow, fill, l2, &q)) {
     ck_true(c, false, "the driver refuses the case");
     return;
   }
-  const hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 2};
+  const void *x = narrow ? (const void *)q.narrow_x : q.x;
+  void *y = narrow ? (void *)q.narrow_y : q.y;
+  const hn_bf16_args args = {&q.g, o, q.step, x, q.packed, y, &q.e, q.workspace, 2};
   hn_bf16_exec(&args, ck_serial, NULL);
   size_t index = 0;
   int64_t at[4];
@@ -379,7 +419,12 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool 
         for (at[3] = 0; at[3] < q.g.out[2]; at[3]++)
           for (int64_t j = 0; j < q.oc; j++, index++) {
             double bound, sum, want = oracle(o, s, &q, at, j, &bound, &sum);
-            const float got = q.y[hn_view_at(&q.g.view, at[0], at[1], at[2], at[3]) + j];
+            const int64_t place = hn_view_at(&q.g.view, at[0], at[1], at[2], at[3]) + j;
+            float got = q.y[place];
+            if (narrow) {
+              q.e.widen(&got, q.narrow_y + place, 1);
+              want = stored(o, got, want, &bound);
+            }
             /* Folded lines multiply a few neighbours of the last tap by 0. */
             if (q.g.fold && fill == CK_SPECIAL && isnan(got)) want = NAN;
             near_or_nan(c, index, got, want, bound, sum);
@@ -412,8 +457,9 @@ static void check(ck *c, const struct hn_kernel *k) {
     const ck_conv_case *s = &ck_conv_cases[i];
     for (int fill = 0; fill < CK_FILLS && is_taken(s); fill++)
       for (int x3 = 0; x3 <= o->x3 && is_in_range(o, (enum ck_fill)fill); x3++) {
-        check_conv(c, o, s, x3 != 0, (enum ck_fill)fill, 1u << 20);
-        check_conv(c, o, s, x3 != 0, (enum ck_fill)fill, 8u << 10); /* many slabs */
+        check_conv(c, o, s, x3 != 0, false, (enum ck_fill)fill, 1u << 20);
+        check_conv(c, o, s, x3 != 0, false, (enum ck_fill)fill, 8u << 10); /* many slabs */
+        if (!x3) check_conv(c, o, s, false, true, (enum ck_fill)fill, (i % 2 ? 1u << 20 : 8u << 10));
       }
   }
 }
@@ -459,7 +505,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
                               HN_EPI_BIAS,
                               false};
       conv_run q;
-      if (!prepare(c, o, &s, x3 != 0, CK_RANDOM, cpu->l2, &q)) continue;
+      if (!prepare(c, o, &s, x3 != 0, false, CK_RANDOM, cpu->l2, &q)) continue;
       hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1};
       double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
       /* Twice the lanes of f32 in f16; products of parts. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "backends/cpu/kernels/pool/pool.h"
+#include "base/half.h"
 #include "check.h"
 
 typedef struct image {
@@ -15,8 +16,9 @@ static int extent(int in, int k, int s, int d, int pb, int pe) {
 }
 
 /* What the tactic does: clip in height, one call a row. */
-static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, bool count_pad,
-                       const float *x, float *y) {
+static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, bool count_pad, hn_stored as,
+                       const void *x, void *y) {
+  const ptrdiff_t size = as == HN_STORED_F32 ? 4 : 2;
   for (int oy = 0; oy < m->oh; oy++) {
     const int y0 = oy * m->sh - m->pt;
     int first = -1, taps = 0, counted = 0;
@@ -27,7 +29,7 @@ static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, 
       if (first < 0) first = iy;
       taps++;
     }
-    const struct hn_pool_row r = {.src = x + (ptrdiff_t)(first < 0 ? 0 : first) * m->w * m->pitch,
+    const struct hn_pool_row r = {.src = (const char *)x + (first < 0 ? 0 : first) * m->w * m->pitch * size,
                                   .taps_z = 1,
                                   .taps_y = taps,
                                   .step_y = (ptrdiff_t)m->dh * m->w * m->pitch,
@@ -40,27 +42,50 @@ static void pool_image(const struct hn_pool_ops *ops, const image *m, bool max, 
                                   .pad_end = m->pr,
                                   .counted_zy = count_pad ? counted : 0,
                                   .channels = m->c,
-                                  .dst = y + (ptrdiff_t)oy * m->ow * m->c,
+                                  .dst = (char *)y + (ptrdiff_t)oy * m->ow * m->c * size,
                                   .out_width = m->ow,
                                   .out_pitch = m->c};
-    (max ? ops->max : ops->average)(&r);
+    (max ? ops->max : ops->average)[as](&r);
   }
 }
 
-static void check_image(ck *c, const struct hn_pool_ops *ops, image m, enum ck_fill fill, int mode) {
+static uint16_t narrowed(hn_stored as, float x) {
+  return as == HN_STORED_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
+}
+static float widened(hn_stored as, uint16_t x) {
+  return as == HN_STORED_F16 ? hn_f16_to_f32(x) : hn_bf16_to_f32(x);
+}
+
+/* pool_image with values of 16 bits: x becomes what they hold, y what they gave. */
+static void pool_narrow(ck *c, const struct hn_pool_ops *ops, const image *m, int mode, hn_stored as,
+                        float *x, size_t n_in, float *y, size_t n_out) {
+  uint16_t *from = (uint16_t *)(void *)ck_alloc(c, (n_in + 1) / 2, 0);
+  uint16_t *to = (uint16_t *)(void *)ck_alloc(c, (n_out + 1) / 2, 0);
+  for (size_t i = 0; i < n_in; i++) from[i] = narrowed(as, x[i]), x[i] = widened(as, from[i]);
+  pool_image(ops, m, mode == 0, mode == 2, as, from, to);
+  for (size_t i = 0; i < n_out; i++) y[i] = widened(as, to[i]);
+}
+
+static void check_image(ck *c, const struct hn_pool_ops *ops, image m, enum ck_fill fill, int mode,
+                        hn_stored as) {
+  static const char *const type[] = {"f32", "f16", "bf16"};
+  static const double unit[] = {0, 0x1p-11, 0x1p-8}; /* of rounding the result */
   m.oh = extent(m.h, m.kh, m.sh, m.dh, m.pt, m.pb);
   m.ow = extent(m.w, m.kw, m.sw, m.dw, m.pl, m.pr);
   const size_t n_in = (size_t)m.h * m.w * m.pitch - (size_t)(m.pitch - m.c),
                n_out = (size_t)m.oh * m.ow * m.c;
   float *x = ck_alloc(c, n_in, 0), *y = ck_alloc(c, n_out, (size_t)m.c % 3);
   ck_fill(c, x, n_in, fill);
-  ck_case(c, "%s %dx%dx%d pitch %d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d,%d,%d fill %s",
+  ck_case(c, "%s %s %dx%dx%d pitch %d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d,%d,%d fill %s",
           mode == 0   ? "max"
           : mode == 1 ? "average"
                       : "average with padding",
-          m.h, m.w, m.c, m.pitch, m.kh, m.kw, m.sh, m.sw, m.dh, m.dw, m.pt, m.pl, m.pb, m.pr,
+          type[as], m.h, m.w, m.c, m.pitch, m.kh, m.kw, m.sh, m.sw, m.dh, m.dw, m.pt, m.pl, m.pb, m.pr,
           ck_fill_name(fill));
-  pool_image(ops, &m, mode == 0, mode == 2, x, y);
+  if (as == HN_STORED_F32)
+    pool_image(ops, &m, mode == 0, mode == 2, as, x, y);
+  else
+    pool_narrow(c, ops, &m, mode, as, x, n_in, y, n_out);
   for (int oy = 0; oy < m.oh; oy++)
     for (int ox = 0; ox < m.ow; ox++)
       for (int ch = 0; ch < m.c; ch++) {
@@ -82,7 +107,11 @@ static void check_image(ck *c, const struct hn_pool_ops *ops, image m, enum ck_f
         } else { /* taps - 1 sums, the rounded reciprocal, one product */
           const int count = mode == 2 ? counted : taps;
           const double d = count ? count : 1;
-          ck_near(c, at, y[at], sum / d, (taps + 2) * CK_EPS * mag / d + CK_TINY);
+          const double bound = (taps + 2) * CK_EPS * mag / d + unit[as] * fabs(sum) / d;
+          ck_near(c, at, y[at], sum / d,
+                  bound + (as == HN_STORED_F16    ? 0x1p-25
+                           : as == HN_STORED_BF16 ? 0x1p-134
+                                                  : CK_TINY));
         }
       }
   ck_release_all(c);
@@ -147,7 +176,8 @@ static void check(ck *c, const struct hn_kernel *k) {
           image m = windows[w];
           m.c = channels[i];
           m.pitch = m.c + (int)(i % 3);
-          check_image(c, k->ops, m, fill, mode);
+          for (hn_stored as = HN_STORED_F32; as < HN_STORED_COUNT; as++)
+            check_image(c, k->ops, m, fill, mode, as);
         }
 }
 
@@ -160,7 +190,7 @@ struct job {
 };
 static void run_job(void *arg) {
   struct job *j = arg;
-  pool_image(j->ops, &j->m, j->max, false, j->x, j->y);
+  pool_image(j->ops, &j->m, j->max, false, HN_STORED_F32, j->x, j->y);
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {

@@ -59,6 +59,10 @@ done
 "$hone" zoo resnet50 --width 0.25 --size 32 -o "$dir/sums.onnx" >/dev/null
 expect 0 '^Add_' "$dir/sums.onnx" -o "$dir/sums8.onnx" --calib random -n 2 --target tensorrt
 ! grep -q '^Add_.* 0 \.\. 0 ' "$dir/said" || wrong "sums without a range"
+# A result that is far from the float model is said to be, with what to do; one that is near is not.
+expect 0 'far from the float model.*SQNR.*--layers.*--max-drop' "$m" -o "$q" --calib random -n 2 --again --method percentile --percentile 55
+expect 0 'SQNR' "$m" -o "$q" --calib random -n 2 --again
+! grep -q 'far from' "$dir/said" || wrong "a good result is called poor"
 # The page has the layers, warnings and outputs, and small files have a size.
 rm -f "$q"
 expect 0 'KiB, was' "$m" -o "$q" --calib random -n 2 --html "$dir/page.html"

@@ -8,6 +8,8 @@
 #include "backends/cpu/backend.h"
 #include "backends/cpu/conv/chain_driver.h"
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/halves/halves.h"
+#include "base/half.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -385,14 +387,30 @@ static void *pack(const hn_bf16_ops *o, int64_t parts, hn_isa isa, const float *
   return b;
 }
 
+/* Values in the 16 bits of the chain's operands. */
+static uint16_t *narrowed(const hn_chain *c, const float *x, int64_t n) {
+  const struct hn_halves_ops *o = hn_halves_find(HN_ISA_SCALAR);
+  uint16_t *to = hn_aligned(64, (size_t)n * sizeof *to + 64);
+  if (!to) exit(6);
+  (c->f16 ? o->to_f16 : o->to_bf16)(to, x, (size_t)n);
+  return to;
+}
+
+static float element_of(const hn_chain *c, const float *y, int64_t i) {
+  const uint16_t half = ((const uint16_t *)(const void *)y)[i];
+  if (!c->narrow_out) return y[i];
+  return c->f16 ? hn_f16_to_f32(half) : hn_bf16_to_f32(half);
+}
+
 static void run_division(const shape *s, const hn_chain *c, const weights *w, hn_isa isa) {
   const hn_gemm_ops *o = hn_gemm_find(isa);
   char name[160];
   snprintf(name, sizeof name,
-           "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld%s %s",
+           "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld%s%s %s",
            (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0],
            (long long)s->in[1], (long long)c->bands, (long long)c->splits, (long long)c->groups,
-           (long long)c->block, (long long)c->parts, c->f16 ? " f16" : "", hn_isa_name(isa));
+           (long long)c->block, (long long)c->parts, c->f16 ? " f16" : "", c->narrow_in ? " narrow" : "",
+           hn_isa_name(isa));
   /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
   const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : c->f16 ? 1e-2 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;
@@ -414,6 +432,14 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
                       {.flags = HN_EPI_BIAS, .bias = w->bp}};
   hn_epilogue *last = &e[1 + s->project];
   if (s->residual) last->flags |= HN_EPI_RESIDUAL, last->residual = w->r, last->residual_view = c->y;
+  const struct hn_halves_ops *halves = hn_halves_find(isa);
+  uint16_t *x = NULL, *residual = NULL;
+  if (c->narrow_in) x = narrowed(c, w->x, c->x.batch * s->batch);
+  if (c->narrow_in && s->residual && s->project) {
+    residual = narrowed(c, w->r, ny);
+    last->residual = NULL, last->narrow_residual = residual;
+    last->widen = c->f16 ? halves->from_f16 : halves->from_bf16;
+  }
   for (int k = 0; k < 3 && s->post; k++)
     e[k].rows = hn_post_find(isa), e[k].n_post = 1,
     e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
@@ -421,7 +447,9 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
                      .gemm = o,
                      .depthwise = hn_depthwise_find(isa),
                      .bf16 = parts_ops(c, isa),
-                     .x = w->x,
+                     .x = x ? (const void *)x : w->x,
+                     .widen = c->f16 ? halves->from_f16 : halves->from_bf16,
+                     .narrow = c->f16 ? halves->to_f16 : halves->to_bf16,
                      .w_expand = we,
                      .w_project = wp,
                      .w_depthwise = wd,
@@ -438,7 +466,8 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   for (int64_t i = 0; i < count; i++) range = fmax(range, fabs(w->want[i]));
   for (int64_t i = 0; i < count; i++) {
     int64_t p = i / s->cout;
-    float got = y[hn_view_at(&c->y, p / pixels, 0, p % pixels / c->out[1], p % c->out[1]) + i % s->cout];
+    const int64_t at = hn_view_at(&c->y, p / pixels, 0, p % pixels / c->out[1], p % c->out[1]) + i % s->cout;
+    const float got = element_of(c, y, at);
     if (fabs(got - w->want[i]) <= tolerance * range) continue;
     char text[128];
     snprintf(text, sizeof text, "element %lld: got %.9g, want %.9g", (long long)i, (double)got, w->want[i]);
@@ -448,6 +477,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   if (memcmp(scratch + work, kept, CANARY * sizeof *kept)) fail(name, "wrote beyond its scratch memory");
   if (memcmp(y + ny, kept, CANARY * sizeof *kept)) fail(name, "wrote beyond its output");
   hn_free(we), hn_free(wp), hn_free(wd), hn_free(ones), hn_free(scratch), hn_free(y), hn_free(kept);
+  hn_free(x), hn_free(residual);
 }
 
 static int check_divisions(const shape *s, hn_chain *c, const weights *w, hn_isa isa) {
@@ -480,8 +510,10 @@ static int check_driver(void) {
                  NULL};
     oracle(s, &c, &w);
     for (int isa = HN_ISA_SCALAR; isa <= (int)hn_cpu()->isa; isa++)
-      for (int form = 0; form <= 3; form++) { /* f32, bf16, split, f16 */
-        c.parts = form < 3 ? form : 1, c.f16 = form == 3;
+      for (int form = 0; form <= 5;
+           form++) { /* f32, bf16, split, f16; the second and the last from and to it */
+        c.parts = form < 3 ? form : 1, c.f16 = form == 3 || form == 5;
+        c.narrow_in = c.narrow_out = form > 3;
         const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
         if (c.parts ? !b || (c.parts > 1 && !b->x3) : isa > HN_ISA_AVX512) continue;
         runs += check_divisions(s, &c, &w, (hn_isa)isa);

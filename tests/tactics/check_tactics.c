@@ -16,25 +16,28 @@
  *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
  *               pitch, m row-major in, channels-last out, n the reverse
  * or several, for every choice of sizes: for M=1,65 K=64 : Gemm : f32[M,K] =f32[K,8]
- * A layout that is accepted without being required is checked all the same. Buffers have canaries on both
- * sides, gaps of wide pitches too.
- * Movement operators must agree bit for bit; others within 3e-5 of the output's range (2e-2 for tactics that
- * round operands to bf16, 4e-3 to f16), which only has to tell wrong elements from right ones: the rounding
- * bounds are proven by check_kernels. */
+ * Values between steps are also stored in bf16 and f16, with inputs that are exact in it: all that is no
+ * constant, or the output alone, or all but the output (mixes); products then have epilogues, too. A layout
+ * that is accepted without being required is checked all the same. Buffers have canaries on both sides, gaps
+ * of wide pitches too. Movement operators must agree bit for bit; others within 3e-5 of the output's range
+ * (2e-2 for tactics that round operands to bf16, 4e-3 to f16), which only has to tell wrong elements from
+ * right ones: the rounding bounds are proven by check_kernels. */
 #include "expect_failure.h"
 #include "tactic_case.h"
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
+#include "tactics/with_epilogue.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANARY = 64, THREADS = 3 };
+enum { CANARY = 64, THREADS = 3, LARGE = 200000 };
 static const unsigned char canary = 0xc5;
 
 static int failures;
@@ -62,28 +65,79 @@ static void fail(const one_case *c, const struct hone_tactic_desc *t, char layou
   failures++;
 }
 
-static double bound_of(hone_math math) {
-  return math == HONE_MATH_BF16 ? 2e-2 : math == HONE_MATH_TF32 ? 4e-3 : 3e-5;
+/* How the case's values lie. */
+typedef struct variant {
+  hone_dtype storage; /* F32, or what values between steps are stored in */
+  int mix;            /* which of them: 0 all, 1 the output, 2 all but the output */
+  with_epilogue epilogue;
+} variant;
+
+/* Of the output's range: the arithmetic's, and that of rounding the result once. */
+static double bound_of(hone_math math, hone_dtype stored) {
+  const double bound = math == HONE_MATH_BF16 ? 2e-2 : math == HONE_MATH_TF32 ? 4e-3 : 3e-5;
+  return bound + (stored == HONE_DTYPE_BF16 ? 0x1p-8 : stored == HONE_DTYPE_F16 ? 0x1p-11 : 0);
+}
+
+static float as_f32(const void *p, hone_dtype type) {
+  uint16_t half;
+  float f;
+  if (type == HONE_DTYPE_F32) {
+    memcpy(&f, p, 4);
+    return f;
+  }
+  memcpy(&half, p, 2);
+  return type == HONE_DTYPE_F16 ? hn_f16_to_f32(half) : hn_bf16_to_f32(half);
+}
+
+static uint16_t narrowed(float x, hone_dtype type) {
+  return type == HONE_DTYPE_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
+}
+
+static bool is_value(const one_case *c, uint32_t i) {
+  return c->present[i] && !c->constant[i] && c->in[i].desc.dtype == HONE_DTYPE_F32;
+}
+
+/* Inputs that the storage type holds. */
+static void round_inputs(one_case *c, hone_dtype storage) {
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    const int64_t n = is_value(c, i) ? hone_desc_count(&c->in[i].desc) : 0;
+    float *x = c->in[i].data;
+    for (int64_t k = 0; k < n; k++) {
+      const uint16_t half = narrowed(x[k], storage);
+      x[k] = as_f32(&half, storage);
+    }
+  }
+}
+
+/* An f32 tensor into one of the storage type. */
+static void copy_narrow(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
+  const int64_t n = hone_desc_count(to);
+  for (int64_t i = 0; i < n; i++) {
+    const uint16_t half = narrowed(((const float *)from->data)[i], to->dtype);
+    memcpy(data + (size_t)offset_of(to, i) * sizeof half, &half, sizeof half);
+  }
 }
 
 static void compare(const one_case *c, const struct hone_tactic_desc *t, char layout, uint32_t isa,
-                    uint32_t k, const hone_tensor_desc *d, const unsigned char *data, hone_math math) {
+                    uint32_t k, const hone_tensor_desc *d, const unsigned char *data, hone_math math,
+                    double range) {
   const hone_tensor *w = &c->want[k];
-  const size_t size = hone_dtype_size(d->dtype);
+  const size_t size = hone_dtype_size(d->dtype), wanted = hone_dtype_size(w->desc.dtype);
   const int64_t n = hone_desc_count(d);
-  double range = 0;
-  for (int64_t i = 0; d->dtype == HONE_DTYPE_F32 && i < n; i++)
+  const bool is_float = w->desc.dtype == HONE_DTYPE_F32;
+  for (int64_t i = 0; is_float && i < n; i++)
     if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
   for (int64_t i = 0; i < n; i++) {
     const unsigned char *g = data + (size_t)offset_of(d, i) * size,
-                        *e = (unsigned char *)w->data + (size_t)i * size;
-    if (!memcmp(g, e, size)) continue;
+                        *e = (unsigned char *)w->data + (size_t)i * wanted;
+    if (size == wanted && !memcmp(g, e, size)) continue;
     char text[128];
-    if (d->dtype == HONE_DTYPE_F32) {
-      float gf, ef;
-      memcpy(&gf, g, 4), memcpy(&ef, e, 4);
+    if (is_float) {
+      const float gf = as_f32(g, d->dtype), ef = as_f32(e, HONE_DTYPE_F32);
       if ((isnan(gf) && isnan(ef)) || gf == ef) continue;
-      if (!c->moves && fabs((double)gf - (double)ef) <= bound_of(math) * range) continue;
+      if (d->dtype != HONE_DTYPE_F32 && isinf(gf) && narrowed(ef, d->dtype) == narrowed(gf, d->dtype))
+        continue;
+      if (!c->moves && fabs((double)gf - (double)ef) <= bound_of(math, d->dtype) * range) continue;
       snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf,
                (double)ef);
     } else {
@@ -110,7 +164,7 @@ static bool gaps_intact(const hone_tensor_desc *d, const unsigned char *data) {
 }
 
 static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, const hone_step *step,
-                       const hone_machine *m, char layout) {
+                       const hone_machine *m, char layout, double range) {
   hone_error error = {0};
   hone_tactic_need need = {0};
   const void *in[MAX_TENSORS] = {NULL};
@@ -128,7 +182,10 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
     in[i] = step->input[i].constant;
     if (in[i]) continue;
     buffer[i] = guarded((size_t)hone_desc_bytes(&step->input[i].desc));
-    copy_in(&c->in[i], &step->input[i].desc, buffer[i]);
+    if (step->input[i].desc.dtype == c->in[i].desc.dtype)
+      copy_in(&c->in[i], &step->input[i].desc, buffer[i]);
+    else
+      copy_narrow(&c->in[i], &step->input[i].desc, buffer[i]);
     in[i] = buffer[i];
   }
   for (uint32_t i = 0; i < c->n_out; i++)
@@ -144,7 +201,7 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   if (t->run(&run, &error)) fail(c, t, layout, m->isa, error.what);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
-    compare(c, t, layout, m->isa, i, d, out[i], step->math);
+    compare(c, t, layout, m->isa, i, d, out[i], step->math, range);
     if (!intact(out[i], (size_t)hone_desc_bytes(d)) || !gaps_intact(d, out[i]))
       fail(c, t, layout, m->isa, "wrote outside its output");
   }
@@ -159,7 +216,7 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   hn_free(blob - CANARY), hn_free(workspace - CANARY);
 }
 
-static int check_case(one_case *c) {
+static int check_case(one_case *c, const variant *v) {
   static const char layouts[] = "rcpmn";
   enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };
   static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512, BF16,
@@ -173,10 +230,13 @@ static int check_case(one_case *c) {
     for (uint32_t i = 0; i < c->n_in; i++) {
       if (!c->present[i]) continue;
       in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
-      if (!c->constant[i]) set_layout(&in[i].desc, *l, false);
+      const bool tensor = i >= v->epilogue.n_anchor_inputs; /* of the epilogue: lies as it would anyhow */
+      if (is_value(c, i) && (v->mix != 1 || tensor)) in[i].desc.dtype = v->storage;
+      if (!c->constant[i]) set_layout(&in[i].desc, *l, tensor);
     }
     for (uint32_t i = 0; i < c->n_out; i++) {
       out[i].desc = c->want[i].desc;
+      if (out[i].desc.dtype == HONE_DTYPE_F32 && v->mix != 2) out[i].desc.dtype = v->storage;
       set_layout(&out[i].desc, *l, true);
     }
     hone_step step = {.struct_size = sizeof step,
@@ -185,11 +245,13 @@ static int check_case(one_case *c) {
                       .name = "it",
                       .node = c->node,
                       .n_inputs = c->n_in,
-                      .n_anchor_inputs = c->n_in,
+                      .n_anchor_inputs = v->epilogue.n_anchor_inputs,
+                      .n_epilogue = v->epilogue.n,
                       .math = HONE_MATH_FAST,
                       .input = in,
                       .n_outputs = c->n_out,
                       .output = out};
+    memcpy(step.epilogue, v->epilogue.list, sizeof step.epilogue);
     const hn_listing *const all = hn_registry_take(&hn_cpu_tactics);
     for (uint32_t k = hn_listing_first(all, anchor); k != HN_NO_UNIT; k = all->next[k]) {
       const hone_tactic_desc *const tactic = all->unit[k];
@@ -212,19 +274,54 @@ static int check_case(one_case *c) {
           if (!tactic->accepts(&step, &m, &why)) continue;
         }
         accepted++;
-        run_tactic(c, tactic, &step, &m, *l);
+        run_tactic(c, tactic, &step, &m, *l, v->epilogue.range);
       }
     }
     hn_listing_drop(all);
     runs += accepted;
     if (verbose)
       printf("%s  %c: %d runs%s%s\n", c->line, *l, accepted, accepted ? "" : ", ", accepted ? "" : why.text);
-    if (!accepted && strchr(c->required, *l)) {
+    if (!accepted && v->storage == HONE_DTYPE_F32 && strchr(c->required, *l)) {
       printf("FAIL %s: layout %c is refused: %s\n", c->line, *l, why.text);
       failures++;
     }
   }
   return runs;
+}
+
+/* With values in one type; how many epilogues there are to try is known when the case is. */
+static int check_stored(const char *line, hone_dtype storage) {
+  static one_case c;
+  int runs = 0;
+  for (int e = 0; e < (storage == HONE_DTYPE_F32 ? 1 : EPILOGUES) && !noticed(); e++) {
+    hn_arena keep = {0};
+    hn_rng rng = {.state = 7};
+    variant v = {.storage = storage};
+    read_case(&c, line, &rng);
+    const bool large = hone_desc_count(&c.in[0].desc) > LARGE;
+    if (storage != HONE_DTYPE_F32 && large) { /* smaller ones say as much */
+      free_case(&c);
+      break;
+    }
+    if (storage != HONE_DTYPE_F32) round_inputs(&c, storage);
+    compute_reference(&c, &keep);
+    const bool has = append_epilogue(&c, e, &v.epilogue);
+    if (has) {
+      apply_epilogue(&c, &v.epilogue);
+      const int first = e % 3,
+                n = storage == HONE_DTYPE_F32 || e ? 1 : 3; /* with an epilogue: one mix each */
+      for (v.mix = first; v.mix < first + n; v.mix++) runs += check_case(&c, &v);
+    }
+    free_case(&c);
+    hn_arena_free(&keep);
+    if (!has) break; /* no operator with epilogues, or too large a case for them */
+  }
+  return runs;
+}
+
+static int check_line(const char *line) {
+  return check_stored(line, HONE_DTYPE_F32) + check_stored(line, HONE_DTYPE_BF16) +
+         check_stored(line, HONE_DTYPE_F16);
 }
 
 int main(int argc, char **argv) {
@@ -256,15 +353,8 @@ int main(int argc, char **argv) {
   int cases = 0, runs = 0;
   for (size_t i = 0; i < n_files; fclose(files[i++].file))
     while (!noticed() && next_case(&files[i], o.filter, line)) {
-      static one_case c;
-      hn_arena keep = {0};
-      hn_rng rng = {.state = 7};
-      read_case(&c, line, &rng);
-      compute_reference(&c, &keep);
-      runs += check_case(&c);
+      runs += check_line(line);
       cases++;
-      free_case(&c);
-      hn_arena_free(&keep);
     }
   hn_pool_destroy(pool);
   printf("%d cases, %d runs of tactics, %d failures\n", cases, runs, failures);

@@ -2,6 +2,7 @@
 #include "backends/cpu/backend.h"
 
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "backends/cpu/tactics.h"
 #include "base/denormals.h"
 #include "base/error.h"
@@ -236,11 +237,18 @@ static void cpu_stage(hn_device *d, void *to, const void *from, size_t bytes) {
 
 static void cpu_consume(hn_device *d, const void *from, size_t bytes) { sweep_all(d, from, NULL, bytes); }
 
+/* Where products are computed with numbers of that type: elsewhere 16 bits would only be a detour. */
+static bool cpu_stores(const hone_machine *machine, hone_dtype type) {
+  const hn_isa isa = hn_isa_of(machine->isa);
+  return type == HONE_DTYPE_BF16 ? hn_bf16_find(isa) != NULL : hn_f16_find(isa) != NULL;
+}
+
 const hn_backend hn_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
     .machine = cpu_machine,
+    .stores = cpu_stores,
     .tactics = &hn_cpu_tactics,
     .pool = cpu_pool,
     .alloc = cpu_alloc,

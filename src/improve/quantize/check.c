@@ -63,6 +63,27 @@ static hone_status keep(hn_quantizing *q, const hn_plan *p, const sums *s, hone_
   return HONE_OK;
 }
 
+/* Errors of a tenth of the signal's power: an answer that stands out may still be the same, the rest is not.
+ */
+#define POOR_DB 10.0
+
+static hone_status warn_of_poor(hn_quantizing *q, hone_error *error) {
+  const bool bits8 = q->o->to == HONE_QUANTIZE_INT8;
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < q->outputs.len && status == HONE_OK; i++) {
+    const hone_quantize_output *o = &q->outputs.ptr[i];
+    if (!(o->sqnr_db < POOR_DB)) continue;
+    status =
+        hn_qz_warn(q, error,
+                   "output '%.80s' is far from the float model's (SQNR %.1f dB, below %g): hone verify with "
+                   "--layers names the layer it comes from, %s",
+                   o->name, o->sqnr_db, POOR_DB,
+                   bits8 ? "and --skip, --equalize, --method or --max-drop may mend it"
+                         : "and --skip keeps nodes in f32");
+  }
+  return status;
+}
+
 hone_status hn_qz_check(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples, hone_error *error) {
   const hone_quantize_options *o = q->o;
   const uint32_t all = hn_qz_samples_count(samples), wanted = o->checks ? o->checks : CHECKS;
@@ -89,6 +110,7 @@ hone_status hn_qz_check(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples
     stopped = o->progress && !o->progress(o->progress_arg, HONE_QUANTIZE_CHECKS, i + 1, n);
   }
   if (status == HONE_OK && q->checks) status = keep(q, exact->plan, s, error);
+  if (status == HONE_OK && q->checks) status = warn_of_poor(q, error);
   hn_side_close(&narrow);
   hn_free(s);
   return status;

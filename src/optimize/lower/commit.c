@@ -145,6 +145,11 @@ hone_status hn_slot_for(hn_lowering *l, const hn_value *v, hn_form form, uint32_
       status = forward(l, v, have, HN_ROW, error);
       have = HN_ROW;
     }
+    /* A processor changes type and layout one after the other. */
+    if (status == HONE_OK && hn_home(l->plan) == HN_ROW && (have ^ form) == (HN_LAST | HN_NARROW)) {
+      if (s[have ^ HN_NARROW] == HN_NO_SLOT) status = forward(l, v, have, have ^ HN_NARROW, error);
+      have ^= HN_NARROW;
+    }
     if (status == HONE_OK && s[form] == HN_NO_SLOT) status = forward(l, v, have, form, error);
   }
   *out = s[form];

@@ -15,9 +15,10 @@ static bool full_shape(const hone_tensor_desc *d, const hone_tensor_desc *out) {
 }
 
 /* A step that computes with what stays f32 reads that as it lies, and constants beside it. Products take
- * their own operands narrow all the same. */
+ * their own operands narrow all the same, on a processor neither. */
 static bool reads_wide(const hn_lowering *l, const hn_draft *d, const hn_value *v) {
-  return d->careful && (hn_is_exact(l, v) || (v->constant && !v->producer));
+  const bool wide = hn_is_exact(l, v) || (v->constant && !v->producer);
+  return wide && (d->careful || !l->plan->backend->asynchronous);
 }
 
 static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hn_form form) {
@@ -158,18 +159,19 @@ double hn_step_tensor_bytes(const hone_step_tensor *t) {
   return b > 0 ? (double)b : 0;
 }
 
-static hone_math math_of(const hn_plan *p, const char *name) {
+bool hn_stays_f32(const hn_plan *p, const hone_node *node) {
   for (uint32_t i = 0; i < p->n_f32_nodes; i++)
-    if (strcmp(p->f32_nodes[i], name) == 0) return p->math < HONE_MATH_F32 ? p->math : HONE_MATH_F32;
-  return p->math;
+    if (strcmp(p->f32_nodes[i], node->name) == 0) return true;
+  return false;
+}
+
+static hone_math math_of(const hn_plan *p, const hone_node *node) {
+  return p->math > HONE_MATH_F32 && hn_stays_f32(p, node) ? HONE_MATH_F32 : p->math;
 }
 
 /* Values of f32 are stored narrow, except around nodes that are to stay f32. */
-static hn_form narrow_of(const hn_plan *p, const char *name) {
-  if (p->storage == HONE_DTYPE_F32) return 0;
-  for (uint32_t i = 0; i < p->n_f32_nodes; i++)
-    if (strcmp(p->f32_nodes[i], name) == 0) return 0;
-  return HN_NARROW;
+static hn_form narrow_of(const hn_plan *p, const hone_node *node) {
+  return p->storage == HONE_DTYPE_F32 || hn_stays_f32(p, node) ? 0 : HN_NARROW;
 }
 
 /* Input i of a part among the inputs of the whole; a value that several parts read stands there once. */
@@ -236,10 +238,10 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
   memset(d, 0, sizeof *d);
   const hn_anchor anchor = hn_anchor_named(hn_is_program(u) ? "Pointwise" : u->anchor, u->node);
   if (form == HN_LAST && !anchor.layouts) return false;
-  d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node->name));
+  d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node));
   d->careful = !hn_fusable_anchor(u) && hn_touches_exact(l, u, n_epi);
   d->step = (hone_step){HONE_DESC_HEAD(hone_step), .anchor = u->anchor, .name = u->node->name,
-                        .node = u->node, .math = math_of(l->plan, u->node->name)};
+                        .node = u->node, .math = math_of(l->plan, u->node)};
   if (u->kind == HN_UNIT_CHAIN) return form == HN_LAST && make_chain(l, u, d);
   hn_value *last = u->out;
   if (hn_is_program(u)) {

@@ -84,12 +84,21 @@ static void follow(uint8_t *marks, const hone_node *n) {
   if (any) marks[n->out[0]->id] |= EXACT | PARAMETER;
 }
 
+void hn_keep_exact(hn_lowering *l, const hn_value *v) {
+  if (v && l->exact) l->exact[v->id] |= EXACT;
+}
+
 hone_status hn_lower_exact(hn_lowering *l, hone_error *error) {
   if (l->plan->storage == HONE_DTYPE_F32) return HONE_OK;
   l->exact = HN_NEW_ARRAY(l->temp, uint8_t, l->plan->model->next_value_id);
   if (!l->exact) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
   for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) visit(l->exact, n);
   for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) follow(l->exact, n);
+  if (l->plan->backend->asynchronous) return HONE_OK;
+  /* A processor's steps read what callers give, and make what they get, where it is. */
+  const hn_graph *g = l->plan->model->graph;
+  for (size_t i = 0; i < g->inputs.len; i++) hn_keep_exact(l, g->inputs.ptr[i]);
+  for (size_t i = 0; i < g->outputs.len; i++) hn_keep_exact(l, g->outputs.ptr[i]);
   return HONE_OK;
 }
 

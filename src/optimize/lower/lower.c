@@ -41,7 +41,7 @@ static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_dra
                         const hone_tactic_desc **tactic, hn_estimate *estimate, hn_refusals *why) {
   hn_form order[2];
   uint32_t n = layouts(l, u, order);
-  const bool narrow = l->plan->storage != HONE_DTYPE_F32;
+  const bool narrow = l->plan->storage != HONE_DTYPE_F32 && l->plan->backend->asynchronous;
   bool found = false;
   for (uint32_t k = 0; k < n && !found; k++)
     for (int wide = narrow; wide >= 0 && !found;
@@ -58,11 +58,33 @@ static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_dra
   return found;
 }
 
-/* Where quantising operators want f32, tactics may refuse to mix it with the narrow type: then all is f32. */
+bool hn_lower_try(hn_lowering *l, const hn_unit *u, bool wide, hn_estimate *estimate) {
+  hn_draft *d = hn_draft_scratch(l);
+  const hone_tactic_desc *t;
+  l->all_wide = wide;
+  const bool found = d && choose_form(l, u, u->n_absorbed, d, &t, estimate, NULL);
+  l->all_wide = false;
+  return found;
+}
+
+/* Where quantising operators want f32, tactics may refuse to mix it with the narrow type: then all is f32.
+ * On a processor any step may be of f32 alone. */
 static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
                    const hone_tactic_desc **tactic, hn_estimate *estimate, hn_refusals *why) {
-  if (choose_form(l, u, n_epi, d, tactic, estimate, why)) return true;
-  if (l->plan->storage == HONE_DTYPE_F32 || !hn_touches_exact(l, u, n_epi)) return false;
+  hn_estimate narrow = {0};
+  const bool open = l->plan->storage != HONE_DTYPE_F32 && !l->plan->backend->asynchronous && !l->stored;
+  const bool taken = choose_form(l, u, n_epi, d, tactic, open ? &narrow : estimate, why);
+  if (taken && !open) return true;
+  if (open) { /* what values are stored as follows from what is faster, not the other way about (stored.c) */
+    l->all_wide = true;
+    const bool wide = choose_form(l, u, n_epi, d, tactic, estimate, why);
+    l->all_wide = false;
+    if (!taken || (wide && estimate->seconds < narrow.seconds)) return wide;
+    return choose_form(l, u, n_epi, d, tactic, estimate, why);
+  }
+  if (l->plan->storage == HONE_DTYPE_F32 ||
+      (l->plan->backend->asynchronous && !hn_touches_exact(l, u, n_epi)))
+    return false;
   l->all_wide = true;
   const bool found = choose_form(l, u, n_epi, d, tactic, estimate, why);
   l->all_wide = false;
@@ -295,8 +317,8 @@ static void shape_alone(hn_lowering *l, hn_draft *d) {
   if (form != HN_FORMS) d->in_form[0] = form;
 }
 
-static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why,
-                            hone_error *error) {
+static hone_status emit_plain(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why,
+                              hone_error *error) {
   if (!u->node->op || !u->node->op->reference)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "no tactic takes node '%s' (%s) and it has no reference",
                    u->node->name, u->anchor);
@@ -312,6 +334,15 @@ static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_re
   if (!hn_draft_make(l, &plain, 0, hn_home(l->plan), d)) return hn_fail_memory(error, sizeof *d, "lowering");
   if (hn_shape_only(&plain) && l->plan->backend->asynchronous) shape_alone(l, d);
   return hn_draft_commit(l, &plain, 0, d, HN_STEP_REF, NULL, 0, why, error);
+}
+
+/* References compute with the types of the model. */
+static hone_status emit_ref(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why,
+                            hone_error *error) {
+  l->all_wide = !l->plan->backend->asynchronous;
+  const hone_status status = emit_plain(l, u, d, why, error);
+  l->all_wide = false;
+  return status;
 }
 
 /* The host does it as what it is: work on shapes. */
@@ -482,6 +513,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);
   if ((status = hn_lower_chains(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_groups(&l, error)) != HONE_OK) goto done;
+  if ((status = hn_lower_stored(&l, error)) != HONE_OK) goto done;
   settle_misses(&l);
   for (size_t i = 0; i < l.units.len; i++)
     if (!l.units.ptr[i]->into && !hn_vec_push(&order, l.units.ptr[i])) {

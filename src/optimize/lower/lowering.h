@@ -10,6 +10,7 @@
  *   codes_sums.c   products of dequantised codes that stay f32
  *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one
+ *   exact.c, stored.c   what stays f32 although the plan stores values narrow
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
  *   values.c     where values live: a slot for each form of a value
@@ -81,6 +82,7 @@ typedef struct hn_lowering {
   bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */
   uint8_t *says_shapes;    /* value id -> late.c's own */
   uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
+  bool stored;             /* which values of a processor's plan are narrow is decided (stored.c) */
   bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
   bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
@@ -138,10 +140,19 @@ hone_status hn_lower_integer_sums(hn_lowering *l, hone_error *error);
 /* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it */
 hone_status hn_lower_exact(hn_lowering *l, hone_error *error);
 bool hn_is_exact(const hn_lowering *l, const hn_value *value);
+void hn_keep_exact(hn_lowering *l, const hn_value *value);
 bool hn_touches_exact(const hn_lowering *l, const hn_unit *unit, uint32_t n_epi);
 
 /* values.c: the slot of a constant, made once for HN_ROW and HN_LAST each; HN_NO_SLOT when memory is short */
 uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hn_form form);
+
+/* draft.c: is the node one of those that the caller wants in f32? */
+bool hn_stays_f32(const hn_plan *plan, const hone_node *node);
+/* stored.c: which values lie in 16 bits, where a processor's plan may store them so */
+hone_status hn_lower_stored(hn_lowering *l, hone_error *error);
+/* lower.c: time of the best tactic for the unit with its whole epilogue, with f32 around it (wide) or with
+ * the plan's storage type wherever values are not to stay f32. */
+bool hn_lower_try(hn_lowering *l, const hn_unit *unit, bool wide, hn_estimate *estimate);
 
 /* lower.c: true when some tactic takes the unit as it is, without an epilogue. */
 bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);

@@ -174,6 +174,16 @@ static hone_status check_fp8(const hn_plan_request *r, hone_error *error) {
   return HONE_ERROR_UNSUPPORTED;
 }
 
+/* What f32 values are stored as between steps. */
+static hone_dtype storage_of(const hn_plan_request *r) {
+  hone_dtype narrow = HONE_DTYPE_F32;
+  if (r->precision == HN_PRECISION_F16 || r->precision == HN_PRECISION_FP8) narrow = HONE_DTYPE_F16;
+  if (r->precision == HN_PRECISION_BF16) narrow = HONE_DTYPE_BF16;
+  if (narrow == HONE_DTYPE_F32 || r->backend->asynchronous) return narrow;
+  const bool may = r->level >= 2 && !r->reference && !r->separate;
+  return may && r->backend->stores(r->backend->machine(r->device), narrow) ? narrow : HONE_DTYPE_F32;
+}
+
 /* Its memory counts under the name of the model's file, or of its graph. */
 static void move_in(hn_plan *p) {
   const char *path = p->model->path, *graph = p->model->graph->name;
@@ -213,10 +223,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->level = r->level;
   p->precision = r->precision;
   p->math = math_of(r);
-  p->storage = HONE_DTYPE_F32;
-  if (r->backend->asynchronous && (r->precision == HN_PRECISION_F16 || r->precision == HN_PRECISION_FP8))
-    p->storage = HONE_DTYPE_F16;
-  if (r->backend->asynchronous && r->precision == HN_PRECISION_BF16) p->storage = HONE_DTYPE_BF16;
+  p->storage = storage_of(r);
   p->reference = r->reference;
   p->separate = r->separate;
   p->preview = r->preview;

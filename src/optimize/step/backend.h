@@ -39,6 +39,9 @@ typedef struct hn_backend {
   void (*close)(hn_device *device);
   const hone_machine *(*machine)(const hn_device *device);
 
+  /* Not asynchronous: are there steps that take and make values stored in this type of 16 bits? */
+  bool (*stores)(const hone_machine *machine, hone_dtype type);
+
   /* Its tactics (hn_tactic_kind); the reference is not among them: every operator has it. */
   hn_registry *tactics;
 

@@ -129,7 +129,7 @@ typedef struct hn_plan {
   int level;
   hone_math math; /* of every step, save those of the nodes below: at most f32 */
   hn_precision precision;
-  hone_dtype storage; /* of f32 values between steps on an accelerator: F32, F16 or BF16 */
+  hone_dtype storage; /* of f32 values between steps: F32, F16 or BF16 */
   const char **f32_nodes;
   uint32_t n_f32_nodes;
   bool reference;

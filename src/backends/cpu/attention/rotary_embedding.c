@@ -25,7 +25,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   memset(h, 0, sizeof *h);
   if (!s->node || s->n_epilogue) return hn_refuse(why, "turning has no epilogue");
   if (x->dtype != HONE_DTYPE_F32 || cos->dtype != HONE_DTYPE_F32 ||
-      s->input[SIN].desc.dtype != HONE_DTYPE_F32)
+      s->input[SIN].desc.dtype != HONE_DTYPE_F32 || s->output[0].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "an operand is not f32");
   if ((x->rank != 3 && x->rank != 4) || !hone_desc_known(x) || !hone_desc_known(cos) ||
       hone_desc_count(x) == 0)

@@ -38,7 +38,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);
   int64_t row =
       hn_max(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
-  c->ring_row = c->expand ? row * c->width : 0;
+  c->ring_row = c->expand || c->narrow_in ? row * c->width : 0;
   c->ring_panel = c->ring_rows * c->ring_row;
   /* An odd number of cache lines spreads pixels over the sets of L1. */
   c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
@@ -48,7 +48,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->unit = HN_BF16_STEP * c->parts;
   c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
   c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->middle_pitch = c->project ? c->width : 0;
+  c->middle_pitch = c->project || c->narrow_out ? c->width : 0;
 }
 
 static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
@@ -110,7 +110,8 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
   double weights =
       ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
   cycles += weights / 16;
-  double input = (hi - lo) * (double)(c->in[1] * c->cin) * 4, output = pixels * (double)c->cout * 4;
+  double input = (hi - lo) * (double)(c->in[1] * c->cin) * (c->narrow_in ? 2 : 4),
+         output = pixels * (double)c->cout * (c->narrow_out ? 2 : 4);
   cycles += (input + output) / 16;
   cycles *= (double)hn_div_up(c->batch * c->bands * c->splits, threads);
   if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
@@ -156,6 +157,14 @@ static int64_t live_channels(const hn_chain *c, int64_t p0, int64_t p1) {
   return hn_min(p1 * c->width, c->hidden) - p0 * c->width;
 }
 
+/* Where element i of the input, the output lies. */
+static const void *x_at(const hn_chain_args *a, int64_t i) {
+  return (const char *)a->x + i * (a->chain->narrow_in ? 2 : 4);
+}
+static void *y_at(const hn_chain_args *a, int64_t i) {
+  return (char *)a->y + i * (a->chain->narrow_out ? 2 : 4);
+}
+
 static float *ring_row(const work *w, int64_t panel, int64_t row) {
   const hn_chain *c = w->a->chain;
   int64_t slot = c->slots > 1 ? panel - w->p0 : 0;
@@ -174,10 +183,15 @@ static void set_epilogue(hn_gemm_tile *t, const hn_epilogue *e) {
 /* The input's pixels under hidden rows [h0, h1), into parts. */
 static void bring_rows(const work *w, int64_t h0, int64_t h1) {
   const hn_chain *c = w->a->chain;
-  for (int64_t h = h0; h < h1; h++)
-    w->a->bf16->rows_to_steps(w->a->x + hn_view_at(&c->x, w->n, 0, h, 0), c->x.pixel, (size_t)c->in[1],
-                              (size_t)c->cin, w->e_parts + (h - h0) * c->in[1] * c->unit, c->e_block,
-                              c->parts > 1);
+  for (int64_t h = h0; h < h1; h++) {
+    const void *x = x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
+    uint16_t *to = w->e_parts + (h - h0) * c->in[1] * c->unit;
+    if (c->narrow_in)
+      w->a->bf16->copy_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block);
+    else
+      w->a->bf16->rows_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block,
+                                c->parts > 1);
+  }
 }
 
 /* Rows of a row tile for so many pixels: as equal as can be. */
@@ -205,6 +219,18 @@ static hn_bf16_store parts_store(const hn_epilogue *e, int64_t column) {
                          .ldr = e->residual_view.pixel};
 }
 
+/* A narrow input in front of the depthwise convolution: rows [h0, h1) of a panel, in f32, into the ring. */
+static void widen_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
+  const hn_chain *c = w->a->chain;
+  const size_t live = (size_t)live_channels(c, panel, panel + 1);
+  for (int64_t h = h0; h < h1; h++) {
+    float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
+    const int64_t at = hn_view_at(&c->x, w->n, 0, h, 0) + panel * c->width;
+    for (int64_t x = 0; x < c->in[1]; x++)
+      w->a->widen(to + x * c->width, x_at(w->a, at + x * c->x.pixel), live);
+  }
+}
+
 /* expand_rows with parts: bring_rows has been called for these rows. */
 static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain_args *a = w->a;
@@ -225,9 +251,10 @@ static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
       int64_t h = h0 + (p + i) / c->in[1], x = (p + i) % c->in[1];
       s.m = (uint32_t)hn_min(c->in[1] - x, t.m - i);
       s.from = w->sums + i * HN_BF16_PANEL;
-      s.c = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
+      float *to = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
+      s.c = to;
       a->bf16->store(&s);
-      if (e->n_post) post_pixels(e, s.c, c->width, n0, t.n, 0, 0, 0, s.m);
+      if (e->n_post) post_pixels(e, to, c->width, n0, t.n, 0, 0, 0, s.m);
     }
   }
 }
@@ -240,12 +267,20 @@ static void bring_window(const work *w, int64_t h) {
     float *to = w->rows + v * c->e_row;
     bool inside = y >= 0 && y < c->image[0];
     int64_t n = inside ? hn_min(c->image[1] * c->cin, c->e_row - left) : 0;
-    const float *from = inside ? w->a->x + hn_view_at(&c->x, w->n, 0, y, 0) : NULL;
+    const void *from = inside ? x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
     memset(to, 0, (size_t)hn_min(left, c->e_row) * sizeof *to);
-    if (n > 0 && c->x.pixel == c->cin)
+    if (n > 0 && c->x.pixel == c->cin && c->narrow_in)
+      w->a->widen(to + left, from, (size_t)n);
+    else if (n > 0 && c->x.pixel == c->cin)
       memcpy(to + left, from, (size_t)n * sizeof *to);
     else
-      for (int64_t i = 0; i < n; i++) to[left + i] = from[i / c->cin * c->x.pixel + i % c->cin];
+      for (int64_t i = 0; i < n; i++) {
+        const int64_t at = i / c->cin * c->x.pixel + i % c->cin;
+        if (c->narrow_in)
+          w->a->widen(to + left + i, (const uint16_t *)from + at, 1);
+        else
+          to[left + i] = ((const float *)from)[at];
+      }
     if (left + hn_max(n, 0) < c->e_row)
       memset(to + left + hn_max(n, 0), 0, (size_t)(c->e_row - left - hn_max(n, 0)) * sizeof *to);
   }
@@ -268,7 +303,7 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   if (e->bias) t.bias = e->bias + n0;
   for (int64_t h = h0; h < h1; h++) {
     if (c->window) bring_window(w, h);
-    const float *x = c->window ? w->rows : a->x + hn_view_at(&c->x, w->n, 0, h, 0);
+    const float *x = c->window ? w->rows : x_at(a, hn_view_at(&c->x, w->n, 0, h, 0));
     float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
     for (int64_t i = 0; i < tiles; i++) {
       int64_t m0 = i * c->in[1] / tiles, m1 = (i + 1) * c->in[1] / tiles;
@@ -289,14 +324,14 @@ static void depthwise_rows(const work *w, int64_t panel) {
   const float *rows[HN_DEPTHWISE_ROWS];
   int64_t c0 = panel * c->width;
   hn_depthwise_row r = {.x = rows,
-                        .x_pixel = c->expand ? c->width : c->x.pixel,
-                        .width = c->expand ? c->ring_row / c->width : c->in[1],
+                        .x_pixel = c->ring_row ? c->width : c->x.pixel,
+                        .width = c->ring_row ? c->ring_row / c->width : c->in[1],
                         .w_tap = c->w_tap,
                         .taps = (uint32_t)c->kernel[1],
                         .stride = c->stride[1],
                         .dilation = c->dilation[1],
-                        .pad = c->expand ? 0 : c->pad[1],
-                        .y_pixel = c->project ? c->middle_pitch : c->y.pixel,
+                        .pad = c->ring_row ? 0 : c->pad[1],
+                        .y_pixel = c->middle_pitch ? c->middle_pitch : c->y.pixel,
                         .n = c->out[1],
                         .channels = (size_t)live_channels(c, panel, panel + 1),
                         .flags = e->flags,
@@ -314,16 +349,18 @@ static void depthwise_rows(const work *w, int64_t panel) {
     for (int64_t v = v0; v < v1; v++) {
       int64_t h = top + v * c->dilation[0];
       if (HN_FAULT("chain_ring_row") && h > 0) h--;
-      rows[v - v0] = c->expand ? ring_row(w, panel, h) : a->x + hn_view_at(&c->x, w->n, 0, h, 0) + c0;
+      rows[v - v0] = c->ring_row ? ring_row(w, panel, h) : x_at(a, hn_view_at(&c->x, w->n, 0, h, 0) + c0);
     }
     r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
-    r.y = a->y + hn_view_at(&c->y, w->n, 0, y, 0) + c0;
+    r.y = c->narrow_out ? w->middle : y_at(a, hn_view_at(&c->y, w->n, 0, y, 0) + c0);
     if (c->project)
       r.y = w->middle + (y - w->g0) * c->out[1] * c->middle_pitch + (c->parts ? 0 : panel - w->b0) * c->width;
     if (e->residual) r.residual = e->residual + hn_view_at(&e->residual_view, w->n, 0, y, 0) + c0;
     a->depthwise->row(&r);
     if (e->n_post && !c->project)
       post_pixels(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
+    for (int64_t x = 0; x < c->out[1] && c->narrow_out && !c->project; x++)
+      a->narrow(y_at(a, hn_view_at(&c->y, w->n, 0, y, x) + c0), r.y + x * r.y_pixel, r.channels);
   }
 }
 
@@ -336,7 +373,7 @@ static void project_block(const work *w) {
   bool whole = c->splits == 1, last = whole && w->b1 == w->p1;
   int64_t first = w->g0 * c->out[1], image = c->out[0] * c->out[1];
   int64_t pitch = whole ? c->y.pixel : c->cout;
-  float *y = whole ? a->y + hn_view_at(&c->y, w->n, 0, w->g0, 0)
+  float *y = whole ? y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0))
                    : a->partials + ((w->split * c->batch + w->n) * image + first) * c->cout;
   const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
   int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1);
@@ -385,8 +422,9 @@ static void project_parts(const work *w) {
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_project;
   int64_t pixels = (w->g1 - w->g0) * c->out[1], pitch = c->y.pixel;
-  float *y = a->y + hn_view_at(&c->y, w->n, 0, w->g0, 0);
-  const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
+  const int64_t y0 = hn_view_at(&c->y, w->n, 0, w->g0, 0);
+  const int64_t r0 = e->flags & HN_EPI_RESIDUAL ? hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : 0;
+  const bool later = c->narrow_out && e->n_post; /* more operations: in f32, where the sums are */
   hn_bf16_tile t = parts_tile(w, pixels, c->hidden, w->p_step);
   int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
   if (HN_FAULT("chain_last_step")) t.steps -= t.steps > 1;
@@ -401,13 +439,29 @@ static void project_parts(const work *w) {
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       a->bf16->tile(&t);
       s.from = w->sums;
-      s.c = y + p * pitch + n;
-      s.ldc = pitch;
-      if (residual) s.residual = residual + p * s.ldr + n;
+      s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
+      s.ldc = later ? HN_BF16_PANEL : pitch;
+      if (e->residual) s.residual = e->residual + r0 + p * s.ldr + n;
+      if (e->narrow_residual) s.residual = e->narrow_residual + r0 + p * s.ldr + n;
+      if (e->narrow_residual) s.flags |= HN_BF16_NARROW_RESIDUAL;
+      if (c->narrow_out && !later) s.flags |= HN_BF16_NARROW_C;
       a->bf16->store(&s);
+      if (!later) continue;
+      for (int64_t i = 0, run; i < s.m; i += run) {
+        const int64_t row = (p + i) / c->out[1], x = (p + i) % c->out[1];
+        run = hn_min(c->out[1] - x, s.m - i);
+        post_pixels(e, w->sums + i * HN_BF16_PANEL, HN_BF16_PANEL, n, t.n, w->n, w->g0 + row, x, run);
+      }
+      const hn_bf16_store narrowed = {.from = w->sums,
+                                      .c = y_at(a, y0 + p * pitch + n),
+                                      .ldc = pitch,
+                                      .m = s.m,
+                                      .n = s.n,
+                                      .flags = HN_BF16_NARROW_C};
+      a->bf16->store(&narrowed);
     }
-  for (int64_t r = w->g0; r < w->g1 && e->n_post; r++)
-    post_pixels(e, y + (r - w->g0) * c->out[1] * pitch, pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+  for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
+    post_pixels(e, y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
 }
 
 static void group(work *w) {
@@ -427,6 +481,8 @@ static void group(work *w) {
         expand_parts(w, p, from, hi);
       else if (c->expand)
         expand_rows(w, p, from, hi);
+      else if (c->narrow_in)
+        widen_rows(w, p, from, hi);
       depthwise_rows(w, p);
       if (c->project && c->parts) bring_middle(w, p);
     }
@@ -470,7 +526,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   w.middle = w.sums + sum_floats(c) + e_floats(c) + p_floats(c);
   for (int64_t k = 0; c->parts && k < steps_of(c->cin); k++) w.e_step[k] = (int32_t)(k * c->e_block);
   for (int64_t k = 0; c->parts && k < steps_of(c->hidden); k++) w.p_step[k] = (int32_t)(k * c->p_block);
-  if (c->expand && !HN_FAULT("chain_padding")) clear_padding(&w);
+  if (c->ring_row && !HN_FAULT("chain_padding")) clear_padding(&w);
   for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {
     w.g1 = hn_min(w.g0 + c->group, y1);
     group(&w);
@@ -517,7 +573,7 @@ static void add_partials(void *arg, int64_t i, uint32_t thread) {
     for (int64_t k = 0; k < c->splits; k++)
       rows[k] = a->partials + ((k * c->batch + n) * image + y * c->out[1]) * c->cout;
     if (HN_FAULT("chain_lost_partial")) rows[c->splits - 1] = rows[0];
-    r.y = a->y + hn_view_at(&c->y, n, 0, y, 0);
+    r.y = y_at(a, hn_view_at(&c->y, n, 0, y, 0));
     r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) : NULL;
     a->depthwise->row(&r);
     if (e->n_post) post_pixels(e, r.y, r.y_pixel, 0, c->cout, n, y, 0, c->out[1]);

@@ -32,6 +32,7 @@ typedef struct hn_chain {
   int64_t image[2], e_kernel[2], e_stride[2], e_pad[2];
   int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
   int64_t f16;   /* with one part: f16 instead of bf16 */
+  int64_t narrow_in, narrow_out; /* with one part: input, output lie in that type; else f32 */
   /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
   int64_t bands, splits;       /* tasks: batch * bands * splits */
@@ -67,11 +68,13 @@ typedef struct hn_chain_args {
   const hn_gemm_ops *gemm;
   const hn_depthwise_ops *depthwise;
   const hn_bf16_ops *bf16; /* with parts */
-  const float *x;
+  const void *x;
   const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack */
   const float *w_depthwise;         /* hn_depthwise_pack */
   const float *ones;                /* splits * cout rounded up to 16, each 1 */
-  float *y;
+  void *y;
+  void (*widen)(float *dst, const void *src, size_t n); /* narrow_in, narrow_out */
+  void (*narrow)(void *dst, const float *src, size_t n);
   const hn_epilogue *e_expand, *e_depthwise, *e_project;
   float *scratch, *partials;
 } hn_chain_args;

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/conv/chain_driver.h"
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/halves/halves.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -48,14 +49,22 @@ static bool inner_epilogue(const hone_step *s, hone_reason *why) {
   return true;
 }
 
-static bool find_roles(const hone_step *s, roles *r, hn_conv_attr a[3], hone_reason *why) {
+/* The type of 16 bits that input and output may lie in, beside f32. */
+static hone_dtype narrow_of(const hn_chain_step_config *config) {
+  if (config->parts != 1) return HONE_DTYPE_F32;
+  return config->f16 ? HONE_DTYPE_F16 : HONE_DTYPE_BF16;
+}
+
+static bool find_roles(const hone_step *s, const hn_chain_step_config *config, roles *r, hn_conv_attr a[3],
+                       hone_reason *why) {
   if (s->n_parts < 2 || s->n_parts > 3) return hn_refuse(why, "%u parts", s->n_parts);
   if (s->n_inputs > MAX_INPUTS) return hn_refuse(why, "more than %d inputs", MAX_INPUTS);
   memset(r, 0, sizeof *r);
   for (uint32_t k = 0; k < s->n_parts; k++) {
     const hone_step_part *p = &s->part[k];
     hn_conv_attr attr;
-    if (!hn_step_is_f32(p->step, why) || !hn_conv_attr_of(p->step, &attr, why)) return false;
+    if (!hn_step_is_float(p->step, narrow_of(config), why) || !hn_conv_attr_of(p->step, &attr, why))
+      return false;
     if (!s->input[weights_of(p)].constant) return hn_refuse(why, "weights are not constant");
     if (is_depthwise(&attr) && !r->depthwise)
       r->depthwise = p, a[1] = attr;
@@ -114,13 +123,15 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
                      blob_head *h, hone_reason *why) {
   roles r;
   hn_conv_attr a[3];
-  if (!find_roles(s, &r, a, why)) return false;
+  if (!find_roles(s, config, &r, a, why)) return false;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
   if (!o || !hn_depthwise_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   for (uint32_t k = 0; k < s->n_parts; k++) {
-    if (!hn_epilogue_accepts(s->part[k].step, h->isa, false, why)) return false;
+    /* What the depthwise kernel adds is f32. */
+    const hone_dtype narrow = r.project == &s->part[k] ? narrow_of(config) : HONE_DTYPE_F32;
+    if (!hn_epilogue_takes(s->part[k].step, h->isa, false, narrow, why)) return false;
     if (k + 1 < s->n_parts && !inner_epilogue(s->part[k].step, why)) return false;
   }
   const hn_conv_attr *first = r.expand ? &a[0] : &a[1], *last = r.project ? &a[2] : &a[1];
@@ -134,6 +145,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
   c->parts = parts, c->f16 = config->f16;
   const hn_bf16_ops *b;
   if (!find_parts(s, c, h->isa, &b, why)) return false;
+  c->narrow_in = s->part[0].step->input[0].desc.dtype != HONE_DTYPE_F32;
+  c->narrow_out = s->part[s->n_parts - 1].step->output[0].desc.dtype != HONE_DTYPE_F32;
   c->batch = first->x.batch, c->expand = r.expand != NULL, c->project = r.project != NULL;
   c->cin = first->x.channels, c->hidden = a[1].x.channels, c->cout = last->y.channels;
   for (int i = 0; i < 2; i++) {
@@ -187,7 +200,7 @@ void hn_chain_step_work(const hone_step *s, const hone_machine *m, const hn_chai
   blob_head h;
   roles r;
   hn_conv_attr a[3];
-  if (!config->parts || !describe(s, m, config, &h, NULL) || !find_roles(s, &r, a, NULL)) return;
+  if (!config->parts || !describe(s, m, config, &h, NULL) || !find_roles(s, config, &r, a, NULL)) return;
   double macs = r.project ? r.project->step->cost.macs : 0;
   if (r.expand && e_parts(&h.chain)) macs += r.expand->step->cost.macs;
   if (config->f16)
@@ -221,7 +234,7 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   hone_reason why;
   roles r;
   hn_conv_attr a[3];
-  if (!describe(s, m, config, &h, &why) || !find_roles(s, &r, a, &why))
+  if (!describe(s, m, config, &h, &why) || !find_roles(s, config, &r, a, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "conv_chain: %s", why.text);
   const hn_chain *c = &h.chain;
   unsigned char *base = blob;
@@ -258,6 +271,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
   hn_epilogue e[3];
   for (uint32_t k = 0; k < s->n_parts; k++) bind(r, &s->part[k], h->isa, &e[k + !c->expand]);
   float *scratch = r->workspace;
+  const struct hn_halves_ops *halves = hn_halves_find(h->isa);
   hn_chain_args a = {.chain = c,
                      .gemm = hn_gemm_find(h->isa),
                      .depthwise = hn_depthwise_find(h->isa),
@@ -268,6 +282,8 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
                      .w_project = weights + (h->project_at - h->expand_at),
                      .ones = (const float *)(const void *)(base + h->ones_at),
                      .y = r->out[0],
+                     .widen = c->f16 ? halves->from_f16 : halves->from_bf16,
+                     .narrow = c->f16 ? halves->to_f16 : halves->to_bf16,
                      .e_expand = &e[0],
                      .e_depthwise = &e[1],
                      .e_project = &e[2],

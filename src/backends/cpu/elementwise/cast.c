@@ -125,3 +125,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 
 HN_TACTIC(cpu, cast, "Cast", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
+
+/* The same between steps, where a plan stores some values in 16 bits. */
+HN_TACTIC(cpu, restore, "Reformat", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+          .run = run);

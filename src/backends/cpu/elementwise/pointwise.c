@@ -13,22 +13,24 @@
 #include "base/nest.h"
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/halves/halves.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/half.h"
 
 enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
 
-/* CONVERTED: codes that lie as the tile does. */
+/* CONVERTED: codes or floats of 16 bits that lie as the tile does. */
 typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED, CONVERTED } access;
 
 typedef struct operand {
   int32_t access;
   int32_t slot;     /* tile buffer of its own, or -1 */
-  uint32_t element; /* 4, or 1 for bool and codes */
-  int32_t code;     /* codes of 8 bits: U8 or I8, else 0 */
+  uint32_t element; /* 4, 2 for floats of 16 bits, 1 for bool and codes */
+  int32_t code;     /* what becomes f32 on the way: codes of 8 bits (U8 or I8), F16, BF16; else 0 */
   int64_t inner;    /* stride of the innermost dimension */
 } operand;
 
@@ -68,9 +70,10 @@ static bool check_program(const hone_step *s, hone_reason *why) {
 
 static bool add_operand(blob_head *h, const hone_tensor_desc *d, const char *what, uint32_t i,
                         hone_reason *why) {
-  const bool code = d->dtype == HONE_DTYPE_U8 || d->dtype == HONE_DTYPE_I8;
+  const bool code = d->dtype == HONE_DTYPE_U8 || d->dtype == HONE_DTYPE_I8 || d->dtype == HONE_DTYPE_F16 ||
+                    d->dtype == HONE_DTYPE_BF16;
   if (d->dtype != HONE_DTYPE_F32 && d->dtype != HONE_DTYPE_BOOL && !code)
-    return hn_refuse(why, "%s %u is %s, not f32, bool or codes of 8 bits", what, i,
+    return hn_refuse(why, "%s %u is %s, not f32, f16, bf16, bool or codes of 8 bits", what, i,
                      hone_dtype_name(d->dtype));
   if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of %s %u are not known", what, i);
   if (h->nest.n >= MAX_OPERANDS) return hn_refuse(why, "more than %d tensors", (int)MAX_OPERANDS);
@@ -228,7 +231,16 @@ static const void *operand_at(const state *t, int32_t k) {
   return (const char *)operand_base(t, k) + offset * h->operand[k].element;
 }
 
+static bool is_half(const operand *o) { return o->element == 2; }
+
+static void widen(hn_isa isa, float *dst, const void *src, size_t n, const operand *o) {
+  const struct hn_halves_ops *ops = hn_halves_find(isa);
+  (o->code == HONE_DTYPE_F16 ? ops->from_f16 : ops->from_bf16)(dst, src, n);
+}
+
 static float load_one(const void *p, const operand *o) {
+  if (o->code == HONE_DTYPE_F16) return hn_f16_to_f32(*(const uint16_t *)p);
+  if (o->code == HONE_DTYPE_BF16) return hn_bf16_to_f32(*(const uint16_t *)p);
   if (o->code == HONE_DTYPE_U8) return *(const uint8_t *)p;
   if (o->code == HONE_DTYPE_I8) return *(const int8_t *)p;
   if (o->element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
@@ -237,7 +249,12 @@ static float load_one(const void *p, const operand *o) {
 
 /* n elements with a stride into consecutive floats. */
 static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
-  if (o->code) {
+  if (is_half(o) && stride == 1) {
+    widen(isa, dst, src, (size_t)n, o);
+  } else if (is_half(o)) {
+    const uint16_t *p = src;
+    for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
+  } else if (o->code) {
     const float scale = 1, zero = 0;
     const uint8_t *p = src;
     if (stride == 1)
@@ -274,9 +291,24 @@ static void scatter_codes(hn_isa isa, const float *src, bool uniform, uint8_t *d
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
+static void scatter_halves(hn_isa isa, const float *src, bool uniform, uint16_t *dst, int64_t stride,
+                           int64_t n, const operand *o) {
+  const struct hn_halves_ops *ops = hn_halves_find(isa);
+  void (*narrow)(void *, const float *, size_t) = o->code == HONE_DTYPE_F16 ? ops->to_f16 : ops->to_bf16;
+  if (stride == 1 && !uniform) {
+    narrow(dst, src, (size_t)n);
+    return;
+  }
+  uint16_t one[TILE];
+  narrow(one, src, uniform ? 1 : (size_t)n);
+  for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
+}
+
 static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
                     const operand *o) {
-  if (o->code) {
+  if (is_half(o)) {
+    scatter_halves(isa, src, uniform, dst, stride, n, o);
+  } else if (o->code) {
     scatter_codes(isa, src, uniform, dst, stride, n, o);
   } else if (o->element == 1) {
     uint8_t *p = dst;

@@ -49,7 +49,13 @@ static bool padding(const hone_step *step, int32_t spatial, hn_pooling *p, hone_
 bool hn_pooling_of(const hone_step *step, const hone_machine *machine, bool max, hn_pooling *p,
                    hone_reason *why) {
   memset(p, 0, sizeof *p);
-  if (!hn_step_is_f32(step, why)) return false;
+  const hone_dtype type = step->input[0].desc.dtype;
+  if (!hn_step_is_float(step, type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16 ? type : HONE_DTYPE_F32, why))
+    return false;
+  if (step->output[0].desc.dtype != type) return hn_refuse(why, "input and output are not of one type");
+  p->stored = type == HONE_DTYPE_F16    ? HN_STORED_F16
+              : type == HONE_DTYPE_BF16 ? HN_STORED_BF16
+                                        : HN_STORED_F32;
   if (step->n_epilogue) return hn_refuse(why, "pooling has no epilogue");
   if (step->n_outputs > 1 && step->output[1].desc.dtype != HONE_DTYPE_NONE)
     return hn_refuse(why, "indices of the maxima are wanted");
@@ -105,8 +111,8 @@ hone_status hn_pooling_prepack(const hone_step *step, const hone_machine *machin
 
 typedef struct job {
   const hn_pooling *p;
-  const float *x;
-  float *y;
+  const char *x;
+  char *y;
   int64_t rows, per_task;
 } job;
 
@@ -135,7 +141,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
                   n = row / p->y.size[1] / p->y.size[0];
     int64_t taps_z, taps_y, counted_z, counted_y;
     const int64_t z = clip(p, 0, oz, &taps_z, &counted_z), y = clip(p, 1, oy, &taps_y, &counted_y);
-    const struct hn_pool_row r = {.src = j->x + hn_view_at(&p->x.view, n, z, y, 0),
+    const int64_t size = p->stored == HN_STORED_F32 ? 4 : 2;
+    const struct hn_pool_row r = {.src = j->x + hn_view_at(&p->x.view, n, z, y, 0) * size,
                                   .taps_z = taps_z,
                                   .taps_y = taps_y,
                                   .step_z = p->dilation[0] * p->x.view.slice,
@@ -149,10 +156,10 @@ static void task(void *arg, int64_t index, uint32_t thread) {
                                   .pad_end = p->end[2],
                                   .counted_zy = p->count_padding ? counted_z * counted_y : 0,
                                   .channels = p->x.channels,
-                                  .dst = j->y + hn_view_at(&p->y.view, n, oz, oy, 0),
+                                  .dst = j->y + hn_view_at(&p->y.view, n, oz, oy, 0) * size,
                                   .out_width = p->y.size[2],
                                   .out_pitch = p->y.view.pixel};
-    (p->max ? ops->max : ops->average)(&r);
+    (p->max ? ops->max : ops->average)[p->stored](&r);
   }
 }
 

@@ -2,11 +2,13 @@
 #ifndef HN_CPU_POOLING_POOLING_H
 #define HN_CPU_POOLING_POOLING_H
 
+#include "backends/cpu/kernels/pool/pool.h"
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 
 typedef struct hn_pooling {
   hn_isa isa;
+  hn_stored stored;
   bool max, count_padding;
   hn_pixels x, y;
   int64_t kernel[3], stride[3], dilation[3], begin[3], end[3];

@@ -19,6 +19,11 @@ static position locate(const hn_bf16_conv *c, int64_t p) {
 
 /* ---------------------------------------------------------------- the input's way into the buffer */
 
+/* Element i of the input, or of another tensor of either type. */
+static const void *element(const void *p, int64_t i, int64_t narrow) {
+  return (const char *)p + i * (narrow ? 2 : 4);
+}
+
 /* One plane: its remainders of the stride, and its place in the buffer. */
 typedef struct plane {
   int64_t z, y, x;
@@ -36,7 +41,7 @@ static void zeros(const hn_bf16_conv *c, uint16_t *to, int64_t count) {
 }
 
 /* Indices [x0, x1) of a line whose pixels begin at `line`. */
-static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, const plane *p,
+static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const void *line, const plane *p,
                          int64_t x0, int64_t x1, uint16_t *to) {
   const int64_t s = c->stride[2], shift = c->pad[2] - p->x;
   int64_t first = shift > 0 ? hn_div_up(shift, s) : 0,
@@ -44,14 +49,18 @@ static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const floa
   if (HN_FAULT("bf16_left_padding")) first = 0;
   first = hn_min(hn_max(first, x0), x1), last = hn_max(hn_min(last, x1), first);
   zeros(c, to, first - x0);
-  if (last > first)
-    o->rows_to_steps(line + (first * s - shift) * c->in_pitch, s * c->in_pitch, (size_t)(last - first),
-                     (size_t)c->cin, to + (first - x0) * c->size, c->step_values, c->x3 != 0);
+  const void *x = element(line, (first * s - shift) * c->in_pitch, c->narrow_in);
+  if (last > first && c->narrow_in)
+    o->copy_to_steps(x, s * c->in_pitch, (size_t)(last - first), (size_t)c->cin, to + (first - x0) * c->size,
+                     c->step_values);
+  else if (last > first)
+    o->rows_to_steps(x, s * c->in_pitch, (size_t)(last - first), (size_t)c->cin, to + (first - x0) * c->size,
+                     c->step_values, c->x3 != 0);
   zeros(c, to + (last - x0) * c->size, x1 - last);
 }
 
 /* The same for a folded line: a position is stride pixels, and a pixel may start in the middle of one. */
-static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *line, int64_t x0,
+static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const void *line, int64_t x0,
                          int64_t x1, uint16_t *to) {
   const int64_t v0 = x0 * c->size, v1 = x1 * c->size; /* in values from the line's begin */
   int64_t first = hn_min(hn_max(c->pad[2] * c->cin, v0), v1),
@@ -64,12 +73,15 @@ static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const floa
     memset(low, 0, (size_t)(first - v0) * 2);
     memset(low + (last - v0), 0, (size_t)(v1 - last) * 2);
   }
-  o->split(line + first - c->pad[2] * c->cin, (size_t)(last - first), to + (first - v0),
-           low ? low + (first - v0) : NULL);
+  const void *x = element(line, first - c->pad[2] * c->cin, c->narrow_in);
+  if (c->narrow_in)
+    memcpy(to + (first - v0), x, (size_t)(last - first) * sizeof *to);
+  else
+    o->split(x, (size_t)(last - first), to + (first - v0), low ? low + (first - v0) : NULL);
 }
 
 /* Positions [p0, p1) of one plane; plane->to is where position p0 goes. */
-static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float *x, const plane *p,
+static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const void *x, const plane *p,
                         int64_t p0, int64_t p1) {
   position at = locate(c, p0);
   uint16_t *to = p->to;
@@ -79,7 +91,8 @@ static void bring_plane(const hn_bf16_conv *c, const hn_bf16_ops *o, const float
     if (at.n >= c->batch || z < 0 || z >= c->in[0] || y < 0 || y >= c->in[1]) {
       zeros(c, to, count);
     } else {
-      const float *line = x + at.n * c->in_batch + (z * c->in[1] + y) * c->in[2] * c->in_pitch;
+      const void *line =
+          element(x, at.n * c->in_batch + (z * c->in[1] + y) * c->in[2] * c->in_pitch, c->narrow_in);
       if (c->fold)
         bring_folded(c, o, line, at.x, at.x + count, to);
       else
@@ -101,7 +114,7 @@ static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p
   const hn_bf16_conv *c = a->conv;
   const int64_t plane_values = c->step_values * (c->fold ? 1 : c->c_steps);
   const int64_t part = c->n_planes > 1 ? hn_max(c->q[2], 16) : p1 - p0;
-  const float *x = a->x + group * c->cin;
+  const void *x = element(a->x, group * c->cin, c->narrow_in);
   for (; p0 < p1; p0 += part) {
     uint16_t *to = buffer + (p0 - begin) * c->size;
     for (int64_t z = 0; z < c->stride[0]; z++)
@@ -142,7 +155,7 @@ static void describe_block(const hn_bf16_args *a, int64_t index, block *b) {
   b->m = (uint32_t)hn_min(c->block, c->positions - b->first);
   b->n_segments = 0;
   const bool dense = !memcmp(c->q, c->out, sizeof c->q) && is_dense(c, &c->view) &&
-                     (!a->epilogue->residual || is_dense(c, &a->epilogue->residual_view));
+                     (!(a->epilogue->flags & HN_EPI_RESIDUAL) || is_dense(c, &a->epilogue->residual_view));
   for (uint32_t i = 0; i < b->m;) {
     position p = locate(c, b->first + i);
     uint32_t count = dense ? b->m : (uint32_t)hn_min(c->q[2] - p.x, b->m - i);
@@ -158,6 +171,8 @@ typedef struct task_at {
   int64_t group;
   const uint16_t *buffer; /* holds positions from `begin` on */
   int64_t begin;
+  uint16_t *last; /* direct: room for a copy of the last block's rows */
+  bool copied;
   int64_t n1;     /* end of the task's columns */
   float *waiting; /* blocks of sums between chunks of K */
   _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
@@ -194,6 +209,22 @@ static const uint16_t *panel_at(const task_at *t, int64_t n, int64_t step) {
          hn_bf16_packed((size_t)n, (size_t)c->steps, c->x3 != 0) + (size_t)step * step_size(t, n);
 }
 
+/* Where block b's rows of A begin. Whole tiles are read: rows beyond the input are none of it. */
+static const uint16_t *rows_of(task_at *t, const block *b) {
+  const hn_bf16_conv *c = t->a->conv;
+  const uint16_t *a = t->buffer + (b->first - t->begin) * c->size;
+  const int64_t tail = b->m % c->rows;
+  if (!c->direct || tail == 0) return a;
+  const int64_t all = t->copied ? 0 : b->m - tail + c->rows; /* there is one such block */
+  t->copied = true;
+  for (int64_t i = 0; i < all; i++)
+    if (i < b->m)
+      memcpy(t->last + i * c->cin, a + i * c->size, (size_t)c->cin * sizeof *a);
+    else
+      memset(t->last + i * c->cin, 0, (size_t)c->cin * sizeof *a);
+  return t->last;
+}
+
 static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
@@ -201,10 +232,11 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   const int64_t n = w->n;
   const uint32_t width = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL);
   const int64_t column = t->group * c->cout + n;
-  const hn_bf16_tile tile = {.a = t->buffer + (b->first - t->begin) * c->size,
+  const uint16_t *rows = rows_of(t, b);
+  const hn_bf16_tile tile = {.a = rows,
                              .step = a->step + w->from,
                              .steps = (size_t)(w->to - w->from),
-                             .row = c->size,
+                             .row = rows == t->last ? c->cin : c->size,
                              .lo = c->lo,
                              .b = panel_at(t, n, w->from),
                              .c = w->sums,
@@ -219,26 +251,39 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   if (w->to < c->steps) return;
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
-                       .flags = e->flags,
+                       .flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0),
                        .lo = e->lo,
                        .hi = e->hi,
                        .slope = e->slope,
                        .bias = e->bias ? e->bias + column : NULL,
                        .ldr = e->residual_view.pixel};
+  /* What goes through more operations does so in f32: in its place, or where the sums are. */
+  const bool later = c->narrow_out && e->n_post;
+  if (later) out.ldc = HN_BF16_PANEL;
+  if (c->narrow_out && !later) out.flags |= HN_BF16_NARROW_C;
   for (uint32_t i = 0; i < b->n_segments; i++) {
     const segment *s = &b->segment[i];
     position p = s->at;
-    out.from = w->sums + s->row * HN_BF16_PANEL;
+    void *y = (char *)a->y + (hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column) * (c->narrow_out ? 2 : 4);
+    float *sums = w->sums + s->row * HN_BF16_PANEL;
+    const int64_t residual =
+        e->flags & HN_EPI_RESIDUAL ? hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column : 0;
+    out.from = sums;
     out.m = s->count;
-    out.c = a->y + hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column;
-    if (e->residual) out.residual = e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column;
+    out.c = later ? sums : y;
+    if (e->residual) out.residual = e->residual + residual;
+    if (e->narrow_residual) out.residual = e->narrow_residual + residual;
     a->ops->store(&out);
     for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
       run = hn_min(s->count - j, c->out[2] - p.x);
-      hn_epilogue_post_pixels(e, out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column, width,
-                              p.n, p.z, p.y, p.x);
+      hn_epilogue_post_pixels(e, (float *)out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column,
+                              width, p.n, p.z, p.y, p.x);
       p.x += run - 1;
     }
+    if (!later) continue;
+    const hn_bf16_store narrowed = {
+        .from = sums, .c = y, .ldc = c->view.pixel, .m = s->count, .n = width, .flags = HN_BF16_NARROW_C};
+    a->ops->store(&narrowed);
   }
 }
 
@@ -305,7 +350,12 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   t.waiting = (float *)(void *)(a->workspace + c->buffer * (c->shared ? c->groups : a->threads)) +
               thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
   a->ops->begin((uint32_t)c->rows);
-  if (c->shared) {
+  t.last = NULL, t.copied = false;
+  if (c->direct) {
+    t.buffer = (const uint16_t *)a->x + group * c->cin;
+    t.last = a->workspace + thread * c->buffer;
+    run_blocks(&t, b0, b1, n0);
+  } else if (c->shared) {
     t.buffer = a->workspace + group * c->buffer;
     run_blocks(&t, b0, b1, n0);
   } else {

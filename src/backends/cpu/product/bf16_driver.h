@@ -1,5 +1,6 @@
 /* The driver of the gemm_bf16 kernels: Conv of 1 to 3 dimensions with any kernel, stride, dilation and
- * groups, and products of a matrix with constant weights (one tap).  Activations are f32 on both sides.
+ * groups, and products of a matrix with constant weights (one tap).  Activations are f32, or lie in the type
+ * of the operands, on either side.
  *
  * The input is brought into bf16 parts once, into a buffer where every tap of the convolution is a matrix
  * with evenly spaced rows, so tiles are read by their stride and nothing is gathered:
@@ -11,6 +12,9 @@
  * - Channels lie in steps of 32: step by step all positions, so a tile is one piece of memory.
  * - `fold`: few channels.  The taps of a line are one run of K; pixels lie as in the image, hi and lo parts
  * apart.
+ *
+ * An input of 16 bits whose pixels are the positions already (1x1, stride 1, whole steps of channels) is read
+ * where it lies (direct); only a last tile that would reach beyond it is copied.
  *
  * A task either brings slabs of positions into its own scratch, that stays in L2, or (shared) all tasks read
  * one buffer that the threads have filled before. */
@@ -29,10 +33,12 @@ typedef struct hn_bf16_conv {
   int64_t batch, groups, cin, cout; /* channels of one group */
   int64_t in[3], out[3];            /* sizes */
   int64_t kernel[3], stride[3], dilation[3], pad[3];
-  int64_t in_pitch, in_batch; /* floats from pixel to pixel, image to image */
-  hn_view view;               /* of the output */
+  int64_t in_pitch, in_batch;    /* floats from pixel to pixel, image to image */
+  hn_view view;                  /* of the output */
+  int64_t narrow_in, narrow_out; /* the input, the output lies in the operands' type */
   /* the plan */
   int64_t fold;
+  int64_t direct;
   int64_t q[3];       /* positions of an image */
   int64_t positions;  /* up to the last one with a result */
   int64_t reach;      /* how far beyond its own position a result's taps lie */
@@ -75,9 +81,9 @@ typedef struct hn_bf16_args {
   const hn_bf16_conv *conv;
   const hn_bf16_ops *ops;
   const int32_t *step;
-  const float *x;
+  const void *x;
   const uint16_t *w; /* groups one after the other */
-  float *y;
+  void *y;
   const hn_epilogue *epilogue;
   uint16_t *workspace;
   uint32_t threads;

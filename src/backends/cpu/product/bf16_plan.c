@@ -51,8 +51,9 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
   return true;
 }
 
-/* Bytes of the buffer for one position. */
+/* Bytes of the buffer for one position; direct: of the input. */
 static int64_t position_bytes(const hn_bf16_conv *c) {
+  if (c->direct) return c->cin * 2;
   return c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
 }
 
@@ -72,7 +73,8 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
       (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
   const double weights = (double)hn_bf16_weights(c) * 2,
                elements = (double)c->positions * (double)(c->cin * c->n_planes);
-  const double a_bytes = elements * (c->x3 ? 4 : 2), convert = elements * (c->x3 ? 0.6 : 0.4);
+  const double a_bytes = elements * (c->x3 ? 4 : 2);
+  const double convert = c->direct ? 0 : elements * (c->x3 ? 0.6 : c->narrow_in ? 0.15 : 0.4);
   double best = 0;
   int64_t many = all > 6e6 * threads ? 2 * threads : threads;
   if (all < 20000) many = 1;
@@ -85,7 +87,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   for (int64_t n = 1; n <= hn_min(many, c->n_panels); n++)
     for (int64_t m = 1; m <= hn_min(many, c->n_blocks); m++) {
       if (m * n > many) break;
-      for (int shared = n > 1; shared < 2; shared++) {
+      for (int shared = n > 1 && !c->direct; shared < (c->direct ? 1 : 2); shared++) {
         if (shared && (c->positions * position_bytes(c) > most || c->groups > 1)) continue;
         double turns = (double)hn_div_up(m * n * c->groups, threads);
         double share = turns * (double)(hn_div_up(c->n_blocks, m) * hn_div_up(c->n_panels, n)) /
@@ -124,6 +126,15 @@ static void plan_chunks(hn_bf16_conv *c, size_t l2) {
   c->sums = sums;
 }
 
+/* Pixels are positions, and lie as tiles are read. */
+static bool reads_direct(const hn_bf16_conv *c) {
+  bool one = c->narrow_in && !c->x3 && c->cin % HN_BF16_STEP == 0;
+  for (int i = 0; i < 3; i++)
+    one = one && c->kernel[i] == 1 && c->stride[i] == 1 && c->pad[i] == 0 && c->in[i] == c->out[i] &&
+          c->q[i] == c->out[i];
+  return one && c->in_batch == c->in[0] * c->in[1] * c->in[2] * c->in_pitch;
+}
+
 bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
                   const char **why) {
   (void)l1;
@@ -138,7 +149,8 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   if (c->groups > 1 && c->cin < 16) return *why = "groups of less than 16 channels", false;
   if (!geometry(c, why)) return false;
   c->c_steps = hn_div_up(c->fold ? run : c->cin, HN_BF16_STEP);
-  c->size = c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
+  c->direct = reads_direct(c);
+  c->size = c->direct ? c->in_pitch : c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
   c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
   if (c->fold) c->reach += hn_div_up(c->c_steps * HN_BF16_STEP, c->size);
   /* Row tiles of one height, as full as can be. */
@@ -147,6 +159,14 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->n_blocks = hn_div_up(c->positions, c->block);
   c->n_panels = hn_div_up(c->cout, HN_BF16_PANEL);
   plan_tasks(c, o, threads, l2);
+  if (c->direct) {
+    c->slab = hn_div_up(c->n_blocks, c->m_tasks);
+    c->step_values = HN_BF16_STEP, c->lo = 0;
+    c->buffer = (c->block * c->cin + 63) / 64 * 64;
+    c->blocks_outside = weights_stay(c, c->n_tasks, l2);
+    plan_chunks(c, l2);
+    return true;
+  }
   int64_t held = (c->shared ? c->n_blocks : c->slab) * c->block + c->reach;
   /* An odd number of cache lines between steps, so that they spread over the sets of L1. */
   c->step_values = (held * c->size + 31) / 32 * 32;
@@ -187,8 +207,9 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const double stored =
       (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
   const cycles_of *of = o->f16 ? &cycles_f16 : &cycles_bf16;
-  const double cycles =
-      of->tiles * tiles + weights + of->call * calls + of->brought * brought + of->stored * stored;
+  const double bring = c->direct ? 0 : c->narrow_in ? of->brought / 2 : of->brought;
+  const double store = c->narrow_out ? of->stored * 0.6 : of->stored;
+  const double cycles = of->tiles * tiles + weights + of->call * calls + bring * brought + store * stored;
   return cycles / hn_core_hertz(f32, machine) + 1.5e-6 + (c->shared ? 10e-6 : 0);
 }
 

@@ -24,6 +24,13 @@ static bool is_licensed(const hone_step *s, hn_bf16_form form, hone_reason *why)
   }
 }
 
+/* The type of 16 bits in which the input, the output and a tensor of the epilogue may lie. */
+static hone_dtype narrow_of(hn_bf16_form form) {
+  static const hone_dtype of[] = {
+      [HN_BF16_ROUNDED] = HONE_DTYPE_BF16, [HN_BF16_SPLIT] = HONE_DTYPE_F32, [HN_BF16_F16] = HONE_DTYPE_F16};
+  return of[form];
+}
+
 /* What comes before the operator is looked at: licence, tier, types, constant weights. */
 static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                                 hone_reason *why) {
@@ -39,7 +46,15 @@ static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, hn_bf
     hn_refuse(why, "no %s kernel for %s", names[form], hn_isa_name(d->isa));
     return NULL;
   }
-  if (!hn_step_is_f32(s, why)) return NULL;
+  const hone_dtype narrow = narrow_of(form);
+  if (!hn_step_is_float(s, narrow, why)) return NULL;
+  for (uint32_t i = 1; i < s->n_anchor_inputs; i++)
+    if (s->input[i].desc.dtype == narrow && narrow != HONE_DTYPE_F32) {
+      hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(narrow));
+      return NULL;
+    }
+  d->conv.narrow_in = s->input[0].desc.dtype != HONE_DTYPE_F32;
+  d->conv.narrow_out = s->output[0].desc.dtype != HONE_DTYPE_F32;
   if (!s->input[1].constant) {
     hn_refuse(why, "weights are not constant");
     return NULL;
@@ -66,8 +81,7 @@ bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, hn_bf16_fo
                            hone_reason *why) {
   hn_conv_attr a;
   const hn_bf16_ops *o = begin(s, m, form, d, why);
-  if (!o || !hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why) ||
-      !hn_epilogue_accepts(s, d->isa, false, why))
+  if (!o || !hn_conv_attr_of(s, &a, why) || !hn_epilogue_takes(s, d->isa, false, narrow_of(form), why))
     return false;
   hn_bf16_conv *c = &d->conv;
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
@@ -132,7 +146,7 @@ bool hn_bf16_describe_gemm(const hone_step *s, const hone_machine *m, hn_bf16_fo
   d->w_row = tb ? 1 : n, d->w_column = tb ? k : 1;
   d->alpha = hone_node_float(s->node, "alpha", 1.0f);
   bool bias;
-  return hn_epilogue_accepts(s, d->isa, true, why) && describe_c(s, d, &bias, why) &&
+  return hn_epilogue_takes(s, d->isa, true, narrow_of(form), why) && describe_c(s, d, &bias, why) &&
          finish(m, o, d, bias, why);
 }
 
@@ -151,7 +165,7 @@ bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, hn_bf16_
   /* One B for all: the rows of all matrices of A are rows of one product. */
   matrix(d, hone_desc_count(a) / k, n, k, k);
   d->w_row = n, d->w_column = 1;
-  return hn_epilogue_accepts(s, d->isa, true, why) && finish(m, o, d, false, why);
+  return hn_epilogue_takes(s, d->isa, true, narrow_of(form), why) && finish(m, o, d, false, why);
 }
 
 /* ---------------------------------------------------------------- the tactic's functions */

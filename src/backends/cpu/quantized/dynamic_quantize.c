@@ -20,6 +20,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
   (void)m;
   if (s->n_outputs != 3) return hn_refuse(why, "an output is left out");
   if (x->dtype != HONE_DTYPE_F32) return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
+  if (s->output[1].desc.dtype != HONE_DTYPE_F32) return hn_refuse(why, "the scale is not f32");
   if (s->n_epilogue) return hn_refuse(why, "quantisation has no epilogue");
   if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout)
     return hn_refuse(why, "input and output are not of one shape and layout");

@@ -18,7 +18,8 @@ typedef struct images {
 
 typedef struct blob_head {
   hn_isa isa;
-  bool linear, bytes_alone; /* codes of 8 bits, which are only picked */
+  bool linear;
+  int64_t picked; /* bytes of an element that is only picked: of codes of 8 bits, floats of 16; else 0 */
   images x, y;
   int64_t columns_at, rows_at, scratch_at, bytes; /* tables: bytes from the blob's begin */
 } blob_head;
@@ -55,9 +56,11 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   hone_error error = {0};
   bool known = false;
   memset(h, 0, sizeof *h);
-  h->bytes_alone = x->dtype == HONE_DTYPE_U8 || x->dtype == HONE_DTYPE_I8;
-  if ((x->dtype != HONE_DTYPE_F32 && !h->bytes_alone) || y->dtype != x->dtype)
-    return hn_refuse(why, "the elements are %s, neither f32 nor codes of 8 bits", hone_dtype_name(x->dtype));
+  if (x->dtype == HONE_DTYPE_U8 || x->dtype == HONE_DTYPE_I8) h->picked = 1;
+  if (x->dtype == HONE_DTYPE_F16 || x->dtype == HONE_DTYPE_BF16) h->picked = 2;
+  if ((x->dtype != HONE_DTYPE_F32 && !h->picked) || y->dtype != x->dtype)
+    return hn_refuse(why, "the elements are %s, neither floats nor codes of 8 bits",
+                     hone_dtype_name(x->dtype));
   if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
   if (step->n_epilogue) return hn_refuse(why, "a resize has no epilogue");
   const uint32_t n = step->n_anchor_inputs < 4 ? step->n_anchor_inputs : 4;
@@ -86,7 +89,7 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
-  if (h->linear && h->bytes_alone) return hn_refuse(why, "codes of 8 bits between two pixels");
+  if (h->linear && h->picked) return hn_refuse(why, "%s between two pixels", hone_dtype_name(x->dtype));
   const size_t longest = (size_t)(h->y.width > h->y.height ? h->y.width : h->y.height);
   h->columns_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->rows_at = (int64_t)hn_round_up((size_t)(h->columns_at + 12 * h->y.width), 64);
@@ -165,14 +168,16 @@ typedef struct job {
   int64_t per_task;
 } job;
 
-/* One row of codes: pixel first[o] of src for each o. */
-static void pick_codes(uint8_t *y, const uint8_t *src, const blob_head *h, const int32_t *first) {
-  const size_t channels = (size_t)h->x.channels;
-  if (channels == 1)
-    for (int64_t o = 0; o < h->y.width; o++) y[o * h->y.pixel] = src[first[o] * h->x.pixel];
+/* One row of elements that are only picked: pixel first[o] of src for each o. */
+static void pick_bytes(uint8_t *y, const uint8_t *src, const blob_head *h, const int32_t *first) {
+  const size_t bytes = (size_t)(h->x.channels * h->picked);
+  const int64_t to = h->y.pixel * h->picked, from = h->x.pixel * h->picked;
+  if (bytes == 1)
+    for (int64_t o = 0; o < h->y.width; o++) y[o * to] = src[first[o] * from];
+  else if (bytes == 2)
+    for (int64_t o = 0; o < h->y.width; o++) memcpy(y + o * to, src + first[o] * from, 2);
   else
-    for (int64_t o = 0; o < h->y.width; o++)
-      memcpy(y + o * h->y.pixel, src + first[o] * h->x.pixel, channels);
+    for (int64_t o = 0; o < h->y.width; o++) memcpy(y + o * to, src + first[o] * from, bytes);
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {
@@ -190,10 +195,11 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   if (end > h->y.count * h->y.height) end = h->y.count * h->y.height;
   for (; row < end; row++) {
     const int64_t image = row / h->y.height, oy = row % h->y.height;
-    if (h->bytes_alone) {
-      pick_codes((uint8_t *)j->run->out[0] + image * h->y.image + oy * h->y.row,
-                 (const uint8_t *)j->run->in[0] + image * h->x.image + rows.first[oy] * h->x.row, h,
-                 columns.first);
+    if (h->picked) {
+      const int64_t to = image * h->y.image + oy * h->y.row,
+                    from = image * h->x.image + rows.first[oy] * h->x.row;
+      pick_bytes((uint8_t *)j->run->out[0] + to * h->picked,
+                 (const uint8_t *)j->run->in[0] + from * h->picked, h, columns.first);
       continue;
     }
     const float *x = (const float *)j->run->in[0] + image * h->x.image;

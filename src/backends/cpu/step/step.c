@@ -6,18 +6,19 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
+#include "backends/cpu/kernels/halves/halves.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
 
-bool hn_step_is_f32(const hone_step *s, hone_reason *why) {
+bool hn_step_is_float(const hone_step *s, hone_dtype narrow, hone_reason *why) {
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++) {
     const hone_tensor_desc *d = &s->input[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    if (d->dtype != HONE_DTYPE_F32)
+    if (d->dtype != HONE_DTYPE_F32 && d->dtype != narrow)
       return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(d->dtype));
     if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of input %u are not known", i);
   }
   const hone_tensor_desc *y = &s->output[0].desc;
-  if (y->dtype != HONE_DTYPE_F32)
+  if (y->dtype != HONE_DTYPE_F32 && y->dtype != narrow)
     return hn_refuse(why, "the output is %s, not f32", hone_dtype_name(y->dtype));
   if (!hone_desc_known(y)) return hn_refuse(why, "dimensions of the output are not known");
   return true;
@@ -40,7 +41,12 @@ static bool view_of(const hone_tensor_desc *d, bool matrix, hn_view *v) {
 }
 
 bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reason *why) {
+  return hn_epilogue_takes(s, isa, matrix, HONE_DTYPE_F32, why);
+}
+
+bool hn_epilogue_takes(const hone_step *s, hn_isa isa, bool matrix, hone_dtype narrow, hone_reason *why) {
   const hone_tensor_desc *y = &s->output[0].desc;
+  uint32_t n_narrow = 0;
   int64_t columns = matrix ? (y->rank ? y->dim[y->rank - 1] : 1) : y->dim[1];
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
@@ -54,8 +60,11 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
       break;
     case HONE_EPI_ADD:
     case HONE_EPI_MUL:
-      if (!d || d->dtype != HONE_DTYPE_F32 || !hone_desc_same_dims(d, y) || !view_of(d, matrix, &v))
+      if (!d || (d->dtype != HONE_DTYPE_F32 && d->dtype != narrow) || !hone_desc_same_dims(d, y) ||
+          !view_of(d, matrix, &v))
         return hn_refuse(why, "epilogue %u: the tensor has not the output's type, dimensions and layout", i);
+      n_narrow += d->dtype != HONE_DTYPE_F32;
+      if (n_narrow > 1) return hn_refuse(why, "epilogue %u: a second tensor of 16 bits", i);
       break;
     case HONE_EPI_ACT:
       if (e->act != HONE_PW_RELU && e->act != HONE_PW_CLIP && e->act != HONE_PW_LEAKYRELU &&
@@ -84,16 +93,18 @@ static void add_bias(binder *b, hn_post_kind kind, const float *v) {
   b->e->post[b->e->n_post++] = (hn_post){.kind = kind, .v = v};
 }
 
-static void add_tensor(binder *b, hn_post_kind kind, const float *t, const hn_view *v) {
+static void add_tensor(binder *b, hn_post_kind kind, const void *t, bool narrow, const hn_view *v) {
   bool free_slot = !(b->e->flags & HN_EPI_RESIDUAL);
+  const float *wide = narrow ? NULL : t;
+  const uint16_t *half = narrow ? t : NULL;
   if (kind == HN_POST_ADD && free_slot && b->stage < 4) {
     b->e->flags |= HN_EPI_RESIDUAL | (b->stage == 3 ? HN_EPI_RESIDUAL_AFTER : 0);
     b->stage = b->stage == 3 ? 4 : 2;
-    b->e->residual = t, b->e->residual_view = *v;
+    b->e->residual = wide, b->e->narrow_residual = half, b->e->residual_view = *v;
     return;
   }
   b->stage = 5;
-  b->e->post[b->e->n_post++] = (hn_post){.kind = kind, .v = t, .view = *v};
+  b->e->post[b->e->n_post++] = (hn_post){.kind = kind, .v = wide, .narrow = half, .view = *v};
 }
 
 static void add_act(binder *b, const hone_epilogue *a, hn_isa isa) {
@@ -112,6 +123,11 @@ static void add_act(binder *b, const hone_epilogue *a, hn_isa isa) {
       (hn_post){.kind = HN_POST_ACT, .op = a->act, .act = hn_act_find(a->act, isa), .p = {a->alpha, a->beta}};
 }
 
+static void (*widen_of(hn_isa isa, hone_dtype type))(float *, const void *, size_t) {
+  const struct hn_halves_ops *o = hn_halves_find(isa);
+  return type == HONE_DTYPE_F16 ? o->from_f16 : o->from_bf16;
+}
+
 static void bind(const hone_step *s, hn_isa isa, bool matrix, int stage, const float *bias,
                  const void *const *in, hn_epilogue *out) {
   memset(out, 0, sizeof *out);
@@ -127,7 +143,10 @@ static void bind(const hone_step *s, hn_isa isa, bool matrix, int stage, const f
     case HONE_EPI_ADD:
     case HONE_EPI_MUL:
       view_of(&s->input[e->input].desc, matrix, &v);
-      add_tensor(&b, e->kind == HONE_EPI_ADD ? HN_POST_ADD : HN_POST_MUL, in[e->input], &v);
+      add_tensor(&b, e->kind == HONE_EPI_ADD ? HN_POST_ADD : HN_POST_MUL, in[e->input],
+                 s->input[e->input].desc.dtype != HONE_DTYPE_F32, &v);
+      if (s->input[e->input].desc.dtype != HONE_DTYPE_F32)
+        out->widen = widen_of(isa, s->input[e->input].desc.dtype);
       break;
     case HONE_EPI_ACT: add_act(&b, e, isa); break;
     default: break; /* refused by hn_epilogue_accepts */
@@ -147,8 +166,13 @@ void hn_epilogue_bind_rows(const hone_step *s, hn_isa isa, bool matrix, const fl
 
 void hn_epilogue_shift(hn_epilogue *e, int64_t floats) {
   if (e->residual) e->residual += floats;
-  for (uint32_t i = 0; i < e->n_post; i++)
-    if (e->post[i].kind == HN_POST_ADD || e->post[i].kind == HN_POST_MUL) e->post[i].v += floats;
+  if (e->narrow_residual) e->narrow_residual += floats;
+  for (uint32_t i = 0; i < e->n_post; i++) {
+    hn_post *p = &e->post[i];
+    if (p->kind != HN_POST_ADD && p->kind != HN_POST_MUL) continue;
+    if (p->v) p->v += floats;
+    if (p->narrow) p->narrow += floats;
+  }
 }
 
 double hn_core_hertz(const hn_gemm_ops *o, const hone_machine *machine) {

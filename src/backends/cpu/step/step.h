@@ -20,11 +20,16 @@ static inline bool hn_step_has(const hone_step *s, uint32_t i) {
   return i < s->n_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
 }
 
-/* Checks that every input and output of the anchor is f32 with known dimensions. */
-bool hn_step_is_f32(const hone_step *s, hone_reason *why);
+/* Checks that every input and output of the anchor is f32, or of the narrow type, with known dimensions. */
+bool hn_step_is_float(const hone_step *s, hone_dtype narrow, hone_reason *why);
+static inline bool hn_step_is_f32(const hone_step *s, hone_reason *why) {
+  return hn_step_is_float(s, HONE_DTYPE_F32, why);
+}
 
 /* Checks the step's epilogue; `matrix` says that rows of the output are those of a row-major matrix. */
 bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reason *why);
+/* The same where the tensors of one ADD or MUL may be of a type of 16 bits. */
+bool hn_epilogue_takes(const hone_step *s, hn_isa isa, bool matrix, hone_dtype narrow, hone_reason *why);
 
 /* Builds the epilogue for one run.  bias: the anchor's own (NULL: none).  in: the run's inputs. */
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,

@@ -50,15 +50,19 @@ typedef struct hn_bf16_tile {
   size_t prefetch_bytes;
 } hn_bf16_tile;
 
+/* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits. */
+enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512 };
+
 /* m x n results on their way to memory, with the epilogue (see epilogue.h). */
 typedef struct hn_bf16_store {
   const float *from; /* HN_BF16_PANEL floats from row to row */
-  float *c;
-  ptrdiff_t ldc;
+  void *c;           /* f32, or 16 bits: each result rounded to the nearest, ties to even */
+  ptrdiff_t ldc;     /* in elements, as ldr */
   uint32_t m, n;
   uint32_t flags;
   float lo, hi, slope;
-  const float *bias, *residual;
+  const float *bias;
+  const void *residual;
   ptrdiff_t ldr;
 } hn_bf16_store;
 
@@ -79,6 +83,9 @@ typedef struct hn_bf16_ops {
    * parts at to + b * block + i * (x3 ? 64 : 32), and 32 low parts behind them when x3.  Zeros beyond n. */
   void (*rows_to_steps)(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
                         ptrdiff_t block, bool x3);
+  /* The same with one part, where x lies in the operands' type already. */
+  void (*copy_to_steps)(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
+                        ptrdiff_t block);
 } hn_bf16_ops;
 
 static inline size_t hn_bf16_round(size_t n, size_t to) { return (n + to - 1) / to * to; }

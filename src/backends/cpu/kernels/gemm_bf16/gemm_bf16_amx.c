@@ -6,9 +6,15 @@
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 
+/* The instruction takes denormals as 0, as the products do. */
+static inline void store_bf16(void *p, vf x) { _mm256_storeu_si256(p, (__m256i)_mm512_cvtneps_pbh(x)); }
+#define NARROW_LOAD v_load_bf16
+#define NARROW_STORE store_bf16
 #include "backends/cpu/kernels/gemm_bf16/bf16_store.inc"
 
 #include "backends/cpu/kernels/gemm_bf16/bf16_split.inc"
+
+#include "backends/cpu/kernels/gemm_bf16/narrow_copy.inc"
 
 /* Tiles 0..3 are sums (row tile, column tile), 4 and 5 hold A, 6 and 7 B. */
 static void begin(uint32_t rows) { hn_tiles_open(rows); }
@@ -127,5 +133,6 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .tile = tile,
                                 .store = store,
                                 .split = split,
-                                .rows_to_steps = rows_to_steps};
+                                .rows_to_steps = rows_to_steps,
+                                .copy_to_steps = copy_to_steps};
 const struct hn_kernel hn_kernel_gemm_bf16_amx = {"gemm_bf16_amx", "gemm_bf16", "bf16", HN_ISA_AMX, &ops};

@@ -9,6 +9,8 @@
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/half.h"
 
+#define NARROW_LOAD v_load_bf16
+#define NARROW_STORE v_store_bf16
 #include "backends/cpu/kernels/gemm_bf16/bf16_store.inc"
 
 static void begin(uint32_t rows) { (void)rows; }
@@ -62,6 +64,18 @@ static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t
     }
 }
 
+static void copy_to_steps(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
+                          ptrdiff_t block) {
+  if (HN_FAULT("bf16_copy_last") && n > 1) n--;
+  for (size_t i = 0; i < pixels; i++)
+    for (size_t k = 0; k < n; k += HN_BF16_STEP) {
+      uint16_t *d = to + (ptrdiff_t)(k / HN_BF16_STEP) * block + i * HN_BF16_STEP;
+      const size_t live = n - k < HN_BF16_STEP ? n - k : HN_BF16_STEP;
+      memset(d, 0, HN_BF16_STEP * sizeof *d);
+      memcpy(d, x + (ptrdiff_t)i * pitch + k, live * sizeof *d);
+    }
+}
+
 static const hn_bf16_ops ops = {.rows = 16,
                                 .row_tiles = 2,
                                 .x3 = true,
@@ -71,6 +85,7 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .tile = tile,
                                 .store = store,
                                 .split = split,
-                                .rows_to_steps = rows_to_steps};
+                                .rows_to_steps = rows_to_steps,
+                                .copy_to_steps = copy_to_steps};
 const struct hn_kernel hn_kernel_gemm_bf16_scalar = {"gemm_bf16_scalar", "gemm_bf16", "bf16", HN_ISA_SCALAR,
                                                      &ops};

@@ -9,7 +9,11 @@
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 
+#define NARROW_LOAD v_load_f16
+#define NARROW_STORE v_store_f16
 #include "backends/cpu/kernels/gemm_bf16/bf16_store.inc"
+
+#include "backends/cpu/kernels/gemm_bf16/narrow_copy.inc"
 
 enum { MR = 28, GROUPS = (MR + 2) / 3, RUN = HN_F16_RUN / HN_BF16_STEP };
 
@@ -168,6 +172,7 @@ static const hn_bf16_ops ops = {.rows = MR,
                                 .tile = tile,
                                 .store = store,
                                 .split = split,
-                                .rows_to_steps = rows_to_steps};
+                                .rows_to_steps = rows_to_steps,
+                                .copy_to_steps = copy_to_steps};
 const struct hn_kernel hn_kernel_gemm_f16_avx512 = {"gemm_f16_avx512", "gemm_bf16", "f16", HN_ISA_AVX512BF16,
                                                     &ops};

@@ -6,25 +6,28 @@
 
 #include "backends/cpu/kernels/kernel.h"
 
-/* One output row. All distances are in floats. The driver clips the window in depth and height (those taps
+/* How the values of a row lie. */
+typedef enum hn_stored { HN_STORED_F32, HN_STORED_F16, HN_STORED_BF16, HN_STORED_COUNT } hn_stored;
+
+/* One output row. All distances are in values. The driver clips the window in depth and height (those taps
  * are the same for the whole row); the kernel clips it in width. */
 struct hn_pool_row {
-  const float *src;         /* first valid tap row: input pixel 0 of that row */
+  const void *src;          /* first valid tap row: input pixel 0 of that row */
   ptrdiff_t taps_z, taps_y; /* valid taps in depth and height; either may be 0 */
   ptrdiff_t step_z, step_y; /* from one such tap to the next */
   ptrdiff_t width, pitch;   /* input pixels in a row; distance between them */
   ptrdiff_t kernel, stride, dilation, pad_begin, pad_end; /* along the width, in pixels */
   ptrdiff_t counted_zy; /* average with counted padding: taps in depth x height that count, else 0 */
   ptrdiff_t channels;
-  float *dst;
+  void *dst;
   ptrdiff_t out_width, out_pitch;
 };
 
 struct hn_pool_ops {
   /* Maximum; -inf where the window holds padding alone; NaN wins. */
-  void (*max)(const struct hn_pool_row *row);
+  void (*max[HN_STORED_COUNT])(const struct hn_pool_row *row);
   /* Mean over the valid taps, or over the counted ones when counted_zy > 0; 0 where there are none. */
-  void (*average)(const struct hn_pool_row *row);
+  void (*average[HN_STORED_COUNT])(const struct hn_pool_row *row);
 };
 
 /* The best table at or below a tier. */

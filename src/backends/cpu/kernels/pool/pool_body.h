@@ -2,6 +2,8 @@
  * the window is walked, so each output is written once. */
 #include "backends/cpu/kernels/pool/pool.h"
 
+#include <string.h>
+
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/fault.h"
 
@@ -20,74 +22,106 @@ static ptrdiff_t clip_window(const struct hn_pool_row *r, ptrdiff_t ox, ptrdiff_
   return x0;
 }
 
-#define WALK(body)                                                                                           \
+#define WALK(type, body)                                                                                     \
   for (ptrdiff_t z = 0; z < r->taps_z; z++)                                                                  \
     for (ptrdiff_t y = 0; y < r->taps_y; y++) {                                                              \
-      const float *p = base + z * r->step_z + y * r->step_y;                                                 \
+      const type *p = base + z * r->step_z + y * r->step_y;                                                  \
       for (ptrdiff_t x = 0; x < taps; x++, p += step_x) body                                                 \
     }
 
-#define POOL_PIXEL(nm, init, combine, finish)                                                                \
-  static void nm(const struct hn_pool_row *r, const float *src, ptrdiff_t taps, ptrdiff_t step_x,            \
-                 float *dst, float inv) {                                                                    \
+/* Values of 16 bits: what is left of a row goes through a padded block. */
+#define HALVES(nm)                                                                                           \
+  static inline vf v_loadn_##nm(const uint16_t *p, size_t n) {                                               \
+    uint16_t rest[VEC_W] = {0};                                                                              \
+    memcpy(rest, p, n * sizeof *rest);                                                                       \
+    return v_load_##nm(rest);                                                                                \
+  }                                                                                                          \
+  static inline void v_storen_##nm(uint16_t *p, vf x, size_t n) {                                            \
+    uint16_t rest[VEC_W];                                                                                    \
+    v_store_##nm(rest, x);                                                                                   \
+    memcpy(p, rest, n * sizeof *rest);                                                                       \
+  }
+HALVES(f16)
+HALVES(bf16)
+
+#define POOL_PIXEL(nm, type, sfx, init, combine, finish)                                                     \
+  static void nm##sfx(const struct hn_pool_row *r, const type *src, ptrdiff_t taps, ptrdiff_t step_x,        \
+                      type *dst, float inv) {                                                                \
     const vf first = v_set1(init), scale = v_set1(inv);                                                      \
     ptrdiff_t c = 0;                                                                                         \
     (void)scale;                                                                                             \
     for (; c + 4 * VEC_W <= r->channels; c += 4 * VEC_W) {                                                   \
-      const float *base = src + c;                                                                           \
+      const type *base = src + c;                                                                            \
       vf a0 = first, a1 = first, a2 = first, a3 = first;                                                     \
-      WALK({                                                                                                 \
-        a0 = combine(a0, v_load(p));                                                                         \
-        a1 = combine(a1, v_load(p + VEC_W));                                                                 \
-        a2 = combine(a2, v_load(p + 2 * VEC_W));                                                             \
-        a3 = combine(a3, v_load(p + 3 * VEC_W));                                                             \
+      WALK(type, {                                                                                           \
+        a0 = combine(a0, v_load##sfx(p));                                                                    \
+        a1 = combine(a1, v_load##sfx(p + VEC_W));                                                            \
+        a2 = combine(a2, v_load##sfx(p + 2 * VEC_W));                                                        \
+        a3 = combine(a3, v_load##sfx(p + 3 * VEC_W));                                                        \
       })                                                                                                     \
-      v_store(dst + c, finish(a0));                                                                          \
-      v_store(dst + c + VEC_W, finish(a1));                                                                  \
-      v_store(dst + c + 2 * VEC_W, finish(a2));                                                              \
-      v_store(dst + c + 3 * VEC_W, finish(a3));                                                              \
+      v_store##sfx(dst + c, finish(a0));                                                                     \
+      v_store##sfx(dst + c + VEC_W, finish(a1));                                                             \
+      v_store##sfx(dst + c + 2 * VEC_W, finish(a2));                                                         \
+      v_store##sfx(dst + c + 3 * VEC_W, finish(a3));                                                         \
     }                                                                                                        \
     for (; c + VEC_W <= r->channels; c += VEC_W) {                                                           \
-      const float *base = src + c;                                                                           \
+      const type *base = src + c;                                                                            \
       vf a0 = first;                                                                                         \
-      WALK({ a0 = combine(a0, v_load(p)); })                                                                 \
-      v_store(dst + c, finish(a0));                                                                          \
+      WALK(type, { a0 = combine(a0, v_load##sfx(p)); })                                                      \
+      v_store##sfx(dst + c, finish(a0));                                                                     \
     }                                                                                                        \
     if (c < r->channels) {                                                                                   \
       const size_t rest = (size_t)(r->channels - c);                                                         \
-      const float *base = src + c;                                                                           \
+      const type *base = src + c;                                                                            \
       vf a0 = first;                                                                                         \
-      WALK({ a0 = combine(a0, v_loadn(p, rest)); })                                                          \
-      v_storen(dst + c, finish(a0), rest);                                                                   \
+      WALK(type, { a0 = combine(a0, v_loadn##sfx(p, rest)); })                                               \
+      v_storen##sfx(dst + c, finish(a0), rest);                                                              \
     }                                                                                                        \
   }
 
 #define AS_IT_IS(a) (a)
 #define SCALED(a) v_mul((a), scale)
-POOL_PIXEL(max_pixel, -__builtin_inff(), v_max, AS_IT_IS)
-POOL_PIXEL(sum_pixel, 0.0f, v_add, SCALED)
 
-static void max_row(const struct hn_pool_row *r) {
-  for (ptrdiff_t ox = 0; ox < r->out_width; ox++) {
-    ptrdiff_t lo, hi, x0 = clip_window(r, ox, &lo, &hi);
-    if (HN_FAULT("pool_max_last_tap") && hi - lo > 1) hi--;
-    max_pixel(r, r->src + (x0 + lo * r->dilation) * r->pitch, hi - lo, r->dilation * r->pitch,
-              r->dst + ox * r->out_pitch, 1.0f);
+#define POOL_ROWS(type, sfx)                                                                                 \
+  POOL_PIXEL(max_pixel, type, sfx, -__builtin_inff(), v_max, AS_IT_IS)                                       \
+  POOL_PIXEL(sum_pixel, type, sfx, 0.0f, v_add, SCALED)                                                      \
+  static void max_row##sfx(const struct hn_pool_row *r) {                                                    \
+    const type *src = r->src;                                                                                \
+    type *dst = r->dst;                                                                                      \
+    for (ptrdiff_t ox = 0; ox < r->out_width; ox++) {                                                        \
+      ptrdiff_t lo, hi, x0 = clip_window(r, ox, &lo, &hi);                                                   \
+      if (HN_FAULT("pool_max_last_tap") && hi - lo > 1) hi--;                                                \
+      max_pixel##sfx(r, src + (x0 + lo * r->dilation) * r->pitch, hi - lo, r->dilation * r->pitch,           \
+                     dst + ox * r->out_pitch, 1.0f);                                                         \
+    }                                                                                                        \
+  }                                                                                                          \
+  static void average_row##sfx(const struct hn_pool_row *r) {                                                \
+    const type *src = r->src;                                                                                \
+    type *dst = r->dst;                                                                                      \
+    for (ptrdiff_t ox = 0; ox < r->out_width; ox++) {                                                        \
+      ptrdiff_t lo, hi, x0 = clip_window(r, ox, &lo, &hi);                                                   \
+      const ptrdiff_t count = counted(r, x0, lo, hi);                                                        \
+      sum_pixel##sfx(r, src + (x0 + lo * r->dilation) * r->pitch, hi - lo, r->dilation * r->pitch,           \
+                     dst + ox * r->out_pitch, count > 0 ? 1.0f / (float)count : 0.0f);                       \
+    }                                                                                                        \
   }
+
+/* Values that an average divides by. */
+static ptrdiff_t counted(const struct hn_pool_row *r, ptrdiff_t x0, ptrdiff_t lo, ptrdiff_t hi) {
+  ptrdiff_t count = (hi - lo) * r->taps_z * r->taps_y;
+  if (r->counted_zy > 0) {
+    ptrdiff_t in_padding = first_tap(x0, r->dilation, r->width + r->pad_end);
+    count = r->counted_zy * (in_padding < r->kernel ? in_padding : r->kernel);
+  }
+  return count + (HN_FAULT("pool_average_count") && lo > 0);
 }
 
-static void average_row(const struct hn_pool_row *r) {
-  for (ptrdiff_t ox = 0; ox < r->out_width; ox++) {
-    ptrdiff_t lo, hi, x0 = clip_window(r, ox, &lo, &hi);
-    ptrdiff_t count = (hi - lo) * r->taps_z * r->taps_y;
-    if (r->counted_zy > 0) {
-      ptrdiff_t in_padding = first_tap(x0, r->dilation, r->width + r->pad_end);
-      count = r->counted_zy * (in_padding < r->kernel ? in_padding : r->kernel);
-    }
-    if (HN_FAULT("pool_average_count") && lo > 0) count++;
-    sum_pixel(r, r->src + (x0 + lo * r->dilation) * r->pitch, hi - lo, r->dilation * r->pitch,
-              r->dst + ox * r->out_pitch, count > 0 ? 1.0f / (float)count : 0.0f);
-  }
-}
+POOL_ROWS(float, )
+POOL_ROWS(uint16_t, _f16)
+POOL_ROWS(uint16_t, _bf16)
 
-static const struct hn_pool_ops table = {.max = max_row, .average = average_row};
+static const struct hn_pool_ops table = {
+    .max = {[HN_STORED_F32] = max_row, [HN_STORED_F16] = max_row_f16, [HN_STORED_BF16] = max_row_bf16},
+    .average = {[HN_STORED_F32] = average_row,
+                [HN_STORED_F16] = average_row_f16,
+                [HN_STORED_BF16] = average_row_bf16}};

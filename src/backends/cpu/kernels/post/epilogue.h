@@ -26,8 +26,9 @@ typedef struct hn_post {
   hone_pw_op op; /* ACT: its name (HONE_PW_NONE: known by its function alone) */
   hn_act_fn act;
   float p[2];
-  const float *v; /* per column (BIAS, SCALE) or tensor (ADD, MUL) */
-  hn_view view;   /* of the tensor */
+  const float *v;         /* per column (BIAS, SCALE) or tensor (ADD, MUL) */
+  const uint16_t *narrow; /* the tensor where it lies in the epilogue's type of 16 bits; v is NULL then */
+  hn_view view;           /* of the tensor */
 } hn_post;
 
 #define HN_MAX_POST 7 /* a step's epilogue and the anchor's own bias */
@@ -37,10 +38,12 @@ typedef struct hn_epilogue {
   float lo, hi, slope;
   const float *bias;
   const float *residual;
+  const uint16_t *narrow_residual; /* instead of residual, in the epilogue's type of 16 bits */
   hn_view residual_view;
   uint32_t n_post;
   hn_post post[HN_MAX_POST];
-  const struct hn_post_ops *rows; /* the kernel that applies them */
+  const struct hn_post_ops *rows;                       /* the kernel that applies them */
+  void (*widen)(float *dst, const void *src, size_t n); /* of that type; NULL: no tensor is narrow */
 } hn_epilogue;
 
 /* Applies the row operations to n columns from column c0 on of `count` pixels beside each other, `pitch`
