@@ -5,7 +5,9 @@
 #   make install   command, library, headers, man pages and completion under PREFIX (/usr/local); DESTDIR= for packagers
 #   make deb    Debian packages of command, library and headers -> build/packages
 #   make tsan   the tests that use threads, under ThreadSanitizer
+#   make soak   random operations on many threads for an hour under ThreadSanitizer, then pictures, broken ones among them; SOAK=600 for less
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/log/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
+#   make bench-runtime  streams, several plans at once, pipelines, submitted runs, new sizes on the processor; ROUNDS=3 PARTS=pairs for a part
 #   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/log/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
@@ -25,7 +27,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers fuzz fmt lint deps deps-test docs clean
+.PHONY: soak install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers bench-runtime fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -61,6 +63,9 @@ test: deps-test
 tsan: deps-test
 	@sh tools/tsan.sh
 
+soak: deps-test all
+	@sh tools/soak.sh $(or $(SOAK),3600)
+
 fuzz: deps-test
 	@sh tools/fuzz.sh 600
 
@@ -91,6 +96,11 @@ bench-peers: all
 # Traces of more than 500 MB; MB=2000 for larger ones.
 bench-import: all
 	@sh bench/import/run.sh $(BUILD)
+
+# Streams, plans in threads, pipelines and what they cost; about 4 minutes.
+bench-runtime: all
+	@python3 bench/runtime/runtime.py $(BUILD) --models $(or $(MODELS),$(HONE_SHARED)/cases/models) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PARTS),--parts "$(PARTS)")
 
 portable: deps-test
 	@cmake --preset portable >build-portable.log 2>&1 || { cat build-portable.log; exit 1; }

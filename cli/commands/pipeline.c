@@ -1,4 +1,5 @@
 /* hone pipeline: files through decoding, a model and post-processing, all at the same time. */
+#include "cli/options/arriving.h"
 #include "cli/options/ends.h"
 #include "cli/options/files.h"
 #include "cli/options/items.h"
@@ -128,10 +129,12 @@ static hone_status close_sink(sink *s, hone_status status, hone_error *error) {
 /* ---------------------------------------------------------------- running */
 
 typedef struct work {
+  cli_args own; /* with the description for those who load the model */
   const cli_args *args;
   cli_session session;
   hone_pipeline_spec spec;
-  char used[4096]; /* the file of the description, or "" */
+  hone_preprocess pictures; /* what is left of the description's where the model does a part */
+  char used[4096];          /* the file of the description, or "" */
   cli_items items;
   sink sink;
   hone_pipeline *pipeline;
@@ -146,7 +149,7 @@ static bool on_processor(const work *w) {
 
 static hone_status open_pipeline(work *w, hone_error *error) {
   const cli_args *args = w->args;
-  hone_pipeline_options o = {.preprocess = &w->spec.preprocess,
+  hone_pipeline_options o = {.preprocess = &w->pictures,
                              .post = &w->spec.post,
                              .others = w->session.feeds,
                              .in_flight =
@@ -190,6 +193,9 @@ static hone_status run_all(work *w, const char *model, hone_error *error) {
   hone_status status = cli_keep_inputs(args, args->output, error);
   if (status == HONE_OK) status = cli_output_ready(args->html, error);
   if (status == HONE_OK) status = cli_ends(args, model, &w->spec, w->used, sizeof w->used, error);
+  w->pictures = w->spec.preprocess;
+  w->own.arriving = &w->spec.preprocess;
+  cli_preprocess_arriving(args, &w->pictures);
   if (status == HONE_OK) status = cli_items_open(&w->items, args->source, error);
   if (status == HONE_OK) status = cli_session_open(&w->session, args, model, error);
   cli_cancellable(NULL);
@@ -255,7 +261,8 @@ static int run(const cli_args *args) {
     return cli_error(HONE_ERROR_USAGE, "--json prints the summary, so --output must be a file or a folder");
   work *w = calloc(1, sizeof *w);
   if (!w) return cli_error(HONE_ERROR_MEMORY, "out of memory");
-  w->args = args;
+  w->own = *args;
+  w->args = &w->own;
   const hone_status status = run_all(w, args->rest.item[0], &error);
   const int code = answer(w, args->rest.item[0], status, &error);
   hone_pipeline_destroy(w->pipeline);
@@ -295,6 +302,7 @@ static const cli_option options[] = {
     {0, "html", CLI_TEXT, CLI_FIELD(html), "FILE", "a page: workers, queues and rate over the time"},
     {0, "other", CLI_LIST, CLI_FIELD(inputs), "NAME=FILE", "an input that the items do not fill"},
     CLI_OPT_PREPROCESS,
+    CLI_OPT_ARRIVING,
     CLI_OPT_RUN,
     CLI_OPT_JSON,
     CLI_OPT_HELP,

@@ -52,7 +52,10 @@ hone_status cli_take(const cli_args *args, hone_model **model, hone_error *error
   hone_port port;
   if (!args->input_type && !args->input_layout) return HONE_OK;
   hone_status status = read_options(args, &o, error);
-  if (status == HONE_OK) status = cli_preprocess_said(args, &by, error);
+  if (status == HONE_OK && args->arriving)
+    by = *args->arriving;
+  else if (status == HONE_OK)
+    status = cli_preprocess_said(args, &by, error);
   if (status != HONE_OK) return status;
   const bool bytes = o.dtype == HONE_DTYPE_U8, pictures = bytes || o.pixels != HONE_PIXELS_AUTO;
   if (bytes) o.preprocess = &by;

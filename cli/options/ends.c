@@ -25,7 +25,7 @@ static bool beside(const char *model, char *buf, size_t size) {
 /* What options say of pictures, over what the file says. */
 static hone_status pictures(const cli_args *args, hone_preprocess *o, hone_error *error) {
   hone_preprocess given;
-  const hone_status status = cli_preprocess(args, &given, error);
+  const hone_status status = cli_preprocess_said(args, &given, error);
   if (status != HONE_OK) return status;
   if (args->scale || args->mean || args->deviation) {
     o->normalise = given.normalise;

@@ -66,7 +66,8 @@ typedef struct cli_args {
   /* how inputs arrive */
   bool pinned, pageable;
   const char *input_type, *input_layout;
-  int64_t at_case; /* op test; -1: all */
+  const hone_preprocess *arriving; /* pipeline: of its description and the options; NULL: of the options */
+  int64_t at_case;                 /* op test; -1: all */
   /* eval */
   int64_t max_samples;
   /* load scenarios */

@@ -71,11 +71,14 @@ static hone_status tones(const cli_args *args, hone_preprocess *o, hone_error *e
 
 hone_status cli_preprocess(const cli_args *args, hone_preprocess *o, hone_error *error) {
   const hone_status status = cli_preprocess_said(args, o, error);
-  if (status != HONE_OK) return status;
+  if (status == HONE_OK) cli_preprocess_arriving(args, o);
+  return status;
+}
+
+void cli_preprocess_arriving(const cli_args *args, hone_preprocess *o) {
   if (args->input_layout)
     o->pixels = strcmp(args->input_layout, "nhwc") == 0 ? HONE_PIXELS_NHWC : HONE_PIXELS_NCHW;
   if (args->input_type && strcmp(args->input_type, "u8") == 0) o->bgr = false;
-  return HONE_OK;
 }
 
 hone_status cli_preprocess_said(const cli_args *args, hone_preprocess *o, hone_error *error) {

@@ -9,12 +9,6 @@
 /* Room of the drawing, and of its axes. */
 enum { WIDTH = 760, HEIGHT = 360, LEFT = 70, BOTTOM = 46, TOP = 16, RIGHT = 110, TICKS = 5 };
 
-/* A round number for the end of an axis: 1, 2 or 5 times a power of ten, at least v / TICKS for a tick. */
-static double tick_of(double v) {
-  const double power = pow(10, floor(log10(v / TICKS))), share = v / TICKS / power;
-  return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
-}
-
 typedef struct axes {
   double x, y;           /* of a tick */
   double most_x, most_y; /* at the ends */
@@ -31,7 +25,7 @@ static axes axes_of(const hone_load_result *p, uint32_t n) {
     x = fmax(x, p[i].rate);
     y = fmax(y, p[i].p99_ms);
   }
-  axes a = {.x = tick_of(x), .y = tick_of(y)};
+  axes a = {.x = cli_page_tick(x, TICKS), .y = cli_page_tick(y, TICKS)};
   a.most_x = a.x * ceil(x / a.x);
   a.most_y = a.y * ceil(y / a.y);
   return a;
@@ -39,11 +33,7 @@ static axes axes_of(const hone_load_result *p, uint32_t n) {
 
 static void draw_axes(FILE *f, const axes *a) {
   const double bottom = at_y(a, 0), end = at_x(a, a->most_x);
-  for (double v = 0; v <= a->most_y * 1.001; v += a->y)
-    cli_print_to(f,
-                 "<line x1=\"%d\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" "
-                 "text-anchor=\"end\">%g</text>\n",
-                 LEFT, end, at_y(a, v), at_y(a, v), LEFT - 6, at_y(a, v) + 4, v);
+  for (double v = 0; v <= a->most_y * 1.001; v += a->y) cli_page_level(f, LEFT, end, at_y(a, v), v);
   for (double v = 0; v <= a->most_x * 1.001; v += a->x)
     cli_print_to(f,
                  "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "

@@ -87,3 +87,15 @@ void cli_page_table(FILE *f, const char *headings) {
 }
 
 void cli_page_table_end(FILE *f) { cli_put(f, "</tbody></table></section>\n"); }
+
+double cli_page_tick(double v, int ticks) {
+  const double power = pow(10, floor(log10(v / ticks))), share = v / ticks / power;
+  return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
+}
+
+void cli_page_level(FILE *to, double left, double right, double y, double value) {
+  cli_print_to(to,
+               "<line x1=\"%g\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%g\" y=\"%.1f\" "
+               "text-anchor=\"end\">%g</text>\n",
+               left, right, y, y, left - 6, y + 4, value);
+}

@@ -17,4 +17,9 @@ void cli_page_figure(FILE *f, const char *format, double v);
 void cli_page_table(FILE *f, const char *headings);
 void cli_page_table_end(FILE *f);
 
+/* A round number for ticks up to v: 1, 2 or 5 times a power of ten, about `ticks` of them. */
+double cli_page_tick(double v, int ticks);
+/* A level line of a drawing, with its value on the left. */
+void cli_page_level(FILE *to, double left, double right, double y, double value);
+
 #endif

@@ -9,12 +9,6 @@
 
 enum { WIDTH = 760, HEIGHT = 220, LEFT = 60, RIGHT = 20, TOP = 16, BOTTOM = 40, TICKS = 4 };
 
-/* A round number for a tick: 1, 2 or 5 times a power of ten. */
-static double tick_of(double v) {
-  const double power = pow(10, floor(log10(v / TICKS))), share = v / TICKS / power;
-  return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
-}
-
 typedef struct axes {
   double begin, end, most, tick; /* seconds; of the values */
 } axes;
@@ -44,7 +38,7 @@ static axes axes_of(const hone_pipeline_moment *m, uint32_t n, const curve *c, s
   axes a = {.begin = 0, .end = fmax(m[n - 1].seconds, 1e-3), .most = 1e-3};
   for (uint32_t i = 0; i < n; i++)
     for (size_t k = 0; k < curves; k++) a.most = fmax(a.most, c[k].of(&m[i], c[k].which));
-  a.tick = tick_of(a.most);
+  a.tick = cli_page_tick(a.most, TICKS);
   a.most = a.tick * ceil(a.most / a.tick - 1e-9);
   return a;
 }
@@ -52,13 +46,9 @@ static axes axes_of(const hone_pipeline_moment *m, uint32_t n, const curve *c, s
 static void draw(FILE *f, const char *what, const hone_pipeline_moment *m, uint32_t n, const curve *c,
                  size_t curves) {
   const axes a = axes_of(m, n, c, curves);
-  const double step = tick_of(a.end);
+  const double step = cli_page_tick(a.end, TICKS);
   cli_print_to(f, "<section><svg width=\"%d\" height=\"%d\" role=\"img\">\n", WIDTH, HEIGHT);
-  for (double v = 0; v <= a.most * 1.001; v += a.tick)
-    cli_print_to(f,
-                 "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" "
-                 "text-anchor=\"end\">%g</text>\n",
-                 LEFT, WIDTH - RIGHT, at_y(&a, v), at_y(&a, v), LEFT - 6, at_y(&a, v) + 4, v);
+  for (double v = 0; v <= a.most * 1.001; v += a.tick) cli_page_level(f, LEFT, WIDTH - RIGHT, at_y(&a, v), v);
   for (double v = 0; v <= a.end * 1.001; v += step)
     cli_print_to(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", at_x(&a, v),
                  HEIGHT - BOTTOM + 16, v);

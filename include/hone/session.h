@@ -227,9 +227,10 @@ HONE_API void hone_fusions_free(hone_fusions *fusions);
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);
 HONE_API void hone_context_destroy(hone_context *context);
 /* Threads of its own for the runs to come, the calling one among them: 1 to those of the engine. 0, as at
- * first: the engine's, which all contexts share: one run at a time has them, the others go on alone. Several
- * contexts that run at the same time with a part of the processors each keep out of each other's way.
- * HONE_ERROR_UNSUPPORTED on devices with memory of their own. */
+ * first: the engine's, which all contexts share: one run at a time has them, the others go on alone, each on
+ * a thread that the first one then leaves free. Several contexts that run at the same time with a part of the
+ * processors each keep out of each other's way. HONE_ERROR_UNSUPPORTED on devices with memory of their own.
+ */
 HONE_API hone_status hone_context_set_threads(hone_context *context, uint32_t threads, hone_error *error);
 HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* that it was made for */
 

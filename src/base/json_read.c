@@ -106,10 +106,9 @@ static size_t past_value(const char *text, size_t length, size_t at) {
   return at < length ? at : length;
 }
 
-/* The member or element that `step`[n] names in the value at `at`: where it stands, *value where its value
- * does; `length` where there is none. */
-static size_t find_step(const char *text, size_t length, size_t at, const char *step, size_t n,
-                        size_t *value) {
+size_t hn_json_root(const char *text, size_t length) { return past_space(text, length, 0); }
+
+size_t hn_json_step(const char *text, size_t length, size_t at, const char *step, size_t n, size_t *value) {
   const bool object = at < length && text[at] == '{';
   if (!object && (at >= length || text[at] != '[')) return length;
   at++;
@@ -120,33 +119,39 @@ static size_t find_step(const char *text, size_t length, size_t at, const char *
     bool found = false;
     if (object) {
       const size_t key = string_length(text, length, at + 1);
-      found = key == n && at + 1 + n <= length && memcmp(text + at + 1, step, n) == 0;
+      found = step && key == n && at + 1 + n <= length && memcmp(text + at + 1, step, n) == 0;
       at = past_space(text, length, at + key + 2);
       at = past_space(text, length, at + 1); /* the colon */
-    } else {
+    } else if (step) {
       char number[24];
       const int digits = snprintf(number, sizeof number, "%zu", index);
       found = (size_t)digits == n && memcmp(number, step, n) == 0;
     }
-    *value = at;
-    if (found) return here;
+    if (step ? found : index == n) {
+      *value = at;
+      return here;
+    }
     at = past_space(text, length, past_value(text, length, at));
     if (at < length && text[at] == ',') at++;
   }
 }
 
+void hn_json_line_of(const char *text, size_t length, size_t at, int *line, int *column) {
+  *line = *column = 1;
+  for (size_t i = 0; i < at && i < length; i++) {
+    *column = text[i] == '\n' ? 1 : *column + 1;
+    *line += text[i] == '\n';
+  }
+}
+
 void hn_json_place(const char *text, size_t length, const char *path, int *line, int *column) {
-  size_t at = past_space(text, length, 0), place = at;
+  size_t at = hn_json_root(text, length), place = at;
   while (*path) {
     const size_t n = strcspn(path, "/");
-    const size_t found = find_step(text, length, at, path, n, &at);
+    const size_t found = hn_json_step(text, length, at, path, n, &at);
     if (found >= length) break;
     place = found;
     path += n + (path[n] == '/');
   }
-  *line = *column = 1;
-  for (size_t i = 0; i < place && i < length; i++) {
-    *column = text[i] == '\n' ? 1 : *column + 1;
-    *line += text[i] == '\n';
-  }
+  hn_json_line_of(text, length, place, line, column);
 }

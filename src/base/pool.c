@@ -36,13 +36,15 @@ typedef struct share {
 struct hn_pool {
   uint32_t threads, started;
   pthread_t *thread;
-  share *shares;       /* [threads] */
-  uint32_t float_mode; /* of the caller of this job */
+  share *shares;         /* [threads] */
+  uint32_t float_mode;   /* of the caller of this job */
+  _Atomic uint32_t most; /* workers that may join it */
   _Alignas(128) _Atomic uint64_t state;
   _Alignas(128) _Atomic uint32_t wake; /* futex word: count of wake-ups */
   _Atomic uint32_t sleepers;
   _Atomic bool stop;
-  _Atomic bool busy; /* a caller owns the pool */
+  _Atomic bool busy;                      /* a caller owns the pool */
+  _Alignas(128) _Atomic uint32_t callers; /* between enter and leave */
 };
 
 typedef struct worker {
@@ -69,12 +71,19 @@ static void work(hn_pool *p, uint32_t thread) {
   }
 }
 
+/* A job that a worker may join: `most` is written before the job is opened, so what is read here is that of
+ * this job or, when the job is over, of one that the exchange in join_next will not find. */
+static bool may_join(hn_pool *p, uint64_t state, uint64_t served) {
+  return (state & OPEN) && (state >> 16) != served &&
+         (state & 0xfffe) / JOIN < atomic_load_explicit(&p->most, memory_order_relaxed);
+}
+
 /* Waits until a job that was not yet served is open, or the pool stops. Returns its joined state or 0. */
 static bool join_next(hn_pool *p, uint64_t *served) {
   uint64_t deadline = 0;
   for (uint32_t spins = 0;; spins++) {
     uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
-    if ((s & OPEN) && (s >> 16) != *served) {
+    if (may_join(p, s, *served)) {
       if (atomic_compare_exchange_weak_explicit(&p->state, &s, s + JOIN, memory_order_acq_rel,
                                                 memory_order_relaxed)) {
         *served = s >> 16;
@@ -91,7 +100,7 @@ static bool join_next(hn_pool *p, uint64_t *served) {
       uint32_t seen = atomic_load(&p->wake);
       atomic_fetch_add(&p->sleepers, 1);
       s = atomic_load(&p->state);
-      if (!((s & OPEN) && (s >> 16) != *served) && !atomic_load(&p->stop)) futex(&p->wake, FUTEX_WAIT, seen);
+      if (!may_join(p, s, *served) && !atomic_load(&p->stop)) futex(&p->wake, FUTEX_WAIT, seen);
       atomic_fetch_sub(&p->sleepers, 1);
       deadline = 0;
     }
@@ -157,10 +166,26 @@ void hn_pool_destroy(hn_pool *p) {
 
 uint32_t hn_pool_threads(const hn_pool *p) { return p ? p->threads : 1; }
 
+void hn_pool_enter(hn_pool *p) {
+  if (p) atomic_fetch_add_explicit(&p->callers, 1, memory_order_relaxed);
+}
+
+void hn_pool_leave(hn_pool *p) {
+  if (p) atomic_fetch_sub_explicit(&p->callers, 1, memory_order_relaxed);
+}
+
+/* Workers that a job may have beside its caller: the other callers have a thread each. */
+static uint32_t free_workers(hn_pool *p) {
+  const uint32_t callers = atomic_load_explicit(&p->callers, memory_order_relaxed);
+  const uint32_t beside = callers > 1 ? callers : 1;
+  return p->threads > beside ? p->threads - beside : 0;
+}
+
 void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
   hn_pool *p = pool;
   if (tasks <= 0) return;
-  if (!p || p->threads == 1 || tasks == 1 || atomic_exchange_explicit(&p->busy, true, memory_order_acquire)) {
+  const uint32_t most = p && tasks > 1 ? free_workers(p) : 0;
+  if (!most || atomic_exchange_explicit(&p->busy, true, memory_order_acquire)) {
     for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
     return;
   }
@@ -172,11 +197,12 @@ void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uin
     own->end = tasks / p->threads * (i + 1) + tasks % p->threads * (i + 1) / p->threads;
     atomic_store_explicit(&own->next, i ? p->shares[i - 1].end : 0, memory_order_relaxed);
   }
+  atomic_store_explicit(&p->most, most, memory_order_relaxed);
   uint64_t job = (atomic_load_explicit(&p->state, memory_order_relaxed) >> 16) + 1;
   atomic_store(&p->state, job << 16 | OPEN);
   if (atomic_load(&p->sleepers)) {
     atomic_fetch_add(&p->wake, 1);
-    futex(&p->wake, FUTEX_WAKE, INT_MAX);
+    futex(&p->wake, FUTEX_WAKE, most);
   }
   work(p, 0);
   uint64_t s = atomic_fetch_and_explicit(&p->state, ~(uint64_t)OPEN, memory_order_acq_rel);

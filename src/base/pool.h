@@ -19,4 +19,10 @@ uint32_t hn_pool_threads(const hn_pool *pool);
 void hn_pool_parallel(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
                       void *arg);
 
+/* What a caller does between the two, it does on a thread of its own, whether it has the pool or not. While
+ * several are there, a job takes so many threads less, so that all of them together are not more than the
+ * pool has. Any number of callers; pool NULL: nothing. */
+void hn_pool_enter(hn_pool *pool);
+void hn_pool_leave(hn_pool *pool);
+
 #endif

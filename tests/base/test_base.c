@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static void arena_gives_zeroed_aligned_memory(void **state) {
@@ -185,6 +186,56 @@ static void pool_runs_every_task_once(void **state) {
   assert_int_equal(hn_pool_create(0, &p, NULL), HONE_ERROR_USAGE);
 }
 
+/* ---- several callers */
+
+typedef struct seen_threads {
+  _Atomic uint32_t threads; /* a bit each */
+} seen_threads;
+
+static void see_thread(void *arg, int64_t task, uint32_t thread) {
+  seen_threads *s = arg;
+  (void)task;
+  atomic_fetch_or(&s->threads, 1u << thread);
+  usleep(200); /* long enough that all who may come do */
+}
+
+static int threads_of_a_job(hn_pool *p) {
+  seen_threads s = {0};
+  hn_pool_parallel(p, 12, see_thread, &s);
+  return __builtin_popcount(atomic_load(&s.threads));
+}
+
+static void *enter_and_work(void *arg) {
+  sum_job j = {0};
+  hn_pool_enter(arg);
+  for (int i = 0; i < 2000; i++) hn_pool_parallel(arg, 30, add_task, &j);
+  hn_pool_leave(arg);
+  return (void *)(intptr_t)atomic_load(&j.sum);
+}
+
+/* Callers and workers together are never more than the pool has. Which of the workers come is not told. */
+static void a_job_leaves_other_callers_a_thread(void **state) {
+  (void)state;
+  hn_pool *p;
+  assert_int_equal(hn_pool_create(3, &p, NULL), HONE_OK);
+  hn_pool_enter(p);
+  for (int others = 1; others < 4; others++) {
+    hn_pool_enter(p);
+    assert_true(threads_of_a_job(p) <= (others < 2 ? 2 : 1));
+  }
+  for (int i = 0; i < 4; i++) hn_pool_leave(p);
+  pthread_t thread[3];
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&thread[i], NULL, enter_and_work, p), 0);
+  for (int i = 0; i < 3; i++) {
+    void *sum;
+    pthread_join(thread[i], &sum);
+    assert_int_equal((intptr_t)sum, 2000 * 435);
+  }
+  hn_pool_destroy(p);
+  hn_pool_enter(NULL);
+  hn_pool_leave(NULL);
+}
+
 static void quantiles_lie_between_sorted_values(void **state) {
   (void)state;
   double v[5] = {7, -1, 3, 11, 3};
@@ -218,6 +269,7 @@ int main(void) {
       cmocka_unit_test(external_files_stay_below_their_folder),
       cmocka_unit_test(a_failed_write_leaves_nothing),
       cmocka_unit_test(pool_runs_every_task_once),
+      cmocka_unit_test(a_job_leaves_other_callers_a_thread),
       cmocka_unit_test(quantiles_lie_between_sorted_values),
       cmocka_unit_test(pieces_hold_all),
   };

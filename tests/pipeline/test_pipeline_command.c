@@ -204,6 +204,49 @@ static void by_description(void **state) {
   remove(pictures_path("colours.pipeline.json"));
 }
 
+/* Lines without their times. */
+static json_t *without_times(const char *text) {
+  json_t *lines = json_array();
+  for (int i = 0; i < PICTURES; i++) {
+    json_t *o = line_of(text, i);
+    json_object_del(o, "ms");
+    assert_int_equal(json_array_append_new(lines, o), 0);
+  }
+  return lines;
+}
+
+/* Scale, mean and order of colours come from the description, whoever applies them. */
+static void inputs_as_they_come(void **state) {
+  (void)state;
+  static const char *const types[][5] = {{NULL},
+                                         {"--input-type", "u8"},
+                                         {"--input-type", "u8", "--input-layout", "nhwc"},
+                                         {"--input-layout", "nhwc"},
+                                         {"--input-type", "f16"}};
+  json_t *first = NULL;
+  pictures_text("colours.pipeline.json",
+                "{\"pre\": {\"scale\": 1, \"mean\": [0, 1, 2], \"std\": [1, 2, 4], \"bgr\": true},\n"
+                " \"post\": [{\"op\": \"threshold\", \"least\": -0}]}");
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const char *command[12] = {"pipeline", model, "-i", data, "-b", i % 2 ? "2" : "1"};
+    for (size_t k = 0; types[i][k]; k++) command[6 + k] = types[i][k];
+    process p = hone(command);
+    if (p.code) fail_msg("%s", p.err);
+    json_t *lines = without_times(p.out);
+    if (!first)
+      first = json_incref(lines);
+    else if (!json_equal(first, lines))
+      fail_msg("case %zu: %s", i, p.out);
+    json_decref(lines);
+    process_free(&p);
+  }
+  json_decref(first);
+  remove(pictures_path("colours.pipeline.json"));
+  process p = hone((const char *[]){"pipeline", model, "-i", data, "--input-type", "u7", NULL});
+  assert_int_equal(p.code, 2);
+  process_free(&p);
+}
+
 static void boxes_in_pixels_of_the_picture(void **state) {
   (void)state;
   process p = hone((const char *[]){"pipeline", boxes, "-i", data, "--boxes", "xyxy-score-class", NULL});
@@ -335,12 +378,10 @@ static void wrong_use(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(lines_in_order),
-                                     cmocka_unit_test(by_description),
-                                     cmocka_unit_test(boxes_in_pixels_of_the_picture),
-                                     cmocka_unit_test(into_a_folder),
-                                     cmocka_unit_test(what_cannot_be_written),
-                                     cmocka_unit_test(interrupted),
-                                     cmocka_unit_test(wrong_use)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lines_in_order),      cmocka_unit_test(by_description),
+      cmocka_unit_test(inputs_as_they_come), cmocka_unit_test(boxes_in_pixels_of_the_picture),
+      cmocka_unit_test(into_a_folder),       cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(interrupted),         cmocka_unit_test(wrong_use)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

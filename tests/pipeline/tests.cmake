@@ -6,3 +6,5 @@ hone_test(test_pipeline_command test_pipeline_command.c ../accuracy/pictures.c .
 target_link_libraries(test_pipeline_command PRIVATE PkgConfig::JANSSON)
 target_compile_definitions(test_pipeline_command PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")
 add_dependencies(test_pipeline_command hone_cli)
+hone_test_tool(runtime_bench ../../bench/runtime/runtime_bench.c)
+hone_ctest(bench_runtime sh ${HONE_TEST_FOLDER}/bench_runtime.sh ${CMAKE_BINARY_DIR})

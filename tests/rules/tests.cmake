@@ -1,5 +1,6 @@
 hone_test(test_rules test_rules.c fixture.c)
 hone_test(test_thresholds test_thresholds.c)
+hone_test(test_rule_commands test_rule_commands.c fixture.c)
 hone_test(test_int8_causes test_int8_causes.c fixture.c)
 hone_test(test_findings_schema test_findings_schema.c fixture.c)
 hone_ctest(advice_commands sh tests/rules/commands.sh $<TARGET_FILE:hone_cli>)

@@ -1,4 +1,4 @@
-/* Where in a JSON text a value stands: jansson tells it of syntax errors only. */
+/* Where in a JSON text the value stands that a chain's reader is at. */
 #ifndef HN_API_CHAIN_PLACE_H
 #define HN_API_CHAIN_PLACE_H
 

@@ -38,7 +38,7 @@ struct hn_flow {
 
 /* The areas grow until now. With the lock, before anything that they count changes. */
 static uint64_t tick(hn_flow *f) {
-  const uint64_t now = hn_now_ns(), passed = f->stats.now_ns ? now - f->stats.now_ns : 0;
+  const uint64_t now = hn_now_ns(), passed = now - f->stats.now_ns;
   for (int i = 0; i < HN_FLOW_STAGES; i++) {
     f->stats.waiting_area[i] += passed * f->stats.waiting[i];
     f->stats.running_area[i] += passed * f->stats.running[i];
@@ -223,6 +223,7 @@ hone_status hn_flow_create(const hn_flow_options *options, const hn_flow_work *w
   if (!f) return hn_fail_memory(error, sizeof *f, "a pipeline");
   f->o = o;
   f->work = *work_of;
+  f->stats.begin_ns = f->stats.now_ns = hn_now_ns();
   pthread_mutex_init(&f->lock, NULL);
   pthread_cond_init(&f->told, NULL);
   for (int i = 0; i < HN_FLOW_STAGES; i++) {

@@ -48,7 +48,7 @@ typedef struct hn_flow_stats {
   uint64_t whole_ns;                                    /* from submission until they were told */
   uint64_t waiting_area[HN_FLOW_STAGES], running_area[HN_FLOW_STAGES], /* items that wait, workers that run */
       active_area[HN_FLOW_STAGES];                                     /* workers that may run */
-  uint64_t now_ns;
+  uint64_t begin_ns, now_ns;                                           /* areas grow from the first on */
   uint32_t waiting[HN_FLOW_STAGES], running[HN_FLOW_STAGES], active[HN_FLOW_STAGES], in_flight;
   uint32_t most_waiting[HN_FLOW_STAGES], most_in_flight;
 } hn_flow_stats;

@@ -91,7 +91,7 @@ void hn_pipe_control_end(hone_pipeline *p) {
 /* ---- what is told */
 
 static hone_stage_state stage_state(const hone_pipeline *p, const hn_flow_stats *s, uint32_t i) {
-  const double all = (double)(s->now_ns - p->made_ns);
+  const double all = (double)(s->now_ns - s->begin_ns);
   return (hone_stage_state){.items = s->items[i],
                             .runs = s->runs[i],
                             .busy_seconds = (double)s->busy_ns[i] * 1e-9,
@@ -106,12 +106,14 @@ static hone_stage_state stage_state(const hone_pipeline *p, const hn_flow_stats 
                             .most_waiting = s->most_waiting[i]};
 }
 
-/* The stage that can do the least: its workers, each with an item every busy / items seconds. */
+/* The stage that can do the least: its workers, each with an item every busy / items seconds. Items that
+ * ended before it took none of its time. */
 static void ceiling(hone_pipeline_state *out) {
   for (int i = 0; i < HONE_STAGES; i++) {
     const hone_stage_state *s = &out->stage[i];
     if (!s->items || !(s->busy_seconds > 0)) continue;
-    const double rate = s->workers_mean * (double)s->items / s->busy_seconds;
+    const uint64_t items = s->items > out->told ? s->items : out->told;
+    const double rate = s->workers_mean * (double)items / s->busy_seconds;
     if (out->ceiling > 0 && rate >= out->ceiling) continue;
     out->ceiling = rate;
     out->limit = (hone_stage)i;

@@ -150,11 +150,12 @@ static hone_status cpu_launch(hn_device *d, hn_queue *q, const hone_tactic_desc 
   run->threads = alone ? 1 : hn_pool_threads(pool);
   run->parallel = hn_pool_parallel;
   run->pool = alone ? NULL : pool;
-  if (!run->flush) return tactic->run(run, error);
   const uint32_t mode = hn_float_mode();
-  hn_set_float_mode(mode | HN_DENORMALS_ZERO);
+  hn_pool_enter(pool);
+  if (run->flush) hn_set_float_mode(mode | HN_DENORMALS_ZERO);
   hone_status status = tactic->run(run, error);
-  hn_set_float_mode(mode);
+  if (run->flush) hn_set_float_mode(mode);
+  hn_pool_leave(pool);
   return status;
 }
 

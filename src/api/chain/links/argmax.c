@@ -39,12 +39,4 @@ static hone_status run(hone_chain *c, const hn_stage *s, const hn_passed *const 
   return status;
 }
 
-const hn_link hn_link_argmax = {.name = "argmax",
-                                .makes = HONE_CHAIN_ANSWERS,
-                                .n_reads = 1,
-                                .reads = {{"from", HONE_CHAIN_TENSORS}},
-                                .members = members,
-                                .size = sizeof(settings),
-                                .defaults = &defaults,
-                                .ready = ready,
-                                .run = run};
+HN_LINK_OF_ANSWERS(argmax);

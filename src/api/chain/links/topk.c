@@ -47,12 +47,4 @@ static hone_status run(hone_chain *c, const hn_stage *s, const hn_passed *const 
   return status;
 }
 
-const hn_link hn_link_topk = {.name = "topk",
-                              .makes = HONE_CHAIN_ANSWERS,
-                              .n_reads = 1,
-                              .reads = {{"from", HONE_CHAIN_TENSORS}},
-                              .members = members,
-                              .size = sizeof(settings),
-                              .defaults = &defaults,
-                              .ready = ready,
-                              .run = run};
+HN_LINK_OF_ANSWERS(topk);

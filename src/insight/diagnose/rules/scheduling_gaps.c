@@ -54,6 +54,7 @@ static void run(hn_diagnosis *d) {
   hn_finding_evidence(d, HN_T("steps", "步骤数"), (double)d->p->layer_count, "", HN_SOURCE_LAYERS);
   hn_gaps_beside(d, one_place ? 1 : SHOWN);
   if (!one_place) hn_finding_do(d, hn_on_accelerator(d) ? HN_DO_GRAPH : HN_DO_OPTIMIZE, NULL, 0);
+  if (hn_streams(d) == 1) hn_finding_do(d, HN_DO_STREAMS, NULL, 2); /* another run fills them */
   hn_finding_do(d, HN_DO_TIMELINE, NULL, 0);
   hn_finding_gain(d, share / 100, idle_ms / healthy, HONE_BASIS_TABLE,
                   HN_SAY(d, "back-to-back steps of hone's own CPU runs leave %.0f %% idle",
