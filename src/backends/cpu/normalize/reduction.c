@@ -274,13 +274,16 @@ hone_status hn_reduction_prepack(const hone_step *step, const hone_machine *mach
 
 typedef struct job {
   const hn_reduction *r;
+  /* Found once: rows may be shorter than the search. */
+  const struct hn_reduce_ops *ops;
+  const struct hn_pw_ops *pw;
   const float *x;
   float *y;
   int64_t count, tasks, per_task;
 } job;
 
 static void finish(const job *j, float *y, int64_t n) {
-  const struct hn_pw_ops *pw = hn_pw_find(j->r->isa);
+  const struct hn_pw_ops *pw = j->pw;
   const float count = (float)(j->count + (HN_FAULT("reduction_mean_count") ? 1 : 0));
   switch (j->r->finish) {
   case HN_FINISH_MEAN: pw->fn[HONE_PW_DIV](y, y, &count, NULL, (size_t)n, 2, NULL); break;
@@ -297,8 +300,8 @@ static void row(const job *j, int64_t index) {
   const hn_reduction *r = j->r;
   const int64_t outer = index / r->parts, part = index % r->parts, from = part_begin(r, part);
   float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 1) + part * r->part_stride;
-  *y = hn_reduce_find(r->isa)->row[r->kind](j->x + hn_nest_offset(&r->nest, 0, outer, 1) + from,
-                                            (size_t)(part_begin(r, part + 1) - from));
+  *y = j->ops->row[r->kind](j->x + hn_nest_offset(&r->nest, 0, outer, 1) + from,
+                            (size_t)(part_begin(r, part + 1) - from));
   finish(j, y, 1);
 }
 
@@ -309,9 +312,8 @@ static void columns(const job *j, int64_t index) {
   const int64_t n = r->kept - at < r->chunk ? r->kept - at : r->chunk, from = part_begin(r, part);
   const int64_t step = r->nest.stride[0][r->nest.rank - 2];
   float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 2) + part * r->part_stride + at;
-  hn_reduce_find(r->isa)->columns[r->kind](y, j->x + hn_nest_offset(&r->nest, 0, outer, 2) + from * step + at,
-                                           (size_t)(part_begin(r, part + 1) - from), (size_t)n,
-                                           (ptrdiff_t)step);
+  j->ops->columns[r->kind](y, j->x + hn_nest_offset(&r->nest, 0, outer, 2) + from * step + at,
+                           (size_t)(part_begin(r, part + 1) - from), (size_t)n, (ptrdiff_t)step);
   finish(j, y, n);
 }
 
@@ -329,7 +331,7 @@ hone_status hn_reduction_run(const hone_step_run *run, const hn_reduction_config
   for (int32_t i = 0; i < plan->n; i++) {
     const hn_reduction *r = &plan->pass[i];
     float *y = r->to < 0 ? run->out[0] : (float *)((char *)run->workspace + (r->to ? plan->second : 0));
-    job j = {r, x, y, plan->count, r->outer * r->parts, 1};
+    job j = {r, hn_reduce_find(r->isa), hn_pw_find(r->isa), x, y, plan->count, r->outer * r->parts, 1};
     int64_t each = r->length / r->parts; /* elements of one */
     if (r->columns) {
       j.tasks *= hn_div_up(r->kept, r->chunk);
