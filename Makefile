@@ -89,7 +89,7 @@ bench-kernels: all
 	@cp $(BUILD)/perf-kernels.md docs/log/perf-kernels.md
 
 # Each of these narrows a look; only a whole run writes docs/log/perf.md.
-PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
+PEERS := $(strip $(foreach v,MODELS ROUNDS BATCHES THREADS PRECISIONS PARTS OPERATORS,$(if $($(v)),--$(shell echo $(v) | tr A-Z a-z) "$($(v))")))
 bench-peers: all
 	@sh bench/peers/run.sh $(BUILD)/hone $(or $(PEERS),--out docs/log/perf.md) --others $(or $(OTHERS),$(HONE_SHARED)/cases/models)
 

@@ -12,6 +12,7 @@ import time
 
 from engines import Broken, Case, Hone, Ort, output_of, worst_error
 from floor import Roofs, floor_ms
+from operators import operators
 from quantised import quantised
 from report import Report, statistics_of
 
@@ -44,7 +45,8 @@ def arguments():
     p.add_argument("--batches", type=words, default=["1", "8"])
     p.add_argument("--threads", type=words, default=["1", "2"])
     p.add_argument("--precisions", type=words, default=["f32", "bf16"])
-    p.add_argument("--parts", type=words, default=["networks", "quantised", "variants", "others"])
+    p.add_argument("--parts", type=words, default=["networks", "quantised", "variants", "operators", "others"])
+    p.add_argument("--operators", type=words, default=[], help="of the operators, those whose names begin so (all)")
     p.add_argument("--others", default=os.path.join(os.environ.get("HONE_SHARED", "../shared"), "cases/models"),
                    help="folder with other models")
     p.add_argument("--out", help="write the report here as well")
@@ -163,6 +165,9 @@ def main():
                 for width, size in VARIANTS[name]:
                     label = "%s x%g, %d" % (name, width, size)
                     bench.compare("variants", label, zoo(a, name, batch=1, width=width, size=size), engines, a.threads[-1:])
+        if "operators" in a.parts:
+            for label, path in operators(folder, a.operators):
+                bench.compare("operators", label, path, engines[:1], a.threads)
         if "others" in a.parts:
             others(bench, engines)
     report.seconds = time.time() - start

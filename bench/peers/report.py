@@ -34,6 +34,7 @@ TITLES = {
     "networks": ("The four networks", COLUMNS),
     "quantised": ("The four networks in 8 bits", WITHOUT_FLOOR),
     "variants": ("Other widths and sizes", WITHOUT_FLOOR),
+    "operators": ("Operators, a model each", WITHOUT_FLOOR),
     "others": ("Other models", WITHOUT_FLOOR),
 }
 HEAD = """# Speed, memory and load time against ONNX Runtime

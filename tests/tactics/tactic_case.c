@@ -223,7 +223,12 @@ void read_case(one_case *c, const char *line, hn_rng *rng) {
     c->node = hn_node_create(c->model->graph, NULL, "Conv", NULL, "it", last, c->present[4] ? 3 : 2, out, 1);
     return;
   } else {
-    c->node = hn_node_create(c->model->graph, NULL, c->op, NULL, "it", in, c->n_in, out, c->n_out);
+    static const char microsoft[] = "com.microsoft";
+    const size_t n_domain = sizeof microsoft - 1;
+    const bool theirs = !strncmp(c->op, microsoft, n_domain) && c->op[n_domain] == '.';
+    if (theirs) hn_vec_push(&c->model->opsets, (hn_opset){microsoft, 1});
+    c->node = hn_node_create(c->model->graph, NULL, theirs ? c->op + n_domain + 1 : c->op,
+                             theirs ? microsoft : NULL, "it", in, c->n_in, out, c->n_out);
   }
   for (uint32_t i = 0; i < n_attributes; i++) read_attribute(c, attributes[i]);
 }

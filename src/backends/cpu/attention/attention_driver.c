@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 /* Keys up to this many are one block: their scores for a tile of rows fit in L1. */
-enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16 };
+enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16, FEW_ROWS = 8 };
 
 static int64_t pad(int64_t n) { return hn_fill_up(n, FLOATS); }
 
@@ -25,6 +25,7 @@ void hn_attention_divide(hn_attention *p, uint32_t threads) {
 static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
+  p->direct = p->rows <= FEW_ROWS && (p->k_col == 1 || p->depth == 1);
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
   int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
@@ -132,14 +133,32 @@ static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, co
   }
 }
 
+/* The keys that a row sees: [*from, *end). */
+static void seen(const hn_attention *p, int64_t row, int64_t *from, int64_t *end) {
+  const int64_t at = row + p->place;
+  *from = p->begins && at > p->window ? at - p->window : 0;
+  *end = p->ends && at + 1 < p->keys ? at + 1 : p->keys;
+  if (*end < *from) *end = *from;
+}
+
 /* Scores of one row become weights; the row of the result follows when its maximum has grown. */
 static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_attention_task *t, float *score,
-                  int64_t row, int64_t key, int64_t keys, float *y, float *top, float *sum) {
+                  int64_t row, int64_t key, int64_t keys, bool first, float *y, float *top, float *sum) {
   hn_mask_row m[HN_ATTENTION_MASKS];
-  hn_attention_mask_rows(p, t, row, key, m);
+  int64_t from, end;
+  seen(p, row, &from, &end);
+  from = from > key ? from - key : 0;
+  end = end < key + keys ? end - key : keys;
+  if (from >= end) from = end = 0;
+  if (from) memset(score, 0, (size_t)from * sizeof *score);
+  if (end < keys) memset(score + end, 0, (size_t)(keys - end) * sizeof *score);
   const float before = *top;
-  const float part = o->row(score, (size_t)keys, p->scale, m, p->n_masks, top);
-  if (key == 0) {
+  float part = 0;
+  if (from < end) {
+    hn_attention_mask_rows(p, t, row, key + from, m);
+    part = o->row(score + from, (size_t)(end - from), p->scale, m, p->n_masks, top);
+  }
+  if (first) {
     *sum = part;
     return;
   }
@@ -156,20 +175,38 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
   const hn_attention_task t = hn_attention_task_at(j, index);
   float *packed_k = j->workspace + (int64_t)thread * p->thread_floats, *packed_v = packed_k + p->v_at,
         *score = packed_k + p->score_at, *top = packed_k + p->top_at, *sum = packed_k + p->sum_at;
+  int64_t begin, end, none;
+  seen(p, t.first, &begin, &none);
+  seen(p, t.end - 1, &none, &end);
+  begin = begin / p->block * p->block;
   for (int64_t r = t.first; r < t.end; r++) top[r - t.first] = -INFINITY;
-  for (int64_t key = 0; key < p->keys; key += p->block) {
+  for (int64_t key = begin; key < end; key += p->block) {
     const int64_t n = p->keys - key < p->block ? p->keys - key : p->block;
-    pack_keys(j, t.k + key * p->k_row, n, packed_k);
-    hn_gemm_pack_b(j->gemm, t.v + key * p->v_row, p->v_row, 1, (size_t)n, (size_t)p->depth_v, 0,
-                   (size_t)p->depth_v, packed_v);
+    const float *k = t.k + key * p->k_row, *v = t.v + key * p->v_row;
+    if (!p->direct) {
+      pack_keys(j, k, n, packed_k);
+      hn_gemm_pack_b(j->gemm, v, p->v_row, 1, (size_t)n, (size_t)p->depth_v, 0, (size_t)p->depth_v, packed_v);
+    }
     for (int64_t r = t.first; r < t.end; r += p->part_rows) {
       const int64_t m = t.end - r < p->part_rows ? t.end - r : p->part_rows, at = r - t.first;
+      const float *q = t.q + r * p->q_row;
       float *y = t.y + r * p->y_row;
-      product(j, t.q + r * p->q_row, p->q_row, packed_k, score, p->score_ld, m, n, p->depth, false);
+      int64_t last;
+      seen(p, r + m - 1, &none, &last);
+      if (key > begin && key >= last) continue;
+      if (p->direct)
+        o->dots(score, p->score_ld, q, p->q_row, (size_t)m, k, p->k_row, (size_t)n, (size_t)p->depth);
+      else
+        product(j, q, p->q_row, packed_k, score, p->score_ld, m, n, p->depth, false);
       for (int64_t i = 0; i < m; i++)
-        weigh(p, o, &t, score + i * p->score_ld, r + i, key, n, y + i * p->y_row, &top[at + i], &sum[at + i]);
-      product(j, score, p->score_ld, packed_v, y, p->y_row, m, p->depth_v, n, key > 0);
-      if (key + n == p->keys)
+        weigh(p, o, &t, score + i * p->score_ld, r + i, key, n, key == begin, y + i * p->y_row, &top[at + i],
+              &sum[at + i]);
+      if (p->direct)
+        o->mix(y, p->y_row, score, p->score_ld, (size_t)m, v, p->v_row, (size_t)n, (size_t)p->depth_v,
+               key > begin);
+      else
+        product(j, score, p->score_ld, packed_v, y, p->y_row, m, p->depth_v, n, key > begin);
+      if (key + n >= last)
         for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[at + i]);
     }
   }

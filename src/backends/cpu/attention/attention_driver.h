@@ -4,7 +4,8 @@
  * the gemm kernel, then for some rows at a time the scores are made, turned into weights and multiplied with
  * V, all in scratch that stays in L1 and L2. With more than one block the result is kept unnormalised and
  * rescaled whenever a row's maximum grows (online softmax), so memory does not grow with the length of the
- * sequence. Exact up to rounding. */
+ * sequence. Exact up to rounding. Few rows are not worth the packing: they take keys and values from where
+ * they lie. */
 #ifndef HN_CPU_ATTENTION_ATTENTION_DRIVER_H
 #define HN_CPU_ATTENTION_ATTENTION_DRIVER_H
 
@@ -30,8 +31,13 @@ typedef struct hn_attention {
   float scale;
   uint32_t n_masks;
   hn_attention_mask mask[HN_ATTENTION_MASKS];
+  /* Row r sees the keys from r + place - window to r + place only, f32 arithmetic alone; where a side is
+   * open: the first or the last one. */
+  bool ends, begins;
+  int64_t place, window;
   int32_t parts; /* 0: f32 arithmetic; else that of the gemm_bf16 kernels: 1 or 2 bf16 parts of a number */
   /* filled by hn_attention_plan: */
+  bool direct; /* nothing is packed */
   int64_t batches;
   int64_t tile_rows;  /* rows of a gemm tile: even shares of the rows */
   int64_t part_rows;  /* rows whose scores are in scratch together */

@@ -97,9 +97,9 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
    * Short sequences spend most of their time there. */
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
-  const double cycles = scores * (parts ? 22 : 16) / vector +
-                        80 * (double)p.batches * (double)p.rows * (double)blocks +
-                        (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1);
+  const double cycles =
+      scores * (parts ? 22 : 16) / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
+      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1));
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
   return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +

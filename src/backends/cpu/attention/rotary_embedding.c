@@ -2,6 +2,8 @@
  * tokens with all their heads, so that a row of the caches is read once. */
 #include <string.h>
 
+#include "backends/cpu/kernels/attention/attention.h"
+#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
@@ -16,13 +18,15 @@ typedef struct blob_head {
   int64_t rows;                             /* of the caches, where positions pick them; else 0 */
   int64_t per_task;
   bool neighbours;
+  hn_isa isa;
 } blob_head;
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
-  (void)m;
   const hone_tensor_desc *x = &s->input[X].desc, *cos = &s->input[COS].desc;
   const bool picked = hn_step_has(s, POSITIONS);
   memset(h, 0, sizeof *h);
+  h->isa = hn_isa_of(m->isa);
+  if (!hn_attention_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (!s->node || s->n_epilogue) return hn_refuse(why, "turning has no epilogue");
   if (x->dtype != HONE_DTYPE_F32 || cos->dtype != HONE_DTYPE_F32 ||
       s->input[SIN].desc.dtype != HONE_DTYPE_F32 || s->output[0].desc.dtype != HONE_DTYPE_F32)
@@ -55,28 +59,10 @@ static double cost(const hone_step *s, const hone_machine *m) {
   return hn_step_seconds(m, 4 * n, 8 * n, 0.2);
 }
 
-static void turn_halves(float *restrict y, const float *restrict x, const float *restrict c,
-                        const float *restrict w, int64_t half) {
-  const float *restrict b = x + half;
-  float *restrict z = y + half;
-  for (int64_t i = 0; i < half; i++) {
-    y[i] = c[i] * x[i] - w[i] * b[i];
-    z[i] = w[i] * x[i] + c[i] * b[i];
-  }
-}
-
-static void turn_neighbours(float *restrict y, const float *restrict x, const float *restrict c,
-                            const float *restrict w, int64_t half) {
-  for (int64_t i = 0; i < half; i++) {
-    const float a = x[2 * i], b = x[2 * i + 1];
-    y[2 * i] = c[i] * a - w[i] * b;
-    y[2 * i + 1] = w[i] * a + c[i] * b;
-  }
-}
-
 static void task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
+  const hn_attention_ops *ops = hn_attention_find(h->isa);
   const int64_t *positions = h->rows ? r->in[POSITIONS] : NULL;
   const int64_t first = index * h->per_task, all = h->batch * h->tokens,
                 end = first + h->per_task < all ? first + h->per_task : all;
@@ -89,10 +75,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     for (int64_t k = 0; k < h->heads; k++) {
       const float *x = (const float *)r->in[X] + at + k * h->head;
       float *y = (float *)r->out[0] + at + k * h->head;
-      if (h->neighbours)
-        turn_neighbours(y, x, c, w, h->half);
-      else
-        turn_halves(y, x, c, w, h->half);
+      ops->turn(y, x, c, w, (size_t)h->half, h->neighbours);
       const int64_t rest = HN_FAULT("rotary_rest") ? 0 : h->size - 2 * h->half;
       if (rest) memcpy(y + 2 * h->half, x + 2 * h->half, (size_t)rest * sizeof *y);
     }
@@ -110,5 +93,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, rotary_embedding, "RotaryEmbedding", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, rotary_embedding, "RotaryEmbedding", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);

@@ -3,6 +3,7 @@
 #ifndef HN_KERNELS_ATTENTION_H
 #define HN_KERNELS_ATTENTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,15 @@ typedef struct hn_attention_ops {
   float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
   /* x * factor in place. */
   void (*scale)(float *x, size_t n, float factor);
+  /* Both products for few rows, with keys and values where they lie: packing them would cost more than it
+   * saves. score[r][i] = q[r] . k[i] over depth; y[r] (+)= sum of w[r][i] v[i]. Distances in floats. */
+  void (*dots)(float *score, ptrdiff_t score_ld, const float *q, ptrdiff_t q_ld, size_t rows, const float *k,
+               ptrdiff_t k_ld, size_t n, size_t depth);
+  void (*mix)(float *y, ptrdiff_t y_ld, const float *w, ptrdiff_t w_ld, size_t rows, const float *v,
+              ptrdiff_t v_ld, size_t n, size_t depth, bool accumulate);
+  /* Pairs (a, b) of x, `half` of them, turned: c a - s b, s a + c b. A pair is x[i] and x[half + i], or two
+   * neighbours. */
+  void (*turn)(float *y, const float *x, const float *c, const float *s, size_t half, bool neighbours);
 } hn_attention_ops;
 
 /* The best table at or below a tier. */

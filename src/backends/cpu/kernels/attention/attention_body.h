@@ -77,4 +77,100 @@ static void scale(float *x, size_t n, float factor) {
   if (i < n) v_storen(x + i, v_mul(v_loadn(x + i, n - i), f), n - i);
 }
 
-static const hn_attention_ops table = {.row = row, .scale = scale};
+enum { ROWS = 4, KEYS = 4, COLUMNS = 4 };
+
+/* `rows` times `keys` dot products, both constants where it is inlined. */
+static inline __attribute__((always_inline)) void dot_tile(float *score, ptrdiff_t score_ld, const float *q,
+                                                           ptrdiff_t q_ld, const float *k, ptrdiff_t k_ld,
+                                                           size_t depth, int rows, int keys) {
+  vf sum[ROWS][KEYS], b[KEYS];
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < keys; i++) sum[r][i] = v_zero();
+  for (size_t d = 0; d < depth; d += VEC_W) {
+    const size_t n = depth - d < VEC_W ? depth - d : VEC_W;
+    for (int i = 0; i < keys; i++)
+      b[i] = n == VEC_W ? v_load(k + i * k_ld + d) : v_loadn(k + i * k_ld + d, n);
+    for (int r = 0; r < rows; r++) {
+      const vf a = n == VEC_W ? v_load(q + r * q_ld + d) : v_loadn(q + r * q_ld + d, n);
+      for (int i = 0; i < keys; i++) sum[r][i] = v_fma(a, b[i], sum[r][i]);
+    }
+  }
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < keys; i++) score[r * score_ld + i] = v_hsum(sum[r][i]);
+}
+
+static inline __attribute__((always_inline)) void dot_rows(float *score, ptrdiff_t score_ld, const float *q,
+                                                           ptrdiff_t q_ld, const float *k, ptrdiff_t k_ld,
+                                                           size_t n, size_t depth, int rows) {
+  size_t i = 0;
+  for (; i + KEYS <= n; i += KEYS)
+    dot_tile(score + i, score_ld, q, q_ld, k + (ptrdiff_t)i * k_ld, k_ld, depth, rows, KEYS);
+  for (; i < n; i++) dot_tile(score + i, score_ld, q, q_ld, k + (ptrdiff_t)i * k_ld, k_ld, depth, rows, 1);
+}
+
+static void dots(float *score, ptrdiff_t score_ld, const float *q, ptrdiff_t q_ld, size_t rows,
+                 const float *k, ptrdiff_t k_ld, size_t n, size_t depth) {
+  for (; rows >= ROWS; rows -= ROWS, score += ROWS * score_ld, q += ROWS * q_ld)
+    dot_rows(score, score_ld, q, q_ld, k, k_ld, n, depth, ROWS);
+  for (; rows > 0; rows--, score += score_ld, q += q_ld)
+    dot_rows(score, score_ld, q, q_ld, k, k_ld, n, depth, 1);
+}
+
+/* `columns` vectors of some rows of y, the last one with `tail` lanes. */
+static inline __attribute__((always_inline)) void mix_tile(float *y, ptrdiff_t y_ld, const float *w,
+                                                           ptrdiff_t w_ld, const float *v, ptrdiff_t v_ld,
+                                                           size_t n, bool accumulate, int rows, int columns,
+                                                           size_t tail) {
+  vf sum[ROWS][COLUMNS], b[COLUMNS];
+  for (int r = 0; r < rows; r++)
+    for (int c = 0; c < columns; c++)
+      sum[r][c] = !accumulate ? v_zero() : v_loadn(y + r * y_ld + c * VEC_W, c + 1 < columns ? VEC_W : tail);
+  for (size_t i = 0; i < n; i++, v += v_ld) {
+    for (int c = 0; c < columns; c++)
+      b[c] = tail == VEC_W || c + 1 < columns ? v_load(v + c * VEC_W) : v_loadn(v + c * VEC_W, tail);
+    for (int r = 0; r < rows; r++) {
+      const vf a = v_set1(w[r * w_ld + (ptrdiff_t)i]);
+      for (int c = 0; c < columns; c++) sum[r][c] = v_fma(a, b[c], sum[r][c]);
+    }
+  }
+  for (int r = 0; r < rows; r++)
+    for (int c = 0; c < columns; c++)
+      v_storen(y + r * y_ld + c * VEC_W, sum[r][c], c + 1 < columns ? VEC_W : tail);
+}
+
+static inline __attribute__((always_inline)) void mix_rows(float *y, ptrdiff_t y_ld, const float *w,
+                                                           ptrdiff_t w_ld, const float *v, ptrdiff_t v_ld,
+                                                           size_t n, size_t depth, bool accumulate,
+                                                           int rows) {
+  size_t d = 0;
+  for (; d + COLUMNS * VEC_W <= depth; d += COLUMNS * VEC_W)
+    mix_tile(y + d, y_ld, w, w_ld, v + d, v_ld, n, accumulate, rows, COLUMNS, VEC_W);
+  for (; d < depth; d += VEC_W)
+    mix_tile(y + d, y_ld, w, w_ld, v + d, v_ld, n, accumulate, rows, 1,
+             depth - d < VEC_W ? depth - d : VEC_W);
+}
+
+static void mix(float *y, ptrdiff_t y_ld, const float *w, ptrdiff_t w_ld, size_t rows, const float *v,
+                ptrdiff_t v_ld, size_t n, size_t depth, bool accumulate) {
+  for (; rows >= ROWS; rows -= ROWS, y += ROWS * y_ld, w += ROWS * w_ld)
+    mix_rows(y, y_ld, w, w_ld, v, v_ld, n, depth, accumulate, ROWS);
+  for (; rows > 0; rows--, y += y_ld, w += w_ld) mix_rows(y, y_ld, w, w_ld, v, v_ld, n, depth, accumulate, 1);
+}
+
+static void turn(float *restrict y, const float *restrict x, const float *restrict c, const float *restrict s,
+                 size_t half, bool neighbours) {
+  for (size_t i = 0; i < half && neighbours; i++) {
+    const float a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] = c[i] * a - s[i] * b;
+    y[2 * i + 1] = s[i] * a + c[i] * b;
+  }
+  for (size_t i = 0; i < half && !neighbours; i += VEC_W) {
+    const size_t n = half - i < VEC_W ? half - i : VEC_W;
+    const vf a = v_loadn(x + i, n), b = v_loadn(x + half + i, n), p = v_loadn(c + i, n),
+             q = v_loadn(s + i, n);
+    v_storen(y + i, v_fnma(q, b, v_mul(p, a)), n);
+    v_storen(y + half + i, v_fma(q, a, v_mul(p, b)), n);
+  }
+}
+
+static const hn_attention_ops table = {.row = row, .scale = scale, .dots = dots, .mix = mix, .turn = turn};

@@ -1,0 +1,116 @@
+"""Models of one operator each: what newer exporters and ONNX Runtime's optimiser write instead of the operators' parts. Numbers
+that say where in a cache something stands are constants, the rest is input."""
+import os
+
+import numpy as np
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper, save
+
+MICROSOFT = "com.microsoft"
+
+
+def one(op, inputs, outputs, domain="", opset=24, **attributes):
+    """inputs: None (left out), a shape (an f32 input), (a shape, a type) or an array (a constant)."""
+    names, ports, constants = [], [], []
+    for i, v in enumerate(inputs):
+        names.append("" if v is None else "i%d" % i)
+        if isinstance(v, np.ndarray):
+            constants.append(numpy_helper.from_array(v, names[-1]))
+        elif v is not None:
+            shape, kind = v if isinstance(v[0], (list, tuple)) else (v, T.FLOAT)
+            ports.append(helper.make_tensor_value_info(names[-1], kind, shape))
+    results = [helper.make_tensor_value_info("o%d" % i, T.FLOAT, None) for i in range(outputs)]
+    node = helper.make_node(op, names, [r.name for r in results], domain=domain, **attributes)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(helper.make_graph([node], "one", ports, results, constants), opset_imports=opsets, ir_version=10)
+
+
+def floats(*shape):
+    return np.random.RandomState(1).standard_normal(shape).astype(np.float32)
+
+
+def numbers(values, kind=np.int32):
+    return np.array(values, kind)
+
+
+def trees(count, depth, features, r=np.random.RandomState(1)):
+    """Complete trees with a sum as their result."""
+    inner = 2 ** depth - 1
+    n = dict(nodes_treeids=[], nodes_nodeids=[], nodes_featureids=[], nodes_modes=[], nodes_values=[], nodes_truenodeids=[],
+             nodes_falsenodeids=[], target_treeids=[], target_nodeids=[], target_ids=[], target_weights=[])
+    for t in range(count):
+        for i in range(2 * inner + 1):
+            leaf = i >= inner
+            for key, v in (("treeids", t), ("nodeids", i), ("featureids", 0 if leaf else int(r.randint(features))),
+                           ("modes", "LEAF" if leaf else "BRANCH_LEQ"), ("values", 0.0 if leaf else float(r.standard_normal())),
+                           ("truenodeids", 0 if leaf else 2 * i + 1), ("falsenodeids", 0 if leaf else 2 * i + 2)):
+                n["nodes_" + key].append(v)
+            if leaf:
+                for key, v in (("treeids", t), ("nodeids", i), ("ids", 0), ("weights", float(r.standard_normal()))):
+                    n["target_" + key].append(v)
+    return dict(n, n_targets=1)
+
+
+def caches():
+    angle = np.arange(2048)[:, None] / 10000.0 ** (np.arange(32) / 32)
+    return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+
+
+def models():
+    """(label, model): the sizes are those of small language models: 16 heads of 64 values, 4 of them for keys and values."""
+    cos, sin = caches()
+    group = dict(domain=MICROSOFT, num_heads=16, kv_num_heads=4)
+    heads = dict(q_num_heads=16, kv_num_heads=16)
+    hidden = dict(domain=MICROSOFT, opset=21)
+    wide = [8, 128, 768]
+    yield "Attention", one("Attention", [[1, 128, 1024]] * 3, 1, **heads)
+    yield "Attention, mask", one("Attention", [[1, 128, 1024]] * 3 + [[128, 128]], 1, **heads)
+    yield "Attention, causal", one("Attention", [[1, 128, 1024]] * 3, 1, is_causal=1, **heads)
+    yield "Attention, heads in groups", one("Attention", [[1, 16, 128, 64], [1, 4, 128, 64], [1, 4, 128, 64]], 1)
+    yield "Attention, a token with cache", one("Attention", [[1, 16, 1, 64]] * 3 + [None] + [[1, 16, 1023, 64]] * 2, 3)
+    yield "MultiHeadAttention", one("MultiHeadAttention", [[1, 128, 1024]] * 3, 1, domain=MICROSOFT, num_heads=16)
+    for what, n, past in (("prompt", 128, 0), ("a token", 1, 1023)):
+        shared = [numbers([n + past - 1]), numbers(n + past)]
+        cache = [[1, 4, past, 64]] * 2 if past else [None, None]
+        qkv = [[1, n, 1024], [1, n, 256], [1, n, 256]]
+        yield "GroupQueryAttention, " + what, one("GroupQueryAttention", qkv + cache + shared, 3, **group)
+        yield "GroupQueryAttention, %s, turned" % what, one("GroupQueryAttention", qkv + cache + shared + [cos, sin], 3,
+                                                            do_rotary=1, **group)
+    yield "RMSNormalization", one("RMSNormalization", [wide, [768]], 1)
+    yield "SimplifiedLayerNormalization", one("SimplifiedLayerNormalization", [wide, [768]], 1, opset=21)
+    yield "SkipLayerNormalization", one("SkipLayerNormalization", [wide, wide, [768], [768]], 1, **hidden)
+    yield "SkipSimplifiedLayerNormalization", one("SkipSimplifiedLayerNormalization", [wide, wide, [768]], 1, **hidden)
+    place = numbers(np.arange(128)[None], np.int64)
+    yield "RotaryEmbedding", one("RotaryEmbedding", [[1, 16, 128, 64], cos, sin, place], 1)
+    yield "RotaryEmbedding, Microsoft's", one("RotaryEmbedding", [[1, 16, 128, 64], place, cos, sin], 1, **hidden)
+    ids = ([8, 128], T.INT32)
+    yield "EmbedLayerNormalization", one("EmbedLayerNormalization", [ids, None, floats(30522, 768), floats(512, 768), None,
+                                                                     floats(768), floats(768)], 2, **hidden)
+    codes = np.random.RandomState(1).randint(0, 256, (2048, 64, 16)).astype(np.uint8)
+    scales = np.abs(floats(2048 * 64)) / 16
+    for rows in (1, 128):
+        yield "MatMulNBits, %d rows" % rows, one("MatMulNBits", [[rows, 2048], codes, scales], 1, K=2048, N=2048, bits=4, block_size=32,
+                                                 **hidden)
+    yield "GatherBlockQuantized", one("GatherBlockQuantized", [codes.reshape(2048, 1024), ([1, 128], T.INT64), scales.reshape(2048, 64)],
+                                      1, bits=4, block_size=32, gather_axis=0, quantize_axis=1, **hidden)
+    yield "Swish", one("Swish", [wide], 1)
+    yield "QuickGelu", one("QuickGelu", [wide], 1, **hidden)
+    yield "BiasGelu", one("BiasGelu", [wide, [768]], 1, **hidden)
+    yield "FastGelu", one("FastGelu", [wide, [768]], 1, **hidden)
+    boxes = np.random.RandomState(1).uniform(0, 0.4, (32, 4)).astype(np.float32)
+    boxes[:, 2:] += 0.5
+    yield "CropAndResize", one("CropAndResize", [[1, 64, 56, 56], boxes, np.zeros(32, np.int32), numbers([14, 14])], 1, **hidden)
+    yield "Inverse", one("Inverse", [[64, 16, 16]], 1, **hidden)
+    grid = np.random.RandomState(1).uniform(-1, 1, (1, 56, 56, 2)).astype(np.float32)
+    yield "GridSample", one("GridSample", [[1, 64, 56, 56], grid], 1, opset=22)
+    yield "TreeEnsembleRegressor", one("TreeEnsembleRegressor", [[1024, 32]], 1, domain="ai.onnx.ml", **trees(100, 6, 32))
+
+
+def operators(folder, wanted=()):
+    """(label, path) of each, or of those whose label begins with a wanted word."""
+    for label, model in models():
+        if wanted and not label.startswith(tuple(wanted)):
+            continue
+        path = os.path.join(folder, "".join(c if c.isalnum() else "_" for c in label) + ".onnx")
+        save(model, path)
+        yield label, path
