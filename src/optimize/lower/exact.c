@@ -85,7 +85,8 @@ static void follow(uint8_t *marks, const hone_node *n) {
 }
 
 void hn_keep_exact(hn_lowering *l, const hn_value *v) {
-  if (v && l->exact) l->exact[v->id] |= EXACT;
+  const bool constant = v && v->constant && !v->producer; /* lies as it is */
+  if (l->exact && v && !constant) l->exact[v->id] |= EXACT;
 }
 
 hone_status hn_lower_exact(hn_lowering *l, hone_error *error) {
