@@ -31,12 +31,13 @@ static const char *accumulator(hone_dtype d, const hn_fold_rule *rule) {
   return "float";
 }
 
-/* Channels of channels-last tensors are walked up to the output's pitch, when the input is as wide. */
+/* Channels of channels-last tensors are walked up to the output's pitch, when the input is as wide and its
+ * channels are the output's (they are not when a dimension before them is taken away). */
 static void pad_channels(const hone_tensor_desc *x, const hone_tensor_desc *y, uint32_t axes, int64_t *dim,
                          plan *p) {
   if (y->layout != HONE_LAYOUT_CHANNELS_LAST || y->channel_pitch <= y->dim[1]) return;
-  if (!(axes >> 1 & 1) && x->layout == HONE_LAYOUT_CHANNELS_LAST && x->channel_pitch >= y->channel_pitch &&
-      x->stride[1] == 1 && y->dim[1] > 1) {
+  if (x->rank == y->rank && !(axes >> 1 & 1) && x->layout == HONE_LAYOUT_CHANNELS_LAST &&
+      x->channel_pitch >= y->channel_pitch && x->stride[1] == 1 && y->dim[1] > 1) {
     dim[1] = y->channel_pitch;
     p->args.channels = (i32)y->dim[1], p->args.padded = (i32)y->channel_pitch;
   } else {
