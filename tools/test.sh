@@ -11,7 +11,9 @@ HOME=$(mktemp -d "${TMPDIR:-/tmp}/hone-home-XXXXXX") || exit 6
 export HOME
 notes=$HOME.notes # of skips and times, a line each
 : >"$notes"
-trap 'rm -rf "$HOME" "$notes"' EXIT
+ahead='' # process group of what is built beside the tests
+stop_ahead() { [ -z "$ahead" ] || { kill -- "-$ahead" && wait "$ahead"; } 2>/dev/null; ahead=''; }
+trap 'stop_ahead; rm -rf "$HOME" "$notes"' EXIT
 trap 'exit 143' TERM INT HUP
 lap() { # ends the stage before: its name and seconds are kept
   now=$(date +%s)
@@ -55,10 +57,18 @@ tests() { # name, build folder, processes, command before ctest..., --, argument
 if build release build; then
   tests release build "$(nproc)" --
   # As on other machines. Tests of the GPU's backend, of its texts and of failing calls do not depend on the processor.
-  # What commands say and refuse is the same on every processor: once more on the smallest is enough.
-  tests 'as with scalar' build "$(nproc)" env HONE_CPU=scalar -- -LE 'emulated|any_processor'
-  core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+  # What commands say and refuse is the same on every processor: once more is enough.
+  tests 'as with scalar' build "$(nproc)" env HONE_CPU=scalar -- -LE 'emulated|any_processor|slow_in_scalar'
+  cores=$(taskset -cp $$ | awk '{ n = split($NF, part, ",")
+    for (i = 1; i <= n; i++) { split(part[i], to, "-"); for (c = to[1] + 0; c <= (to[2] == "" ? to[1] : to[2]) + 0; c++) print c } }')
+  core=$(echo "$cores" | head -1) others=$(echo "$cores" | sed 1d | paste -sd,)
+  # The processors that this leaves idle begin to build what comes next; what is not done by then, the build itself does.
+  if [ -z "${HONE_TEST_FAST:-}" ] && [ -n "$others" ]; then
+    setsid taskset -c "$others" sh -c 'cmake --preset asan && cmake --build build-asan' >/dev/null 2>&1 &
+    ahead=$!
+  fi
   tests 'as with avx2, on one core' build 1 taskset -c "$core" env HONE_CPU=avx2 -- -LE 'emulated|any_processor|any_tier'
+  stop_ahead
 fi
 if [ -z "${HONE_TEST_FAST:-}" ]; then
   say lint

@@ -248,35 +248,51 @@ static double closure(hone_facts *f, double *wall, double *steps, double *run) {
   return *wall - *run;
 }
 
-static void gaps_and_residuals_are_told_apart(void **state) {
-  (void)state;
+/* What three runs leave between their steps and beside them, in ms, while `fault` sleeps. */
+static void left_by(const char *fault, double *gaps, double *residual, size_t *steps) {
   float x[495];
   fill(x, 495);
   hone_tensor in = {hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){1, 5, 9, 11}), x};
   const hone_tensor *inputs[] = {&in};
-  static const char *const faults[] = {NULL, "sleep_between_steps", "sleep_uninstrumented"};
-  for (int k = 0; k < 3; k++) {
-#ifndef HN_FAULTS
-    if (k) break;
-#endif
-    net_session s = net_open(small_net(), 2, false, 1);
-    hone_facts *f = hone_facts_create();
-    hone_error e = {0};
-    hn_fault_set(faults[k]);
-    assert_int_equal(hone_context_record(s.context, f, 3, &e), HONE_OK);
-    for (int i = 0; i < 3; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
-    hn_fault_set(NULL);
-    if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
-    double wall, steps, run, residual = closure(f, &wall, &steps, &run);
-    size_t n;
-    hone_facts_steps(f, &n);
-    assert_int_equal(n, hone_plan_steps(s.plan));
-    double gaps = run - steps;
-    if (k == 1) assert_true(gaps > 3 * 2.0 * (double)(n - 1) * 0.9 && residual < 3 * 5.0);
-    if (k == 2) assert_true(residual > 3 * 19.0 && gaps < 3 * 5.0);
-    hone_facts_destroy(f);
-    net_close(&s);
+  net_session s = net_open(small_net(), 2, false, 1);
+  hone_facts *f = hone_facts_create();
+  hone_error e = {0};
+  hn_fault_set(fault);
+  assert_int_equal(hone_context_record(s.context, f, 3, &e), HONE_OK);
+  for (int i = 0; i < 3; i++) assert_int_equal(hone_context_run(s.context, inputs, NULL, &e), HONE_OK);
+  hn_fault_set(NULL);
+  if (hone_context_record_end(s.context, &e) != HONE_OK) fail_msg("%s", e.what);
+  double wall, in_steps, run;
+  *residual = closure(f, &wall, &in_steps, &run), *gaps = run - in_steps;
+  hone_facts_steps(f, steps);
+  assert_int_equal(*steps, hone_plan_steps(s.plan));
+  hone_facts_destroy(f);
+  net_close(&s);
+}
+
+static void gaps_and_residuals_are_told_apart(void **state) {
+  (void)state;
+  double gaps, residual;
+  size_t n;
+  left_by(NULL, &gaps, &residual, &n);
+#ifdef HN_FAULTS
+  /* A sleep takes its time always; what it is not counted as is small, but for runs that the machine
+   * interrupts. */
+  bool apart = false;
+  for (int tries = 0; tries < 20 && !apart; tries++) {
+    left_by("sleep_between_steps", &gaps, &residual, &n);
+    assert_true(gaps > 3 * 2.0 * (double)(n - 1) * 0.9);
+    apart = residual < 3 * 2.0;
   }
+  assert_true(apart);
+  apart = false;
+  for (int tries = 0; tries < 20 && !apart; tries++) {
+    left_by("sleep_uninstrumented", &gaps, &residual, &n);
+    assert_true(residual > 3 * 19.0);
+    apart = gaps < 3 * 5.0;
+  }
+  assert_true(apart);
+#endif
 }
 
 static void stages_belong_to_their_runs(void **state) {

@@ -222,6 +222,9 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
                                        "-fPIC",
                                        "-shared",
                                        "-nostartfiles",
+#ifdef HN_EMULATED_LINKER
+                                       HN_EMULATED_LINKER,
+#endif
                                        "-fno-use-linker-plugin",
                                        "-march=native",
                                        "-fno-math-errno",

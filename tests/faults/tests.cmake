@@ -17,8 +17,7 @@ endif()
 
 # The command with the same in front of the system, and what runs it: a thousand processes, which sanitizers make slow.
 if(NOT HONE_FUZZ AND NOT HONE_SANITIZE)
-  get_target_property(faulty_sources hone_cli SOURCES)
-  add_executable(hone_faulty ${faulty_sources} faults/interpose.c faults/from_environment.c)
+  add_executable(hone_faulty $<TARGET_OBJECTS:hone_cli> faults/interpose.c faults/from_environment.c)
   foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS LINK_LIBRARIES LINK_OPTIONS)
     get_target_property(value hone_cli ${property})
     if(value)

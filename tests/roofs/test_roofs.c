@@ -347,6 +347,7 @@ static void buffers_are_beyond_all_caches(void **state) {
 
 int main(void) {
   unsetenv("HONE_ROOF_SECONDS"); /* set for tests that start commands */
+  unsetenv("HONE_ROOF_QUICK");
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_cache, drop_cache)
   const struct CMUnitTest tests[] = {TEST(a_quiet_machine_is_measured_once),
                                      TEST(a_busy_machine_is_not_kept),
