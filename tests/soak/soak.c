@@ -453,13 +453,15 @@ static void make_album(album *a, const world *w) {
   hone_error e = {0};
   hone_context *c;
   const char *base = getenv("TMPDIR");
-  snprintf(a->folder, sizeof a->folder, "%.150s/hone-soak-XXXXXX", base ? base : "/tmp");
-  CHECK(mkdtemp(a->folder) != NULL);
+  char folder[sizeof a->folder];
+  snprintf(folder, sizeof folder, "%.150s/hone-soak-XXXXXX", base ? base : "/tmp");
+  CHECK(mkdtemp(folder) != NULL);
+  memcpy(a->folder, folder, sizeof folder);
   a->out_size = w->out_size;
   MUST(hone_context_create(w->plan, &c, &e));
   MUST(hone_context_set_threads(c, 1, &e));
   for (int i = 0; i < FILES + 2; i++) {
-    snprintf(a->path[i], sizeof a->path[i], "%.200s/p%02d.jpg", a->folder, i);
+    snprintf(a->path[i], sizeof a->path[i], "%.200s/p%02d.jpg", folder, i);
     if (i == FILES) { /* the other broken one is not there */
       FILE *f = fopen(a->path[i], "wb");
       CHECK(f && fputs("\xff\xd8\xff\xe0 no picture", f) >= 0 && fclose(f) == 0);
