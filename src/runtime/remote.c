@@ -56,6 +56,9 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
     *block[i].at = hn_device_alloc(b, p->device, &p->tenant, block[i].host, block[i].purpose, block[i].bytes);
     if (!*block[i].at) return hn_plan_no_memory(p, block[i].bytes, block[i].what, block[i].places, error);
   }
+  /* What crosses needs a kernel, perhaps, which no run should have to wait for. */
+  if (r->staged && r->gathered) status = b->cross(p->device, r->queue, r->staged, r->gathered, 16, error);
+  if (status != HONE_OK) return status;
   for (int i = 0; i < HN_MARKS; i++)
     if ((status = b->event_open(p->device, &r->mark[i], error)) != HONE_OK) return status;
   for (int i = 0; i < HN_RING && p->staged_bytes > hn_remote_gathered(p); i++)
@@ -103,8 +106,8 @@ hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, 
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     if (r->returned_at[i] == UINT64_MAX || !s->bytes) continue;
     void *straight = hn_lent_straight(lent, i);
-    status = b->copy(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
-                     tensor[p->output_slot[i]].data, s->bytes, error);
+    status = b->cross(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
+                      tensor[p->output_slot[i]].data, s->bytes, error);
   }
   return status == HONE_OK && r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_TAKEN], error)
                                        : status;

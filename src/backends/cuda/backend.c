@@ -92,6 +92,7 @@ const hn_backend hn_backend_cuda = {
     .alloc = cuda_alloc,
     .free = cuda_free,
     .copy = hn_cuda_copy,
+    .cross = hn_cuda_cross,
     .launch = cuda_launch,
     .parallel = cuda_parallel,
     .sync = hn_cuda_sync,

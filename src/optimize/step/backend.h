@@ -56,6 +56,9 @@ typedef struct hn_backend {
    * on the queue; host memory must stay until the queue has come there. */
   hone_status (*copy)(hn_device *device, hn_queue *queue, void *to, const void *from, size_t bytes,
                       hone_error *error);
+  /* Asynchronous: the same between the device's own memory and pinned memory, where that can be sooner. */
+  hone_status (*cross)(hn_device *device, hn_queue *queue, void *to, const void *from, size_t bytes,
+                       hone_error *error);
 
   /* Runs one step in order on the queue. `run` has everything but the pool, which the backend fills in;
    * run->threads is 0 for all of the device, 1 for a step that is too small to share. */

@@ -28,6 +28,7 @@ struct hn_queue {
   hn_cuda_queue lane[HN_LANES];
   uint32_t selected;
   _Atomic bool capturing;
+  bool traced;
   hn_queue *next; /* of the device's list */
 };
 

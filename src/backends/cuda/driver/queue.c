@@ -1,10 +1,18 @@
 #include "backends/cuda/driver/queue.h"
 
 #include "backends/cuda/driver/context.h"
+#include "backends/cuda/device/cross_args.h"
 #include "backends/cuda/driver/modules.h"
+#include "backends/cuda/step/launch.h"
 #include "base/error.h"
 
 #include <string.h>
+
+/* Up to so many bytes a kernel crosses the bus: it begins and ends sooner than a copy engine, which is handed
+ * over to and back. More bytes take as long as the bus does, and leave the multiprocessors to steps. */
+#define CROSS_MOST ((size_t)1 << 20)
+enum { CROSS_THREADS = 256 };
+static const hn_cuda_kernel cross = {.text = "cross", .entry = "hn_cross"};
 
 struct hn_segment {
   CUgraph graph; /* kept: profilers name its nodes */
@@ -122,6 +130,20 @@ hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, 
   if (status != HONE_OK || !bytes) return status;
   return HN_CU(d, error, cuMemcpyAsync, (CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes,
                l->stream);
+}
+
+hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
+                          hone_error *error) {
+  hn_cuda_queue *l;
+  /* Records of a trace say how many bytes a copy had, and of a kernel they don't. */
+  if (!q || q->traced || !bytes || bytes > CROSS_MOST || ((uintptr_t)to | (uintptr_t)from) % 16)
+    return hn_cuda_copy(d, q, to, from, bytes, error);
+  hone_status status = hn_cuda_lane(d, q, &l, error);
+  if (status != HONE_OK) return status;
+  const hn_cross_args a = {from, to, bytes};
+  const hn_cuda_shape shape = {.grid = {hn_cuda_blocks((int64_t)bytes, CROSS_THREADS * 16), 1, 1},
+                               .threads = CROSS_THREADS};
+  return hn_cuda_launch(l, &cross, &shape, &a, sizeof a, error);
 }
 
 hone_status hn_cuda_zero(hn_cuda_queue *q, void *at, size_t bytes, hone_error *error) {

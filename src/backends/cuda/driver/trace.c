@@ -27,6 +27,7 @@ const char *hn_cuda_trace_name(hn_trace *t, const char *name) {
 static void trace_close(hn_trace *t) {
   if (!t) return;
   if (t->by) t->by->close(t);
+  if (t->queue) t->queue->traced = false;
   hn_vec_free(&t->runs);
   hn_vec_free(&t->spans);
   hn_map_free(&t->names);
@@ -42,6 +43,7 @@ static hone_status trace_open(hn_device *d, hn_queue *q, hn_trace **out, hone_er
   if (!t) return status == HONE_OK ? hn_fail_memory(error, sizeof *t, "a trace") : status;
   t->device = d;
   t->queue = q;
+  q->traced = true;
   pthread_mutex_init(&t->lock, NULL);
   for (int i = 0; i < HN_LANES; i++) t->now[i] = (hn_cuda_mark){HONE_SPAN_KIND_COUNT, -1};
   const char *wish = getenv("HONE_TRACE"); /* "events": as where CUPTI is refused */
