@@ -133,8 +133,9 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
     if (input_at(s, vectors[i])) type = s->input[vectors[i]].desc.dtype;
   hn_str_printf(t, "#define HN_TYPE %s\n#define HN_OUT %s\n#define HN_VECTOR %s\n", hone_dtype_name(x),
                 hone_dtype_name(y), hone_dtype_name(type));
-  hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_GROUP %u\n#define HN_THREADS %u\n",
-                p->width, p->width * (int)hone_dtype_size(y) / 4, p->group, p->threads);
+  hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_VECTOR_WORDS %d\n", p->width,
+                p->width * (int)hone_dtype_size(y) / 4, p->width * (int)hone_dtype_size(type) / 4);
+  hn_str_printf(t, "#define HN_GROUP %u\n#define HN_THREADS %u\n", p->group, p->threads);
   hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
   hn_str_printf(t, "#define HN_SKIP %d\n",
@@ -156,7 +157,10 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
                          .scale = IN(scale),
                          .shift = IN(shift)};
   a.mean = OUT(mean), a.inv_std = OUT(inv_std), a.sum = OUT(sum);
-  const bool aligned = ((uintptr_t)a.x | (uintptr_t)a.y | (uintptr_t)a.skip) % 16 == 0;
+  const bool aligned = ((uintptr_t)a.x | (uintptr_t)a.y | (uintptr_t)a.skip | (uintptr_t)a.bias |
+                        (uintptr_t)a.sum | (uintptr_t)a.scale | (uintptr_t)a.shift) %
+                           16 ==
+                       0;
   if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hone_tensor_desc *y = &s->output[0].desc;

@@ -1,6 +1,7 @@
 /* Functions of rows: softmax and its relatives, normalisations by moments or norms. A row is any set of dimensions.
  * HN_GROUP threads share one. Prefix:
  *   HN_TYPE, HN_OUT, HN_VECTOR (type of scale and shift), HN_W (elements of a vector), HN_GROUP, HN_THREADS
+ *   HN_OUT_WORDS, HN_VECTOR_WORDS   32-bit words of HN_W elements of those types
  *   HN_COLUMNS   rows lie across memory: threads beside each other have different rows
  *   HN_KEEP      vectors of a row that a thread keeps in registers; 0: rows are read again for every pass
  *   HN_KIND      one of the numbers below
@@ -21,6 +22,7 @@
 #define HN_STANDARD 7 /* (x - mean) / (deviation + epsilon) */
 
 #define hn_get_vector HN_PASTE(hn_get_, HN_VECTOR)
+#define hn_word_vector HN_PASTE(hn_word_, HN_VECTOR)
 
 /* What the threads of a row have in common: HN_BOTH of all their values. */
 #define HN_MEET(name, HN_BOTH)                                                                               \
@@ -57,6 +59,37 @@ HN_MEET(hn_all_sum, HN_PLUS)
 HN_MEET(hn_all_max, hn_max_nan)
 HN_MEET(hn_all_min, fminf)
 
+#if HN_W > 1
+/* Vector r of what every row has: bytes beside each other, as a warp reads them. */
+HN_FN void hn_shared_vector(const void *p, u32 r, float v[HN_W]) {
+  const u32 *from = (const u32 *)p + (i64)r * HN_VECTOR_WORDS;
+  u32 raw[HN_VECTOR_WORDS];
+#if HN_VECTOR_WORDS % 4 == 0
+  HN_UNROLL for (int k = 0; k < HN_VECTOR_WORDS; k += 4) {
+    const hn_u4 part = hn_ld16(from + k);
+    HN_UNROLL for (int j = 0; j < 4; j++) raw[k + j] = part.v[j];
+  }
+#else
+  HN_UNROLL for (int k = 0; k < HN_VECTOR_WORDS; k++) raw[k] = from[k];
+#endif
+  HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = hn_word_vector(raw, w);
+}
+
+HN_FN void hn_store_vector(void *y, i64 at, const float v[HN_W]) {
+  u32 packed[HN_OUT_WORDS], *to = (u32 *)((u8 *)y + at * (HN_OUT_WORDS * 4 / HN_W));
+  hn_pack(packed, v, HN_W);
+#if HN_OUT_WORDS % 4 == 0
+  HN_UNROLL for (int k = 0; k < HN_OUT_WORDS; k += 4) {
+    hn_u4 part;
+    HN_UNROLL for (int j = 0; j < 4; j++) part.v[j] = packed[k + j];
+    hn_st16(to + k, part);
+  }
+#else
+  HN_UNROLL for (int k = 0; k < HN_OUT_WORDS; k++) to[k] = packed[k];
+#endif
+}
+#endif
+
 /* The values of vector r of a row; stores their sum when it is wanted. */
 HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[HN_W], bool store) {
   const hn_walk_at in = hn_walk(&a->gone, r);
@@ -75,8 +108,17 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
     v[0] += (float)hn_get(a->skip, row.x + in.x);
 #endif
   }
-  if (a->bias) HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] += (float)hn_get_vector(a->bias, r * HN_W + w);
-  if (a->sum && store) HN_UNROLL for (int w = 0; w < HN_W; w++) hn_put(a->sum, row.y + in.y + w, v[w]);
+#if HN_W > 1
+  if (a->bias) {
+    float bias[HN_W];
+    hn_shared_vector(a->bias, r, bias);
+    HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] += bias[w];
+  }
+  if (a->sum && store) hn_store_vector(a->sum, row.y + in.y, v);
+#else
+  if (a->bias) v[0] += (float)hn_get_vector(a->bias, r);
+  if (a->sum && store) hn_put(a->sum, row.y + in.y, v[0]);
+#endif
 #endif
   (void)store;
 }
@@ -84,18 +126,13 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
 HN_FN void hn_results(const hn_normalize_args *a, hn_walk_at row, u32 r, const float v[HN_W]) {
   const hn_walk_at in = hn_walk(&a->gone, r);
 #if HN_W > 1
-  u32 packed[HN_OUT_WORDS];
-  hn_pack(packed, v, HN_W);
-  HN_UNROLL for (int k = 0; k < HN_OUT_WORDS; k += 4) {
-    hn_u4 part;
-    HN_UNROLL for (int j = 0; j < 4; j++) part.v[j] = packed[k + j];
-    hn_st16((u8 *)a->y + (row.y + in.y) * (HN_OUT_WORDS * 4 / HN_W) + k * 4, part);
-  }
+  hn_store_vector(a->y, row.y + in.y, v);
 #else
   hn_put(a->y, row.y + in.y, v[0]);
 #endif
 }
 
+/* Of element `element`; vectors of elements of their own are read as such (hn_shared_vector). */
 HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane, u32 element, float none) {
 #if HN_PLACE == 0
   return none;
@@ -131,6 +168,20 @@ HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane,
   }
 #endif
 #define HN_EVERY HN_UNROLL for (int w = 0; w < HN_W; w++)
+
+#if HN_W > 1 && HN_PLACE == 1
+#define HN_FACTORS                                                                                           \
+  float scale[HN_W], shift[HN_W];                                                                            \
+  HN_EVERY scale[w] = 1.0f, shift[w] = 0.0f;                                                                 \
+  if (a.scale) hn_shared_vector(a.scale, r, scale);                                                          \
+  if (a.shift) hn_shared_vector(a.shift, r, shift);
+#define HN_SCALE(w) scale[w]
+#define HN_SHIFT(w) shift[w]
+#else
+#define HN_FACTORS
+#define HN_SCALE(w) hn_factor(&a, a.scale, plane, r * HN_W + (w), 1.0f)
+#define HN_SHIFT(w) hn_factor(&a, a.shift, plane, r * HN_W + (w), 0.0f)
+#endif
 
 HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
   HN_SHARED float met[HN_THREADS];
@@ -196,6 +247,7 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
   if (!works) return;
   HN_EACH({
     float out[HN_W];
+    HN_FACTORS
     HN_EVERY {
 #if HN_KIND == HN_SOFTMAX
 #if HN_KEEP
@@ -210,8 +262,7 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
 #elif HN_KIND <= HN_NORM2
       out[w] = norm != 0 ? v[w] / norm : 0.0f;
 #else
-      out[w] = (v[w] - mean) * inverse * hn_factor(&a, a.scale, plane, r * HN_W + w, 1.0f) +
-               hn_factor(&a, a.shift, plane, r * HN_W + w, 0.0f);
+      out[w] = (v[w] - mean) * inverse * HN_SCALE(w) + HN_SHIFT(w);
 #endif
     }
     hn_results(&a, row, r, out);
