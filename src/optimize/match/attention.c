@@ -278,3 +278,40 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   own(hit, &via);
   return HN_MATCH_YES;
 }
+
+static const hone_node *softmax_above(const hn_value *v) {
+  for (int depth = 0; v && depth < MAX_CHAIN; depth++) {
+    const hone_node *n = v->producer;
+    if (!n || n->graph != v->graph || !n->n_in) return NULL;
+    if (hn_is_op(n, "Softmax")) return n;
+    if (!hn_is_op(n, "MatMul") && !hn_is_op(n, "Transpose") && !is_view(n)) return NULL;
+    v = n->in[0];
+  }
+  return NULL;
+}
+
+static const hone_node *softmax_below(const hn_value *v) {
+  for (int depth = 0; v && depth < MAX_CHAIN; depth++) {
+    const hone_node *n = reader(v);
+    if (!n || !n->n_out) return NULL;
+    if (hn_is_op(n, "Softmax")) return n;
+    if (hn_is_op(n, "MatMul") && n->in[1] == v) {
+      const hone_node *above = softmax_above(n->in[0]);
+      if (above) return above;
+    }
+    v = n->out[0];
+  }
+  return NULL;
+}
+
+bool hn_attention_moves(hone_node *n) {
+  hn_attention_hit hit;
+  hone_reason why;
+  if (!n->n_out || !n->out[0]) return false;
+  const hone_node *around[] = {softmax_below(n->out[0]), softmax_above(n->out[0])};
+  for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+    if (around[i] && hn_attention_match((hone_node *)(uintptr_t)around[i], &hit, &why) == HN_MATCH_YES &&
+        hn_node_list_has(&hit.nodes, n))
+      return true;
+  return false;
+}

@@ -27,4 +27,8 @@ typedef struct hn_attention_hit {
 /* The attention around a Softmax node. NEAR: *why says what does not fit. */
 hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, hone_reason *why);
 
+/* Is n a node that moves elements on their way into an attention or out of it, which reads and writes them
+ * where they lie? */
+bool hn_attention_moves(hone_node *n);
+
 #endif

@@ -4,86 +4,14 @@
  * QuantizeLinear(DequantizeLinear(x))    ->  x                      of the same codes
  *
  * What moves elements moves codes, a quarter of the bytes: M any of the list below, V those that keep all
- * elements. One scale and zero point each; a Transpose may have one a channel. Exact. */
-#include "optimize/passes/common/pass.h"
+ * elements. One scale and zero point each; a Transpose may have one a channel. Exact. What attention reads
+ * and writes in place is left where it is: nothing is moved there at all. */
+#include "optimize/match/attention.h"
+#include "optimize/passes/common/codes.h"
 
 #include <math.h>
 
-enum { SAME_COUNT = 1, MANY_OUT = 2, PADS = 4, RESIZES = 8 };
-
-static const struct move {
-  const char *op;
-  uint32_t what;
-} moves[] = {{"Reshape", SAME_COUNT},
-             {"Flatten", SAME_COUNT},
-             {"Squeeze", SAME_COUNT},
-             {"Unsqueeze", SAME_COUNT},
-             {"Transpose", SAME_COUNT},
-             {"DepthToSpace", SAME_COUNT},
-             {"SpaceToDepth", SAME_COUNT},
-             {"Slice", 0},
-             {"Split", MANY_OUT},
-             {"Gather", 0},
-             {"GatherElements", 0},
-             {"GatherND", 0},
-             {"Expand", 0},
-             {"Tile", 0},
-             {"Pad", PADS},
-             {"Resize", RESIZES},
-             {"Upsample", RESIZES}};
-
-static const struct move *move_of(const hone_node *n) {
-  for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-    if (hn_is_op(n, moves[i].op)) return &moves[i];
-  return NULL;
-}
-
-static bool fixed(const hn_value *v) { return hn_known(v) && !v->producer; }
-static hn_value *zero_of(const hone_node *n) { return hn_in(n, 2); }
-
-/* A Q or DQ of 8 bits with constant parameters; `single`: one of each. */
-static bool plain(const hone_node *n, const hn_value *codes, bool single) {
-  const hn_value *scale = n->in[1], *zero = zero_of(n);
-  const hone_dtype t = codes->desc.dtype;
-  return (t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8) && fixed(scale) && scale->desc.dtype == HONE_DTYPE_F32 &&
-         (!zero || fixed(zero)) && (!single || hone_desc_count(&scale->desc) == 1) &&
-         hone_node_int(n, "block_size", 0) == 0;
-}
-
-static const hone_node *dequantised(const hn_value *v, bool single) {
-  const hone_node *n = v ? v->producer : NULL;
-  return hn_is_op(n, "DequantizeLinear") && n->graph == v->graph && v->desc.dtype == HONE_DTYPE_F32 &&
-                 plain(n, n->in[0], single)
-             ? n
-             : NULL;
-}
-
-static bool quantises(const hone_node *n) {
-  return hn_is_op(n, "QuantizeLinear") && n->in[0] && n->in[0]->desc.dtype == HONE_DTYPE_F32 &&
-         plain(n, n->out[0], true);
-}
-
-typedef struct map {
-  float scale;
-  int32_t zero;
-  hone_dtype dtype;
-} map;
-
-static map map_of(const hone_node *n, const hn_value *codes) {
-  const hn_value *zero = zero_of(n);
-  const hone_dtype t = codes->desc.dtype;
-  map m = {.dtype = t};
-  memcpy(&m.scale, n->in[1]->constant->data, sizeof m.scale);
-  if (zero)
-    m.zero =
-        t == HONE_DTYPE_I8 ? *(const int8_t *)zero->constant->data : *(const uint8_t *)zero->constant->data;
-  return m;
-}
-
-static bool same(map a, map b) {
-  return a.dtype == b.dtype && a.zero == b.zero && a.scale == b.scale && a.scale > 0x1p-100f &&
-         a.scale < 0x1p100f;
-}
+static const hn_code_move concat_moves = {"Concat", HN_MOVE_SAME_COUNT};
 
 /* ---- making nodes */
 
@@ -105,16 +33,16 @@ static hone_tensor_desc typed(const hn_value *v, hone_dtype dtype) {
 static hn_value *again(hn_pass_context *ctx, hone_node *at, hn_value *v, const hone_node *like,
                        hone_dtype dtype) {
   const hone_tensor_desc d = typed(v, dtype);
-  return made(ctx, at, like->op_type, (hn_value *const[]){v, like->in[1], zero_of(like)},
-              zero_of(like) ? 3 : 2, &d, like);
+  return made(ctx, at, like->op_type, (hn_value *const[]){v, like->in[1], hn_zero_of(like)},
+              hn_zero_of(like) ? 3 : 2, &d, like);
 }
 
 /* ---- M(DequantizeLinear(x)) */
 
-static bool moves_codes(const hone_node *n, const struct move *m, hone_dtype dtype) {
+static bool moves_codes(const hone_node *n, const hn_code_move *m, hone_dtype dtype) {
   if (!n->op || (n->op->types && !(n->op->types & HONE_TYPES(dtype)))) return false;
-  if (n->n_out != 1 && !(m->what & MANY_OUT)) return false;
-  if (m->what & RESIZES) {
+  if (n->n_out != 1 && !(m->what & HN_MOVE_MANY_OUT)) return false;
+  if (m->what & HN_MOVE_RESIZES) {
     const char *mode = hone_node_string(n, "mode", "nearest"),
                *place = hone_node_string(n, "coordinate_transformation_mode", "half_pixel");
     return !strcmp(mode, "nearest") && strcmp(place, "tf_crop_and_resize") != 0;
@@ -123,7 +51,7 @@ static bool moves_codes(const hone_node *n, const struct move *m, hone_dtype dty
 }
 
 /* The code that means what a Pad pads with, NULL where it repeats elements; false where none does. */
-static bool padding(hn_pass_context *ctx, const hone_node *n, map x, hn_value **out) {
+static bool padding(hn_pass_context *ctx, const hone_node *n, hn_code_map x, hn_value **out) {
   const hone_tensor_desc one = hone_desc(x.dtype, 0, NULL);
   double real = 0;
   if (strcmp(hone_node_string(n, "mode", "constant"), "constant") != 0) {
@@ -185,20 +113,20 @@ static hn_pass_result sink(hn_pass_context *ctx, hone_node *n, const hone_node *
   return HN_PASS_HIT;
 }
 
-static hn_pass_result move_dequantised(hn_pass_context *ctx, hone_node *n, const struct move *m) {
-  const hone_node *dq = n->n_in ? dequantised(n->in[0], false) : NULL;
-  if (!dq || !moves_codes(n, m, dq->in[0]->desc.dtype)) return HN_PASS_NONE;
+static hn_pass_result move_dequantised(hn_pass_context *ctx, hone_node *n, const hn_code_move *m) {
+  const hone_node *dq = n->n_in ? hn_codes_behind(n->in[0], false) : NULL;
+  if (!dq || !moves_codes(n, m, dq->in[0]->desc.dtype) || hn_attention_moves(n)) return HN_PASS_NONE;
   int64_t axis = -1;
   hn_value *pad = NULL;
   if (hone_desc_count(&dq->in[1]->desc) != 1 && (axis = new_axis(n, dq)) < 0) return HN_PASS_NONE;
   for (uint32_t i = 0; i < n->n_out; i++)
     if (!n->out[i]) return HN_PASS_NONE;
-  if (m->what & PADS) {
-    if (!padding(ctx, n, map_of(dq, dq->in[0]), &pad))
+  if (m->what & HN_MOVE_PADS) {
+    if (!padding(ctx, n, hn_code_map_of(dq, dq->in[0]), &pad))
       return hn_pass_miss(ctx, "no code means what it pads with");
     if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   }
-  return sink(ctx, n, dq, axis, m->what & PADS, pad);
+  return sink(ctx, n, dq, axis, m->what & HN_MOVE_PADS, pad);
 }
 
 /* ---- QuantizeLinear */
@@ -223,8 +151,8 @@ static hn_pass_result hoist(hn_pass_context *ctx, hone_node *q, hone_node *move)
 static hn_pass_result split_concat(hn_pass_context *ctx, hone_node *q, hone_node *concat) {
   const hone_dtype dtype = q->out[0]->desc.dtype;
   bool any = false;
-  for (uint32_t i = 0; i < concat->n_in; i++) any = any || dequantised(concat->in[i], true);
-  if (!any || !moves_codes(concat, &moves[0], dtype)) return HN_PASS_NONE;
+  for (uint32_t i = 0; i < concat->n_in; i++) any = any || hn_codes_behind(concat->in[i], true);
+  if (!any || !moves_codes(concat, &concat_moves, dtype)) return HN_PASS_NONE;
   hn_value **in = HN_NEW_ARRAY(ctx->scratch, hn_value *, concat->n_in);
   if (!in) return hn_pass_memory(ctx);
   for (uint32_t i = 0; i < concat->n_in; i++)
@@ -240,10 +168,12 @@ static hn_pass_result split_concat(hn_pass_context *ctx, hone_node *q, hone_node
 static hn_pass_result move_quantise(hn_pass_context *ctx, hone_node *q) {
   hone_node *p = q->in[0]->producer;
   if (!p || p->graph != q->graph) return HN_PASS_NONE;
-  const hone_node *dq = dequantised(q->in[0], true);
+  const hone_node *dq = hn_codes_behind(q->in[0], true);
   if (dq) {
     hn_value *x = dq->in[0];
-    if (!same(map_of(dq, x), map_of(q, q->out[0])) || !hn_can_replace(q->out[0], x)) return HN_PASS_NONE;
+    if (!hn_code_map_same(hn_code_map_of(dq, x), hn_code_map_of(q, q->out[0])) ||
+        !hn_can_replace(q->out[0], x))
+      return HN_PASS_NONE;
     hn_pass_hit(ctx, "the same codes");
     if (!hn_replace(ctx, q->out[0], x)) return HN_PASS_FAIL;
     hn_remove_unread(q, 1);
@@ -251,22 +181,23 @@ static hn_pass_result move_quantise(hn_pass_context *ctx, hone_node *q) {
   }
   if (!read_by(q->in[0], q)) return HN_PASS_NONE;
   if (hn_is_op(p, "Concat")) return split_concat(ctx, q, p);
-  const struct move *m = move_of(p);
-  return m && m->what == SAME_COUNT && p->n_in <= 8 && moves_codes(p, m, q->out[0]->desc.dtype)
+  const hn_code_move *m = hn_code_move_of(p);
+  return m && m->what == HN_MOVE_SAME_COUNT && p->n_in <= 8 && moves_codes(p, m, q->out[0]->desc.dtype) &&
+                 !hn_attention_moves(p)
              ? hoist(ctx, q, p)
              : HN_PASS_NONE;
 }
 
 /* Concat of tensors of the same codes. */
 static hn_pass_result join(hn_pass_context *ctx, hone_node *n) {
-  const hone_node *first = n->n_in ? dequantised(n->in[0], true) : NULL;
-  if (!first || !moves_codes(n, &moves[0], first->in[0]->desc.dtype)) return HN_PASS_NONE;
-  const map codes = map_of(first, first->in[0]);
+  const hone_node *first = n->n_in ? hn_codes_behind(n->in[0], true) : NULL;
+  if (!first || !moves_codes(n, &concat_moves, first->in[0]->desc.dtype)) return HN_PASS_NONE;
+  const hn_code_map codes = hn_code_map_of(first, first->in[0]);
   hn_value **in = HN_NEW_ARRAY(ctx->scratch, hn_value *, n->n_in);
   if (!in) return hn_pass_memory(ctx);
   for (uint32_t i = 0; i < n->n_in; i++) {
-    const hone_node *dq = dequantised(n->in[i], true);
-    if (!dq || !same(codes, map_of(dq, dq->in[0]))) return HN_PASS_NONE;
+    const hone_node *dq = hn_codes_behind(n->in[i], true);
+    if (!dq || !hn_code_map_same(codes, hn_code_map_of(dq, dq->in[0]))) return HN_PASS_NONE;
     in[i] = dq->in[0];
   }
   const hone_tensor_desc d = typed(n->out[0], codes.dtype);
@@ -281,9 +212,9 @@ static hn_pass_result join(hn_pass_context *ctx, hone_node *n) {
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered) return HN_PASS_NONE;
-  if (quantises(n)) return move_quantise(ctx, n);
+  if (hn_quantises(n)) return move_quantise(ctx, n);
   if (hn_is_op(n, "Concat")) return join(ctx, n);
-  const struct move *m = move_of(n);
+  const hn_code_move *m = hn_code_move_of(n);
   return m ? move_dequantised(ctx, n, m) : HN_PASS_NONE;
 }
 
