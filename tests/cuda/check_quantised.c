@@ -10,6 +10,7 @@
 #include <hone/hone.h>
 #include <hone/session.h>
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 static const struct {
   const char *name, *text;
+  const char *tactic; /* that one step has at least; NULL: whatever there is */
 } cases[] = {
     /* As quantize_dynamic writes it: sums beyond f16's range, and products of scales below it. */
     {"dynamic convolutions",
@@ -30,26 +32,70 @@ static const struct {
           "  %n = Mul(%m, f32 1000)\n  %a = Add(%n, %b)\n  %c = Clip(%a, f32 -6, f32 6)\n"
           "  %r, %u, %o = DynamicQuantizeLinear(%c)\n  %k = Mul(%u, f32 0.0001)\n"
           "  %j = ConvInteger(%r, %v, %o, u8 128) {pads=[1, 1, 1, 1]}\n  %g = Cast(%j) {to=1}\n"
-          "  %h = Mul(%g, %k)\n  %p = GlobalAveragePool(%h)\n  %y = Flatten(%p)\n}\n"},
+          "  %h = Mul(%g, %k)\n  %p = GlobalAveragePool(%h)\n  %y = Flatten(%p)\n}\n",
+     NULL},
     /* The bias is added to the sums before they are scaled, and stands first. */
     {"sums behind a bias",
      HEAD "graph g(%x: f32[1x48x6x6]) -> (%y, %q) {\n"
           "  const %w: u8[40x48x1x1] = rand(1, 100, 255)\n  const %b: i32[1x40x1x1] = rand(2, -300, 300)\n"
           "  %q, %s, %z = DynamicQuantizeLinear(%x)\n  %i = ConvInteger(%q, %w, %z, u8 0)\n"
-          "  %a = Add(%b, %i)\n  %f = Cast(%a) {to=1}\n  %m = Mul(%f, %s)\n  %y = Mul(%m, f32 0.001)\n}\n"},
+          "  %a = Add(%b, %i)\n  %f = Cast(%a) {to=1}\n  %m = Mul(%f, %s)\n  %y = Mul(%m, f32 0.001)\n}\n",
+     NULL},
     /* The step is computed from the data by hand, and what is quantised is a convolution's result. */
     {"a computed scale",
      HEAD "graph g(%x: f32[1x16x8x8]) -> (%y, %q) {\n"
           "  const %w: f32[24x16x3x3] = rand(4, -0.0001, 0.0001)\n  const %v: f32[8x24x1x1] = rand(5)\n"
           "  %c = Conv(%x, %w) {pads=[1, 1, 1, 1]}\n  %e = Abs(%c)\n  %m = ReduceMax(%e) {keepdims=0}\n"
           "  %s = Div(%m, f32 127)\n  %q = QuantizeLinear(%c, %s, i8 0)\n"
-          "  %d = DequantizeLinear(%q, %s, i8 0)\n  %g = Mul(%d, f32 1000)\n  %y = Conv(%g, %v)\n}\n"},
+          "  %d = DequantizeLinear(%q, %s, i8 0)\n  %g = Mul(%d, f32 1000)\n  %y = Conv(%g, %v)\n}\n",
+     NULL},
     /* Fixed steps, too small for f16. */
-    {"fixed scales", HEAD "graph g(%x: f32[4x64]) -> (%y, %q) {\n"
-                          "  const %w: f32[64x32] = rand(6)\n  %a = Mul(%x, f32 0.000027)\n"
-                          "  %q = QuantizeLinear(%a, f32 0.00000027, u8 120)\n"
-                          "  %d = DequantizeLinear(%q, f32 0.00000027, u8 120)\n  %g = Mul(%d, f32 30000)\n"
-                          "  %y = MatMul(%g, %w)\n}\n"},
+    {"fixed scales",
+     HEAD "graph g(%x: f32[4x64]) -> (%y, %q) {\n"
+          "  const %w: f32[64x32] = rand(6)\n  %a = Mul(%x, f32 0.000027)\n"
+          "  %q = QuantizeLinear(%a, f32 0.00000027, u8 120)\n"
+          "  %d = DequantizeLinear(%q, f32 0.00000027, u8 120)\n  %g = Mul(%d, f32 30000)\n"
+          "  %y = MatMul(%g, %w)\n}\n",
+     NULL},
+    /* Rows of whole vectors and of none, both ends codes; one end; codes that others read, too. */
+    {"norms between codes",
+     HEAD
+     "graph g(%x: f32[6x64]) -> (%y, %q, %n) {\n"
+     "  const %s: f32[64] = rand(7, 0.5, 1.5)\n  const %b: f32[64] = rand(8)\n  const %w: f32[64x40] = "
+     "rand(9)\n"
+     "  const %t: f32[33] = rand(10, 0.5, 1.5)\n  %i = LayerNormalization(%x, %s)\n"
+     "  %c = QuantizeLinear(%i, f32 0.02, i8 3)\n  %d = DequantizeLinear(%c, f32 0.02, i8 3)\n"
+     "  %l = LayerNormalization(%d, %s, %b) {epsilon=0.01}\n  %q = QuantizeLinear(%l, f32 0.03, u8 128)\n"
+     "  %e = DequantizeLinear(%q, f32 0.03, u8 128)\n  %m = LayerNormalization(%e, %s, %b)\n"
+     "  %y = MatMul(%m, %w)\n  %a, %r = Split(%e, i64[2]{33, 31}) {axis=1}\n"
+     "  %o = QuantizeLinear(%a, f32 0.05, u8 100)\n  %p = DequantizeLinear(%o, f32 0.05, u8 100)\n"
+     "  %n = LayerNormalization(%p, %t)\n}\n",
+     "codes_layer_norm"},
+    /* As tools write it: Q and DQ around every Reshape and Transpose between products and their attention. */
+    {"attention behind products of codes",
+     HEAD "graph g(%x: f32[1x8x32]) -> (%y) {\n"
+          "  const %w: i8[32x32] = rand(11, -127, 127)\n  const %v: i8[32x32] = rand(12, -127, 127)\n"
+          "  const %u: i8[32x32] = rand(13, -127, 127)\n  const %o: i8[32x32] = rand(14, -127, 127)\n"
+          "  %wf = DequantizeLinear(%w, f32 0.004)\n  %vf = DequantizeLinear(%v, f32 0.004)\n"
+          "  %uf = DequantizeLinear(%u, f32 0.004)\n  %of = DequantizeLinear(%o, f32 0.004)\n"
+          "  %c = QuantizeLinear(%x, f32 0.03, u8 128)\n  %d = DequantizeLinear(%c, f32 0.03, u8 128)\n"
+          "  %q0 = MatMul(%d, %wf)\n  %q1 = QuantizeLinear(%q0, f32 0.03, u8 128)\n"
+          "  %q2 = DequantizeLinear(%q1, f32 0.03, u8 128)\n  %q3 = Reshape(%q2, i64[4]{1, 8, 2, 16})\n"
+          "  %q4 = QuantizeLinear(%q3, f32 0.03, u8 128)\n  %q5 = DequantizeLinear(%q4, f32 0.03, u8 128)\n"
+          "  %q6 = Transpose(%q5) {perm=[0, 2, 1, 3]}\n  %q7 = QuantizeLinear(%q6, f32 0.03, u8 128)\n"
+          "  %q8 = DequantizeLinear(%q7, f32 0.03, u8 128)\n"
+          "  %k0 = MatMul(%d, %vf)\n  %k1 = QuantizeLinear(%k0, f32 0.04, u8 120)\n"
+          "  %k2 = DequantizeLinear(%k1, f32 0.04, u8 120)\n  %k3 = Reshape(%k2, i64[4]{1, 8, 2, 16})\n"
+          "  %k6 = Transpose(%k3) {perm=[0, 2, 3, 1]}\n  %k7 = QuantizeLinear(%k6, f32 0.04, u8 120)\n"
+          "  %k8 = DequantizeLinear(%k7, f32 0.04, u8 120)\n"
+          "  %v0 = MatMul(%d, %uf)\n  %v1 = QuantizeLinear(%v0, f32 0.03, u8 128)\n"
+          "  %v2 = DequantizeLinear(%v1, f32 0.03, u8 128)\n  %v3 = Reshape(%v2, i64[4]{1, 8, 2, 16})\n"
+          "  %v6 = Transpose(%v3) {perm=[0, 2, 1, 3]}\n"
+          "  %a = MatMul(%q8, %k8)\n  %b = Mul(%a, f32 0.25)\n  %s = Softmax(%b) {axis=-1}\n"
+          "  %h = MatMul(%s, %v6)\n  %t = Transpose(%h) {perm=[0, 2, 1, 3]}\n"
+          "  %r = Reshape(%t, i64[3]{1, 8, 32})\n  %z = QuantizeLinear(%r, f32 0.02, u8 128)\n"
+          "  %f = DequantizeLinear(%z, f32 0.02, u8 128)\n  %y = MatMul(%f, %of)\n}\n",
+     "attention*"},
 };
 
 static int failures;
@@ -108,6 +154,18 @@ static void compare_codes(const char *name, const char *precision, const hone_te
   if (worst > 1) printf("FAIL %s, %s: codes are %d levels apart\n", name, precision, worst), failures++;
 }
 
+/* No step moves codes in front of attention, and the tactic is there. */
+static void expect_steps(const char *name, const hone_plan *plan, const char *tactic) {
+  hone_step_info step;
+  bool any = false;
+  for (uint32_t i = 0; hone_plan_step(plan, i, &step); i++) {
+    any |= fnmatch(tactic, step.tactic, 0) == 0;
+    if (!strncmp(tactic, "attention", 9) && !strcmp(step.op_type, "Transpose"))
+      printf("FAIL %s: step %s moves\n", name, step.name), failures++;
+  }
+  if (!any) printf("FAIL %s: no step by %s\n", name, tactic), failures++;
+}
+
 int main(void) {
   static const char *const precisions[] = {"fp16", "bf16"};
   hone_engine *cpu = NULL, *gpu = NULL;
@@ -127,6 +185,7 @@ int main(void) {
     for (size_t p = 0; p < 2 && expected; p++) {
       hone_plan *plan = plan_of(cases[k].name, cases[k].text, gpu, precisions[p], false);
       hone_context *got = run(cases[k].name, plan, x);
+      if (plan && cases[k].tactic) expect_steps(cases[k].name, plan, cases[k].tactic);
       for (uint32_t o = 0; got && o < hone_plan_outputs(plan); o++) {
         const hone_tensor *a = hone_context_output(expected, o), *b = hone_context_output(got, o);
         if (a->desc.dtype == HONE_DTYPE_F32)

@@ -44,8 +44,13 @@ hone_status hn_lower_codes_pointwise(hn_lowering *l, bool *integer, bool *any, h
 /* codes_sums.c: products of codes that nobody quantises become f32 at once, where a tactic takes that.
  * integer: by value id, set for what they make; *any: there was one. */
 hone_status hn_lower_codes_sums(hn_lowering *l, bool *integer, bool *any, hone_error *error);
+/* codes_norms.c: LayerNormalization that reads what is dequantised, or whose result is quantised, does that
+ * itself, where a tactic takes it. integer: by value id, set for what reads codes; *any: there was one. */
+hone_status hn_lower_codes_norms(hn_lowering *l, bool *integer, bool *any, hone_error *error);
 /* The DequantizeLinear that makes v of codes of 8 bits, by one constant scale and zero point; or NULL. */
 const hone_node *hn_of_codes(const hn_value *v);
+/* Whether n is a QuantizeLinear to codes of 8 bits by one constant scale and zero point. */
+bool hn_to_codes(const hone_node *n);
 /* Scale and zero point of such a DequantizeLinear, or of a QuantizeLinear. */
 void hn_codes_of(const hone_node *node, hone_dtype codes, float *scale, float *zero);
 

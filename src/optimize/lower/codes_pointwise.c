@@ -31,6 +31,10 @@ const hone_node *hn_of_codes(const hn_value *v) {
              : NULL;
 }
 
+bool hn_to_codes(const hone_node *n) {
+  return hn_is_op(n, "QuantizeLinear") && n->in[0]->desc.dtype == HONE_DTYPE_F32 && single(n, n->out[0]);
+}
+
 void hn_codes_of(const hone_node *n, hone_dtype codes, float *scale, float *zero) {
   const hn_value *z = hn_in(n, 2);
   memcpy(scale, n->in[1]->constant->data, sizeof *scale);
@@ -81,7 +85,7 @@ static bool find(hn_lowering *l, hn_unit *u, found *f) {
   const hone_node *q = u->node;
   *f = (found){.root = u};
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || strcmp(u->anchor, "QuantizeLinear") != 0 ||
-      !hn_is_op(q, "QuantizeLinear") || q->in[0]->desc.dtype != HONE_DTYPE_F32 || !single(q, q->out[0]))
+      !hn_to_codes(q))
     return false;
   if (!take(l, f, q->in[0]) || !f->codes) return false;
   for (uint32_t i = 0; i < f->n; i++) /* the program has the dimensions of its result */

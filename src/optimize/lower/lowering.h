@@ -7,6 +7,7 @@
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
  *   code_tables.c   functions between (de)quantisations as tables of codes
  *   codes_pointwise.c   pointwise functions from codes to codes
+ *   codes_norms.c   norms from codes, to codes
  *   codes_sums.c   products of dequantised codes that stay f32
  *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one

@@ -524,6 +524,7 @@ hone_status hn_lower_qdq(hn_lowering *l, hone_error *error) {
   }
   hone_status status = hn_lower_tables(l, integer, &any, error);
   if (status == HONE_OK) status = hn_lower_codes_pointwise(l, integer, &any, error);
+  if (status == HONE_OK) status = hn_lower_codes_norms(l, integer, &any, error);
   if (status == HONE_OK) status = hn_lower_codes_sums(l, integer, &any, error);
   if (status == HONE_OK && any) status = join_sums(l, error);
   if (status != HONE_OK) return status;

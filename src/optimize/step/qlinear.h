@@ -4,6 +4,19 @@
 #ifndef HN_OPTIMIZE_STEP_QLINEAR_H
 #define HN_OPTIMIZE_STEP_QLINEAR_H
 
+/* LayerNormalization of codes or of floats, to codes or to floats: left out, x scale or y scale, where there
+ * are floats. */
+enum {
+  HN_QNORM_X,
+  HN_QNORM_X_SCALE,
+  HN_QNORM_X_ZERO,
+  HN_QNORM_SCALE,
+  HN_QNORM_SHIFT,
+  HN_QNORM_Y_SCALE,
+  HN_QNORM_Y_ZERO,
+  HN_QNORM_INPUTS
+};
+
 enum {
   HN_QLINEAR_X,
   HN_QLINEAR_X_SCALE,

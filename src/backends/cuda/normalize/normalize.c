@@ -22,6 +22,10 @@ hn_rows hn_rows_make(hn_row_kind kind, uint32_t axes) {
                    .shift = HN_ROWS_NONE,
                    .skip = HN_ROWS_NONE,
                    .bias = HN_ROWS_NONE,
+                   .x_scale = HN_ROWS_NONE,
+                   .x_zero = HN_ROWS_NONE,
+                   .y_scale = HN_ROWS_NONE,
+                   .y_zero = HN_ROWS_NONE,
                    .mean = HN_ROWS_NONE,
                    .inv_std = HN_ROWS_NONE,
                    .sum = HN_ROWS_NONE};
@@ -80,12 +84,42 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   return true;
 }
 
+static bool is_code(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
+
+/* A scale or a zero point of one constant number; a zero point may be left out. */
+static bool number_at(const hone_step *s, uint32_t i, hone_dtype type, float *out, hone_reason *why) {
+  *out = 0;
+  if (!input_at(s, i)) return type != HONE_DTYPE_F32 || hn_refuse(why, "a scale is left out");
+  const hone_step_tensor *t = &s->input[i];
+  if (!t->constant || t->desc.dtype != type || hone_desc_count(&t->desc) != 1)
+    return hn_refuse(why, "a scale or zero point is not one constant number");
+  *out = type == HONE_DTYPE_F32  ? *(const float *)t->constant
+         : type == HONE_DTYPE_I8 ? (float)*(const int8_t *)t->constant
+                                 : (float)*(const uint8_t *)t->constant;
+  return true;
+}
+
+/* One side's type, and its codes' numbers. */
+static bool side(const hone_step *s, hone_dtype t, uint32_t scale, uint32_t zero, float *scaled,
+                 float *zeroed, hone_reason *why) {
+  *scaled = 1, *zeroed = 0;
+  if (!input_at(s, scale))
+    return hn_cuda_type(t) || hn_refuse(why, "%s, not f32, f16 or bf16", hone_dtype_name(t));
+  if (!is_code(t)) return hn_refuse(why, "%s, not codes of 8 bits", hone_dtype_name(t));
+  return number_at(s, scale, HONE_DTYPE_F32, scaled, why) && number_at(s, zero, t, zeroed, why);
+}
+
+static bool sides(const hone_step *s, const hn_rows *rows, hn_normalize_args *a, hone_reason *why) {
+  return side(s, s->input[0].desc.dtype, rows->x_scale, rows->x_zero, &a->x_scale, &a->x_zero, why) &&
+         side(s, s->output[0].desc.dtype, rows->y_scale, rows->y_zero, &a->y_scale, &a->y_zero, why);
+}
+
 bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[0].desc;
   plan p;
   if (!hn_cuda_known(s, why)) return false;
-  if (!hn_cuda_type(x->dtype) || !hn_cuda_type(y->dtype))
-    return hn_refuse(why, "%s, not f32, f16 or bf16", hone_dtype_name(x->dtype));
+  hn_normalize_args a;
+  if (!sides(s, rows, &a, why)) return false;
   if (s->n_epilogue) return hn_refuse(why, "functions of rows have no epilogue");
   if (!hone_desc_same_dims(x, y)) return hn_refuse(why, "input and output differ in dimensions");
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
@@ -140,7 +174,10 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
   hn_str_printf(t, "#define HN_SKIP %d\n",
                 input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
-  if (y != HONE_DTYPE_F32) hn_str_puts(t, "#define HN_FAST_MATH\n");
+  if (input_at(s, rows->x_scale)) hn_str_puts(t, "#define HN_CODES_IN 1\n");
+  if (input_at(s, rows->y_scale))
+    hn_str_printf(t, "#define HN_CODES_OUT 1\n#define HN_LOWEST %d\n", y == HONE_DTYPE_I8 ? -128 : 0);
+  if (y == HONE_DTYPE_F16 || y == HONE_DTYPE_BF16) hn_str_puts(t, "#define HN_FAST_MATH\n");
 }
 
 hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_error *error) {
@@ -161,7 +198,7 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
                         (uintptr_t)a.sum | (uintptr_t)a.scale | (uintptr_t)a.shift) %
                            16 ==
                        0;
-  if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why))
+  if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why) || !sides(s, rows, &a, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   const hone_tensor_desc *y = &s->output[0].desc;
   hone_status status = HONE_OK;

@@ -7,7 +7,8 @@
  *   HN_KIND      one of the numbers below
  *   HN_PLACE     where scale and shift are: 0 nowhere, 1 at the element, 2 at the row's channel, 3 at the channel
  *                within the row's group, 4 at the group
- *   HN_SKIP      something is added first */
+ *   HN_SKIP      something is added first
+ *   HN_CODES_IN, HN_CODES_OUT   codes of 8 bits are read, are written, the lowest of them HN_LOWEST */
 #include "normalize_args.h"
 #include "typed.cuh"
 #include "walk.cuh"
@@ -23,6 +24,23 @@
 
 #define hn_get_vector HN_PASTE(hn_get_, HN_VECTOR)
 #define hn_word_vector HN_PASTE(hn_word_, HN_VECTOR)
+
+#ifdef HN_CODES_IN
+#define HN_NUMBER(x) (((float)(x)-a->x_zero) * a->x_scale)
+#else
+#define HN_NUMBER(x) ((float)(x))
+#endif
+/* What is written of a number. Codes: as QuantizeLinear makes them. */
+typedef HN_PASTE(hn_value_, HN_OUT) hn_written;
+HN_FN hn_written hn_write(const hn_normalize_args *a, float x) {
+#ifdef HN_CODES_OUT
+  const float code = rintf(x / a->y_scale) + a->y_zero;
+  return (hn_written)(int)fminf(fmaxf(code, HN_LOWEST), HN_LOWEST + 255);
+#else
+  (void)a;
+  return (hn_written)x;
+#endif
+}
 
 /* What the threads of a row have in common: HN_BOTH of all their values. */
 #define HN_MEET(name, HN_BOTH)                                                                               \
@@ -75,9 +93,11 @@ HN_FN void hn_shared_vector(const void *p, u32 r, float v[HN_W]) {
   HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = hn_word_vector(raw, w);
 }
 
-HN_FN void hn_store_vector(void *y, i64 at, const float v[HN_W]) {
+HN_FN void hn_store_vector(const hn_normalize_args *a, void *y, i64 at, const float v[HN_W]) {
   u32 packed[HN_OUT_WORDS], *to = (u32 *)((u8 *)y + at * (HN_OUT_WORDS * 4 / HN_W));
-  hn_pack(packed, v, HN_W);
+  hn_written written[HN_W];
+  HN_UNROLL for (int w = 0; w < HN_W; w++) written[w] = hn_write(a, v[w]);
+  hn_pack(packed, written, HN_W);
 #if HN_OUT_WORDS % 4 == 0
   HN_UNROLL for (int k = 0; k < HN_OUT_WORDS; k += 4) {
     hn_u4 part;
@@ -95,9 +115,9 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
   const hn_walk_at in = hn_walk(&a->gone, r);
 #if HN_W > 1
   const hn_u4 raw = hn_ld16((const u8 *)a->x + (row.x + in.x) * (16 / HN_W));
-  HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = hn_word(raw.v, w);
+  HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = HN_NUMBER(hn_word(raw.v, w));
 #else
-  v[0] = (float)hn_get(a->x, row.x + in.x);
+  v[0] = HN_NUMBER(hn_get(a->x, row.x + in.x));
 #endif
 #if HN_SKIP
   if (a->skip) {
@@ -114,10 +134,10 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
     hn_shared_vector(a->bias, r, bias);
     HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] += bias[w];
   }
-  if (a->sum && store) hn_store_vector(a->sum, row.y + in.y, v);
+  if (a->sum && store) hn_store_vector(a, a->sum, row.y + in.y, v);
 #else
   if (a->bias) v[0] += (float)hn_get_vector(a->bias, r);
-  if (a->sum && store) hn_put(a->sum, row.y + in.y, v[0]);
+  if (a->sum && store) hn_put(a->sum, row.y + in.y, hn_write(a, v[0]));
 #endif
 #endif
   (void)store;
@@ -126,9 +146,9 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
 HN_FN void hn_results(const hn_normalize_args *a, hn_walk_at row, u32 r, const float v[HN_W]) {
   const hn_walk_at in = hn_walk(&a->gone, r);
 #if HN_W > 1
-  hn_store_vector(a->y, row.y + in.y, v);
+  hn_store_vector(a, a->y, row.y + in.y, v);
 #else
-  hn_put(a->y, row.y + in.y, v[0]);
+  hn_put(a->y, row.y + in.y, hn_write(a, v[0]));
 #endif
 }
 

@@ -30,9 +30,10 @@ typedef struct hn_rows {
   hn_row_kind kind;
   uint32_t axes; /* set of dimensions that make a row */
   hn_row_place place;
-  int64_t planes, each, inner;       /* of scale and shift, see normalize_args.h */
-  uint32_t scale, shift, skip, bias; /* inputs */
-  uint32_t mean, inv_std, sum;       /* outputs */
+  int64_t planes, each, inner;               /* of scale and shift, see normalize_args.h */
+  uint32_t scale, shift, skip, bias;         /* inputs */
+  uint32_t x_scale, x_zero, y_scale, y_zero; /* inputs: of codes of 8 bits, one constant number each */
+  uint32_t mean, inv_std, sum;               /* outputs */
   float epsilon;
 } hn_rows;
 

@@ -13,8 +13,9 @@ typedef struct hn_normalize_args {
   u32 rows, length;        /* length: in vectors */
   u32 elements;            /* of a row */
   float epsilon;
-  i32 each, inner;   /* HN_PLACE: channels of a group, elements of a channel in a row */
-  hn_divisor planes; /* rows count through this many channels or groups */
+  float x_scale, x_zero, y_scale, y_zero; /* HN_CODES_IN, HN_CODES_OUT */
+  i32 each, inner;                        /* HN_PLACE: channels of a group, elements of a channel in a row */
+  hn_divisor planes;                      /* rows count through this many channels or groups */
 } hn_normalize_args;
 
 #endif
