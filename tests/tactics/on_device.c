@@ -483,8 +483,9 @@ static void check_line(device_run *r, const char *line) {
  * of them. */
 static bool has_other_program(const char *anchor) {
   static const char *const names[] = {
-      "Pointwise",      "FusedAttention",     "QLinearConvAdd",   "QLinearGemm", "QLinearAdd",
-      "QLinearMaxPool", "QLinearAveragePool", "QLinearConvTable", "CodeTable",   "QLinearMul"};
+      "Pointwise",  "FusedAttention", "QLinearConvAdd",           "QLinearGemm",
+      "QLinearAdd", "QLinearMaxPool", "QLinearAveragePool",       "QLinearConvTable",
+      "CodeTable",  "QLinearMul",     "QLinearLayerNormalization"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(anchor, names[i])) return true;
   return false;

@@ -1,5 +1,5 @@
-/* Attention, where a tactic takes it: its nodes become one unit. */
-#include "optimize/lower/lowering.h"
+/* Attention, where a tactic takes it: its nodes become one unit, and a QuantizeLinear behind them as well. */
+#include "optimize/lower/codes.h"
 #include "optimize/match/attention.h"
 
 #include "base/error.h"
@@ -53,9 +53,37 @@ static bool describe(hn_lowering *l, const hn_attention_hit *h, hn_unit *u) {
   return true;
 }
 
+/* u with the QuantizeLinear that alone reads its result, for tactics that make codes; its place is that
+ * one's. *taken: some tactic does. */
+static bool describe_coded(hn_lowering *l, const hn_attention_hit *h, hn_unit *u, hn_unit **place,
+                           bool *taken) {
+  const hone_node *q = hn_only_reader(h->root->out[0]);
+  hn_unit coded, *at = hn_to_codes(q) ? l->by_value[q->out[0]->id] : NULL;
+  hone_tensor_desc *view = HN_NEW(l->temp, hone_tensor_desc);
+  float scale, zero;
+  *taken = false;
+  if (!at || at->into || at->n_nodes != 1) return true;
+  if (!view || !describe(l, h, &coded)) return false;
+  hone_node *node = (hone_node *)(uintptr_t)coded.node; /* made for this */
+  hn_codes_of(q, q->out[0]->desc.dtype, &scale, &zero);
+  if (!hn_node_set_float(node, "y_scale", scale) || !hn_node_set_int(node, "y_zero", (int64_t)zero))
+    return false;
+  *view = *coded.out_view;
+  view->dtype = q->out[0]->desc.dtype;
+  coded.out = q->out[0], coded.out_view = view, coded.order = at->order;
+  coded.nodes = u->nodes, coded.n_nodes = u->n_nodes + 1;
+  u->nodes[u->n_nodes] = q;
+  *taken = hn_lower_takes(l, &coded);
+  if (!*taken) return true;
+  *u = coded;
+  *place = at;
+  return true;
+}
+
 static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n);
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n + 1);
+  bool taken;
   if (!u || !nodes || !describe(l, h, u)) return false;
   for (uint32_t i = 0; i < h->nodes.n; i++) {
     hone_node *n = h->nodes.at[i];
@@ -70,7 +98,8 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   }
   u->n_nodes = h->nodes.n;
   u->nodes = nodes;
-  if (!hn_lower_takes(l, u)) {
+  if (!describe_coded(l, h, u, &root, &taken)) return false;
+  if (!taken && !hn_lower_takes(l, u)) {
     near(l, h, (hn_miss){.why = HN_MISS_TACTIC});
     return true;
   }

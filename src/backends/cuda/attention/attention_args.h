@@ -2,7 +2,7 @@
 #ifndef HN_ATTENTION_ARGS_H
 #define HN_ATTENTION_ARGS_H
 
-#include "types.h"
+#include "quantise_args.h"
 
 enum { HN_ATTENTION_BATCH = 6, HN_ATTENTION_MASK = 3 };
 
@@ -18,6 +18,7 @@ typedef struct hn_attention_args {
   i64 y_batch[HN_ATTENTION_BATCH], mask_batch[HN_ATTENTION_MASK][HN_ATTENTION_BATCH];
   i64 mask_row[HN_ATTENTION_MASK], mask_col[HN_ATTENTION_MASK];
   float mask_value[HN_ATTENTION_MASK];
+  hn_quantise_args codes; /* HN_CODES_OUT */
 } hn_attention_args;
 
 #endif

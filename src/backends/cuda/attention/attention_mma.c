@@ -1,10 +1,12 @@
-/* FusedAttention as lowering makes it: Q, K, V and up to three masks as views [batch..., rows, columns] of
- * whatever memory they lie in; masks broadcast by distances of 0. f32 operands are rounded to tf32 where the
- * plan allows it, else cut into two such parts: three products, whose error is of f32's order. */
+/* FusedAttention as lowering makes it, perhaps with a QuantizeLinear behind it (its attributes y_scale,
+ * y_zero): Q, K, V and up to three masks as views [batch..., rows, columns] of whatever memory they lie in;
+ * masks broadcast by distances of 0. f32 operands are rounded to tf32 where the plan allows it, else cut into
+ * two such parts: three products, whose error is of f32's order. */
 #include <string.h>
 
 #include "backends/cuda/attention/attention_args.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/quantise.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
@@ -17,6 +19,7 @@ typedef struct plan {
   hn_attention_args args; /* without addresses */
   hone_dtype type;
   bool split3;  /* f32 as three products */
+  bool codes;   /* of 8 bits are made */
   bool vectors; /* rows of Q, K and V are whole chunks, as far as distances tell */
   int64_t kind[HN_ATTENTION_MASK], batches;
   uint32_t depth, depth_v, warps, keys, ring; /* depths rounded up */
@@ -78,8 +81,14 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
     return hn_refuse(why, "the operands differ in rank");
   p->type = q->dtype;
-  if (!hn_cuda_type(p->type) || k->dtype != p->type || v->dtype != p->type || y->dtype != p->type)
+  if (!hn_cuda_type(p->type) || k->dtype != p->type || v->dtype != p->type)
     return hn_refuse(why, "operands are not of one floating type");
+  const float y_scale = hone_node_float(s->node, "y_scale", 0);
+  p->codes = y_scale != 0;
+  if (p->codes
+          ? !hn_cuda_quantise(y_scale, (int32_t)hone_node_int(s->node, "y_zero", 0), y->dtype, &g->codes, why)
+          : !hn_cuda_type(y->dtype) && !hn_refuse(why, "the result is %s", hone_dtype_name(y->dtype)))
+    return false;
   if (s->input[Q].constant && p->type != HONE_DTYPE_F32) return hn_refuse(why, "constant queries are f32");
   if (p->type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
     return hn_refuse(why, "the plan allows f32 products alone");
@@ -174,8 +183,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_str text = {0};
   hn_str_printf(&text,
                 "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define KEYS %u\n"
-                "#define RING %u\n%s%s%s",
+                "#define RING %u\n#define HN_Y %s\n%s%s%s%s",
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.keys, p.ring,
+                hone_dtype_name(s->output[0].desc.dtype), p.codes ? "#define HN_CODES_OUT 1\n" : "",
                 p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);

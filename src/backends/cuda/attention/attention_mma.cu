@@ -6,11 +6,13 @@
  * Rows in shared memory have one chunk (16 bytes) more than elements, an odd number: no bank conflicts.
  *
  * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, KEYS, RING (1, 2);
+ * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
  * are whole chunks; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
 #include "math.cuh"
 
 #include "attention_args.h"
+#include "quantise.cuh"
 
 #define HN_IS_f32 1
 #define HN_IS_f16 0
@@ -19,11 +21,9 @@
 #if WIDE
 #define CHUNK 4
 typedef float element;
-#define to_element(x) (x)
 #else
 #define CHUNK 8
 typedef u16 element;
-#define to_element HN_JOIN(hn_to_, HN_T)
 #define hn_mma HN_JOIN(hn_mma_, HN_T)
 #define hn_to_x2 HN_JOIN(HN_JOIN(hn_to_, HN_T), x2)
 #endif
@@ -186,11 +186,15 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
   HN_UNROLL for (u32 h = 0; h < 2; h++) {
     u32 row = row0 + warp * 16 + lane / 4 + h * 8;
     float one = 1.0f / quad_sum(sum[h]);
-    element *y = (element *)p->y + y_at + (i64)row * p->y_row;
+    const i64 y = y_at + (i64)row * p->y_row;
     if (row < p->rows) {
       HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
         u32 c = n * 8 + lane % 4 * 2 + e;
-        if (c < p->depth_v) y[c] = to_element(acc[n][h * 2 + e] * one);
+#ifdef HN_CODES_OUT
+        if (c < p->depth_v) ((u8 *)p->y)[y + c] = (u8)hn_quantise(acc[n][h * 2 + e] * one, &p->codes);
+#else
+        if (c < p->depth_v) HN_JOIN(hn_store_, HN_Y)(p->y, y + c, acc[n][h * 2 + e] * one);
+#endif
       }
     }
   }

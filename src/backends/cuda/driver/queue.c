@@ -3,8 +3,8 @@
 #include "backends/cuda/driver/context.h"
 #include "backends/cuda/device/cross_args.h"
 #include "backends/cuda/driver/modules.h"
-#include "backends/cuda/step/launch.h"
 #include "base/error.h"
+#include "base/integers.h"
 
 #include <string.h>
 
@@ -141,7 +141,7 @@ hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from,
   hone_status status = hn_cuda_lane(d, q, &l, error);
   if (status != HONE_OK) return status;
   const hn_cross_args a = {from, to, bytes};
-  const hn_cuda_shape shape = {.grid = {hn_cuda_blocks((int64_t)bytes, CROSS_THREADS * 16), 1, 1},
+  const hn_cuda_shape shape = {.grid = {(uint32_t)hn_div_up((int64_t)bytes, CROSS_THREADS * 16), 1, 1},
                                .threads = CROSS_THREADS};
   return hn_cuda_launch(l, &cross, &shape, &a, sizeof a, error);
 }

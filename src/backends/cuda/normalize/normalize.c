@@ -6,6 +6,7 @@
 #include "backends/cuda/normalize/walk.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
+#include "backends/cuda/step/quantise.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "base/integers.h"
@@ -99,19 +100,20 @@ static bool number_at(const hone_step *s, uint32_t i, hone_dtype type, float *ou
   return true;
 }
 
-/* One side's type, and its codes' numbers. */
-static bool side(const hone_step *s, hone_dtype t, uint32_t scale, uint32_t zero, float *scaled,
-                 float *zeroed, hone_reason *why) {
-  *scaled = 1, *zeroed = 0;
-  if (!input_at(s, scale))
-    return hn_cuda_type(t) || hn_refuse(why, "%s, not f32, f16 or bf16", hone_dtype_name(t));
-  if (!is_code(t)) return hn_refuse(why, "%s, not codes of 8 bits", hone_dtype_name(t));
-  return number_at(s, scale, HONE_DTYPE_F32, scaled, why) && number_at(s, zero, t, zeroed, why);
-}
-
+/* Both sides' types, and the numbers of their codes. */
 static bool sides(const hone_step *s, const hn_rows *rows, hn_normalize_args *a, hone_reason *why) {
-  return side(s, s->input[0].desc.dtype, rows->x_scale, rows->x_zero, &a->x_scale, &a->x_zero, why) &&
-         side(s, s->output[0].desc.dtype, rows->y_scale, rows->y_zero, &a->y_scale, &a->y_zero, why);
+  const hone_dtype x = s->input[0].desc.dtype, y = s->output[0].desc.dtype;
+  const bool reads = input_at(s, rows->x_scale), writes = input_at(s, rows->y_scale);
+  float scale, zero;
+  if (reads ? !is_code(x) : !hn_cuda_type(x)) return hn_refuse(why, "reads %s", hone_dtype_name(x));
+  if (writes ? !is_code(y) : !hn_cuda_type(y)) return hn_refuse(why, "makes %s", hone_dtype_name(y));
+  if (reads && (!number_at(s, rows->x_scale, HONE_DTYPE_F32, &a->x_scale, why) ||
+                !number_at(s, rows->x_zero, x, &a->x_zero, why)))
+    return false;
+  if (x == HONE_DTYPE_I8) a->x_zero += 128;
+  return !writes || (number_at(s, rows->y_scale, HONE_DTYPE_F32, &scale, why) &&
+                     number_at(s, rows->y_zero, y, &zero, why) &&
+                     hn_cuda_quantise(scale, (int32_t)zero, y, &a->codes, why));
 }
 
 bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *why) {
@@ -174,9 +176,9 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
   hn_str_printf(t, "#define HN_SKIP %d\n",
                 input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
-  if (input_at(s, rows->x_scale)) hn_str_puts(t, "#define HN_CODES_IN 1\n");
-  if (input_at(s, rows->y_scale))
-    hn_str_printf(t, "#define HN_CODES_OUT 1\n#define HN_LOWEST %d\n", y == HONE_DTYPE_I8 ? -128 : 0);
+  if (input_at(s, rows->x_scale))
+    hn_str_printf(t, "#define HN_CODES_IN %s\n", x == HONE_DTYPE_I8 ? "0x80" : "0");
+  if (input_at(s, rows->y_scale)) hn_str_puts(t, "#define HN_CODES_OUT 1\n");
   if (y == HONE_DTYPE_F16 || y == HONE_DTYPE_BF16) hn_str_puts(t, "#define HN_FAST_MATH\n");
 }
 

@@ -2,6 +2,7 @@
 #ifndef HN_CUDA_NORMALIZE_ARGS_H
 #define HN_CUDA_NORMALIZE_ARGS_H
 
+#include "quantise_args.h"
 #include "walk_args.h"
 
 typedef struct hn_normalize_args {
@@ -13,7 +14,8 @@ typedef struct hn_normalize_args {
   u32 rows, length;        /* length: in vectors */
   u32 elements;            /* of a row */
   float epsilon;
-  float x_scale, x_zero, y_scale, y_zero; /* HN_CODES_IN, HN_CODES_OUT */
+  float x_scale, x_zero;  /* HN_CODES_IN; the zero point less the lowest code */
+  hn_quantise_args codes; /* HN_CODES_OUT */
   i32 each, inner;                        /* HN_PLACE: channels of a group, elements of a channel in a row */
   hn_divisor planes;                      /* rows count through this many channels or groups */
 } hn_normalize_args;
