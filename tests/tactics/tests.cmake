@@ -12,20 +12,29 @@ hone_ctest(check_team check_team)
 function(hone_tactic_faults)
   cmake_parse_arguments(arg "" "" "SOURCES;COMMAND" ${ARGN})
   foreach(source ${arg_SOURCES})
+    string(REPLACE "=" ";" source ${source}) # file=TEXT: only cases whose line has it
+    list(LENGTH source n)
+    set(filter)
+    if(n GREATER 1)
+      list(GET source 1 filter)
+      set(filter --filter ${filter})
+    endif()
+    list(GET source 0 source)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source}.c text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
     list(REMOVE_DUPLICATES faults) # one fault may be planted at two places
     foreach(fault ${faults})
-      hone_ctest(tactics_catch_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault} ${arg_COMMAND} --expect-failure)
+      hone_ctest(tactics_catch_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault} ${arg_COMMAND} ${filter} --expect-failure)
     endforeach()
   endforeach()
 endfunction()
 if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES movement/moves pooling/pooling
-    normalize/reduction quantized/quantize_step quantized/qlinear_step normalize/softmax_step normalize/layer_norm sampling/resize_step
-    normalize/batch_norm normalize/instance_norm movement/gather recurrent/recurrent_driver elementwise/cast
-    quantized/dynamic_quantize)
+    normalize/reduction quantized/quantize_step=QuantizeLinear quantized/qlinear_step=QLinear normalize/softmax_step=Softmax
+    normalize/layer_norm=Normalization sampling/resize_step=Resize normalize/batch_norm=BatchNormalization
+    normalize/instance_norm=InstanceNormalization movement/gather=Gather recurrent/recurrent_driver=hidden_size elementwise/cast=Cast
+    quantized/dynamic_quantize=DynamicQuantizeLinear)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
 endif()

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Up to so many bytes a kernel crosses the bus: it begins and ends sooner than a copy engine, which is handed
- * over to and back. More bytes take as long as the bus does, and leave the multiprocessors to steps. */
+ * over to and back. More bytes take as long as the bus does, and leave the multiprocessors to steps. One
+ * queue alone waits for its copies; with several what counts is how much gets done. */
 #define CROSS_MOST ((size_t)1 << 20)
 enum { CROSS_THREADS = 256 };
 static const hn_cuda_kernel cross = {.text = "cross", .entry = "hn_cross"};
@@ -132,11 +133,21 @@ hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, 
                l->stream);
 }
 
+/* Nobody else gives the device work: neighbours' kernels would have to make room for what crosses. */
+static bool alone(hn_device *d, const hn_queue *q) {
+  bool others = false;
+  pthread_mutex_lock(&d->lock);
+  for (const hn_queue *at = d->queues; at; at = at->next) others |= at != q && at != d->own;
+  pthread_mutex_unlock(&d->lock);
+  return !others;
+}
+
 hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                           hone_error *error) {
   hn_cuda_queue *l;
   /* Records of a trace say how many bytes a copy had, and of a kernel they don't. */
-  if (!q || q->traced || !bytes || bytes > CROSS_MOST || ((uintptr_t)to | (uintptr_t)from) % 16)
+  if (!q || q->traced || !bytes || bytes > CROSS_MOST || ((uintptr_t)to | (uintptr_t)from) % 16 ||
+      !alone(d, q))
     return hn_cuda_copy(d, q, to, from, bytes, error);
   hone_status status = hn_cuda_lane(d, q, &l, error);
   if (status != HONE_OK) return status;
