@@ -85,6 +85,7 @@ spoil text 's/return x \//return x \/\//'
 gpu op bench Swish --op-path "$work/plugins" --device cuda --shape x=2x8x16x16 -n 3 -w 1 --max-seconds 1 --json >"$work/b.json" 2>"$work/err" ||
   { fail "hone op bench"; cat "$work/err"; }
 grep -q '"version": "swish_cuda"' "$work/b.json" && grep -q '"mean_us"' "$work/b.json" || { fail "hone op bench has no swish_cuda"; cat "$work/b.json"; }
+grep -q '"dispatch_us": [0-9]' "$work/b.json" || fail "no dispatch_us on a GPU"
 "$build/hone" op test Swish --op-path "$work/plugins" --device cuda:77 >"$work/log" 2>&1 && fail "a device that is not there"
 [ "$(grep -c 'hone: error' "$work/log")" = 1 ] || { fail "one error for a device that is not there"; cat "$work/log"; }
 exit $bad

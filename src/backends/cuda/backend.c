@@ -93,6 +93,7 @@ const hn_backend hn_backend_cuda = {
     .free = cuda_free,
     .copy = hn_cuda_copy,
     .launch = cuda_launch,
+    .launched = hn_cuda_launched,
     .parallel = cuda_parallel,
     .sync = hn_cuda_sync,
     .asynchronous = true,

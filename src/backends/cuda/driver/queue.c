@@ -3,6 +3,7 @@
 #include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/modules.h"
 #include "base/error.h"
+#include "base/os.h"
 
 #include <string.h>
 
@@ -56,6 +57,7 @@ void hn_cuda_queue_close(hn_device *d, hn_queue *q) {
       d->cu.cuStreamDestroy(q->lane[i].stream);
     }
     if (q->lane[i].fence) d->cu.cuEventDestroy(q->lane[i].fence);
+    hn_str_free(&q->lane[i].text);
   }
   hn_free(q);
 }
@@ -177,9 +179,24 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
     a->value.programmaticStreamSerializationAllowed = 1;
   }
   void *params[] = {(void *)(uintptr_t)args};
+  const uint64_t start = hn_now_ns();
   status = HN_CU(d, error, cuLaunchKernelEx, &config, f, params, NULL);
-  if (status != HONE_OK) hn_error_where(error, "kernel %s", k->entry);
-  return status;
+  if (status != HONE_OK) {
+    hn_error_where(error, "kernel %s", k->entry);
+    return status;
+  }
+  q->launched.ns += hn_now_ns() - start;
+  q->launched.kernels++;
+  return HONE_OK;
+}
+
+hn_launched hn_cuda_launched(const hn_queue *q) {
+  hn_launched all = {0};
+  for (int i = 0; i < HN_LANES; i++) {
+    all.kernels += q->lane[i].launched.kernels;
+    all.ns += q->lane[i].launched.ns;
+  }
+  return all;
 }
 
 bool hn_cuda_dry(const hn_cuda_queue *q) { return q->dry; }
