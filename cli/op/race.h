@@ -25,6 +25,14 @@ typedef struct op_version {
   hone_sample_stats stats; /* in microseconds */
 } op_version;
 
+/* A plan of the text, whose inputs are the sample's, and a context. What cannot be made is said in `why`;
+ * memory alone is an error. tactic: that the plan must have; NULL: any. */
+hone_status op_version_make(const op_subject *s, const op_sample *x, op_version *v, const char *text,
+                            const char *tactic, const char *device, uint32_t threads, hone_error *error);
+void op_version_drop(op_version *version);
+/* Is the tactic one of this device ("cpu", "cuda:1"; NULL: "cpu")? */
+bool op_runs_on(const hone_tactic_desc *tactic, const char *device);
+
 enum { OP_VERSIONS = 12 };
 
 /* One operator at one shape. */
@@ -44,8 +52,5 @@ hone_status op_race_nodes(op_race *race, const char *device, uint32_t threads, h
 /* In turns, so that all see the same machine. */
 hone_status op_race_run(op_race *race, uint32_t warmups, uint32_t runs, hone_error *error);
 void op_race_free(op_race *race);
-/* Microseconds that a run of a plan takes more than the tactic's own function, by a step of few elements;
- * NaN: not known. On the CPU. */
-double op_race_dispatch(const op_subject *s, const op_sample *like);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct hone_plugins_options {
  * hone_plugin_entry; when it crashes, or does not come back, in the trial: a child process loads it first;
  * when a descriptor is wrong, or made for another ABI; when another plugin has its name or one of its units.
  * A folder that `path` or HONE_OP_PATH names and that holds no library is in the list, too: refused, with
- * HONE_ERROR_MISSING and what builds it.
+ * HONE_ERROR_MISSING and what builds it; so is a project in it (NAME.json, NAME_ref.c) that was not built.
  * Errors: HONE_ERROR_MISSING (a folder or file that `path` or HONE_OP_PATH names is not there),
  * HONE_ERROR_USAGE (a name in `disabled` that nothing has), HONE_ERROR_MEMORY. Not from several threads. */
 HONE_API hone_status hone_plugins_load(const hone_plugins_options *options, hone_error *error);

@@ -319,6 +319,13 @@ HONE_API hone_status hone_context_clock(hone_context *context, bool on, hone_err
 HONE_API hone_status hone_context_times(const hone_context *context, double *h2d, double *steps, double *d2h,
                                         hone_error *error);
 HONE_API hone_status hone_context_repeat(hone_context *context, double *seconds, hone_error *error);
+/* The same by the host's clock and step by step, as what is not captured is given to such a device. */
+typedef struct hone_issue {
+  double seconds;        /* until the device has been given all of it */
+  double driver_seconds; /* of these, within the driver's function that launches kernels */
+  uint32_t kernels;      /* that it launched; those of libraries are not among them */
+} hone_issue;
+HONE_API hone_status hone_context_issue(hone_context *context, hone_issue *out, hone_error *error);
 
 /* Adds an accelerator's hardware counters of the steps[n_steps] (numbers of plan steps; NULL: all of them) to
  * the facts that hone_context_record_end has filled: compute_pct_of_peak and memory_pct_of_peak, which then

@@ -1,14 +1,16 @@
 /* DepthwiseConvBnReLU on a GPU. depthwise_strip is for windows of 3x3 that step by 1 or 2 (STEP): a thread makes four
- * results in each of 8 lines below each other, so that an input is read by few threads, and four elements at once where
- * lines begin at whole fours. depthwise takes what is left, four results in a row a thread. LOAD and STORE say the type
- * of x and y, WIDE (one word, or none) whether it is f32 or f16; constants and sums are f32. */
+ * results in each of several lines below each other, so that an input is read by few threads, and four elements at
+ * once where lines begin at whole fours. It asks for six lines before it computes with the first of them, whatever
+ * lies beside the picture: what is on its way is what the memory's speed needs. depthwise takes what is left, four
+ * results in a row a thread. LOAD and STORE say the type of x and y, WIDE (one word, or none) whether it is f32 or
+ * f16; constants and sums are f32. */
 #include "hone.cuh"
 
 typedef struct depthwise_args { /* the same as in depthwise_conv_bn_relu_cuda.c */
   const void *x;
   const float *w; /* of a channel: taps, what is added, factor, what is added last, a power of 2 */
   void *y;
-  i64 channels, in[2], out[2], kernel[2], stride[2], pad[2], dilation[2], quads, strips, all, aligned;
+  i64 channels, in[2], out[2], kernel[2], stride[2], pad[2], dilation[2], quads, strips, lines, all, aligned;
 } depthwise_args;
 
 /* One result, of a channel that f32 is too narrow for. */
@@ -55,10 +57,11 @@ HN_KERNEL(depthwise, depthwise_args, a) {
   }
 }
 
-enum { STRIP = 8 }; /* lines of a thread; the same as in depthwise_conv_bn_relu_cuda.c */
-
 #ifdef STEP
-enum { SPAN = 3 * STEP + 3 }; /* elements of a line under four windows beside each other */
+enum {
+  SPAN = 3 * STEP + 3, /* elements of a line under four windows beside each other */
+  AHEAD = 6            /* lines that are asked for at once; sums come round after as many */
+};
 
 #ifdef HALF
 HN_FN void load4(const void *p, i64 at, float *v) {
@@ -80,66 +83,102 @@ HN_FN void load4(const void *p, i64 at, float *v) {
 HN_FN void store4(void *p, i64 at, const float *v) { *(float4 *)((float *)p + at) = make_float4(v[0], v[1], v[2], v[3]); }
 #endif
 
-HN_KERNEL(depthwise_strip, depthwise_args, a) {
+/* Which of three sums the line `l` of six belongs to, as row `row` of a window. */
+HN_FN int sum_of(int l, int row) { return (l - row + 3 * STEP) / STEP % 3; }
+
+HN_FN void load_line(const depthwise_args *a, i64 from, int left, int wide, int fours, float *v) {
+  if (fours) {
+    v[0] = LOAD(a->x, from + (left < 0 ? 0 : left));
+    HN_UNROLL
+    for (int k = 0; k < STEP; k++) load4(a->x, from + left + 1 + 4 * k, v + 1 + 4 * k);
+    if (STEP == 1) v[SPAN - 1] = LOAD(a->x, from + (left + SPAN > wide ? wide - 1 : left + SPAN - 1));
+  } else {
+    HN_UNROLL
+    for (int k = 0; k < SPAN; k++) {
+      const int x = left + k;
+      v[k] = LOAD(a->x, from + (x < 0 ? 0 : x < wide ? x : wide - 1));
+    }
+  }
+}
+
+/* Four results of a line. */
+HN_FN void finish(const depthwise_args *a, i64 at, int ox, int fours, const float *w, const float *sum) {
+  const int wide_out = (int)a->out[1];
+  float y[4];
+  HN_UNROLL
+  for (int k = 0; k < 4; k++) {
+    y[k] = sum[k] * w[0] + w[1];
+    y[k] = y[k] > 0 || y[k] != y[k] ? y[k] : 0;
+  }
+  if (fours) store4(a->y, at, y);
+  else {
+    HN_UNROLL
+    for (int k = 0; k < 4; k++)
+      if (ox + k < wide_out) STORE(a->y, at + k, y[k]);
+  }
+}
+
+HN_KERNEL_BOUNDS(depthwise_strip, depthwise_args, a, 256, 2) {
   const u32 i = blockIdx.x * 256 + threadIdx.x;
   if (i >= (u32)a.all) return;
   const u32 rest = i / (u32)a.quads, plane = rest / (u32)a.strips;
-  const int ox = (int)(i % (u32)a.quads) * 4, oy = (int)(rest % (u32)a.strips) * STRIP;
-  const int high = (int)a.in[0], wide = (int)a.in[1], high_out = (int)a.out[0], wide_out = (int)a.out[1];
+  const int ox = (int)(i % (u32)a.quads) * 4, oy = (int)(rest % (u32)a.strips) * (int)a.lines;
+  const int high = (int)a.in[0], wide = (int)a.in[1], below = (int)a.out[0] - oy;
+  const int rows = below < (int)a.lines ? below : (int)a.lines, lines = (rows - 1) * STEP + 3;
   const float *w = a.w + plane % (u32)a.channels * 13;
-  const i64 to = (i64)plane * high_out * wide_out;
   const int left = ox * STEP - (int)a.pad[1], top = oy * STEP - (int)a.pad[0];
-  const int fours = a.aligned && wide % 4 == 0 && a.pad[1] == 1; /* element left + 1 begins a four */
-  float tap[9], sum[STRIP][4], none = 0;
+  /* Element left + 1 begins a four, and all of them are there. */
+  const int fours = a.aligned && wide % 4 == 0 && a.pad[1] == 1 && left + 1 + 4 * STEP <= wide;
+  float tap[9], sum[3][4], none = 0;
   HN_UNROLL
   for (int t = 0; t < 9; t++) tap[t] = w[t], none += tap[t] * 0;
   const int plain = w[12] == 1 && none == 0; /* else nothing may stand for what lies beside the picture: 0 inf is no 0 */
-  HN_UNROLL
-  for (int r = 0; r < STRIP; r++)
-    HN_UNROLL
-    for (int k = 0; k < 4; k++) sum[r][k] = w[9];
-  HN_UNROLL
-  for (int line = 0; line < (STRIP - 1) * STEP + 3; line++) {
-    const int iy = top + line;
-    if (iy < 0 || iy >= high) continue;
-    const i64 from = ((i64)plane * high + iy) * wide;
-    float v[SPAN];
-    if (fours && left + SPAN <= wide) {
-      v[0] = left >= 0 ? LOAD(a.x, from + left) : 0;
-      HN_UNROLL
-      for (int k = 0; k < STEP; k++) load4(a.x, from + left + 1 + 4 * k, v + 1 + 4 * k);
-      if (STEP == 1) v[SPAN - 1] = LOAD(a.x, from + left + SPAN - 1);
-    } else {
-      HN_UNROLL
-      for (int k = 0; k < SPAN; k++) v[k] = left + k >= 0 && left + k < wide ? LOAD(a.x, from + left + k) : 0;
-    }
-    HN_UNROLL
-    for (int r = 0; r < STRIP; r++) {
-      const int row = line - r * STEP; /* of the window of result line r */
-      if (row < 0 || row > 2) continue;
-      HN_UNROLL
-      for (int c = 0; c < 3; c++)
-        HN_UNROLL
-        for (int k = 0; k < 4; k++) sum[r][k] += v[k * STEP + c] * tap[row * 3 + c];
-    }
+  i64 to = ((i64)plane * a.out[0] + oy) * a.out[1] + ox;
+  if (!plain) {
+    for (int r = 0; r < rows; r++, to += a.out[1])
+      for (int k = 0; k < 4 && ox + k < a.out[1]; k++) {
+        const float y = precisely(&a, w, plane, oy + r, ox + k);
+        STORE(a.y, to + k, y > 0 || y != y ? y : 0);
+      }
+    return;
   }
+  const float shift = w[9], last[2] = {w[10], w[11]};
+  const int whole = a.aligned && a.out[1] % 4 == 0;
   HN_UNROLL
-  for (int r = 0; r < STRIP; r++) {
-    if (oy + r >= high_out) break;
-    float y[4];
+  for (int r = 0; r < 3; r++)
     HN_UNROLL
-    for (int k = 0; k < 4; k++) {
-      y[k] = plain               ? sum[r][k] * w[10] + w[11]
-             : ox + k < wide_out ? precisely(&a, w, plane, oy + r, ox + k)
-                                 : 0;
-      y[k] = y[k] > 0 || y[k] != y[k] ? y[k] : 0;
+    for (int k = 0; k < 4; k++) sum[r][k] = shift;
+  for (int base = 0; base < lines; base += AHEAD) {
+    float v[AHEAD][SPAN];
+    HN_UNROLL
+    for (int l = 0; l < AHEAD; l++) {
+      const int at = top + (base + l < lines ? base + l : lines - 1), iy = at < 0 ? 0 : at < high ? at : high - 1;
+      load_line(&a, ((i64)plane * high + iy) * wide, left, wide, fours, v[l]);
     }
-    const i64 at = to + (i64)(oy + r) * wide_out + ox;
-    if (a.aligned && wide_out % 4 == 0) store4(a.y, at, y);
-    else {
-      HN_UNROLL
-      for (int k = 0; k < 4; k++)
-        if (ox + k < wide_out) STORE(a.y, at + k, y[k]);
+    HN_UNROLL
+    for (int l = 0; l < AHEAD; l++) {
+      const int line = base + l, iy = top + line;
+      if (l % STEP == 0) { /* a window begins here */
+        HN_UNROLL
+        for (int k = 0; k < 4; k++) sum[sum_of(l, 0)][k] = shift;
+      }
+      if (iy >= 0 && iy < high) {
+        HN_UNROLL
+        for (int k = 0; k < SPAN; k++)
+          if (left + k < 0 || left + k >= wide) v[l][k] = 0;
+        HN_UNROLL
+        for (int row = 0; row < 3; row++) {
+          if ((l + row) % STEP) continue;
+          HN_UNROLL
+          for (int c = 0; c < 3; c++)
+            HN_UNROLL
+            for (int k = 0; k < 4; k++) sum[sum_of(l, row)][k] += v[l][k * STEP + c] * tap[row * 3 + c];
+        }
+      }
+      if (l % STEP == 0 && line >= 2 && line < lines) {
+        finish(&a, to, ox, whole, last, sum[sum_of(l, 2)]);
+        to += a.out[1];
+      }
     }
   }
 }

@@ -28,8 +28,9 @@ typedef struct search {
   const hone_plugins_options *options;
   bool *used; /* [n_disabled] */
   /* Of the folder that is being looked in: */
-  bool any;               /* it holds a library */
+  size_t found;           /* libraries that it holds */
   char project[PATH_MAX]; /* a folder with a definition, "" without one */
+  HN_VEC(char *) unbuilt; /* folders with a definition and sources, and no library */
 } search;
 
 /* "swish" of "/a/b/swish.so" */
@@ -122,42 +123,72 @@ static bool ends_in(const char *name, const char *ending) {
   return n > m && strcmp(name + n - m, ending) == 0;
 }
 
+/* "swish.json" among the names: are its sources there, too? */
+static bool is_project(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  const int stem = (int)strlen(name) - (int)strlen(".json");
+  return (size_t)snprintf(path, sizeof path, "%s/%.*s_ref.c", folder, stem, name) < sizeof path &&
+         hn_path_exists(path);
+}
+
+static hone_status add_unbuilt(search *s, const char *folder, hone_error *error) {
+  char *copy = hn_strdup(folder);
+  if (copy && hn_vec_push(&s->unbuilt, copy)) return HONE_OK;
+  hn_free(copy);
+  return hn_fail_memory(error, strlen(folder), "plugins");
+}
+
+static void forget_unbuilt(search *s) {
+  for (size_t i = 0; i < s->unbuilt.len; i++) hn_free(s->unbuilt.ptr[i]);
+  hn_vec_free(&s->unbuilt);
+}
+
 /* The libraries right in a folder, then those of the folders in it: `deeper` more levels, of which the last
  * is called "build". */
 static hone_status look_in(search *s, const char *folder, int deeper, hone_error *error) {
   char **names;
   size_t n;
   char path[PATH_MAX];
+  bool project = false, built = false;
   hone_status status = hn_folder_list(folder, &names, &n, error);
   for (size_t i = 0; i < n && status == HONE_OK; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= sizeof path) continue;
     if (hn_is_folder(path)) continue;
-    if (ends_in(names[i], ".json") && !*s->project) snprintf(s->project, sizeof s->project, "%s", folder);
+    if (ends_in(names[i], ".json")) {
+      if (!*s->project) snprintf(s->project, sizeof s->project, "%s", folder);
+      project |= is_project(folder, names[i]);
+    }
     if (!ends_in(names[i], ".so")) continue;
-    s->any = true;
+    built = true;
+    s->found++;
     status = consider(s, path, error);
   }
   for (size_t i = 0; i < n && status == HONE_OK && deeper; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= sizeof path) continue;
-    if (hn_is_folder(path) && (deeper > 1 || strcmp(names[i], "build") == 0))
-      status = look_in(s, path, deeper - 1, error);
+    const bool build = strcmp(names[i], "build") == 0;
+    if (!hn_is_folder(path) || (deeper == 1 && !build)) continue;
+    const size_t before = s->found;
+    status = look_in(s, path, deeper - 1, error);
+    built |= build && s->found > before;
   }
+  if (status == HONE_OK && project && !built && deeper) status = add_unbuilt(s, folder, error);
   for (size_t i = 0; i < n; i++) hn_free(names[i]);
   hn_free(names);
   return status;
 }
 
-/* A folder that somebody names is to hold something: what was never built would else go unnoticed. It is kept
- * in the list, refused; nothing else suffers. */
-static hone_status note_nothing(const search *s, const char *folder, hone_error *error) {
+/* A folder that somebody names is to hold something, and so is a project in it: what was never built would
+ * else go unnoticed. It is kept in the list, refused; nothing else suffers. project: what is to be built;
+ * NULL: nothing is there that could be. */
+static hone_status note_nothing(const char *folder, const char *project, hone_error *error) {
   char path[PATH_MAX];
   entry *e;
   if (!realpath(folder, path) || is_known(path)) return HONE_OK;
   if (add_entry(path, &e, error) != HONE_OK) return HONE_ERROR_MEMORY;
   e->state = HONE_PLUGIN_REFUSED;
   hn_fail(&e->error, HONE_ERROR_MISSING, "this folder holds no built operator (a .so file)");
-  if (*s->project)
-    hn_error_hint(&e->error, "hone op build %.280s", s->project);
+  if (project)
+    hn_error_hint(&e->error, "hone op build %.280s", project);
   else
     hn_error_hint(&e->error, "hone op new NAME begins one, hone op build DIR builds it");
   hn_error_where(&e->error, "%.250s", path);
@@ -166,10 +197,14 @@ static hone_status note_nothing(const search *s, const char *folder, hone_error 
 
 static hone_status look_at(search *s, const char *path, const char *whose, hone_error *error) {
   if (hn_is_folder(path)) {
-    s->any = false;
+    s->found = 0;
     *s->project = 0;
     hone_status status = look_in(s, path, 2, error);
-    return status == HONE_OK && !s->any ? note_nothing(s, path, error) : status;
+    if (status == HONE_OK && !s->found) status = note_nothing(path, *s->project ? s->project : NULL, error);
+    for (size_t i = 0; s->found && i < s->unbuilt.len && status == HONE_OK; i++)
+      status = note_nothing(s->unbuilt.ptr[i], s->unbuilt.ptr[i], error);
+    forget_unbuilt(s);
+    return status;
   }
   if (hn_path_exists(path)) return consider(s, path, error);
   hn_fail(error, HONE_ERROR_MISSING, "there is no folder or plugin '%.200s'", path);
@@ -214,6 +249,7 @@ hone_status hone_plugins_load(const hone_plugins_options *options, hone_error *e
   if (status == HONE_OK) status = look_along(&s, getenv("HONE_OP_PATH"), "HONE_OP_PATH", error);
   if (status == HONE_OK && hone_plugins_folder(own, sizeof own) && hn_is_folder(own))
     status = look_in(&s, own, 2, error);
+  forget_unbuilt(&s);
   if (status == HONE_OK) status = all_used(&s, error);
   hn_free(s.used);
   return hn_settle(status, lost, error);

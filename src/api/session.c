@@ -537,6 +537,11 @@ static hone_status repeat_alone(hone_context *c, double *seconds, hone_error *er
   return status == HONE_OK ? hn_context_repeat(c->context, seconds, error) : status;
 }
 
+static hone_status issue_alone(hone_context *c, hone_issue *out, hone_error *error) {
+  hone_status status = apart(c, error);
+  return status == HONE_OK ? hn_context_issue(c->context, out, error) : status;
+}
+
 static hone_status counters_alone(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,
                                   hone_error *error) {
   if (!facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_counters needs facts");
@@ -688,6 +693,12 @@ hone_status hone_context_times(const hone_context *c, double *h2d, double *steps
 hone_status hone_context_repeat(hone_context *c, double *seconds, hone_error *error) {
   hone_status status = enter(c, error);
   return status == HONE_OK ? leave(c, repeat_alone(c, seconds, error)) : status;
+}
+
+hone_status hone_context_issue(hone_context *c, hone_issue *out, hone_error *error) {
+  if (!out) return hn_fail(error, HONE_ERROR_USAGE, "hone_context_issue needs a place for what it finds");
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, issue_alone(c, out, error)) : status;
 }
 
 hone_status hone_context_counters(hone_context *c, const uint32_t *steps, uint32_t n_steps, hone_facts *facts,

@@ -761,16 +761,40 @@ hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, do
   return c->apart ? hn_remote_times(c->plan, &c->remote, h2d, infer, d2h, error) : HONE_OK;
 }
 
-hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error) {
-  const hn_plan *p = c->plan;
-  hn_event *from = c->remote.mark[HN_MARK_GIVEN], *to = c->remote.mark[HN_MARK_DONE];
-  *seconds = 0;
+/* The steps once more, on the inputs that lie there. */
+static hone_status again(hn_context *c, hone_error *error) {
   if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
   drop_all_heap(c);
   hn_arena_free(&c->keep);
   c->budget = (hn_budget){.cancel = &c->cancel};
   if (!c->apart) hn_pools_serve(c->plan, &c->budget);
-  hone_status status = p->backend->event_record(p->device, c->remote.queue, from, error);
+  return HONE_OK;
+}
+
+hone_status hn_context_issue(hn_context *c, hone_issue *out, hone_error *error) {
+  const hn_plan *p = c->plan;
+  *out = (hone_issue){0};
+  hone_status status = again(c, error);
+  if (status != HONE_OK) return status;
+  const hn_launched before = p->backend->launched(c->remote.queue);
+  const uint64_t start = hn_now_ns();
+  status = run_pieces(c, false, error);
+  out->seconds = (double)(hn_now_ns() - start) * 1e-9;
+  const hn_launched after = p->backend->launched(c->remote.queue);
+  out->kernels = (uint32_t)(after.kernels - before.kernels);
+  out->driver_seconds = (double)(after.ns - before.ns) * 1e-9;
+  hone_error other = {0};
+  hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? synced : status;
+}
+
+hone_status hn_context_repeat(hn_context *c, double *seconds, hone_error *error) {
+  const hn_plan *p = c->plan;
+  hn_event *from = c->remote.mark[HN_MARK_GIVEN], *to = c->remote.mark[HN_MARK_DONE];
+  *seconds = 0;
+  hone_status status = again(c, error);
+  if (status != HONE_OK) return status;
+  status = p->backend->event_record(p->device, c->remote.queue, from, error);
   if (status == HONE_OK) status = run_pieces(c, !c->watch, error);
   if (status == HONE_OK) status = p->backend->event_record(p->device, c->remote.queue, to, error);
   hone_error other = {0};

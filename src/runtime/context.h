@@ -39,6 +39,8 @@ hone_status hn_context_times(const hn_context *context, double *h2d, double *inf
 /* Of such devices: the steps of the last run once more, on the inputs that lie there, by the device's clock.
  */
 hone_status hn_context_repeat(hn_context *context, double *seconds, hone_error *error);
+/* The same step by step, nothing as captured, by the host's clock. */
+hone_status hn_context_issue(hn_context *context, hone_issue *out, hone_error *error);
 /* Hardware counters of those of these steps (NULL: of all) that the device does, as facts of them; after a
  * run. */
 hone_status hn_context_counters(hn_context *context, const uint32_t *steps, uint32_t n_steps,

@@ -10,7 +10,7 @@ cd "$work" || exit 1
 . "$here/untrusted.sh"
 untrusted "$build/hone"
 cp -r "$source/plugins" "$work" || exit 1
-for name in swish add_relu softmax_attention yolo_nms depthwise_conv_bn_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
+for name in swish add_relu softmax_attention yolo_nms yolo_decode depthwise_conv_bn_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }
 for shape in 2x3x17 4x64 1; do
   "$build/text_model" "graph g(%x: f32[$shape], %z: f32[$shape]) -> (%y) { %s = Add(%x, %z)  %r = Relu(%s)
@@ -64,7 +64,7 @@ for attrs in 'pads=[1, 1, 1, 1]' 'pads=[1, 1, 1, 1], strides=[2, 2]' 'pads=[0, 1
 done
 # Kernels alone on random inputs, and what is wrong with them is found: lanes of a rest, a rounding, an operand's type.
 cases() { gpu op test "$@" --device cuda >"$work/log" 2>&1; }
-for name in Swish AddRelu SoftmaxAttention YoloNms; do
+for name in Swish AddRelu SoftmaxAttention YoloNms YoloDecode; do
   cases $name --op-path "$work/plugins" -n 12 && grep -q ' 0 failed' "$work/log" || { fail "hone op test $name"; cat "$work/log"; }
 done
 cases DepthwiseConvBnReLU --op-path "$work/plugins" -n 8 --shape x=2x5x9x11 --shape w=5x1x3x3 --shape b=5 --shape scale=5 \
@@ -85,6 +85,7 @@ spoil text 's/return x \//return x \/\//'
 gpu op bench Swish --op-path "$work/plugins" --device cuda --shape x=2x8x16x16 -n 3 -w 1 --max-seconds 1 --json >"$work/b.json" 2>"$work/err" ||
   { fail "hone op bench"; cat "$work/err"; }
 grep -q '"version": "swish_cuda"' "$work/b.json" && grep -q '"mean_us"' "$work/b.json" || { fail "hone op bench has no swish_cuda"; cat "$work/b.json"; }
+grep -q '"dispatch_us": [0-9]' "$work/b.json" || fail "no dispatch_us on a GPU"
 "$build/hone" op test Swish --op-path "$work/plugins" --device cuda:77 >"$work/log" 2>&1 && fail "a device that is not there"
 [ "$(grep -c 'hone: error' "$work/log")" = 1 ] || { fail "one error for a device that is not there"; cat "$work/log"; }
 exit $bad

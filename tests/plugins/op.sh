@@ -24,6 +24,14 @@ mkdir nothing
 says 'hone op new NAME begins one' 4 "$hone" op test --op-path nothing
 says 'custom operator swish is not used' 0 env HONE_OP_PATH="$PWD/swish" "$hone" op list
 says '4 tactics, 2 patterns' 0 "$hone" op build swish --op-path swish
+# Beside built ones it is named, and they are used; other folders with a .json are no projects.
+mkdir several && cp -r swish several && "$hone" op new later --output-dir several >/dev/null && mkdir several/notes && echo {} >several/notes/a.json
+says 'custom operator later is not used: ' 0 "$hone" op list --op-path several
+case $out in *notes*) fail "no project: $out" ;; *"(hone op build several/later)"*'operator custom.Swish'*) ;; *) fail "beside built ones: $out" ;; esac
+[ "$(printf '%s\n' "$out" | grep -c 'is not used')" = 1 ] || fail "one line: $out"
+says '4 tactics' 0 "$hone" op build several/later
+says 'custom.Later' 0 "$hone" op list --op-path several
+case $out in *'not used'*) fail "built by now: $out" ;; esac
 [ -z "$(find swish/build -name '*.o')" ] || fail "objects are left"
 says 'operator custom.Swish' 0 "$hone" op list --op-path swish
 says 'swish' 0 "$hone" op list --op-path swish/build/swish.so

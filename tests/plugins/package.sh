@@ -56,7 +56,7 @@ use() { # plugin, type of the layer, model
   "$hone" inspect "$3" --op-path plugins --json >/dev/null || fail "inspect"
 }
 "$hone" op list --op-path plugins --json >list.json || fail "list"
-for name in swish add_relu softmax_attention yolo_nms depthwise_conv_bn_relu; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
+for name in swish add_relu softmax_attention yolo_nms yolo_decode depthwise_conv_bn_relu; do grep -q "\"$name\"" list.json || fail "$name is not in the list"; done
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { %g = Sigmoid(%x)  %y = Mul(%x, %g) }" swish.onnx || fail model
 "$build/text_model" "graph g(%x: f32[2x3x17]) -> (%y) { const %b: f32[1] = {1.702}
   %s = Mul(%x, %b)  %g = Sigmoid(%s)  %y = Mul(%x, %g) }" quick.onnx || fail model

@@ -1,5 +1,6 @@
 /* hone op bench: tactics of custom operators against each other, and against what they replace. */
 #include "cli/options/options.h"
+#include "cli/op/dispatch.h"
 #include "cli/op/race.h"
 #include "cli/op/race_report.h"
 #include "cli/op/step.h"
@@ -152,6 +153,12 @@ static void find_roofs(bench *b) {
 
 /* ------------------------------------------------------------------ the report */
 
+/* What dispatch_us is measured against. */
+static const char *beside(const bench *b) {
+  return strcmp(b->machine.device, "cpu") == 0 ? "the tactic's own function"
+                                               : "the driver's launches, outside of captured work";
+}
+
 static hone_status write_markdown(const bench *b, hone_error *error) {
   cli_file file = {0};
   hone_status status = cli_file_open(&file, b->args->markdown, error);
@@ -162,8 +169,7 @@ static hone_status write_markdown(const bench *b, hone_error *error) {
     op_lines_markdown(file.stream, b->race[i], &b->roofs);
   }
   if (isfinite(b->dispatch_us))
-    cli_print_to(file.stream, "\nA step in a plan costs %.2f us beside the tactic's own function.\n",
-                 b->dispatch_us);
+    cli_print_to(file.stream, "\nA step in a plan costs %.2f us beside %s.\n", b->dispatch_us, beside(b));
   return cli_file_commit(&file, error);
 }
 
@@ -181,7 +187,7 @@ static int report(const bench *b, uint32_t warmups, uint32_t runs) {
   } else {
     for (uint32_t i = 0; i < b->n; i++) op_lines_print(b->race[i], &b->roofs);
     if (isfinite(b->dispatch_us))
-      cli_print("a step in a plan costs %.2f us beside the tactic's own function\n", b->dispatch_us);
+      cli_print("a step in a plan costs %.2f us beside %s\n", b->dispatch_us, beside(b));
   }
   if (b->args->markdown && write_markdown(b, &e) != HONE_OK) return cli_report(&e);
   return cli_flush();
@@ -189,12 +195,11 @@ static int report(const bench *b, uint32_t warmups, uint32_t runs) {
 
 static hone_status measure(bench *b, uint32_t warmups, uint32_t runs, hone_error *error) {
   const uint32_t threads = b->args->threads > 0 ? (uint32_t)b->args->threads : 0;
-  const bool cpu = strcmp(b->machine.device, "cpu") == 0;
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < b->subjects.n && status == HONE_OK; i++)
     status = add_races(b, &b->subjects.list[i], error);
-  for (uint32_t i = 0; cpu && i < b->n && !isfinite(b->dispatch_us) && status == HONE_OK; i++)
-    b->dispatch_us = op_race_dispatch(b->race[i]->subject, &b->race[i]->sample);
+  for (uint32_t i = 0; i < b->n && !isfinite(b->dispatch_us) && status == HONE_OK; i++)
+    b->dispatch_us = op_dispatch(b->race[i]->subject, &b->race[i]->sample, b->args->device);
   /* What they replace is what hone does where they are not there; plans that are made keep theirs. */
   hone_plugins_unload();
   for (uint32_t i = 0; i < b->n && status == HONE_OK; i++)

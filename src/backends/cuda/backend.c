@@ -94,6 +94,7 @@ const hn_backend hn_backend_cuda = {
     .copy = hn_cuda_copy,
     .cross = hn_cuda_cross,
     .launch = cuda_launch,
+    .launched = hn_cuda_launched,
     .parallel = cuda_parallel,
     .sync = hn_cuda_sync,
     .asynchronous = true,

@@ -1,6 +1,8 @@
 /* Does a custom operator take the place of the nodes that its pattern describes? */
 #include "optimize/lower/pattern_units.h"
 
+#include "optimize/match/read.h"
+
 static void missed(hn_lowering *l, const hn_pattern_hit *h, hn_miss m) {
   m.fusion = HN_FUSION_custom;
   for (uint32_t i = 0; i < h->n_nodes && m.n_nodes < HN_MISS_NODES; i++) m.node[m.n_nodes++] = h->nodes[i];
@@ -58,12 +60,48 @@ static bool behind_product(const hn_lowering *l, const hn_pattern_hit *h) {
   return false;
 }
 
+static bool reads(const hone_node *n, const hn_unit *of) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && n->in[i]->producer == of->node) return true;
+  return false;
+}
+
+/* The elementwise functions of a match as loops: those that are connected, and of one shape, are one. */
+static void add_loops(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_estimate *sum) {
+  bool done[HN_PATTERN_LINES] = {false};
+  for (uint32_t last = n; last-- > 0;) {
+    hn_unit *part[HN_PATTERN_LINES];
+    uint32_t first = HN_PATTERN_LINES;
+    if (done[last]) continue;
+    part[--first] = group[last];
+    for (uint32_t k = last; k-- > 0;) {
+      bool mine = false;
+      for (uint32_t i = first; i < HN_PATTERN_LINES && !done[k]; i++)
+        mine |= reads(part[i]->node, group[k]) && hn_same_shape(&part[i]->out->desc, &group[k]->out->desc);
+      if (!mine) continue;
+      done[k] = true;
+      part[--first] = group[k];
+    }
+    hn_estimate e;
+    hn_unit loop = *group[last];
+    if (HN_PATTERN_LINES - first > 1) {
+      loop.n_absorbed = HN_PATTERN_LINES - first;
+      loop.absorbed = part + first;
+    }
+    if (!hn_lower_predict(l, &loop, &e)) continue;
+    sum->seconds += e.seconds;
+    sum->predicted += e.predicted;
+    sum->measured = sum->measured && e.measured;
+  }
+}
+
 /* The time of the nodes without the pattern, as far as it can be told beforehand: products and the like by
- * their own tactics with elementwise functions as their epilogues, or those alone as one loop. False: some of
- * it has no tactic. */
+ * their own tactics with elementwise functions as their epilogues; those alone as one loop, between other
+ * nodes as several. False: some of it has no tactic. */
 static bool time_apart(hn_lowering *l, const hn_pattern_hit *h, hn_estimate *sum) {
   hn_unit *group[HN_PATTERN_LINES];
   uint32_t n = 0, others = 0;
+  bool product = false;
   hn_estimate e;
   for (uint32_t k = 0; k < h->n_nodes; k++)
     if (hn_is_op(h->nodes[k], "Softmax"))
@@ -78,12 +116,17 @@ static bool time_apart(hn_lowering *l, const hn_pattern_hit *h, hn_estimate *sum
       continue;
     }
     others++;
+    product |= hn_fusable_anchor(u);
     if (!hn_lower_predict(l, u, &e)) return false;
     sum->seconds += e.seconds;
     sum->predicted += e.predicted;
     sum->measured = sum->measured && e.measured;
   }
-  if (!n || others || behind_product(l, h)) return true;
+  if (!n || product || behind_product(l, h)) return true;
+  if (others) {
+    add_loops(l, group, n, sum);
+    return true;
+  }
   hn_unit loop = *group[n - 1];
   if (n > 1) {
     loop.n_absorbed = n;

@@ -16,6 +16,12 @@ typedef struct hn_event hn_event;     /* a point in a queue */
 
 enum { HN_LANES = 4 };
 
+/* Kernels of hone's own and of plugins (those of libraries are not known), and the time of the host that the
+ * driver took to launch them. */
+typedef struct hn_launched {
+  uint64_t kernels, ns;
+} hn_launched;
+
 /* A reading of the device: "temperature", "C". */
 typedef struct hn_sensor {
   const char *name, *unit;
@@ -64,6 +70,8 @@ typedef struct hn_backend {
    * run->threads is 0 for all of the device, 1 for a step that is too small to share. */
   hone_status (*launch)(hn_device *device, hn_queue *queue, const hone_tactic_desc *tactic,
                         hone_step_run *run, hone_error *error);
+  /* Asynchronous: what launch has given to the queue so far. */
+  hn_launched (*launched)(const hn_queue *queue);
   /* Calls fn(arg, task, thread) for every task on the host's threads, and returns when all are done. */
   void (*parallel)(hn_device *device, int64_t tasks, void (*fn)(void *arg, int64_t task, uint32_t thread),
                    void *arg);

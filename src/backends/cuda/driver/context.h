@@ -19,8 +19,11 @@ typedef struct hn_cuda_modules hn_cuda_modules; /* modules.h */
 /* A lane, and what a tactic sees as its queue. */
 struct hn_cuda_queue {
   hn_device *device;
-  CUstream stream; /* NULL: not made yet, or dry */
-  CUevent fence;   /* for lanes that follow this one */
+  CUstream stream;      /* NULL: not made yet, or dry */
+  CUevent fence;        /* for lanes that follow this one */
+  hn_launched launched; /* by hn_cuda_launch */
+  hn_str text; /* of a plugin's kernel that is launched: kept for the next. Not of the dry one, which is many
+                  threads' */
   bool dry;
 };
 

@@ -1,5 +1,5 @@
 /* hone/cuda.h: launches of plugins' kernels. */
-#include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/driver/context.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -15,19 +15,21 @@ hone_status hone_cuda_launch(const hone_step_run *run, const hone_cuda_kernel *k
                    "hone_cuda_launch needs a run, a kernel with text and entry, and arguments");
   hone_status status = hn_check_desc("kernel", k->entry, k->struct_size, k->abi, sizeof *k, error);
   if (status != HONE_OK) return status;
-  hn_str text = {0};
-  if (k->head) hn_str_puts(&text, k->head);
-  hn_str_puts(&text, k->text);
-  if (text.failed) {
-    hn_str_free(&text);
+  hn_cuda_queue *queue = hn_cuda_queue_of(run);
+  hn_str own = {0}, *text = queue->dry ? &own : &queue->text;
+  hn_str_clear(text);
+  if (k->head) hn_str_puts(text, k->head);
+  hn_str_puts(text, k->text);
+  if (text->failed) {
+    hn_str_free(text);
     return hn_fail_memory(error, strlen(k->text), "a kernel's text");
   }
   /* The plugin's text is all there is; the file behind it is empty. */
-  const hn_cuda_kernel kernel = {"custom", text.ptr, k->entry};
+  const hn_cuda_kernel kernel = {"custom", text->ptr, k->entry};
   const hn_cuda_shape shape = {
       .grid = {k->grid[0], k->grid[1], k->grid[2]}, .threads = k->threads, .shared = k->shared};
-  status = hn_cuda_launch(hn_cuda_queue_of(run), &kernel, &shape, args, size, error);
-  hn_str_free(&text);
+  status = hn_cuda_launch(queue, &kernel, &shape, args, size, error);
+  hn_str_free(&own);
   return status;
 }
 

@@ -4,7 +4,11 @@
 #include "backends/cuda/device/cross_args.h"
 #include "backends/cuda/driver/modules.h"
 #include "base/error.h"
+<<<<<<< HEAD
 #include "base/integers.h"
+=======
+#include "base/os.h"
+>>>>>>> a
 
 #include <string.h>
 
@@ -65,6 +69,7 @@ void hn_cuda_queue_close(hn_device *d, hn_queue *q) {
       d->cu.cuStreamDestroy(q->lane[i].stream);
     }
     if (q->lane[i].fence) d->cu.cuEventDestroy(q->lane[i].fence);
+    hn_str_free(&q->lane[i].text);
   }
   hn_free(q);
 }
@@ -210,9 +215,24 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
     a->value.programmaticStreamSerializationAllowed = 1;
   }
   void *params[] = {(void *)(uintptr_t)args};
+  const uint64_t start = hn_now_ns();
   status = HN_CU(d, error, cuLaunchKernelEx, &config, f, params, NULL);
-  if (status != HONE_OK) hn_error_where(error, "kernel %s", k->entry);
-  return status;
+  if (status != HONE_OK) {
+    hn_error_where(error, "kernel %s", k->entry);
+    return status;
+  }
+  q->launched.ns += hn_now_ns() - start;
+  q->launched.kernels++;
+  return HONE_OK;
+}
+
+hn_launched hn_cuda_launched(const hn_queue *q) {
+  hn_launched all = {0};
+  for (int i = 0; i < HN_LANES; i++) {
+    all.kernels += q->lane[i].launched.kernels;
+    all.ns += q->lane[i].launched.ns;
+  }
+  return all;
 }
 
 bool hn_cuda_dry(const hn_cuda_queue *q) { return q->dry; }

@@ -15,6 +15,7 @@ hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, 
 /* The same where both are memory that the device's kernels reach. */
 hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                           hone_error *error);
+hn_launched hn_cuda_launched(const hn_queue *q);
 hone_status hn_cuda_sync(hn_device *d, hn_queue *q, hone_error *error);
 hone_status hn_cuda_capture_begin(hn_device *d, hn_queue *q, hone_error *error);
 hone_status hn_cuda_capture_end(hn_device *d, hn_queue *q, hn_segment **out, hone_error *error);
