@@ -27,4 +27,8 @@ typedef struct hn_attention_hit {
 /* The attention around a Softmax node. NEAR: *why says what does not fit. */
 hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, hone_reason *why);
 
+/* Whether a mask is a constant that says nothing but that row r sees the keys from r + band[0] to before
+ * r + band[1] (as causal masks and windows do); every row sees one. */
+bool hn_attention_band(const hn_attention_hit *hit, uint32_t mask, int64_t band[2]);
+
 #endif
