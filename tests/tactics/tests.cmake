@@ -25,8 +25,13 @@ if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES movement/moves pooling/pooling
     normalize/reduction quantized/quantize_step quantized/qlinear_step normalize/softmax_step normalize/layer_norm sampling/resize_step
     normalize/batch_norm normalize/instance_norm movement/gather recurrent/recurrent_driver elementwise/cast
-    quantized/dynamic_quantize attention/group_query_attention attention/rotary_embedding attention/linear_attention
-    conv/causal_conv normalize/embed_layer_norm)
+    quantized/dynamic_quantize)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt --filter com.microsoft
+    SOURCES attention/group_query_attention normalize/embed_layer_norm)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt --filter RotaryEmbedding
+    SOURCES attention/rotary_embedding)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt --filter @27
+    SOURCES attention/linear_attention conv/causal_conv)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
 endif()
