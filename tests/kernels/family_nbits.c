@@ -68,7 +68,8 @@ static void check_decode(ck *c, const hn_nbits_ops *ops, uint32_t bits, size_t n
   float *y = ck_alloc(c, n, n % 2);
   ck_case(c, "decode bits=%u n=%zu flip=%u", bits, n, flip);
   ops->decode(y, codes, n, bits, flip, 3.0f, 0.37f);
-  for (size_t i = 0; i < n; i++) ck_same(c, i, y[i], ((float)(code_at(codes, bits, i) ^ flip) - 3.0f) * 0.37f);
+  for (size_t i = 0; i < n; i++)
+    ck_same(c, i, y[i], ((float)(code_at(codes, bits, i) ^ flip) - 3.0f) * 0.37f);
   ck_release_all(c);
 }
 

@@ -13,8 +13,8 @@ static void check_linear(ck *c, const hn_state_ops *ops, size_t d_k, size_t n, b
                          size_t queries) {
   const size_t s_row = n + 3, q_row = d_k + 1, y_row = n + 2;
   float *s = ck_alloc(c, (d_k - 1) * s_row + n, 0), *k = ck_alloc(c, d_k, 0), *v = ck_alloc(c, n, 0),
-        *decay = ck_alloc(c, d_k, 0), *beta = ck_alloc(c, 1, 0), *q = ck_alloc(c, (queries - 1) * q_row + d_k, 0),
-        *y = ck_alloc(c, queries * y_row, 0);
+        *decay = ck_alloc(c, d_k, 0), *beta = ck_alloc(c, 1, 0),
+        *q = ck_alloc(c, (queries - 1) * q_row + d_k, 0), *y = ck_alloc(c, queries * y_row, 0);
   static double before[MOST_K][MOST_V];
   ck_fill(c, s, (d_k - 1) * s_row + n, CK_RANDOM);
   ck_fill(c, k, d_k, CK_RANDOM);
@@ -59,7 +59,8 @@ static void check_linear(ck *c, const hn_state_ops *ops, size_t d_k, size_t n, b
       }
     }
     for (size_t h = 0; h < queries; h++)
-      ck_near(c, h * n + j, y[h * y_row + j], (double)0.3f * sum[h], 0.31 * sums[h] + CK_EPS * fabs(sum[h]) + CK_TINY);
+      ck_near(c, h * n + j, y[h * y_row + j], (double)0.3f * sum[h],
+              0.31 * sums[h] + CK_EPS * fabs(sum[h]) + CK_TINY);
   }
   ck_release_all(c);
 }
@@ -128,8 +129,12 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double t = ck_time(causal ? run_causal : run_linear, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(causal ? run_causal : run_linear, &j);
-    const ck_work work = causal ? (ck_work){.flops = 8.0 * 1024, .instructions = 20.0 * 1024, .read = 4096, .written = 4096}
-                                : (ck_work){.flops = 6.0 * 64 * 64, .instructions = 64 * 64, .read = 2 * 4 * 64 * 64, .written = 4 * 64 * 64};
+    const ck_work work =
+        causal ? (ck_work){.flops = 8.0 * 1024, .instructions = 20.0 * 1024, .read = 4096, .written = 4096}
+               : (ck_work){.flops = 6.0 * 64 * 64,
+                           .instructions = 64 * 64,
+                           .read = 2 * 4 * 64 * 64,
+                           .written = 4 * 64 * 64};
     ck_bench_line(c, causal ? "causal, swish, 1024" : "gated delta 64x64", t, &work, ts);
   }
 }

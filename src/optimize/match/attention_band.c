@@ -22,7 +22,7 @@ static bool shows(const hn_attention_hit *h, uint32_t mask, const char *data, in
   const int64_t keys = d->dim[d->rank - 1], at = row * d->stride[d->rank - 2], step = d->stride[d->rank - 1];
   int64_t k = 0;
   int s = 0;
-#define SEES(K) (s = sees(h->mask_kind[mask], h->mask_value[mask], data, at + (K) * step))
+#define SEES(K) (s = sees(h->mask_kind[mask], h->mask_value[mask], data, at + (K)*step))
   while (k < keys && SEES(k) == 0) k++;
   *from = k;
   while (k < keys && SEES(k) == 1) k++;

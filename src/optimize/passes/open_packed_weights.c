@@ -41,7 +41,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
   if (bytes > ctx->options->fold_tensor_bytes || ctx->folded + bytes > ctx->options->fold_bytes)
     return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
-  float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP * w.rows);
+  float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP *w.rows);
   void *data = NULL;
   hn_value *weights = column ? hn_make_room(ctx, n->in[1]->name, &d, &data) : NULL;
   if (!weights) return hn_pass_memory(ctx);

@@ -28,7 +28,7 @@ static void take_bands(const hone_step *s, hn_attention *p) {
       p->mask[kept++] = p->mask[i];
   }
   p->n_masks = kept;
-  p->ends = high < p->keys, p->begins = low > -p->rows;
+  p->ends = high<p->keys, p->begins = low> - p->rows;
   p->place = high - 1;
   p->window = high - 1 - low;
 }

@@ -73,7 +73,8 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   n->blob_bytes = sizeof h;
   /* Factors of a token for each thread, and the states where nobody asks for them. */
   n->workspace_bytes = (size_t)(m->threads * hn_fill_up(h.d_k, 16)) * sizeof(float);
-  if (!has_output(s, PRESENT)) n->workspace_bytes += (size_t)(h.batch * h.heads * h.d_k * h.d_v) * sizeof(float);
+  if (!has_output(s, PRESENT))
+    n->workspace_bytes += (size_t)(h.batch * h.heads * h.d_k * h.d_v) * sizeof(float);
   return HONE_OK;
 }
 
@@ -87,8 +88,9 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
   const hn_state_ops *ops = hn_state_find(h->isa);
-  const int64_t chunk = index % h->chunks, line = index / h->chunks, b = line / h->heads, head = line % h->heads,
-                each = h->q_heads / h->heads, at = chunk * COLUMNS, state = h->d_k * h->d_v;
+  const int64_t chunk = index % h->chunks, line = index / h->chunks, b = line / h->heads,
+                head = line % h->heads, each = h->q_heads / h->heads, at = chunk * COLUMNS,
+                state = h->d_k * h->d_v;
   float *decay = (float *)r->workspace + thread * hn_fill_up(h->d_k, 16),
         *states = has_output(r->step, PRESENT) ? r->out[PRESENT]
                                                : (float *)r->workspace + r->threads * hn_fill_up(h->d_k, 16);

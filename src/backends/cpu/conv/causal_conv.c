@@ -78,7 +78,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
   const hn_state_ops *ops = hn_state_find(h->isa);
-  const int64_t first = index * h->per_task, end = first + h->per_task < h->lines ? first + h->per_task : h->lines;
+  const int64_t first = index * h->per_task,
+                end = first + h->per_task < h->lines ? first + h->per_task : h->lines;
   (void)thread;
   for (int64_t i = first; i < end; i++) line(r, h, ops, i);
 }

@@ -1,5 +1,5 @@
-/* GatherBlockQuantized along the first dimension of rows whose codes lie one after the other, in blocks with a
- * scale each: only what is gathered is decoded. */
+/* GatherBlockQuantized along the first dimension of rows whose codes lie one after the other, in blocks with
+ * a scale each: only what is gathered is decoded. */
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -34,10 +34,12 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!s->node || s->n_epilogue) return hn_refuse(why, "no epilogue");
   if (x->dtype != HONE_DTYPE_U8 && x->dtype != HONE_DTYPE_U4 && x->dtype != HONE_DTYPE_I4)
     return hn_refuse(why, "codes of %s", hone_dtype_name(x->dtype));
-  if (f->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32) return hn_refuse(why, "the result is not f32");
+  if (f->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "the result is not f32");
   if (!plain(x) || !plain(i) || !plain(f) || !plain(y) || x->rank < 2 || f->rank != x->rank)
     return hn_refuse(why, "not row-major, or of unknown shape");
-  int64_t gather = hone_node_int(s->node, "gather_axis", 0), axis = hone_node_int(s->node, "quantize_axis", 1);
+  int64_t gather = hone_node_int(s->node, "gather_axis", 0),
+          axis = hone_node_int(s->node, "quantize_axis", 1);
   if (gather < 0) gather += x->rank;
   if (axis < 0) axis += x->rank;
   if (gather != 0 || axis != x->rank - 1) return hn_refuse(why, "along other axes");
@@ -81,7 +83,8 @@ static void line(const job *j, int64_t at, float *y) {
   for (int64_t b = 0; b < h->blocks; b++) {
     const int64_t from = b * h->block, n = h->length - from < h->block ? h->length - from : h->block;
     const float zero = zeros ? (float)(hn_nbits_code(zeros, h->bits, b) ^ h->flip) : h->zero;
-    j->ops->decode(y + from, codes + from * h->bits / 8, (size_t)n, (uint32_t)h->bits, h->flip, zero, scale[b]);
+    j->ops->decode(y + from, codes + from * h->bits / 8, (size_t)n, (uint32_t)h->bits, h->flip, zero,
+                   scale[b]);
   }
 }
 
@@ -92,7 +95,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
                 end = first + j->per_task < h->indices ? first + j->per_task : h->indices;
   (void)thread;
   for (int64_t i = first; i < end; i++) {
-    int64_t row = h->wide ? ((const int64_t *)j->run->in[INDICES])[i] : ((const int32_t *)j->run->in[INDICES])[i];
+    int64_t row =
+        h->wide ? ((const int64_t *)j->run->in[INDICES])[i] : ((const int32_t *)j->run->in[INDICES])[i];
     float *y = (float *)j->run->out[0] + i * size;
     if (row < 0) row += h->rows;
     if (row < 0 || row >= h->rows) /* as ONNX Runtime has it */
@@ -110,5 +114,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, gather_block_quantized, "com.microsoft.GatherBlockQuantized", 1, .accepts = accepts, .cost = cost,
-          .need = need, .prepack = prepack, .run = run);
+HN_TACTIC(cpu, gather_block_quantized, "com.microsoft.GatherBlockQuantized", 1, .accepts = accepts,
+          .cost = cost, .need = need, .prepack = prepack, .run = run);

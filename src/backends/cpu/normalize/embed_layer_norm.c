@@ -46,7 +46,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     if (has_output(s, i) && (!plain(&s->output[i].desc) ||
                              s->output[i].desc.dtype != (i == MASK_INDEX ? HONE_DTYPE_I32 : HONE_DTYPE_F32)))
       return hn_refuse(why, "output %u is not row-major, of its own type and of known shape", i);
-  if (ids != HONE_DTYPE_I32 && ids != HONE_DTYPE_I64) return hn_refuse(why, "words are %s", hone_dtype_name(ids));
+  if (ids != HONE_DTYPE_I32 && ids != HONE_DTYPE_I64)
+    return hn_refuse(why, "words are %s", hone_dtype_name(ids));
   if (hn_step_has(s, MASK)) {
     const hone_dtype mask = s->input[MASK].desc.dtype;
     if (mask != HONE_DTYPE_I32 && mask != HONE_DTYPE_I64)
@@ -112,8 +113,8 @@ static hone_status check(const hone_step_run *r, const blob_head *h, hone_error 
     for (uint32_t i = 0; i < (segments ? 3u : 2u); i++)
       if (id[i] < 0 || id[i] >= h->rows[i])
         return hn_fail(error, HONE_ERROR_INPUT,
-                       "EmbedLayerNormalization: number %lld is not in table %u of %lld rows", (long long)id[i],
-                       WORD_TABLE + i, (long long)h->rows[i]);
+                       "EmbedLayerNormalization: number %lld is not in table %u of %lld rows",
+                       (long long)id[i], WORD_TABLE + i, (long long)h->rows[i]);
   }
   return HONE_OK;
 }

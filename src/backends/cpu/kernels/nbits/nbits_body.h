@@ -40,8 +40,9 @@ static inline vf spread(const uint8_t *p, size_t n, uint32_t bits, uint32_t flip
   const vi lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
            shift = _mm512_mullo_epi32(_mm512_and_si512(lane, _mm512_set1_epi32((int)(8 / bits - 1))),
                                       _mm512_set1_epi32((int)bits)),
-           codes = _mm512_and_si512(_mm512_srlv_epi32(_mm512_cvtepu8_epi32(_mm_shuffle_epi8(bytes, order)), shift),
-                                    _mm512_set1_epi32((1 << bits) - 1));
+           codes = _mm512_and_si512(
+               _mm512_srlv_epi32(_mm512_cvtepu8_epi32(_mm_shuffle_epi8(bytes, order)), shift),
+               _mm512_set1_epi32((1 << bits) - 1));
   return _mm512_cvtepi32_ps(_mm512_xor_si512(codes, _mm512_set1_epi32((int)flip)));
 }
 #elif VEC_W == 8
@@ -65,14 +66,17 @@ static inline vf whole(const values *v, vi bytes) {
   return v_mul(v_sub(_mm256_cvtepi32_ps(bytes), v->zero), v->scale);
 }
 static inline vf spread(const uint8_t *p, size_t n, uint32_t bits, uint32_t flip) {
-  static const uint8_t of[3][16] = {{0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2, 3, 3}, {0, 1, 2, 3, 4, 5, 6, 7}};
+  static const uint8_t of[3][16] = {
+      {0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2, 3, 3}, {0, 1, 2, 3, 4, 5, 6, 7}};
   uint8_t part[8] = {0};
   memcpy(part, p, n);
-  const __m128i bytes = _mm_shuffle_epi8(_mm_loadl_epi64((const void *)part), _mm_loadu_si128((const void *)of[bits >> 2]));
+  const __m128i bytes =
+      _mm_shuffle_epi8(_mm_loadl_epi64((const void *)part), _mm_loadu_si128((const void *)of[bits >> 2]));
   const vi lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
            shift = _mm256_mullo_epi32(_mm256_and_si256(lane, _mm256_set1_epi32((int)(8 / bits - 1))),
                                       _mm256_set1_epi32((int)bits)),
-           codes = _mm256_and_si256(_mm256_srlv_epi32(_mm256_cvtepu8_epi32(bytes), shift), _mm256_set1_epi32((1 << bits) - 1));
+           codes = _mm256_and_si256(_mm256_srlv_epi32(_mm256_cvtepu8_epi32(bytes), shift),
+                                    _mm256_set1_epi32((1 << bits) - 1));
   return _mm256_cvtepi32_ps(_mm256_xor_si256(codes, _mm256_set1_epi32((int)flip)));
 }
 #endif
@@ -96,7 +100,8 @@ static inline float zero_of(const hn_nbits_matrix *w, size_t n, size_t b) {
   if (w->zero_floats) return w->zero_floats[n * w->blocks + b];
   if (!w->zeros) return (float)(1u << (w->bits - 1));
   const size_t each = 8 / w->bits;
-  return (float)((uint32_t)w->zeros[n * w->zero_row + b / each] >> (b % each * w->bits) & ((1u << w->bits) - 1));
+  return (float)((uint32_t)w->zeros[n * w->zero_row + b / each] >> (b % each * w->bits) &
+                 ((1u << w->bits) - 1));
 }
 
 #if VEC_W == 1
@@ -115,14 +120,15 @@ static void tile(const hn_nbits_matrix *w, const float *a, size_t a_row, size_t 
   }
 }
 #else
-/* out[column][row] of `columns` columns from n on; what follows `out` and rows and columns are constants where
- * it is inlined. Several columns at once, for the sake of sums that do not wait for each other. full: blocks are
- * whole runs; zeros: there are zero points. */
+/* out[column][row] of `columns` columns from n on; what follows `out` and rows and columns are constants
+ * where it is inlined. Several columns at once, for the sake of sums that do not wait for each other. full:
+ * blocks are whole runs; zeros: there are zero points. */
 static inline __attribute__((always_inline)) void tile_of(const hn_nbits_matrix *w, const float *a,
                                                           size_t a_row, int rows, int columns, size_t n,
                                                           float *out, int bits, bool full, bool zeros) {
   const int parts = 8 / bits;
-  const size_t blocks = w->blocks, block_bytes = w->block_bytes, runs = runs_of(w), column = blocks * block_bytes;
+  const size_t blocks = w->blocks, block_bytes = w->block_bytes, runs = runs_of(w),
+               column = blocks * block_bytes;
   const uint8_t *p = w->codes + n * column;
   const float *scale = w->scales + n * blocks, middle = (float)(1 << (bits - 1));
   vf sum[COLUMNS][ROWS];

@@ -8,7 +8,8 @@
 #include "backends/cpu/kernels/kernel.h"
 
 /* A token of linear attention on some columns of a head's state S [d_k, d_v]:
- *   v = beta (v - S' (decay k))  where beta is not NULL;  S = decay S + k v';  y = scale S' q for each query. */
+ *   v = beta (v - S' (decay k))  where beta is not NULL;  S = decay S + k v';  y = scale S' q for each query.
+ */
 typedef struct hn_linear_token {
   float *s; /* row i at s + i * s_row; `columns` of it */
   ptrdiff_t s_row;

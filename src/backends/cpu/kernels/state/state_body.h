@@ -16,9 +16,10 @@ static inline void store_part(float *p, vf v, size_t c, size_t vectors, size_t t
     v_storen(p + c * VEC_W, v, tail);
 }
 
-/* Some vectors of columns, the last one with `tail` lanes; the first two are constants where it is inlined. */
-static inline __attribute__((always_inline)) void columns_of(const hn_linear_token *t, size_t at, size_t vectors,
-                                                             bool decays, size_t tail) {
+/* Some vectors of columns, the last one with `tail` lanes; the first two are constants where it is inlined.
+ */
+static inline __attribute__((always_inline)) void columns_of(const hn_linear_token *t, size_t at,
+                                                             size_t vectors, bool decays, size_t tail) {
   vf v[VECTORS], sum[VECTORS];
   float *s = t->s + at;
   for (size_t c = 0; c < vectors; c++) v[c] = load_part(t->v + at, c, vectors, tail);
@@ -79,8 +80,8 @@ static void exponential(float *y, const float *x, size_t n) {
   }
 }
 
-static inline __attribute__((always_inline)) void causal_of(float *y, const float *x, size_t n, const float *w,
-                                                            size_t taps, float bias, bool swish) {
+static inline __attribute__((always_inline)) void
+causal_of(float *y, const float *x, size_t n, const float *w, size_t taps, float bias, bool swish) {
   for (size_t i = 0; i < n; i += VEC_W) {
     const size_t take = n - i < VEC_W ? n - i : VEC_W;
     vf sum = v_set1(bias);

@@ -65,8 +65,8 @@ static inline vf v_exp_nonpos(vf x) {
   return v_scale2(v_add(v_set1(1.0f), v_expm1_core(r)), n);
 }
 
-/* The same for weights beside one of 1: 0 where the result would be denormal, on which processors spend a hundred
- * times as long, here and where it is multiplied. */
+/* The same for weights beside one of 1: 0 where the result would be denormal, on which processors spend a
+ * hundred times as long, here and where it is multiplied. */
 static inline vf v_exp_weight(vf x) {
   const vf least = v_set1(-87.0f);
   vf n, r = v_reduce_ln2(v_max_number(least, x), &n);
