@@ -10,7 +10,8 @@ MICROSOFT = "com.microsoft"
 
 
 def one(op, inputs, outputs, domain="", opset=24, **attributes):
-    """inputs: None (left out), a shape (an f32 input), (a shape, a type) or an array (a constant)."""
+    """inputs: None (left out), a shape (an f32 input), (a shape, a type) or an array (a constant).
+    outputs: how many f32 ones, or the types."""
     names, ports, constants = [], [], []
     for i, v in enumerate(inputs):
         names.append("" if v is None else "i%d" % i)
@@ -19,7 +20,8 @@ def one(op, inputs, outputs, domain="", opset=24, **attributes):
         elif v is not None:
             shape, kind = v if isinstance(v[0], (list, tuple)) else (v, T.FLOAT)
             ports.append(helper.make_tensor_value_info(names[-1], kind, shape))
-    results = [helper.make_tensor_value_info("o%d" % i, T.FLOAT, None) for i in range(outputs)]
+    kinds = [T.FLOAT] * outputs if isinstance(outputs, int) else outputs
+    results = [helper.make_tensor_value_info("o%d" % i, kind, None) for i, kind in enumerate(kinds)]
     node = helper.make_node(op, names, [r.name for r in results], domain=domain, **attributes)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid("ai.onnx.ml", 3)]
     return helper.make_model(helper.make_graph([node], "one", ports, results, constants), opset_imports=opsets, ir_version=10)
@@ -66,6 +68,8 @@ def models():
     yield "Attention", one("Attention", [[1, 128, 1024]] * 3, 1, **heads)
     yield "Attention, mask", one("Attention", [[1, 128, 1024]] * 3 + [[128, 128]], 1, **heads)
     yield "Attention, causal", one("Attention", [[1, 128, 1024]] * 3, 1, is_causal=1, **heads)
+    window = dict(is_causal=1, left_window_size=127)
+    yield "Attention, window", one("Attention", [[1, 512, 1024]] * 3, 1, opset=25, **heads, **window)
     yield "Attention, heads in groups", one("Attention", [[1, 16, 128, 64], [1, 4, 128, 64], [1, 4, 128, 64]], 1)
     yield "Attention, a token with cache", one("Attention", [[1, 16, 1, 64]] * 3 + [None] + [[1, 16, 1023, 64]] * 2, 3)
     yield "MultiHeadAttention", one("MultiHeadAttention", [[1, 128, 1024]] * 3, 1, domain=MICROSOFT, num_heads=16)
@@ -76,6 +80,17 @@ def models():
         yield "GroupQueryAttention, " + what, one("GroupQueryAttention", qkv + cache + shared, 3, **group)
         yield "GroupQueryAttention, %s, turned" % what, one("GroupQueryAttention", qkv + cache + shared + [cos, sin], 3,
                                                             do_rotary=1, **group)
+    yield "GroupQueryAttention, window", one("GroupQueryAttention", [[1, 512, 1024], [1, 512, 256], [1, 512, 256], None, None, numbers([511]),
+                                                                     numbers(512)], 3, local_window_size=128, **group)
+    # The new token's exponent is below 0, so that states do not grow without end.
+    for rule in ("linear", "gated", "delta", "gated_delta"):
+        for what, n in (("a token", 1), ("prompt", 128)):
+            gates = [-np.abs(floats(1, n, 16)) if "gated" in rule else None] + ([np.abs(floats(1, n, 16)) / 64] if "delta" in rule else [])
+            yield "LinearAttention, %s, %s" % (rule, what), one("LinearAttention", [[1, n, 1024]] * 3 + [[1, 16, 64, 64]] + gates, 2,
+                                                                opset=27, update_rule=rule, **heads)
+    for what, n in (("a token", 1), ("prompt", 128)):
+        yield "CausalConvWithState, " + what, one("CausalConvWithState", [[1, 2048, n], floats(2048, 1, 4), floats(2048), [1, 2048, 3]], 2,
+                                                  opset=27, activation="silu")
     yield "RMSNormalization", one("RMSNormalization", [wide, [768]], 1)
     yield "SimplifiedLayerNormalization", one("SimplifiedLayerNormalization", [wide, [768]], 1, opset=21)
     yield "SkipLayerNormalization", one("SkipLayerNormalization", [wide, wide, [768], [768]], 1, **hidden)
@@ -85,7 +100,8 @@ def models():
     yield "RotaryEmbedding, Microsoft's", one("RotaryEmbedding", [[1, 16, 128, 64], place, cos, sin], 1, **hidden)
     ids = ([8, 128], T.INT32)
     yield "EmbedLayerNormalization", one("EmbedLayerNormalization", [ids, None, floats(30522, 768), floats(512, 768), None,
-                                                                     floats(768), floats(768)], 2, **hidden)
+                                                                     floats(768), floats(768)],
+                                                         [T.FLOAT, T.INT32], **hidden)
     codes = np.random.RandomState(1).randint(0, 256, (2048, 64, 16)).astype(np.uint8)
     scales = np.abs(floats(2048 * 64)) / 16
     for rows in (1, 128):

@@ -174,7 +174,8 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                                    .others = hn_fusion_names,
                                    .fold_seconds = o->fold_seconds,
                                    .defer = defer,
-                                   .lowered = true};
+                                   .lowered = true,
+                                   .processor = !p->engine->backend->asynchronous};
     status = hn_optimize(bound, &options, &report, error);
     if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
     if (status != HONE_OK) goto done;

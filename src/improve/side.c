@@ -17,11 +17,13 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
   hn_precision precision = HN_PRECISION_F32;
   hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
   if (status != HONE_OK) goto done;
+  if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;
   if (!o->reference && o->level > 0) {
-    status = hn_optimize(bound, &(hn_optimize_options){.level = o->level, .lowered = true}, NULL, error);
+    const hn_optimize_options options = {
+        .level = o->level, .lowered = true, .processor = !out->backend->asynchronous};
+    status = hn_optimize(bound, &options, NULL, error);
     if (status != HONE_OK) goto done;
   }
-  if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;
   if ((status = hn_precision_parse(o->precision, out->backend, model, &precision, error)) != HONE_OK)
     goto done;
   status = out->backend->open(index, o->threads, o->isa, &out->device, error);

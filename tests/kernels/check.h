@@ -60,6 +60,7 @@ bool ck_failed(const ck *c); /* this kernel has failed already: an adapter may s
  * k * CK_TINY. */
 #define CK_EPS 5.9604644775390625e-08
 #define CK_TINY 1.401298464324817e-45 /* smallest denormal: absolute error of an underflowing product */
+#define CK_WEIGHT 1.65e-38            /* exp(-87): weights beside one of 1 below it are 0 */
 
 /* ---- bench
  * Runs fn(arg) until the time is stable; returns the best seconds a call. */

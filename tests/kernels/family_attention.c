@@ -100,11 +100,9 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
   for (size_t i = 0; i < n; i++) {
     const double want = exp(t[i] - m), off = err[i] + top_err + (bf16 ? 3 : 1) * CK_EPS * fabs(t[i] - m);
     const double rel = isfinite(off) ? off + own : 0;
-    /* The conversion takes denormals as 0. */
-    const double tiny = bf16 ? 0x1p-126 : 4 * CK_TINY;
-    ck_near(c, i, x[i], want, 1.01 * (rel + (isfinite(off) ? left : 0)) * want + tiny);
+    ck_near(c, i, x[i], want, 1.01 * (rel + (isfinite(off) ? left : 0)) * want + CK_WEIGHT);
     sum += want;
-    if (isfinite(want)) moved += 1.01 * rel * want + 4 * CK_TINY;
+    if (isfinite(want)) moved += 1.01 * rel * want + CK_WEIGHT;
   }
   ck_near(c, n + 1, got, sum, moved + (double)(n + 2) * CK_EPS * sum);
   ck_release_all(c);

@@ -40,7 +40,7 @@ static void expect(ck *c, size_t at, float got, const row *r, size_t i, bool log
   } else {
     const double want = exp(t - top) / sum;
     const double rel = isfinite(own) ? own + 2 * CK_EPS + sum_rel + 4 * CK_EPS : 0;
-    ck_near(c, at, got, want, 1.01 * rel * want + 4 * CK_TINY);
+    ck_near(c, at, got, want, 1.01 * rel * want + CK_WEIGHT);
   }
 }
 

@@ -30,5 +30,8 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
 /* Is n a node that moves elements on their way into an attention or out of it, which reads and writes them
  * where they lie? */
 bool hn_attention_moves(hone_node *n);
+/* Whether a mask is a constant that says nothing but that row r sees the keys from r + band[0] to before
+ * r + band[1] (as causal masks and windows do); every row sees one. */
+bool hn_attention_band(const hn_attention_hit *hit, uint32_t mask, int64_t band[2]);
 
 #endif

@@ -1,13 +1,32 @@
 /* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
  *
  * The weights are decoded once. They take 32 / bits times the room, which is worth it where they are read
- * more than once in a run: by A's rows. */
+ * more than once in a run: by A's rows. Of few rows a processor has a step that reads the codes. */
 #include "model/ops/microsoft/nbits.h"
 #include "optimize/passes/common/pass.h"
 
 static const char *missing(const hone_node *n) {
   if (!hn_known(n->in[1]) || !hn_known(n->in[2])) return "the weights are computed";
   return hn_in(n, 3) && !hn_known(n->in[3]) ? "the zero points are computed" : NULL;
+}
+
+enum { FEW = 16, GROUP = 16 };
+
+static bool few_rows(const hone_node *n, const hn_nbits *w) {
+  const hone_tensor_desc *a = &n->in[0]->desc;
+  return hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows;
+}
+
+/* Decoded, row-major: some columns at a time, so that lines of the result are written whole. */
+static void decode(const hn_nbits *w, const hone_node *n, float *column, float *out) {
+  const hone_tensor *zeros = hn_in(n, 3) ? hn_known(n->in[3]) : NULL;
+  for (int64_t c = 0; c < w->columns; c += GROUP) {
+    const int64_t some = w->columns - c < GROUP ? w->columns - c : GROUP;
+    for (int64_t i = 0; i < some; i++)
+      hn_nbits_column(w, hn_known(n->in[1]), hn_known(n->in[2]), zeros, c + i, column + i * w->rows);
+    for (int64_t r = 0; r < w->rows; r++)
+      for (int64_t i = 0; i < some; i++) out[r * w->columns + c + i] = column[i * w->rows + r];
+  }
 }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
@@ -17,20 +36,17 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     return HN_PASS_NONE;
   const char *why = missing(n);
   if (why || hn_nbits_of(n, &w, NULL)) return hn_pass_miss(ctx, "%s", why ? why : "its attributes");
+  if (ctx->options->processor && few_rows(n, &w)) return hn_pass_miss(ctx, "few rows read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
   if (bytes > ctx->options->fold_tensor_bytes || ctx->folded + bytes > ctx->options->fold_bytes)
     return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
-  float *column = HN_NEW_ARRAY(ctx->scratch, float, w.rows);
+  float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP *w.rows);
   void *data = NULL;
   hn_value *weights = column ? hn_make_room(ctx, n->in[1]->name, &d, &data) : NULL;
   if (!weights) return hn_pass_memory(ctx);
   ctx->folded += bytes;
-  const hone_tensor *zeros = hn_in(n, 3) ? hn_known(n->in[3]) : NULL;
-  for (int64_t c = 0; c < w.columns; c++) {
-    hn_nbits_column(&w, hn_known(n->in[1]), hn_known(n->in[2]), zeros, c, column);
-    for (int64_t r = 0; r < w.rows; r++) ((float *)data)[r * w.columns + c] = column[r];
-  }
+  decode(&w, n, column, data);
   const hone_tensor_desc *like = &n->out[0]->desc;
   hn_value *y = hn_make_newest(ctx, n, "MatMul", (hn_value *const[]){n->in[0], weights}, 2, like);
   if (y && hn_in(n, 5)) y = hn_make_newest(ctx, n, "Add", (hn_value *const[]){y, n->in[5]}, 2, like);

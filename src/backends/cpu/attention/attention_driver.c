@@ -29,7 +29,8 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
   int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
-  p->part_rows = p->tile_rows * (part > 1 ? part : 1);
+  /* Rows whose scores are made together see the same keys, so where bands are, few of them do. */
+  p->part_rows = p->tile_rows * (part > 1 && !p->ends && !p->begins ? part : 1);
   hn_attention_divide(p, threads);
   p->v_at = pad((int64_t)hn_gemm_packed_size(o, (size_t)p->block, (size_t)p->depth));
   p->score_at = p->v_at + pad((int64_t)hn_gemm_packed_size(o, (size_t)p->depth_v, (size_t)p->block));
@@ -115,15 +116,16 @@ static void pack_keys(const hn_attention_job *j, const float *k, int64_t n, floa
   }
 }
 
-/* C = A x packed B (+ C), rows x n, in tiles. */
-static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b, float *c,
-                    ptrdiff_t ldc, int64_t rows, int64_t n, int64_t k, bool accumulate) {
+/* C = A x packed B (+ C), rows x n, in tiles. B was packed with b_k rows, of which k from `from` on count. */
+static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b, int64_t b_k,
+                    int64_t from, float *c, ptrdiff_t ldc, int64_t rows, int64_t n, int64_t k,
+                    bool accumulate) {
   const hn_gemm_ops *o = j->gemm;
   const int64_t tile_rows = j->p->tile_rows;
   hn_gemm_tile t = {.lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
   for (int64_t c0 = 0; c0 < n; c0 += o->nr) {
     t.n = (uint32_t)(n - c0 < o->nr ? n - c0 : o->nr);
-    t.b = b + c0 * k;
+    t.b = b + c0 * b_k + from * (int64_t)hn_gemm_panel_width(o, (size_t)n, (size_t)c0);
     for (int64_t r = 0; r < rows; r += tile_rows) {
       t.m = (uint32_t)(rows - r < tile_rows ? rows - r : tile_rows);
       t.a = a + r * lda;
@@ -137,7 +139,7 @@ static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, co
 static void seen(const hn_attention *p, int64_t row, int64_t *from, int64_t *end) {
   const int64_t at = row + p->place;
   *from = p->begins && at > p->window ? at - p->window : 0;
-  *end = p->ends && at + 1 < p->keys ? at + 1 : p->keys;
+  *end = p->ends && at + 1 < p->keys ? at + 1 - (HN_FAULT("attention_band") ? 1 : 0) : p->keys;
   if (*end < *from) *end = *from;
 }
 
@@ -168,47 +170,68 @@ static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_att
   if (shrink != 1.0f) o->scale(y, (size_t)p->depth_v, shrink);
 }
 
+/* Keys and values of a block, packed or where they lie. */
+typedef struct key_block {
+  int64_t at, n;
+  const float *k, *v;
+} key_block;
+
+/* What m rows from r on see of a block: their scores, weights and part of the result. at: of their places in
+ * top and sum. */
+static void part_f32(const hn_attention_job *j, const hn_attention_task *t, const key_block *b, int64_t r,
+                     int64_t m, float *score, float *top, float *sum) {
+  const hn_attention *p = j->p;
+  const hn_attention_ops *o = j->ops;
+  const float *q = t->q + r * p->q_row;
+  float *y = t->y + r * p->y_row;
+  int64_t from, last, none;
+  seen(p, r, &from, &none);
+  seen(p, r + m - 1, &none, &last);
+  if (b->at >= last || b->at + b->n <= from) return;
+  const bool first = b->at <= from;
+  /* Whole panels of keys. */
+  const int64_t panel = p->direct ? 1 : j->gemm->nr;
+  int64_t lo = from > b->at ? (from - b->at) / panel * panel : 0, hi = hn_fill_up(last - b->at, panel);
+  if (hi > b->n) hi = b->n;
+  const int64_t n = hi - lo;
+  if (p->direct)
+    o->dots(score, p->score_ld, q, p->q_row, (size_t)m, b->k + lo * p->k_row, p->k_row, (size_t)n,
+            (size_t)p->depth);
+  else
+    product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n, p->depth, false);
+  for (int64_t i = 0; i < m; i++)
+    weigh(p, o, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
+  if (p->direct)
+    o->mix(y, p->y_row, score, p->score_ld, (size_t)m, b->v + lo * p->v_row, p->v_row, (size_t)n,
+           (size_t)p->depth_v, !first);
+  else
+    product(j, score, p->score_ld, b->v, b->n, lo, y, p->y_row, m, p->depth_v, n, !first);
+  if (b->at + b->n >= last)
+    for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[i]);
+}
+
 static void task_f32(void *job, int64_t index, uint32_t thread) {
   const hn_attention_job *j = job;
   const hn_attention *p = j->p;
-  const hn_attention_ops *o = j->ops;
   const hn_attention_task t = hn_attention_task_at(j, index);
   float *packed_k = j->workspace + (int64_t)thread * p->thread_floats, *packed_v = packed_k + p->v_at,
         *score = packed_k + p->score_at, *top = packed_k + p->top_at, *sum = packed_k + p->sum_at;
   int64_t begin, end, none;
   seen(p, t.first, &begin, &none);
   seen(p, t.end - 1, &none, &end);
-  begin = begin / p->block * p->block;
   for (int64_t r = t.first; r < t.end; r++) top[r - t.first] = -INFINITY;
   for (int64_t key = begin; key < end; key += p->block) {
-    const int64_t n = p->keys - key < p->block ? p->keys - key : p->block;
-    const float *k = t.k + key * p->k_row, *v = t.v + key * p->v_row;
+    key_block b = {key, end - key < p->block ? end - key : p->block, t.k + key * p->k_row,
+                   t.v + key * p->v_row};
     if (!p->direct) {
-      pack_keys(j, k, n, packed_k);
-      hn_gemm_pack_b(j->gemm, v, p->v_row, 1, (size_t)n, (size_t)p->depth_v, 0, (size_t)p->depth_v, packed_v);
+      pack_keys(j, b.k, b.n, packed_k);
+      hn_gemm_pack_b(j->gemm, b.v, p->v_row, 1, (size_t)b.n, (size_t)p->depth_v, 0, (size_t)p->depth_v,
+                     packed_v);
+      b.k = packed_k, b.v = packed_v;
     }
-    for (int64_t r = t.first; r < t.end; r += p->part_rows) {
-      const int64_t m = t.end - r < p->part_rows ? t.end - r : p->part_rows, at = r - t.first;
-      const float *q = t.q + r * p->q_row;
-      float *y = t.y + r * p->y_row;
-      int64_t last;
-      seen(p, r + m - 1, &none, &last);
-      if (key > begin && key >= last) continue;
-      if (p->direct)
-        o->dots(score, p->score_ld, q, p->q_row, (size_t)m, k, p->k_row, (size_t)n, (size_t)p->depth);
-      else
-        product(j, q, p->q_row, packed_k, score, p->score_ld, m, n, p->depth, false);
-      for (int64_t i = 0; i < m; i++)
-        weigh(p, o, &t, score + i * p->score_ld, r + i, key, n, key == begin, y + i * p->y_row, &top[at + i],
-              &sum[at + i]);
-      if (p->direct)
-        o->mix(y, p->y_row, score, p->score_ld, (size_t)m, v, p->v_row, (size_t)n, (size_t)p->depth_v,
-               key > begin);
-      else
-        product(j, score, p->score_ld, packed_v, y, p->y_row, m, p->depth_v, n, key > begin);
-      if (key + n >= last)
-        for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[at + i]);
-    }
+    for (int64_t r = t.first; r < t.end; r += p->part_rows)
+      part_f32(j, &t, &b, r, t.end - r < p->part_rows ? t.end - r : p->part_rows, score, &top[r - t.first],
+               &sum[r - t.first]);
   }
 }
 
@@ -221,7 +244,7 @@ void hn_attention_exec(const hn_attention *p, const float *q, const float *k, co
   j.transpose = hn_transpose_find(p->isa);
   j.bf16 = hn_bf16_find(p->isa);
   j.bf16_ops = hn_attention_bf16_find(p->isa);
-  for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[i];
+  for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[p->mask[i].input];
   if (p->batches * p->rows == 0) return;
   parallel(pool, p->batches * p->chunks, p->parts ? hn_attention_bf16_task : task_f32, &j);
 }

@@ -18,6 +18,7 @@
 typedef struct hn_attention_mask {
   hn_mask_kind kind;
   float value;
+  uint32_t input;                         /* which of exec's pointers */
   int64_t batch[HONE_MAX_RANK], row, col; /* distances in elements; col 0 or 1 */
 } hn_attention_mask;
 
@@ -55,7 +56,7 @@ bool hn_attention_has(const hn_attention *p);
 /* Floats of scratch that all threads need. */
 size_t hn_attention_workspace(const hn_attention *p, uint32_t threads);
 
-/* mask: one pointer for each. */
+/* mask: what mask[i].input counts. */
 void hn_attention_exec(const hn_attention *p, const float *q, const float *k, const float *v,
                        const void *const *mask, float *y, float *workspace, hn_parallel_fn parallel,
                        void *pool);

@@ -11,6 +11,28 @@
 
 enum { Q, K, V, MASK };
 
+/* Masks that are bands ("mask_band": row r sees the keys from r + low to before r + high, empty where a mask
+ * is none): what they hide is not even multiplied. */
+static void take_bands(const hone_step *s, hn_attention *p) {
+  size_t n = 0;
+  const int64_t *band = hone_node_ints(s->node, "mask_band", &n);
+  int64_t low = -p->rows, high = p->keys;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < p->n_masks; i++) {
+    const int64_t from = n == 2 * (size_t)p->n_masks ? band[2 * i] : 1,
+                  end = n == 2 * (size_t)p->n_masks ? band[2 * i + 1] : 0;
+    const int64_t l = from > low ? from : low, h = end < high ? end : high;
+    if (from < end && h > 0 && l < h && p->rows - 1 + l < p->keys) /* every row sees a key still */
+      low = l, high = h;
+    else
+      p->mask[kept++] = p->mask[i];
+  }
+  p->n_masks = kept;
+  p->ends = high<p->keys, p->begins = low> - p->rows;
+  p->place = high - 1;
+  p->window = high - 1 - low;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, hn_attention *p,
                      hone_reason *why) {
   memset(p, 0, sizeof *p);
@@ -62,6 +84,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
     hn_attention_mask *mask = &p->mask[k0];
     mask->kind = (hn_mask_kind)kind[k0];
     mask->value = value[k0];
+    mask->input = k0;
     if (d->dtype != (mask->kind == HN_MASK_ADD ? HONE_DTYPE_F32 : HONE_DTYPE_BOOL))
       return hn_refuse(why, "mask %u is %s", k0, hone_dtype_name(d->dtype));
     if (d->rank != n + 2 || d->stride[n + 1] < 0 || d->stride[n + 1] > 1)
@@ -69,6 +92,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
     for (int32_t i = 0; i < n; i++) mask->batch[i] = d->stride[i];
     mask->row = d->stride[n], mask->col = d->stride[n + 1];
   }
+  if (!parts) take_bands(s, p);
   hn_attention_plan(p, m->threads, m->l1, m->l2);
   return true;
 }

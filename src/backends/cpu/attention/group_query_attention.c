@@ -139,16 +139,17 @@ static const float *input(const hone_step_run *r, const blob_head *h, int which,
 }
 
 /* One head of a token, turned or as it is. */
-static void put(const hone_step_run *r, const blob_head *h, const float *x, float *y, int64_t at) {
+static void put(const hone_step_run *r, const blob_head *h, const hn_attention_ops *ops, const float *x,
+                float *y, int64_t at) {
   const float *c = r->in[COS], *s = r->in[SIN];
   const int64_t rest = h->size - 2 * h->half;
-  hn_attention_find(h->plan.isa)
-      ->turn(y, x, c + at * h->half, s + at * h->half, (size_t)h->half, h->neighbours);
+  ops->turn(y, x, c + at * h->half, s + at * h->half, (size_t)h->half, h->neighbours);
   if (rest) memcpy(y + 2 * h->half, x + 2 * h->half, (size_t)rest * sizeof *y);
 }
 
 /* A head of keys or values: the cache, the new ones behind it, and zeros. */
 static void hand_on(const hone_step_run *r, const blob_head *h, int which, int64_t b, int64_t head) {
+  const hn_attention_ops *ops = hn_attention_find(h->plan.isa);
   const int64_t one = b * h->kv_heads + head, size = h->size, old = before(r, h, b);
   const float *past = h->had ? (const float *)r->in[which == K ? PAST_KEY : PAST_VALUE] + one * h->had * size
                              : NULL,
@@ -159,7 +160,7 @@ static void hand_on(const hone_step_run *r, const blob_head *h, int which, int64
   y += (HN_FAULT("group_query_place") ? 0 : old) * size;
   for (int64_t t = 0; t < h->tokens; t++, y += size, x += h->row[which])
     if (which == K && h->half)
-      put(r, h, x, y, position(r, h, b, t));
+      put(r, h, ops, x, y, position(r, h, b, t));
     else
       memcpy(y, x, (size_t)size * sizeof *y);
 }
@@ -167,6 +168,7 @@ static void hand_on(const hone_step_run *r, const blob_head *h, int which, int64
 static void prepare(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
+  const hn_attention_ops *ops = hn_attention_find(h->plan.isa);
   const int64_t each = 2 * h->kv_heads, caches = h->batch * each;
   (void)thread;
   if (index < caches) {
@@ -177,7 +179,7 @@ static void prepare(void *arg, int64_t index, uint32_t thread) {
                 at = position(r, h, b, t);
   const float *x = input(r, h, Q, b) + t * h->row[Q];
   float *y = (float *)r->workspace + token * h->heads * h->size;
-  for (int64_t i = 0; i < h->heads; i++) put(r, h, x + i * h->size, y + i * h->size, at);
+  for (int64_t i = 0; i < h->heads; i++) put(r, h, ops, x + i * h->size, y + i * h->size, at);
 }
 
 static hone_status check(const hone_step_run *r, const blob_head *h, hone_error *error) {

@@ -4,11 +4,8 @@
 #include "backends/cuda/device/cross_args.h"
 #include "backends/cuda/driver/modules.h"
 #include "base/error.h"
-<<<<<<< HEAD
 #include "base/integers.h"
-=======
 #include "base/os.h"
->>>>>>> a
 
 #include <string.h>
 

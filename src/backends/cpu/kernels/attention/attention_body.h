@@ -53,7 +53,7 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
   vf s0 = v_zero(), s1 = v_zero();
   size_t i = 0;
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
-    const vf e0 = v_exp_nonpos(v_sub(v_load(x + i), m)), e1 = v_exp_nonpos(v_sub(v_load(x + i + VEC_W), m));
+    const vf e0 = v_exp_weight(v_sub(v_load(x + i), m)), e1 = v_exp_weight(v_sub(v_load(x + i + VEC_W), m));
     v_store(x + i, e0);
     v_store(x + i + VEC_W, e1);
     s0 = v_add(s0, e0);
@@ -62,7 +62,7 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
   s0 = v_add(s0, s1);
   while (i < n) {
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
-    const vf e = v_exp_nonpos(v_sub(v_loadn(x + i, k), m));
+    const vf e = v_exp_weight(v_sub(v_loadn(x + i, k), m));
     v_storen(x + i, e, k);
     if (!(k < VEC_W && HN_FAULT("attention_tail_sum"))) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
     i += k;

@@ -39,8 +39,8 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
   size_t i = 0;
   /* The logarithmic form keeps t in dst: it is needed once more. */
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
-    const vf e0 = v_exp_nonpos(v_sub(v_load(src + i), m)),
-             e1 = v_exp_nonpos(v_sub(v_load(src + i + VEC_W), m));
+    const vf e0 = v_exp_weight(v_sub(v_load(src + i), m)),
+             e1 = v_exp_weight(v_sub(v_load(src + i + VEC_W), m));
     if (!log) {
       v_store(dst + i, e0);
       v_store(dst + i + VEC_W, e1);
@@ -51,7 +51,7 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
   s0 = v_add(s0, s1);
   while (i < n) {
     const size_t k = n - i < VEC_W ? n - i : VEC_W;
-    const vf e = v_exp_nonpos(v_sub(v_loadn(src + i, k), m));
+    const vf e = v_exp_weight(v_sub(v_loadn(src + i, k), m));
     if (!log) v_storen(dst + i, e, k);
     if (!(k < VEC_W && HN_FAULT("softmax_tail_sum"))) s0 = v_add(s0, v_sel(v_first(k), e, v_zero()));
     i += k;
@@ -75,7 +75,7 @@ static void columns(float *dst, const float *src, size_t n, size_t cols, ptrdiff
     vf m = v_set1(-__builtin_inff()), s = v_zero();
     for (size_t i = 0; i < n; i++) m = v_max(m, v_loadn(p + (ptrdiff_t)i * ld, k));
     for (size_t i = 0; i < n; i++) {
-      const vf e = v_exp_nonpos(v_sub(v_loadn(p + (ptrdiff_t)i * ld, k), m));
+      const vf e = v_exp_weight(v_sub(v_loadn(p + (ptrdiff_t)i * ld, k), m));
       if (!log) v_storen(q + (ptrdiff_t)i * ld, e, k);
       s = v_add(s, e);
     }
