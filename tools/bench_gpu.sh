@@ -30,11 +30,11 @@ value() { # file, key: the first number of that name in hone's JSON
 if [ $? = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
 echo "Measured on $(date -u +%Y-%m-%d), hone $("$hone" version | head -1)"
 "$hone" device --device cuda 2>&1
-# The network's model and precision as hone's arguments; int8: a file that `hone quantize` writes, once.
+# The network's model and precision as hone's arguments; int8: a file that `hone quantize` writes, once, and fp16 for what stays in floats.
 model_of() { # network, precision
   if [ "$2" != int8 ]; then echo "zoo:$1 --precision $2"; return; fi
   [ -f "$temp/$1.onnx" ] || "$hone" quantize "zoo:$1" -o "$temp/$1.onnx" --calib random -n 1 >/dev/null 2>"$temp/err"
-  echo "$temp/$1.onnx"
+  echo "$temp/$1.onnx --precision fp16"
 }
 networks() { # rows...: a table
   printf '\n| network | precision | batch | device ms | end to end ms | h2d ms | d2h ms | img/s |\n|---|---|---|---|---|---|---|---|\n'
