@@ -126,10 +126,11 @@ done:
 /* ------------------------------------------------------------------ both */
 
 double op_dispatch(const op_subject *s, const op_sample *like, const char *device) {
-  static const int64_t most[] = {1, 4, 8, 16};
+  /* The last: as they are, where what the step itself takes is not in the figure. */
+  static const int64_t most[] = {1, 4, 8, 16, INT64_MAX};
   const bool cpu = !device || strcmp(device, "cpu") == 0;
   double us = NAN;
-  for (size_t k = 0; k < sizeof most / sizeof *most && isnan(us); k++) {
+  for (size_t k = 0; k < sizeof most / sizeof *most - cpu && isnan(us); k++) {
     op_shape shape[OP_MOST];
     op_sample x = {0};
     hone_error e;

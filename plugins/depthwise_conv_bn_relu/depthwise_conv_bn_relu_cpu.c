@@ -47,11 +47,17 @@ static void fill(const job *j, const float *line, float *to) {
   }
 }
 
-/* `vectors` vectors of results from x on. */
+/* `vectors` vectors of results from x on. ahead: a line that is copied later; what memory takes for it, and
+ * for the lines that results are written to, passes beside the arithmetic. */
 INLINE void block(const int vectors, const int64_t rows, const int64_t columns, const float *const *line,
-                  const int64_t *at, const float *w, hone_vf factor, hone_vf last, float *y, int64_t x,
-                  int k) {
+                  const int64_t *at, const float *w, hone_vf factor, hone_vf last, const char *ahead,
+                  float *y, int64_t x, int k) {
   hone_vf sum[4];
+  for (int v = 0; v < vectors; v++) {
+    const int64_t i = x + v * HONE_LANES;
+    __builtin_prefetch(ahead + i * (int64_t)sizeof *y);
+    hone_ahead_written(y + i);
+  }
   for (int v = 0; v < vectors; v++) sum[v] = hone_all(w[rows * columns + DEPTHWISE_SHIFT]);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t c = 0; c < columns; c++)
@@ -64,16 +70,16 @@ INLINE void block(const int vectors, const int64_t rows, const int64_t columns, 
 
 /* A line of n results; `room` numbers may be written, those behind n before the next line is. */
 INLINE void line_of(const int64_t rows, const int64_t columns, const float *const *line, const int64_t *at,
-                    const float *w, float *y, int64_t n, int64_t room) {
+                    const float *w, const char *ahead, float *y, int64_t n, int64_t room) {
   const float *more = w + rows * columns;
   const hone_vf factor = hone_all(more[DEPTHWISE_FACTOR]), last = hone_all(more[DEPTHWISE_LAST]);
   int64_t x = 0;
   for (; x + 4 * HONE_LANES <= room && x + 3 * HONE_LANES < n; x += 4 * HONE_LANES)
-    block(4, rows, columns, line, at, w, factor, last, y, x, HONE_LANES);
+    block(4, rows, columns, line, at, w, factor, last, ahead, y, x, HONE_LANES);
   for (; x + 2 * HONE_LANES <= room && x + HONE_LANES < n; x += 2 * HONE_LANES)
-    block(2, rows, columns, line, at, w, factor, last, y, x, HONE_LANES);
+    block(2, rows, columns, line, at, w, factor, last, ahead, y, x, HONE_LANES);
   for (; x < n; x += HONE_LANES)
-    block(1, rows, columns, line, at, w, factor, last, y, x,
+    block(1, rows, columns, line, at, w, factor, last, ahead, y, x,
           x + HONE_LANES <= room ? HONE_LANES : hone_lanes(n - x));
 }
 
@@ -81,7 +87,7 @@ static void plane_of(const job *j, const float *x, const float *w, float *ring, 
   const depthwise_sizes *s = &j->s;
   const int64_t slot = s->stride[1] * j->length;
   const float *line[MOST_TAPS];
-  int64_t at[MOST_TAPS], next = -s->pad[0], next_slot = 0, top_slot = 0;
+  int64_t at[MOST_TAPS], next = -s->pad[0], next_slot = 0, top_slot = 0, after_next = 0;
   const int64_t step = s->stride[0] % j->slots;
   for (int64_t k = 0; k < s->kernel[1]; k++) {
     const int64_t column = k * s->dilation[1];
@@ -90,6 +96,7 @@ static void plane_of(const job *j, const float *x, const float *w, float *ring, 
   for (int64_t oy = 0; oy < s->out[0]; oy++) {
     const int64_t top = oy * s->stride[0] - s->pad[0];
     if (next < top) next = top, next_slot = top_slot;
+    if (next < top + j->lines) after_next = 0;
     for (const int64_t end = next < top + j->lines ? top + j->slots : next; next < end; next++) {
       if (next >= 0 && next < s->in[0]) fill(j, x + next * s->in[1], ring + next_slot * slot);
       next_slot = next_slot + 1 < j->slots ? next_slot + 1 : 0;
@@ -101,13 +108,14 @@ static void plane_of(const job *j, const float *x, const float *w, float *ring, 
     }
     top_slot = top_slot + step < j->slots ? top_slot + step : top_slot + step - j->slots;
     float *to = y + oy * s->out[1];
+    const char *ahead = (const char *)x + (next + after_next++) * s->in[1] * (int64_t)sizeof *x;
     const int64_t room = (s->out[0] - oy) * s->out[1];
     if (s->kernel[0] == 3 && s->kernel[1] == 3)
-      line_of(3, 3, line, at, w, to, s->out[1], room);
+      line_of(3, 3, line, at, w, ahead, to, s->out[1], room);
     else if (s->kernel[0] == 5 && s->kernel[1] == 5)
-      line_of(5, 5, line, at, w, to, s->out[1], room);
+      line_of(5, 5, line, at, w, ahead, to, s->out[1], room);
     else
-      line_of(s->kernel[0], s->kernel[1], line, at, w, to, s->out[1], room);
+      line_of(s->kernel[0], s->kernel[1], line, at, w, ahead, to, s->out[1], room);
   }
 }
 

@@ -78,7 +78,10 @@ static int execute(words *w, const char *what) {
   while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return 0;
-  return cli_error(HONE_ERROR_INPUT, "%s does not compile (above: what the compiler says)", what);
+  return cli_error(
+      HONE_ERROR_INPUT,
+      "%s does not compile (above: what the compiler says; build/*_op.h declares what it is to define)",
+      what);
 }
 
 typedef struct job {

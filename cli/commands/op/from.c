@@ -211,7 +211,7 @@ hone_status op_from_part(const hone_subgraph *p, const hone_subgraph *rewritten,
              ahead ? "    hone_ahead(" : "", ahead ? p->value[i].name : "", ahead ? "_all + i);\n" : "",
              p->value[i].name, p->value[i].name);
   put_lines(p, "hone_vf", "    ", OP_VECTOR, &out->cpu);
-  op_put(&out->cpu, "    hone_store(y + i, %s, k);\n  }\n}\n", result(p));
+  op_put(&out->cpu, "    hone_ahead_written(y + i);\n    hone_store(y + i, %s, k);\n  }\n}\n", result(p));
   put_cuda(p, name, &out->cuda);
   return HONE_OK;
 }

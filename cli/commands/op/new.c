@@ -159,10 +159,10 @@ static int run(const cli_args *args) {
         "to write. %s_cpu.c is where to make it faster\n",
         name, name, name);
   else
-    cli_print(
-        "\nnext: write in %s_ref.c what %s computes, in %s_cpu.c its kernel, in %s.json its operands and its "
-        "pattern; until then it is an example that works\n",
-        name, op, name, name);
+    cli_print("\nnext: write in %s.json the operands, attributes and pattern of %s, in %s_ref.c what it "
+              "computes, in "
+              "%s_cpu.c its kernel%s; until then it is an example that works\n",
+              name, op, name, name, args->general ? "" : ", in the .cu that of the GPU (or delete it)");
   cli_print("  $ hone op build %s\n  $ hone op test %s --op-path %s\n", folder, name, folder);
   return cli_flush();
 }
