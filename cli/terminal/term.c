@@ -190,9 +190,15 @@ int cli_columns(void) {
                                                                                               : 100;
 }
 
+/* A line that is written over needs a terminal that can wipe it. */
+static bool can_wipe(void) {
+  const char *term = getenv("TERM");
+  return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+}
+
 void cli_progress(const char *what, uint64_t done, uint64_t total) {
   static double last;
-  if (!isatty(STDERR_FILENO)) return;
+  if (!can_wipe()) return;
   double now = cli_now_ms();
   if (progress_shown && done < total && now - last < 100) return;
   last = now;
@@ -210,7 +216,7 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
 }
 
 void cli_progress_line(const char *text) {
-  if (!isatty(STDERR_FILENO)) return;
+  if (!can_wipe()) return;
   progress_shown = true;
   cli_print_to(stderr, "\r\033[K%s", text);
   fflush(stderr);

@@ -140,6 +140,8 @@ static const answer answers[] = {
      .x = {1, 2, 1, 1}, .rows = 2, .columns = 1, .y = {-1, 1}},
     {"(%x: string[2]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_strings=[\"a\", \"b\", \"\"]} }",
      .said = {"", "c"}, .rows = 2, .columns = 3, .y = {0, 0, 1, 0, 0, 0}},
+    {"(%x: f32[3]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_int64s=[3, -1, 3]} }",
+     .x = {-1.5, 3.25, 4}, .rows = 3, .columns = 3, .y = {0, 1, 0, 0, 0, 1, 0, 0, 0}},
     {"(%x: f64[2]) -> (%y) { %y = ai.onnx.ml::OneHotEncoder(%x) {cats_int64s=[3, -1], zeros=0} }",
      .x = {-1, 3}, .rows = 2, .columns = 2, .y = {0, 1, 1, 0}},
     {"(%x: string[2]) -> (%y) { %y = ai.onnx.ml::CategoryMapper(%x) {cats_strings=[\"a\"], cats_int64s=[5]} "

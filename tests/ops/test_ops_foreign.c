@@ -22,7 +22,7 @@ static hone_status begin(run *r, const char *graph, int level) {
   char text[2048];
   *r = (run){0};
   snprintf(text, sizeof text,
-           "opset 20\nopset \"ai.onnx.ml\" 1\nopset \"ai.onnx.preview.training\" 1\ngraph g%s\n", graph);
+           "opset 20\nopset \"ai.onnx.ml\" 3\nopset \"ai.onnx.preview.training\" 1\ngraph g%s\n", graph);
   hone_model *model = NULL;
   hone_status s = hone_engine_create(NULL, &r->engine, &r->e);
   if (!s) s = hone_model_parse(text, strlen(text), &model, &r->e);
@@ -83,6 +83,9 @@ static void patterns_match_all_of_a_string(void **state) {
       {REGEX(""), {"", "a", "\n"}, {true, false, false}},
       {REGEX("[](?=*]+[[:digit:](*]"), {"](?=1", "(*", "a("}, {true, true, false}},
       {REGEX("\\\\Q(?=\\\\1\\\\E(?i:a)"), {"(?=\\1A", "(?=\\1a", "a"}, {true, true, false}},
+      {REGEX("\\\\141[\\\\60-\\\\71]\\\\0?"), {"a7", "a/", "a"}, {true, false, false}},
+      {REGEX("(a)(b)\\\\12[^\\\\101]?"), {"ab\n", "abA", "ab\nb"}, {true, false, true}},
+      {REGEX("a\\x00b|c"), {"c", "a", "ab"}, {true, false, false}},
       {REGEX("(?P<n>a)(?<m>b)?(?i-s)C"), {"abc", "aC", "a"}, {true, true, false}},
   };
   if (!has_patterns()) return;
@@ -98,14 +101,41 @@ static void patterns_match_all_of_a_string(void **state) {
   }
 }
 
+/* Zeros are bytes like others, in patterns and in strings. */
+static void zeros_do_not_end_strings(void **state) {
+  (void)state;
+  static const struct {
+    const char *graph;
+    bool pattern;
+  } cases[] = {
+      {REGEX("a\\x00b"), true},
+      {"(%x: string[3]) -> (%y) { %y = ai.onnx.ml::LabelEncoder(%x) {keys_strings=[\"a\", \"a\\x00b\"], "
+       "values_int64s=[0, 1], default_int64=0} }",
+       false},
+      {"(%x: string[3]) -> (%y) { %y = ai.onnx.ml::CategoryMapper(%x) {cats_strings=[\"a\", \"a\\x00b\"], "
+       "cats_int64s=[0, 1], default_int64=0} }",
+       false}};
+  hone_string s[3] = {{"a\0b", 3}, {"a", 1}, {"a\0c", 3}};
+  const hone_tensor x = vector(HONE_DTYPE_STRING, 3, s);
+  for (size_t k = has_patterns() ? 0 : 1; k < sizeof cases / sizeof *cases; k++) {
+    run r;
+    if (begin(&r, cases[k].graph, 2) || go(&r, &x)) fail_msg("%s", r.e.what);
+    const void *y = hone_context_output(r.context, 0)->data;
+    for (int i = 0; i < 3; i++)
+      assert_int_equal(cases[k].pattern ? ((const bool *)y)[i] : ((const int64_t *)y)[i], i == 0);
+    end(&r);
+  }
+}
+
 static void patterns_of_no_use_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *graph, *says;
-  } cases[] = {{REGEX("(a"), "at byte 2"},    {REGEX("(a)\\\\1"), "a reference back"},
-               {REGEX("(?=a)a"), "a group"},  {REGEX("(?P<n>a)(?P=n)"), "a group"},
-               {REGEX("(?1)(a)"), "a group"}, {REGEX("(?<!a)a"), "a group"},
-               {REGEX("(*COMMIT)a"), "(*"},   {REGEX("a++"), "possessive"}};
+  } cases[] = {{REGEX("(a"), "at byte 2"},     {REGEX("(a)\\\\1"), "a reference back"},
+               {REGEX("(?=a)a"), "a group"},   {REGEX("(?P<n>a)(?P=n)"), "a group"},
+               {REGEX("(?1)(a)"), "a group"},  {REGEX("(?<!a)a"), "a group"},
+               {REGEX("(*COMMIT)a"), "(*"},    {REGEX("a++"), "possessive"},
+               {REGEX("[\\\\1]"), "one digit"}};
   if (!has_patterns()) return;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     run r;
@@ -308,6 +338,7 @@ static void steps_of_no_use_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_match_all_of_a_string),
+                                     cmocka_unit_test(zeros_do_not_end_strings),
                                      cmocka_unit_test(patterns_of_no_use_are_refused),
                                      cmocka_unit_test(pictures_are_decoded),
                                      cmocka_unit_test(bytes_that_are_no_picture_are_refused),

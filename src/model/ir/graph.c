@@ -391,6 +391,11 @@ const char *hone_node_string(const hone_node *n, const char *name, const char *o
   return a ? a->s.ptr : otherwise;
 }
 
+hone_string hn_node_text(const hone_node *n, const char *name, const char *otherwise) {
+  const hn_attr *a = n ? typed(n, name, HONE_ATTR_STRING) : NULL;
+  return a ? a->s : (hone_string){otherwise, strlen(otherwise)};
+}
+
 static const void *list(const hone_node *n, const char *name, hone_attr_type type, size_t *count) {
   const hn_attr *a = typed(n, name, type);
   *count = a ? a->list.n : 0;

@@ -175,6 +175,8 @@ bool hn_node_set_tensor(hone_node *node, const char *name,
                         const hone_tensor *v); /* struct copied, data borrowed */
 bool hn_node_set_graph(hone_node *node, const char *name, hn_graph *v);
 const hn_attr *hn_node_attr(const hone_node *node, const char *name); /* NULL: absent */
+/* hone_node_string with its length: there may be zeros in it. */
+hone_string hn_node_text(const hone_node *node, const char *name, const char *otherwise);
 void hn_node_drop_attr(hone_node *node, const char *name);
 /* Copies all attributes of another node of the same model (graphs are shared). */
 bool hn_node_copy_attrs(hone_node *node, const hone_node *from);

@@ -1,5 +1,7 @@
 /* CategoryMapper: strings become the integers beside them in the two lists, or integers strings. */
 #include "model/ops/classical/features.h"
+#include "model/ops/classical/lookup.h"
+#include "model/ir/graph.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
@@ -16,23 +18,25 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
-  const char *text = hone_node_string(call->node, "default_string", "_Unused");
-  const hone_string unknown = {text, strlen(text)};
+  const hone_string unknown = hn_node_text(call->node, "default_string", "_Unused");
   size_t n;
   const int64_t *number = hone_node_ints(call->node, "cats_int64s", &n);
   const hone_string *texts = hone_node_strings(call->node, "cats_strings", &n);
-  (void)error;
-  for (int64_t i = 0, count = hn_count(x); i < count; i++) {
+  const int64_t count = (int64_t)n;
+  const bool from_text = x->desc.dtype == HONE_DTYPE_STRING;
+  const hone_tensor keys = {hone_desc(x->desc.dtype, 1, &count),
+                            (void *)(uintptr_t)(from_text ? (const void *)texts : number)};
+  hn_lookup lookup;
+  const hone_status s = hn_lookup_make(call, &keys, &lookup, error);
+  if (s) return s;
+  for (int64_t i = 0, elements = hn_count(x); i < elements; i++) {
     if (i % 1024 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    size_t at = n; /* of equal keys the last counts */
-    if (x->desc.dtype == HONE_DTYPE_STRING) {
-      while (at && !hn_same_text(texts[at - 1], ((const hone_string *)x->data)[i])) at--;
+    const int64_t at = hn_lookup_find(&lookup, x, i);
+    if (from_text)
       ((int64_t *)call->output[0]->data)[i] =
-          at ? number[at - 1] : hone_node_int(call->node, "default_int64", -1);
-    } else {
-      while (at && number[at - 1] != hn_get_i64(x, i)) at--;
-      ((hone_string *)call->output[0]->data)[i] = at ? texts[at - 1] : unknown;
-    }
+          at >= 0 ? number[at] : hone_node_int(call->node, "default_int64", -1);
+    else
+      ((hone_string *)call->output[0]->data)[i] = at >= 0 ? texts[at] : unknown;
   }
   return HONE_OK;
 }

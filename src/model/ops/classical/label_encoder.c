@@ -1,10 +1,9 @@
 /* LabelEncoder: every element is a key, and becomes the key's value; what is no key becomes the default. Of
  * equal keys the last one counts, NaN equals NaN. */
-#include "model/ops/common/convert.h"
-#include "model/ops/common/bulk.h"
+#include "model/ops/classical/lookup.h"
+#include "model/ir/graph.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Keys or values: one of the lists of a node, or a tensor. */
 typedef struct list {
@@ -43,67 +42,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* A key, and where it stands in its list. */
-typedef struct key {
-  hone_string text;
-  double real;
-  int64_t whole, at;
-} key;
-
-static key key_of(const hone_tensor *t, int64_t i) {
-  key k = {.at = i};
-  if (t->desc.dtype == HONE_DTYPE_STRING)
-    k.text = ((const hone_string *)t->data)[i];
-  else if (hone_dtype_is_float(t->desc.dtype))
-    k.real = hn_get_f64(t, i);
-  else
-    k.whole = hn_get_i64(t, i);
-  return k;
-}
-
-static int compare_text(hone_string a, hone_string b) {
-  const size_t n = a.len < b.len ? a.len : b.len;
-  const int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
-  return c ? c : (a.len > b.len) - (a.len < b.len);
-}
-
-/* NaN behind all numbers. */
-static int compare(const key *a, const key *b) {
-  const int text = compare_text(a->text, b->text);
-  if (text) return text;
-  if (a->whole != b->whole) return a->whole < b->whole ? -1 : 1;
-  if (isnan(a->real) || isnan(b->real)) return (int)isnan(a->real) - (int)isnan(b->real);
-  return (a->real > b->real) - (a->real < b->real);
-}
-
-static int by_key(const void *a, const void *b) {
-  const key *x = a, *y = b;
-  const int c = compare(x, y);
-  return c ? c : (x->at > y->at) - (x->at < y->at);
-}
-
-/* The place of the last key that equals k; -1: none. */
-static int64_t find(const key *keys, int64_t n, const key *k) {
-  int64_t first = 0, end = n;
-  while (first < end) {
-    const int64_t middle = first + (end - first) / 2;
-    if (compare(&keys[middle], k) <= 0)
-      first = middle + 1;
-    else
-      end = middle;
-  }
-  return first && compare(&keys[first - 1], k) == 0 ? keys[first - 1].at : -1;
-}
-
 /* The default of the values' type, as one element of y. */
 static void put_default(const hone_node *node, hone_tensor *y, int64_t i) {
   const hone_tensor *given = hone_node_tensor(node, "default_tensor");
   if (given)
     memcpy(hn_at_mut(y, i), given->data, hone_dtype_size(y->desc.dtype));
-  else if (y->desc.dtype == HONE_DTYPE_STRING) {
-    const char *text = hone_node_string(node, "default_string", "_Unused");
-    ((hone_string *)y->data)[i] = (hone_string){text, strlen(text)};
-  } else if (hone_dtype_is_float(y->desc.dtype))
+  else if (y->desc.dtype == HONE_DTYPE_STRING)
+    ((hone_string *)y->data)[i] = hn_node_text(node, "default_string", "_Unused");
+  else if (hone_dtype_is_float(y->desc.dtype))
     hn_set_f64(y, i, (double)hone_node_float(node, "default_float", -0.0f));
   else
     hn_set_i64(y, i, hone_node_int(node, "default_int64", -1));
@@ -115,14 +61,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const list given = list_of(call->node, "keys"), values = list_of(call->node, "values");
   const hone_tensor from = {hone_desc(given.dtype, 1, &given.n), (void *)given.data};
   const size_t size = hone_dtype_size(values.dtype);
-  key *keys = hn_scratch(call, given.n, sizeof *keys, error);
-  if (!keys) return HONE_ERROR_MEMORY;
-  for (int64_t i = 0; i < given.n; i++) keys[i] = key_of(&from, i);
-  qsort(keys, (size_t)given.n, sizeof *keys, by_key);
+  hn_lookup keys;
+  const hone_status s = hn_lookup_make(call, &from, &keys, error);
+  if (s) return s;
   for (int64_t i = 0, n = hn_count(x); i < n; i++) {
     if (i % 4096 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    const key k = key_of(x, i);
-    const int64_t at = find(keys, given.n, &k);
+    const int64_t at = hn_lookup_find(&keys, x, i);
     if (at < 0)
       put_default(call->node, y, i);
     else

@@ -1,5 +1,6 @@
 /* OneHotEncoder: every element becomes a row with a 1 at its category. */
 #include "model/ops/classical/features.h"
+#include "model/ops/classical/lookup.h"
 
 typedef struct categories {
   const hone_string *text;
@@ -31,22 +32,23 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static int64_t find(const categories *c, const hone_tensor *x, int64_t i) {
-  for (int64_t k = c->n - 1; k >= 0; k--) /* of equal ones the last counts */
-    if (c->text ? hn_same_text(c->text[k], ((const hone_string *)x->data)[i])
-                : c->number[k] == hn_get_i64(x, i))
-      return k;
-  return -1;
-}
-
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const categories c = categories_of(call->node);
   const bool zeros = hone_node_int(call->node, "zeros", 1) != 0;
+  const hone_tensor keys = {hone_desc(c.text ? HONE_DTYPE_STRING : HONE_DTYPE_I64, 1, &c.n),
+                            (void *)(uintptr_t)(c.text ? (const void *)c.text : c.number)};
   float *y = call->output[0]->data;
+  hn_lookup lookup;
+  /* X of another type is compared as integers. */
+  hone_tensor one = {hone_desc(HONE_DTYPE_I64, 0, NULL), NULL};
+  const hone_status s = hn_lookup_make(call, &keys, &lookup, error);
+  if (s) return s;
   for (int64_t i = 0, n = hn_count(x); i < n; i++, y += c.n) {
     if (i % 1024 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    const int64_t at = find(&c, x, i);
+    int64_t whole = c.text ? 0 : hn_get_i64(x, i);
+    one.data = &whole;
+    const int64_t at = c.text ? hn_lookup_find(&lookup, x, i) : hn_lookup_find(&lookup, &one, 0);
     if (at < 0 && !zeros)
       return hn_op_bad(call->node, error, "element %lld of X is in no category", (long long)i);
     memset(y, 0, (size_t)c.n * sizeof *y);

@@ -1,9 +1,13 @@
 /* RegexFullMatch: whether a pattern matches all of a string. The pattern is RE2's; PCRE2 matches it. What RE2
  * does not have (references back, looking around) is refused, and so is a match that takes too many steps. */
 #include "base/mem.h"
+#include "model/ir/graph.h"
 #include "model/ops/common/convert.h"
 
 #ifdef HN_HAVE_PCRE2
+#include <stdio.h>
+#include <string.h>
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -24,6 +28,7 @@ typedef struct matcher {
   pcre2_match_context *match;
   pcre2_code *code;
   pcre2_match_data *data;
+  char *pattern;
 } matcher;
 
 static void matcher_free(matcher *m) {
@@ -32,55 +37,104 @@ static void matcher_free(matcher *m) {
   pcre2_match_context_free(m->match);
   pcre2_compile_context_free(m->compile);
   pcre2_general_context_free(m->general);
+  hn_free(m->pattern);
 }
+
+/* A pattern as PCRE2 is to read it: RE2's, with \123 written \x{53}, which PCRE2 would take for a reference
+ * back. */
+typedef struct translation {
+  const char *p, *end; /* what is left of RE2's */
+  char *out;
+  size_t n;
+} translation;
+
+/* The byte `i` further on; 0 behind the end. */
+static char ahead(const translation *t, size_t i) { return i < (size_t)(t->end - t->p) ? t->p[i] : 0; }
+
+static void copy(translation *t, size_t n) {
+  for (; n && t->p < t->end; n--) t->out[t->n++] = *t->p++;
+}
+
+static bool octal(char c) { return c >= '0' && c <= '7'; }
 
 /* What RE2 has behind "(?": (?:x), (?P<name>x), (?<name>x), and flags. */
-static bool is_group(const char *p) {
-  if (*p == ':' || (p[0] == 'P' && p[1] == '<')) return true;
-  if (*p == '<') return p[1] != '=' && p[1] != '!';
-  while (*p && strchr("imsU-", *p)) p++;
-  return *p == ':' || *p == ')';
+static bool is_group(const translation *t) {
+  size_t i = 2;
+  const char c = ahead(t, i);
+  if (c == ':' || (c == 'P' && ahead(t, 3) == '<')) return true;
+  if (c == '<') return ahead(t, 3) != '=' && ahead(t, 3) != '!';
+  while (ahead(t, i) && strchr("imsU-", ahead(t, i))) i++;
+  return ahead(t, i) == ':' || ahead(t, i) == ')';
 }
 
-/* The end of a class "[...]" that begins here: its "]" or the pattern's last byte. */
-static const char *class_end(const char *p) {
-  p += p[1] == '^' ? 2 : 1;
-  if (*p == ']') p++; /* the first one is a member */
-  for (; *p && *p != ']'; p++) {
-    const char *end = p[0] == '[' && p[1] == ':' ? strstr(p + 2, ":]") : NULL;
-    if (end) p = end + 1;
-    if (p[0] == '\\' && p[1]) p++;
+/* A backslash and what belongs to it. */
+static const char *escape(translation *t, bool in_class) {
+  const char c = ahead(t, 1);
+  if (octal(c) && (c == '0' || octal(ahead(t, 2)))) {
+    unsigned code = 0;
+    size_t i = 1;
+    for (; i <= 3 && octal(ahead(t, i)); i++) code = code * 8 + (unsigned)(ahead(t, i) - '0');
+    t->n += (size_t)snprintf(t->out + t->n, 8, "\\x{%x}", code);
+    t->p += i;
+    return NULL;
   }
-  return *p ? p : p - 1;
+  if (c >= '1' && c <= '9') return in_class ? "an escape of one digit" : "a reference back";
+  if (!in_class && c && strchr("kgKGRX", c)) return "a reference back";
+  copy(t, 2);
+  return NULL;
 }
 
-/* "(?=" and the like, "\\1", "\\k<name>", "a++": parts of patterns that RE2 refuses. */
-static const char *not_re2(const char *p) {
-  for (; *p; p++) {
-    if (p[0] == '\\' && p[1] == 'Q') { /* literal up to \E */
-      const char *end = strstr(p + 2, "\\E");
-      if (!end) return NULL;
-      p = end + 1;
-    } else if (p[0] == '\\' && p[1]) {
-      p++;
-      if ((*p >= '1' && *p <= '9') || strchr("kgKGRX", *p)) return "a reference back";
-    } else if (*p == '[') {
-      p = class_end(p);
-    } else if (p[0] == '(' && p[1] == '*') {
-      return "(*";
-    } else if (p[0] == '(' && p[1] == '?') {
-      if (!is_group(p + 2)) return "a group (?...)";
-      p++; /* no quantifier */
-    } else if (strchr("*+?", *p) && p[1] == '+') {
-      return "a possessive quantifier";
+/* A class "[...]". */
+static const char *class_of(translation *t) {
+  copy(t, ahead(t, 1) == '^' ? 2 : 1);
+  if (ahead(t, 0) == ']') copy(t, 1); /* the first one is a member */
+  while (t->p < t->end && *t->p != ']') {
+    if (ahead(t, 0) == '[' && ahead(t, 1) == ':') {
+      const char *end = memmem(t->p + 2, (size_t)(t->end - t->p - 2), ":]", 2);
+      copy(t, end ? (size_t)(end + 2 - t->p) : 1);
+    } else if (*t->p == '\\') {
+      const char *why = escape(t, true);
+      if (why) return why;
+    } else {
+      copy(t, 1);
     }
+  }
+  copy(t, 1);
+  return NULL;
+}
+
+/* NULL, or the part of the pattern that RE2 refuses: "(?=" and the like, "\\1", "\\k<name>", "a++". */
+static const char *translate(translation *t) {
+  while (t->p < t->end) {
+    const char *why = NULL;
+    if (*t->p == '\\' && ahead(t, 1) == 'Q') { /* literal up to \E */
+      const char *end = memmem(t->p, (size_t)(t->end - t->p), "\\E", 2);
+      copy(t, end ? (size_t)(end + 2 - t->p) : (size_t)(t->end - t->p));
+    } else if (*t->p == '\\') {
+      why = escape(t, false);
+    } else if (*t->p == '[') {
+      why = class_of(t);
+    } else if (*t->p == '(' && ahead(t, 1) == '*') {
+      why = "(*";
+    } else if (*t->p == '(' && ahead(t, 1) == '?') {
+      if (!is_group(t)) why = "a group (?...)";
+      copy(t, 2); /* no quantifier */
+    } else if (*t->p && strchr("*+?", *t->p) && ahead(t, 1) == '+') {
+      why = "a possessive quantifier";
+    } else {
+      copy(t, 1);
+    }
+    if (why) return why;
   }
   return NULL;
 }
 
 static hone_status compile(const hone_node *node, matcher *m, hone_error *error) {
-  const char *pattern = hone_node_string(node, "pattern", "");
-  const char *foreign = not_re2(pattern);
+  const hone_string pattern = hn_node_text(node, "pattern", "");
+  /* \12 becomes \x{a}, \777 becomes \x{1ff}. */
+  translation t = {pattern.ptr, pattern.ptr + pattern.len, m->pattern = hn_malloc(3 * pattern.len + 8), 0};
+  if (!m->pattern) return hn_fail_memory(error, 3 * pattern.len + 8, "a pattern");
+  const char *foreign = translate(&t);
   int number = 0;
   PCRE2_SIZE at = 0;
   PCRE2_UCHAR why[160] = {0};
@@ -92,7 +146,7 @@ static hone_status compile(const hone_node *node, matcher *m, hone_error *error)
   pcre2_set_match_limit(m->match, MOST_STEPS);
   pcre2_set_heap_limit(m->match, MOST_KILOBYTES);
   pcre2_set_parens_nest_limit(m->compile, 200);
-  m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+  m->code = pcre2_compile((PCRE2_SPTR)m->pattern, t.n,
                           PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED |
                               PCRE2_DOLLAR_ENDONLY,
                           &number, &at, m->compile);

@@ -2,6 +2,7 @@
  * strings, and their numbers. Without a delimiter runs of ASCII white space divide, and none stands before
  * the first part. The last of maxsplit + 1 parts is all that is left. */
 #include "model/ops/common/bulk.h"
+#include "model/ir/graph.h"
 #include "model/ops/common/convert.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -61,8 +62,8 @@ static hone_status counts(hone_call *call, const int64_t *n, const hone_tensor_d
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const hone_string *from = x->data;
-  const char *delimiter = hone_node_string(call->node, "delimiter", "");
-  const splitter p = {delimiter, strlen(delimiter), hone_node_int(call->node, "maxsplit", -1)};
+  const hone_string delimiter = hn_node_text(call->node, "delimiter", "");
+  const splitter p = {delimiter.ptr, delimiter.len, hone_node_int(call->node, "maxsplit", -1)};
   const int64_t count = hn_count(x);
   int64_t *parts = hn_scratch(call, count, sizeof *parts, error), widest = 0;
   if (!parts) return HONE_ERROR_MEMORY;
