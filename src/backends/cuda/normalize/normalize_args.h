@@ -16,8 +16,8 @@ typedef struct hn_normalize_args {
   float epsilon;
   float x_scale, x_zero;  /* HN_CODES_IN; the zero point less the lowest code */
   hn_quantise_args codes; /* HN_CODES_OUT */
-  i32 each, inner;                        /* HN_PLACE: channels of a group, elements of a channel in a row */
-  hn_divisor planes;                      /* rows count through this many channels or groups */
+  i32 each, inner;        /* HN_PLACE: channels of a group, elements of a channel in a row */
+  hn_divisor planes;      /* rows count through this many channels or groups */
 } hn_normalize_args;
 
 #endif
