@@ -1,10 +1,15 @@
-#include "runtime/inside.h"
+#include "runtime/context.h"
 
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/strided.h"
 #include "model/ir/items.h"
+#include "optimize/plan/plan.h"
+#include "runtime/late.h"
 #include "runtime/pools.h"
+#include "runtime/record.h"
+#include "runtime/reference.h"
+#include "runtime/remote.h"
 #include "runtime/room.h"
 
 #include <math.h>
@@ -12,18 +17,47 @@
 #include <string.h>
 #include <time.h>
 
+/* Consecutive steps that the device does without the host: captured once, launched as a whole. */
+typedef struct piece {
+  uint32_t first, count;
+  bool apart;          /* one step that is not captured: the host's, or one that only the run can describe */
+  hn_segment *segment; /* NULL: launched step by step */
+} piece;
+
+struct hn_context {
+  const hn_plan *plan;
+  bool apart; /* the device has memory of its own: */
+  hn_remote remote;
+  hn_references ref;
+  hn_late late;
+  piece *pieces;
+  uint32_t n_pieces;
+  hone_tensor *returned; /* by output: what was copied from the device */
+  hn_lent lent;
+  void *arena, *workspace; /* workspace: one a lane */
+  bool borrowed;           /* these two are in somebody else's block */
+  hone_tensor *tensor;     /* by slot; data of arena slots is fixed */
+  const void **in;         /* scratch for the widest step */
+  void **out;
+  const hone_tensor *const *given; /* inputs of the run in progress */
+  hn_arena own;                    /* copies of sequences and optionals that were given; until the next run */
+  const hone_tensor **adopted;     /* inputs, these among them; NULL: all are plain tensors */
+  uint64_t most_bytes, most_bytes_at; /* what the system was found to have, and when */
+  uint64_t heap_peak;
+  uint64_t touched;
+  _Atomic bool cancel;
+  hn_recorder recorder;
+  hn_step_watch watch;
+  void *watch_arg;
+  bool watch_writes;
+  hn_step_edge edge;
+  void *edge_arg;
+};
+
 /* ------------------------------------------------------------------ life */
 
 static hone_status cut(hn_context *c, hone_error *error);
 static hone_status capture(hn_context *c, hone_error *error);
-
-/* Memory of the host for values and for references: of the pool where the device's is the host's. */
-void hn_heap_free(const hn_context *c, void *at) {
-  if (c->apart)
-    hn_free(at);
-  else
-    hn_pools_give(c->plan, at);
-}
 
 uint64_t hn_context_needs(const hn_plan *p) {
   if (!p->workspace_bytes) return p->arena_bytes;
@@ -65,7 +99,8 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   hone_status status = HONE_OK;
   hn_context *c = hn_calloc(1, sizeof *c);
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");
-  c->plan = p;
+  c->plan = c->ref.plan = p;
+  c->ref.apart = p->backend->asynchronous;
   uint32_t widest = 1;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
@@ -74,8 +109,8 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   }
   c->in = hn_calloc(widest, sizeof *c->in);
   c->out = hn_calloc(widest, sizeof *c->out);
-  c->tin = hn_calloc(widest, sizeof *c->tin);
-  c->tout = hn_calloc(widest, sizeof *c->tout);
+  c->ref.tin = hn_calloc(widest, sizeof *c->ref.tin);
+  c->ref.tout = hn_calloc(widest, sizeof *c->ref.tout);
   c->tensor = hn_calloc(p->slots.len, sizeof *c->tensor);
   c->returned = hn_calloc(p->n_outputs + 1, sizeof *c->returned);
   bool plain = true;
@@ -85,13 +120,14 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
     goto done;
   }
   c->apart = p->backend->asynchronous;
+  c->ref.tensor = c->tensor;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
   if (!block && p->arena_bytes) c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
   if (!block && p->workspace_bytes)
     c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, hn_room_of_lane(p) * p->lanes);
-  if (!c->in || !c->out || !c->tin || !c->tout || !c->tensor || !c->returned ||
+  if (!c->in || !c->out || !c->ref.tin || !c->ref.tout || !c->tensor || !c->returned ||
       (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
     status = hn_room_missing(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
     goto done;
@@ -135,8 +171,8 @@ static void drop_heap(hn_context *c, uint32_t slot) {
     return;
   }
   int64_t bytes = hone_desc_bytes(&t->desc);
-  if (bytes > 0 && (uint64_t)bytes <= c->budget.bytes) c->budget.bytes -= (uint64_t)bytes;
-  hn_heap_free(c, t->data);
+  if (bytes > 0 && (uint64_t)bytes <= c->ref.budget.bytes) c->ref.budget.bytes -= (uint64_t)bytes;
+  hn_heap_free(&c->ref, t->data);
   t->data = NULL;
 }
 
@@ -160,16 +196,16 @@ void hn_context_destroy(hn_context *c) {
     c->plan->backend->queue_close(c->plan->device, c->remote.queue);
   if (c->arena && !c->borrowed) c->plan->backend->free(c->plan->device, c->arena);
   if (c->workspace && !c->borrowed) c->plan->backend->free(c->plan->device, c->workspace);
-  hn_arena_free(&c->keep);
+  hn_arena_free(&c->ref.keep);
   hn_arena_free(&c->own);
   hn_free((void *)c->adopted);
-  hn_arena_free(&c->overflow);
+  hn_arena_free(&c->ref.overflow);
   hn_lent_free(c->plan, &c->lent);
-  hn_heap_free(c, c->scratch);
+  hn_heap_free(&c->ref, c->ref.scratch);
   hn_free((void *)c->in);
   hn_free(c->out);
-  hn_free((void *)c->tin);
-  hn_free(c->tout);
+  hn_free((void *)c->ref.tin);
+  hn_free(c->ref.tout);
   hn_free(c->tensor);
   hn_free(c->returned);
   hn_free(c);
@@ -190,20 +226,20 @@ static void resolve(hn_context *c, const hn_step *s) {
   const hn_plan *p = c->plan;
   for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
     uint32_t slot = s->in[i];
-    c->tin[i] = NULL;
+    c->ref.tin[i] = NULL;
     c->in[i] = NULL;
     if (slot == HN_NO_SLOT) continue;
     hn_place place = p->slots.ptr[hn_slot_root(p, slot)].place;
     if (place == HN_PLACE_INPUT || place == HN_PLACE_HEAP) c->tensor[slot].data = data_of(c, slot);
-    c->tin[i] = &c->tensor[slot];
+    c->ref.tin[i] = &c->tensor[slot];
     const bool resident = c->apart && place == HN_PLACE_CONST && p->slots.ptr[slot].resident &&
                           (s->kind == HN_STEP_TACTIC || s->kind == HN_STEP_LATE ||
                            (s->kind == HN_STEP_COPY && p->slots.ptr[slot].desc.device));
     c->in[i] = resident ? p->slots.ptr[slot].resident : c->tensor[slot].data;
   }
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
-    c->tout[i] = s->out[i] == HN_NO_SLOT ? NULL : &c->tensor[s->out[i]];
-    c->out[i] = c->tout[i] ? c->tout[i]->data : NULL;
+    c->ref.tout[i] = s->out[i] == HN_NO_SLOT ? NULL : &c->tensor[s->out[i]];
+    c->out[i] = c->ref.tout[i] ? c->ref.tout[i]->data : NULL;
   }
 }
 
@@ -215,7 +251,7 @@ static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
     const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->out[i])];
     if (r->place == HN_PLACE_ARENA && r->offset + r->bytes > c->touched) c->touched = r->offset + r->bytes;
   }
-  if (c->budget.bytes > c->heap_peak) c->heap_peak = c->budget.bytes;
+  if (c->ref.budget.bytes > c->heap_peak) c->heap_peak = c->ref.budget.bytes;
   if (!p->has_heap) return;
   for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured + s->desc.n_outputs; i++) {
     uint32_t slot =
@@ -230,8 +266,8 @@ static void after_step(hn_context *c, const hn_step *s, uint32_t k) {
 static hone_status copy_apart(hn_context *c, const hn_step *s, hone_error *error) {
   const hn_plan *p = c->plan;
   const hn_slot *to = &p->slots.ptr[s->out[0]];
-  hone_tensor *y = c->tout[0];
-  hone_tensor_desc d = c->tin[0]->desc;
+  hone_tensor *y = c->ref.tout[0];
+  hone_tensor_desc d = c->ref.tin[0]->desc;
   const int64_t bytes = hone_desc_bytes(&d);
   const size_t size = bytes > 0 ? (size_t)bytes : 0;
   if (to->place == HN_PLACE_HEAP) {
@@ -241,7 +277,7 @@ static hone_status copy_apart(hn_context *c, const hn_step *s, hone_error *error
     if (!y->data)
       return d.device ? hn_no_memory(p->backend, p->device, size, s->desc.name, error)
                       : hn_fail_memory(error, size, s->desc.name);
-    if (!d.device) c->budget.bytes += size;
+    if (!d.device) c->ref.budget.bytes += size;
   }
   if (!size) return HONE_OK;
   hone_status status = p->backend->copy(p->device, c->remote.queue, y->data, c->in[0], size, error);
@@ -265,8 +301,8 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .flush = s->flush};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
   } else if (s->kind == HN_STEP_LATE) {
-    status = hn_late_run(&c->late, (uint32_t)(s - p->steps.ptr), c->in, c->tin, c->tout, &c->keep, &c->budget,
-                         error);
+    status = hn_late_run(&c->late, (uint32_t)(s - p->steps.ptr), c->in, c->ref.tin, c->ref.tout, &c->ref.keep,
+                         &c->ref.budget, error);
   } else if (s->kind == HN_STEP_COPY && hn_step_apart(p, s)) {
     status = copy_apart(c, s, error);
   } else if (s->kind == HN_STEP_COPY) {
@@ -274,7 +310,7 @@ static hone_status issue(hn_context *c, const hn_step *s, hone_error *error) {
     status = p->backend->copy(p->device, c->remote.queue, c->out[0], c->in[0], bytes > 0 ? (size_t)bytes : 0,
                               error);
   } else
-    status = hn_run_reference(c, s, error);
+    status = hn_run_reference(&c->ref, s, error);
   if (status != HONE_OK && error && !error->where[0])
     hn_error_where(error, "node '%s' (%s)", s->desc.name, s->desc.anchor);
   return status;
@@ -286,28 +322,28 @@ static hone_status show(hn_context *c, const hn_step *s, hone_error *error) {
   hone_status status = HONE_OK;
   if (!c->watch) return HONE_OK;
   if (!c->apart || s->desc.n_outputs > 16) {
-    c->watch(c->watch_arg, s, c->tout);
+    c->watch(c->watch_arg, s, c->ref.tout);
     return HONE_OK;
   }
   for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK; i++) {
-    if (!c->tout[i]) continue;
-    list[i] = c->tout[i];
-    if (!c->tout[i]->desc.device) continue;
+    if (!c->ref.tout[i]) continue;
+    list[i] = c->ref.tout[i];
+    if (!c->ref.tout[i]->desc.device) continue;
     const hn_value *v = c->plan->slots.ptr[s->out[i]].value;
-    status =
-        hn_remote_fetch(c->plan, &c->remote, c->tout[i], v ? v->desc.dtype : HONE_DTYPE_F32, &seen[i], error);
+    status = hn_remote_fetch(c->plan, &c->remote, c->ref.tout[i], v ? v->desc.dtype : HONE_DTYPE_F32,
+                             &seen[i], error);
     list[i] = &seen[i];
   }
   if (status == HONE_OK) c->watch(c->watch_arg, s, list);
   for (uint32_t i = 0; i < s->desc.n_outputs && status == HONE_OK && c->watch_writes; i++)
-    if (seen[i].data) status = hn_remote_put(c->plan, &c->remote, &seen[i], c->tout[i], error);
+    if (seen[i].data) status = hn_remote_put(c->plan, &c->remote, &seen[i], c->ref.tout[i], error);
   for (uint32_t i = 0; i < s->desc.n_outputs && i < 16; i++) hn_free(seen[i].data);
   return status;
 }
 
 static hone_status run_one(hn_context *c, uint32_t k, hone_error *error) {
   const hn_step *s = &c->plan->steps.ptr[k];
-  hone_status status = hn_budget_check(&c->budget, error);
+  hone_status status = hn_budget_check(&c->ref.budget, error);
   if (status != HONE_OK) return status;
   c->recorder.step = k;
   if (c->recorder.trace && hn_recording(&c->recorder) && c->apart &&
@@ -446,7 +482,7 @@ static hone_status run_pieces(hn_context *c, bool whole, hone_error *error) {
       hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
       if (status == HONE_OK) status = run_one(c, x->first, error);
     } else if (whole && x->segment) {
-      status = hn_budget_check(&c->budget, error);
+      status = hn_budget_check(&c->ref.budget, error);
       if (status == HONE_OK)
         status = p->backend->segment_launch(p->device, c->remote.queue, x->segment, error);
       for (uint32_t k = x->first; k < x->first + x->count; k++) after_step(c, &p->steps.ptr[k], k);
@@ -564,19 +600,20 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   }
   uint64_t outer = c->recorder.facts ? hn_now_raw_ns() : 0;
   drop_all_heap(c);
-  hn_arena_free(&c->keep);
+  hn_arena_free(&c->ref.keep);
   hone_status adopted = adopt(c, in, error);
   if (adopted != HONE_OK) return adopted;
   c->heap_peak = c->touched = 0;
-  c->budget = (hn_budget){.cancel = &c->cancel};
-  if (!c->apart) hn_pools_serve(c->plan, &c->budget);
+  c->ref.budget = (hn_budget){.cancel = &c->cancel};
+  if (!c->apart) hn_pools_serve(c->plan, &c->ref.budget);
   if (limits) {
-    if (limits->max_seconds > 0) c->budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);
-    c->budget.max_bytes = limits->max_bytes;
-    c->budget.max_nodes = limits->max_nodes;
+    if (limits->max_seconds > 0)
+      c->ref.budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);
+    c->ref.budget.max_bytes = limits->max_bytes;
+    c->ref.budget.max_nodes = limits->max_nodes;
   }
   /* A model may ask for any amount at run time: stop before the system does. */
-  if (!c->budget.max_bytes && c->plan->has_heap) c->budget.max_bytes = most_bytes(c);
+  if (!c->ref.budget.max_bytes && c->plan->has_heap) c->ref.budget.max_bytes = most_bytes(c);
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
   gather_lent(c, in);
@@ -612,9 +649,9 @@ hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, do
 static hone_status again(hn_context *c, hone_error *error) {
   if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
   drop_all_heap(c);
-  hn_arena_free(&c->keep);
-  c->budget = (hn_budget){.cancel = &c->cancel};
-  if (!c->apart) hn_pools_serve(c->plan, &c->budget);
+  hn_arena_free(&c->ref.keep);
+  c->ref.budget = (hn_budget){.cancel = &c->cancel};
+  if (!c->apart) hn_pools_serve(c->plan, &c->ref.budget);
   return HONE_OK;
 }
 
