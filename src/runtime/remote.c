@@ -57,8 +57,11 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
     if (!*block[i].at) return hn_plan_no_memory(p, block[i].bytes, block[i].what, block[i].places, error);
   }
   /* What crosses needs a kernel, perhaps, which no run should have to wait for. */
-  if (r->staged && r->gathered) status = b->cross(p->device, r->queue, r->staged, r->gathered, 16, error);
-  if (status != HONE_OK) return status;
+  if (r->staged && r->gathered) {
+    status = b->cross(p->device, r->queue, r->staged, r->gathered, 16, error);
+    if (status == HONE_OK) status = b->sync(p->device, r->queue, error); /* the host may write there again */
+    if (status != HONE_OK) return status;
+  }
   for (int i = 0; i < HN_MARKS; i++)
     if ((status = b->event_open(p->device, &r->mark[i], error)) != HONE_OK) return status;
   for (int i = 0; i < HN_RING && p->staged_bytes > hn_remote_gathered(p); i++)
