@@ -71,6 +71,17 @@ static const struct {
      "  %o = QuantizeLinear(%a, f32 0.05, u8 100)\n  %p = DequantizeLinear(%o, f32 0.05, u8 100)\n"
      "  %n = LayerNormalization(%p, %t)\n}\n",
      "codes_layer_norm"},
+    /* Scales and shifts in codes, as quantisers write them: the norm stays one of floats. */
+    {"a norm with its scale in codes",
+     HEAD "graph g(%x: f32[6x64]) -> (%y, %q) {\n"
+          "  const %s: i8[64] = rand(15, 20, 127)\n  const %b: i8[64] = rand(16, -127, 127)\n"
+          "  const %w: f32[64x40] = rand(17)\n  const %t: f32[1] = {0.7}\n"
+          "  %sf = DequantizeLinear(%s, f32 0.01)\n  %bf = DequantizeLinear(%b, f32 0.01)\n"
+          "  %c = QuantizeLinear(%x, f32 0.02, i8 3)\n  %d = DequantizeLinear(%c, f32 0.02, i8 3)\n"
+          "  %l = LayerNormalization(%d, %sf, %bf)\n  %q = QuantizeLinear(%l, f32 0.03, u8 128)\n"
+          "  %e = DequantizeLinear(%q, f32 0.03, u8 128)\n  %m = LayerNormalization(%e, %t)\n"
+          "  %y = MatMul(%m, %w)\n}\n",
+     NULL},
     /* As tools write it: Q and DQ around every Reshape and Transpose between products and their attention. */
     {"attention behind products of codes",
      HEAD "graph g(%x: f32[1x8x32]) -> (%y) {\n"

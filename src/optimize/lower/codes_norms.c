@@ -16,15 +16,21 @@ typedef struct found {
   const hone_node *node, *x, *quantise; /* x, quantise: NULL where there are floats */
 } found;
 
+/* Made by DequantizeLinear, which qdq.c takes away from nodes that are said to read codes. */
+static bool is_dequantised(const hn_value *v) { return v && hn_is_op(v->producer, "DequantizeLinear"); }
+
 static bool find(const hn_unit *u, found *f) {
   const hone_node *n = u->node;
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || !hn_is_op(n, "LayerNormalization") ||
-      strcmp(u->anchor, "LayerNormalization") != 0)
+      strcmp(u->anchor, "LayerNormalization") != 0 || !n->n_out || !n->out[0])
     return false;
   for (uint32_t i = 1; i < n->n_out; i++)
     if (n->out[i]) return false;
   const hone_node *next = hn_only_reader(n->out[0]);
   *f = (found){n, hn_of_codes(n->in[0]), hn_to_codes(next) ? next : NULL};
+  /* What the unit would read as floats has to stay a step. */
+  if ((!f->x && is_dequantised(n->in[0])) || is_dequantised(hn_in(n, 1)) || is_dequantised(hn_in(n, 2)))
+    return false;
   return f->x || f->quantise;
 }
 

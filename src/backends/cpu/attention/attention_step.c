@@ -17,17 +17,17 @@ static void take_bands(const hone_step *s, hn_attention *p) {
   size_t n = 0;
   const int64_t *band = hone_node_ints(s->node, "mask_band", &n);
   int64_t low = -p->rows, high = p->keys;
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < p->n_masks; i++) {
-    const int64_t from = n == 2 * (size_t)p->n_masks ? band[2 * i] : 1,
-                  end = n == 2 * (size_t)p->n_masks ? band[2 * i + 1] : 0;
-    const int64_t l = from > low ? from : low, h = end < high ? end : high;
-    if (from < end && h > 0 && l < h && p->rows - 1 + l < p->keys) /* every row sees a key still */
-      low = l, high = h;
-    else
-      p->mask[kept++] = p->mask[i];
+  /* All or none: a large finite number hides only where the row shows something under all masks. */
+  bool all = n == 2 * (size_t)p->n_masks;
+  for (uint32_t i = 0; all && i < p->n_masks; i++) {
+    const int64_t from = band[2 * i], end = band[2 * i + 1];
+    all = from < end;
+    low = from > low ? from : low, high = end < high ? end : high;
   }
-  p->n_masks = kept;
+  if (all && high > 0 && low < high && p->rows - 1 + low < p->keys) /* every row sees a key */
+    p->n_masks = 0;
+  else
+    low = -p->rows, high = p->keys;
   p->ends = high<p->keys, p->begins = low> - p->rows;
   p->place = high - 1;
   p->window = high - 1 - low;

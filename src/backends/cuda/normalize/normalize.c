@@ -127,6 +127,8 @@ bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *
   if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   const uint32_t vectors[] = {rows->scale, rows->shift, rows->bias};
   hone_dtype type = HONE_DTYPE_NONE;
+  int64_t row = 1;
+  for (int32_t i = 0; i < x->rank; i++) row *= rows->axes >> i & 1 ? x->dim[i] : 1;
   for (int i = 0; i < 3; i++) {
     if (!input_at(s, vectors[i])) continue;
     const hone_tensor_desc *d = &s->input[vectors[i]].desc;
@@ -134,6 +136,8 @@ bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *
       return hn_refuse(why, "scale and shift differ in type");
     type = d->dtype;
     if (d->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "scale or shift is not dense");
+    if (rows->place == HN_AT_ELEMENT && hone_desc_count(d) != row)
+      return hn_refuse(why, "scale or shift has not one number for each of a row");
   }
   if (input_at(s, rows->skip)) {
     const hone_tensor_desc *d = &s->input[rows->skip].desc;
