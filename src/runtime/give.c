@@ -130,15 +130,13 @@ static hone_status give_straight(const hn_plan *p, hn_remote *r, const hone_tens
     hn_remote_input *s = &r->input[i];
     const hone_tensor *t = in[s->input];
     const bool here = tensor[s->slot].data == t->data && t->desc.device; /* the steps read it there */
-    const hone_memory_kind kind = !here && !t->desc.device && s->bytes >= STRAIGHT && !p->separate
-                                      ? b->where(p->device, t->data, s->bytes)
-                                      : HONE_MEMORY_PAGEABLE;
-    s->straight = s->crossed = here || t->desc.device || kind != HONE_MEMORY_PAGEABLE;
+    s->straight = s->crossed = here || t->desc.device ||
+                               (s->bytes >= STRAIGHT && !p->separate &&
+                                b->where(p->device, t->data, s->bytes) != HONE_MEMORY_PAGEABLE);
     if (!s->straight)
       *left += s->bytes;
     else if (!here)
-      status = (kind == HONE_MEMORY_PINNED ? b->cross : b->copy)(
-          p->device, r->queue, (char *)r->staged + s->offset, t->data, s->bytes, error);
+      status = b->cross(p->device, r->queue, (char *)r->staged + s->offset, t->data, s->bytes, error);
   }
   return status;
 }

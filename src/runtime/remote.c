@@ -109,11 +109,8 @@ hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, 
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     if (r->returned_at[i] == UINT64_MAX || !s->bytes) continue;
     void *straight = hn_lent_straight(lent, i);
-    /* The caller's memory may have been unpinned since it was bound: a copy bears that, a kernel does not. */
-    const bool reached = !straight || b->where(p->device, straight, s->bytes) == HONE_MEMORY_PINNED;
-    status = (reached ? b->cross : b->copy)(p->device, r->queue,
-                                            straight ? straight : (char *)r->returned + r->returned_at[i],
-                                            tensor[p->output_slot[i]].data, s->bytes, error);
+    status = b->cross(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
+                      tensor[p->output_slot[i]].data, s->bytes, error);
   }
   return status == HONE_OK && r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_TAKEN], error)
                                        : status;

@@ -302,6 +302,7 @@ API cuPointerGetAttributes(unsigned n, CUpointer_attribute *attribute, void **va
       *(unsigned *)value[i] = device ? CU_MEMORYTYPE_DEVICE : known ? CU_MEMORYTYPE_HOST : 0;
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value[i] = known ? 0 : -2; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)value[i] = known ? p : 0; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
   return CUDA_SUCCESS;

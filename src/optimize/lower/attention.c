@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Carries the attributes for the tactics; not part of the graph. */
-static hone_node *make_node(const hn_attention_hit *h) {
+static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
   hone_node *n = HN_NEW(&h->root->graph->model->arena, hone_node);
   if (!n) return NULL;
   *n = (hone_node){.graph = h->root->graph,
@@ -18,7 +18,8 @@ static hone_node *make_node(const hn_attention_hit *h) {
   const uint32_t masks = h->n_in - HN_ATTENTION_MASK;
   int64_t band[2 * HN_ATTENTION_INPUTS];
   for (uint32_t i = 0; i < masks; i++)
-    if (!hn_attention_band(h, i, band + 2 * i)) band[2 * i] = 1, band[2 * i + 1] = 0;
+    if (l->plan->backend->asynchronous || !hn_attention_band(h, i, band + 2 * i)) /* the processor's own */
+      band[2 * i] = 1, band[2 * i + 1] = 0;
   return hn_node_set_float(n, "scale", h->scale) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks)
@@ -41,7 +42,7 @@ static void near(hn_lowering *l, const hn_attention_hit *h, hn_miss m) {
 static bool describe(hn_lowering *l, const hn_attention_hit *h, hn_unit *u) {
   hn_attention_hit *kept = HN_NEW(l->temp, hn_attention_hit);
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, h->n_in);
-  hone_node *node = make_node(h);
+  hone_node *node = make_node(l, h);
   if (!kept || !in || !node) return false;
   *kept = *h;
   for (uint32_t i = 0; i < h->n_in; i++) in[i] = h->in[i].base;

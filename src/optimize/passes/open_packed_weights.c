@@ -14,6 +14,8 @@ enum { FEW = 16, GROUP = 16 };
 
 static bool few_rows(const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
+  const hone_dtype zeros = hn_in(n, 3) ? n->in[3]->desc.dtype : HONE_DTYPE_U8;
+  if (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32) return false;
   return hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows;
 }
 

@@ -62,7 +62,7 @@ typedef struct hn_backend {
    * on the queue; host memory must stay until the queue has come there. */
   hone_status (*copy)(hn_device *device, hn_queue *queue, void *to, const void *from, size_t bytes,
                       hone_error *error);
-  /* Asynchronous: the same between the device's own memory and pinned memory, where that can be sooner. */
+  /* Asynchronous: the same, by the way that ends sooner where a run waits for it. */
   hone_status (*cross)(hn_device *device, hn_queue *queue, void *to, const void *from, size_t bytes,
                        hone_error *error);
 

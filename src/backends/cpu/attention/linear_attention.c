@@ -22,25 +22,17 @@ typedef struct blob_head {
   float scale;
 } blob_head;
 
-static bool plain(const hone_tensor_desc *d) {
-  return d->dtype == HONE_DTYPE_F32 && hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
-}
-
-static bool has_output(const hone_step *s, uint32_t i) {
-  return i < s->n_outputs && s->output[i].desc.dtype != HONE_DTYPE_NONE;
-}
-
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_state_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (!s->node || s->n_epilogue) return hn_refuse(why, "no epilogue");
   for (uint32_t i = 0; i < s->n_inputs; i++)
-    if (hn_step_has(s, i) && !plain(&s->input[i].desc))
+    if (hn_step_has(s, i) && !hn_step_plain_f32(&s->input[i].desc))
       return hn_refuse(why, "input %u is not row-major f32 of a known shape", i);
   for (uint32_t i = 0; i <= PRESENT; i++)
-    if (i == Y || has_output(s, i))
-      if (!plain(&s->output[i].desc))
+    if (i == Y || hn_step_gives(s, i))
+      if (!hn_step_plain_f32(&s->output[i].desc))
         return hn_refuse(why, "output %u is not row-major f32 of a known shape", i);
   const char *rule = hone_node_string(s->node, "update_rule", "gated_delta");
   const hone_tensor_desc *q = &s->input[Q].desc, *v = &s->input[V].desc;
@@ -73,7 +65,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   n->blob_bytes = sizeof h;
   /* Factors of a token for each thread, and the states where nobody asks for them. */
   n->workspace_bytes = (size_t)(m->threads * hn_fill_up(h.d_k, 16)) * sizeof(float);
-  if (!has_output(s, PRESENT))
+  if (!hn_step_gives(s, PRESENT))
     n->workspace_bytes += (size_t)(h.batch * h.heads * h.d_k * h.d_v) * sizeof(float);
   return HONE_OK;
 }
@@ -92,8 +84,9 @@ static void task(void *arg, int64_t index, uint32_t thread) {
                 head = line % h->heads, each = h->q_heads / h->heads, at = chunk * COLUMNS,
                 state = h->d_k * h->d_v;
   float *decay = (float *)r->workspace + thread * hn_fill_up(h->d_k, 16),
-        *states = has_output(r->step, PRESENT) ? r->out[PRESENT]
-                                               : (float *)r->workspace + r->threads * hn_fill_up(h->d_k, 16);
+        *states = hn_step_gives(r->step, PRESENT)
+                      ? r->out[PRESENT]
+                      : (float *)r->workspace + r->threads * hn_fill_up(h->d_k, 16);
   hn_linear_token t = {.s = states + line * state + at,
                        .s_row = h->d_v,
                        .d_k = (size_t)h->d_k,

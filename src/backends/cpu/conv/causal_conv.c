@@ -20,21 +20,17 @@ typedef struct blob_head {
   bool swish, present;
 } blob_head;
 
-static bool plain(const hone_tensor_desc *d) {
-  return d->dtype == HONE_DTYPE_F32 && hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
-}
-
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[X].desc;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_state_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (!s->node || s->n_epilogue) return hn_refuse(why, "no epilogue");
-  h->present = s->n_outputs > PRESENT && s->output[PRESENT].desc.dtype != HONE_DTYPE_NONE;
+  h->present = hn_step_gives(s, PRESENT);
   for (uint32_t i = 0; i < s->n_inputs; i++)
-    if (hn_step_has(s, i) && !plain(&s->input[i].desc))
+    if (hn_step_has(s, i) && !hn_step_plain_f32(&s->input[i].desc))
       return hn_refuse(why, "input %u is not row-major f32 of a known shape", i);
-  if (!plain(&s->output[Y].desc) || (h->present && !plain(&s->output[PRESENT].desc)))
+  if (!hn_step_plain_f32(&s->output[Y].desc) || (h->present && !hn_step_plain_f32(&s->output[PRESENT].desc)))
     return hn_refuse(why, "an output is not row-major f32 of a known shape");
   h->channels = x->dim[1], h->lines = x->dim[0] * h->channels, h->n = x->dim[2];
   h->taps = s->input[W].desc.dim[2];

@@ -21,10 +21,6 @@ typedef struct blob_head {
   bool wide, zeros;
 } blob_head;
 
-static bool plain(const hone_tensor_desc *d) {
-  return hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
-}
-
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[DATA].desc, *i = &s->input[INDICES].desc, *f = &s->input[SCALES].desc,
                          *y = &s->output[0].desc;
@@ -36,7 +32,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     return hn_refuse(why, "codes of %s", hone_dtype_name(x->dtype));
   if (f->dtype != HONE_DTYPE_F32 || y->dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "the result is not f32");
-  if (!plain(x) || !plain(i) || !plain(f) || !plain(y) || x->rank < 2 || f->rank != x->rank)
+  if (!hn_step_plain(x) || !hn_step_plain(i) || !hn_step_plain(f) || !hn_step_plain(y) || x->rank < 2 ||
+      f->rank != x->rank)
     return hn_refuse(why, "not row-major, or of unknown shape");
   int64_t gather = hone_node_int(s->node, "gather_axis", 0),
           axis = hone_node_int(s->node, "quantize_axis", 1);
@@ -52,7 +49,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->indices = hone_desc_count(i);
   if (h->length * h->bits % 8) return hn_refuse(why, "a line ends within a byte");
   h->zeros = hn_step_has(s, ZEROS);
-  if (h->zeros && (!plain(&s->input[ZEROS].desc) || (x->dtype != HONE_DTYPE_U8 && h->blocks % 2)))
+  if (h->zeros && (!hn_step_plain(&s->input[ZEROS].desc) || (x->dtype != HONE_DTYPE_U8 && h->blocks % 2)))
     return hn_refuse(why, "the zero points of a line end within a byte");
   h->flip = x->dtype == HONE_DTYPE_I4 ? 8 : 0;
   h->zero = x->dtype == HONE_DTYPE_U4 ? 0.0f : (float)(1 << (h->bits - 1));

@@ -20,31 +20,24 @@ typedef struct blob_head {
   float epsilon;
 } blob_head;
 
-static bool plain(const hone_tensor_desc *d) {
-  return hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
-}
-
-static bool has_output(const hone_step *s, uint32_t i) {
-  return i < s->n_outputs && s->output[i].desc.dtype != HONE_DTYPE_NONE;
-}
-
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_norm_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
-  if (!s->node || s->n_epilogue || !has_output(s, Y)) return hn_refuse(why, "no epilogue");
+  if (!s->node || s->n_epilogue || !hn_step_gives(s, Y)) return hn_refuse(why, "no epilogue");
   const hone_dtype ids = s->input[WORDS].desc.dtype;
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     const hone_tensor_desc *d = &s->input[i].desc;
     const bool number = i == WORDS || i == SEGMENTS || i == PLACES;
     if (!hn_step_has(s, i)) continue;
-    if (!plain(d)) return hn_refuse(why, "input %u is not row-major, or of unknown shape", i);
+    if (!hn_step_plain(d)) return hn_refuse(why, "input %u is not row-major, or of unknown shape", i);
     if (number ? d->dtype != ids : i != MASK && d->dtype != HONE_DTYPE_F32)
       return hn_refuse(why, "input %u is %s", i, hone_dtype_name(d->dtype));
   }
   for (uint32_t i = 0; i < s->n_outputs; i++)
-    if (has_output(s, i) && (!plain(&s->output[i].desc) ||
-                             s->output[i].desc.dtype != (i == MASK_INDEX ? HONE_DTYPE_I32 : HONE_DTYPE_F32)))
+    if (hn_step_gives(s, i) &&
+        (!hn_step_plain(&s->output[i].desc) ||
+         s->output[i].desc.dtype != (i == MASK_INDEX ? HONE_DTYPE_I32 : HONE_DTYPE_F32)))
       return hn_refuse(why, "output %u is not row-major, of its own type and of known shape", i);
   if (ids != HONE_DTYPE_I32 && ids != HONE_DTYPE_I64)
     return hn_refuse(why, "words are %s", hone_dtype_name(ids));
@@ -62,7 +55,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     h->rows[i] = hn_step_has(s, WORD_TABLE + i) ? s->input[WORD_TABLE + i].desc.dim[0] : 0;
   h->places = hn_step_has(s, PLACES) ? hone_desc_count(&s->input[PLACES].desc) : 0;
   h->epsilon = hone_node_float(s->node, "epsilon", 1e-12f);
-  h->counts = has_output(s, MASK_INDEX), h->sum = has_output(s, SUM);
+  h->counts = hn_step_gives(s, MASK_INDEX), h->sum = hn_step_gives(s, SUM);
   h->per_task = 8192 / h->size + 1;
   return true;
 }

@@ -21,7 +21,7 @@ typedef struct blob_head {
 
 static bool plain(const hone_step *s, uint32_t i, hone_dtype type) {
   const hone_tensor_desc *d = &s->input[i].desc;
-  return d->dtype == type && hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
+  return d->dtype == type && hn_step_plain(d);
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {

@@ -171,7 +171,7 @@ hone_status hn_recurrent_prepack(const hone_step *s, const hone_machine *m, cons
 }
 
 static float *output(const hone_step_run *r, uint32_t i) {
-  return i < r->step->n_outputs && r->step->output[i].desc.dtype != HONE_DTYPE_NONE ? r->out[i] : NULL;
+  return hn_step_gives(r->step, i) ? r->out[i] : NULL;
 }
 
 hone_status hn_recurrent_run(const hone_step_run *r, const hn_recurrent_config *config, hone_error *error) {

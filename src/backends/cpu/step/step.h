@@ -20,6 +20,18 @@ static inline bool hn_step_has(const hone_step *s, uint32_t i) {
   return i < s->n_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
 }
 
+/* Whether output i of the step is wanted. */
+static inline bool hn_step_gives(const hone_step *s, uint32_t i) {
+  return i < s->n_outputs && s->output[i].desc.dtype != HONE_DTYPE_NONE;
+}
+/* Row-major, without gaps, of a known shape. */
+static inline bool hn_step_plain(const hone_tensor_desc *d) {
+  return hone_desc_known(d) && d->layout == HONE_LAYOUT_ROW_MAJOR;
+}
+static inline bool hn_step_plain_f32(const hone_tensor_desc *d) {
+  return d->dtype == HONE_DTYPE_F32 && hn_step_plain(d);
+}
+
 /* Checks that every input and output of the anchor is f32, or of the narrow type, with known dimensions. */
 bool hn_step_is_float(const hone_step *s, hone_dtype narrow, hone_reason *why);
 static inline bool hn_step_is_f32(const hone_step *s, hone_reason *why) {

@@ -6,7 +6,7 @@
 #ifndef HN_CODES_CUH
 #define HN_CODES_CUH
 
-#include "prelude.cuh"
+#include "quantise.cuh"
 #include "codes_args.h"
 
 #define HN_LOW_u8 0
@@ -18,22 +18,14 @@
 #define HN_FROM_LOWEST_u8(word) (word)
 #define HN_FROM_LOWEST_i8(word) ((word) ^ 0x80808080u)
 
-/* Added to a number below 2^22, this rounds it to the nearest integer (ties to even), which then stands in the low bits:
- * conversions have a pipe of their own, that is four times narrower. */
-#define HN_ROUNDER 12582912.0f
-#define HN_ROUNDER_BITS 0x4b400000
-
 /* Four codes and four more, as numbers less their zero points, to four of their sums, before saturation: each operation
- * as defined, none fused into one rounding. The quotient is the reciprocal's product, twice mended by what is left over,
- * which makes it the rounded one (Markstein). No branches: a way out for rare cases, written out for every code of a tile,
+ * as defined, none fused into one rounding. No branches: a way out for rare cases, written out for every code of a tile,
  * is more than instruction caches hold. */
 HN_FN void hn_add_codes4(const float a[4], const float b[4], const hn_codes_sum *s, i32 out[4]) {
   const i32 zero = (i32)s->y_zero - HN_ROUNDER_BITS;
   HN_UNROLL for (int k = 0; k < 4; k++) {
     const float x = __fadd_rn(__fmul_rn(a[k], s->a_scale), __fmul_rn(b[k], s->b_scale));
-    float q = __fmul_rn(x, s->inverse);
-    q = __fmaf_rn(__fmaf_rn(-q, s->y_scale, x), s->inverse, q);
-    q = __fmaf_rn(__fmaf_rn(-q, s->y_scale, x), s->inverse, q);
+    const float q = hn_quotient_rn(x, s->y_scale, s->inverse);
     out[k] = (i32)hn_bits(__fadd_rn(q, HN_ROUNDER)) + zero;
   }
 }

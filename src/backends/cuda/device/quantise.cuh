@@ -8,13 +8,21 @@
 #include "prelude.cuh"
 #include "quantise_args.h"
 
+/* Added to a number below 2^22, this rounds it to the nearest integer, which then stands in the low bits. */
+#define HN_ROUNDER 12582912.0f
+#define HN_ROUNDER_BITS 0x4b400000
+
+/* x / scale, rounded once; inverse: 1 / scale, rounded. */
+HN_FN float hn_quotient_rn(float x, float scale, float inverse) {
+  float q = __fmul_rn(x, inverse);
+  q = __fmaf_rn(__fmaf_rn(-q, scale, x), inverse, q);
+  return __fmaf_rn(__fmaf_rn(-q, scale, x), inverse, q);
+}
+
 HN_FN i32 hn_quantise(float from, const hn_quantise_args *c) {
   const float x = fminf(fmaxf(from, -c->limit), c->limit);
-  float q = __fmul_rn(x, c->inverse);
-  q = __fmaf_rn(__fmaf_rn(-q, c->scale, x), c->inverse, q);
-  q = __fmaf_rn(__fmaf_rn(-q, c->scale, x), c->inverse, q);
-  q = fminf(fmaxf(q, c->lowest), c->highest);
-  return (i32)hn_bits(__fadd_rn(q, 12582912.0f)) - 0x4b400000 + c->zero;
+  const float q = fminf(fmaxf(hn_quotient_rn(x, c->scale, c->inverse), c->lowest), c->highest);
+  return (i32)hn_bits(__fadd_rn(q, HN_ROUNDER)) - HN_ROUNDER_BITS + c->zero;
 }
 
 #endif

@@ -75,12 +75,14 @@ hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error) {
 
 /* The driver knows no address of ordinary memory, and leaves the type at 0. (Asked for one attribute it calls
  * that an error, which compute-sanitizer reports.) */
-static hone_memory_kind where(hn_device *d, uintptr_t at) {
+static hone_memory_kind where(hn_device *d, uintptr_t at, CUdeviceptr *for_kernels) {
   unsigned type = 0;
   int ordinal = (int)d->index;
-  CUpointer_attribute attribute[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  void *value[] = {&type, &ordinal};
-  if (d->cu.cuPointerGetAttributes(2, attribute, value, at) != CUDA_SUCCESS) return HONE_MEMORY_PAGEABLE;
+  CUpointer_attribute attribute[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                     CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
+  void *value[] = {&type, &ordinal, for_kernels};
+  *for_kernels = 0;
+  if (d->cu.cuPointerGetAttributes(3, attribute, value, at) != CUDA_SUCCESS) return HONE_MEMORY_PAGEABLE;
   if (type == CU_MEMORYTYPE_HOST) return HONE_MEMORY_PINNED;
   if (type != CU_MEMORYTYPE_DEVICE) return HONE_MEMORY_PAGEABLE;
   return ordinal == (int)d->index ? HONE_MEMORY_DEVICE : HONE_MEMORY_UNKNOWN;
@@ -88,8 +90,19 @@ static hone_memory_kind where(hn_device *d, uintptr_t at) {
 
 hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes) {
   if (!p || hn_cuda_enter(d, NULL) != HONE_OK) return HONE_MEMORY_PAGEABLE;
-  const hone_memory_kind first = where(d, (uintptr_t)p);
-  if (bytes < 2 || where(d, (uintptr_t)p + bytes - 1) == first) return first;
+  CUdeviceptr unused;
+  const hone_memory_kind first = where(d, (uintptr_t)p, &unused);
+  if (bytes < 2 || where(d, (uintptr_t)p + bytes - 1, &unused) == first) return first;
   /* A part of it is pinned: as good as none. */
   return first == HONE_MEMORY_DEVICE ? HONE_MEMORY_UNKNOWN : HONE_MEMORY_PAGEABLE;
+}
+
+bool hn_cuda_reaches(hn_device *d, const void *p, size_t bytes) {
+  const uintptr_t end[] = {(uintptr_t)p, (uintptr_t)p + bytes - 1};
+  for (int i = 0; i < 2; i++) {
+    CUdeviceptr at;
+    const hone_memory_kind kind = where(d, end[i], &at);
+    if ((kind != HONE_MEMORY_PINNED && kind != HONE_MEMORY_DEVICE) || at != (CUdeviceptr)end[i]) return false;
+  }
+  return true;
 }

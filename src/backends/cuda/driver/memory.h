@@ -14,5 +14,8 @@ bool hn_cuda_memory_open(hn_device *d);
 hone_status hn_cuda_pin(hn_device *d, void *p, size_t bytes, hone_error *error);
 hone_status hn_cuda_unpin(hn_device *d, void *p, hone_error *error);
 hone_memory_kind hn_cuda_where(hn_device *d, const void *p, size_t bytes);
+/* May kernels of this device have the bytes at this very address? Pinned memory can have another one for
+ * them. Both ends are looked at. */
+bool hn_cuda_reaches(hn_device *d, const void *p, size_t bytes);
 
 #endif

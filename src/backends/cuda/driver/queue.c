@@ -1,6 +1,7 @@
 #include "backends/cuda/driver/queue.h"
 
 #include "backends/cuda/driver/context.h"
+#include "backends/cuda/driver/memory.h"
 #include "backends/cuda/device/cross_args.h"
 #include "backends/cuda/driver/modules.h"
 #include "base/error.h"
@@ -147,12 +148,14 @@ static bool alone(hn_device *d, const hn_queue *q) {
 hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                           hone_error *error) {
   hn_cuda_queue *l;
-  /* Records of a trace say how many bytes a copy had, and of a kernel they don't. */
-  if (!q || q->traced || !bytes || bytes > CROSS_MOST || ((uintptr_t)to | (uintptr_t)from) % 16 ||
-      !alone(d, q))
-    return hn_cuda_copy(d, q, to, from, bytes, error);
+  CUfunction f;
   hone_status status = hn_cuda_lane(d, q, &l, error);
   if (status != HONE_OK) return status;
+  /* Records of a trace say how many bytes a copy had, and of a kernel they don't. */
+  if (!q || q->traced || !bytes || bytes > CROSS_MOST || ((uintptr_t)to | (uintptr_t)from) % 16 ||
+      !alone(d, q) || !hn_cuda_reaches(d, to, bytes) || !hn_cuda_reaches(d, from, bytes) ||
+      hn_cuda_module_function(d->modules, &cross, 0, sizeof(hn_cross_args), &f, NULL) != HONE_OK)
+    return hn_cuda_copy(d, q, to, from, bytes, error);
   const hn_cross_args a = {from, to, bytes};
   const hn_cuda_shape shape = {.grid = {(uint32_t)hn_div_up((int64_t)bytes, CROSS_THREADS * 16), 1, 1},
                                .threads = CROSS_THREADS};

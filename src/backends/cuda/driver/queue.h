@@ -12,7 +12,7 @@ hone_status hn_cuda_lane(hn_device *d, hn_queue *q, hn_cuda_queue **out, hone_er
 
 hone_status hn_cuda_copy(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                          hone_error *error);
-/* The same where both are memory that the device's kernels reach. */
+/* The same; a few bytes that kernels reach on both sides by a kernel, where nothing is against it. */
 hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from, size_t bytes,
                           hone_error *error);
 hn_launched hn_cuda_launched(const hn_queue *q);
