@@ -75,16 +75,15 @@ static inline yolo_nms_room yolo_nms_room_of(const hone_tensor_desc *x, int64_t 
 
 /* The GPU's. A line is a class of an image. */
 typedef struct yolo_nms_device_room {
-  size_t found, chosen, kept, list, bytes;
+  size_t chosen, kept, key, bytes;
 } yolo_nms_device_room;
 
 static inline yolo_nms_device_room yolo_nms_device_room_of(const hone_tensor_desc *x, int64_t most) {
   const int64_t lines = x->dim[0] * (x->dim[2] - 5);
   yolo_nms_device_room r = {0};
-  r.found = yolo_part(&r.bytes, lines, 4);
   r.chosen = yolo_part(&r.bytes, lines, 4);
   r.kept = yolo_part(&r.bytes, lines * yolo_most(most, x->dim[1]), 4);
-  r.list = yolo_part(&r.bytes, lines * x->dim[1], 8);
+  r.key = yolo_part(&r.bytes, lines * x->dim[1], 4);
   return r;
 }
 

@@ -1,4 +1,4 @@
-/* How the kernels for the GPU are launched: four, one behind the other. */
+/* How the kernels for the GPU are launched: three, one behind the other. */
 #include "yolo_nms_op.h"
 
 #include "../yolo_nms.h"
@@ -6,12 +6,12 @@
 
 typedef struct yolo_args { /* the same as in yolo_nms_cuda.cu */
   const void *head;
-  void *rows, *count, *found, *chosen, *kept, *list;
+  void *rows, *count, *chosen, *kept, *key;
   long long images, boxes, wide, classes, most, filled;
   float least, iou;
 } yolo_args;
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
+enum { THREADS = 256, SUPPRESS_THREADS = 512, BOXES = 32 };
 
 hone_status yolo_nms_cuda(const yolo_nms_attrs *attrs, const hone_step_run *run, const char *text,
                           hone_error *error) {
@@ -21,10 +21,9 @@ hone_status yolo_nms_cuda(const yolo_nms_attrs *attrs, const hone_step_run *run,
   const yolo_args a = {.head = run->in[0],
                        .rows = run->out[0],
                        .count = run->out[1],
-                       .found = work + room.found,
                        .chosen = work + room.chosen,
                        .kept = work + room.kept,
-                       .list = work + room.list,
+                       .key = work + room.key,
                        .images = x->dim[0],
                        .boxes = x->dim[1],
                        .wide = x->dim[2],
@@ -33,22 +32,23 @@ hone_status yolo_nms_cuda(const yolo_nms_attrs *attrs, const hone_step_run *run,
                        .filled = hone_desc_count(&run->step->output[0].desc),
                        .least = attrs->score,
                        .iou = attrs->iou};
-  const long long lines = a.images * a.classes, clear = a.filled > lines ? a.filled : lines;
+  const long long lines = a.images * a.classes;
   const struct {
     const char *entry;
     long long blocks;
-  } launch[] = {{"yolo_clear", (clear + THREADS - 1) / THREADS},
-                {"yolo_sweep", (a.images * a.boxes + WARPS - 1) / WARPS},
-                {"yolo_suppress", lines},
-                {"yolo_write", lines}};
-  for (int i = 0; i < 4; i++) {
+    uint32_t threads;
+  } launch[] = {{"yolo_sweep", a.classes ? a.images * ((a.boxes + BOXES - 1) / BOXES) : 0, THREADS},
+                {"yolo_suppress", lines, SUPPRESS_THREADS},
+                {"yolo_write", lines ? lines : 1, THREADS}};
+  for (int i = 0; i < 3; i++) {
+    if (!launch[i].blocks) continue;
     const hone_cuda_kernel kernel = {HONE_DESC_HEAD(hone_cuda_kernel),
                                      .head = x->dtype == HONE_DTYPE_F16 ? "#define LOAD hn_load_f16\n"
                                                                         : "#define LOAD hn_load_f32\n",
                                      .text = text,
                                      .entry = launch[i].entry,
                                      .grid = {(uint32_t)launch[i].blocks, 1, 1},
-                                     .threads = THREADS};
+                                     .threads = launch[i].threads};
     const hone_status status = hone_cuda_launch(run, &kernel, &a, sizeof a, error);
     if (status != HONE_OK) return status;
   }

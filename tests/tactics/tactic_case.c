@@ -74,13 +74,13 @@ bool next_case(case_file *f, const char *filter, char line[1024]) {
 
 /* ---------------------------------------------------------------- reading a case */
 
-static void fill_random(hone_tensor *t, int64_t below, bool positive, hn_rng *rng) {
-  const int64_t n = hone_desc_count(&t->desc);
+static void fill_random(hone_tensor *t, int64_t whole, bool positive, hn_rng *rng) {
+  const int64_t n = hone_desc_count(&t->desc), below = whole ? whole : 100;
   for (int64_t i = 0; i < n; i++) {
     const double u = hn_rng_unit(rng);
     const int64_t v = (int64_t)hn_rng_below(rng, (uint64_t)below);
     switch (t->desc.dtype) {
-    case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)(positive ? 0.2 + u : 2 * u - 1); break;
+    case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)(whole ? (double)v : positive ? 0.2 + u : 2 * u - 1); break;
     case HONE_DTYPE_F64: ((double *)t->data)[i] = 2 * u - 1; break;
     case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = v; break;
     case HONE_DTYPE_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
@@ -133,7 +133,7 @@ static void read_input(one_case *c, const char *word, hn_rng *rng) {
   t->desc = hone_desc(dtype, rank, dim);
   t->data = hn_aligned(64, (size_t)hone_desc_bytes(&t->desc) + 1);
   if (kind == '[')
-    fill_random(t, p[0] && p[1] == '%' ? strtoll(p + 2, NULL, 10) : 100, positive, rng);
+    fill_random(t, p[0] && p[1] == '%' ? strtoll(p + 2, NULL, 10) : 0, positive, rng);
   else
     for (int64_t i = 0; i < count; i++) put_value(t, i, value[i]);
 }

@@ -92,6 +92,7 @@ HN_FN float hn_shfl_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu,
 HN_FN float hn_shfl(float x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 HN_FN u32 hn_shfl_xor_u32(u32 x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 HN_FN u32 hn_shfl_u32(u32 x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
+HN_FN u32 hn_ballot(int predicate) { return __ballot_sync(0xffffffffu, predicate); }
 HN_FN void hn_atomic_add(float *p, float x) { atomicAdd(p, x); }
 HN_FN u32 hn_atomic_add_u32(u32 *p, u32 x) { return atomicAdd(p, x); }
 HN_FN void hn_fence(void) { __threadfence(); }

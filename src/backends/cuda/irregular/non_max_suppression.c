@@ -1,9 +1,8 @@
 /* NonMaxSuppression. */
 #include "backends/cuda/device/counted_args.h"
+#include "backends/cuda/device/suppress_args.h"
 #include "backends/cuda/irregular/order.h"
 #include "base/error.h"
-
-enum { BLOCKS = 264 /* each has room of its own to sort in: two a multiprocessor of large chips */ };
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[1].desc;
@@ -12,18 +11,15 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   int64_t most = 0;
   if (hn_cuda_has(s, 2) && !hn_cuda_constant_int(s, 2, 0, &most, NULL)) most = n;
   most = most < 0 ? 0 : most > n ? n : most;
-  const int64_t blocks = lines < BLOCKS ? lines : BLOCKS, padded = hn_cuda_sort_padded(n);
-  const int64_t sorted = blocks * padded * 6 > lines ? blocks * padded * 6 : lines;
   p->text = "nms", p->counted = true;
   hn_cuda_direct_define(p, "HN_CENTER", hone_node_int(s->node, "center_point_box", 0) == 1);
   hn_cuda_order(p, HONE_DTYPE_F32);
   p->args.p[0] = x->dim[0], p->args.p[1] = x->dim[1], p->args.p[2] = n, p->args.p[3] = most;
-  p->args.p[4] = padded, p->args.p[5] = hn_cuda_has(s, 4);
-  p->workspace = HN_COUNTED_BYTES + (size_t)(lines + lines * most + sorted) * sizeof(uint32_t);
-  hn_cuda_direct_add(p, "hn_nms", blocks, 256);
-  hn_cuda_direct_add(p, "hn_nms_offsets", 1, 256);
-  hn_cuda_direct_add(p, "hn_nms_write", lines * most, 0);
-  p->seconds = 20e-6; /* what is kept is found one after the other */
+  p->args.p[4] = hn_cuda_has(s, 4);
+  p->workspace = HN_COUNTED_BYTES + (size_t)(lines + lines * most) * sizeof(uint32_t);
+  hn_cuda_direct_add(p, "hn_nms", lines, HN_SUPPRESS_THREADS);
+  hn_cuda_direct_add(p, "hn_nms_write", lines, 256);
+  p->seconds = 10e-6; /* what is kept is found one after the other */
   return true;
 }
 
