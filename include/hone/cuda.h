@@ -30,6 +30,11 @@ typedef struct hone_cuda_kernel {
   uint32_t grid[3];
   uint32_t threads; /* of a block, along x */
   uint32_t shared;  /* dynamic shared memory of a block in bytes */
+  uint32_t reserved;
+  /* 1: it may be launched while the kernel in front of it still runs, which saves a microsecond between small
+   * ones. Every thread then executes HN_GRID_WAIT() before it reads or writes what another kernel touches;
+   * constants of the plan may be read before. HN_GRID_GO() lets the next one begin so. */
+  uint64_t overlap;
 } hone_cuda_kernel;
 
 /* Launches the kernel on the step's stream with `args`, a struct of `size` bytes (at most 4096) that is

@@ -8,7 +8,8 @@
 typedef struct decode_args { /* the same as in yolo_decode_cuda.cu */
   const void *head, *cells, *sizes;
   void *boxes;
-  long long anchors, wide, plane, across, pieces, cell[3], size[3];
+  long long cell[3], size[3];
+  uint32_t anchors, wide, plane, across, pieces;
   float stride;
   int five;
 } decode_args;
@@ -28,13 +29,13 @@ hone_status yolo_decode_cuda(const yolo_decode_attrs *attrs, const hone_step_run
                    .cells = run->in[YOLO_CELLS],
                    .sizes = run->in[YOLO_SIZES],
                    .boxes = run->out[0],
-                   .anchors = z.anchors,
-                   .wide = z.wide,
-                   .plane = z.high * z.across,
-                   .across = z.across,
+                   .anchors = (uint32_t)z.anchors,
+                   .wide = (uint32_t)z.wide,
+                   .plane = (uint32_t)(z.high * z.across),
+                   .across = (uint32_t)z.across,
                    .stride = attrs->stride,
                    .five = attrs->form == YOLO_V5};
-  a.pieces = (a.plane + CELLS - 1) / CELLS;
+  a.pieces = a.plane / CELLS + (a.plane % CELLS > 0);
   for (int i = 0; i < 3; i++) a.cell[i] = z.cell[i], a.size[i] = z.size[i];
   const long long blocks = z.images * z.anchors * a.pieces;
   if (!blocks) return HONE_OK;
@@ -43,8 +44,12 @@ hone_status yolo_decode_cuda(const yolo_decode_attrs *attrs, const hone_step_run
            "#define LOAD hn_load_%s\n#define STORE hn_store_%s\n#define CELL hn_load_%s\n#define SIZE "
            "hn_load_%s\n",
            word(s, YOLO_HEAD), word(s, YOLO_HEAD), word(s, YOLO_CELLS), word(s, YOLO_SIZES));
-  const hone_cuda_kernel kernel = {
-      HONE_DESC_HEAD(hone_cuda_kernel), .head = head,      .text = text, .entry = "yolo_decode",
-      .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS};
+  const hone_cuda_kernel kernel = {HONE_DESC_HEAD(hone_cuda_kernel),
+                                   .head = head,
+                                   .text = text,
+                                   .entry = "yolo_decode",
+                                   .grid = {(uint32_t)blocks, 1, 1},
+                                   .threads = THREADS,
+                                   .overlap = 1};
   return hone_cuda_launch(run, &kernel, &a, sizeof a, error);
 }

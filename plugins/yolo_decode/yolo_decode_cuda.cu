@@ -6,7 +6,8 @@
 typedef struct decode_args { /* the same as in yolo_decode_cuda.c */
   const void *head, *cells, *sizes;
   void *boxes;
-  i64 anchors, wide, plane, across, pieces, cell[3], size[3];
+  i64 cell[3], size[3];
+  u32 anchors, wide, plane, across, pieces;
   float stride;
   int five;
 } decode_args;
@@ -18,38 +19,38 @@ HN_FN float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 HN_KERNEL(yolo_decode, decode_args, a) {
   HN_SHARED float tile[DEEP][CELLS + 1];
   const u32 t = threadIdx.x, lane = t % 32, warp = t / 32;
-  const i64 of = blockIdx.x / a.pieces, first = blockIdx.x % a.pieces * CELLS, cell = first + lane,
-            anchor = of % a.anchors, y = cell / a.across, x = cell % a.across;
-  const i64 left = a.plane - first;
-  const u32 n = left < CELLS ? (u32)left : CELLS;
-  for (i64 base = 0; base < a.wide; base += DEEP) {
-    const u32 deep = a.wide - base < DEEP ? (u32)(a.wide - base) : DEEP;
+  const u32 of = blockIdx.x / a.pieces, first = (blockIdx.x - of * a.pieces) * CELLS, cell = first + lane,
+            anchor = of % a.anchors, y = cell / a.across, x = cell - y * a.across, left = a.plane - first;
+  const u32 n = left < CELLS ? left : CELLS;
+  float own = 0; /* of the place or the size, which the first four warps compute */
+  HN_GRID_GO();
+  HN_GRID_WAIT();
+  if (lane < n && warp < 2) own = CELL(a.cells, anchor * a.cell[0] + y * a.cell[1] + x * a.cell[2] + warp);
+  if (lane < n && warp / 2 == 1) own = SIZE(a.sizes, anchor * a.size[0] + y * a.size[1] + x * a.size[2] + warp - 2);
+  for (u32 base = 0; base < a.wide; base += DEEP) {
+    const u32 deep = a.wide - base < DEEP ? a.wide - base : DEEP;
+    const i64 from = ((i64)of * a.wide + base) * a.plane + cell;
     float v[DEEP / WARPS];
     HN_UNROLL
     for (u32 i = 0; i < DEEP / WARPS; i++) {
       const u32 k = i * WARPS + warp;
-      v[i] = k < deep && lane < n ? LOAD(a.head, (of * a.wide + base + k) * a.plane + cell) : 0;
+      v[i] = k < deep && lane < n ? LOAD(a.head, from + (i64)k * a.plane) : 0;
     }
     HN_SYNC(); /* what was there is written */
     HN_UNROLL
     for (u32 i = 0; i < DEEP / WARPS; i++) {
       const u32 k = i * WARPS + warp;
-      if (k >= deep || lane >= n) continue;
-      const i64 part = base + k;
       float r = sigmoid(v[i]);
-      if (part < 2) {
-        const float at = CELL(a.cells, anchor * a.cell[0] + y * a.cell[1] + x * a.cell[2] + part);
-        r = ((a.five ? 2 * r : r) + at) * a.stride;
-      } else if (part < 4) {
-        const float size = SIZE(a.sizes, anchor * a.size[0] + y * a.size[1] + x * a.size[2] + part - 2);
-        r = (a.five ? 4 * r * r : expf(v[i])) * size;
+      if (base + k < 2) {
+        r = ((a.five ? 2 * r : r) + own) * a.stride;
+      } else if (base + k < 4) {
+        r = (a.five ? 4 * r * r : expf(v[i])) * own;
       }
       tile[k][lane] = r;
     }
     HN_SYNC();
-    for (u32 e = t; e < n * deep; e += 32 * WARPS) {
-      const u32 row = e / deep, k = e - row * deep;
-      STORE(a.boxes, (of * a.plane + first + row) * a.wide + base + k, tile[k][row]);
-    }
+    for (u32 row = warp; row < n; row += WARPS)
+      for (u32 k = lane; k < deep; k += 32)
+        STORE(a.boxes, ((i64)of * a.plane + first + row) * a.wide + base + k, tile[k][row]);
   }
 }

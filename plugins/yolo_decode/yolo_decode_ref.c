@@ -84,8 +84,9 @@ void yolo_decode_ref(const yolo_decode_attrs *attrs, const hone_array in[3], con
 
 bool yolo_decode_accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
   const hone_dtype type = s->input[YOLO_HEAD].desc.dtype;
-  (void)m;
   if (s->n_epilogue) return hone_refuse(why, "it takes no epilogue");
+  if (strcmp(m->device, "cpu") != 0 && hone_desc_count(&s->input[YOLO_HEAD].desc) >= 1ll << 31)
+    return hone_refuse(why, "more than 2^31 numbers");
   if (type != HONE_DTYPE_F32 && type != HONE_DTYPE_F16) return hone_refuse(why, "not f32 or f16");
   if (s->output[0].desc.dtype != type) return hone_refuse(why, "a result of another type");
   for (uint32_t i = 0; i < 3; i++) {

@@ -48,7 +48,8 @@ hone_status yolo_nms_cuda(const yolo_nms_attrs *attrs, const hone_step_run *run,
                                      .text = text,
                                      .entry = launch[i].entry,
                                      .grid = {(uint32_t)launch[i].blocks, 1, 1},
-                                     .threads = launch[i].threads};
+                                     .threads = launch[i].threads,
+                                     .overlap = 1};
     const hone_status status = hone_cuda_launch(run, &kernel, &a, sizeof a, error);
     if (status != HONE_OK) return status;
   }

@@ -41,10 +41,13 @@ HN_KERNEL(yolo_sweep, yolo_args, a) {
   HN_SHARED float tile[BOXES][DEEP + 1];
   HN_SHARED float object[BOXES];
   const u32 t = threadIdx.x, lane = t % 32, warp = t / 32;
-  const i64 pieces = (a.boxes + BOXES - 1) / BOXES, image = blockIdx.x / pieces, first = blockIdx.x % pieces * BOXES,
-            left = a.boxes - first;
+  const u32 pieces = (u32)((a.boxes + BOXES - 1) / BOXES), image = blockIdx.x / pieces,
+            first = (blockIdx.x - image * pieces) * BOXES;
+  const i64 left = a.boxes - first;
   const u32 n = left < BOXES ? (u32)left : BOXES;
   const i64 row = (image * a.boxes + first) * a.wide;
+  HN_GRID_GO();
+  HN_GRID_WAIT();
   if (t < n) object[t] = LOAD(a.head, row + t * a.wide + 4);
   for (i64 base = 0; base < a.classes; base += DEEP) {
     const u32 deep = a.classes - base < DEEP ? (u32)(a.classes - base) : DEEP;
@@ -73,6 +76,8 @@ HN_KERNEL(yolo_sweep, yolo_args, a) {
 HN_KERNEL_BOUNDS(yolo_suppress, yolo_args, a, HN_SUPPRESS_THREADS, 1) {
   const i64 line = blockIdx.x;
   yolo_line rivals;
+  HN_GRID_GO();
+  HN_GRID_WAIT();
   rivals.a = &a, rivals.key = a.key + line * a.boxes, rivals.box = line / a.classes * a.boxes;
   const u32 chosen = hn_suppress(&rivals, (u32)a.boxes, (u32)a.most, a.iou, a.kept + line * a.most);
   if (threadIdx.x == 0) a.chosen[line] = chosen;
@@ -81,8 +86,11 @@ HN_KERNEL_BOUNDS(yolo_suppress, yolo_args, a, HN_SUPPRESS_THREADS, 1) {
 HN_KERNEL(yolo_write, yolo_args, a) {
   HN_SHARED u32 part[2][THREADS];
   const i64 lines = a.images * a.classes, line = blockIdx.x, image = a.classes ? line / a.classes : 0;
-  const u32 t = threadIdx.x, n = line < lines ? a.chosen[line] : 0;
+  const u32 t = threadIdx.x;
   u32 before = 0, all = 0;
+  HN_GRID_GO();
+  HN_GRID_WAIT();
+  const u32 n = line < lines ? a.chosen[line] : 0;
   for (i64 i = t; i < lines; i += THREADS) {
     const u32 here = a.chosen[i];
     all += here;

@@ -2,8 +2,8 @@
  * it too much are not, then the best of the rest, and so on.
  *
  * Candidates are taken in order, as many at a time as are sorted in shared memory: all of them, or those up to a key that
- * counts of the leading bits tell. 32 sorted ones at a time are compared with what is kept so far and with each other, by
- * all warps; which of the 32 remain, each warp then finds from bits.
+ * counts of the leading bits tell. 64 sorted ones at a time are compared with what is kept so far and with each other, by
+ * all warps; which of the 64 remain, each warp then finds from bits.
  *
  * Defined before: HN_RIVALS, what the two below read; HN_RIVAL_KEY(r, e), u32 of box e, the better the smaller, ~0 for no
  * candidate (of equal ones the first box is better); HN_RIVAL_CORNERS(r, e), its hn_corners (corners.cuh). */
@@ -18,13 +18,14 @@ enum {
   HN_SUPPRESS_NEAR = 2 * HN_SUPPRESS_THREADS, /* candidates that are sorted at once, and kept corners in shared memory */
   HN_SUPPRESS_BINS = 4 * HN_SUPPRESS_THREADS,
   HN_SUPPRESS_BIN_BITS = 11,
-  HN_SUPPRESS_READS = 8 /* on their way at once */
+  HN_SUPPRESS_READS = 12, /* on their way at once */
+  HN_SUPPRESS_TILE = 64   /* two a thread of a warp */
 };
 
 typedef struct hn_suppress_room { /* of a block */
   u64 key[HN_SUPPRESS_NEAR];      /* of a box: HN_RIVAL_KEY, then the box */
   hn_corners near[HN_SUPPRESS_NEAR], kept[HN_SUPPRESS_NEAR];
-  u32 over[2][32], hit[2][HN_SUPPRESS_WARPS], found, bin, fits;
+  u32 over[2][HN_SUPPRESS_TILE][2], hit[2][2][HN_SUPPRESS_WARPS], found, bin, fits;
 } hn_suppress_room;
 
 HN_FN u64 hn_rival(u32 key, u32 e) { return (u64)key << 32 | e; }
@@ -156,36 +157,57 @@ HN_FN void hn_sort_rivals(u64 *key, u32 n) {
   HN_SYNC();
 }
 
-/* Which of the first boxes of room->key, n of them and in order, are kept beside those that are; returns how many are now. */
+/* A bit a box of half a tile: all that are there. */
+HN_FN u32 hn_first_bits(u32 n) { return n < 32 ? (1u << n) - 1 : ~0u; }
+
+HN_FN void hn_keep(u32 place, u32 at, u32 *kept, hn_suppress_room *room) {
+  kept[place] = (u32)room->key[at];
+  if (place < HN_SUPPRESS_NEAR) room->kept[place] = room->near[at];
+}
+
+/* Which of the n boxes of room->key, which are in order, are kept beside those that are; returns how many are now. */
 HN_FN u32 hn_thin_out(const HN_RIVALS *r, u32 n, u32 chosen, u32 most, float iou, u32 *kept, hn_suppress_room *room) {
-  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (u32 base = 0, turn = 0; base < n && chosen < most; base += 32, turn ^= 1) {
-    const u32 left = n - base, here = left < 32 ? left : 32;
-    const hn_corners mine = room->near[base + (lane < here ? lane : 0)];
-    int hit = 0;
-    for (u32 k = warp; k < chosen; k += HN_SUPPRESS_WARPS)
-      hit |= hn_overlaps(mine, k < HN_SUPPRESS_NEAR ? room->kept[k] : HN_RIVAL_CORNERS(r, kept[k]), iou);
-    const u32 hits = hn_ballot(hit);
-    if (lane == 0) room->hit[turn][warp] = hits;
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, before = (1u << lane) - 1;
+  for (u32 base = 0, turn = 0; base < n && chosen < most; base += HN_SUPPRESS_TILE, turn ^= 1) {
+    const u32 left = n - base, here = left < HN_SUPPRESS_TILE ? left : HN_SUPPRESS_TILE;
+    const u32 far = here > 32 ? here - 32 : 0;
+    const hn_corners a = room->near[base + (lane < here ? lane : 0)], b = room->near[base + (lane < far ? lane + 32 : 0)];
+    int hit_a = 0, hit_b = 0;
+    for (u32 k = warp; k < chosen; k += HN_SUPPRESS_WARPS) {
+      const hn_corners other = k < HN_SUPPRESS_NEAR ? room->kept[k] : HN_RIVAL_CORNERS(r, kept[k]);
+      hit_a |= hn_overlaps(a, other, iou);
+      hit_b |= hn_overlaps(b, other, iou);
+    }
+    const u32 hits_a = hn_ballot(hit_a), hits_b = hn_ballot(hit_b);
+    if (lane == 0) room->hit[turn][0][warp] = hits_a, room->hit[turn][1][warp] = hits_b;
     for (u32 k = warp; k < here; k += HN_SUPPRESS_WARPS) {
-      const u32 others = hn_ballot(hn_overlaps(mine, room->near[base + k], iou));
-      if (lane == 0) room->over[turn][k] = others;
+      const hn_corners other = room->near[base + k];
+      const u32 over_a = hn_ballot(hn_overlaps(a, other, iou)), over_b = hn_ballot(hn_overlaps(b, other, iou));
+      if (lane == 0) room->over[turn][k][0] = over_a, room->over[turn][k][1] = over_b;
     }
     HN_SYNC();
-    u32 gone = room->hit[turn][lane % HN_SUPPRESS_WARPS], stays = 0, now = chosen;
+    /* The warp's first half brings together what the warps found of a, its second half of b. */
+    u32 gone = room->hit[turn][lane / HN_SUPPRESS_WARPS][lane % HN_SUPPRESS_WARPS];
     HN_UNROLL
     for (int half = HN_SUPPRESS_WARPS / 2; half; half /= 2) gone |= hn_shfl_xor_u32(gone, half);
-    const u32 over = lane < here ? room->over[turn][lane] : 0;
-    for (u32 free = ~gone & (here < 32 ? (1u << here) - 1 : ~0u); free && now < most; now++) {
-      const int best = __ffs((int)free) - 1;
-      stays |= 1u << best;
-      free &= ~(hn_shfl_u32(over, best) | 1u << best);
+    const u32 aa = lane < here ? room->over[turn][lane][0] : 0, ab = lane < here ? room->over[turn][lane][1] : 0,
+              bb = lane < far ? room->over[turn][lane + 32][1] : 0;
+    u32 free_a = ~hn_shfl_u32(gone, 0) & hn_first_bits(here), free_b = ~hn_shfl_u32(gone, 16) & hn_first_bits(far);
+    u32 stays_a = 0, stays_b = 0, now = chosen;
+    for (; free_a && now < most; now++) {
+      const int best = __ffs((int)free_a) - 1;
+      stays_a |= 1u << best;
+      free_a &= ~(hn_shfl_u32(aa, best) | 1u << best);
+      free_b &= ~hn_shfl_u32(ab, best);
     }
-    if (warp == 0 && stays >> lane & 1) {
-      const u32 place = chosen + (u32)__popc(stays & ((1u << lane) - 1));
-      kept[place] = (u32)room->key[base + lane];
-      if (place < HN_SUPPRESS_NEAR) room->kept[place] = mine;
+    for (; free_b && now < most; now++) {
+      const int best = __ffs((int)free_b) - 1;
+      stays_b |= 1u << best;
+      free_b &= ~(hn_shfl_u32(bb, best) | 1u << best);
     }
+    if (warp == 0 && stays_a >> lane & 1) hn_keep(chosen + (u32)__popc(stays_a & before), base + lane, kept, room);
+    if (warp == 1 && stays_b >> lane & 1)
+      hn_keep(chosen + (u32)__popc(stays_a) + (u32)__popc(stays_b & before), base + lane + 32, kept, room);
     chosen = now;
     HN_SYNC();
   }
