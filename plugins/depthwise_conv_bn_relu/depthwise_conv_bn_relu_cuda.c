@@ -17,11 +17,11 @@ typedef struct depthwise_args { /* the same as in depthwise_conv_bn_relu_cuda.cu
 /* Result lines of a thread: few enough that there are threads for the whole device, and whole groups of six
  * input lines where windows step by 1. */
 static long long lines_of(const depthwise_sizes *s, long long quads) {
-  enum { ENOUGH = 200000 };
-  static const long long lines[2][3] = {{16, 10, 4}, {8, 5, 2}};
+  enum { ENOUGH = 200000, CHOICES = 4 };
+  static const long long lines[2][CHOICES] = {{64, 16, 10, 4}, {16, 8, 5, 2}};
   const long long *of = lines[s->stride[0] == 2];
   int i = 0;
-  while (i < 2 && s->n * s->c * ((s->out[0] + of[i] - 1) / of[i]) * quads < ENOUGH) i++;
+  while (i < CHOICES - 1 && s->n * s->c * ((s->out[0] + of[i] - 1) / of[i]) * quads < ENOUGH) i++;
   return of[i];
 }
 
@@ -47,18 +47,24 @@ hone_status depthwise_conv_bn_relu_cuda(const depthwise_conv_bn_relu_attrs *attr
   a.all = s.n * s.c * (strip ? a.strips : s.out[0]) * a.quads;
   if (!a.all) return HONE_OK;
   a.aligned = (uintptr_t)run->in[0] % 16 == 0 && (uintptr_t)run->out[0] % 16 == 0;
+  const bool lines = strip && a.aligned && s.stride[0] == 1 && s.pad[1] == 1 && s.out[1] == s.in[1] &&
+                     s.in[1] % (32 * 4) == 0;
   char head[160];
   snprintf(head, sizeof head, "#define LOAD hn_load_%s\n#define STORE hn_store_%s\n%s", half ? "f16" : "f32",
            half ? "f16" : "f32", half ? "#define HALF\n" : "");
   if (strip) {
     const size_t n = strlen(head);
-    snprintf(head + n, sizeof head - n, "#define STEP %d\n", (int)s.stride[0]);
+    snprintf(head + n, sizeof head - n, "#define STEP %d\n%s", (int)s.stride[0],
+             lines ? "#define LINES\n" : "");
   }
+  const uint32_t threads = lines ? 128 : 256;
   const hone_cuda_kernel kernel = {HONE_DESC_HEAD(hone_cuda_kernel),
                                    .head = head,
                                    .text = text,
-                                   .entry = strip ? "depthwise_strip" : "depthwise",
-                                   .grid = {(uint32_t)((a.all + 255) / 256), 1, 1},
-                                   .threads = 256};
+                                   .entry = lines   ? "depthwise_lines"
+                                            : strip ? "depthwise_strip"
+                                                    : "depthwise",
+                                   .grid = {(uint32_t)((a.all + threads - 1) / threads), 1, 1},
+                                   .threads = threads};
   return hone_cuda_launch(run, &kernel, &a, sizeof a, error);
 }

@@ -26,6 +26,8 @@ HN_FN float precisely(const depthwise_args *a, const float *w, i64 plane, i64 oy
   return (float)(sum * (double)w[taps + 1] * (double)w[taps + 3] + (double)w[taps + 2]);
 }
 
+HN_FN float relu(float y) { return y <= 0 ? 0 : y; } /* NaN stays */
+
 HN_KERNEL(depthwise, depthwise_args, a) {
   const i64 i = (i64)blockIdx.x * 256 + threadIdx.x;
   if (i >= a.all) return;
@@ -53,7 +55,7 @@ HN_KERNEL(depthwise, depthwise_args, a) {
   for (int k = 0; k < 4; k++) {
     if (ox + k >= a.out[1]) break;
     const float y = w[taps + 3] == 1 ? sum[k] * w[taps + 1] + w[taps + 2] : precisely(&a, w, plane, oy, ox + k);
-    STORE(a.y, (plane * a.out[0] + oy) * a.out[1] + ox + k, y > 0 || y != y ? y : 0);
+    STORE(a.y, (plane * a.out[0] + oy) * a.out[1] + ox + k, relu(y));
   }
 }
 
@@ -107,8 +109,7 @@ HN_FN void finish(const depthwise_args *a, i64 at, int ox, int fours, const floa
   float y[4];
   HN_UNROLL
   for (int k = 0; k < 4; k++) {
-    y[k] = sum[k] * w[0] + w[1];
-    y[k] = y[k] > 0 || y[k] != y[k] ? y[k] : 0;
+    y[k] = relu(sum[k] * w[0] + w[1]);
   }
   if (fours) store4(a->y, at, y);
   else {
@@ -116,6 +117,13 @@ HN_FN void finish(const depthwise_args *a, i64 at, int ox, int fours, const floa
     for (int k = 0; k < 4; k++)
       if (ox + k < wide_out) STORE(a->y, at + k, y[k]);
   }
+}
+
+/* Results of a strip, of a channel that f32 is too narrow for, or with taps that nothing may stand for: 0 inf is no 0. */
+HN_FN void strip_precisely(const depthwise_args *a, const float *w, i64 plane, int oy, int rows, int ox) {
+  for (int r = 0; r < rows; r++)
+    for (int k = 0; k < 4 && ox + k < a->out[1]; k++)
+      STORE(a->y, (plane * a->out[0] + oy + r) * a->out[1] + ox + k, relu(precisely(a, w, plane, oy + r, ox + k)));
 }
 
 HN_KERNEL_BOUNDS(depthwise_strip, depthwise_args, a, 256, 2) {
@@ -132,14 +140,10 @@ HN_KERNEL_BOUNDS(depthwise_strip, depthwise_args, a, 256, 2) {
   float tap[9], sum[3][4], none = 0;
   HN_UNROLL
   for (int t = 0; t < 9; t++) tap[t] = w[t], none += tap[t] * 0;
-  const int plain = w[12] == 1 && none == 0; /* else nothing may stand for what lies beside the picture: 0 inf is no 0 */
+  const int plain = w[12] == 1 && none == 0; /* else nothing may stand for what lies beside the picture */
   i64 to = ((i64)plane * a.out[0] + oy) * a.out[1] + ox;
   if (!plain) {
-    for (int r = 0; r < rows; r++, to += a.out[1])
-      for (int k = 0; k < 4 && ox + k < a.out[1]; k++) {
-        const float y = precisely(&a, w, plane, oy + r, ox + k);
-        STORE(a.y, to + k, y > 0 || y != y ? y : 0);
-      }
+    strip_precisely(&a, w, plane, oy, rows, ox);
     return;
   }
   const float shift = w[9], last[2] = {w[10], w[11]};
@@ -182,4 +186,61 @@ HN_KERNEL_BOUNDS(depthwise_strip, depthwise_args, a, 256, 2) {
     }
   }
 }
+#ifdef LINES
+/* The four of a line, and what lies beside the warp's ends. */
+HN_FN void load_own(const depthwise_args *a, i64 at, int there, i64 end, int end_there, float *v, float *beside) {
+  v[0] = v[1] = v[2] = v[3] = *beside = 0;
+  if (there) load4(a->x, at, v);
+  if (there && end_there) *beside = LOAD(a->x, end);
+}
+
+HN_KERNEL_BOUNDS(depthwise_lines, depthwise_args, a, 128, 6) {
+  const u32 i = blockIdx.x * 128 + threadIdx.x, lane = threadIdx.x % 32;
+  if (i >= (u32)a.all) return; /* whole warps */
+  const u32 rest = i / (u32)a.quads, plane = rest / (u32)a.strips;
+  const int ox = (int)(i - rest * (u32)a.quads) * 4, oy = (int)(rest - plane * (u32)a.strips) * (int)a.lines;
+  const int high = (int)a.in[0], wide = (int)a.in[1], below = (int)a.out[0] - oy;
+  const int rows = below < (int)a.lines ? below : (int)a.lines, top = oy - (int)a.pad[0];
+  const float *w = a.w + plane % (u32)a.channels * 13;
+  float tap[9], sum[3][4], none = 0;
+  HN_UNROLL
+  for (int t = 0; t < 9; t++) tap[t] = w[t], none += tap[t] * 0;
+  if (w[12] != 1 || none != 0) {
+    strip_precisely(&a, w, plane, oy, rows, ox);
+    return;
+  }
+  const float shift = w[9], last[2] = {w[10], w[11]};
+  const int end_there = (lane == 0 && ox > 0) || (lane == 31 && ox + 4 < wide);
+  i64 at = ((i64)plane * high + top) * wide + ox, to = ((i64)plane * a.out[0] + oy) * wide + ox;
+  HN_UNROLL
+  for (int r = 0; r < 3; r++)
+    HN_UNROLL
+    for (int k = 0; k < 4; k++) sum[r][k] = shift;
+  for (int base = 0; base < rows + 2; base += AHEAD) {
+    float v[AHEAD][4], beside[AHEAD];
+    HN_UNROLL
+    for (int l = 0; l < AHEAD; l++, at += wide) {
+      const int iy = top + base + l;
+      load_own(&a, at, iy >= 0 && iy < high && base + l < rows + 2, lane ? at + 4 : at - 1, end_there, v[l], &beside[l]);
+    }
+    HN_UNROLL
+    for (int l = 0; l < AHEAD; l++) {
+      const float before = hn_shfl(v[l][3], (int)(lane + 31) % 32), behind = hn_shfl(v[l][0], (int)(lane + 1) % 32);
+      const float x[6] = {lane == 0 ? beside[l] : before, v[l][0], v[l][1], v[l][2], v[l][3],
+                          lane == 31 ? beside[l] : behind};
+      HN_UNROLL
+      for (int k = 0; k < 4; k++) sum[l % 3][k] = shift; /* a window begins here */
+      HN_UNROLL
+      for (int row = 0; row < 3; row++)
+        HN_UNROLL
+        for (int c = 0; c < 3; c++)
+          HN_UNROLL
+          for (int k = 0; k < 4; k++) sum[sum_of(l, row)][k] += x[k + c] * tap[row * 3 + c];
+      if (base + l < 2 || base + l >= rows + 2) continue;
+      finish(&a, to, ox, 1, last, sum[sum_of(l, 2)]);
+      to += wide;
+    }
+  }
+}
+#endif
 #endif

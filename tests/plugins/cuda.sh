@@ -49,11 +49,12 @@ done
 # DepthwiseConvBnReLU by its own name: strides, pads and dilations of both sides, with and without normalisation.
 for attrs in 'pads=[1, 1, 1, 1]' 'pads=[1, 1, 1, 1], strides=[2, 2]' 'pads=[0, 1, 2, 0], strides=[2, 2]' 'pads=[2, 3, 2, 3], strides=[3, 1], dilations=[2, 3]'; do
   HONE_OP_PATH="$work/plugins" "$build/text_model" "opset \"custom\" 1
-    graph g(%x: f32[2x2x13x22], %x4: f32[1x2x18x24]) -> (%y, %z, %y4) {
+    graph g(%x: f32[2x2x13x22], %x4: f32[1x2x18x24], %x128: f32[1x2x15x256]) -> (%y, %z, %y4, %y128) {
     const %w: f32[2x1x3x3] = {1, -2, 3, 0.5, 2, -1, 0.25, 1, -3, 2, 1, 0, -1, 0.5, 3, -2, 1, 0.75}
     const %b: f32[2] = {0.5, -1}  const %s: f32[2] = {2, -0.5}  const %v: f32[2] = {0.25, 3}
     %y = custom::DepthwiseConvBnReLU(%x, %w, %b, %s, %b, %s, %v) {$attrs}
     %y4 = custom::DepthwiseConvBnReLU(%x4, %w, %b, %s, %b, %s, %v) {$attrs}
+    %y128 = custom::DepthwiseConvBnReLU(%x128, %w, %b, %s, %b, %s, %v) {$attrs}
     %z = custom::DepthwiseConvBnReLU(%x, %w) {$attrs} }" "$work/d.onnx" || fail model
   for precision in f32 fp16; do
     gpu verify "$work/d.onnx" --op-path "$work/plugins" --device cuda --precision $precision -n 2 --json >"$work/v.json" 2>"$work/err" ||
