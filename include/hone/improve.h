@@ -197,7 +197,8 @@ typedef struct hone_device_roofs {
 
 /* Measures device "cuda" or "cuda:N" (some seconds; of an emulated one small matrices only), or reads the
  * cache of an earlier measurement (keyed by device, driver, compiler and version). A size of matrices that
- * would take more than max_seconds is not tried, and nothing is begun after them; the cache keeps whole
+ * would take more than max_seconds is not tried, and nothing is begun after them: peaks that were not
+ * measured are 0, all of them where only matrices below 4096 fit into the time; the cache keeps whole
  * measurements. HONE_ERROR_CANCELLED when progress says so: between two runs. */
 HONE_API hone_status hone_device_roofs_measure(const char *device, const hone_roofs_options *options,
                                                hone_device_roofs *out, hone_error *error);

@@ -44,12 +44,8 @@ hone_status yolo_decode_cuda(const yolo_decode_attrs *attrs, const hone_step_run
            "#define LOAD hn_load_%s\n#define STORE hn_store_%s\n#define CELL hn_load_%s\n#define SIZE "
            "hn_load_%s\n",
            word(s, YOLO_HEAD), word(s, YOLO_HEAD), word(s, YOLO_CELLS), word(s, YOLO_SIZES));
-  const hone_cuda_kernel kernel = {HONE_DESC_HEAD(hone_cuda_kernel),
-                                   .head = head,
-                                   .text = text,
-                                   .entry = "yolo_decode",
-                                   .grid = {(uint32_t)blocks, 1, 1},
-                                   .threads = THREADS,
-                                   .overlap = 1};
+  const hone_cuda_kernel kernel = {
+      HONE_DESC_HEAD(hone_cuda_kernel), .head = head,       .text = text, .entry = "yolo_decode",
+      .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS, .overlap = 1};
   return hone_cuda_launch(run, &kernel, &a, sizeof a, error);
 }

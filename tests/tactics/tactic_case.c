@@ -80,7 +80,9 @@ static void fill_random(hone_tensor *t, int64_t whole, bool positive, hn_rng *rn
     const double u = hn_rng_unit(rng);
     const int64_t v = (int64_t)hn_rng_below(rng, (uint64_t)below);
     switch (t->desc.dtype) {
-    case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)(whole ? (double)v : positive ? 0.2 + u : 2 * u - 1); break;
+    case HONE_DTYPE_F32:
+      ((float *)t->data)[i] = (float)(whole ? (double)v : positive ? 0.2 + u : 2 * u - 1);
+      break;
     case HONE_DTYPE_F64: ((double *)t->data)[i] = 2 * u - 1; break;
     case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = v; break;
     case HONE_DTYPE_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
