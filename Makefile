@@ -8,6 +8,7 @@
 #   make soak   random operations on many threads for an hour under ThreadSanitizer, then pictures, broken ones among them; SOAK=600 for less
 #   make bench-peers   speed, memory and load time against ONNX Runtime -> docs/log/perf.md; MODELS=resnet50 ROUNDS=3 PARTS=networks for a quick look
 #   make bench-runtime  streams, several plans at once, pipelines, submitted runs, new sizes on the processor; ROUNDS=3 PARTS=pairs for a part
+#   make bench-scale  loading and planning networks of up to 10,000 nodes, and what the profiler costs a run; ROUNDS=3
 #   make bench-import  speed and memory of importing traces of more than 500 MB
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/log/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
@@ -27,7 +28,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: soak install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers bench-runtime fuzz fmt lint deps deps-test docs clean
+.PHONY: soak install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers bench-runtime bench-scale fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -101,6 +102,10 @@ bench-import: all
 bench-runtime: all
 	@python3 bench/runtime/runtime.py $(BUILD) --models $(or $(MODELS),$(HONE_SHARED)/cases/models) \
 	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PARTS),--parts "$(PARTS)")
+
+# Networks of up to 10,000 nodes, and the profiler's cost; about 3 minutes.
+bench-scale: all
+	@python3 bench/scale/scale.py $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 portable: deps-test
 	@cmake --preset portable >build-portable.log 2>&1 || { cat build-portable.log; exit 1; }
