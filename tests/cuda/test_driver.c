@@ -339,6 +339,46 @@ static void test_memory(void **state) {
   PLAY(scene_memory);
 }
 
+/* Few bytes cross by a kernel where one queue has the device for itself and kernels reach both sides; else
+ * they are copied. They arrive either way. */
+static void cross_as(answer *a, rig *r, void *to, const void *from, size_t bytes, uint64_t kernels) {
+  const uint64_t before = b->launched(r->q).kernels;
+  MUST_OK(b->cross(r->d, r->q, to, from, bytes, &a->error));
+  MUST_OK(b->sync(r->d, r->q, &a->error));
+  MUST(b->launched(r->q).kernels - before == kernels);
+}
+
+static void scene_cross(answer *a) {
+  enum { FEW = 1001 * sizeof(float) };
+  rig r;
+  hn_queue *other;
+  rig_open(&r, a);
+  float *pageable = aligned_alloc(64, FEW / 64 * 64 + 64), *back = r.host + N;
+  MUST(pageable);
+  memset(back, 0xff, N * sizeof(float));
+  cross_as(a, &r, r.x, r.host, FEW, 1);
+  cross_as(a, &r, back, r.x, FEW, 1);
+  MUST(memcmp(back, r.host, FEW) == 0 && back[1001] != back[1001]);
+  memcpy(pageable, r.host + 50, FEW);
+  cross_as(a, &r, r.y, pageable, FEW, 0);
+  cross_as(a, &r, back, r.y, FEW, 1);
+  MUST(memcmp(back, pageable, FEW) == 0);
+  cross_as(a, &r, r.x, r.host + 1, FEW, 0); /* not at whole vectors */
+  cross_as(a, &r, r.x, r.host, 0, 0);
+  MUST_OK(b->queue_open(r.d, &other, &a->error));
+  cross_as(a, &r, r.x, r.host, FEW, 0);
+  b->queue_close(r.d, other);
+  cross_as(a, &r, back, r.x, FEW, 1);
+  MUST(memcmp(back, r.host, FEW) == 0);
+  free(pageable);
+  rig_close(&r);
+}
+
+static void test_cross(void **state) {
+  (void)state;
+  PLAY(scene_cross);
+}
+
 typedef struct crowd {
   rig *r;
   _Atomic int failed;
@@ -742,13 +782,14 @@ int main(void) {
   snprintf(folder, sizeof folder, "%s/hone_driver_%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
            (int)getpid());
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_work),     cmocka_unit_test(test_capture),
-      cmocka_unit_test(test_memory),   cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_bad_text), cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_about),    cmocka_unit_test(test_refused_cubin),
-      cmocka_unit_test(test_missing),  cmocka_unit_test(test_failing_calls),
-      cmocka_unit_test(test_spoilt),   cmocka_unit_test(test_no_memory),
-      cmocka_unit_test(test_fault),    cmocka_unit_test(test_asked),
+      cmocka_unit_test(test_work),          cmocka_unit_test(test_capture),
+      cmocka_unit_test(test_memory),        cmocka_unit_test(test_cross),
+      cmocka_unit_test(test_threads),       cmocka_unit_test(test_bad_text),
+      cmocka_unit_test(test_cache),         cmocka_unit_test(test_about),
+      cmocka_unit_test(test_refused_cubin), cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_spoilt),
+      cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_asked),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   empty_folder();
