@@ -122,7 +122,7 @@ edit 's/"custom"/"cus\\"tom"/'; says "is no domain" 3 "$hone" op build e
 edit 's/%g = Sigmoid(%x)/%g = Sigmoid(%x/'; says "e/swish.json:18:37: expected" 3 "$hone" op build e
 edit 's/"beta": "%b"/"gamma": "%b"/'; says "an attribute of the operator" 3 "$hone" op build e
 [ -e e/build/swish.so ] && says 'swish' 0 "$hone" op list --op-path e
-edit ''; echo 'int x = ;' >>e/swish_cpu.c; says 'swish_cpu.c does not compile' 3 "$hone" op build e
+edit ''; echo 'int x = ;' >>e/swish_cpu.c; says 'swish_cpu.c does not compile' 3 "$hone" op build e ; [ -z "$(ls e/build/*.o 2>/dev/null)" ] || fail 'objects stay'
 cp swish/swish_cpu.c e; rm e/swish_ref.c; says 'swish_ref.c is missing' 3 "$hone" op build e
 printf 'void swish_reff(void);\nvoid swish_reff(void) {}\n' >e/swish_ref.c; says "swish_ref" 3 "$hone" op build e
 CC=no-such-compiler says 'cannot start the C compiler' 4 "$hone" op build swish

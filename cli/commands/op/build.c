@@ -175,7 +175,6 @@ static int link_all(const job *j, const words *objects, char *path, size_t size)
   add(&w, "-lm");
   int code = execute(&w, "the plugin");
   forget(&w);
-  for (int i = 0; i < objects->n; i++) (void)unlink(objects->word[i]);
   if (code == 0 && rename(temporary, path) != 0)
     code = cli_error(HONE_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
   if (code) (void)unlink(temporary);
@@ -235,6 +234,7 @@ static int build(const cli_args *args, job *j) {
                      "is in");
   code = compile_all(j, &objects);
   if (code == 0) code = link_all(j, &objects, path, sizeof path);
+  for (int i = 0; i < objects.n; i++) (void)unlink(objects.word[i]);
   forget(&objects);
   return code ? code : try_it(path);
 }
