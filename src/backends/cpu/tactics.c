@@ -16,6 +16,7 @@
 #include "backends/cpu/quantized/quantize_step.h"
 #include "backends/cpu/quantized/sums_step.h"
 #include "backends/cpu/recurrent/recurrent_step.h"
+#include "backends/cpu/sampling/grid_sample_step.h"
 #include "backends/cpu/sampling/resize_step.h"
 
 #define TACTIC(NAME)
