@@ -9,8 +9,8 @@
  * --thin runs a part of the variants (is_new in on_device.c).
  * --coverage runs nothing and names the tactics that no case reaches. A case is one line:
  *   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
- *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings | else a
- *               string
+ *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings |
+ *               u8{0,6} a tensor | else a string
  *   input       f32[2,3] random, i64[4]%9 random below 9, - left out; with = in front it is a constant:
  *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
  *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider

@@ -2,6 +2,7 @@
 #include "backends/cpu/tactics.h"
 
 #include "backends/cpu/attention/attention_step.h"
+#include "backends/cpu/classical/trees_step.h"
 #include "backends/cpu/conv/chain_step.h"
 #include "backends/cpu/conv/winograd_step.h"
 #include "backends/cpu/movement/moves.h"
