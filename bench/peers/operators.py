@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper, save
 MICROSOFT = "com.microsoft"
 
 
-def one(op, inputs, outputs, domain="", opset=24, **attributes):
+def one(op, inputs, outputs, domain="", opset=24, trees_opset=3, **attributes):
     """inputs: None (left out), a shape (an f32 input), (a shape, a type) or an array (a constant).
     outputs: how many f32 ones, or the types."""
     names, ports, constants = [], [], []
@@ -23,7 +23,7 @@ def one(op, inputs, outputs, domain="", opset=24, **attributes):
     kinds = [T.FLOAT] * outputs if isinstance(outputs, int) else outputs
     results = [helper.make_tensor_value_info("o%d" % i, kind, None) for i, kind in enumerate(kinds)]
     node = helper.make_node(op, names, [r.name for r in results], domain=domain, **attributes)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid("ai.onnx.ml", 3)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid("ai.onnx.ml", trees_opset)]
     return helper.make_model(helper.make_graph([node], "one", ports, results, constants), opset_imports=opsets, ir_version=10)
 
 
@@ -51,6 +51,29 @@ def trees(count, depth, features, r=np.random.RandomState(1)):
                 for key, v in (("treeids", t), ("nodeids", i), ("ids", 0), ("weights", float(r.standard_normal()))):
                     n["target_" + key].append(v)
     return dict(n, n_targets=1)
+
+
+def classes(count, depth, features, n):
+    """The same trees, whose leaves vote for one of n classes in turn."""
+    t = trees(count, depth, features)
+    t.pop("n_targets")
+    of = {"class_" + key: t.pop("target_" + key) for key in ("treeids", "nodeids", "ids", "weights")}
+    return dict(t, **dict(of, class_ids=[i % n for i in range(len(of["class_ids"]))]), classlabels_int64s=list(range(n)))
+
+
+def leaves_apart(count, depth, features, r=np.random.RandomState(1)):
+    """Such trees as opset 5 writes them: nodes and leaves in lists of their own."""
+    inner, leaves = 2 ** depth - 1, 2 ** depth
+    last = [2 * i + 1 >= inner for i in range(inner)]
+    below = lambda t, i, k: t * leaves + 2 * i + k - inner if last[i] else t * inner + 2 * i + k
+    return dict(n_targets=1, tree_roots=[t * inner for t in range(count)],
+                nodes_featureids=[int(f) for f in r.randint(features, size=count * inner)],
+                nodes_truenodeids=[below(t, i, 1) for t in range(count) for i in range(inner)],
+                nodes_falsenodeids=[below(t, i, 2) for t in range(count) for i in range(inner)],
+                nodes_trueleafs=[int(l) for l in last] * count, nodes_falseleafs=[int(l) for l in last] * count,
+                nodes_splits=numpy_helper.from_array(r.standard_normal(count * inner).astype(np.float32)),
+                nodes_modes=numpy_helper.from_array(np.zeros(count * inner, np.uint8)), leaf_targetids=[0] * (count * leaves),
+                leaf_weights=numpy_helper.from_array(r.standard_normal(count * leaves).astype(np.float32)))
 
 
 def caches():
@@ -118,8 +141,16 @@ def models():
     yield "CropAndResize", one("CropAndResize", [[1, 64, 56, 56], boxes, np.zeros(32, np.int32), numbers([14, 14])], 1, **hidden)
     yield "Inverse", one("Inverse", [[64, 16, 16]], 1, **hidden)
     grid = np.random.RandomState(1).uniform(-1, 1, (1, 56, 56, 2)).astype(np.float32)
+    few = np.random.RandomState(1).uniform(-1, 1, (1, 224, 224, 2)).astype(np.float32)
     yield "GridSample", one("GridSample", [[1, 64, 56, 56], grid], 1, opset=22)
-    yield "TreeEnsembleRegressor", one("TreeEnsembleRegressor", [[1024, 32]], 1, domain="ai.onnx.ml", **trees(100, 6, 32))
+    yield "GridSample, Microsoft's", one("GridSample", [[1, 64, 56, 56], grid], 1, **hidden)
+    yield "GridSample, cubic", one("GridSample", [[1, 64, 56, 56], grid], 1, opset=22, mode="cubic", padding_mode="reflection")
+    yield "GridSample, 3 channels", one("GridSample", [[1, 3, 224, 224], few], 1, opset=22, padding_mode="border")
+    samples, forest = [[1024, 32]], dict(domain="ai.onnx.ml")
+    yield "TreeEnsembleRegressor", one("TreeEnsembleRegressor", samples, 1, **forest, **trees(100, 6, 32))
+    yield "TreeEnsembleRegressor, a row", one("TreeEnsembleRegressor", [[1, 32]], 1, **forest, **trees(100, 6, 32))
+    yield "TreeEnsembleClassifier", one("TreeEnsembleClassifier", samples, [T.INT64, T.FLOAT], **forest, **classes(100, 6, 32, 3))
+    yield "TreeEnsemble", one("TreeEnsemble", samples, 1, trees_opset=5, **forest, **leaves_apart(100, 6, 32))
 
 
 def operators(folder, wanted=()):

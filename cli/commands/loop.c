@@ -84,6 +84,7 @@ static hone_report_input prediction_input(const hone_loop *found) {
                              .has_prediction = true,
                              .predicted_gain_pct = found->predicted_pct,
                              .predicted_after_ms = found->predicted_ms,
+                             .predicted_unsure_ms = found->predicted_unsure_ms,
                              .prediction_made = found->predicted_at,
                              .prediction_basis = found->predicted_ms > 0 ? found->predicted_by : NULL};
 }

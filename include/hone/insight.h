@@ -374,8 +374,9 @@ typedef struct hone_forecast {
   double before_ms, after_ms; /* typical run */
   double saved_pct;           /* of before */
   double gain_pct;            /* (before / after - 1) * 100 */
-  double seen_pct; /* share of the steps' time that was measured of these very steps and tactics: timed on
-                      their own, or part of the profile. The rest is scaled cost models */
+  double seen_pct;  /* share of the steps' time that was measured of these very steps and tactics: timed on
+                       their own, or part of the profile. The rest is scaled cost models */
+  double unsure_ms; /* 0; or the change is less than this, which can not be told: then it counts as none */
 } hone_forecast;
 
 /* False when the facts hold no preview, or the profile is filtered; gain_pct is NaN when there is no
@@ -434,6 +435,7 @@ typedef struct hone_report_input {
   bool has_prediction; /* the next are set: predicted gain of everything that was applied */
   double predicted_gain_pct;
   double predicted_after_ms;    /* of a typical run; 0: only the gain was predicted */
+  double predicted_unsure_ms;   /* the predicted change is less than this, which says nothing; 0: it is not */
   const char *prediction_made;  /* ISO 8601, UTC, before the change was made; NULL: not recorded */
   const char *prediction_basis; /* where it comes from; NULL: the sum of the findings */
   /* text only */

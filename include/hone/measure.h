@@ -344,8 +344,10 @@ typedef struct hone_loop {
   hone_precision_choice precision; /* where that was asked for */
   double predicted_pct;            /* (before / after - 1) * 100 */
   double predicted_ms;             /* after the change; 0: only the gain was predicted */
-  char predicted_at[32];           /* ISO 8601, UTC */
-  char predicted_by[240];          /* what it rests on, for people */
+  double predicted_unsure_ms; /* the change was less than what can be told on this machine, which is so much,
+                                 and counts as none; 0: it was not */
+  char predicted_at[32];      /* ISO 8601, UTC */
+  char predicted_by[240];     /* what it rests on, for people */
   hone_verify_result verdict;
   hone_recording before, after; /* in alternation */
   hone_comparison *comparison;

@@ -81,6 +81,20 @@ static void long_commands_stay_whole(void **state) {
   hn_str_free(&out);
 }
 
+/* A change that cannot be told is not told in percent. */
+static void predictions_below_what_can_be_told(void **state) {
+  pair *p = *state;
+  hone_report_input in = p->input;
+  hn_str out = write(&in, HONE_REPORT_TEXT);
+  assert_non_null(strstr(out.ptr, "predicted +10.0 %"));
+  hn_str_free(&out);
+  in.predicted_gain_pct = 0, in.predicted_unsure_ms = 0.005;
+  out = write(&in, HONE_REPORT_TEXT);
+  assert_non_null(strstr(out.ptr, "predicted no change that can be told (less than 0.005 ms), measured "));
+  assert_null(strstr(out.ptr, "predicted +0.0 %, "));
+  hn_str_free(&out);
+}
+
 static json_t *parsed(const hone_report_input *input, hone_report_format format) {
   hn_str out = write(input, format);
   json_error_t where;
@@ -463,6 +477,7 @@ static void misuse_and_failing_sink(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_commands_stay_whole),
+      cmocka_unit_test(predictions_below_what_can_be_told),
       cmocka_unit_test(seed_fields),
       cmocka_unit_test(measured_or_why),
       cmocka_unit_test(temperature_when_measured),

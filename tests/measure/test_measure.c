@@ -286,6 +286,7 @@ static void test_loop(void **state) {
   assert_int_equal(l.verdict.inputs, 2);
   /* How much it brings is measured: on a busy machine that may be nothing. */
   assert_true(l.predicted_ms > 0 && isfinite(l.predicted_pct) && l.rehearsal.steps > 0);
+  assert_true(l.predicted_unsure_ms == 0 || l.predicted_pct == 0);
   assert_true(strlen(l.predicted_at) == strlen("2026-01-01T00:00:00Z") && l.predicted_by[0]);
   /* Fused: the changed plan has fewer steps, and it is the one that the command makes at level 2. */
   assert_int_equal(hone_plan_steps(l.plan), hone_plan_steps(b->plan));

@@ -9,18 +9,19 @@
  * --thin runs a part of the variants (is_new in on_device.c).
  * --coverage runs nothing and names the tactics that no case reaches. A case is one line:
  *   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
- *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings | else a
- *               string
- *   input       f32[2,3] random, i64[4]%9 (f32, too) whole ones below 9, - left out; with = in front it is a
- * constant: =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar layouts that
- * some tactic must accept: r row-major, c channels-last, p channels-last with a wider pitch, m row-major in,
- * channels-last out, n the reverse or several, for every choice of sizes: for M=1,65 K=64 : Gemm : f32[M,K]
- * =f32[K,8] Values between steps are also stored in bf16 and f16, with inputs that are exact in it: all that
- * is no constant, or the output alone, or all but the output (mixes); products then have epilogues, too. A
- * layout that is accepted without being required is checked all the same. Buffers have canaries on both
- * sides, gaps of wide pitches too. Movement operators must agree bit for bit; others within 3e-5 of the
- * output's range (2e-2 for tactics that round operands to bf16, 4e-3 to f16), which only has to tell wrong
- * elements from right ones: the rounding bounds are proven by check_kernels. */
+ *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings |
+ *               u8{0,6} a tensor | else a string
+ *   input       f32[2,3] random, i64[4]%9 whole and below 9, - left out; = in front: a constant:
+ *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
+ *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
+ *               pitch, m row-major in, channels-last out, n the reverse
+ * or several, for every choice of sizes: for M=1,65 K=64 : Gemm : f32[M,K] =f32[K,8]
+ * Values between steps are also stored in bf16 and f16, with inputs that are exact in it: all that is no
+ * constant, or the output alone, or all but the output (mixes); products then have epilogues, too. A layout
+ * that is accepted without being required is checked all the same. Buffers have canaries on both sides, gaps
+ * of wide pitches too. Movement operators must agree bit for bit; others within 3e-5 of the output's range
+ * (2e-2 for tactics that round operands to bf16, 4e-3 to f16), which only has to tell wrong elements from
+ * right ones: the rounding bounds are proven by check_kernels. */
 #include "expect_failure.h"
 #include "tactic_case.h"
 

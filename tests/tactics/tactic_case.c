@@ -155,10 +155,29 @@ static void read_strings(one_case *c, const char *name, char *value) {
   hn_node_set_strings(c->node, name, list, n);
 }
 
+/* "u8{0,6}" */
+static void read_tensor(one_case *c, const char *name, char *value) {
+  double list[32];
+  int64_t n = 0;
+  char *p = strchr(value, '{');
+  *p++ = 0;
+  const hone_dtype dtype = hone_dtype_from_name(value);
+  if (!dtype) die("bad attribute", c->line);
+  for (char *end; n < 32 && *p && *p != '}'; p = *end == ',' ? end + 1 : end) list[n++] = strtod(p, &end);
+  hone_tensor t = {.desc = hone_desc(dtype, 1, &n)};
+  t.data = hn_arena_alloc(&c->model->arena, (size_t)hone_desc_bytes(&t.desc) + 1);
+  for (int64_t i = 0; i < n; i++) put_value(&t, i, list[i]);
+  hn_node_set_tensor(c->node, name, &t);
+}
+
 static void read_attribute(one_case *c, char *word) {
   char *value = strchr(word, '=');
   if (!value) die("bad attribute", c->line);
   *value++ = 0;
+  if (strchr(value, '{')) {
+    read_tensor(c, word, value);
+    return;
+  }
   const char *ints = value + strspn(value, "-0123456789,");
   if (*ints == 0 && strchr(value, ',')) {
     int64_t list[32];
@@ -225,12 +244,16 @@ void read_case(one_case *c, const char *line, hn_rng *rng) {
     c->node = hn_node_create(c->model->graph, NULL, "Conv", NULL, "it", last, c->present[4] ? 3 : 2, out, 1);
     return;
   } else {
-    static const char microsoft[] = "com.microsoft";
-    const size_t n_domain = sizeof microsoft - 1;
-    const bool theirs = !strncmp(c->op, microsoft, n_domain) && c->op[n_domain] == '.';
-    if (theirs) hn_vec_push(&c->model->opsets, (hn_opset){microsoft, 1});
-    c->node = hn_node_create(c->model->graph, NULL, theirs ? c->op + n_domain + 1 : c->op,
-                             theirs ? microsoft : NULL, "it", in, c->n_in, out, c->n_out);
+    /* "com.microsoft.Inverse": what stands before the last dot is the domain. */
+    char domain[64] = "";
+    const char *dot = strrchr(c->op, '.');
+    if (dot) {
+      snprintf(domain, sizeof domain, "%.*s", (int)(dot - c->op), c->op);
+      const char *kept = hn_arena_strdup(&c->model->arena, domain);
+      hn_vec_push(&c->model->opsets, (hn_opset){kept, mark ? opset : strcmp(domain, "ai.onnx.ml") ? 1 : 3});
+    }
+    c->node = hn_node_create(c->model->graph, NULL, dot ? dot + 1 : c->op, dot ? domain : NULL, "it", in,
+                             c->n_in, out, c->n_out);
   }
   for (uint32_t i = 0; i < n_attributes; i++) read_attribute(c, attributes[i]);
 }

@@ -232,6 +232,12 @@ static hone_status predict(loop *l, hone_error *error) {
     out->predicted_pct = forecast.gain_pct;
     out->predicted_ms = forecast.after_ms;
     say_basis(out, &forecast);
+    out->predicted_unsure_ms = forecast.unsure_ms;
+    if (forecast.unsure_ms > 0)
+      snprintf(out->predicted_by, sizeof out->predicted_by,
+               "the change would be less than %.3f ms, which is what short steps can be told apart by on "
+               "this machine",
+               forecast.unsure_ms);
   }
   if (isnan(out->predicted_pct) || isnan(forecast.gain_pct))
     return hn_fail(error, HONE_ERROR_MEMORY, "out of memory for the prediction");

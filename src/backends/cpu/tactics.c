@@ -2,6 +2,7 @@
 #include "backends/cpu/tactics.h"
 
 #include "backends/cpu/attention/attention_step.h"
+#include "backends/cpu/classical/trees_step.h"
 #include "backends/cpu/conv/chain_step.h"
 #include "backends/cpu/conv/winograd_step.h"
 #include "backends/cpu/movement/moves.h"
@@ -16,6 +17,7 @@
 #include "backends/cpu/quantized/quantize_step.h"
 #include "backends/cpu/quantized/sums_step.h"
 #include "backends/cpu/recurrent/recurrent_step.h"
+#include "backends/cpu/sampling/grid_sample_step.h"
 #include "backends/cpu/sampling/resize_step.h"
 
 #define TACTIC(NAME)

@@ -23,6 +23,11 @@
 #include <math.h>
 #include <string.h>
 
+/* A step that is timed on its own starts cold, between two time stamps, and a run begins and ends with more
+ * of them: some microseconds that have nothing to do with what is computed. */
+#define STEP_UNSURE_MS 0.001
+enum { STEPS_UNSURE = 5 }; /* as many count at least */
+
 /* One tactic in the measured plan, or all of them. */
 typedef struct calibration {
   double measured, model;
@@ -183,6 +188,9 @@ bool hone_forecast_make(const hone_profile *p, hone_forecast *out) {
     out->saved_pct = 100 * (1 - out->after_ms / wall);
     out->gain_pct = 100 * (wall / out->after_ms - 1);
     out->seen_pct = 100 * seen / after;
+    const double unsure = STEP_UNSURE_MS * (double)(n > STEPS_UNSURE ? n : STEPS_UNSURE);
+    if (fabs(out->after_ms - wall) < unsure)
+      out->unsure_ms = unsure, out->after_ms = wall, out->saved_pct = out->gain_pct = 0;
   }
   hn_arena_free(&arena);
   if (hn_mem_lost() == lost) return known;

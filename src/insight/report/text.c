@@ -431,7 +431,13 @@ static void before_after(hn_str *o, const hn_look *look, const hone_report_input
   hn_table_write(o, look, &t);
   hn_table_free(&t);
   double speedup = hn_report_speedup(in);
-  if (in->has_prediction)
+  if (in->has_prediction && in->predicted_unsure_ms > 0)
+    hn_show(o,
+            HN_IN(look,
+                  "\n  predicted no change that can be told (less than %.3f ms), measured %+.1f %% (x%.2f)",
+                  "\n  预计没有能测出的变化（小于 %.3f 毫秒），实测 %+.1f %%（x%.2f）"),
+            in->predicted_unsure_ms, 100 * (speedup - 1), speedup);
+  else if (in->has_prediction)
     hn_show(o,
             HN_IN(look, "\n  predicted %+.1f %%, measured %+.1f %% (x%.2f)",
                   "\n  预计 %+.1f %%，实测 %+.1f %%（x%.2f）"),

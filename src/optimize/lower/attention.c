@@ -16,13 +16,18 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
                    .name = h->root->name,
                    .opset = h->root->opset};
   const uint32_t masks = h->n_in - HN_ATTENTION_MASK;
-  int64_t band[2 * HN_ATTENTION_INPUTS];
-  for (uint32_t i = 0; i < masks; i++)
-    if (l->plan->backend->asynchronous || !hn_attention_band(h, i, band + 2 * i)) /* the processor's own */
+  int64_t band[2 * HN_ATTENTION_INPUTS], finite[HN_ATTENTION_INPUTS] = {0};
+  for (uint32_t i = 0; i < masks; i++) {
+    bool so = false;
+    if (l->plan->backend->asynchronous ||
+        !hn_attention_band(h, i, band + 2 * i, &so)) /* the processor's own */
       band[2 * i] = 1, band[2 * i + 1] = 0;
+    finite[i] = so;
+  }
   return hn_node_set_float(n, "scale", h->scale) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
-                 hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks)
+                 hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
+                 hn_node_set_ints(n, "mask_finite", finite, masks)
              ? n
              : NULL;
 }

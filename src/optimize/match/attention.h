@@ -31,7 +31,8 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
  * where they lie? */
 bool hn_attention_moves(hone_node *n);
 /* Whether a mask is a constant that says nothing but that row r sees the keys from r + band[0] to before
- * r + band[1] (as causal masks and windows do); every row sees one. */
-bool hn_attention_band(const hn_attention_hit *hit, uint32_t mask, int64_t band[2]);
+ * r + band[1] (as causal masks and windows do); every row sees one. *finite: what hides the others is in
+ * places a finite number, which hides only where the row sees something under all its masks. */
+bool hn_attention_band(const hn_attention_hit *hit, uint32_t mask, int64_t band[2], bool *finite);
 
 #endif

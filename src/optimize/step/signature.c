@@ -53,6 +53,13 @@ static void put_tensor(hn_str *out, const hone_step_tensor *t) {
   if (whole && n >= 0 && n <= FEW) hash_text(out, t->constant, (size_t)n * hone_dtype_size(type));
 }
 
+/* Of each string its length and bytes. */
+static void hash_strings(hn_str *out, const hone_string *list, size_t n) {
+  uint64_t hash = n;
+  for (size_t i = 0; i < n; i++) hash = hn_hash(list[i].ptr, list[i].len, hash * 31 + list[i].len);
+  hn_str_printf(out, "#%016llx", (unsigned long long)hash);
+}
+
 static void put_attr(hn_str *out, const hn_attr *a) {
   hn_str_printf(out, " %s=", a->name);
   switch (a->type) {
@@ -60,11 +67,16 @@ static void put_attr(hn_str *out, const hn_attr *a) {
   case HONE_ATTR_FLOAT: hn_str_printf(out, "%.9g", (double)a->f); break;
   case HONE_ATTR_STRING: hash_text(out, a->s.ptr, a->s.len); break;
   case HONE_ATTR_INTS:
+    if (a->list.n > FEW) { /* trees' lists have as many as the model has nodes */
+      hash_text(out, a->list.ptr, a->list.n * sizeof(int64_t));
+      break;
+    }
     for (size_t i = 0; i < a->list.n; i++)
       hn_str_printf(out, "%s%lld", i ? "," : "", (long long)((const int64_t *)a->list.ptr)[i]);
     break;
   case HONE_ATTR_FLOATS: hash_text(out, a->list.ptr, a->list.n * sizeof(float)); break;
-  default: hn_str_printf(out, "?%d", (int)a->type); /* tensors, graphs, strings: no tactic asks for them */
+  case HONE_ATTR_STRINGS: hash_strings(out, a->list.ptr, a->list.n); break;
+  default: hn_str_printf(out, "?%d", (int)a->type); /* tensors, graphs: no tactic's speed depends on them */
   }
 }
 

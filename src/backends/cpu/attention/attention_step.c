@@ -12,22 +12,30 @@
 enum { Q, K, V, MASK };
 
 /* Masks that are bands ("mask_band": row r sees the keys from r + low to before r + high, empty where a mask
- * is none): what they hide is not even multiplied. */
+ * is none): what they hide is not even multiplied. Where it is hidden by a finite number ("mask_finite") that
+ * is right only if the row sees something under all masks, which is known where all of them are bands. Minus
+ * infinity stays what it is whatever is added. */
 static void take_bands(const hone_step *s, hn_attention *p) {
-  size_t n = 0;
-  const int64_t *band = hone_node_ints(s->node, "mask_band", &n);
+  size_t n = 0, m = 0;
+  const int64_t *band = hone_node_ints(s->node, "mask_band", &n),
+                *finite = hone_node_ints(s->node, "mask_finite", &m);
+  const uint32_t masks = n == 2 * (size_t)p->n_masks && m == p->n_masks ? p->n_masks : 0;
   int64_t low = -p->rows, high = p->keys;
-  /* All or none: a large finite number hides only where the row shows something under all masks. */
-  bool all = n == 2 * (size_t)p->n_masks;
-  for (uint32_t i = 0; all && i < p->n_masks; i++) {
+  bool all = true, taken[HN_ATTENTION_MASKS] = {0};
+  for (uint32_t i = 0; i < masks; i++) all = all && band[2 * i] < band[2 * i + 1];
+  for (uint32_t i = 0; i < masks; i++) {
     const int64_t from = band[2 * i], end = band[2 * i + 1];
-    all = from < end;
-    low = from > low ? from : low, high = end < high ? end : high;
+    taken[i] = from < end && (all || !finite[i]);
+    if (taken[i]) low = from > low ? from : low, high = end < high ? end : high;
   }
-  if (all && high > 0 && low < high && p->rows - 1 + low < p->keys) /* every row sees a key */
-    p->n_masks = 0;
-  else
+  if (high > 0 && low < high && p->rows - 1 + low < p->keys) { /* every row sees a key */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->n_masks; i++)
+      if (!taken[i]) p->mask[kept++] = p->mask[i];
+    p->n_masks = kept;
+  } else {
     low = -p->rows, high = p->keys;
+  }
   p->ends = high<p->keys, p->begins = low> - p->rows;
   p->place = high - 1;
   p->window = high - 1 - low;

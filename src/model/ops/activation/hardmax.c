@@ -11,7 +11,7 @@ static void row_f32(const float *x, float *y, int64_t n) { HARDMAX; }
 static void row_f64(const double *x, double *y, int64_t n) { HARDMAX; }
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  return hn_rows_run(call, row_f32, row_f64, error);
+  return hn_rows_run(call, row_f32, row_f64, NULL, error);
 }
 
 HN_OP(hardmax) = {HN_OP_HEAD,

@@ -2,7 +2,7 @@
 #include "model/ops/activation/rows.h"
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  return hn_rows_run(call, hn_log_softmax_f32, hn_log_softmax_f64, error);
+  return hn_rows_run(call, hn_log_softmax_f32, hn_log_softmax_f64, NULL, error);
 }
 
 HN_OP(log_softmax) = {HN_OP_HEAD,

@@ -31,7 +31,8 @@ void hn_rows_cost(const hone_infer *io, hone_cost *cost) {
   *cost = (hone_cost){.flops = n > 0 ? 5.0 * (double)n : 0, .bytes = -1};
 }
 
-hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_error *error) {
+hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hn_row_narrow narrow,
+                        hone_error *error) {
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
   const hone_tensor_desc *d = &x->desc;
@@ -73,7 +74,10 @@ hone_status hn_rows_run(hone_call *call, hn_row_f32 f32, hn_row_f64 f64, hone_er
         f64(packed, packed, n);
       else {
         hn_read_f32(row, packed, d->dtype, 0, n);
-        f32(row, row, n);
+        if (narrow && d->dtype != HONE_DTYPE_F32)
+          narrow(row, packed, d->dtype, n);
+        else
+          f32(row, row, n);
         hn_write_f32(packed, d->dtype, 0, row, n);
       }
       hn_move(to, &step, packed, &one, &n, 1, size);

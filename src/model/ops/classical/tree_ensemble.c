@@ -106,30 +106,17 @@ static hone_status build(hone_call *call, const lists *l, hn_trees *t, hone_erro
   return HONE_OK;
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *x = call->input[0];
-  const int64_t rows = x->desc.dim[0], width = x->desc.dim[1];
+hone_status hn_tree_ensemble_form(hone_call *call, int64_t width, hn_tree_form *f, hone_error *error) {
   lists l;
-  hn_trees t;
-  hn_transform transform;
-  hone_status s =
-      hn_transform_known(call->node, hone_node_int(call->node, "post_transform", 0), &transform, error);
+  hone_status s = hn_transform_known(call->node, hone_node_int(call->node, "post_transform", 0),
+                                     &f->finish.transform, error);
   if (!s) s = read_lists(call->node, &l, error);
-  if (!s) s = build(call, &l, &t, error);
-  if (!s) s = hn_trees_check(call->node, &t, width, error);
-  if (s) return s;
-  double *sample = hn_scratch(call, width, sizeof *sample, error);
-  double *score = hn_scratch(call, t.n_targets, sizeof *score, error);
-  bool *voted = hn_scratch(call, t.n_targets, sizeof *voted, error);
-  if (!sample || !score || !voted) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0; r < rows && !s; r++) {
-    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(sample, x, r * width, width);
-    if ((s = hn_trees_score(call->node, &t, sample, score, voted, error))) return s;
-    hn_transform_row(transform, score, t.n_targets);
-    hn_store_f64(call->output[0], r * t.n_targets, score, t.n_targets);
-  }
-  return s;
+  if (!s) s = build(call, &l, &f->trees, error);
+  return s ? s : hn_trees_check(call->node, &f->trees, width, error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_tree_form_run(call, hn_tree_ensemble_form, error);
 }
 
 static const hone_attr_desc attrs[] = {

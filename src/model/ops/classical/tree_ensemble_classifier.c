@@ -3,14 +3,6 @@
  */
 #include "model/ops/classical/tree_lists.h"
 
-typedef struct form {
-  hn_labels labels;
-  hn_tree_lists lists;
-  hn_trees trees;
-  hn_transform transform;
-  bool one_voted_for, all_positive;
-} form;
-
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hn_labels labels = hn_labels_of(io->node, "classlabels_int64s");
   hn_transform transform;
@@ -20,75 +12,29 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return s;
 }
 
-static hone_status form_of(hone_call *call, form *f, hone_error *error) {
-  f->labels = hn_labels_of(call->node, "classlabels_int64s");
-  f->trees = (hn_trees){.n_targets = f->labels.n, .sum = HN_TREE_SUM};
-  f->one_voted_for = f->all_positive = true;
-  hone_status s = hn_transform_read(call->node, &f->transform, error);
-  if (!s) s = hn_tree_lists_read(call->node, "class", &f->lists, error);
+hone_status hn_tree_classifier_form(hone_call *call, int64_t width, hn_tree_form *f, hone_error *error) {
+  hn_tree_lists l;
+  const int64_t n = hn_labels_of(call->node, "classlabels_int64s").n;
+  f->trees.n_targets = n, f->trees.sum = HN_TREE_SUM;
+  hone_status s = hn_transform_read(call->node, &f->finish.transform, error);
+  if (!s) s = hn_tree_lists_read(call->node, "class", &l, error);
   if (s) return s;
-  if ((int64_t)f->lists.base.n > f->labels.n)
-    return hn_op_bad(call->node, error, "%zu base values for %lld classes", f->lists.base.n,
-                     (long long)f->labels.n);
-  for (size_t i = 0; i < f->lists.n_votes; i++) {
-    if (f->lists.vote_target[i] != f->lists.vote_target[0]) f->one_voted_for = false;
-    if (hn_tree_real(&f->lists.weight, (int64_t)i) < 0) f->all_positive = false;
+  if ((int64_t)l.base.n > n)
+    return hn_op_bad(call->node, error, "%zu base values for %lld classes", l.base.n, (long long)n);
+  bool one_voted_for = true;
+  f->finish.classes = f->finish.all_positive = true;
+  for (size_t i = 0; i < l.n_votes; i++) {
+    if (l.vote_target[i] != l.vote_target[0]) one_voted_for = false;
+    if (hn_tree_real(&l.weight, (int64_t)i) < 0) f->finish.all_positive = false;
   }
-  s = hn_tree_lists_build(call, &f->lists, &f->trees, error);
-  return s ? s : hn_trees_check(call->node, &f->trees, hn_features_width(&call->input[0]->desc), error);
-}
-
-static int64_t most_votes(const double *score, const bool *voted, int64_t n) {
-  int64_t most = -1;
-  for (int64_t i = 0; i < n; i++)
-    if (voted[i] && (most < 0 || score[i] > score[most])) most = i;
-  return most < 0 ? 0 : most;
-}
-
-static int64_t choose(const form *f, double *score, bool *voted) {
-  const hn_tree_reals *base = &f->lists.base;
-  for (int64_t i = 0; i < (int64_t)base->n; i++) score[i] += hn_tree_real(base, i), voted[i] = true;
-  const int64_t label = most_votes(score, voted, f->labels.n);
-  hn_transform_row(f->transform, score, f->labels.n);
-  return label;
-}
-
-/* Of two classes, of which leaves vote for one. Votes for the first are those for the second, as ONNX Runtime
- * has it: that is how converters write the margin of a binary model. */
-static int64_t choose_by_one(const form *f, double *score) {
-  const hn_tree_reals *base = &f->lists.base;
-  const bool second = f->lists.n_votes && f->lists.vote_target[0] == 1;
-  const double votes = score[second] + (base->n ? hn_tree_real(base, 0) : 0);
-  if (second) {
-    score[0] = 0, score[1] = votes;
-    hn_transform_row(f->transform, score, 2);
-  } else {
-    hn_transform_pair(f->transform, f->all_positive, votes, score);
-  }
-  return votes > (f->all_positive ? 0.5 : 0);
+  f->finish.by_one = n == 2 && one_voted_for && l.base.n < 2;
+  f->finish.second = l.n_votes && l.vote_target[0] == 1;
+  s = hn_tree_lists_build(call, &l, f, error);
+  return s ? s : hn_trees_check(call->node, &f->trees, width, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *x = call->input[0];
-  const int64_t rows = hn_features_rows(&x->desc), width = hn_features_width(&x->desc);
-  form f;
-  hone_status s = form_of(call, &f, error);
-  if (s) return s;
-  const int64_t n = f.labels.n;
-  const bool by_one = n == 2 && f.one_voted_for && f.lists.base.n < 2;
-  double *sample = hn_scratch(call, width, sizeof *sample, error);
-  double *score = hn_scratch(call, n, sizeof *score, error);
-  bool *voted = hn_scratch(call, n, sizeof *voted, error);
-  if (!sample || !score || !voted) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0; r < rows; r++) {
-    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(sample, x, r * width, width);
-    if ((s = hn_trees_score(call->node, &f.trees, sample, score, voted, error))) return s;
-    const int64_t label = by_one ? choose_by_one(&f, score) : choose(&f, score, voted);
-    if (call->output[0]) hn_labels_put(&f.labels, call->output[0], r, label);
-    if (call->n_outputs > 1 && call->output[1]) hn_store_f64(call->output[1], r * n, score, n);
-  }
-  return HONE_OK;
+  return hn_tree_form_run(call, hn_tree_classifier_form, error);
 }
 
 static const hone_attr_desc attrs[] = {

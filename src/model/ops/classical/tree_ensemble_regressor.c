@@ -26,35 +26,20 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *x = call->input[0];
-  const int64_t rows = hn_features_rows(&x->desc), width = hn_features_width(&x->desc);
+hone_status hn_tree_regressor_form(hone_call *call, int64_t width, hn_tree_form *f, hone_error *error) {
   hn_tree_lists l;
-  hn_trees t = {.n_targets = hone_node_int(call->node, "n_targets", 1)};
-  hn_transform transform;
-  hone_status s = hn_transform_read(call->node, &transform, error);
+  f->trees.n_targets = hone_node_int(call->node, "n_targets", 1);
+  sum_of(call->node, &f->trees.sum);
+  hone_status s = hn_transform_read(call->node, &f->finish.transform, error);
   if (!s) s = hn_tree_lists_read(call->node, "target", &l, error);
-  if (!s && l.base.n && (int64_t)l.base.n != t.n_targets)
+  if (!s && l.base.n && (int64_t)l.base.n != f->trees.n_targets)
     s = hn_op_bad(call->node, error, "its lists of nodes, votes or base values differ in length");
-  sum_of(call->node, &t.sum);
-  if (!s) s = hn_tree_lists_build(call, &l, &t, error);
-  if (!s) s = hn_trees_check(call->node, &t, width, error);
-  if (s) return s;
-  double *sample = hn_scratch(call, width, sizeof *sample, error);
-  double *score = hn_scratch(call, t.n_targets, sizeof *score, error);
-  bool *voted = hn_scratch(call, t.n_targets, sizeof *voted, error);
-  if (!sample || !score || !voted) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0; r < rows; r++) {
-    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(sample, x, r * width, width);
-    if ((s = hn_trees_score(call->node, &t, sample, score, voted, error))) return s;
-    /* Where no leaf voted there is no least or greatest: 0, as ONNX Runtime has it. */
-    for (int64_t i = 0; i < t.n_targets && l.base.n; i++)
-      if (voted[i] || t.sum == HN_TREE_SUM || t.sum == HN_TREE_AVERAGE) score[i] += hn_tree_real(&l.base, i);
-    hn_transform_row(transform, score, t.n_targets);
-    hn_store_f64(call->output[0], r * t.n_targets, score, t.n_targets);
-  }
-  return HONE_OK;
+  if (!s) s = hn_tree_lists_build(call, &l, f, error);
+  return s ? s : hn_trees_check(call->node, &f->trees, width, error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_tree_form_run(call, hn_tree_regressor_form, error);
 }
 
 static const hone_attr_desc attrs[] = {

@@ -68,9 +68,20 @@ static int by_numbers(const void *a, const void *b) {
   return x->tree != y->tree ? (x->tree > y->tree) - (x->tree < y->tree) : (x->id > y->id) - (x->id < y->id);
 }
 
-static int64_t find(const place *places, size_t n, int64_t tree, int64_t id) {
-  const place wanted = {tree, id, 0}, *p = bsearch(&wanted, places, n, sizeof *places, by_numbers);
+/* `guess`: where it stands if numbers have no gaps. */
+static int64_t find(const place *places, size_t n, int64_t tree, int64_t id, int64_t guess) {
+  const place wanted = {tree, id, 0}, *p = NULL;
+  if (guess >= 0 && guess < (int64_t)n && by_numbers(&places[guess], &wanted) == 0)
+    p = &places[guess];
+  else
+    p = bsearch(&wanted, places, n, sizeof *places, by_numbers);
   return p ? p->at : -1;
+}
+
+/* base + to - from, anything where that is no number: the numbers are the file's. */
+static int64_t guessed(int64_t base, int64_t to, int64_t from) {
+  int64_t by, at;
+  return __builtin_sub_overflow(to, from, &by) || __builtin_add_overflow(base, by, &at) ? -1 : at;
 }
 
 static int mode_of(hone_string s) {
@@ -91,8 +102,8 @@ static hone_status build_nodes(const hone_node *node, const hn_tree_lists *l, co
     t->node[i].missing = l->missing && l->missing[i];
     t->node[i].feature = l->feature[i];
     t->node[i].split = hn_tree_real(&l->split, i);
-    t->node[i].yes = find(places, l->n_nodes, l->tree[i], l->yes[i]);
-    t->node[i].no = find(places, l->n_nodes, l->tree[i], l->no[i]);
+    t->node[i].yes = find(places, l->n_nodes, l->tree[i], l->yes[i], guessed(i, l->yes[i], l->id[i]));
+    t->node[i].no = find(places, l->n_nodes, l->tree[i], l->no[i], guessed(i, l->no[i], l->id[i]));
     if (t->node[i].yes >= 0) child[t->node[i].yes] = true;
     if (t->node[i].no >= 0) child[t->node[i].no] = true;
   }
@@ -102,12 +113,14 @@ static hone_status build_nodes(const hone_node *node, const hn_tree_lists *l, co
 /* The votes of a leaf side by side. */
 static hone_status build_votes(const hone_node *node, const hn_tree_lists *l, const place *places,
                                hn_trees *t, hn_tree_vote *vote, hone_error *error) {
-  for (size_t k = 0; k < l->n_votes; k++) {
-    const int64_t at = find(places, l->n_nodes, l->vote_tree[k], l->vote_id[k]);
+  for (size_t k = 0, last = 0; k < l->n_votes; k++) {
+    const int64_t at = find(places, l->n_nodes, l->vote_tree[k], l->vote_id[k],
+                            guessed((int64_t)last, l->vote_id[k], l->id[last]));
     if (at < 0 || t->node[at].mode != HN_TREE_LEAF)
       return hn_op_bad(node, error, "vote %zu is of node %lld of tree %lld, which is no leaf", k,
                        (long long)l->vote_id[k], (long long)l->vote_tree[k]);
     t->node[at].n++;
+    last = (size_t)at;
   }
   int64_t next = 0;
   for (int64_t i = 0; i < t->n_nodes; i++) {
@@ -115,8 +128,11 @@ static hone_status build_votes(const hone_node *node, const hn_tree_lists *l, co
     next += t->node[i].n;
     t->node[i].n = 0;
   }
-  for (size_t k = 0; k < l->n_votes; k++) {
-    hn_tree_node *leaf = &t->node[find(places, l->n_nodes, l->vote_tree[k], l->vote_id[k])];
+  for (size_t k = 0, last = 0; k < l->n_votes; k++) {
+    const int64_t at = find(places, l->n_nodes, l->vote_tree[k], l->vote_id[k],
+                            guessed((int64_t)last, l->vote_id[k], l->id[last]));
+    hn_tree_node *leaf = &t->node[at];
+    last = (size_t)at;
     vote[leaf->first + leaf->n++] = (hn_tree_vote){l->vote_target[k], hn_tree_real(&l->weight, (int64_t)k)};
   }
   return HONE_OK;
@@ -136,7 +152,13 @@ static hone_status build_roots(const hone_node *node, const place *places, const
   return HONE_OK;
 }
 
-hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *l, hn_trees *t, hone_error *error) {
+hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *l, hn_tree_form *form,
+                                hone_error *error) {
+  hn_trees *t = &form->trees;
+  double *base = hn_scratch(call, (int64_t)l->base.n, sizeof *base, error);
+  if (!base) return HONE_ERROR_MEMORY;
+  for (size_t i = 0; i < l->base.n; i++) base[i] = hn_tree_real(&l->base, (int64_t)i);
+  form->finish.base = base, form->finish.n_base = (int64_t)l->base.n;
   const int64_t n = t->n_nodes = (int64_t)l->n_nodes;
   place *places = hn_scratch(call, n, sizeof *places, error);
   bool *child = hn_scratch(call, n, sizeof *child, error);
@@ -145,7 +167,9 @@ hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *l, hn_tree
   t->node = hn_scratch(call, n, sizeof *t->node, error);
   if (!places || !child || !root || !vote || !t->node) return HONE_ERROR_MEMORY;
   for (int64_t i = 0; i < n; i++) places[i] = (place){l->tree[i], l->id[i], i}, child[i] = false;
-  qsort(places, (size_t)n, sizeof *places, by_numbers);
+  bool sorted = true;
+  for (int64_t i = 1; i < n && sorted; i++) sorted = by_numbers(&places[i - 1], &places[i]) <= 0;
+  if (!sorted) qsort(places, (size_t)n, sizeof *places, by_numbers);
   for (int64_t i = 1; i < n; i++)
     if (by_numbers(&places[i - 1], &places[i]) == 0)
       return hn_op_bad(call->node, error, "tree %lld has two nodes %lld", (long long)places[i].tree,

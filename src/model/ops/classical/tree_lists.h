@@ -27,8 +27,8 @@ typedef struct hn_tree_lists {
  * differ in length. */
 hone_status hn_tree_lists_read(const hone_node *node, const char *votes, hn_tree_lists *lists,
                                hone_error *error);
-/* trees: its targets and sum are set already. */
-hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *lists, hn_trees *trees,
+/* Trees and base values; the trees' targets and sum are set already. */
+hone_status hn_tree_lists_build(hone_call *call, const hn_tree_lists *lists, hn_tree_form *form,
                                 hone_error *error);
 
 /* The attributes of nodes. */

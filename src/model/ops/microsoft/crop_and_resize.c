@@ -1,6 +1,7 @@
 /* CropAndResize: a box of an image (corners as shares of height - 1 and width - 1), sampled at crop_size
  * places, the corners of the box among them. Places outside of the image give extrapolation_value. */
 #include "model/ops/common/convert.h"
+#include "model/ops/microsoft/crop.h"
 #include "model/ops/microsoft/inner.h"
 
 enum { X, ROIS, BATCH, SIZE };
@@ -45,11 +46,6 @@ static float pixel(const image *m, float y, float x) {
   return upper + (lower - upper) * dy;
 }
 
-static float place(float from, float to, int64_t i, int64_t n, int64_t size) {
-  const float last = (float)(size - 1);
-  return n > 1 ? from * last + (float)i * (to - from) * last / (float)(n - 1) : 0.5f * (from + to) * last;
-}
-
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[X];
   int64_t size[2];
@@ -80,7 +76,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       for (int64_t i = 0; i < size[0]; i++) {
         m.at = all + (image_at * channels + c) * h * w;
         for (int64_t k = 0; k < size[1]; k++)
-          row[k] = pixel(&m, place(end[0], end[2], i, size[0], h), place(end[1], end[3], k, size[1], w));
+          row[k] = pixel(&m, hn_crop_place(end[0], end[2], i, size[0], h),
+                         hn_crop_place(end[1], end[3], k, size[1], w));
         hone_tensor *y = call->output[0];
         hn_write_f32(y->data, y->desc.dtype, ((b * channels + c) * size[0] + i) * size[1], row, size[1]);
       }

@@ -1,55 +1,17 @@
 /* GridSample: samples the input at the places that a grid gives, in any number of spatial dimensions.
  * Coordinates are computed in f32, so that nearest-neighbour ties fall as elsewhere; sums in double. */
+#include "model/ops/sampling/grid.h"
 #include "model/ops/common/bulk.h"
 
-enum { MAX_AXES = HONE_MAX_RANK - 2, CUBIC_TAPS = 4 };
-typedef enum { NEAREST, LINEAR, CUBIC } sampling;
-typedef enum { ZEROS, BORDER, REFLECTION } padding;
-
-typedef struct options {
-  sampling mode;
-  padding pad;
-  bool align;
-} options;
-
-/* The taps of one axis for one point; index < 0: a zero of the padding. */
-typedef struct taps {
-  int32_t n;
-  int64_t index[CUBIC_TAPS];
-  double weight[CUBIC_TAPS];
-} taps;
-
-static hone_status read_options(const hone_node *node, options *o, hone_error *error) {
-  bool old = hone_node_opset(node) < 20;
-  const char *mode = hone_node_string(node, "mode", old ? "bilinear" : "linear");
-  const char *pad = hone_node_string(node, "padding_mode", "zeros");
-  o->align = hone_node_int(node, "align_corners", 0) != 0;
-  if (!strcmp(mode, "nearest"))
-    o->mode = NEAREST;
-  else if (!strcmp(mode, "linear") || !strcmp(mode, "bilinear"))
-    o->mode = LINEAR;
-  else if (!strcmp(mode, "cubic") || !strcmp(mode, "bicubic"))
-    o->mode = CUBIC;
-  else
-    return hn_op_bad(node, error, "mode is \"%s\"", mode);
-  if (!strcmp(pad, "zeros"))
-    o->pad = ZEROS;
-  else if (!strcmp(pad, "border"))
-    o->pad = BORDER;
-  else if (!strcmp(pad, "reflection"))
-    o->pad = REFLECTION;
-  else
-    return hn_op_bad(node, error, "padding_mode is \"%s\"", pad);
-  return HONE_OK;
-}
+enum { MAX_AXES = HONE_MAX_RANK - 2 };
 
 /* Input [N, C, D1...Dr], grid [N, E1...Er, r] gives [N, C, E1...Er]. */
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0], *grid = io->input[1];
   int64_t dims[HONE_MAX_RANK];
   int32_t rank = x->rank >= 0 ? x->rank : grid->rank;
-  options o;
-  hone_status s = read_options(io->node, &o, error);
+  hn_grid o;
+  hone_status s = hn_grid_read(io->node, &o, error);
   if (!s) s = hn_infer_dtype_in(io, 1, HN_TYPES_FLOAT, error);
   if (s) return s;
   if (rank < 0) return hn_infer_set(io, 0, x->dtype, -1, NULL), HONE_OK;
@@ -67,52 +29,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* Reflects x at lo and hi until it lies between them. */
-static double reflect(double x, double lo, double hi) {
-  double range = hi - lo, beyond = x < lo ? lo - x : x > hi ? x - hi : 0;
-  if (!(range > 0)) return lo;
-  if (beyond == 0) return x;
-  double turns = floor(beyond / range), rest = beyond - turns * range;
-  bool even = fmod(turns, 2) == 0;
-  return (x < lo) == even ? lo + rest : hi - rest;
-}
-
-static int64_t tap_index(const options *o, double i, int64_t n) {
-  if (o->pad == ZEROS) return i >= 0 && i < (double)n ? (int64_t)i : -1;
-  if (o->pad == REFLECTION) i = o->align ? reflect(i, 0, (double)n - 1) : reflect(i, -0.5, (double)n - 0.5);
-  return !(i > 0) ? 0 : i >= (double)n ? n - 1 : (int64_t)i;
-}
-
-static void find_taps(const options *o, float g, int64_t n, taps *t) {
-  const double a = -0.75; /* parameter of Keys' kernel */
-  float size = (float)n;
-  float coordinate = o->align ? (g + 1) / 2 * (size - 1) : ((g + 1) * size - 1) / 2;
-  double x = o->mode == NEAREST ? (double)rintf(coordinate) : (double)coordinate;
-  double lo = o->align ? 0 : -0.5, hi = o->align ? (double)n - 1 : (double)n - 0.5;
-  if (isnan(x)) x = -100; /* outside, whatever the padding makes of that */
-  if (x < lo || x > hi) {
-    /* Cubic weights keep the true place; its taps are moved to the border one by one. */
-    if (o->pad == BORDER && o->mode != CUBIC) x = x < 0 ? 0 : (double)n - 1;
-    if (o->pad == REFLECTION) x = isinf(x) ? lo : reflect(x, lo, hi);
-  }
-  double base = floor(x), f = x - base;
-  if (isinf(x)) f = 0;
-  if (o->mode == NEAREST) {
-    *t = (taps){1, {tap_index(o, o->pad == ZEROS ? x : rint(x), n)}, {1}};
-    return;
-  }
-  t->n = o->mode == LINEAR ? 2 : CUBIC_TAPS;
-  for (int32_t k = 0; k < t->n; k++) {
-    double at = base + k - (o->mode == CUBIC), d = fabs((double)k - (o->mode == CUBIC) - f);
-    t->index[k] = tap_index(o, at, n);
-    t->weight[k] = o->mode == LINEAR ? 1 - d
-                   : d <= 1          ? ((a + 2) * d - (a + 3)) * d * d + 1
-                                     : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-  }
-}
-
 /* Sum over the product of all axes' taps. */
-static double sample(const double *plane, const int64_t *dim, const taps *t, int32_t axes) {
+static double sample(const double *plane, const int64_t *dim, const hn_grid_taps *t, int32_t axes) {
   int32_t k[MAX_AXES] = {0};
   double sum = 0;
   for (;;) {
@@ -137,9 +55,9 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int32_t rank = x->desc.rank, axes = rank - 2;
   int64_t channels = x->desc.dim[1], in = hn_dims_product(&x->desc, 2, rank),
           out = hn_dims_product(&y->desc, 2, rank);
-  options o;
-  taps t[MAX_AXES];
-  hone_status s = read_options(call->node, &o, error);
+  hn_grid o;
+  hn_grid_taps t[MAX_AXES];
+  hone_status s = hn_grid_read(call->node, &o, error);
   if (s || hn_count(y) == 0) return s;
   if (in == 0) return hn_op_bad(call->node, error, "the input is empty");
   const double *data = hn_all_f64(call, x, error);
@@ -150,7 +68,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
       if ((p & 1023) == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
       /* The grid names the last axis first. */
       for (int32_t d = 0; d < axes; d++)
-        find_taps(&o, g[(n * out + p) * axes + axes - 1 - d], x->desc.dim[2 + d], &t[d]);
+        hn_grid_find(&o, g[(n * out + p) * axes + axes - 1 - d], x->desc.dim[2 + d], &t[d]);
       for (int64_t c = 0; c < channels; c++) {
         double v = sample(data + (n * channels + c) * in, x->desc.dim + 2, t, axes);
         hn_store_f64(y, (n * channels + c) * out + p, &v, 1);
@@ -162,10 +80,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static void cost(const hone_infer *io, hone_cost *cost) {
   const hone_tensor_desc *y = io->output[0];
-  options o;
+  hn_grid o;
   double each = 0;
-  if (y && y->rank > 2 && read_options(io->node, &o, NULL) == HONE_OK)
-    each = o.mode == NEAREST ? 1 : 2 * pow(o.mode == LINEAR ? 2 : 4, y->rank - 2);
+  if (y && y->rank > 2 && hn_grid_read(io->node, &o, NULL) == HONE_OK)
+    each = o.mode == HN_GRID_NEAREST ? 1 : 2 * pow(o.mode == HN_GRID_LINEAR ? 2 : 4, y->rank - 2);
   hn_cost_flops(cost, y ? each * hn_known_count(y) : 0);
 }
 

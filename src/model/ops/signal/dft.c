@@ -75,7 +75,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
                             hn_call_has(call, 2) ? call->input[2] : NULL, &p, error);
   if (status || hn_count(y) == 0) return status;
   if (p.n < 1) return hn_op_bad(call->node, error, "there is nothing to transform");
-  status = hn_fourier_make(call, p.n, p.inverse, &f, error);
+  status = hn_fourier_make(call, p.n, p.inverse, y->desc.dtype, &f, error);
   if (status) return status;
   double *re = hn_scratch(call, p.n, 2 * sizeof *re, error), *im = re + p.n;
   if (!re) return HONE_ERROR_MEMORY;

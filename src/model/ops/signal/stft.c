@@ -69,7 +69,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_fourier f;
   hone_status status = make(call->node, &x->desc, call->input[1], window ? &window->desc : NULL,
                             hn_call_has(call, 3) ? call->input[3] : NULL, hn_call_has(call, 3), &p, error);
-  if (!status) status = hn_fourier_make(call, p.length, false, &f, error);
+  if (!status) status = hn_fourier_make(call, p.length, false, y->desc.dtype, &f, error);
   if (status || hn_count(y) == 0) return status;
   double *re = hn_scratch(call, p.length, 2 * sizeof *re, error), *im = re + p.length;
   if (!re) return HONE_ERROR_MEMORY;
