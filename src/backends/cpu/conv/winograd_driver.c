@@ -359,6 +359,8 @@ static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, 
     }
 }
 
+enum { WIDE_TILE = 4 * 8 * HN_BF16_PANEL }; /* an output tile of m = 2 in f32: so many panels at a time */
+
 /* A tile's pixels through the operations that no register does; for an output in bf16 they are in `wide`. */
 static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, const place *at, int64_t c0,
                         const float *wide, void *to) {
@@ -366,27 +368,29 @@ static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, con
   for (int32_t y = 0; y < t->rows; y++) {
     hn_epilogue_post_pixels(a->epilogue, (float *)t->y + y * t->row, t->pixel, t->columns, (size_t)c0,
                             t->channels, at->n, 0, at->y + y, at->x);
-    if (!wide) continue;
-    const hn_bf16_store s = {.from = wide + y * t->row,
-                             .c = (uint16_t *)to + y * p->y.row,
-                             .ldc = p->y.pixel,
-                             .m = (uint32_t)t->columns,
-                             .n = (uint32_t)t->channels,
-                             .flags = HN_BF16_NARROW_C};
-    a->bf16->store(&s);
+    for (int32_t x = 0; wide && x < t->columns; x++)
+      a->bf16->split(wide + y * t->row + x * t->pixel, t->channels,
+                     (uint16_t *)to + y * p->y.row + x * p->y.pixel, NULL);
   }
 }
 
-/* Columns [c0, c1) of tiles [t0, t1), whose frequencies lie `frequency` floats apart and whose rows `pitch`. */
+/* How M lies: floats between frequencies, tiles, and panels of a product of bf16. */
+typedef struct products {
+  const float *m;
+  int64_t frequency, tile, group;
+} products;
+
+/* Columns [c0, c1) of tiles [t0, t1). */
 static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, int64_t c0, int64_t c1,
-                             const float *m, int64_t frequency, int64_t pitch) {
+                             const products *m) {
   const hn_winograd *p = a->plan;
   const hn_epilogue *e = a->epilogue;
   const bool later = p->narrow_out && e->n_post;
-  _Alignas(64) float wide[4 * HN_BF16_PANEL]; /* m = 2 */
-  hn_winograd_out t = {.frequency = frequency,
-                       .row = later ? 2 * HN_BF16_PANEL : p->y.row,
-                       .pixel = later ? HN_BF16_PANEL : p->y.pixel,
+  _Alignas(64) float wide[WIDE_TILE];
+  hn_winograd_out t = {.frequency = m->frequency,
+                       .group = m->group,
+                       .row = later ? WIDE_TILE / 2 : p->y.row,
+                       .pixel = later ? WIDE_TILE / 4 : p->y.pixel,
                        .channels = (size_t)(c1 - c0),
                        .flags = e->flags,
                        .lo = e->lo,
@@ -401,7 +405,7 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
     t.rows = (int32_t)hn_min(p->out[0] - at.y, p->m), t.columns = (int32_t)hn_min(p->out[1] - at.x, p->m);
-    t.m = m + (i - t0) * pitch;
+    t.m = m->m + (i - t0) * m->tile;
     void *to = (void *)(uintptr_t)element(a->y, hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0, p->narrow_out);
     t.y = later ? wide : to;
     if (e->flags & HN_EPI_RESIDUAL)
@@ -418,15 +422,18 @@ static void panels(const hn_winograd_args *a, int64_t b0, int64_t b1, int64_t q0
   const hn_winograd *p = a->plan;
   const int64_t tiles = b1 - b0, nr = tile_columns(p, a->gemm);
   if (!p->bf16_rows) {
-    multiply(a, tiles, q0, q1, p_end, v, m);
     const int64_t pitch = m_pitch(p, a->gemm);
-    transform_output(a, b0, b1, q0 * nr, hn_min(q1 * nr, p->cout), m, tiles * pitch, pitch);
+    const products at = {m, tiles * pitch, pitch, 0};
+    multiply(a, tiles, q0, q1, p_end, v, m);
+    transform_output(a, b0, b1, q0 * nr, hn_min(q1 * nr, p->cout), &at);
     return;
   }
   multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
-  for (int64_t q = q0; q < q1; q++)
-    transform_output(a, b0, b1, q * nr, hn_min((q + 1) * nr, p->cout), m + (q - q0) * tiles * nr,
-                     (q1 - q0) * tiles * nr, nr);
+  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_TILE / 4 / nr : q1 - q0;
+  for (int64_t q = q0; q < q1; q += most) {
+    const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
+    transform_output(a, b0, b1, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
+  }
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {

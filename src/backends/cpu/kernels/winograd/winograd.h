@@ -60,8 +60,9 @@ typedef struct hn_winograd_in {
 
 /* One output tile; only the first `rows` x `columns` pixels are written, `channels` floats each. */
 typedef struct hn_winograd_out {
-  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw */
-  ptrdiff_t frequency;
+  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw; products
+                     of bf16: HN_WINOGRAD_STEP of them at a time, `group` apart */
+  ptrdiff_t frequency, group;
   void *y; /* f32, or bf16 where narrow */
   ptrdiff_t row, pixel;
   int32_t rows, columns;

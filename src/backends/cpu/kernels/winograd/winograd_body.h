@@ -99,7 +99,7 @@ WINO_INLINE const char *line_place(const line *l, int i) { return l->p[i / 3] + 
 /* Pixels [from, to) of column j of the tile; `whole`: the tile lies inside the image. */
 WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t live, const bool whole,
                             const bool narrow, const int from, const int to, vf d[WINO_N]) {
-  if (!whole && (j < t->x0 || j >= t->x1)) {
+  if (!whole && (j < t->x0 || j >= t->x1 + HN_FAULT("winograd_right_border"))) {
     HN_UNROLL for (int i = from; i < to; i++) d[i] = v_zero();
     return;
   }
@@ -150,25 +150,25 @@ WINO_INLINE void input_as(const hn_winograd_in *t, const bool whole, const bool 
     input_group(t, c, c < t->channels ? t->channels - c : 0, whole, narrow);
 }
 
+/* The arguments are read where they lie: whoever copies what has just been written in small pieces waits. */
 static void input(const hn_winograd_in *t) {
-  hn_winograd_in u = *t;
-  if (HN_FAULT("winograd_right_border") && u.x1 < WINO_N) u.x1++;
-  const bool whole = u.y0 == 0 && u.x0 == 0 && u.y1 == WINO_N && u.x1 == WINO_N;
-  if (NARROW_ABLE && u.narrow && whole)
-    input_as(&u, true, true);
-  else if (NARROW_ABLE && u.narrow)
-    input_as(&u, false, true);
+  const bool whole = t->y0 == 0 && t->x0 == 0 && t->y1 == WINO_N && t->x1 == WINO_N;
+  if (NARROW_ABLE && t->narrow && whole)
+    input_as(t, true, true);
+  else if (NARROW_ABLE && t->narrow)
+    input_as(t, false, true);
   else if (whole)
-    input_as(&u, true, false);
+    input_as(t, true, false);
   else
-    input_as(&u, false, false);
+    input_as(t, false, false);
 }
 
 /* Adds the residual to the pixels of row i. */
 WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, size_t c, size_t live,
                               const int n) {
   const bool narrow = NARROW_ABLE && t->narrow_residual;
-  const line l = line_at(t->residual, bytes(i * t->residual_row + (ptrdiff_t)c, narrow),
+  const ptrdiff_t row = t->residual_row + (HN_FAULT("winograd_residual_row") ? t->residual_pixel : 0);
+  const line l = line_at(t->residual, bytes(i * row + (ptrdiff_t)c, narrow),
                          bytes(t->residual_pixel, narrow));
   HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] =
       v_add(y[j], load_live(line_place(&l, j), live, narrow));
@@ -216,7 +216,9 @@ WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bia
 /* Frequencies [from, to) of column j. */
 WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const int from, const int to,
                               vf f[WINO_N]) {
-  const line l = line_at(t->m, ((ptrdiff_t)c + j * t->frequency) * 4, WINO_N * t->frequency * 4);
+  const ptrdiff_t at =
+      NARROW_ABLE ? (ptrdiff_t)(c / V_STEP) * t->group + (ptrdiff_t)(c % V_STEP) : (ptrdiff_t)c;
+  const line l = line_at(t->m, (at + j * t->frequency) * 4, WINO_N * t->frequency * 4);
   HN_UNROLL for (int i = from; i < to; i++) f[i] = v_load((const float *)(const void *)line_place(&l, i));
 }
 
@@ -249,18 +251,18 @@ WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, c
 #endif
 }
 
-static void output(const hn_winograd_out *t) {
+WINO_INLINE void output_as(const hn_winograd_out *t, const bool whole) {
+  const size_t end = t->channels - (t->channels % VEC_W && HN_FAULT("winograd_channel_tail"));
   size_t c = 0;
-  hn_winograd_out u = *t;
-  if (u.channels % VEC_W && HN_FAULT("winograd_channel_tail")) u.channels--;
-  if (HN_FAULT("winograd_residual_row")) u.residual_row += u.residual_pixel;
-  const bool whole = u.rows == WINO_M && u.columns == WINO_M;
-  for (; c + VEC_W <= u.channels; c += VEC_W)
-    if (whole)
-      output_group(&u, c, VEC_W, true);
-    else
-      output_group(&u, c, VEC_W, false);
-  if (c < u.channels) output_group(&u, c, u.channels - c, false);
+  for (; c + VEC_W <= end; c += VEC_W) output_group(t, c, VEC_W, whole);
+  if (c < end) output_group(t, c, end - c, whole);
+}
+
+static void output(const hn_winograd_out *t) {
+  if (t->rows == WINO_M && t->columns == WINO_M)
+    output_as(t, true);
+  else
+    output_as(t, false);
 }
 
 static const hn_winograd_ops ops = {WINO_M, VEC_W, input, output};
