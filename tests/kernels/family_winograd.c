@@ -1,14 +1,29 @@
-/* Family "winograd": the transforms through the driver, with the gemm kernel of the same tier, against the
- * direct sum in f64.  The bound is the tile's norm-wise one of kernels/winograd/winograd.h. */
+/* Family "winograd": the transforms through the driver, with the gemm or gemm_bf16 kernel of the same tier,
+ * against the direct sum in f64.  The bound is the tile's norm-wise one of kernels/winograd/winograd.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/conv/winograd_driver.h"
 #include "backends/cpu/kernels/features.h"
+#include "base/half.h"
 #include "check.h"
 
 enum { MOST_CHANNELS = 96 };
+/* What lies in bf16, where the products are of bf16. */
+enum { NARROW_IN = 1, NARROW_OUT = 2, NARROW_RESIDUAL = 4 };
+
+/* Kernels of a tier: those of the products are gemm's, or bf16's where there are some. */
+typedef struct kernels {
+  const hn_winograd_ops *winograd;
+  const hn_gemm_ops *gemm;
+  const hn_bf16_ops *bf16;
+} kernels;
+
+static kernels kernels_of(const struct hn_kernel *k) {
+  const bool bf16 = strcmp(k->role, "f2_bf16") == 0;
+  return (kernels){k->ops, hn_gemm_find(k->isa), bf16 ? hn_bf16_find(k->isa) : NULL};
+}
 
 typedef struct shape {
   int64_t batch, in[2], pad[2], pad_end[2], extra_in, extra_out;
@@ -21,9 +36,13 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
 }
 
-static hn_winograd describe(const shape *s, int64_t m, int64_t cin, int64_t cout, const hn_gemm_ops *gemm,
+static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64_t cout, int narrow,
                             uint32_t threads, size_t l2) {
-  hn_winograd p = {.m = m, .batch = s->batch, .cin = cin, .cout = cout};
+  hn_winograd p = {.m = k->winograd->m, .batch = s->batch, .cin = cin, .cout = cout};
+  if (k->bf16) {
+    p.bf16_rows = k->bf16->rows, p.bf16_rate = 2;
+    p.narrow_in = (narrow & NARROW_IN) != 0, p.narrow_out = (narrow & NARROW_OUT) != 0;
+  }
   for (int i = 0; i < 2; i++) {
     p.in[i] = s->in[i], p.pad[i] = s->pad[i];
     p.out[i] = s->in[i] + s->pad[i] + s->pad_end[i] - 2;
@@ -32,7 +51,7 @@ static hn_winograd describe(const shape *s, int64_t m, int64_t cin, int64_t cout
   int64_t pitch = cout + s->extra_out;
   p.y = (hn_view){p.out[0] * p.out[1] * pitch, p.out[0] * p.out[1] * pitch, p.out[1] * pitch, pitch};
   const hone_machine machine = {.threads = threads, .peak_flops = 1e11, .l1 = 32768, .l2 = l2};
-  hn_winograd_plan(&p, gemm, &machine);
+  hn_winograd_plan(&p, k->gemm, &machine);
   return p;
 }
 
@@ -65,7 +84,7 @@ static void check_output(ck *c, const problem *q, size_t index, float got, int64
                          int64_t k, const double *largest_in) {
   const hn_winograd *p = &q->p;
   const hn_epilogue *e = &q->e;
-  double acc = 0, norm = 0;
+  double acc = 0, norm = 0, sum_in = 0, sum_w = 0;
   for (int64_t ci = 0; ci < p->cin; ci++) {
     const float *g = q->w + (k * p->cin + ci) * 9;
     double largest = 0;
@@ -75,10 +94,13 @@ static void check_output(ck *c, const problem *q, size_t index, float got, int64
       if (y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
       acc += (double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + ci] * g[t];
     }
-    norm += largest * largest_in[ci];
+    norm += largest * largest_in[ci], sum_in += largest_in[ci], sum_w += largest;
   }
   double operations = (double)(p->cin + HN_WINOGRAD_ROUNDINGS), tile_norm = hn_winograd_norm(p->m);
   double bound = operations * CK_EPS * tile_norm * norm + operations * tile_norm * CK_TINY;
+  if (p->bf16_rows) { /* both operands are rounded; what is below 2^-126 may count as 0 */
+    bound += (0x1p-7 + 0x1p-16) * tile_norm * norm + tile_norm * (sum_in + sum_w) * 0x1p-126;
+  }
   if (!(norm <= 3e38)) { /* Inf or NaN somewhere in the tile: what is not finite must not become so */
     if (!(e->flags & HN_EPI_CLAMP)) ck_true(c, isfinite(acc) || !isfinite(got), "an Inf or NaN is lost");
     return;
@@ -94,30 +116,58 @@ static void check_output(ck *c, const problem *q, size_t index, float got, int64
   if (add && after) acc += q->residual[at];
   bound += 4 * CK_EPS * (mag + bound);
   if (e->n_post) acc *= -2, bound *= 2;
+  if (p->narrow_out) bound += 0x1p-8 * (fabs(acc) + bound) + 0x1p-126;
   ck_near(c, index, got, acc, bound);
 }
 
-static void check_shape(ck *c, const hn_winograd_ops *o, const hn_gemm_ops *gemm, const shape *s, int64_t cin,
-                        int64_t cout, enum ck_fill fill, size_t l2) {
-  problem q = {.p = describe(s, o->m, cin, cout, gemm, 2, l2)};
+/* Values of bf16; x becomes what they hold. */
+static uint16_t *narrowed(ck *c, float *x, size_t n) {
+  uint16_t *to = (uint16_t *)(void *)ck_alloc(c, (n + 1) / 2, 0);
+  for (size_t i = 0; i < n; i++) x[i] = hn_bf16_to_f32(to[i] = hn_f32_to_bf16(x[i]));
+  return to;
+}
+
+/* Packs all weights; bf16: with the steps' places behind them. */
+static void pack(const hn_winograd *p, const kernels *k, const float *w, float *packed, int32_t *step) {
+  const size_t steps = (size_t)hn_winograd_steps(p);
+  float *wide = malloc(hn_winograd_panel(p) * sizeof *wide);
+  int64_t *at = malloc(steps * HN_BF16_STEP * sizeof *at);
+  if (!wide || !at) exit(6);
+  for (size_t i = 0; i < steps; i++) step[i] = (int32_t)(i * HN_BF16_STEP);
+  for (int64_t i = 0; i < p->n_panels; i++)
+    if (k->bf16)
+      hn_winograd_pack_bf16(p, k->bf16, w, i, wide, at, (uint16_t *)(void *)packed);
+    else
+      hn_winograd_pack_panel(p, k->gemm, w, i, packed);
+  free(at);
+  free(wide);
+}
+
+static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, int64_t cout, int narrow,
+                        enum ck_fill fill, size_t l2) {
+  problem q = {.p = describe(s, k, cin, cout, narrow, 2, l2)};
   const hn_winograd *p = &q.p;
-  ck_case(c, "winograd m%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s",
-          (long long)o->m, (long long)s->batch, (long long)cin, (long long)cout, (long long)s->in[0],
+  ck_case(c,
+          "winograd m%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s "
+          "narrow=%d",
+          (long long)p->m, (long long)s->batch, (long long)cin, (long long)cout, (long long)s->in[0],
           (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1], (long long)s->extra_in,
-          (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill));
+          (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
   int64_t in_pixels = s->batch * s->in[0] * s->in[1], pixels = s->batch * p->out[0] * p->out[1];
   size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + cin : 0);
   size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * 9);
   float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)),
         *r = ck_alloc(c, ny, 0);
   float *w = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)cout, 0);
-  float *packed = ck_alloc(c, hn_winograd_packed_size(p, gemm), 0),
-        *scratch = ck_alloc(c, hn_winograd_scratch(p, gemm), 0);
+  const size_t n_packed = hn_winograd_packed_size(p, k->gemm);
+  float *packed = ck_alloc(c, k->bf16 ? n_packed / 2 : n_packed, 0),
+        *scratch = ck_alloc(c, hn_winograd_scratch(p, k->gemm), 0);
+  int32_t step[MOST_CHANNELS / HN_BF16_STEP + 1];
   ck_fill(c, x, nx, fill);
   ck_fill(c, r, ny, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, bias, (size_t)cout, fill == CK_SPECIAL ? CK_RANDOM : fill);
-  for (int64_t i = 0; i < p->n_panels; i++) hn_winograd_pack_panel(p, gemm, w, i, packed);
+  pack(p, k, w, packed, step);
   q.x = x, q.w = w, q.bias = bias, q.residual = r;
   q.e = (hn_epilogue){.flags = s->flags,
                       .lo = -0.25f,
@@ -129,7 +179,20 @@ static void check_shape(ck *c, const hn_winograd_ops *o, const hn_gemm_ops *gemm
   if (s->post)
     q.e.rows = hn_post_find(HN_ISA_SCALAR), q.e.n_post = 1,
     q.e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = negate, .p = {2.0f}};
-  hn_winograd_args a = {p, gemm, o, x, packed, y, &q.e, scratch};
+  const void *in = narrow & NARROW_IN ? (const void *)narrowed(c, x, nx) : x;
+  uint16_t *narrow_y = narrow & NARROW_OUT ? (uint16_t *)(void *)ck_alloc(c, (ny + 1) / 2, 0) : NULL;
+  if (narrow & NARROW_RESIDUAL && s->flags & HN_EPI_RESIDUAL)
+    q.e.narrow_residual = narrowed(c, r, ny), q.e.residual = NULL;
+  hn_winograd_args a = {.plan = p,
+                        .gemm = k->gemm,
+                        .ops = k->winograd,
+                        .bf16 = k->bf16,
+                        .step = step,
+                        .x = in,
+                        .w = packed,
+                        .y = narrow_y ? (void *)narrow_y : y,
+                        .epilogue = &q.e,
+                        .scratch = scratch};
   hn_winograd_exec(&a, serial, NULL);
   size_t index = 0;
   for (int64_t n = 0; n < s->batch; n++)
@@ -137,8 +200,10 @@ static void check_shape(ck *c, const hn_winograd_ops *o, const hn_gemm_ops *gemm
       for (int64_t u = 0; u < p->out[1]; u++) {
         double largest_in[MOST_CHANNELS];
         for (int64_t ci = 0; ci < cin; ci++) largest_in[ci] = tile_max(&q, n, v, u, ci);
-        for (int64_t k = 0; k < cout; k++, index++)
-          check_output(c, &q, index, y[hn_view_at(&p->y, n, 0, v, u) + k], n, v, u, k, largest_in);
+        for (int64_t j = 0; j < cout; j++, index++) {
+          const int64_t at = hn_view_at(&p->y, n, 0, v, u) + j;
+          check_output(c, &q, index, narrow_y ? hn_bf16_to_f32(narrow_y[at]) : y[at], n, v, u, j, largest_in);
+        }
       }
   ck_release_all(c);
 }
@@ -155,32 +220,47 @@ static const shape shapes[] = {
     {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false},
 };
 
-/* The gemm kernel that the driver would take on this tier. */
+/* The kernels of products that the driver would take on this tier. */
 static void check(ck *c, const struct hn_kernel *k) {
-  const hn_gemm_ops *gemm = hn_gemm_find(k->isa);
+  static const int narrow[] = {0, NARROW_IN | NARROW_OUT | NARROW_RESIDUAL, NARROW_IN | NARROW_RESIDUAL,
+                               NARROW_OUT};
+  const kernels of = kernels_of(k);
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
-      for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
-        check_shape(c, k->ops, gemm, &shapes[i], channels[j][0], channels[j][1], (enum ck_fill)fill,
-                    fill % 2 ? 1u << 20 : 1u << 15);
+      for (size_t n = 0; n < (of.bf16 ? sizeof narrow / sizeof *narrow : 1); n++)
+        for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
+          check_shape(c, &of, &shapes[i], channels[j][0], channels[j][1], narrow[n], (enum ck_fill)fill,
+                      fill % 2 ? 1u << 20 : 1u << 15);
 }
 
 static void bench_call(void *p) { hn_winograd_exec(p, serial, NULL); }
 
+/* Products of bf16: tensors in bf16, too. */
 static double bench_one(const struct hn_kernel *k, const shape *s, int64_t cin, int64_t cout) {
-  const hn_winograd_ops *o = k->ops;
-  const hn_gemm_ops *gemm = hn_gemm_find(k->isa);
-  hn_winograd p = describe(s, o->m, cin, cout, gemm, 1, hn_cpu()->l2);
-  size_t nx = (size_t)p.in_batch, ny = (size_t)p.y.batch, nw = hn_winograd_packed_size(&p, gemm),
-         all = nx + ny + nw + hn_winograd_scratch(&p, gemm) + 64;
+  const kernels of = kernels_of(k);
+  hn_winograd p = describe(s, &of, cin, cout, NARROW_IN | NARROW_OUT, 1, hn_cpu()->l2);
+  size_t nx = (size_t)p.in_batch, ny = (size_t)p.y.batch, nw = hn_winograd_packed_size(&p, of.gemm),
+         all = nx + ny + nw + hn_winograd_scratch(&p, of.gemm) + 64;
   float *mem = aligned_alloc(4096, (all * 4 + 4095) / 4096 * 4096);
-  if (!mem) exit(6);
+  int32_t *step = malloc((size_t)hn_winograd_steps(&p) * sizeof *step);
+  if (!mem || !step) exit(6);
+  for (int64_t i = 0; i < hn_winograd_steps(&p); i++) step[i] = (int32_t)(i * HN_BF16_STEP);
   for (size_t i = 0; i < all; i++) mem[i] = (float)(i % 13) * 0.1f - 0.6f;
   hn_epilogue e = {.flags = HN_EPI_CLAMP, .lo = 0, .hi = INFINITY};
-  float *w = mem, *scratch = w + (nw + 15) / 16 * 16, *x = scratch + hn_winograd_scratch(&p, gemm),
+  float *w = mem, *scratch = w + (nw + 15) / 16 * 16, *x = scratch + hn_winograd_scratch(&p, of.gemm),
         *y = x + nx;
-  hn_winograd_args a = {&p, gemm, o, x, w, y, &e, scratch};
+  hn_winograd_args a = {.plan = &p,
+                        .gemm = of.gemm,
+                        .ops = of.winograd,
+                        .bf16 = of.bf16,
+                        .step = step,
+                        .x = x,
+                        .w = w,
+                        .y = y,
+                        .epilogue = &e,
+                        .scratch = scratch};
   double t = ck_time(bench_call, &a);
+  free(step);
   free(mem);
   return t;
 }
@@ -202,11 +282,14 @@ static void bench(ck *c, const struct hn_kernel *k) {
     double tiles = (double)((line[i].size + m - 1) / m * ((line[i].size + m - 1) / m));
     double flops = 2 * n * tiles * (double)(line[i].cin * line[i].cout);
     double pixels = (double)(line[i].size * line[i].size);
-    const ck_work work = {.flops = flops,
-                          .read =
-                              4 * (n * (double)(line[i].cin * line[i].cout) + pixels * (double)line[i].cin),
-                          .written = 4 * pixels * (double)line[i].cout};
-    bool slow = k == scalar || i > 3;
+    const bool bf16 = kernels_of(k).bf16 != NULL;
+    const double size = bf16 ? 2 : 4;
+    const ck_work work = {.unit = bf16 ? CK_BF16 : CK_F32,
+                          .flops = flops,
+                          .read = size * (n * (double)(line[i].cin * line[i].cout) +
+                                          pixels * (double)line[i].cin),
+                          .written = size * pixels * (double)line[i].cout};
+    bool slow = k == scalar || !scalar || i > 3;
     ck_bench_line(c, line[i].label, t, &work, slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));
   }
 }

@@ -22,10 +22,12 @@ static int64_t packed_floats(const hn_attention *p, int64_t n, int64_t k) {
 }
 
 void hn_attention_bf16_plan(hn_attention *p, uint32_t threads) {
-  const int64_t blocks = hn_div_up(p->rows, HN_BF16_ROWS), a = hn_bf16_a_step((uint32_t)p->parts) / 2;
-  p->tile_rows = hn_div_up(hn_div_up(p->rows, blocks ? blocks : 1), 2);
+  /* As many row tiles of equal height as a block holds. */
+  const int64_t tile = hn_bf16_find(p->isa)->rows, tiles = HN_BF16_ROWS / tile;
+  const int64_t blocks = hn_div_up(p->rows, tiles * tile), a = hn_bf16_a_step((uint32_t)p->parts) / 2;
+  p->tile_rows = hn_div_up(hn_div_up(p->rows, blocks ? blocks : 1), tiles);
   if (p->tile_rows < 1) p->tile_rows = 1;
-  p->part_rows = 2 * p->tile_rows;
+  p->part_rows = tiles * p->tile_rows;
   hn_attention_divide(p, threads);
   p->v_at = packed_floats(p, p->block, p->depth);
   p->q_at = p->v_at + packed_floats(p, p->depth_v, p->block);
@@ -69,6 +71,18 @@ static void pack(const hn_attention *p, const hn_attention_bf16_ops *o, const hn
                    s->v + packed(p, c, steps(n)), parts);
 }
 
+/* The rows of `tile`, as many at a time as a call takes. */
+static void multiply(const hn_bf16_ops *o, const hn_bf16_tile *tile) {
+  hn_bf16_tile t = *tile;
+  const uint32_t most = tile->rows * o->row_tiles;
+  for (uint32_t i = 0; i < tile->m; i += most) {
+    t.a = tile->a + i * tile->row;
+    t.c = tile->c + i * HN_BF16_PANEL;
+    t.m = tile->m - i < most ? tile->m - i : most;
+    o->tile(&t);
+  }
+}
+
 /* m rows from `row` on, against n keys from `key` on. */
 static void part(const hn_attention_job *j, const hn_attention_task *t, scratch *s, int64_t row, int64_t m,
                  int64_t key, int64_t n) {
@@ -87,11 +101,12 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
                    parts > 1);
   tile.a = s->q;
   tile.steps = (size_t)steps(p->depth);
+  tile.short_from = tile.steps - 1, tile.short_pairs = hn_bf16_short_pairs(p->depth);
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL) {
     tile.b = s->k + packed(p, c, steps(p->depth));
     tile.c = s->score + c / HN_BF16_PANEL * HN_SCORE_PANEL;
     tile.n = (uint32_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL);
-    o->tile(&tile);
+    multiply(o, &tile);
   }
   float keep[HN_BF16_ROWS], take[HN_BF16_ROWS];
   for (int64_t i = 0; i < m; i++) {
@@ -114,11 +129,12 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
   }
   tile.a = s->weight;
   tile.steps = (size_t)steps(n);
+  tile.short_from = tile.steps - 1, tile.short_pairs = hn_bf16_short_pairs(n);
   tile.c = s->c;
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL) {
     tile.b = s->v + packed(p, c, steps(n));
     tile.n = (uint32_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL);
-    o->tile(&tile);
+    multiply(o, &tile);
     for (int64_t i = 0; i < m; i++)
       w->blend(t->y + (row + i) * p->y_row + c, s->c + i * HN_BF16_PANEL, tile.n, keep[i], take[i]);
   }

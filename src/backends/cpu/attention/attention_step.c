@@ -122,6 +122,8 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
   double macs = scores * (round_up(p.depth, pad) + round_up(p.depth_v, parts ? 16 : 1));
   /* AMX does 16 multiply-adds per one of f32, about half of them with operands this small. */
   double rate = parts ? 16.0 / (parts * (parts + 1)) : 0.85;
+  const hn_bf16_ops *bf16 = parts ? hn_bf16_find(p.isa) : NULL;
+  if (bf16 && !(bf16->x1_rate > 0)) rate = 0.85 * hn_bf16_rate(bf16);
   if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
   /* A vector of exponentials, their scaling, maximum and sum takes about 16 cycles, 22 where scores lie in
    * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the

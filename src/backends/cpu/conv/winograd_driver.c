@@ -22,6 +22,15 @@ const double hn_winograd_g4[6][3] = {{1, 0, 0},
 
 static int64_t frequencies(const hn_winograd *p) { return (p->m + 2) * (p->m + 2); }
 
+/* Of the product's kernel: rows and columns of its tile, bytes of its operands. */
+static int64_t tile_rows(const hn_winograd *p, const hn_gemm_ops *o) {
+  return p->bf16_rows ? p->bf16_rows : o->mr;
+}
+static int64_t tile_columns(const hn_winograd *p, const hn_gemm_ops *o) {
+  return p->bf16_rows ? HN_BF16_PANEL : o->nr;
+}
+static int64_t operand_bytes(const hn_winograd *p) { return p->bf16_rows ? 2 : 4; }
+
 /* ------------------------------------------------------------------ planning */
 
 /* One division into tasks and blocking, and the cycles that its busiest thread takes. */
@@ -52,27 +61,31 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
   int64_t tiles = hn_div_up(p->tiles, c->m_tasks), panels = hn_div_up(p->n_panels, c->n_tasks);
   double rounds = (double)hn_div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   int64_t blocks = hn_div_up(tiles, c->block_tiles), block = hn_div_up(tiles, blocks),
-          row_tiles = hn_div_up(block, o->mr), turns = hn_div_up(panels, c->block_panels);
-  int64_t columns = hn_min(panels * o->nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
+          row_tiles = hn_div_up(block, tile_rows(p, o)), turns = hn_div_up(panels, c->block_panels);
+  const int64_t nr = tile_columns(p, o);
+  int64_t columns = hn_min(panels * nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
+  const double rate = p->bf16_rows ? p->bf16_rate : 1, operand = (double)operand_bytes(p);
   double rows = fmax((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
   double products = f * (double)blocks *
-                    (cin * rows * (double)n_vectors / 2 + CALL_CYCLES * (double)(panels * row_tiles) +
+                    (cin * rows * (double)n_vectors / 2 / rate + CALL_CYCLES * (double)(panels * row_tiles) +
                      PRODUCT_CYCLES * (double)panels);
   double transforms = (double)tiles * (input_cycles(p->m) * (double)hn_div_up(p->cin, o->vw) +
                                        output_cycles(p->m) * (double)n_vectors);
   /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
-  double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * 4,
-         m = f * (double)(block * hn_min(c->block_panels, panels) * o->nr) * 4,
-         u = f * cin * (double)(n_vectors * o->vw) * 4, flight = cin * (double)o->nr * 8, spilled = 0;
-  double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * 4, o, machine);
+  double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * operand,
+         m = f * (double)(block * hn_min(c->block_panels, panels) * nr) * 4,
+         u = f * cin * (double)(n_vectors * o->vw) * operand, flight = cin * (double)nr * 2 * operand,
+         spilled = 0;
+  double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * operand, o, machine);
   if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double pixels = (double)(tiles * p->m * p->m);
-  double remote = REMOTE_CYCLES * pixels * cin * 4 * (double)(c->n_tasks - 1) / (double)c->n_tasks;
+  const double in = cin * (p->narrow_in ? 2 : 4), out = (double)columns * (p->narrow_out ? 2 : 4);
+  double remote = REMOTE_CYCLES * pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
   return rounds *
          (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
-          AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (cin + (double)columns) * 4 +
+          AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (in + out) +
           RUN_CYCLES * pixels * (double)turns + remote);
 }
 
@@ -80,7 +93,7 @@ static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_mach
                      choice *best) {
   int64_t tiles = hn_div_up(p->tiles, c.m_tasks), panels = hn_div_up(p->n_panels, c.n_tasks);
   for (int64_t row_tiles = 1; row_tiles <= 32; row_tiles++) {
-    int64_t blocks = hn_div_up(tiles, row_tiles * o->mr);
+    int64_t blocks = hn_div_up(tiles, row_tiles * tile_rows(p, o));
     c.block_tiles = hn_div_up(tiles, blocks);
     for (c.block_panels = 1; c.block_panels <= panels; c.block_panels *= 2) {
       c.cycles = cycles_of(p, o, machine, &c);
@@ -93,12 +106,13 @@ static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_mach
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
   p->tiles_y = hn_div_up(p->out[0], p->m), p->tiles_x = hn_div_up(p->out[1], p->m);
   p->tiles = p->batch * p->tiles_y * p->tiles_x;
-  p->n_panels = hn_div_up(p->cout, o->nr);
+  p->n_panels = hn_div_up(p->cout, tile_columns(p, o));
   /* Rows an odd number of cache lines apart spread over the L1 sets. */
-  p->v_pitch = hn_fill_up(p->cin, 16);
-  if (p->v_pitch % 32 == 0) p->v_pitch += 16;
+  const int64_t cache_line = 64 / operand_bytes(p);
+  p->v_pitch = hn_fill_up(p->cin, cache_line);
+  if (p->v_pitch / cache_line % 2 == 0) p->v_pitch += cache_line;
   int64_t threads = machine->threads ? machine->threads : 1;
-  choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, o->mr) : 1, 1, 0};
+  choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, tile_rows(p, o)) : 1, 1, 0};
   for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
     int64_t m = hn_div_up(threads, n);
     if (m > p->tiles) m = p->tiles ? p->tiles : 1;
@@ -110,16 +124,24 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
   p->seconds = best.cycles / hn_core_hertz(o, machine) + 3e-6;
 }
 
+/* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  return (size_t)(frequencies(p) * p->block_tiles * p->v_pitch);
+  const int64_t rows = frequencies(p) * p->block_tiles + p->bf16_rows;
+  return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
 static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
 static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
+  if (p->bf16_rows)
+    return (size_t)(frequencies(p) * p->block_tiles * p->block_panels + p->bf16_rows) * HN_BF16_PANEL;
   return (size_t)(frequencies(p) * p->block_tiles * m_pitch(p, o));
 }
 
+int64_t hn_winograd_steps(const hn_winograd *p) { return hn_div_up(p->cin, HN_BF16_STEP); }
+
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
-  return (size_t)frequencies(p) * hn_gemm_packed_size(o, (size_t)p->cout, (size_t)p->cin);
+  const size_t n = (size_t)p->cout;
+  return (size_t)frequencies(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), false)
+                                                : hn_gemm_packed_size(o, n, (size_t)p->cin));
 }
 
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
@@ -171,6 +193,32 @@ void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const fl
        dst + n * n * n0 * p->cin);
 }
 
+size_t hn_winograd_panel(const hn_winograd *p) {
+  return (size_t)(frequencies(p) * p->cin) * HN_BF16_PANEL;
+}
+
+/* Values of bf16 before the panel, and of one of its frequencies. */
+static size_t bf16_before(const hn_winograd *p, int64_t panel) {
+  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(frequencies(p) * hn_winograd_steps(p)),
+                        false);
+}
+static size_t bf16_frequency(const hn_winograd *p, int64_t panel) {
+  const int64_t n = hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL);
+  return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), false);
+}
+
+void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
+                           float *wide, int64_t *at, uint16_t *dst) {
+  const int64_t n0 = panel * HN_BF16_PANEL, live = hn_min(p->cout - n0, HN_BF16_PANEL),
+                steps = hn_winograd_steps(p);
+  pack(p, w, n0, live, HN_BF16_PANEL, wide);
+  for (int64_t k = 0; k < steps * HN_BF16_STEP; k++) at[k] = k < p->cin ? k * HN_BF16_PANEL : -1;
+  dst += bf16_before(p, panel);
+  for (int64_t f = 0; f < frequencies(p); f++, dst += bf16_frequency(p, panel))
+    hn_bf16_pack(o, wide + f * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
+                 false, dst);
+}
+
 /* ------------------------------------------------------------------ running */
 
 typedef struct place {
@@ -190,20 +238,26 @@ static void clip(int64_t at, int64_t n, int64_t size, int32_t *from, int32_t *to
   *from = (int32_t)lo, *to = (int32_t)(hi > lo ? hi : lo);
 }
 
+/* Element i of a tensor of f32 or of bf16. */
+static const void *element(const void *p, int64_t i, int64_t narrow) {
+  return (const char *)p + i * (narrow ? 2 : 4);
+}
+
 /* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x channels. */
 static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, float *v) {
   const hn_winograd *p = a->plan;
   hn_winograd_in t = {.row = p->in_row,
                       .pixel = p->in_pixel,
                       .channels = (size_t)p->cin,
-                      .frequency = (t1 - t0) * p->v_pitch};
+                      .frequency = (t1 - t0) * p->v_pitch,
+                      .narrow = p->narrow_in != 0};
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
     int64_t y = at.y - p->pad[0], x = at.x - p->pad[1];
     clip(y, p->m + 2, p->in[0], &t.y0, &t.y1);
     clip(x, p->m + 2, p->in[1], &t.x0, &t.x1);
-    t.x = a->x + at.n * p->in_batch + y * p->in_row + x * p->in_pixel;
-    t.v = v + (i - t0) * p->v_pitch;
+    t.x = element(a->x, at.n * p->in_batch + y * p->in_row + x * p->in_pixel, p->narrow_in);
+    t.v = (char *)v + (i - t0) * p->v_pitch * operand_bytes(p);
     a->ops->input(&t);
   }
 }
@@ -215,7 +269,7 @@ static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
 /* The packed weights of frequency f of a panel. */
 static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t f) {
   const hn_winograd *p = a->plan;
-  return a->w + (frequencies(p) * panel * a->gemm->nr + f * panel_width(a, panel)) * p->cin;
+  return (const float *)a->w + (frequencies(p) * panel * a->gemm->nr + f * panel_width(a, panel)) * p->cin;
 }
 
 /* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
@@ -262,14 +316,83 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
     }
 }
 
+static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel, int64_t f) {
+  return w + bf16_before(p, panel) + (size_t)f * bf16_frequency(p, panel);
+}
+
+/* The same in products of bf16, a panel after the other in each frequency of M. */
+static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
+                          const uint16_t *v, float *m) {
+  const hn_winograd *p = a->plan;
+  const int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, p->bf16_rows);
+  for (int64_t f = 0; f < f_count; f++)
+    for (int64_t panel = p0; panel < p1; panel++) {
+      const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
+      const int64_t next_f = last         ? 0
+                             : last_panel ? f + 1
+                                          : f,
+                    next_panel = last         ? p1
+                                 : last_panel ? p0
+                                              : panel + 1;
+      const char *next = NULL;
+      int64_t next_bytes = 0;
+      if (next_panel < p_end)
+        next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f),
+        next_bytes = (int64_t)bf16_frequency(p, next_panel) * 2;
+      const int64_t share = hn_fill_up(hn_div_up(next_bytes, row_tiles), 64);
+      for (int64_t r = 0; r < row_tiles; r++) {
+        const int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
+        const int64_t ahead = hn_min(r * share, next_bytes);
+        const hn_bf16_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
+                                .step = a->step,
+                                .steps = (size_t)hn_winograd_steps(p),
+                                .short_from = (size_t)hn_winograd_steps(p) - 1,
+                                .short_pairs = hn_bf16_short_pairs(p->cin),
+                                .row = p->v_pitch,
+                                .b = bf16_weights_of(p, a->w, panel, f),
+                                .c = m + ((f * (p1 - p0) + panel - p0) * tiles + m0) * HN_BF16_PANEL,
+                                .rows = (uint32_t)p->bf16_rows,
+                                .m = (uint32_t)(m1 - m0),
+                                .n = (uint32_t)hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL),
+                                .prefetch = next ? next + ahead : NULL,
+                                .prefetch_bytes = (size_t)hn_min(share, next_bytes - ahead)};
+        a->bf16->tile(&t);
+      }
+    }
+}
+
+enum { WIDE_TILE = 4 * 8 * HN_BF16_PANEL }; /* an output tile of m = 2 in f32: so many panels at a time */
+
+/* A tile's pixels through the operations that no register does; for an output in bf16 they are in `wide`. */
+static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, const place *at, int64_t c0,
+                        const float *wide, void *to) {
+  const hn_winograd *p = a->plan;
+  for (int32_t y = 0; y < t->rows; y++) {
+    hn_epilogue_post_pixels(a->epilogue, (float *)t->y + y * t->row, t->pixel, t->columns, (size_t)c0,
+                            t->channels, at->n, 0, at->y + y, at->x);
+    for (int32_t x = 0; wide && x < t->columns; x++)
+      a->bf16->split(wide + y * t->row + x * t->pixel, t->channels,
+                     (uint16_t *)to + y * p->y.row + x * p->y.pixel, NULL);
+  }
+}
+
+/* How M lies: floats between frequencies, tiles, and panels of a product of bf16. */
+typedef struct products {
+  const float *m;
+  int64_t frequency, tile, group;
+} products;
+
+/* Columns [c0, c1) of tiles [t0, t1). */
 static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, int64_t c0, int64_t c1,
-                             const float *m) {
+                             const products *m) {
   const hn_winograd *p = a->plan;
   const hn_epilogue *e = a->epilogue;
-  int64_t pitch = m_pitch(p, a->gemm);
-  hn_winograd_out t = {.frequency = (t1 - t0) * pitch,
-                       .row = p->y.row,
-                       .pixel = p->y.pixel,
+  const bool later = p->narrow_out && e->n_post;
+  _Alignas(64) float wide[WIDE_TILE];
+  hn_winograd_out t = {.frequency = m->frequency,
+                       .group = m->group,
+                       .row = later ? WIDE_TILE / 2 : p->y.row,
+                       .pixel = later ? WIDE_TILE / 4 : p->y.pixel,
                        .channels = (size_t)(c1 - c0),
                        .flags = e->flags,
                        .lo = e->lo,
@@ -277,18 +400,41 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
                        .slope = e->slope,
                        .bias = e->flags & HN_EPI_BIAS ? e->bias + c0 : NULL,
                        .residual_row = e->residual_view.row,
-                       .residual_pixel = e->residual_view.pixel};
+                       .residual_pixel = e->residual_view.pixel,
+                       .narrow = p->narrow_out && !later,
+                       .narrow_residual = e->narrow_residual != NULL};
+  const void *residual = e->narrow_residual ? (const void *)e->narrow_residual : e->residual;
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
     t.rows = (int32_t)hn_min(p->out[0] - at.y, p->m), t.columns = (int32_t)hn_min(p->out[1] - at.x, p->m);
-    t.m = m + (i - t0) * pitch;
-    t.y = a->y + hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0;
+    t.m = m->m + (i - t0) * m->tile;
+    void *to = (void *)(uintptr_t)element(a->y, hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0, p->narrow_out);
+    t.y = later ? wide : to;
     if (e->flags & HN_EPI_RESIDUAL)
-      t.residual = e->residual + hn_view_at(&e->residual_view, at.n, 0, at.y, at.x) + c0;
+      t.residual = element(residual, hn_view_at(&e->residual_view, at.n, 0, at.y, at.x) + c0,
+                           e->narrow_residual != NULL);
     a->ops->output(&t);
-    for (int32_t y = 0; e->n_post && y < t.rows; y++)
-      hn_epilogue_post_pixels(e, t.y + y * t.row, t.pixel, t.columns, (size_t)c0, (size_t)(c1 - c0), at.n, 0,
-                              at.y + y, at.x);
+    if (e->n_post) post_pixels(a, &t, &at, c0, later ? wide : NULL, to);
+  }
+}
+
+/* Panels [q0, q1) of a block of tiles, of the task's panels up to p_end. */
+static void panels(const hn_winograd_args *a, int64_t b0, int64_t b1, int64_t q0, int64_t q1, int64_t p_end,
+                   const float *v, float *m) {
+  const hn_winograd *p = a->plan;
+  const int64_t tiles = b1 - b0, nr = tile_columns(p, a->gemm);
+  if (!p->bf16_rows) {
+    const int64_t pitch = m_pitch(p, a->gemm);
+    const products at = {m, tiles * pitch, pitch, 0};
+    multiply(a, tiles, q0, q1, p_end, v, m);
+    transform_output(a, b0, b1, q0 * nr, hn_min(q1 * nr, p->cout), &at);
+    return;
+  }
+  multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
+  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_TILE / 4 / nr : q1 - q0;
+  for (int64_t q = q0; q < q1; q += most) {
+    const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
+    transform_output(a, b0, b1, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
   }
 }
 
@@ -301,15 +447,16 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   float *v = a->scratch + thread * hn_winograd_scratch(p, a->gemm), *m = v + v_floats(p);
   if (HN_FAULT("winograd_last_tile") && i == p->m_tasks - 1) t1--;
   int64_t blocks = hn_div_up(t1 - t0, p->block_tiles);
+  if (a->bf16) a->bf16->begin((uint32_t)p->bf16_rows);
   for (int64_t b = 0; b < blocks; b++) {
     int64_t b0 = t0 + b * (t1 - t0) / blocks, b1 = t0 + (b + 1) * (t1 - t0) / blocks;
     transform_input(a, b0, b1, v);
     for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels) {
       int64_t q1 = hn_min(q0 + p->block_panels, p1);
-      multiply(a, b1 - b0, q0, q1, p1, v, m);
-      transform_output(a, b0, b1, q0 * a->gemm->nr, hn_min(q1 * a->gemm->nr, p->cout), m);
+      panels(a, b0, b1, q0, q1, p1, v, m);
     }
   }
+  if (a->bf16) a->bf16->end();
 }
 
 void hn_winograd_exec(const hn_winograd_args *a, hn_parallel_fn parallel, void *pool) {
@@ -318,13 +465,23 @@ void hn_winograd_exec(const hn_winograd_args *a, hn_parallel_fn parallel, void *
   parallel(pool, p->m_tasks * p->n_tasks, task, (void *)(uintptr_t)a);
 }
 
+static const hn_winograd_ops *find(hn_isa isa, const char *role, const hn_winograd_ops *_Atomic *found) {
+  const hn_winograd_ops *o = atomic_load_explicit(found, memory_order_relaxed);
+  if (o) return o;
+  const struct hn_kernel *k = hn_kernel_find("winograd", role, isa);
+  o = k ? k->ops : NULL;
+  atomic_store_explicit(found, o, memory_order_relaxed);
+  return o;
+}
+
 const hn_winograd_ops *hn_winograd_find(hn_isa isa, int64_t m) {
   static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT][2];
   if ((unsigned)isa >= HN_ISA_COUNT || (m != 2 && m != 4)) return NULL;
-  const hn_winograd_ops *o = atomic_load_explicit(&found[isa][m == 4], memory_order_relaxed);
-  if (o) return o;
-  const struct hn_kernel *k = hn_kernel_find("winograd", m == 4 ? "f4" : "f2", isa);
-  o = k ? k->ops : NULL;
-  atomic_store_explicit(&found[isa][m == 4], o, memory_order_relaxed);
-  return o;
+  return find(isa, m == 4 ? "f4" : "f2", &found[isa][m == 4]);
+}
+
+const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa) {
+  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT];
+  if ((unsigned)isa >= HN_ISA_COUNT || isa < HN_ISA_AVX512BF16) return NULL;
+  return find(isa, "f2_bf16", &found[isa]);
 }

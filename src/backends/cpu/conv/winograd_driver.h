@@ -1,6 +1,7 @@
 /* Winograd's convolution F(m x m, 3 x 3) over a channels-last activation: for a block of tiles, transform the
  * input, multiply each frequency with its packed weights (gemm kernels), transform back with the epilogue.
- * A block's frequencies stay in L2; weights are streamed once a block.
+ * A block's frequencies stay in L2; weights are streamed once a block.  Products of bf16 (m = 2) take V and the
+ * weights in bf16, and may read and write bf16.
  *
  * Mathematics, error bound, Inf and NaN: kernels/winograd/winograd.h.  All blocking is decided by
  * hn_winograd_plan, once; hn_winograd_exec allocates nothing. */
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "backends/cpu/kernels/winograd/winograd.h"
 
 typedef struct hn_winograd {
@@ -19,20 +21,23 @@ typedef struct hn_winograd {
   int64_t in[2], out[2], pad[2]; /* height, width; pad: at the begin */
   int64_t in_batch, in_row, in_pixel;
   hn_view y;
+  int64_t bf16_rows;             /* products of bf16: most rows of a tile of their kernel; 0: of f32 */
+  double bf16_rate;              /* their multiply-adds per one of f32 in the same time */
+  int64_t narrow_in, narrow_out; /* products of bf16: the input, the output lie in bf16 */
   /* the plan, set by hn_winograd_plan */
   int64_t tiles_y, tiles_x, tiles;
   int64_t n_panels;         /* of nr output channels */
   int64_t m_tasks, n_tasks; /* tasks: ranges of tiles x ranges of panels */
   int64_t block_tiles;      /* tiles transformed together: their V and M stay in L2 */
   int64_t block_panels;     /* panels of M that are ready before they are transformed back */
-  int64_t v_pitch;          /* floats from tile to tile in V */
+  int64_t v_pitch;          /* elements from tile to tile in V */
   double seconds;           /* predicted by the cost model */
 } hn_winograd;
 
 /* Chooses the division into tasks and the blocks by the cost model. */
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine);
 
-/* Floats of the packed weights and of one thread's scratch. */
+/* Elements of the packed weights (f32, or bf16), floats of one thread's scratch. */
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o);
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o);
 
@@ -41,12 +46,21 @@ size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o);
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst);
 
+/* The same for products of bf16: panel by panel, in it frequency by frequency as hn_bf16_pack lays it out. To
+ * pack, it needs a panel in f32 (hn_winograd_panel floats) and a place for each of the steps' values. */
+size_t hn_winograd_panel(const hn_winograd *p);
+int64_t hn_winograd_steps(const hn_winograd *p);
+void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
+                           float *wide, int64_t *at, uint16_t *dst);
+
 typedef struct hn_winograd_args {
   const hn_winograd *plan;
   const hn_gemm_ops *gemm;
   const hn_winograd_ops *ops;
-  const float *x, *w;
-  float *y;
+  const hn_bf16_ops *bf16; /* products of bf16, and where each step begins in a row of V */
+  const int32_t *step;
+  const void *x, *w;
+  void *y;
   const hn_epilogue *epilogue;
   float *scratch; /* threads * hn_winograd_scratch */
 } hn_winograd_args;

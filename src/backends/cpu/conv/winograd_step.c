@@ -14,13 +14,35 @@ typedef struct blob_head {
   hn_isa isa;
 } blob_head;
 
-static size_t weights_at(void) { return hn_round_up(sizeof(blob_head), 64); }
+static size_t steps_at(void) { return hn_round_up(sizeof(blob_head), 64); }
+static size_t weights_at(const blob_head *h) {
+  const int64_t steps = h->plan.bf16_rows ? hn_winograd_steps(&h->plan) : 0;
+  return hn_round_up(steps_at() + (size_t)steps * sizeof(int32_t), 64);
+}
 
-static bool describe(const hone_step *s, const hone_machine *m, int64_t tile, blob_head *h,
-                     hone_reason *why) {
+/* Where there are tiles, direct sums are done before the transforms would be. */
+static const hn_bf16_ops *bf16_products(const hone_step *s, hn_isa isa, hone_reason *why) {
+  const hn_bf16_ops *o = hn_bf16_find(isa);
+  if (s->math < HONE_MATH_BF16) return hn_refuse(why, "the plan does not allow operands in bf16"), NULL;
+  if (!o || !hn_winograd_bf16_find(isa))
+    return hn_refuse(why, "no bf16 kernel for %s", hn_isa_name(isa)), NULL;
+  if (o->x1_rate > 0) return hn_refuse(why, "the processor multiplies tiles"), NULL;
+  return o;
+}
+
+static bool describe(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
+                     blob_head *h, hone_reason *why) {
+  const int64_t tile = config->tile;
+  const hn_isa isa = hn_isa_of(m->isa);
+  const hone_dtype narrow = config->bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F32;
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
+  const hn_bf16_ops *bf16 = config->bf16 ? bf16_products(s, isa, why) : NULL;
   hn_conv_attr a;
-  if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
+  if (config->bf16 && !bf16) return false;
+  if (!hn_step_is_float(s, narrow, why) || !hn_conv_attr_of(s, &a, why)) return false;
+  for (uint32_t i = 1; i < s->n_anchor_inputs; i++)
+    if (config->bf16 && s->input[i].desc.dtype == narrow)
+      return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(narrow));
   if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   if (a.groups != 1) return hn_refuse(why, "more than one group");
   if (a.kernel[0] != 1 || a.kernel[1] != 3 || a.kernel[2] != 3)
@@ -29,8 +51,8 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t tile, bl
   for (int i = 1; i < 3; i++)
     if (a.stride[i] != 1 || a.dilation[i] != 1) return hn_refuse(why, "stride or dilation is not 1");
   memset(h, 0, sizeof *h);
-  h->isa = hn_isa_of(m->isa);
-  if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
+  h->isa = isa;
+  if (!hn_epilogue_takes(s, h->isa, false, narrow, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
   if (!o || !hn_winograd_find(h->isa, tile)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   h->plan = (hn_winograd){.m = tile,
@@ -44,6 +66,9 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t tile, bl
                           .in_row = a.x.view.row,
                           .in_pixel = a.x.view.pixel,
                           .y = a.y.view};
+  if (bf16)
+    h->plan.bf16_rows = bf16->rows, h->plan.bf16_rate = hn_bf16_rate(bf16),
+    h->plan.narrow_in = s->input[0].desc.dtype == narrow, h->plan.narrow_out = s->output[0].desc.dtype == narrow;
   hn_winograd_plan(&h->plan, o, m);
   return true;
 }
@@ -51,41 +76,60 @@ static bool describe(const hone_step *s, const hone_machine *m, int64_t tile, bl
 bool hn_winograd_accepts(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                          hone_reason *why) {
   blob_head h;
-  return describe(s, m, config->tile, &h, why);
+  return describe(s, m, config, &h, why);
 }
 
 double hn_winograd_cost(const hone_step *s, const hone_machine *m, const hn_winograd_config *config) {
   blob_head h;
-  return describe(s, m, config->tile, &h, NULL) ? h.plan.seconds + hn_epilogue_seconds(s, m, true) : 1e9;
+  return describe(s, m, config, &h, NULL) ? h.plan.seconds + hn_epilogue_seconds(s, m, true) : 1e9;
 }
 
 hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                              hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, config->tile, &h, &why))
+  if (!describe(s, m, config, &h, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
   n->packed = 1u << 1;
-  n->blob_bytes = weights_at() + hn_winograd_packed_size(&h.plan, o) * sizeof(float);
+  n->blob_bytes = weights_at(&h) + hn_winograd_packed_size(&h.plan, o) * (config->bf16 ? 2 : sizeof(float));
   n->workspace_bytes = hn_winograd_scratch(&h.plan, o) * sizeof(float) * m->threads;
   return HONE_OK;
 }
 
 size_t hn_winograd_shared(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                           uint64_t *key) {
-  (void)s, (void)m, (void)config, (void)key;
-  return weights_at();
+  blob_head h;
+  (void)key;
+  return describe(s, m, config, &h, NULL) ? weights_at(&h) : 0;
+}
+
+static hone_status prepack_bf16(const hone_step *s, const blob_head *h, int32_t *step, uint16_t *to,
+                                hone_error *error) {
+  const int64_t steps = hn_winograd_steps(&h->plan);
+  for (int64_t i = 0; i < steps; i++) step[i] = (int32_t)(i * HN_BF16_STEP);
+  if (s->own_only) return HONE_OK;
+  const size_t places = (size_t)steps * HN_BF16_STEP * sizeof(int64_t),
+               bytes = places + hn_winograd_panel(&h->plan) * sizeof(float);
+  int64_t *at = hn_malloc(bytes);
+  if (!at) return hn_fail_memory(error, bytes, "packing weights");
+  float *wide = (float *)(void *)((unsigned char *)at + places);
+  for (int64_t i = 0; i < h->plan.n_panels; i++)
+    hn_winograd_pack_bf16(&h->plan, hn_bf16_find(h->isa), s->input[1].constant, i, wide, at, to);
+  hn_free(at);
+  return HONE_OK;
 }
 
 hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                                 void *blob, hone_error *error) {
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, config->tile, &h, &why))
+  if (!describe(s, m, config, &h, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   memcpy(blob, &h, sizeof h);
-  float *to = (float *)(void *)((unsigned char *)blob + weights_at());
+  unsigned char *base = blob;
+  void *to = base + weights_at(&h);
+  if (config->bf16) return prepack_bf16(s, &h, (int32_t *)(void *)(base + steps_at()), to, error);
   for (int64_t i = 0; i < h.plan.n_panels && !s->own_only; i++)
     hn_winograd_pack_panel(&h.plan, hn_gemm_find(h.isa), s->input[1].constant, i, to);
   return HONE_OK;
@@ -97,15 +141,16 @@ void hn_winograd_work(const hone_step *s, const hone_machine *m, const hn_winogr
                       hone_work *work) {
   const int64_t tile = config->tile;
   blob_head h;
-  if (!describe(s, m, tile, &h, NULL)) return;
+  if (!describe(s, m, config, &h, NULL)) return;
   const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)tile + 2;
   work->flops += (double)h.plan.tiles * (2 * n * n * cin * cout + hn_winograd_input_flops(tile) * cin +
                                          hn_winograd_output_flops(tile) * cout) -
                  2 * s->cost.macs;
+  if (config->bf16) work->arithmetic = HONE_ARITHMETIC_BF16;
 }
 
 hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *config, hone_error *error) {
-  (void)config, (void)error;
+  (void)error;
   const blob_head *h = r->blob;
   const hone_step *s = r->step;
   hn_epilogue e;
@@ -113,9 +158,12 @@ hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *co
                    &e);
   hn_winograd_args a = {.plan = &h->plan,
                         .gemm = hn_gemm_find(h->isa),
-                        .ops = hn_winograd_find(h->isa, h->plan.m),
+                        .ops = config->bf16 ? hn_winograd_bf16_find(h->isa)
+                                            : hn_winograd_find(h->isa, h->plan.m),
+                        .bf16 = config->bf16 ? hn_bf16_find(h->isa) : NULL,
+                        .step = (const int32_t *)(const void *)((const char *)r->blob + steps_at()),
                         .x = r->in[0],
-                        .w = hn_shared_at(r, (int64_t)weights_at()),
+                        .w = hn_shared_at(r, (int64_t)weights_at(h)),
                         .y = r->out[0],
                         .epilogue = &e,
                         .scratch = r->workspace};

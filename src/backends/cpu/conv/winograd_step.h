@@ -7,6 +7,7 @@
 
 typedef struct hn_winograd_config {
   int64_t tile; /* a side of a tile of output pixels */
+  bool bf16;    /* products of operands rounded to bf16 */
 } hn_winograd_config;
 
 HN_FAMILY_COUNTED(hn_winograd);

@@ -236,6 +236,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_tile tile = {.a = rows,
                              .step = a->step + w->from,
                              .steps = (size_t)(w->to - w->from),
+                             .short_from = (size_t)hn_max(c->short_from - w->from, 0),
+                             .short_pairs = (uint32_t)c->short_pairs,
                              .row = rows == t->last ? c->cin : c->size,
                              .lo = c->lo,
                              .b = panel_at(t, n, w->from),

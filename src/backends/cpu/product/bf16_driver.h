@@ -47,6 +47,7 @@ typedef struct hn_bf16_conv {
   int64_t size;        /* values from position to position */
   int64_t c_steps;     /* steps of 32 channels (fold: of a run) */
   int64_t steps;       /* of K */
+  int64_t short_from, short_pairs; /* of a tile (gemm_bf16.h) */
   int64_t step_values; /* from one step of channels to the next; planes are c_steps of them (fold: planes) */
   int64_t lo;          /* from high to low parts */
   int64_t buffer;      /* values of a buffer */

@@ -152,6 +152,11 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->direct = reads_direct(c);
   c->size = c->direct ? c->in_pitch : c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
   c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
+  c->short_from = c->steps, c->short_pairs = 0;
+  if (!c->fold || c->c_steps == 1) {
+    c->short_from = c->steps / c->c_steps * (c->c_steps - 1);
+    c->short_pairs = hn_bf16_short_pairs(c->fold ? run : c->cin);
+  }
   if (c->fold) c->reach += hn_div_up(c->c_steps * HN_BF16_STEP, c->size);
   /* Row tiles of one height, as full as can be. */
   c->rows = hn_div_up(c->positions, hn_div_up(c->positions, o->rows));
@@ -180,14 +185,15 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   return true;
 }
 
-/* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log.md) and, in f16, to
- * convolutions and products of check_kernels --bench: a pair of tiles for each of its `rows` a product and
+/* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log.md) and, of vectors, to
+ * steps of ResNet-50 and BERT (bf16) and to convolutions and products of check_kernels --bench (f16): a pair of tiles for each of its `rows` a product and
  * step, a block's call, an element of a part that is brought, an element that is stored. */
 typedef struct cycles_of {
   double tiles, call, brought, stored;
 } cycles_of;
 
-static const cycles_of cycles_bf16 = {1.47, 290, 0.4, 0.74}, cycles_f16 = {1, 160, 0.4, 0.25};
+static const cycles_of cycles_tiles = {1.47, 290, 0.4, 0.74}, cycles_vectors = {1.04, 60, 0.3, 0.4},
+                       cycles_f16 = {1, 160, 0.4, 0.25};
 
 /* Of the thread that has most to do; where threads share what they bring, they wait for each other. */
 double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
@@ -197,7 +203,10 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const double turns = (double)hn_div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
   const int64_t blocks = hn_div_up(c->n_blocks, c->m_tasks), panels = hn_div_up(c->n_panels, c->n_tasks);
   const double calls = turns * (double)(blocks * panels);
-  const double tiles = calls * (double)c->block * 2 * (double)c->steps * products * 16 / hn_bf16_rate(o);
+  double steps = (double)c->steps;
+  if (c->short_pairs && !o->f16 && !(o->x1_rate > 0))
+    steps -= (double)(c->steps - c->short_from) * (1 - (double)c->short_pairs / 16);
+  const double tiles = calls * (double)c->block * 2 * steps * products * 16 / hn_bf16_rate(o);
   const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * 2 * parts;
   const double weights = hn_weights_cycles(turns * (double)panels * column_bytes,
                                            (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
@@ -206,7 +215,7 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
   const double stored =
       (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
-  const cycles_of *of = o->f16 ? &cycles_f16 : &cycles_bf16;
+  const cycles_of *of = o->f16 ? &cycles_f16 : o->x1_rate > 0 ? &cycles_tiles : &cycles_vectors;
   const double bring = c->direct ? 0 : c->narrow_in ? of->brought / 2 : of->brought;
   const double store = c->narrow_out ? of->stored * 0.6 : of->stored;
   const double cycles = of->tiles * tiles + weights + of->call * calls + bring * brought + store * stored;

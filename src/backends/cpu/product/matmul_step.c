@@ -25,8 +25,14 @@ double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, const hn_m
   if (!config->describe(s, m, &d, NULL)) return 1e9;
   double columns = (double)hn_gemm_packed_size(hn_gemm_find(d.p.isa), (size_t)d.p.n, 1);
   double waste = columns > 0 ? (double)d.p.n / columns : 1;
-  return hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9)) +
-         hn_epilogue_seconds(s, m, true);
+  const double products =
+      hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9));
+  /* Few rows wait for their weights, of which each thread reads its part. */
+  const hn_gemm_ops *o = hn_gemm_find(d.p.isa);
+  const double bytes = d.p.packed ? (double)d.p.n * (double)d.p.k * 4 : 0;
+  const double weights =
+      hn_weights_cycles(bytes / (m->threads ? m->threads : 1), bytes, o, m) / hn_core_hertz(o, m);
+  return (products > weights ? products : weights) + hn_epilogue_seconds(s, m, true);
 }
 
 hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m,

@@ -38,6 +38,8 @@ typedef struct hn_bf16_tile {
   const uint16_t *a;
   const int32_t *step; /* [steps] */
   size_t steps;
+  size_t short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */
+  uint32_t short_pairs; /* 0: all have 16. Kernels may multiply the rest all the same */
   ptrdiff_t row, lo;
   const uint16_t *b; /* 64-byte aligned */
   float *c;          /* HN_BF16_ROWS x HN_BF16_PANEL, 64-byte aligned; rows from m and columns from n on
@@ -87,6 +89,11 @@ typedef struct hn_bf16_ops {
   void (*copy_to_steps)(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
                         ptrdiff_t block);
 } hn_bf16_ops;
+
+/* Pairs of k in the last step of `values`, 0 where it is full. */
+static inline uint32_t hn_bf16_short_pairs(int64_t values) {
+  return (uint32_t)(values % HN_BF16_STEP + 1) / 2;
+}
 
 static inline size_t hn_bf16_round(size_t n, size_t to) { return (n + to - 1) / to * to; }
 

@@ -45,7 +45,9 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
     const uint16_t *p[(MR + 2) / 3];
     HN_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) p[g] =
         t->a + t->step[s] + (3 * g < mr ? 3 * g : 0) * row;
-    for (int k = 0; k < HN_BF16_STEP / 2; k++) {
+    const int pairs = t->short_pairs && s >= t->short_from ? (int)t->short_pairs - HN_FAULT("bf16_short_step")
+                                                           : HN_BF16_STEP / 2;
+    for (int k = 0; k < pairs; k++) {
       __m512bh bv[2];
       HN_UNROLL for (int j = 0; j < 2; j++) if (j < nt) {
         bv[j] = (__m512bh)_mm512_load_si512(b + j * HN_BF16_TILE + k * 32);

@@ -1,4 +1,5 @@
-/* Family "winograd": the transforms of Winograd's convolution F(m x m, 3 x 3), m = 4 or 2.
+/* Family "winograd": the transforms of Winograd's convolution F(m x m, 3 x 3), m = 4 or 2; role "f2_bf16": of
+ * m = 2 with products of bf16 (below).
  *
  *   Y = A^T [ sum over channels of (G g G^T) . (B^T d B) ] A,   . element by element
  *
@@ -22,12 +23,18 @@
  * a small output beside large ones has the absolute error of the large ones.  Underflow adds at most (c + K)
  * ||A^T||^2 2^-149.
  *
+ * Products of bf16: U and V are rounded to bf16 on their way into the product, which is summed in f32.  With u =
+ * 2^-8, twice the rounding unit, |y - exact| grows by at most (2 u + u^2) N sum over channels of max|g| max|d|;
+ * typically by 2.4 times what direct sums of rounded factors are off (measured: normal numbers, 64 and 256
+ * channels).  m = 4 would be off by 7 times as much, which is why it has no such role.
+ *
  * Inf and NaN.  A tile whose n x n input pixels hold an Inf or a NaN has NaN in any of its m x m outputs,
  * more of them than the direct sum would; it never turns into a finite number where the direct sum has none.
  * Other tiles are not touched.  Values beyond FLT_MAX / ||B^T||^2 may overflow early. */
 #ifndef HN_KERNELS_WINOGRAD_H
 #define HN_KERNELS_WINOGRAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,32 +42,37 @@
 #include "backends/cpu/kernels/kernel.h"
 
 #define HN_WINOGRAD_MAX_N 6
+#define HN_WINOGRAD_STEP 32 /* channels that a product of bf16 takes at a time */
 #define HN_WINOGRAD_ROUNDINGS 30 /* K above */
 
 /* One input tile: x is pixel (0, 0) of the tile, of which only rows [y0, y1) and columns [x0, x1) lie inside
  * the image; the others count as zero and are not read. */
 typedef struct hn_winograd_in {
-  const float *x;
+  const void *x; /* f32, or bf16 where narrow */
   ptrdiff_t row, pixel;
   int32_t y0, y1, x0, x1;
   size_t channels;
-  float *v; /* frequency f's channels go to v + f * frequency, written up to a multiple of vw */
+  void *v; /* frequency f's channels go to v + f * frequency, written up to a multiple of vw; products of bf16:
+              bf16, written up to a multiple of HN_WINOGRAD_STEP */
   ptrdiff_t frequency;
+  bool narrow; /* products of bf16 only */
 } hn_winograd_in;
 
 /* One output tile; only the first `rows` x `columns` pixels are written, `channels` floats each. */
 typedef struct hn_winograd_out {
-  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw */
-  ptrdiff_t frequency;
-  float *y;
+  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw; products
+                     of bf16: HN_WINOGRAD_STEP of them at a time, `group` apart */
+  ptrdiff_t frequency, group;
+  void *y; /* f32, or bf16 where narrow */
   ptrdiff_t row, pixel;
   int32_t rows, columns;
   size_t channels;
   uint32_t flags;      /* HN_EPI_* */
   float lo, hi, slope; /* as in hn_epilogue */
   const float *bias;
-  const float *residual;
+  const void *residual; /* f32, or bf16 where narrow_residual */
   ptrdiff_t residual_row, residual_pixel;
+  bool narrow, narrow_residual; /* products of bf16 only */
 } hn_winograd_out;
 
 typedef struct hn_winograd_ops {
@@ -83,5 +95,7 @@ static inline double hn_winograd_output_flops(int64_t m) { return m == 2 ? 4.0 *
 
 /* The kernel of F(m x m, 3 x 3) of the best tier <= isa. */
 const hn_winograd_ops *hn_winograd_find(hn_isa isa, int64_t m);
+/* The same for products of bf16, m = 2; NULL below avx512bf16. */
+const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa);
 
 #endif

@@ -1,5 +1,6 @@
 /* The tile transforms, written once for every vector width and both tile sizes.  The including file defines
- * WINO_M and includes vec.h and template.h first.  Channels are the vector; a transform of two dimensions is
+ * WINO_M and includes vec.h and template.h first; WINO_BF16 where the products are of bf16, with narrow_load,
+ * narrow_loadn, narrow_store and narrow_storen, which move a vector from and to bf16.  Channels are the vector; a transform of two dimensions is
  * one of the rows and one of the columns.  It runs in parts that keep what lies between the two in registers:
  * the even and the odd half of the frequencies (or output rows) need nothing from each other. */
 #define WINO_N (WINO_M + 2)
@@ -50,34 +51,62 @@ WINO_INLINE void from_even(const vf m[4], vf *y0) { *y0 = v_add(m[0], v_add(m[1]
 WINO_INLINE void from_odd(const vf m[4], vf *y1) { *y1 = v_sub(v_sub(m[1], m[2]), m[3]); }
 #endif
 
-WINO_INLINE vf load_live(const float *p, size_t live) { return live == VEC_W ? v_load(p) : v_loadn(p, live); }
+#ifdef WINO_BF16
+enum { NARROW_ABLE = true, V_BYTES = 2, V_STEP = HN_WINOGRAD_STEP };
+#else /* never called: what lies in memory is f32 */
+enum { NARROW_ABLE = false, V_BYTES = 4, V_STEP = VEC_W };
+WINO_INLINE vf narrow_load(const void *p) { return v_load(p); }
+WINO_INLINE vf narrow_loadn(const void *p, size_t n) { return v_loadn(p, n); }
+WINO_INLINE void narrow_store(void *p, vf x) { v_store(p, x); }
+WINO_INLINE void narrow_storen(void *p, vf x, size_t n) { v_storen(p, x, n); }
+#endif
 
-/* WINO_N places at one distance, addressed as three from one pointer: base, base + d, base + 2 d.  Left
- * alone, compilers make one pointer a place and spill them all. */
+WINO_INLINE vf load_live(const void *p, size_t live, const bool narrow) {
+  if (narrow) return live == VEC_W ? narrow_load(p) : narrow_loadn(p, live);
+  return live == VEC_W ? v_load(p) : v_loadn(p, live);
+}
+
+WINO_INLINE void store_live(void *p, vf x, size_t live, const bool narrow) {
+  if (narrow && live == VEC_W)
+    narrow_store(p, x);
+  else if (narrow)
+    narrow_storen(p, x, live);
+  else if (live == VEC_W)
+    v_store(p, x);
+  else
+    v_storen(p, x, live);
+}
+
+/* Elements i of a tensor of either type, in bytes. */
+WINO_INLINE ptrdiff_t bytes(ptrdiff_t i, const bool narrow) { return i * (narrow ? 2 : 4); }
+
+/* WINO_N places at one distance in bytes, addressed as three from one pointer: base, base + d, base + 2 d.
+ * Left alone, compilers make one pointer a place and spill them all. */
 typedef struct line {
-  const float *p[(WINO_N + 2) / 3];
+  const char *p[(WINO_N + 2) / 3];
   ptrdiff_t distance;
 } line;
-WINO_INLINE line line_at(const float *base, ptrdiff_t distance) {
+WINO_INLINE line line_at(const void *base, ptrdiff_t at, ptrdiff_t distance) {
   line l = {.distance = distance};
   HN_UNROLL for (int g = 0; g < (WINO_N + 2) / 3; g++) {
-    l.p[g] = base + 3 * g * distance;
+    l.p[g] = (const char *)base + at + 3 * g * distance;
     __asm__("" : "+r"(l.p[g]));
   }
   return l;
 }
-WINO_INLINE const float *line_place(const line *l, int i) { return l->p[i / 3] + i % 3 * l->distance; }
+WINO_INLINE const char *line_place(const line *l, int i) { return l->p[i / 3] + i % 3 * l->distance; }
 
 /* Pixels [from, to) of column j of the tile; `whole`: the tile lies inside the image. */
 WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t live, const bool whole,
-                            const int from, const int to, vf d[WINO_N]) {
-  if (!whole && (j < t->x0 || j >= t->x1)) {
+                            const bool narrow, const int from, const int to, vf d[WINO_N]) {
+  if (!whole && (j < t->x0 || j >= t->x1 + HN_FAULT("winograd_right_border"))) {
     HN_UNROLL for (int i = from; i < to; i++) d[i] = v_zero();
     return;
   }
-  const line l = line_at(t->x + c + j * t->pixel, t->row);
+  const line l =
+      line_at(t->x, bytes((ptrdiff_t)c + j * t->pixel, narrow), bytes(t->row, narrow));
   HN_UNROLL for (int i = from; i < to; i++) d[i] =
-      whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live) : v_zero();
+      whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live, narrow) : v_zero();
 }
 
 /* The second dimension of frequency row i, and out. */
@@ -85,52 +114,64 @@ WINO_INLINE void put_row(const hn_winograd_in *t, const vf d[WINO_N], int i, siz
   vf f[WINO_N];
   to_outer(d, &f[0], &f[WINO_N - 1]);
   to_inner(d, f + 1);
-  const line l = line_at(t->v + c + i * WINO_N * t->frequency, t->frequency);
+  const line l =
+      line_at(t->v, ((ptrdiff_t)c + i * WINO_N * t->frequency) * V_BYTES, t->frequency * V_BYTES);
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
-    v_store((float *)(uintptr_t)line_place(&l, j), f[j]);
+    store_live((void *)(uintptr_t)line_place(&l, j), f[j], VEC_W, NARROW_ABLE);
     /* V lives in L2: ask for the next group's line before its store has to wait for it. */
-    if (VEC_W > 1) __builtin_prefetch(line_place(&l, j) + VEC_W, 1, 3);
+    if (VEC_W > 1) __builtin_prefetch(line_place(&l, j) + VEC_W * V_BYTES, 1, 3);
   }
 }
 
 /* One group of channels, `live` of them. */
-WINO_INLINE void input_group(const hn_winograd_in *t, size_t c, size_t live, const bool whole) {
+WINO_INLINE void input_group(const hn_winograd_in *t, size_t c, size_t live, const bool whole,
+                             const bool narrow) {
   vf inner[WINO_M][WINO_N], first[WINO_N], last[WINO_N];
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     vf d[WINO_N], f[WINO_M];
-    get_column(t, j, c, live, whole, 1, WINO_N - 1, d);
+    get_column(t, j, c, live, whole, narrow, 1, WINO_N - 1, d);
     to_inner(d, f);
     HN_UNROLL for (int i = 0; i < WINO_M; i++) inner[i][j] = f[i];
   }
   HN_UNROLL for (int i = 0; i < WINO_M; i++) put_row(t, inner[i], i + 1, c);
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     vf d[WINO_N];
-    get_column(t, j, c, live, whole, 0, WINO_N, d);
+    get_column(t, j, c, live, whole, narrow, 0, WINO_N, d);
     to_outer(d, &first[j], &last[j]);
   }
   put_row(t, first, 0, c);
   put_row(t, last, WINO_N - 1, c);
 }
 
-static void input(const hn_winograd_in *t) {
+WINO_INLINE void input_as(const hn_winograd_in *t, const bool whole, const bool narrow) {
   size_t c = 0;
-  hn_winograd_in u = *t;
-  if (HN_FAULT("winograd_right_border") && u.x1 < WINO_N) u.x1++;
-  if (u.y0 == 0 && u.x0 == 0 && u.y1 == WINO_N && u.x1 == WINO_N) {
-    for (; c + VEC_W <= u.channels; c += VEC_W) input_group(&u, c, VEC_W, true);
-    if (c < u.channels) input_group(&u, c, u.channels - c, true);
-  } else {
-    for (; c + VEC_W <= u.channels; c += VEC_W) input_group(&u, c, VEC_W, false);
-    if (c < u.channels) input_group(&u, c, u.channels - c, false);
-  }
+  for (; c + VEC_W <= t->channels; c += VEC_W) input_group(t, c, VEC_W, whole, narrow);
+  for (; c < (t->channels + V_STEP - 1) / V_STEP * V_STEP; c += VEC_W)
+    input_group(t, c, c < t->channels ? t->channels - c : 0, whole, narrow);
+}
+
+/* The arguments are read where they lie: whoever copies what has just been written in small pieces waits. */
+static void input(const hn_winograd_in *t) {
+  const bool whole = t->y0 == 0 && t->x0 == 0 && t->y1 == WINO_N && t->x1 == WINO_N;
+  if (NARROW_ABLE && t->narrow && whole)
+    input_as(t, true, true);
+  else if (NARROW_ABLE && t->narrow)
+    input_as(t, false, true);
+  else if (whole)
+    input_as(t, true, false);
+  else
+    input_as(t, false, false);
 }
 
 /* Adds the residual to the pixels of row i. */
 WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, size_t c, size_t live,
                               const int n) {
-  const line l = line_at(t->residual + i * t->residual_row + c, t->residual_pixel);
+  const bool narrow = NARROW_ABLE && t->narrow_residual;
+  const ptrdiff_t row = t->residual_row + (HN_FAULT("winograd_residual_row") ? t->residual_pixel : 0);
+  const line l = line_at(t->residual, bytes(i * row + (ptrdiff_t)c, narrow),
+                         bytes(t->residual_pixel, narrow));
   HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] =
-      v_add(y[j], load_live(line_place(&l, j), live));
+      v_add(y[j], load_live(line_place(&l, j), live, narrow));
 }
 
 /* Epilogue and store of the first n pixels of row i. */
@@ -148,14 +189,12 @@ WINO_INLINE void store_pixels(const hn_winograd_out *t, vf y[WINO_M], vf bias, i
     HN_UNROLL for (int j = 0; j < WINO_M; j++) y[j] = v_sel(v_lt(y[j], v_zero()), v_mul(y[j], slope), y[j]);
   }
   if ((flags & HN_EPI_RESIDUAL) && (flags & HN_EPI_RESIDUAL_AFTER)) add_residual(t, y, i, c, live, n);
-  const line l = line_at(t->y + i * t->row + c, t->pixel);
+  const bool narrow = NARROW_ABLE && t->narrow;
+  const line l = line_at(t->y, bytes(i * t->row + (ptrdiff_t)c, narrow), bytes(t->pixel, narrow));
   HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) {
-    float *to = (float *)(uintptr_t)line_place(&l, j);
-    if (live == VEC_W)
-      v_store(to, y[j]);
-    else
-      v_storen(to, y[j], live);
-    if (VEC_W > 1) __builtin_prefetch(to + WINO_M * t->pixel, 1, 3); /* the tile to the right */
+    char *to = (char *)(uintptr_t)line_place(&l, j);
+    store_live(to, y[j], live, narrow);
+    if (VEC_W > 1) __builtin_prefetch(to + bytes(WINO_M * t->pixel, narrow), 1, 3); /* the tile to the right */
   }
 }
 
@@ -177,13 +216,15 @@ WINO_INLINE void put_pixels(const hn_winograd_out *t, const vf f[WINO_N], vf bia
 /* Frequencies [from, to) of column j. */
 WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const int from, const int to,
                               vf f[WINO_N]) {
-  const line l = line_at(t->m + c + j * t->frequency, WINO_N * t->frequency);
-  HN_UNROLL for (int i = from; i < to; i++) f[i] = v_load(line_place(&l, i));
+  const ptrdiff_t at =
+      NARROW_ABLE ? (ptrdiff_t)(c / V_STEP) * t->group + (ptrdiff_t)(c % V_STEP) : (ptrdiff_t)c;
+  const line l = line_at(t->m, (at + j * t->frequency) * 4, WINO_N * t->frequency * 4);
+  HN_UNROLL for (int i = from; i < to; i++) f[i] = v_load((const float *)(const void *)line_place(&l, i));
 }
 
 WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, const bool whole) {
   const vf bias =
-      t->flags & HN_EPI_BIAS && !HN_FAULT("winograd_no_bias") ? load_live(t->bias + c, live) : v_zero();
+      t->flags & HN_EPI_BIAS && !HN_FAULT("winograd_no_bias") ? load_live(t->bias + c, live, false) : v_zero();
   vf s[2][WINO_N]; /* [output row][frequency column] */
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     vf f[WINO_N];
@@ -210,18 +251,18 @@ WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, c
 #endif
 }
 
-static void output(const hn_winograd_out *t) {
+WINO_INLINE void output_as(const hn_winograd_out *t, const bool whole) {
+  const size_t end = t->channels - (t->channels % VEC_W && HN_FAULT("winograd_channel_tail"));
   size_t c = 0;
-  hn_winograd_out u = *t;
-  if (u.channels % VEC_W && HN_FAULT("winograd_channel_tail")) u.channels--;
-  if (HN_FAULT("winograd_residual_row")) u.residual_row += u.residual_pixel;
-  const bool whole = u.rows == WINO_M && u.columns == WINO_M;
-  for (; c + VEC_W <= u.channels; c += VEC_W)
-    if (whole)
-      output_group(&u, c, VEC_W, true);
-    else
-      output_group(&u, c, VEC_W, false);
-  if (c < u.channels) output_group(&u, c, u.channels - c, false);
+  for (; c + VEC_W <= end; c += VEC_W) output_group(t, c, VEC_W, whole);
+  if (c < end) output_group(t, c, end - c, whole);
+}
+
+static void output(const hn_winograd_out *t) {
+  if (t->rows == WINO_M && t->columns == WINO_M)
+    output_as(t, true);
+  else
+    output_as(t, false);
 }
 
 static const hn_winograd_ops ops = {WINO_M, VEC_W, input, output};

@@ -1,4 +1,4 @@
-/* Attention around AMX tiles: all of it AVX-512 with BF16's conversions. */
+/* Attention around products of bf16, on tiles or vectors: all of it AVX-512 with BF16's conversions. */
 #include <string.h>
 
 #include "backends/cpu/kernels/attention/attention_bf16.h"
@@ -173,5 +173,5 @@ static void blend(float *y, const float *c, size_t n, float keep, float take) {
 
 static const hn_attention_bf16_ops ops = {
     .row = row, .pack_keys = pack_keys, .pack_values = pack_values, .blend = blend};
-const struct hn_kernel hn_kernel_attention_bf16_amx = {
-    .name = "attention_bf16_amx", .family = "attention", .role = "bf16", .isa = HN_ISA_AMX, .ops = &ops};
+const struct hn_kernel hn_kernel_attention_bf16_avx512 = {
+    .name = "attention_bf16_avx512", .family = "attention", .role = "bf16", .isa = HN_ISA_AVX512BF16, .ops = &ops};
