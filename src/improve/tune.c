@@ -4,10 +4,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/os.h"
-#include "optimize/plan/plan.h"
 #include "optimize/step/choose.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,40 +149,6 @@ static hone_status measure(tuning *t, uint32_t i, hone_error *error) {
   return hn_tuned_put(t->table, &entry) ? HONE_OK : hn_fail_memory(error, 0, "tuned tactics");
 }
 
-/* Accelerators compile what a trial launches, which takes longer than to measure it. */
-typedef struct ahead {
-  const tuning *t;
-  struct {
-    uint32_t row, trial;
-  } * of;
-  uint32_t n;
-  _Atomic uint32_t next;
-} ahead;
-
-/* What fails here is prepared again, and told, when its row is measured. */
-static void prepare_some(void *arg, int64_t task, uint32_t thread) {
-  ahead *a = arg;
-  const tuning *t = a->t;
-  (void)task, (void)thread;
-  for (uint32_t i; !out_of_time(t) && (i = atomic_fetch_add(&a->next, 1)) < a->n;) {
-    const hn_step *s = &t->plan->steps.ptr[t->step[a->of[i].row].step];
-    hone_error ignored = {.status = HONE_OK};
-    hn_plan_prepare_step(t->plan, s, t->row[a->of[i].row].trial[a->of[i].trial].tactic, &ignored);
-  }
-}
-
-/* All trials of the n rows, on as many threads as there are: one row's would leave some without work. */
-static void prepare_ahead(const tuning *t, const uint32_t *row, uint32_t n) {
-  ahead a = {.t = t};
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < n; i++) most += t->row[row[i]].n;
-  a.of = hn_calloc(most + 1, sizeof *a.of);
-  for (uint32_t i = 0; a.of && i < n; i++)
-    for (uint32_t k = 0; k < t->row[row[i]].n; k++, a.n++) a.of[a.n].row = row[i], a.of[a.n].trial = k;
-  if (a.n) t->plan->backend->parallel(t->plan->device, a.n, prepare_some, &a);
-  hn_free(a.of);
-}
-
 /* The row that is worth most and waits; t->n: none. */
 static uint32_t next_row(const tuning *t, const bool *tried) {
   uint32_t best = t->n;
@@ -198,18 +162,13 @@ static uint32_t next_row(const tuning *t, const bool *tried) {
 }
 
 static hone_status measure_all(tuning *t, hone_error *error) {
-  enum { AHEAD = 16 };
   hone_status status = HONE_OK;
-  uint32_t waiting[AHEAD], n = 0, at = 0;
   bool *tried = hn_calloc(t->n + 1, sizeof *tried);
   if (!tried) return hn_fail_memory(error, t->n, "tuning");
   while (status == HONE_OK && !out_of_time(t) && !asked_to_stop(t)) {
-    if (at == n) {
-      for (n = at = 0; n < AHEAD && (waiting[n] = next_row(t, tried)) < t->n; n++) tried[waiting[n]] = true;
-      if (!n) break;
-      if (t->plan->backend->asynchronous) prepare_ahead(t, waiting, n);
-    }
-    const uint32_t i = waiting[at++];
+    uint32_t i = next_row(t, tried);
+    if (i == t->n) break;
+    tried[i] = true;
     status = measure(t, i, error);
     if (status == HONE_ERROR_CANCELLED && t->report->stopped) status = HONE_OK;
     t->weight_done += t->row[i].weight;

@@ -137,8 +137,7 @@ typedef struct preparing {
   hone_error error;
 } preparing;
 
-hone_status hn_plan_prepare_step(const hn_plan *p, const hn_step *s, const hone_tactic_desc *tactic,
-                                 hone_error *error) {
+static hone_status prepare_step(const hn_plan *p, const hn_step *s, hone_error *error) {
   enum { MOST = 64 };
   const void *in[MOST];
   void *out[MOST], *somewhere = (void *)(uintptr_t)(1u << 20);
@@ -146,12 +145,8 @@ hone_status hn_plan_prepare_step(const hn_plan *p, const hn_step *s, const hone_
     return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) in[i] = s->in[i] == HN_NO_SLOT ? NULL : somewhere;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = s->out[i] == HN_NO_SLOT ? NULL : somewhere;
-  hone_step_run run = {.step = &s->desc,
-                       .in = in,
-                       .out = out,
-                       .blob = tactic == s->tactic ? s->blob : somewhere,
-                       .workspace = somewhere};
-  return p->backend->prepare(p->device, tactic, &run, error);
+  hone_step_run run = {.step = &s->desc, .in = in, .out = out, .blob = s->blob, .workspace = somewhere};
+  return p->backend->prepare(p->device, s->tactic, &run, error);
 }
 
 static void prepare_some(void *arg, int64_t task, uint32_t thread) {
@@ -161,7 +156,7 @@ static void prepare_some(void *arg, int64_t task, uint32_t thread) {
     const hn_step *s = &j->p->steps.ptr[k];
     hone_error error = {.status = HONE_OK};
     if (s->kind != HN_STEP_TACTIC) continue;
-    hone_status status = hn_plan_prepare_step(j->p, s, s->tactic, &error);
+    hone_status status = prepare_step(j->p, s, &error);
     if (status == HONE_OK || atomic_exchange(&j->failed, true)) continue;
     if (!error.where[0])
       hn_error_where(&error, "node '%s' (%s, %s)", s->desc.name, s->desc.anchor, s->tactic->name);
