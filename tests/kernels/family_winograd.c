@@ -286,8 +286,8 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const double size = bf16 ? 2 : 4;
     const ck_work work = {.unit = bf16 ? CK_BF16 : CK_F32,
                           .flops = flops,
-                          .read = size * (n * (double)(line[i].cin * line[i].cout) +
-                                          pixels * (double)line[i].cin),
+                          .read = size *
+                                  (n * (double)(line[i].cin * line[i].cout) + pixels * (double)line[i].cin),
                           .written = size * pixels * (double)line[i].cout};
     bool slow = k == scalar || !scalar || i > 3;
     ck_bench_line(c, line[i].label, t, &work, slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));

@@ -83,8 +83,10 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
          steps = vectors ? ceil(channels / 2) / 16 : (double)steps_of((int64_t)channels);
   double panels = (double)hn_div_up(columns, HN_BF16_PANEL);
   /* Measured over the chains of some twenty networks, on tiles all of it takes 1.4 times as long. */
-  return (b->f16 ? 1 : vectors ? 1.05 : 1.4) * pixels *
-         (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
+  return (b->f16    ? 1
+          : vectors ? 1.05
+                    : 1.4) *
+         pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
 
 /* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */

@@ -83,10 +83,9 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
   double pixels = (double)(tiles * p->m * p->m);
   const double in = cin * (p->narrow_in ? 2 : 4), out = (double)columns * (p->narrow_out ? 2 : 4);
   double remote = REMOTE_CYCLES * pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
-  return rounds *
-         (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
-          AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (in + out) +
-          RUN_CYCLES * pixels * (double)turns + remote);
+  return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
+                   AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (in + out) +
+                   RUN_CYCLES * pixels * (double)turns + remote);
 }
 
 static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,
@@ -193,9 +192,7 @@ void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const fl
        dst + n * n * n0 * p->cin);
 }
 
-size_t hn_winograd_panel(const hn_winograd *p) {
-  return (size_t)(frequencies(p) * p->cin) * HN_BF16_PANEL;
-}
+size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(frequencies(p) * p->cin) * HN_BF16_PANEL; }
 
 /* Values of bf16 before the panel, and of one of its frequencies. */
 static size_t bf16_before(const hn_winograd *p, int64_t panel) {

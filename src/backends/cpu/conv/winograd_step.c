@@ -68,7 +68,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
                           .y = a.y.view};
   if (bf16)
     h->plan.bf16_rows = bf16->rows, h->plan.bf16_rate = hn_bf16_rate(bf16),
-    h->plan.narrow_in = s->input[0].desc.dtype == narrow, h->plan.narrow_out = s->output[0].desc.dtype == narrow;
+    h->plan.narrow_in = s->input[0].desc.dtype == narrow,
+    h->plan.narrow_out = s->output[0].desc.dtype == narrow;
   hn_winograd_plan(&h->plan, o, m);
   return true;
 }
@@ -88,8 +89,7 @@ hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, const hn
                              hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, config, &h, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
+  if (!describe(s, m, config, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   const hn_gemm_ops *o = hn_gemm_find(h.isa);
   n->packed = 1u << 1;
   n->blob_bytes = weights_at(&h) + hn_winograd_packed_size(&h.plan, o) * (config->bf16 ? 2 : sizeof(float));
@@ -124,8 +124,7 @@ hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const
                                 void *blob, hone_error *error) {
   blob_head h;
   hone_reason why;
-  if (!describe(s, m, config, &h, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
+  if (!describe(s, m, config, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
   memcpy(blob, &h, sizeof h);
   unsigned char *base = blob;
   void *to = base + weights_at(&h);

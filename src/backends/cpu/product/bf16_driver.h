@@ -44,9 +44,9 @@ typedef struct hn_bf16_conv {
   int64_t reach;      /* how far beyond its own position a result's taps lie */
   uint32_t phases[3]; /* remainders of the stride that taps meet, as bits */
   int64_t n_planes;
-  int64_t size;        /* values from position to position */
-  int64_t c_steps;     /* steps of 32 channels (fold: of a run) */
-  int64_t steps;       /* of K */
+  int64_t size;                    /* values from position to position */
+  int64_t c_steps;                 /* steps of 32 channels (fold: of a run) */
+  int64_t steps;                   /* of K */
   int64_t short_from, short_pairs; /* of a tile (gemm_bf16.h) */
   int64_t step_values; /* from one step of channels to the next; planes are c_steps of them (fold: planes) */
   int64_t lo;          /* from high to low parts */

@@ -173,5 +173,8 @@ static void blend(float *y, const float *c, size_t n, float keep, float take) {
 
 static const hn_attention_bf16_ops ops = {
     .row = row, .pack_keys = pack_keys, .pack_values = pack_values, .blend = blend};
-const struct hn_kernel hn_kernel_attention_bf16_avx512 = {
-    .name = "attention_bf16_avx512", .family = "attention", .role = "bf16", .isa = HN_ISA_AVX512BF16, .ops = &ops};
+const struct hn_kernel hn_kernel_attention_bf16_avx512 = {.name = "attention_bf16_avx512",
+                                                          .family = "attention",
+                                                          .role = "bf16",
+                                                          .isa = HN_ISA_AVX512BF16,
+                                                          .ops = &ops};

@@ -38,7 +38,8 @@ typedef struct hn_bf16_tile {
   const uint16_t *a;
   const int32_t *step; /* [steps] */
   size_t steps;
-  size_t short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */
+  size_t
+      short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */
   uint32_t short_pairs; /* 0: all have 16. Kernels may multiply the rest all the same */
   ptrdiff_t row, lo;
   const uint16_t *b; /* 64-byte aligned */

@@ -23,10 +23,10 @@
  * a small output beside large ones has the absolute error of the large ones.  Underflow adds at most (c + K)
  * ||A^T||^2 2^-149.
  *
- * Products of bf16: U and V are rounded to bf16 on their way into the product, which is summed in f32.  With u =
- * 2^-8, twice the rounding unit, |y - exact| grows by at most (2 u + u^2) N sum over channels of max|g| max|d|;
- * typically by 2.4 times what direct sums of rounded factors are off (measured: normal numbers, 64 and 256
- * channels).  m = 4 would be off by 7 times as much, which is why it has no such role.
+ * Products of bf16: U and V are rounded to bf16 on their way into the product, which is summed in f32.  With
+ * u = 2^-8, twice the rounding unit, |y - exact| grows by at most (2 u + u^2) N sum over channels of max|g|
+ * max|d|; typically by 2.4 times what direct sums of rounded factors are off (measured: normal numbers, 64
+ * and 256 channels).  m = 4 would be off by 7 times as much, which is why it has no such role.
  *
  * Inf and NaN.  A tile whose n x n input pixels hold an Inf or a NaN has NaN in any of its m x m outputs,
  * more of them than the direct sum would; it never turns into a finite number where the direct sum has none.
@@ -42,7 +42,7 @@
 #include "backends/cpu/kernels/kernel.h"
 
 #define HN_WINOGRAD_MAX_N 6
-#define HN_WINOGRAD_STEP 32 /* channels that a product of bf16 takes at a time */
+#define HN_WINOGRAD_STEP 32      /* channels that a product of bf16 takes at a time */
 #define HN_WINOGRAD_ROUNDINGS 30 /* K above */
 
 /* One input tile: x is pixel (0, 0) of the tile, of which only rows [y0, y1) and columns [x0, x1) lie inside
@@ -52,16 +52,16 @@ typedef struct hn_winograd_in {
   ptrdiff_t row, pixel;
   int32_t y0, y1, x0, x1;
   size_t channels;
-  void *v; /* frequency f's channels go to v + f * frequency, written up to a multiple of vw; products of bf16:
-              bf16, written up to a multiple of HN_WINOGRAD_STEP */
+  void *v; /* frequency f's channels go to v + f * frequency, written up to a multiple of vw; products of
+              bf16: bf16, written up to a multiple of HN_WINOGRAD_STEP */
   ptrdiff_t frequency;
   bool narrow; /* products of bf16 only */
 } hn_winograd_in;
 
 /* One output tile; only the first `rows` x `columns` pixels are written, `channels` floats each. */
 typedef struct hn_winograd_out {
-  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw; products
-                     of bf16: HN_WINOGRAD_STEP of them at a time, `group` apart */
+  const float *m; /* frequency f's channels are at m + f * frequency, readable up to a multiple of vw;
+                     products of bf16: HN_WINOGRAD_STEP of them at a time, `group` apart */
   ptrdiff_t frequency, group;
   void *y; /* f32, or bf16 where narrow */
   ptrdiff_t row, pixel;

@@ -1,8 +1,9 @@
 /* The tile transforms, written once for every vector width and both tile sizes.  The including file defines
  * WINO_M and includes vec.h and template.h first; WINO_BF16 where the products are of bf16, with narrow_load,
- * narrow_loadn, narrow_store and narrow_storen, which move a vector from and to bf16.  Channels are the vector; a transform of two dimensions is
- * one of the rows and one of the columns.  It runs in parts that keep what lies between the two in registers:
- * the even and the odd half of the frequencies (or output rows) need nothing from each other. */
+ * narrow_loadn, narrow_store and narrow_storen, which move a vector from and to bf16.  Channels are the
+ * vector; a transform of two dimensions is one of the rows and one of the columns.  It runs in parts that
+ * keep what lies between the two in registers: the even and the odd half of the frequencies (or output rows)
+ * need nothing from each other. */
 #define WINO_N (WINO_M + 2)
 #define WINO_INLINE static inline __attribute__((always_inline))
 
@@ -103,8 +104,7 @@ WINO_INLINE void get_column(const hn_winograd_in *t, int j, size_t c, size_t liv
     HN_UNROLL for (int i = from; i < to; i++) d[i] = v_zero();
     return;
   }
-  const line l =
-      line_at(t->x, bytes((ptrdiff_t)c + j * t->pixel, narrow), bytes(t->row, narrow));
+  const line l = line_at(t->x, bytes((ptrdiff_t)c + j * t->pixel, narrow), bytes(t->row, narrow));
   HN_UNROLL for (int i = from; i < to; i++) d[i] =
       whole || (i >= t->y0 && i < t->y1) ? load_live(line_place(&l, i), live, narrow) : v_zero();
 }
@@ -114,8 +114,7 @@ WINO_INLINE void put_row(const hn_winograd_in *t, const vf d[WINO_N], int i, siz
   vf f[WINO_N];
   to_outer(d, &f[0], &f[WINO_N - 1]);
   to_inner(d, f + 1);
-  const line l =
-      line_at(t->v, ((ptrdiff_t)c + i * WINO_N * t->frequency) * V_BYTES, t->frequency * V_BYTES);
+  const line l = line_at(t->v, ((ptrdiff_t)c + i * WINO_N * t->frequency) * V_BYTES, t->frequency * V_BYTES);
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     store_live((void *)(uintptr_t)line_place(&l, j), f[j], VEC_W, NARROW_ABLE);
     /* V lives in L2: ask for the next group's line before its store has to wait for it. */
@@ -168,8 +167,8 @@ WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, siz
                               const int n) {
   const bool narrow = NARROW_ABLE && t->narrow_residual;
   const ptrdiff_t row = t->residual_row + (HN_FAULT("winograd_residual_row") ? t->residual_pixel : 0);
-  const line l = line_at(t->residual, bytes(i * row + (ptrdiff_t)c, narrow),
-                         bytes(t->residual_pixel, narrow));
+  const line l =
+      line_at(t->residual, bytes(i * row + (ptrdiff_t)c, narrow), bytes(t->residual_pixel, narrow));
   HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] =
       v_add(y[j], load_live(line_place(&l, j), live, narrow));
 }
@@ -194,7 +193,8 @@ WINO_INLINE void store_pixels(const hn_winograd_out *t, vf y[WINO_M], vf bias, i
   HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) {
     char *to = (char *)(uintptr_t)line_place(&l, j);
     store_live(to, y[j], live, narrow);
-    if (VEC_W > 1) __builtin_prefetch(to + bytes(WINO_M * t->pixel, narrow), 1, 3); /* the tile to the right */
+    if (VEC_W > 1)
+      __builtin_prefetch(to + bytes(WINO_M * t->pixel, narrow), 1, 3); /* the tile to the right */
   }
 }
 
@@ -223,8 +223,9 @@ WINO_INLINE void get_products(const hn_winograd_out *t, int j, size_t c, const i
 }
 
 WINO_INLINE void output_group(const hn_winograd_out *t, size_t c, size_t live, const bool whole) {
-  const vf bias =
-      t->flags & HN_EPI_BIAS && !HN_FAULT("winograd_no_bias") ? load_live(t->bias + c, live, false) : v_zero();
+  const vf bias = t->flags & HN_EPI_BIAS && !HN_FAULT("winograd_no_bias")
+                      ? load_live(t->bias + c, live, false)
+                      : v_zero();
   vf s[2][WINO_N]; /* [output row][frequency column] */
   HN_UNROLL for (int j = 0; j < WINO_N; j++) {
     vf f[WINO_N];
