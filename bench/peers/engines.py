@@ -1,4 +1,4 @@
-"""The two engines as processes of their own, so that neither sees the other's memory, threads or caches."""
+"""The engines as processes of their own, so that none sees another's memory, threads or caches."""
 import json
 import os
 import re
@@ -80,6 +80,19 @@ class Ort:
         path = os.path.join(case.folder, "ort.npz")
         r = json_of(self.command(case, threads) + ["--outputs", path])
         return dict(np.load(path, allow_pickle=True)), r["median_ms"], r["version"]
+
+
+class OpenVino:
+    """Beside ONNX Runtime where its wheel is installed: speed alone, in the arithmetic that hone uses."""
+
+    def __init__(self, precision):
+        self.precision = precision
+        self.name = "OpenVINO " + precision
+
+    def bench(self, case, threads, runs, warmup):
+        r = json_of([sys.executable, os.path.join(HERE, "openvino_process.py"), case.model, case.npz, "--threads", str(threads),
+                     "--runs", str(runs), "--warmup", str(warmup), "--precision", self.precision])
+        return {"ms": r["median_ms"], "version": r["version"]}
 
 
 class Hone:

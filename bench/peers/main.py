@@ -1,20 +1,22 @@
-"""hone against ONNX Runtime: speed, memory, load time and answers, on built-in networks, variants of them and other models.
+"""hone against ONNX Runtime, and OpenVINO where it is installed: speed, memory, load time and answers, on built-in networks,
+variants of them and other models.
 
 Only ratios are to be quoted: the engines run alternately, one process each per round, and each round gives one ratio, because
 machines are shared and their speed drifts. Answers are compared in the same run; a mismatch ends it with exit code 1."""
 import argparse
 import glob
+import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
-from engines import Broken, Case, Hone, Ort, output_of, worst_error
+from engines import Broken, Case, Hone, OpenVino, Ort, output_of, worst_error
 from floor import Roofs, floor_ms
 from operators import operators
 from quantised import quantised
-from report import Report, statistics_of
+from report import Report, speed_of, statistics_of
 
 NETWORKS = ["resnet50", "mobilenetv2", "yolov3", "bert_base"]
 # Other widths and input sizes, for what was tuned to the four networks by accident.
@@ -80,6 +82,8 @@ class Bench:
     def __init__(self, a, report, folder):
         self.a, self.report, self.folder = a, report, folder
         self.ort = Ort()
+        self.openvino = importlib.util.find_spec("openvino") is not None
+        self.refused = set()
         self.wrong = 0
 
     def note(self, text):
@@ -102,10 +106,20 @@ class Bench:
         """{engine: [one result per round]}; who goes first alternates."""
         runs = max(3, min(100, int(TARGET_MS / guess_ms)))
         order = [self.ort, *engines]
+        if self.openvino:
+            order += [OpenVino(e.precision) for e in engines]
         results = {e.name: [] for e in order}
         for i in range(self.a.rounds):
             for e in order if i % 2 == 0 else order[::-1]:
-                results[e.name].append(e.bench(case, threads, runs, max(1, runs // 5)))
+                if (case.label, e.name) in self.refused:
+                    continue
+                try:
+                    results[e.name].append(e.bench(case, threads, runs, max(1, runs // 5)))
+                except Broken as why:
+                    if not isinstance(e, OpenVino):
+                        raise
+                    self.refused.add((case.label, e.name))  # a model that it does not take is no fault of hone's
+                    self.note("%s, %s: %s" % (case.label, e.name, why))
         return results
 
     def compare(self, section, label, model, engines, threads, shapes=(), roofs=None, batch=1, precision=None):
@@ -116,6 +130,10 @@ class Bench:
                 results = self.measure(case, engines, t, guess)
                 for e in engines:
                     row = statistics_of(results[self.ort.name], results[e.name])
+                    other = results.get("OpenVINO " + e.precision)
+                    if other and len(other) == len(results[e.name]):
+                        self.report.openvino_version = other[0]["version"]
+                        row["openvino"] = speed_of(other, results[e.name])
                     floor = floor_ms(case.facts, roofs, t, e.precision) if roofs else None
                     self.report.add(section, dict(row, label=label, batch=batch, threads=t, precision=precision or e.precision,
                                                   error=errors[e.name], floor=floor))

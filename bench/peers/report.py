@@ -15,6 +15,12 @@ def statistics_of(peer, own):
             "load": median(ratios("load", True)), "load_ms": median(o["load"] for o in own)}
 
 
+def speed_of(peer, own):
+    """(median, smallest, largest) of the rounds' ratios, and the peer's median milliseconds."""
+    speed = [p["ms"] / o["ms"] for p, o in zip(peer, own)]
+    return median(speed), min(speed), max(speed), median(p["ms"] for p in peer)
+
+
 COLUMNS = [
     ("model", lambda r: r["label"]),
     ("batch", lambda r: "%d" % r["batch"]),
@@ -23,6 +29,7 @@ COLUMNS = [
     ("hone ms", lambda r: "%.4g" % r["ms"]),
     ("ORT ms", lambda r: "%.4g" % r["peer_ms"]),
     ("ORT / hone", lambda r: "**%.2f** (%.2f-%.2f)" % (r["ratio"], r["low"], r["high"])),
+    ("OpenVINO / hone", lambda r: "**%.2f** (%.2f-%.2f; %.4g ms)" % r["openvino"] if "openvino" in r else "-"),
     ("floor ms", lambda r: "%.4g %s" % r["floor"]),
     ("% of floor", lambda r: "%.0f" % (100 * r["floor"][0] / r["ms"])),
     ("RSS / ORT", lambda r: "%.2f (%.0f MiB)" % (r["rss"], r["rss_mib"])),
@@ -41,11 +48,12 @@ HEAD = """# Speed, memory and load time against ONNX Runtime
 
 Written by `make bench-peers` (bench/peers); not edited by hand.
 
-{when}, {machine}{tier}, {cpus} processors, {system}. {version}, commit {commit}; ONNX Runtime {peer} (CPU, all optimisations).
+{when}, {machine}{tier}, {cpus} processors, {system}. {version}, commit {commit}; ONNX Runtime {peer} (CPU, all optimisations){openvino}.
 {rounds} interleaved rounds, {minutes:.0f} minutes. Measured roofs (GFLOP/s, GOP/s, GB/s): {roofs}.
 
 - ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Against ONNX Runtime's
-  f32; models in 8 bits: against ONNX Runtime on the same file.
+  f32; models in 8 bits: against ONNX Runtime on the same file. OpenVINO / hone: the same against OpenVINO on the same
+  file in the same arithmetic (f32, or bf16 for `--precision bf16`); - where it is not installed or refuses the file.
 - floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or three products
   of bf16 parts), or every weight once over the DRAM bandwidth, whichever takes longer. Winograd and caches may go below
   it.
@@ -61,6 +69,7 @@ class Report:
         self.rows = {s: [] for s in TITLES}
         self.remarks = {s: [] for s in TITLES}
         self.peer_version, self.seconds, self.last = "", 0, None
+        self.openvino_version = ""
 
     def add(self, section, row):
         self.rows[section].append(row)
@@ -70,13 +79,15 @@ class Report:
         self.remarks[section].append(text)
 
     def last_line(self):
-        return "%(label)s, batch %(batch)d, %(threads)d threads, %(precision)s: %(ms).4g ms, ORT / hone %(ratio).2f" % self.last
+        text = "%(label)s, batch %(batch)d, %(threads)d threads, %(precision)s: %(ms).4g ms, ORT / hone %(ratio).2f" % self.last
+        return text + (", OpenVINO / hone %.2f" % self.last["openvino"][0] if "openvino" in self.last else "")
 
     def markdown(self):
         out = [HEAD.format(when=datetime.date.today().isoformat(), machine=self.roofs.machine,
                            tier=" restricted to HONE_CPU=%s" % os.environ["HONE_CPU"] if os.environ.get("HONE_CPU") else "", cpus=os.cpu_count(),
                            system=platform.system() + " " + platform.machine(), version=self.version, commit=self.commit,
-                           peer=self.peer_version, rounds=self.rounds, minutes=self.seconds / 60,
+                           peer=self.peer_version,
+                           openvino=", OpenVINO " + self.openvino_version if self.openvino_version else "", rounds=self.rounds, minutes=self.seconds / 60,
                            roofs="; ".join(self.roofs.lines()))]
         for section, (title, columns) in TITLES.items():
             if not self.rows[section] and not self.remarks[section]:

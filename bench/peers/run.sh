@@ -1,5 +1,5 @@
 #!/bin/sh
-# make bench-peers: hone against ONNX Runtime. Makes the Python environment of the peer when it is missing (outside of the
+# make bench-peers: hone against ONNX Runtime and OpenVINO. Makes the Python environment of the peer when it is missing (outside of the
 # repository: $HONE_PEERS_VENV, else ~/.cache/hone/peers-venv) and runs main.py in it. Exit codes are those of docs/reference/exit-codes.md.
 set -u
 here=$(dirname "$0")
@@ -17,5 +17,10 @@ fi
     echo "bench-peers: pip could not install onnxruntime; nothing measured" >&2
     exit 4
   }
+}
+"$venv/bin/python" -c 'import openvino' 2>/dev/null || {
+  echo "bench-peers: installing openvino into $venv" >&2
+  "$venv/bin/python" -m pip install --quiet "openvino==2026.4.*" ||
+    echo "bench-peers: pip could not install openvino; ONNX Runtime alone is measured" >&2
 }
 exec "$venv/bin/python" "$here/main.py" "$@"
