@@ -195,8 +195,13 @@ static hone_status try_groups(job *j, const group *alone, bool held_out, double 
   return status;
 }
 
-static bool out_of_time(const job *j) {
-  return j->plans >= MOST_PLANS || (double)(hn_now_ns() - j->start) * 1e-9 > j->max_seconds;
+/* Of plans and of time the search has a share, so that something is left for what the samples held out want
+ * back. */
+#define SEARCH 0.75
+#define WHOLE 1.0
+
+static bool out_of_time(const job *j, double share) {
+  return j->plans >= share * MOST_PLANS || (double)(hn_now_ns() - j->start) * 1e-9 > share * j->max_seconds;
 }
 
 /* The bf16 group that costs most error for its work. */
@@ -257,7 +262,7 @@ static hone_status search(job *j, double budget, hone_precision_choice *out, hon
   /* Back to f32, worst first, until the budget is kept. */
   while (status == HONE_OK && now > budget) {
     group *worst = worst_group(j);
-    if (!worst || out_of_time(j)) break;
+    if (!worst || out_of_time(j, SEARCH)) break;
     worst->f32 = true;
     if (expected_error(j) > budget && worst_group(j)) continue; /* surely not enough yet */
     status = try_groups(j, NULL, false, &now, error);
@@ -267,9 +272,9 @@ static hone_status search(job *j, double budget, hone_precision_choice *out, hon
     now = 0;
   }
   /* Halves of the groups that stayed f32 go back to bf16 where the budget allows: cheapest error first. */
-  for (size_t g = 0; g < j->groups.len && status == HONE_OK && !out_of_time(j); g++) {
+  for (size_t g = 0; g < j->groups.len && status == HONE_OK && !out_of_time(j, SEARCH); g++) {
     if (!j->groups.ptr[g].f32 || !split(j, g, error, &status)) continue;
-    for (uint32_t half = 0; half < 2 && status == HONE_OK && !out_of_time(j); half++) {
+    for (uint32_t half = 0; half < 2 && status == HONE_OK && !out_of_time(j, SEARCH); half++) {
       group *h = &j->groups.ptr[half ? j->groups.len - 1 : g];
       double then = 0;
       h->f32 = false;
@@ -299,7 +304,7 @@ static hone_status check(job *j, double budget, hone_precision_choice *out, hone
     status = try_groups(j, NULL, true, &out->error_held_out, error);
     if (status != HONE_OK || out->error_held_out <= budget) break;
     if (!j->measured) status = measure_groups(j, error);
-    group *worst = status == HONE_OK && !out_of_time(j) ? worst_group(j) : NULL;
+    group *worst = status == HONE_OK && !out_of_time(j, WHOLE) ? worst_group(j) : NULL;
     if (worst)
       worst->f32 = true;
     else
