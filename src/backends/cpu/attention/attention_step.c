@@ -9,12 +9,14 @@
 #include "base/error.h"
 #include "base/integers.h"
 
+#include <math.h>
+
 enum { Q, K, V, MASK };
 
 /* Masks that are bands ("mask_band": row r sees the keys from r + low to before r + high, empty where a mask
  * is none): what they hide is not even multiplied. Where it is hidden by a finite number ("mask_finite") that
  * is right only if the row sees something under all masks, which is known where all of them are bands. Minus
- * infinity stays what it is whatever is added. */
+ * infinity stays what it is whatever is added, but not where a later mask puts a number in its place. */
 static void take_bands(const hone_step *s, hn_attention *p) {
   size_t n = 0, m = 0;
   const int64_t *band = hone_node_ints(s->node, "mask_band", &n),
@@ -23,9 +25,11 @@ static void take_bands(const hone_step *s, hn_attention *p) {
   int64_t low = -p->rows, high = p->keys;
   bool all = true, taken[HN_ATTENTION_MASKS] = {0};
   for (uint32_t i = 0; i < masks; i++) all = all && band[2 * i] < band[2 * i + 1];
-  for (uint32_t i = 0; i < masks; i++) {
+  bool stays = true; /* no mask behind this one puts a number in the place of minus infinity */
+  for (uint32_t i = masks; i-- > 0;) {
     const int64_t from = band[2 * i], end = band[2 * i + 1];
-    taken[i] = from < end && (all || !finite[i]);
+    taken[i] = from < end && (all || (!finite[i] && stays));
+    stays = stays && (taken[i] || p->mask[i].kind == HN_MASK_ADD || p->mask[i].value == -INFINITY);
     if (taken[i]) low = from > low ? from : low, high = end < high ? end : high;
   }
   if (high > 0 && low < high && p->rows - 1 + low < p->keys) { /* every row sees a key */
