@@ -2,14 +2,13 @@
  * columns] of whatever memory they lie in; masks broadcast by strides of 0. */
 #include "backends/cpu/attention/attention_step.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "base/error.h"
 #include "base/integers.h"
-
-#include <math.h>
 
 enum { Q, K, V, MASK };
 
