@@ -52,6 +52,12 @@ HN_FN void hn_tma_load_2d(u32 to, const void *map, u32 barrier, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                : : "r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y) : "memory");
 }
+/* Box of images: channels from c on, pixels from (x, y) on, images from n on. */
+HN_FN void hn_tma_load_4d(u32 to, const void *map, u32 barrier, i32 c, i32 x, i32 y, i32 n) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+      : : "r"(to), "l"(map), "r"(barrier), "r"(c), "r"(x), "r"(y), "r"(n) : "memory");
+}
 /* Column of pixels, from base pixel (w, h, n) of the bounding box on, channels from c on, shifted by a tap. */
 HN_FN void hn_tma_load_im2col(u32 to, const void *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u32 tap_w, u32 tap_h) {
   asm volatile(
@@ -65,6 +71,10 @@ HN_FN void hn_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
 HN_FN void hn_tma_store_2d(const void *map, u32 from, i32 x, i32 y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
                : : "l"(map), "r"(from), "r"(x), "r"(y) : "memory");
+}
+HN_FN void hn_tma_store_4d(const void *map, u32 from, i32 c, i32 x, i32 y, i32 n) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+               : : "l"(map), "r"(from), "r"(c), "r"(x), "r"(y), "r"(n) : "memory");
 }
 HN_FN void hn_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 /* Until all but the last `n` groups of this thread's stores have read shared memory; until all are done. */

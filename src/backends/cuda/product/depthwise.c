@@ -1,5 +1,7 @@
 /* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last: depthwise_point.cu
  * and depthwise_rows.cu, by what the step offers of parallelism and reuse. */
+#include "backends/cuda/product/depthwise.h"
+
 #include <string.h>
 
 #include "backends/cuda/device/depthwise_args.h"
@@ -10,9 +12,8 @@
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "optimize/step/conv_attr.h"
 
-static bool describe(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+bool hn_cuda_depthwise_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;
   if (a->cin != 1 || a->cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a->cin,
@@ -66,8 +67,9 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
   return p;
 }
 
-/* A constant bias is where the sums begin; any other is the epilogue's. */
-static bool own_bias(const hone_step *s) { return hn_cuda_has(s, 2) && s->input[2].constant; }
+int hn_cuda_depthwise_bias(const hone_step *s) {
+  return hn_cuda_has(s, 2) && s->input[2].constant ? HN_CUDA_NO_BIAS : 2;
+}
 
 static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan *p, hn_str *t,
                           hone_error *error) {
@@ -83,17 +85,33 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
   hn_str_printf(t, "#define HN_DH %lld\n#define HN_DW %lld\n", (long long)a->dilation[1],
                 (long long)a->dilation[2]);
   if (p->apart) hn_str_puts(t, "#define HN_APART\n");
-  return hn_cuda_epilogue(s, own_bias(s) ? HN_CUDA_NO_BIAS : 2, t, error);
+  return hn_cuda_epilogue(s, hn_cuda_depthwise_bias(s), t, error);
 }
 
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
   hn_conv_attr a;
   (void)m;
-  return describe(s, &a, why);
+  return hn_cuda_depthwise_of(s, &a, why);
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.7);
+}
+
+hone_status hn_cuda_depthwise_weights(const hone_step *s, const hn_conv_attr *a, int64_t block, float *to,
+                                      hone_error *error) {
+  const int64_t taps = a->kernel[1] * a->kernel[2], all = hn_fill_up(a->groups, block);
+  float row[1024];
+  memset(to, 0, (size_t)((taps + 1) * all) * sizeof *to);
+  for (int64_t c = 0; c < a->groups; c++) {
+    float *w = to + c / block * (taps + 1) * block + c % block;
+    if (!hn_cuda_constant_f32(&s->input[1], c * taps, taps, row))
+      return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: weights of an odd type");
+    for (int64_t t = 0; t < taps; t++) w[t * block] = row[t];
+    if (hn_cuda_depthwise_bias(s) == HN_CUDA_NO_BIAS)
+      hn_cuda_constant_f32(&s->input[2], c, 1, w + taps * block);
+  }
+  return HONE_OK;
 }
 
 static int64_t tap_pitch(const hn_conv_attr *a) { return hn_fill_up(a->groups, 8); }
@@ -102,7 +120,8 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hn_conv_attr a;
   hone_reason why = {""};
   (void)m;
-  if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
+  if (!hn_cuda_depthwise_of(s, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
   n->blob_bytes = (size_t)((a.kernel[1] * a.kernel[2] + 1) * tap_pitch(&a)) * sizeof(float);
   n->packed = 1u << 1;
   return HONE_OK;
@@ -112,17 +131,9 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hn_conv_attr a;
   hone_reason why = {""};
   (void)m;
-  if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
-  const int64_t taps = a.kernel[1] * a.kernel[2], pitch = tap_pitch(&a);
-  float *w = blob, row[1024];
-  memset(w, 0, (size_t)((taps + 1) * pitch) * sizeof *w);
-  for (int64_t c = 0; c < a.groups; c++) {
-    if (!hn_cuda_constant_f32(&s->input[1], c * taps, taps, row))
-      return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: weights of an odd type");
-    for (int64_t t = 0; t < taps; t++) w[t * pitch + c] = row[t];
-  }
-  if (own_bias(s)) hn_cuda_constant_f32(&s->input[2], 0, a.groups, w + taps * pitch);
-  return HONE_OK;
+  if (!hn_cuda_depthwise_of(s, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
+  return hn_cuda_depthwise_weights(s, &a, tap_pitch(&a), blob, error);
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
@@ -130,7 +141,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
+  if (!hn_cuda_depthwise_of(s, &a, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "depthwise: %s", why.text);
   const bool apart = ((uintptr_t)r->in[0] | (uintptr_t)r->out[0]) % 16 != 0;
   const plan p = choose(hn_cuda_machine(q), &a, apart);
   const int64_t size = (int64_t)hone_dtype_size(s->input[0].desc.dtype);
@@ -145,7 +157,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   g.batch = (i32)a.x.batch;
   g.tiles = (i32)hn_div_up(g.out_w, p.tw);
   g.rows = (i32)(p.rows ? p.rows : 1), g.strips = (i32)hn_div_up(g.out_h, g.rows);
-  hn_cuda_epilogue_bind(r, own_bias(s) ? HN_CUDA_NO_BIAS : 2, &g.epilogue);
+  hn_cuda_epilogue_bind(r, hn_cuda_depthwise_bias(s), &g.epilogue);
   int64_t work = (int64_t)g.threads * g.tiles * g.strips * g.batch;
   if (work > UINT32_MAX) return hn_fail(error, HONE_ERROR_UNSUPPORTED, "depthwise: too many elements");
   g.work = (u32)work;

@@ -72,3 +72,22 @@ hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype t
   memcpy(map, &it, sizeof it);
   return st;
 }
+
+hone_status hn_cuda_map_image(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                              const hn_cuda_image *i, bool swizzled, hone_error *error) {
+  hn_device *d = hn_cuda_device(q);
+  if (hn_cuda_dry(q)) return HONE_OK;
+  if (!d->cu.cuTensorMapEncodeTiled)
+    return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
+  const cuuint64_t dim[4] = {i->channels, i->w, i->h, i->n};
+  const cuuint64_t stride[3] = {(cuuint64_t)i->pixel * size_of(type), (cuuint64_t)i->row * size_of(type),
+                                (cuuint64_t)i->image * size_of(type)};
+  const cuuint32_t step[4] = {1, 1, 1, 1};
+  CUtensorMap it;
+  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 4, (void *)(uintptr_t)at, dim,
+                         stride, i->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         swizzled ? swizzle_of(i->box[0] * size_of(type)) : CU_TENSOR_MAP_SWIZZLE_NONE,
+                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  memcpy(map, &it, sizeof it);
+  return st;
+}

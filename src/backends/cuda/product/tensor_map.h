@@ -28,4 +28,13 @@ typedef struct hn_cuda_im2col {
 hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
                                const hn_cuda_im2col *c, hone_error *error);
 
+/* Boxes of images, channels-last. What of a box lies outside comes as zeros, and is not written. */
+typedef struct hn_cuda_image {
+  uint32_t channels, w, h, n;
+  int64_t pixel, row, image; /* distances in elements */
+  uint32_t box[4];           /* channels, w, h, n */
+} hn_cuda_image;
+hone_status hn_cuda_map_image(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                              const hn_cuda_image *image, bool swizzled, hone_error *error);
+
 #endif

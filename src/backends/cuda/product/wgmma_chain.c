@@ -8,6 +8,7 @@
 #include "backends/cuda/product/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -17,8 +18,7 @@ enum {
   CHUNK = 64, /* columns of the second product that are made at a time */
   THREADS = 384,
   MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */
-  MOST_SUMS = 256,   /* of wm x columns: more do not fit into the registers */
-  MOST_INPUTS = 32
+  MOST_SUMS = 256    /* of wm x columns: more do not fit into the registers */
 };
 
 typedef struct chain {
@@ -33,24 +33,6 @@ typedef struct chain {
 } chain;
 
 static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
-
-/* What lies between the products is in no memory: its epilogue may read vectors, no tensors. */
-static bool inner_epilogue(const hone_step *s, hone_reason *why) {
-  for (uint32_t i = 0; i < s->n_epilogue; i++)
-    if (s->epilogue[i].kind == HONE_EPI_ADD || s->epilogue[i].kind == HONE_EPI_MUL)
-      return hn_refuse(why, "the inner epilogue reads a tensor");
-  return true;
-}
-
-static int staged_entry(const hone_step *s) {
-  for (uint32_t i = 0; i < s->n_epilogue; i++) {
-    const hone_epilogue *e = &s->epilogue[i];
-    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) &&
-        s->input[e->input].desc.dtype == s->output[0].desc.dtype)
-      return (int)i;
-  }
-  return -1;
-}
 
 /* The ring, and two chunks of results of each warpgroup on their way out. */
 static void lay_out(chain *c, uint32_t wm) {
@@ -70,7 +52,7 @@ static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone
     return hn_refuse(why,
                      "%u parts: a first 1x1 would be multiplied again by each tile that reads its pixels",
                      s->n_parts);
-  if (s->n_inputs > MOST_INPUTS) return hn_refuse(why, "more than %d inputs", MOST_INPUTS);
+  if (s->n_inputs > HN_CUDA_PART_INPUTS) return hn_refuse(why, "more than %d inputs", HN_CUDA_PART_INPUTS);
   c->first_step = s->part[0].step, c->last_step = s->part[1].step;
   if (!hn_wgmma_read(c->first_step, m, &c->first, why) || !hn_wgmma_read(c->last_step, m, &c->last, why))
     return false;
@@ -78,7 +60,7 @@ static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone
     return hn_refuse(why, "the copy engine does not gather the first convolution's pixels");
   if (c->last.p.a_type != c->first.p.a_type || c->first.p.out_type != c->first.p.a_type)
     return hn_refuse(why, "types differ");
-  return inner_epilogue(c->first_step, why);
+  return hn_cuda_epilogue_inside(c->first_step, why);
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
@@ -95,7 +77,7 @@ static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, cha
     return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(wm), c->middle);
   c->chunks = hn_div_up(c->last.columns, CHUNK);
   c->tiles = hn_div_up(c->last.p.args.m, tile_rows(wm));
-  c->staged = staged_entry(c->last_step);
+  c->staged = hn_cuda_epilogue_staged(c->last_step);
   lay_out(c, wm);
   if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
   return true;
@@ -184,20 +166,6 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
 
 /* ------------------------------------------------------------------ run */
 
-/* A part's run, with the inputs that it has of the whole. */
-typedef struct part_run {
-  hone_step_run run;
-  const void *in[MOST_INPUTS];
-} part_run;
-
-static void run_of(const hone_step_run *whole, uint32_t k, part_run *out) {
-  const hone_step_part *p = &whole->step->part[k];
-  out->run = *whole;
-  out->run.step = p->step, out->run.in = out->in;
-  for (uint32_t i = 0; i < p->step->n_inputs; i++)
-    out->in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : whole->in[p->input[i]];
-}
-
 static hone_status write_prefix(const chain *c, uint32_t wm, hn_str *text, hone_error *error) {
   const hn_wgmma_problem *a = c->two ? &c->first : &c->last;
   const char *type = hn_cuda_type(a->p.a_type);
@@ -236,8 +204,8 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_co
   hone_reason why = {""};
   if (!describe(s, m, wm, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  part_run first, last;
-  if (c.two) run_of(run, 0, &first), run_of(run, 1, &last);
+  hn_cuda_part first, last;
+  if (c.two) hn_cuda_part_run(run, 0, &first), hn_cuda_part_run(run, 1, &last);
   const hone_step_run *last_run = c.two ? &last.run : run;
   const void *x = c.two ? first.in[0] : run->in[0];
   if (!hn_product_aligned(x) || !hn_product_aligned(run->out[0]))

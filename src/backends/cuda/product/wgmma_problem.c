@@ -136,6 +136,16 @@ void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_
           g->alpha * weight(s, n * g->b_col + c * g->b_row));
 }
 
+void hn_wgmma_pack_channels(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns,
+                            uint32_t channels, void *blob) {
+  const hn_product_args *g = &q->p.args;
+  const size_t block = (size_t)columns * HN_WGMMA_BLOCK_BYTES;
+  for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t c = 0; c < g->channels; c++)
+      put((char *)blob + c / channels * block, columns / 8, n, c % channels, q->p.a_type,
+          g->alpha * weight(s, n * g->b_col + c * g->b_row));
+}
+
 hone_status hn_wgmma_map_a(hn_cuda_queue *queue, const hn_wgmma_problem *q, const void *x, uint32_t rows,
                            hn_map_words *map, hone_error *error) {
   const hn_product_args *g = &q->p.args;

@@ -44,6 +44,11 @@ void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, v
 void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns, uint32_t blocks,
                           void *blob);
 
+/* Those of a 1x1 in blocks of so many channels, each [columns / 8] tiles whose rest of 128 bytes is not
+ * touched. */
+void hn_wgmma_pack_channels(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns,
+                            uint32_t channels, void *blob);
+
 /* The map of A (not of gathered A), in boxes of `rows`. */
 hone_status hn_wgmma_map_a(hn_cuda_queue *queue, const hn_wgmma_problem *q, const void *x, uint32_t rows,
                            hn_map_words *map, hone_error *error);

@@ -106,16 +106,12 @@ static char operation(hone_epilogue_kind kind) {
   return kind == HONE_EPI_BIAS || kind == HONE_EPI_ADD ? '+' : '*';
 }
 
-static void write_padding(hn_str *t, int width) {
-  hn_str_printf(
-      t, "  HN_UNROLL for (int k = 0; k < %d; k++) if (channel + k >= e->channels) x[k] = 0.0f;\n}\n", width);
-}
-
-static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
+/* The list on `width` consecutive channels; padding: some of them may be none, and come back as zeros. */
+static void write_list(const hone_step *s, int bias, const char *name, int width, bool padding, hn_str *t) {
   hn_str_printf(t,
-                "HN_FN void hn_epilogue_list%d(float *x, int channel, i64 at, const hn_epilogue_args *e) {\n"
-                "  (void)channel, (void)at;\n",
-                width);
+                "HN_FN void %s%d(float *x, int channel, i64 at, const hn_epilogue_args *e) {\n"
+                "  (void)x, (void)channel, (void)at, (void)e;\n",
+                name, width);
   if (bias >= 0) write_operand(t, width, HONE_MAX_EPILOGUE, s->input[bias].desc.dtype, true, '+');
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
@@ -124,7 +120,10 @@ static void write_width(const hone_step *s, int bias, int width, hn_str *t) {
     else if (e->kind == HONE_EPI_ACT)
       write_act(t, width, e);
   }
-  write_padding(t, width);
+  if (padding)
+    hn_str_printf(
+        t, "  HN_UNROLL for (int k = 0; k < %d; k++) if (channel + k >= e->channels) x[k] = 0.0f;\n", width);
+  hn_str_puts(t, "}\n");
 }
 
 /* The list for fragments of tensor cores, in two functions: the vectors, and the rest. */
@@ -195,7 +194,8 @@ hone_status hn_cuda_epilogue(const hone_step *s, int bias, hn_str *text, hone_er
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s: the bias is %s", s->anchor,
                    hone_dtype_name(s->input[bias].desc.dtype));
   hn_str_puts(text, "#include \"epilogue.cuh\"\n");
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) write_width(s, bias, widths[i], text);
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+    write_list(s, bias, "hn_epilogue_list", widths[i], true, text);
   hn_str_puts(text, "HN_FN float hn_epilogue1(float x, int channel, i64 at, const hn_epilogue_args *e) {\n"
                     "  hn_epilogue_list1(&x, channel, at, e);\n  return x;\n}\n");
   for (size_t i = 1; i < sizeof widths / sizeof *widths; i++)
@@ -217,6 +217,29 @@ hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged,
 hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, hone_error *error) {
   write_fragments(s, own_bias(s, bias), HN_CUDA_NO_BIAS, "hn_inner", "HN_INNER", text);
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
+}
+
+hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, hn_str *text,
+                                    hone_error *error) {
+  write_list(s, own_bias(s, bias), "hn_inner", 4, padding, text);
+  return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
+}
+
+static bool reads_tensor(const hone_epilogue *e) {
+  return e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL;
+}
+
+bool hn_cuda_epilogue_inside(const hone_step *s, hone_reason *why) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (reads_tensor(&s->epilogue[i])) return hn_refuse(why, "the inner epilogue reads a tensor");
+  return true;
+}
+
+int hn_cuda_epilogue_staged(const hone_step *s) {
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (reads_tensor(&s->epilogue[i]) && s->input[s->epilogue[i].input].desc.dtype == s->output[0].desc.dtype)
+      return (int)i;
+  return -1;
 }
 
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out) {

@@ -58,6 +58,18 @@ hone_status hn_cuda_epilogue_fragments(const hone_step *s, int bias, int staged,
  * the text of hn_cuda_epilogue_fragments. */
 hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, hone_error *error);
 
+/* The list as hn_inner4(float x[4], int channel, i64 at, const hn_epilogue_args *e), on four consecutive
+ * channels, behind the text of the functions above. It reads no tensors. padding: channels of the four may
+ * not exist, and come back as zeros. */
+hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, hn_str *text,
+                                    hone_error *error);
+
+/* Whether the list reads vectors alone: that of a result which is in no memory cannot read tensors. */
+bool hn_cuda_epilogue_inside(const hone_step *s, hone_reason *why);
+/* The list's first tensor of the output's type, which a kernel may bring by boxes as it writes the output; -1
+ * for none. */
+int hn_cuda_epilogue_staged(const hone_step *s);
+
 /* Fills the arguments with a run's addresses; `bias` as the text was written with. */
 void hn_cuda_epilogue_bind(const hone_step_run *run, int bias, hn_epilogue_args *out);
 

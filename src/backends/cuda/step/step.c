@@ -110,3 +110,11 @@ hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str
   const hn_cuda_shape shape = {.grid = {(uint32_t)blocks, 1, 1}, .threads = threads, .overlap = true};
   return hn_cuda_launch(q, &kernel, &shape, args, size, error);
 }
+
+void hn_cuda_part_run(const hone_step_run *whole, uint32_t k, hn_cuda_part *out) {
+  const hone_step_part *p = &whole->step->part[k];
+  out->run = *whole;
+  out->run.step = p->step, out->run.in = out->in;
+  for (uint32_t i = 0; i < p->step->n_inputs; i++)
+    out->in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : whole->in[p->input[i]];
+}

@@ -45,4 +45,13 @@ hone_status hn_cuda_launch_line(hn_cuda_queue *q, const char *text, const hn_str
                                 int64_t count, uint32_t threads, const void *args, size_t size,
                                 hone_error *error);
 
+/* A part of a chain as a run of its own, with the inputs that it has of the whole (NULL for what is made
+ * inside). */
+enum { HN_CUDA_PART_INPUTS = 32 };
+typedef struct hn_cuda_part {
+  hone_step_run run;
+  const void *in[HN_CUDA_PART_INPUTS];
+} hn_cuda_part;
+void hn_cuda_part_run(const hone_step_run *whole, uint32_t k, hn_cuda_part *out);
+
 #endif
