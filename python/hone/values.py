@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Union
 import numpy as np
 
 from ._library import MAP_I64, MAP_STRING, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
-from .errors import UsageError
+from .errors import UsageError, refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
 _MAP = MAP_I64 | MAP_STRING
@@ -56,8 +56,13 @@ def numpy_dtype(code: int) -> np.dtype:
 def as_array(name: str, value: Any) -> np.ndarray:
     """value as a row-major array in the machine's byte order, without a copy where it is one already."""
     if not isinstance(value, np.ndarray):
+        if value is None:
+            raise refusal(name, "there is no value", expected="an array", got="None")
         if isinstance(value, np.generic) or not hasattr(value, "__dlpack__"):
-            value = np.asarray(value)
+            try:
+                value = np.asarray(value)
+            except ValueError as e: # rows of different lengths
+                raise refusal(name, f"numpy makes no array of it: {e}") from None
         else:
             try:
                 value = np.from_dlpack(value)
@@ -78,7 +83,7 @@ class Given:
         if code & _INSIDE:
             self._items(name, value, code)
         else:
-            self._array(name, as_array(name, value), code)
+            self._array(name, as_array(name, value), code, isinstance(value, np.ndarray))
 
     def _items(self, name: str, value: Any, code: int) -> None:
         if code & OPTIONAL: # an optional sequence has both bits
@@ -86,13 +91,13 @@ class Given:
             members = [] if value is None else [Given(name, value, inside)]
         elif code & _MAP and not code & SEQUENCE:
             if not hasattr(value, "keys"):
-                raise UsageError(f"{name}: expected a dict ({dtype_name(code)}), got {type(value).__name__}")
+                raise refusal(name, "wrong type", expected=f"a dict ({dtype_name(code)})", got=type(value).__name__)
             members = [Given(f"{name}: {what}", _vector(given, kind), kind) for what, given, kind in
                        (("keys", value.keys(), _key(code)), ("values", value.values(), code & SEQUENCE - 1))]
         else:
             if isinstance(value, (np.ndarray, str, bytes)) or value is None or not hasattr(value, "__iter__"):
-                raise UsageError(f"{name}: expected a list of arrays ({dtype_name(code)}), got "
-                                 f"{type(value).__name__}")
+                raise refusal(name, "wrong type", expected=f"a list of arrays ({dtype_name(code)})",
+                              got=type(value).__name__)
             members = [Given(f"{name}[{i}]", v, code & ~SEQUENCE) for i, v in enumerate(value)]
         pointers = (c.POINTER(Tensor) * max(len(members), 1))(*[c.pointer(m.tensor) for m in members])
         items = Items(len(members), pointers)
@@ -100,27 +105,33 @@ class Given:
         self.tensor.data = c.addressof(items)
         self._keep += [members, pointers, items]
 
-    def _array(self, name: str, array: np.ndarray, code: int) -> None:
+    def _array(self, name: str, array: np.ndarray, code: int, was_array: bool) -> None:
         if array.ndim > len(Desc().dim):
-            raise UsageError(f"{name}: at most {len(Desc().dim)} dimensions, got {array.ndim}")
+            raise refusal(name, "too many dimensions", expected=f"at most {len(Desc().dim)}", got=str(array.ndim))
         if code == STRING:
             given = STRING if array.dtype.kind in "OUS" else _CODES.get(array.dtype.name, 0)
         else:
             given = _CODES.get(array.dtype.name, 0)
         if given != code:
-            raise UsageError(f"{name}: expected {numpy_name(code)}, got {array.dtype} "
-                             f"(.astype({numpy_name(code)!r}) converts it)")
+            wanted = numpy_name(code)
+            hint = "" if STRING in (given, code) or not given else f".astype({wanted!r}) converts it" if was_array else \
+                f"numpy.array(value, {wanted!r}) makes one"
+            raise refusal(name, "wrong type", expected=wanted, got=str(array.dtype), hint=hint)
         dims = (c.c_int64 * max(array.ndim, 1))(*array.shape)
         self.tensor.desc = library.hone_desc(code, array.ndim, dims)
         if code == STRING:
-            self._strings(array)
+            self._strings(name, array)
         else:
             array = array.astype("int8") if code in _SIGN_EXTENDED else array
             self.tensor.data = array.ctypes.data
         self._keep.append(array)
 
-    def _strings(self, array: np.ndarray) -> None:
-        texts = [s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.flat]
+    def _strings(self, name: str, array: np.ndarray) -> None:
+        for at, s in np.ndenumerate(array):
+            if not isinstance(s, (str, bytes)):
+                where = f"{name}[{', '.join(map(str, at))}]" if at else name
+                raise refusal(where, "wrong type", expected="str or bytes", got=type(s).__name__)
+        texts = [s if isinstance(s, bytes) else s.encode("utf-8", "surrogateescape") for s in array.flat]
         strings = (String * max(len(texts), 1))()
         for string, s in zip(strings, texts):
             string.ptr, string.len = c.cast(c.c_char_p(s), c.c_void_p), len(s)
