@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Union
+from typing import Any, Dict, Iterator, List, Tuple, Union
 
 from .errors import MissingError, of_exit, refusal
 
@@ -58,13 +58,14 @@ def _path(given: Any) -> str:
     return os.fsdecode(given)
 
 
-def _document(verb: str, files: List[PathLike], options: Dict[str, Any], verdicts: tuple = ()) -> Dict[str, Any]:
+def _document(verb: str, files: List[PathLike], options: Dict[str, Any], verdicts: Tuple[int, ...] = ()) -> Dict[str, Any]:
     words = [command(), verb, *[_path(f) for f in files], *_options(options), "--json"]
     if any("\0" in word for word in words):
         raise refusal("", "there is a zero byte in a path or an option")
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0 or done.returncode in verdicts and done.stdout.strip():
-        return json.loads(done.stdout)
+        document: Dict[str, Any] = json.loads(done.stdout)
+        return document
     raise of_exit(done.returncode, done.stderr)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import numbers
 import operator
 import os
 import threading
@@ -80,7 +81,7 @@ def _check_arguments(device: Any, precision: Any, threads: Any, level: Any) -> N
         raise refusal("device", "wrong type", expected='"cpu", "cuda" or "cuda:N"', got=repr(device))
     if precision is not None and not isinstance(precision, str):
         raise refusal("precision", "wrong type", expected='None, "f32", "bf16", "fp16" or "tf32"', got=repr(precision))
-    _whole("threads", threads, 0, 2**16)
+    _whole("threads", threads, 0, 1024)
     _whole("level", level, 0, 3)
 
 
@@ -132,8 +133,8 @@ class Session:
     precision  "f32", "bf16", "fp16" ("cuda": also "tf32"); None: as the model is stored
     threads    0: all processors that this process may use
     level      of optimisation, 0 to 3
-    shapes     {input: shape} where the model leaves dimensions open: planned now; without it, the shapes of each run's
-               arrays are planned when they first come
+    shapes     {input: shape} where the model leaves dimensions open: planned at once, as are models that leave nothing
+               open; without it, the shapes of each run's arrays are planned when they first come
 
     Several threads may call `run` of one session at the same time. A new set of shapes makes a new plan (as long as a
     session takes to make); the last 8 are kept. `close()`, or the end of a `with`, gives the memory back; so does
@@ -163,8 +164,8 @@ class Session:
             check(library.hone_plan_saved_threads(path, c.byref(wanted), c.byref(error)), error)
             threads = threads or wanted.value
         options = lib.EngineOptions(device=lib.encoded(device), threads=threads)
-        self._model = None if saved else self._load(model, path)
-        self._engine = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
+        self._model: Any = None if saved else self._load(model, path)
+        self._engine: Any = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
         if saved:
             handle = _Handle(library.hone_plan_open, library.hone_plan_destroy, self._engine.value, path,
                              needs=self._engine)
@@ -207,23 +208,26 @@ class Session:
     def _given_shapes(self, shapes: Optional[Mapping[str, Sequence[int]]]) -> Dict[str, Tuple[int, ...]]:
         if shapes is not None and not isinstance(shapes, Mapping):
             raise refusal("shapes", "wrong type", expected="a dict {input: shape}", got=type(shapes).__name__)
-        fixed = {}
+        fixed: Dict[str, Tuple[int, ...]] = {}
         for name, dims in (shapes or {}).items():
             port = next((p for p in self.inputs if p.name == name), None)
             if port is None:
                 raise refusal("shapes", f"the model has no input {name!r}", hint=f"it has {', '.join(self._named())}")
             where = f"shapes[{name!r}]"
+            if port.code >= lib.SEQUENCE:
+                raise refusal(where, f"this input ({port.type}) has no shape")
             if isinstance(dims, (str, bytes)) or not hasattr(dims, "__iter__"):
                 raise refusal(where, "wrong type", expected="a tuple of numbers", got=repr(dims))
             fixed[name] = tuple(_whole(where, n, 0) for n in dims)
-            if port.code & (lib.SEQUENCE | lib.OPTIONAL) or port.shape is None:
-                continue
+            if len(fixed[name]) > lib.MAX_RANK:
+                raise refusal(where, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(len(fixed[name])))
             if not _fits(port, fixed[name]):
                 raise refusal(where, "the model fixes another shape", expected=_wanted(port), got=_by(fixed[name]))
         return fixed
 
     def close(self) -> None:
-        """Gives up the model and its plans; results without a copy stay valid. A second call does nothing."""
+        """Gives back the model and its plans. Runs on other threads end as usual, and results stay valid, also those
+        without a copy. A second call does nothing."""
         with self._lock:
             self._closed = True
             self._plans.clear()
@@ -303,23 +307,24 @@ class Session:
         if not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
                           hint=f"the model has {', '.join(names) or 'no inputs'}")
-        if isinstance(max_seconds, bool) or not isinstance(max_seconds, (int, float)) or not 0 <= max_seconds < 1e9:
-            raise refusal("max_seconds", "wrong value", expected="seconds, 0 for no limit", got=repr(max_seconds))
+        if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
+            raise refusal("max_seconds", "wrong value", expected="seconds, or 0 for no limit", got=repr(max_seconds))
         for name in inputs:
             if name not in names:
                 raise refusal("", f"the model has no input {name!r}", hint=f"it has {', '.join(names)}")
         missing = [n for n in names if n not in inputs]
         if missing:
             raise refusal("", f"no value for input {missing[0]!r}", hint=f"the model wants {', '.join(names)}")
-        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name])
+        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name], p.code)
                   for p in self.inputs}
         for port in self.inputs:
             self._check_shape(port, arrays[port.name])
         plan = self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)})
-        given = [Given(name, arrays[name], code) for name, code in zip(plan.inputs, plan.codes)]
+        given = [Given(name, inputs[name], code, None if code >= lib.SEQUENCE else arrays[name])
+                 for name, code in zip(plan.inputs, plan.codes)]
         pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])
         lease, error = _Lease(plan, plan.take()), lib.Error()
-        options = lib.RunOptions(max_seconds=max_seconds)
+        options = lib.RunOptions(max_seconds=float(max_seconds))
         check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
         return {name: taken(library.hone_context_output(lease.context.value, i).contents, None if copy else lease)
                 for i, name in enumerate(plan.outputs)}
