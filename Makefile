@@ -3,7 +3,7 @@
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
 #   make install   command, library, headers, man pages and completion under PREFIX (/usr/local); DESTDIR= for packagers
-#   make uninstall   removes what make install wrote; DESTDIR= as it was then
+#   make uninstall   removes what the last make install wrote; DESTDIR= as it was then
 #   make deb    Debian packages of command, library and headers -> build/packages
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make soak   random operations on many threads for an hour under ThreadSanitizer, then pictures, broken ones among them; SOAK=600 for less
@@ -50,11 +50,10 @@ hone: deps
 PREFIX ?= /usr/local
 install: all
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+	@cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt # which tests and packages do not write
 
-# The list is the last installation's.
 uninstall:
-	@[ -f $(BUILD)/install_manifest.txt ] || { echo "make uninstall: nothing was installed from $(BUILD)" >&2; exit 2; }
-	@while IFS= read -r file || [ -n "$$file" ]; do rm -f -- "$(DESTDIR)$$file" && echo "removed $(DESTDIR)$$file" || exit 1; done <$(BUILD)/install_manifest.txt
+	@DESTDIR=$(DESTDIR) sh tools/uninstall.sh $(BUILD)
 
 help:
 	@sed -n 's/^#   //p' Makefile
