@@ -71,11 +71,18 @@ static int dispatch(int argc, char **argv) {
       first = 1;
     }
   }
+  if (!command && word[0] == '-') { /* hone --lang zh diagnose */
+    const cli_command *meant = NULL;
+    for (int i = 2; i < argc && !meant; i++) meant = cli_find(argv[i]);
+    if (meant) return cli_options_first(meant);
+    return cli_error(HONE_ERROR_USAGE, "'%s' is no command (hone help lists them)", word);
+  }
   if (!command) {
     const char *near = cli_nearest_command(word);
     return near ? cli_error(HONE_ERROR_USAGE, "unknown command '%s'; did you mean '%s'?", word, near)
-                : cli_error(HONE_ERROR_USAGE, "unknown command '%s', and no file has that name (hone help lists the commands)",
-                           word);
+                : cli_error(HONE_ERROR_USAGE,
+                            "unknown command '%s', and no file has that name (hone help lists the commands)",
+                            word);
   }
   cli_args args;
   int code = command == &cli_cmd_op ? find_verb(&command, argc, argv, &first) : 0;
