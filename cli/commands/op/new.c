@@ -147,7 +147,8 @@ static int run(const cli_args *args) {
   if (code) return code;
   if (mkdir(folder, 0755) != 0)
     code = errno == EEXIST
-               ? cli_error(HONE_ERROR_USAGE, "%s is there already (another name, another --output-dir, or remove it)", folder)
+               ? cli_error(HONE_ERROR_USAGE,
+                           "%s is there already (another name, another --output-dir, or remove it)", folder)
                : cli_error(HONE_ERROR_IO, "cannot make folder %s: %s", folder, strerror(errno));
   else
     code = write_all(args, folder, name, op, &from);

@@ -297,7 +297,7 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
     if (counted) hn_show(o, "  %4zu", t->layers);
     hn_str cells = {0};
     if (bar && share > 0) hn_bar(&cells, look, share / 100, bar);
-    if (cells.len) hn_str_printf(o, "  %s", cells.ptr);
+    if (cells.len) hn_str_puts(o, "  "), hn_str_append(o, cells.ptr, cells.len);
     if (cells.failed) o->failed = true;
     hn_str_free(&cells);
     hn_str_putc(o, '\n');
