@@ -20,6 +20,7 @@ from .errors import check, refusal
 from .values import Given, Value, as_array, dtype_name, numpy_dtype, taken
 
 Dimension = Union[int, str, None]
+PRECISIONS = ("f32", "bf16", "fp16", "tf32", "fp8") # of any device
 PLANS = 8 # sets of shapes whose plans a session keeps
 
 
@@ -79,8 +80,9 @@ def _whole(where: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
 def _check_arguments(device: Any, precision: Any, threads: Any, level: Any) -> None:
     if not isinstance(device, str):
         raise refusal("device", "wrong type", expected='"cpu", "cuda" or "cuda:N"', got=repr(device))
-    if precision is not None and not isinstance(precision, str):
-        raise refusal("precision", "wrong type", expected='None, "f32", "bf16", "fp16" or "tf32"', got=repr(precision))
+    # A session without a plan would not say so before its first run.
+    if not (precision is None or isinstance(precision, str) and precision in PRECISIONS):
+        raise refusal("precision", "wrong value", expected=f"None or one of {PRECISIONS}", got=repr(precision))
     _whole("threads", threads, 0, 1024)
     _whole("level", level, 0, 3)
 
@@ -130,7 +132,7 @@ class Session:
 
     model      a file (.onnx, or .hone: a saved plan), "zoo:NAME" (a built-in network), or the bytes of an ONNX file
     device     "cpu", "cuda" or "cuda:N"
-    precision  "f32", "bf16", "fp16" ("cuda": also "tf32"); None: as the model is stored
+    precision  "f32", "bf16", "fp16" ("cuda": also "tf32" and "fp8"); None: as the model is stored
     threads    0: all processors that this process may use
     level      of optimisation, 0 to 3
     shapes     {input: shape} where the model leaves dimensions open: planned at once, as are models that leave nothing

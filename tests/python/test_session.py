@@ -394,6 +394,9 @@ class Mistakes(ModelTest):
             with self.subTest(options), self.assertRaisesRegex(hone.UsageError, next(iter(options))):
                 hone.Session(path, **options)
         self.assertTrue(hone.Session(path, threads=np.int64(1), level=np.uint8(1)))
+        anything = self.model("opset 20\ngraph g(%x: f32[n]) -> (%y) { %y = Neg(%x) }", "n.onnx") # is not planned yet
+        with self.assertRaisesRegex(hone.UsageError, "precision: wrong value; expected None or one of .'f32', .*, got 'f17'"):
+            hone.Session(anything, precision="f17")
         for model in (3, None, [path], np.zeros(3)):
             with self.assertRaisesRegex(hone.UsageError, "^model: wrong type; expected a path"):
                 hone.Session(model)
