@@ -3,6 +3,7 @@
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
 #   make install   command, library, headers, man pages and completion under PREFIX (/usr/local); DESTDIR= for packagers
+#   make uninstall   removes what the last make install wrote; DESTDIR= as it was then
 #   make deb    Debian packages of command, library and headers -> build/packages
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make soak   random operations on many threads for an hour under ThreadSanitizer, then pictures, broken ones among them; SOAK=600 for less
@@ -28,7 +29,7 @@ BUILD := build
 SHARED ?= $(or $(HONE_SHARED),../shared)
 export HONE_SHARED := $(or $(SHARED),/nonexistent)
 
-.PHONY: soak install deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers bench-runtime bench-scale fuzz fmt lint deps deps-test docs clean
+.PHONY: soak install uninstall help deb scoreboard test-extending test-faults bench-advice bench-planted bench-gate test-history-kill portable test-emulated test-gpu bench-gpu all hone demo test tsan bench bench-peers bench-runtime bench-scale fuzz fmt lint deps deps-test docs clean
 
 all: deps
 	@cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -49,6 +50,13 @@ hone: deps
 PREFIX ?= /usr/local
 install: all
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+	@cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt # which tests and packages do not write
+
+uninstall:
+	@DESTDIR=$(DESTDIR) sh tools/uninstall.sh $(BUILD)
+
+help:
+	@sed -n 's/^#   //p' Makefile
 
 deb: all
 	@sh tools/deb.sh $(BUILD)

@@ -23,11 +23,10 @@ const cli_command *const cli_commands[] = {
 
 /* `hone MODEL.onnx` is short for `hone loop MODEL.onnx`. */
 static bool looks_like_model(const char *word) {
-  size_t n = strlen(word);
   struct stat st;
   if (word[0] == '-') return false;
-  return strncmp(word, "zoo:", 4) == 0 || (n > 5 && strcmp(word + n - 5, ".onnx") == 0) ||
-         strchr(word, '/') || stat(word, &st) == 0;
+  /* No command has a dot or a slash: a name that has one is a file's, also where it is mistyped. */
+  return strncmp(word, "zoo:", 4) == 0 || strpbrk(word, "./") || stat(word, &st) == 0;
 }
 
 /* "hone op new ...": the verb is a command, and leaves the words. */
@@ -72,10 +71,18 @@ static int dispatch(int argc, char **argv) {
       first = 1;
     }
   }
+  if (!command && word[0] == '-') { /* hone --lang zh diagnose */
+    const cli_command *meant = NULL;
+    for (int i = 2; i < argc && !meant; i++) meant = cli_find(argv[i]);
+    if (meant) return cli_options_first(meant);
+    return cli_error(HONE_ERROR_USAGE, "'%s' is no command (hone help lists them)", word);
+  }
   if (!command) {
     const char *near = cli_nearest_command(word);
     return near ? cli_error(HONE_ERROR_USAGE, "unknown command '%s'; did you mean '%s'?", word, near)
-                : cli_error(HONE_ERROR_USAGE, "unknown command '%s' (hone help lists them)", word);
+                : cli_error(HONE_ERROR_USAGE,
+                            "unknown command '%s', and no file has that name (hone help lists the commands)",
+                            word);
   }
   cli_args args;
   int code = command == &cli_cmd_op ? find_verb(&command, argc, argv, &first) : 0;

@@ -188,8 +188,8 @@ static void memory_line(const cli_args *args, const cli_session *s) {
 static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
   const hone_sample_stats *t = &m->stats;
   const device_times *d = &m->device;
-  cli_print("%s on %s, %u threads, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
-            (long long)cli_batch(s));
+  cli_print("%s on %s, %u thread%s, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
+            cli_s(cli_threads(s, args)), (long long)cli_batch(s));
   cli_print("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
             t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
   if (d->known)
@@ -202,10 +202,10 @@ static void text(const cli_args *args, const cli_session *s, const char *path, c
   cli_print("load        %.1f ms\n", s->load_ms);
   cli_precision_text(args, &s->precision);
   if (m->steady && m->steady->runs > t->count)
-    cli_print("runs        %llu after %u warm-ups; the latency above is of %zu of them, evenly spread\n",
-              (unsigned long long)m->steady->runs, m->warmups, t->count);
+    cli_print("runs        %llu after %u warm-up%s; the latency above is of %zu of them, evenly spread\n",
+              (unsigned long long)m->steady->runs, m->warmups, cli_s(m->warmups), t->count);
   else
-    cli_print("runs        %zu after %u warm-ups\n", t->count, m->warmups);
+    cli_print("runs        %zu after %u warm-up%s\n", t->count, m->warmups, cli_s(m->warmups));
   if (m->spread[0]) cli_print("spread      %s\n", m->spread);
   counters_text(&m->counters);
   if (m->steady) steady_text(m->steady);

@@ -219,9 +219,9 @@ static int json(const load *l, const char *path, const cli_load *asked, const ou
 
 static void title(const load *l, const char *path, const cli_load *asked, char *buf, size_t size) {
   const hone_load_settings *s = &l->settings;
-  const int n =
-      snprintf(buf, size, "%.300s on %.40s, %u threads, batch %lld, ", path, cli_device_name(l->args),
-               cli_threads(&l->session, l->args), (long long)cli_batch(&l->session));
+  const int n = snprintf(buf, size, "%.300s on %.40s, %u thread%s, batch %lld, ", path,
+                         cli_device_name(l->args), cli_threads(&l->session, l->args),
+                         cli_s(cli_threads(&l->session, l->args)), (long long)cli_batch(&l->session));
   if (asked->curve)
     snprintf(buf + n, size - (size_t)n, "1 to %u in flight, at least %g s each", asked->in_flight,
              (double)s->min_duration_ns / 1e9);

@@ -209,7 +209,7 @@ static int finish(work *w) {
     cli_chain_time_print(&w->sums, w->chain);
     if (w->args->show_memory) cli_chain_memory_print(w->chain);
   }
-  if (w->failed) cli_note("%zu of %zu files failed", w->failed, w->n);
+  if (w->failed) cli_note("%zu of %zu file%s failed", w->failed, w->n, cli_s(w->n));
   const int flushed = cli_flush();
   return flushed ? flushed : code;
 }

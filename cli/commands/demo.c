@@ -294,8 +294,8 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
       status = hone_demo_measure(&m->of, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
     }
     if (status == HONE_OK && i == 0 && !args->json) {
-      cli_print("%s\n%s (%s), batch %lld, medians of %u runs, random data\n\n", d->title, m->name,
-                m->of.device, (long long)*batch, m->of.runs);
+      cli_print("%s\n%s (%s), batch %lld, medians of %u run%s, random data\n\n", d->title, m->name,
+                m->of.device, (long long)*batch, m->of.runs, cli_s(m->of.runs));
       if (d->boxes)
         cli_print("%-34s %-5s %6s %9s %9s %9s %9s %7s %7s\n", "", "", "steps", "whole ms", "a second",
                   "boxes ms", "of it", "MB", "");
@@ -321,11 +321,12 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
         x->measured);
   if (status == HONE_OK && x->known && x->block_nodes && !args->json)
     cli_print(
-        "The part's own %u operators, in the blocks behind the stage's first: %.1f %% of the time; %.2f "
+        "The part's own %u operator%s, in the blocks behind the stage's first: %.1f %% of the time; %.2f "
         "times faster, "
         "as in the part, Amdahl predicts %.3fx end to end.\nMeasured: %.3fx, with their steps in the "
         "fused network\n",
-        x->block_nodes, 100 * x->block_p, x->block_s, x->block_predicted, x->block_measured);
+        x->block_nodes, cli_s(x->block_nodes), 100 * x->block_p, x->block_s, x->block_predicted,
+        x->block_measured);
   if (status == HONE_OK && d->without && !m->accelerator && !args->json) cli_print("\n%s\n", d->without);
   return status;
 }

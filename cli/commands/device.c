@@ -24,8 +24,9 @@ static void print_accelerator(const char *device) {
     cli_print("%s: %s\n", device, why);
     return;
   }
-  cli_print("%s: %s, sm_%u, %u multiprocessors, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
-            i.machine.processors, (double)i.memory_free * 1e-9, (double)i.memory_bytes * 1e-9);
+  cli_print("%s: %s, sm_%u, %u multiprocessor%s, %.1f of %.1f GB free\n", device, i.name, i.machine.arch,
+            i.machine.processors, cli_s(i.machine.processors), (double)i.memory_free * 1e-9,
+            (double)i.memory_bytes * 1e-9);
   cli_print("%s | %s%s%s\n", i.driver, i.compiler, i.libraries[0] ? " | " : "", i.libraries);
   cli_print("by its clocks: f32 %.0f, tf32 %.0f, f16 %.0f TFLOP/s, memory %.2f TB/s; a block has %zu KB of "
             "shared memory, "
@@ -171,7 +172,7 @@ static int run(const cli_args *args) {
                   cli_real(r.spread), "delay_share", cli_real(r.delay), "kernels", json_kernels(&k),
                   "accelerators", json_accelerator("cuda")));
   }
-  cli_print("%s, %u threads\n\n", r.cpu, r.threads);
+  cli_print("%s, %u thread%s\n\n", r.cpu, r.threads, cli_s(r.threads));
   cli_print("f32 multiply-add   %8.0f GFLOP/s\n", r.f32_gflops);
   if (r.bf16_gflops > 0)
     cli_print("bf16 dot product   %8.0f GFLOP/s\n", r.bf16_gflops);
@@ -187,10 +188,11 @@ static int run(const cli_args *args) {
   if (r.dram_gbs > 0)
     cli_print("\nridge point        %8.1f FLOP/byte: below it f32 work that lives in DRAM is memory-bound\n",
               r.f32_gflops / r.dram_gbs);
-  cli_print("\nbest of %u windows; they differ by up to %.0f %%. In the quietest, others took %.0f %% of the "
-            "processors "
-            "and threads waited %.0f %% of the time for one\n\n",
-            r.windows, 100 * r.spread, 100 * r.others, 100 * r.delay);
+  cli_print(
+      "\nbest of %u window%s; they differ by up to %.0f %%. In the quietest, others took %.0f %% of the "
+      "processors "
+      "and threads waited %.0f %% of the time for one\n\n",
+      r.windows, cli_s(r.windows), 100 * r.spread, 100 * r.others, 100 * r.delay);
   print_kernels(&k);
   print_accelerator("cuda");
   return cli_flush();

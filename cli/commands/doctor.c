@@ -72,8 +72,9 @@ static int run(const cli_args *args) {
   if (p.works != HONE_OK)
     cli_print(zh ? "\nhone 在此无法工作\n" : "\nhone does not work here\n");
   else if (lacks)
-    cli_print(zh ? "\nhone 可以工作；有 %zu 处可改进（!）\n"
-                 : "\nhone works here; %zu things could be better (!)\n",
+    cli_print(zh           ? "\nhone 可以工作；有 %zu 处可改进（!）\n"
+              : lacks == 1 ? "\nhone works here; %zu thing could be better (!)\n"
+                           : "\nhone works here; %zu things could be better (!)\n",
               lacks);
   else
     cli_print(zh ? "\nhone 可以工作，什么都不缺\n" : "\nhone works here, and lacks nothing\n");

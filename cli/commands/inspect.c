@@ -105,9 +105,9 @@ static void text(const cli_args *args, const char *path, const hone_model *model
                  const cli_analysis *analysis) {
   char a[24], b[24], c[24], d[24];
   const char *producer = hone_model_producer(model);
-  cli_print("%-9s %s  (IR %lld, opset %lld, %s, %u nodes)\n", "model", path,
+  cli_print("%-9s %s  (IR %lld, opset %lld, %s, %u node%s)\n", "model", path,
             (long long)hone_model_ir_version(model), (long long)hone_model_opset(model),
-            producer && *producer ? producer : "producer not named", in->n_nodes);
+            producer && *producer ? producer : "producer not named", in->n_nodes, cli_s(in->n_nodes));
   ports_text(model, bound, NULL, true);
   ports_text(bound_model, NULL, in->outputs, false);
   uint32_t rows = args->rows ? (uint32_t)args->rows : in->n_nodes;
@@ -125,8 +125,11 @@ static void text(const cli_args *args, const char *path, const hone_model *model
   for (uint32_t i = 0; i < in->n_nodes; i++) open += strchr(in->nodes[i].shape, '?') != NULL;
   cli_print("\n%-22s %sFLOP, %sMAC\n", "work", cli_si(in->flops, a), cli_si(in->macs, b));
   if (open)
-    cli_print("%-22s %u nodes have shapes that only a run tells: what they cost is not in these figures\n",
-              "not counted", open);
+    cli_print(
+        open == 1
+            ? "%-22s %u node has a shape that only a run tells: what it costs is not in these figures\n"
+            : "%-22s %u nodes have shapes that only a run tells: what they cost is not in these figures\n",
+        "not counted", open);
   cli_print("%-22s %s (%s)\n", "parameters", cli_si(in->params, a), cli_bytes(in->param_bytes, b));
   cli_print("%-22s %sB read and written\n", "memory access", cli_si(in->bytes, a));
   cli_print("%-22s %.2f FLOP/byte\n", "arithmetic intensity", in->bytes > 0 ? in->flops / in->bytes : 0.0);

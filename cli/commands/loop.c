@@ -49,8 +49,8 @@ static void print_inspection(const loop *l, const hone_plan *plan) {
   if (l->args->json || hone_model_inspect(hone_plan_model(plan), &in, NULL) != HONE_OK) return;
   char a[16], b[16], c[24], d[16];
   cli_progress_end();
-  cli_print("%s: %u nodes, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path,
-            in.n_nodes, cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d),
+  cli_print("%s: %u node%s, %sFLOP, %s parameters, %sB of memory access, %s peak memory\n\n", l->path,
+            in.n_nodes, cli_s(in.n_nodes), cli_si(in.flops, a), cli_si(in.params, b), cli_si(in.bytes, d),
             cli_bytes(in.peak_memory_bytes, c));
   hone_inspection_free(&in);
 }

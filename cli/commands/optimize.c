@@ -83,8 +83,9 @@ static void text(const cli_args *args, const story *s) {
     if (k == n) passes[n] = r->record[i].pass, counts[n++] = 0;
     counts[k]++;
   }
-  cli_print("%u nodes -> %u nodes\n", r->nodes_before, r->nodes_after);
-  for (uint32_t k = 0; k < n; k++) cli_print("  %-28s %u times\n", passes[k], counts[k]);
+  cli_print("%u node%s -> %u node%s\n", r->nodes_before, cli_s(r->nodes_before), r->nodes_after,
+            cli_s(r->nodes_after));
+  for (uint32_t k = 0; k < n; k++) cli_print("  %-28s %u time%s\n", passes[k], counts[k], cli_s(counts[k]));
   if (args->explain) {
     explain(s, true);
     explain(s, false);
@@ -124,12 +125,13 @@ static int save_plan(const cli_args *args) {
   else if (args->json)
     code = cli_print_json(document(args, &told));
   else {
+    const uint32_t threads = cli_threads(&s, args);
     text(args, &told);
     if (strcmp(cli_device_name(args), "cpu") == 0)
-      cli_print("a plan for %u threads of this kind of processor\n", cli_threads(&s, args));
+      cli_print("a plan for %u thread%s of this kind of processor\n", threads, cli_s(threads));
     else
-      cli_print("a plan for this kind of device (%s) and %u threads of the host\n", cli_device_name(args),
-                cli_threads(&s, args));
+      cli_print("a plan for this kind of device (%s) and %u thread%s of the host\n", cli_device_name(args),
+                threads, cli_s(threads));
     code = cli_flush();
   }
   cli_session_close(&s);

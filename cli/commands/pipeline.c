@@ -216,8 +216,8 @@ static int summary(work *w, const char *model) {
   const cli_args *args = w->args;
   char title[600];
   hone_error error = {0};
-  snprintf(title, sizeof title, "%.300s on %.40s, %u threads, batch %u", model, cli_device_name(args),
-           cli_threads(&w->session, args), w->state.batch);
+  snprintf(title, sizeof title, "%.300s on %.40s, %u thread%s, batch %u", model, cli_device_name(args),
+           cli_threads(&w->session, args), cli_s(cli_threads(&w->session, args)), w->state.batch);
   if (args->html &&
       cli_pipeline_page(args->html, title, &w->state, w->moment, w->n_moments, &error) != HONE_OK)
     return cli_report(&error);
@@ -245,7 +245,8 @@ static int answer(work *w, const char *model, hone_status status, const hone_err
   char kept[80];
   if (code != 0) return code;
   if (cli_interrupted()) {
-    snprintf(kept, sizeof kept, "%llu items were finished", (unsigned long long)w->state.told);
+    snprintf(kept, sizeof kept, "%llu item%s finished", (unsigned long long)w->state.told,
+             w->state.told == 1 ? " was" : "s were");
     return cli_end_interrupted(kept);
   }
   return w->state.failed && !w->state.good ? hone_status_exit_code(HONE_ERROR_INPUT) : 0;

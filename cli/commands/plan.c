@@ -57,8 +57,9 @@ static void plan_text(const char *path, const cli_session *s, const cli_args *ar
     tuned += step.tuned;
   }
   if (rows < hone_plan_steps(s->plan)) cli_print("... and %u more\n", hone_plan_steps(s->plan) - rows);
-  cli_print("\n%-12s %u, of %u nodes; %.3g ms predicted%s\n", "steps", hone_plan_steps(s->plan),
-            hone_plan_source_nodes(s->plan), predicted * 1e3, tuned ? " (*: measured by hone tune)" : "");
+  cli_print("\n%-12s %u, of %u node%s; %.3g ms predicted%s\n", "steps", hone_plan_steps(s->plan),
+            hone_plan_source_nodes(s->plan), cli_s(hone_plan_source_nodes(s->plan)), predicted * 1e3,
+            tuned ? " (*: measured by hone tune)" : "");
   cli_print("%-12s activations %s, constants %s, workspace %s\n", "memory", cli_bytes((double)arena, a),
             cli_bytes((double)constants, b), cli_bytes((double)workspace, c));
   cli_print("%-12s %.1f ms from the file to a context\n", "ready", s->load_ms);

@@ -168,11 +168,11 @@ static void text(const cli_args *args, const hone_quantize_report *r) {
   if (r->to == HONE_QUANTIZE_INT8) layer_table(r);
   float_table(r);
   if (r->to != HONE_QUANTIZE_INT8)
-    cli_print("%u operators in %s, %u in f32\n", r->quantized, hone_quantize_type_name(r->to),
-              r->n_layers - r->quantized);
+    cli_print("%u operator%s in %s, %u in f32\n", r->quantized, cli_s(r->quantized),
+              hone_quantize_type_name(r->to), r->n_layers - r->quantized);
   else
-    cli_print("%u layers quantised, %u float; %s, %u sample%s%s, for %s\n", r->quantized,
-              r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
+    cli_print("%u layer%s quantised, %u float; %s, %u sample%s%s, for %s\n", r->quantized,
+              cli_s(r->quantized), r->n_layers - r->quantized, hone_calibration_name(r->method), r->samples,
               r->samples == 1 ? "" : "s", r->ranges_read ? " (ranges read)" : "",
               hone_quantize_target_name(r->target));
   char line[300];

@@ -25,8 +25,8 @@ static bool progress(void *arg, uint32_t done, uint32_t total) {
 static void left_out(const hone_verify_result *r) {
   const uint32_t late = r->edge_inputs_wanted - r->edge_inputs - r->edge_inputs_unjudged;
   if (r->inputs < r->inputs_wanted || late)
-    cli_print("no time (--max-seconds) for %u random and %u edge inputs\n", r->inputs_wanted - r->inputs,
-              late);
+    cli_print("no time (--max-seconds) for %u random and %u edge input%s\n", r->inputs_wanted - r->inputs,
+              late, cli_s(late));
   if (r->edge_inputs_unjudged)
     cli_print(
         "%u edge input%s not judged: the reference refuses them, overflows, or moves as much when they move "
@@ -72,10 +72,10 @@ static int text(const hone_verify_result *r, const cli_args *args, const cli_dum
   if (r->verdict != HONE_VERDICT_DIFFERENT) left_out(r);
   if (r->steps_compared)
     cli_print(
-        "step by step, each on the reference's values: %u values of 8 bits, at most %g level%s apart, in at "
+        "step by step, each on the reference's values: %u value%s of 8 bits, at most %g level%s apart, in at "
         "most %.2g %% of a value's elements (%.2g %% where nothing was to be rounded either way)\n",
-        r->steps_compared, r->worst_levels, r->worst_levels == 1 ? "" : "s", 100 * r->differing,
-        100 * r->astray);
+        r->steps_compared, cli_s(r->steps_compared), r->worst_levels, r->worst_levels == 1 ? "" : "s",
+        100 * r->differing, 100 * r->astray);
   cli_print("reference: %s\n", r->reference);
   if (r->reason[0]) cli_print("reason: %s\n", r->reason);
   if (r->first_different_node[0]) cli_print("first different node: %s\n", r->first_different_node);

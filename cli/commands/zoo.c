@@ -61,7 +61,8 @@ static int run(const cli_args *args) {
     code = cli_print_json(json_pack("{s:s, s:s, s:I}", "name", name, "file", args->output, "nodes",
                                     (json_int_t)hone_model_nodes(model)));
   else
-    cli_print("%s: %s, %u nodes\n", args->output, name, hone_model_nodes(model));
+    cli_print("%s: %s, %u node%s\n", args->output, name, hone_model_nodes(model),
+              cli_s(hone_model_nodes(model)));
   hone_model_release(model);
   if (code) return code;
   return cli_interrupted() ? cli_end_interrupted(args->output) : cli_flush();

@@ -78,10 +78,13 @@ void cli_check_plugins(const cli_patient *p, cli_check *out) {
     refused++;
     bad = info;
   }
-  cli_found(p, out, "%u plugins are used, %u refused", "使用 %u 个插件，拒绝 %u 个", loaded, refused);
+  cli_found(p, out, loaded == 1 ? "%u plugin is used, %u refused" : "%u plugins are used, %u refused",
+            "使用 %u 个插件，拒绝 %u 个", loaded, refused);
   if (!refused) return;
-  cli_found(p, out, "%u plugins are used, %u refused: %s: %.120s", "使用 %u 个插件，拒绝 %u 个：%s：%.120s",
-            loaded, refused, bad.name, bad.error->what);
+  cli_found(p, out,
+            loaded == 1 ? "%u plugin is used, %u refused: %s: %.120s"
+                        : "%u plugins are used, %u refused: %s: %.120s",
+            "使用 %u 个插件，拒绝 %u 个：%s：%.120s", loaded, refused, bad.name, bad.error->what);
   cli_lacks(p, out, "their operators are unknown, or run without their own kernels",
             "其算子未知，或没有专用内核");
   cli_todo(p, out, "hone op list says why; hone op build and hone op install make them anew",

@@ -68,7 +68,8 @@ static void probabilities(float *p, int64_t n) {
 /* Names of other classes would be printed with great confidence. */
 static void note_count(const cli_labels *labels, int64_t classes) {
   if (labels->n != (size_t)classes && labels->n != (size_t)classes + 1)
-    cli_note("--labels: the file has %zu lines, the output has %lld classes", labels->n, (long long)classes);
+    cli_note("--labels: the file has %zu line%s, the output has %lld class%s", labels->n, cli_s(labels->n),
+             (long long)classes, classes == 1 ? "" : "es");
 }
 
 json_t *cli_labels_top5(const cli_labels *labels, const hone_tensor *scores) {

@@ -85,6 +85,11 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
   return 0;
 }
 
+int cli_options_first(const cli_command *meant) {
+  return cli_error(HONE_ERROR_USAGE, "'%s' is a command: options stand behind it (hone %s%s%s [OPTION...])",
+                   meant->name, meant->name, *meant->arguments ? " " : "", meant->arguments);
+}
+
 int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
   *args = (cli_args)CLI_UNSET;
   bool only_rest = false;
@@ -129,6 +134,10 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
   if (args->rest.n < c->min_rest)
     return cli_error(HONE_ERROR_USAGE, "hone %s: missing argument; usage: hone %s %s", c->name, c->name,
                      c->arguments);
+  /* `hone --lang zh inspect MODEL`: what begins with an option is taken for the loop. */
+  const cli_command *meant =
+      args->rest.n > c->max_rest && strcmp(c->name, "loop") == 0 ? cli_find(args->rest.item[0]) : NULL;
+  if (meant) return cli_options_first(meant);
   if (args->rest.n > c->max_rest)
     return cli_error(HONE_ERROR_USAGE, "hone %s: unexpected argument '%s'; usage: hone %s %s", c->name,
                      args->rest.item[c->max_rest], c->name, c->arguments);

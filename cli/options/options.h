@@ -192,6 +192,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args)
 void cli_args_free(cli_args *args);
 void cli_print_help(const cli_command *command);
 void cli_print_overview(FILE *out);
+/* The error of "hone --lang zh inspect MODEL". */
+int cli_options_first(const cli_command *meant);
 const cli_command *cli_find(const char *name);
 /* The candidate that is likely to be meant, or NULL. */
 const char *cli_nearest(const char *word, const char *const *candidates, size_t n);

@@ -24,13 +24,17 @@ static hone_status fail(hone_error *error, hone_status status, const char *what)
 
 hone_status cli_check_device(const cli_args *args, hone_error *error) {
   const char *precision = cli_precision_name(args);
-  static const char *const known[] = {"f32", "bf16", "auto", "fp16", "tf32", "fp8"};
+  static const char *const known[] = {"f32", "bf16", "auto", "fp16", "tf32", "fp8"}; /* the CPU's first */
+  const bool cpu = strncmp(cli_device_name(args), "cpu", 3) == 0;
   bool fits = false;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) fits |= strcmp(precision, known[i]) == 0;
+  for (size_t i = 0; i < (cpu ? 4 : sizeof known / sizeof *known); i++)
+    fits |= strcmp(precision, known[i]) == 0;
   if (!fits) {
-    fail(error, HONE_ERROR_USAGE, "precision is not available");
-    snprintf(error->got, sizeof error->got, "%.80s", precision);
-    snprintf(error->expected, sizeof error->expected, "f32, bf16, fp16, tf32, fp8 or auto");
+    *error = (hone_error){.status = HONE_ERROR_USAGE};
+    snprintf(error->what, sizeof error->what, "--precision %.80s is not available on device %.40s", precision,
+             cli_device_name(args));
+    snprintf(error->expected, sizeof error->expected,
+             cpu ? "f32, bf16, fp16 or auto" : "f32, bf16, fp16, tf32, fp8 or auto");
     return HONE_ERROR_USAGE;
   }
   if (args->prefer && strcmp(args->prefer, "speed") != 0 && strcmp(args->prefer, "memory") != 0) {

@@ -100,8 +100,8 @@ static void print_one(const hone_candidate *c, const hone_candidate_place *start
 void cli_candidates_print(const hone_candidates *found, const hone_candidate_place *const *start,
                           const hone_profile *profile, const char *model, size_t rows) {
   size_t i = 0;
-  cli_print("%s: %.4g ms in a typical run (%zu runs, level %.0f)\n\n", model, found->wall_ms,
-            profile->iterations, hone_facts_get_meta(profile->facts)->opt_level);
+  cli_print("%s: %.4g ms in a typical run (%zu run%s, level %.0f)\n\n", model, found->wall_ms,
+            profile->iterations, cli_s(profile->iterations), hone_facts_get_meta(profile->facts)->opt_level);
   if (found->n_worth) cli_print("worth a custom operator\n");
   for (; i < found->n_worth; i++) print_one(&found->candidate[i], start[i], i + 1, model);
   if (found->n_worth && i < found->n) cli_print("\n");

@@ -59,8 +59,8 @@ static void print_notes(const int8_demo *d) {
                           : " Calibrated on generated inputs, too.\n");
   else
     cli_print("\n");
-  cli_print("Mixed: of %u layers in 8 bits %u stay %s, those that lose most:", t->layers, t->kept,
-            d->machine.of.narrow);
+  cli_print("Mixed: of %u layer%s in 8 bits %u stay%s %s, those that lose most:", t->layers, cli_s(t->layers),
+            t->kept, t->kept == 1 ? "s" : "", d->machine.of.narrow);
   for (uint32_t i = 0; i < t->kept; i++) cli_print("%s %s", i ? "," : "", t->name[i]);
   cli_print(".\n");
 }
@@ -85,8 +85,8 @@ static void print_mixed(const hone_int8_table *t) {
 }
 
 static int print_text(const int8_demo *d) {
-  cli_print("%s\n%s (%s), batch %lld, medians of %u runs\n\n", network_of(d), d->machine.name,
-            d->machine.of.device, (long long)d->table.batch, d->machine.of.runs);
+  cli_print("%s\n%s (%s), batch %lld, medians of %u run%s\n\n", network_of(d), d->machine.name,
+            d->machine.of.device, (long long)d->table.batch, d->machine.of.runs, cli_s(d->machine.of.runs));
   cli_print("%-6s %-26s %10s %10s %10s %10s\n", "", d->table.labelled ? "   Top-1" : " as FP32", "ms",
             "samples/s", "weights", "activ.");
   for (int i = 0; i < HONE_INT8_ROWS; i++) print_row(d, &d->table.row[i]);

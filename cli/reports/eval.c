@@ -209,8 +209,9 @@ static void changed(const hone_eval_change *c) {
 int cli_eval_text(const cli_eval_report *r) {
   char words[300];
   cli_preprocess_say(r->preprocess, words, sizeof words);
-  cli_print("data       %s, %llu samples, %u classes\n", hone_dataset_kind(r->set),
-            (unsigned long long)hone_dataset_samples(r->set), hone_dataset_classes(r->set));
+  cli_print("data       %s, %llu sample%s, %u class%s\n", hone_dataset_kind(r->set),
+            (unsigned long long)hone_dataset_samples(r->set), cli_s(hone_dataset_samples(r->set)),
+            hone_dataset_classes(r->set), hone_dataset_classes(r->set) == 1 ? "" : "es");
   cli_print("pictures   %s\n", words);
   for (int i = 0; i < 2 && r->pair[i].path; i++) summary(&r->pair[i]);
   if (r->change) changed(r->change);

@@ -81,11 +81,11 @@ void gate_text(const gate_run *g) {
             r->paired ? "in the pairs" : "between processes", 100 * r->low, 100 * r->high,
             100 * g->run.threshold);
   if (r->paired)
-    cli_print("measured    %u pairs of processes in turn, median %s of each, %.0f s\n", r->pairs,
-              g->run.wall ? "time" : "latency", g->run.seconds);
+    cli_print("measured    %u pair%s of processes in turn, median %s of each, %.0f s\n", r->pairs,
+              cli_s(r->pairs), g->run.wall ? "time" : "latency", g->run.seconds);
   else
-    cli_print("measured    %u new processes after %u earlier one%s, %.0f s\n", g->run.now.n, g->run.old.n,
-              g->run.old.n == 1 ? "" : "s", g->run.seconds);
+    cli_print("measured    %u new process%s after %u earlier one%s, %.0f s\n", g->run.now.n,
+              g->run.now.n == 1 ? "" : "es", g->run.old.n, g->run.old.n == 1 ? "" : "s", g->run.seconds);
   cli_print("noise       %.2f %% between processes\n", 100 * r->noise);
   cli_print("answers     not compared (hone verify does)\n");
   verdict(g);

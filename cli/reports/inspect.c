@@ -174,8 +174,8 @@ static void bounds_text(const cli_analysis *a, const hone_inspection *in) {
             p->name, cli_si(p->f32 * 1e9, x), p->gbs, p->f32 / p->gbs,
             p->low ? "; others were busy: may be too low, hone device measures longer" : "");
   for (int b = CLI_BOUND_COMPUTE; b <= CLI_BOUND_MEMORY; b++)
-    cli_print("%-22s %u nodes, %.1f %% of the FLOPs, %.1f %% of the time at the roofs\n",
-              b == CLI_BOUND_COMPUTE ? "compute-bound" : "memory-bound", nodes[b],
+    cli_print("%-22s %u node%s, %.1f %% of the FLOPs, %.1f %% of the time at the roofs\n",
+              b == CLI_BOUND_COMPUTE ? "compute-bound" : "memory-bound", nodes[b], cli_s(nodes[b]),
               in->flops > 0 ? 100 * flops[b] / in->flops : 0.0, all > 0 ? 100 * ms[b] / all : 0.0);
 }
 
@@ -226,7 +226,7 @@ static void fusions_rows(const hone_fusions *f, bool done, uint32_t rows) {
       cli_print("%s (%s%s): %s%s\n", s.first->what, s.first->nodes, s.count > 1 ? ", ..." : "",
                 s.first->reason, s.first->level > 0 ? " (--level changes that)" : "");
   }
-  if (more) cli_print("  ... and %u more kinds (--json lists all)\n", more);
+  if (more) cli_print("  ... and %u more kind%s (--json lists all)\n", more, cli_s(more));
 }
 
 static void fusions_text(const cli_analysis *a, const hone_inspection *in, uint32_t rows) {

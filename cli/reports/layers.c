@@ -133,10 +133,11 @@ static int text(const cli_args *args, const hone_layers_report *r, const cli_dum
             "the codes; imbal.: of the weights' channels (*: one scale); peak: over the 99.9th percentile\n");
   if (args->plot) depths(r);
   const bool random = !args->data.n && !args->inputs.n;
-  cli_print("\n%u layers on %u %ssample%s", r->n_layers, r->samples, random ? "random " : "",
-            r->samples == 1 ? "" : "s");
+  cli_print("\n%u layer%s on %u %ssample%s", r->n_layers, cli_s(r->n_layers), r->samples,
+            random ? "random " : "", r->samples == 1 ? "" : "s");
   if (r->by_place) cli_print(", paired by their place: the names differ");
-  if (r->unmatched) cli_print(", %u values of 8 bits without a float value", r->unmatched);
+  if (r->unmatched)
+    cli_print(", %u value%s of 8 bits without a float value", r->unmatched, cli_s(r->unmatched));
   cli_print("\n");
   if (r->first < 0) cli_print("no layer is bad\n");
   if (r->first >= 0) name("first bad", r, r->first);

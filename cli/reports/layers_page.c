@@ -108,7 +108,8 @@ static void page(FILE *f, const cli_args *args, const hone_layers_report *r) {
   cli_page_text(f, args->rest.item[0]);
   cli_put(f, " against ");
   cli_page_text(f, args->rest.item[1]);
-  cli_print_to(f, ", %u layers on %u sample%s</p>\n", r->n_layers, r->samples, r->samples == 1 ? "" : "s");
+  cli_print_to(f, ", %u layer%s on %u sample%s</p>\n", r->n_layers, cli_s(r->n_layers), r->samples,
+               r->samples == 1 ? "" : "s");
   if (r->first < 0) cli_put(f, "<p>no layer is bad</p>\n");
   if (r->first >= 0) named(f, "First bad", r, r->first);
   if (r->worst >= 0 && r->worst != r->first) named(f, "Worst", r, r->worst);

@@ -151,8 +151,9 @@ void cli_load_text(const hone_load_result *r) {
             r->mean_ms, r->p50_ms, r->p90_ms, r->p99_ms, r->max_ms);
   rate_text(r);
   runs_text(r);
-  cli_print("queries     %llu of %llu samples in %.2f s; %u different ones\n", (unsigned long long)r->queries,
-            (unsigned long long)r->samples, r->seconds, r->settings.samples);
+  cli_print("queries     %llu of %llu sample%s in %.2f s; %u different ones\n",
+            (unsigned long long)r->queries, (unsigned long long)r->samples, cli_s(r->samples), r->seconds,
+            r->settings.samples);
 }
 
 void cli_peak_text(const hone_load_peak *p) {

@@ -104,8 +104,8 @@ void memory_text(const hone_memory_stats *s) {
     row(m->name, (double)m->used, (double)m->reserved, (double)m->high_water, m->fragmentation);
     for (uint32_t k = 0; k < m->n_owners; k++) owner_text(&m->owner[k]);
     classes_text(m);
-    cli_print("  from the system: taken %llu times, given back %llu times\n", (unsigned long long)m->taken,
-              (unsigned long long)m->given);
+    cli_print("  from the system: taken %llu time%s, given back %llu time%s\n", (unsigned long long)m->taken,
+              cli_s(m->taken), (unsigned long long)m->given, cli_s(m->given));
   }
   if (s->device_total)
     cli_print("device       %s of %s free, by its driver\n", cli_bytes((double)s->device_free, a),

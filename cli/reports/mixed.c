@@ -154,14 +154,16 @@ static void text(const cli_args *args, const hone_mixed_report *r) {
   if (r->verdict == HONE_MIXED_MET || r->verdict == HONE_MIXED_SLOWER) score_line("chosen", r, &r->chosen);
   score_line("held out", r, &r->held_out);
   if (r->timed) { /* the change is no quotient of the medians: pairs are compared within themselves */
-    cli_print("%-10s %+.1f %% in %u pairs of runs in turn (95 %%: %+.1f to %+.1f %%)\n", "time",
-              100 * r->change, r->pairs, 100 * r->low, 100 * r->high);
+    cli_print("%-10s %+.1f %% in %u pair%s of runs in turn (95 %%: %+.1f to %+.1f %%)\n", "time",
+              100 * r->change, r->pairs, cli_s(r->pairs), 100 * r->low, 100 * r->high);
     cli_print("%-10s %.4g ms before, %.4g ms after, each by itself\n", "medians", r->before_ms, r->after_ms);
   }
-  cli_print("%-10s %u models in %.1f s; %u steps back to wider types, %u of them for the samples held out\n",
-            "search", r->models, r->seconds, r->returned, r->held_back);
+  cli_print(
+      "%-10s %u model%s in %.1f s; %u step%s back to wider types, %u of them for the samples held out\n",
+      "search", r->models, cli_s(r->models), r->seconds, r->returned, cli_s(r->returned), r->held_back);
   if (r->verdict == HONE_MIXED_MET)
-    cli_print("%u of %u layers are narrow; written to %s\n", r->narrow, r->n_layers, args->output);
+    cli_print("%u of %u layer%s narrow; written to %s\n", r->narrow, r->n_layers,
+              r->n_layers == 1 ? " is" : "s are", args->output);
   else
     cli_print("nothing written: %s\n", said(r->verdict));
 }

@@ -149,7 +149,8 @@ void cli_pipeline_live(const hone_pipeline_state *s, char *buf, size_t size) {
 
 void cli_pipeline_text(FILE *to, const hone_pipeline_state *s) {
   const hone_pipeline_split *t = &s->split;
-  cli_print_to(to, "%llu items in %.3f s: %.1f a second", (unsigned long long)s->told, s->seconds, s->rate);
+  cli_print_to(to, "%llu item%s in %.3f s: %.1f a second", (unsigned long long)s->told, cli_s(s->told),
+               s->seconds, s->rate);
   if (s->failed) cli_print_to(to, ", %llu failed", (unsigned long long)s->failed);
   if (s->cancelled) cli_print_to(to, ", %llu cancelled", (unsigned long long)s->cancelled);
   cli_put(to, "\n");

@@ -111,8 +111,9 @@ hone_status cli_pipeline_page(const char *path, const char *title, const hone_pi
   cli_put(file.stream, "<p>");
   cli_page_text(file.stream, title);
   cli_put(file.stream, "</p>\n");
-  cli_print_to(file.stream, "<p>%llu items in %.3f s: %.1f a second; ceiling %.1f, by %s</p>\n",
-               (unsigned long long)s->told, s->seconds, s->rate, s->ceiling, hone_stage_name(s->limit));
+  cli_print_to(file.stream, "<p>%llu item%s in %.3f s: %.1f a second; ceiling %.1f, by %s</p>\n",
+               (unsigned long long)s->told, cli_s(s->told), s->seconds, s->rate, s->ceiling,
+               hone_stage_name(s->limit));
   if (n) {
     draw(file.stream, "workers", m, n, workers, 2);
     draw(file.stream, "how full the queue is, 0 to 1", m, n, fills, 2);

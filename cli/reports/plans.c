@@ -155,8 +155,9 @@ static void text(const cli_plans *p, const row *rows, uint32_t n) {
     both += (double)(r->plan.own_bytes + r->plan.shared_bytes);
   }
   hone_shapes_count(p->shapes, &counts);
-  cli_print("\n%u plans keep %s; alone their constants would take %s\n", n,
-            cli_bytes((double)counts.bytes, a), cli_bytes(both, b));
+  cli_print(n == 1 ? "\n%u plan keeps %s; alone its constants would take %s\n"
+                   : "\n%u plans keep %s; alone their constants would take %s\n",
+            n, cli_bytes((double)counts.bytes, a), cli_bytes(both, b));
   if (any) cli_print("waste: of the work, where the smallest input is padded to that size\n");
 }
 

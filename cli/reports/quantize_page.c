@@ -73,8 +73,8 @@ static void quantised(FILE *f, const cli_args *args, const void *report) {
   const bool int8 = r->to == HONE_QUANTIZE_INT8;
   cli_page_begin(f, "Quantised model");
   models(f, args, true);
-  cli_print_to(f, "<p>%u operators in %s, %u in float", r->quantized, hone_quantize_type_name(r->to),
-               r->n_layers - r->quantized);
+  cli_print_to(f, "<p>%u operator%s in %s, %u in float", r->quantized, cli_s(r->quantized),
+               hone_quantize_type_name(r->to), r->n_layers - r->quantized);
   if (int8)
     cli_print_to(f, "; method %s, for %s", hone_calibration_name(r->method),
                  hone_quantize_target_name(r->target));
@@ -145,14 +145,16 @@ static void mixed(FILE *f, const cli_args *args, const void *said) {
   cli_page_begin(f, "Mixed precision");
   models(f, args, met);
   if (met)
-    cli_print_to(f, "<p>%u of %u layers are narrow</p>\n", r->narrow, r->n_layers);
+    cli_print_to(f, "<p>%u of %u layer%s narrow</p>\n", r->narrow, r->n_layers,
+                 r->n_layers == 1 ? " is" : "s are");
   else
     cli_print_to(f, "<p class=\"bad\">Nothing written: %s</p>\n", m->why);
   if (r->timed)
     cli_print_to(f,
-                 "<p>Time: %+.1f %% in %u pairs of runs in turn (95 %%: %+.1f to %+.1f %%); medians %.4g ms "
+                 "<p>Time: %+.1f %% in %u pair%s of runs in turn (95 %%: %+.1f to %+.1f %%); medians %.4g ms "
                  "before, %.4g ms after</p>\n",
-                 100 * r->change, r->pairs, 100 * r->low, 100 * r->high, r->before_ms, r->after_ms);
+                 100 * r->change, r->pairs, cli_s(r->pairs), 100 * r->low, 100 * r->high, r->before_ms,
+                 r->after_ms);
   samples(f, &r->coverage, r->calibrated);
   warnings(f, r->warning, r->n_warnings);
   cli_page_table(f, "half|samples|before|after|drop|allowed");
@@ -160,9 +162,10 @@ static void mixed(FILE *f, const cli_args *args, const void *said) {
   score_row(f, "held out", r, &r->held_out);
   cli_page_table_end(f);
   cli_print_to(f,
-               "<p class=\"key\">%s on the samples that choose and on those held out; %u models in %.1f s, "
-               "%u steps back to wider types, %u of them for the samples held out</p>\n",
-               hone_mixed_metric_name(r->metric), r->models, r->seconds, r->returned, r->held_back);
+               "<p class=\"key\">%s on the samples that choose and on those held out; %u model%s in %.1f s, "
+               "%u step%s back to wider types, %u of them for the samples held out</p>\n",
+               hone_mixed_metric_name(r->metric), r->models, cli_s(r->models), r->seconds, r->returned,
+               cli_s(r->returned), r->held_back);
   cli_page_table(f, "layer|operator|type|f32 ms|f16 ms|bf16 ms|int8 ms|f16 dB|bf16 dB|int8 dB|reason");
   for (uint32_t i = 0; i < r->n_layers; i++) mixed_row(f, &r->layer[i]);
   cli_page_table_end(f);

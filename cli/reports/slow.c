@@ -32,12 +32,18 @@ static void describe(const hone_slow_run *r, char *buf, size_t size) {
   const hone_slow_cause cause = hone_slow_run_cause(r);
   const char *and = n ? "; " : "";
   switch (cause) {
-  case HONE_SLOW_DISK: put_part(buf, size, n, "%s%u pages were read from disk", and, r->major_faults); break;
+  case HONE_SLOW_DISK:
+    put_part(buf, size, n, "%s%u page%s read from disk", and, r->major_faults,
+             r->major_faults == 1 ? " was" : "s were");
+    break;
   case HONE_SLOW_SWITCHED:
     put_part(buf, size, n, "%sthe system gave the processor to somebody else %u time%s", and,
              r->involuntary_switches, r->involuntary_switches == 1 ? "" : "s");
     break;
-  case HONE_SLOW_MAPPED: put_part(buf, size, n, "%s%u pages were mapped", and, r->minor_faults); break;
+  case HONE_SLOW_MAPPED:
+    put_part(buf, size, n, "%s%u page%s mapped", and, r->minor_faults,
+             r->minor_faults == 1 ? " was" : "s were");
+    break;
   case HONE_SLOW_CLOCK:
     put_part(buf, size, n, "%sthe clock was at %.0f MHz, usually %.0f", and, r->clock_mhz,
              r->usual_clock_mhz);

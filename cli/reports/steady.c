@@ -115,8 +115,8 @@ static void drift_text(const char *name, const char *unit, const hone_drift *d, 
 }
 
 void steady_text(const hone_steady *r) {
-  cli_print("stability   %llu runs in %.1f s, %zu windows\n", (unsigned long long)r->runs,
-            r->n ? r->time_s[r->n - 1] : 0, r->n);
+  cli_print("stability   %llu run%s in %.1f s, %zu window%s\n", (unsigned long long)r->runs, cli_s(r->runs),
+            r->n ? r->time_s[r->n - 1] : 0, r->n, cli_s(r->n));
   drift_text("latency", "ms", &r->latency, "");
   drift_text("memory", "MiB", &r->rss, isfinite(r->last.rss_bytes) ? "" : "the system does not say");
   if (r->n)

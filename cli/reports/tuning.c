@@ -140,9 +140,10 @@ int cli_tuning_text(const cli_tuning *t, bool check) {
   double untuned, tuned;
   sums(t, &untuned, &tuned);
   if (r->n_steps > r->alone) cli_print("\n");
-  cli_print("%u steps measured in %.1f s, %u known, %u with one tactic only\n", r->measured + t->more,
-            r->seconds, r->known, r->alone);
-  if (r->skipped) cli_print("%u steps not measured: run hone tune again to go on\n", r->skipped);
+  cli_print("%u step%s measured in %.1f s, %u known, %u with one tactic only\n", r->measured + t->more,
+            cli_s(r->measured + t->more), r->seconds, r->known, r->alone);
+  if (r->skipped)
+    cli_print("%u step%s not measured: run hone tune again to go on\n", r->skipped, cli_s(r->skipped));
   if (check || t->contested)
     cli_print("cost model   right on %u of %u steps that have two tactics more than 10 %% apart\n", t->agree,
               t->contested);

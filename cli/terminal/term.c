@@ -203,15 +203,25 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   if (progress_shown && done < total && now - last < 100) return;
   last = now;
   progress_shown = true;
-  enum { WIDTH = 30 };
-  const int filled = total ? (int)(done * WIDTH / total) : 0;
+  enum { MOST_CELLS = 30 };
   if (!total) {
     cli_print_to(stderr, "\r\033[K%s ...", what);
     fflush(stderr);
     return;
   }
-  cli_print_to(stderr, "\r\033[K%-24s [%.*s%*s] %llu/%llu", what, filled, "##############################",
-               WIDTH - filled, "", (unsigned long long)done, (unsigned long long)total);
+  enum { NAME = 24, BESIDE = NAME + 4 + 1 }; /* name, brackets and spaces, and a free column at the end */
+  char count[48];
+  const int digits =
+      snprintf(count, sizeof count, "%llu/%llu", (unsigned long long)done, (unsigned long long)total);
+  const int width = width_of(stderr), room = width ? width - BESIDE - digits : MOST_CELLS;
+  /* A line that is broken cannot be wiped. */
+  const int cells = room > MOST_CELLS ? MOST_CELLS : room;
+  const int filled = cells > 0 ? (int)(done * (uint64_t)cells / total) : 0;
+  if (cells < 4)
+    cli_print_to(stderr, "\r\033[K%s %s", what, count);
+  else
+    cli_print_to(stderr, "\r\033[K%-*s [%.*s%*s] %s", NAME, what, filled, "##############################",
+                 cells - filled, "", count);
   fflush(stderr);
 }
 
@@ -300,6 +310,8 @@ const char *cli_si(double v, char buf[16]) {
   snprintf(buf, 16, "%.*f %.*s", digits, v, i ? 1 : 0, prefix + i);
   return buf;
 }
+
+const char *cli_s(uint64_t n) { return n == 1 ? "" : "s"; }
 
 const char *cli_bytes(double bytes, char buf[24]) {
   const double kib = bytes / 1024, mib = kib / 1024;

@@ -47,6 +47,8 @@ json_t *cli_real(double v);
 int cli_flush(void);
 /* "8.18 G" with three digits. */
 const char *cli_si(double v, char buf[16]);
+/* "s", and "" where n is 1: "%u node%s". */
+const char *cli_s(uint64_t n);
 /* "48.2 MiB", "7.81 KiB", "120 B". */
 const char *cli_bytes(double bytes, char buf[24]);
 /* Says so, with what was kept of the work (NULL: nothing), and returns the exit code. */

@@ -6,8 +6,10 @@
 #include <hone/hone.h>
 
 static bool progress(void *arg, const char *what, uint32_t done, uint32_t total) {
+  static const char *bar;
   (void)arg;
-  if (total) cli_progress(what, done, total);
+  if (total || what == bar) cli_progress(what, done, total); /* what never knew keeps its caller's line */
+  bar = total ? what : NULL;
   return !cli_interrupted();
 }
 

@@ -81,19 +81,20 @@ static style style_of(const char *line, int width) {
 static const char *end_of_part(const char *from, int column, int width, const style *s) {
   const char *best = NULL, *p = from;
   char quote = 0;
-  bool word = false, before_wide = false;
+  bool word = false, before_wide = false, before_space = false;
   for (glyph g; *p; p += g.bytes) {
     g = glyph_at(p);
     if (s->command && quote == *p)
       quote = 0;
     else if (s->command && !quote && (*p == '"' || *p == '\''))
       quote = *p;
-    if (word && !quote && (g.space || (!s->command && g.wide && before_wide))) best = p;
+    /* Before the first of several spaces: no part ends with one. */
+    if (word && !quote && ((g.space && !before_space) || (!s->command && g.wide && before_wide))) best = p;
     if (column + g.columns > width - (s->command ? 2 : 0) && !g.space) {
       /* A command's last part needs no room for the backslash. */
       if (!s->command || column + columns_of(p) > width) return best;
     }
-    if (g.columns) before_wide = g.wide;
+    if (g.columns) before_wide = g.wide, before_space = g.space;
     word = word || (g.columns && !g.space);
     column += g.columns;
   }

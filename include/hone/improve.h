@@ -165,7 +165,7 @@ typedef struct hone_roofs {
 typedef struct hone_roofs_options {
   bool again;         /* measure, whatever the cache knows */
   double max_seconds; /* 0: 6, of an accelerator 120. What is not measured by then stays 0 */
-  bool (*progress)(void *arg, uint32_t done, uint32_t total); /* false: cancel; NULL */
+  bool (*progress)(void *arg, uint32_t done, uint32_t total); /* total 0: not known; false: cancel; NULL */
   void *progress_arg;
 } hone_roofs_options;
 

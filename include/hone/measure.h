@@ -16,7 +16,7 @@ extern "C" {
 
 /* Who watches long work; NULL, also for each of the two: nobody does. */
 typedef struct hone_watch {
-  /* How far it is: done of total, total 0: `what` (static) begins and tells no more. False: stop, with
+  /* How far `what` (static) is: done of total, total 0: nobody knows how much is to come. False: stop, with
    * HONE_ERROR_CANCELLED. */
   bool (*progress)(void *arg, const char *what, uint32_t done, uint32_t total);
   /* This context is run from now on, so that hone_context_cancel can end the run; NULL: none. False: do not

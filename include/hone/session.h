@@ -91,7 +91,8 @@ typedef enum hone_chains {
 } hone_chains;
 
 typedef struct hone_plan_options {
-  int level; /* 0..3; -1: default 2 */
+  /* 0..3; -1: default 2, as without options. In a structure of zeros it is 0: every node as it stands. */
+  int level;
   const char
       *precision; /* "f32": results as good as f32's; "bf16": matrix products may round their operands
                      to bf16 (sums stay f32), save in the nodes below; "fp16": the same to

@@ -15,7 +15,7 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from . import _library as lib
 from ._library import library
-from .errors import UsageError
+from .errors import refusal
 from .session import Session
 from .values import Value
 
@@ -33,7 +33,7 @@ class HoneRep(BackendRep):
             values = inputs if isinstance(inputs, (list, tuple)) else [inputs]
             names = [p.name for p in self.session.inputs]
             if len(values) > len(names):
-                raise UsageError(f"the model has {len(names)} inputs, got {len(values)} values")
+                raise refusal("inputs", "too many values", expected=f"at most {len(names)}", got=str(len(values)))
             inputs = dict(zip(names, values))
         return tuple(self.session.run(inputs, **kwargs).values())
 
@@ -63,7 +63,8 @@ class HoneBackend(Backend):
         values = [np.asarray(v) for v in (inputs.values() if isinstance(inputs, Mapping) else inputs)]
         names = list(dict.fromkeys(n for n in node.input if n))
         if len(values) != len(names):
-            raise UsageError(f"{node.op_type}: the node has {len(names)} inputs, got {len(values)} values")
+            raise refusal(node.op_type, "another number of values than inputs", expected=str(len(names)),
+                          got=str(len(values)))
         given = [helper.make_tensor_value_info(n, _type(v.dtype), v.shape) for n, v in zip(names, values)]
         made = [n for n in node.output if n]
         outputs = [helper.make_tensor_value_info(n, _type(np.dtype(outputs_info[i][0])), outputs_info[i][1])

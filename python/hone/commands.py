@@ -12,9 +12,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Union
+from typing import Any, Dict, Iterator, List, Tuple, Union
 
-from .errors import MissingError, of_exit
+from .errors import MissingError, of_exit, refusal
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -52,11 +52,20 @@ def _options(options: Dict[str, Any]) -> List[str]:
     return words
 
 
-def _document(verb: str, files: List[PathLike], options: Dict[str, Any], verdicts: tuple = ()) -> Dict[str, Any]:
-    words = [command(), verb, *[os.fspath(f) for f in files], *_options(options), "--json"]
+def _path(given: Any) -> str:
+    if not isinstance(given, (str, os.PathLike)):
+        raise refusal("", "this function takes files", expected="a path", got=type(given).__name__)
+    return os.fsdecode(given)
+
+
+def _document(verb: str, files: List[PathLike], options: Dict[str, Any], verdicts: Tuple[int, ...] = ()) -> Dict[str, Any]:
+    words = [command(), verb, *[_path(f) for f in files], *_options(options), "--json"]
+    if any("\0" in word for word in words):
+        raise refusal("", "there is a zero byte in a path or an option")
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0 or done.returncode in verdicts and done.stdout.strip():
-        return json.loads(done.stdout)
+        document: Dict[str, Any] = json.loads(done.stdout)
+        return document
     raise of_exit(done.returncode, done.stderr)
 
 
@@ -67,7 +76,7 @@ def profile(model: PathLike, **options: Any) -> Dict[str, Any]:
 
 def optimize(model: PathLike, output: PathLike, **options: Any) -> Dict[str, Any]:
     """Writes the rewritten model (or a saved plan, *.hone) to output, and tells what was done."""
-    return _document("optimize", [model], {"output": output, **options})
+    return _document("optimize", [model], {"output": _path(output), **options})
 
 
 def verify(model: PathLike, other: Union[PathLike, None] = None, **options: Any) -> Dict[str, Any]:

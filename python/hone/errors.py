@@ -12,7 +12,8 @@ class HoneError(Exception):
 
     status     short name: "bad input", "unsupported"...
     exit_code  that the command ends with for the same error
-    what, where, expected, got, hint   the parts of the line; "" where there is none
+    what, where, expected, got, hint   the parts of the line; "" where there is none. The line of `profile`, `optimize`,
+                                       `verify` and `diagnose` is the command's, and whole in `what`
     """
 
     def __init__(self, message: str, *, status: str = "", exit_code: int = 2, what: str = "", where: str = "",
@@ -27,7 +28,7 @@ class UsageError(HoneError, ValueError):
 
 
 class InputError(HoneError, ValueError):
-    """A file is malformed or contradicts itself."""
+    """A file is malformed, contradicts itself or is not there."""
 
 
 class UnsupportedError(HoneError, NotImplementedError):
@@ -35,7 +36,7 @@ class UnsupportedError(HoneError, NotImplementedError):
 
 
 class MissingError(HoneError, OSError):
-    """Something is not there: a file, a library, a device."""
+    """Something is not there: a library, a device, the command."""
 
 
 class ResourceError(HoneError, RuntimeError):
@@ -66,7 +67,16 @@ def check(status: int, error: Error) -> None:
                expected=text(error.expected), got=text(error.got), hint=text(error.hint))
 
 
+def refusal(where: str, what: str, *, expected: str = "", got: str = "", hint: str = "") -> UsageError:
+    """A mistake that is found before the library is asked, in the library's words."""
+    line = f"{where}: {what}" if where else what
+    line += (f"; expected {expected}" if expected else "") + (f", got {got}" if got else "")
+    return UsageError(line + (f" ({hint})" if hint else ""), status="usage", what=what, where=where, expected=expected,
+                      got=got, hint=hint)
+
+
 def of_exit(code: int, message: str) -> HoneError:
     """What the command said with its exit code."""
-    line = message.strip().splitlines()[-1:] or [f"hone ended with exit code {code} and said nothing"]
-    return _EXITS.get(code, VerdictError)(line[0].removeprefix("hone: error: "), exit_code=code)
+    said = message.strip().splitlines()[-1:] or [f"hone ended with exit code {code} and said nothing"]
+    line = said[0].removeprefix("hone: error: ")
+    return _EXITS.get(code, VerdictError)(line, exit_code=code, what=line)

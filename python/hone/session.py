@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes as c
+import numbers
+import operator
 import os
 import threading
 import weakref
@@ -14,10 +16,11 @@ import numpy as np
 
 from . import _library as lib
 from ._library import library
-from .errors import UsageError, check
+from .errors import check, refusal
 from .values import Given, Value, as_array, dtype_name, numpy_dtype, taken
 
 Dimension = Union[int, str, None]
+PRECISIONS = ("f32", "bf16", "fp16", "tf32", "fp8") # of any device
 PLANS = 8 # sets of shapes whose plans a session keeps
 
 
@@ -46,6 +49,42 @@ def _shape(desc: lib.Desc, symbols: Optional[Sequence[Optional[bytes]]] = None) 
         return None
     return tuple(desc.dim[i] if desc.dim[i] >= 0 else lib.text(symbols[i]) if symbols and symbols[i] else None
                  for i in range(desc.rank))
+
+
+def _by(dims: Sequence[Dimension]) -> str:
+    return "x".join("?" if n is None else str(n) for n in dims) or "no dimensions"
+
+
+def _wanted(port: Port) -> str:
+    inside = "" if port.shape is None or port.code & (lib.SEQUENCE | lib.OPTIONAL) else f"[{_by(port.shape)}]"
+    return port.type + ("[]" if port.shape == () else inside)
+
+
+def _fits(port: Port, dims: Sequence[int]) -> bool:
+    return port.shape is None or len(port.shape) == len(dims) and all(
+        n == m for n, m in zip(port.shape, dims) if isinstance(n, int))
+
+
+def _whole(where: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
+    """value as an int, which it has to be: neither 1.5 nor True nor "2"."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        bounds = f"{least} to {most}" if most < 2**31 else f"{least} or more"
+        raise refusal(where, "wrong value", expected=f"a whole number, {bounds}", got=repr(value))
+    return number
+
+
+def _check_arguments(device: Any, precision: Any, threads: Any, level: Any) -> None:
+    if not isinstance(device, str):
+        raise refusal("device", "wrong type", expected='"cpu", "cuda" or "cuda:N"', got=repr(device))
+    # A session without a plan would not say so before its first run.
+    if not (precision is None or isinstance(precision, str) and precision in PRECISIONS):
+        raise refusal("precision", "wrong value", expected=f"None or one of {PRECISIONS}", got=repr(precision))
+    _whole("threads", threads, 0, 1024)
+    _whole("level", level, 0, 3)
 
 
 class _Handle:
@@ -93,45 +132,53 @@ class Session:
 
     model      a file (.onnx, or .hone: a saved plan), "zoo:NAME" (a built-in network), or the bytes of an ONNX file
     device     "cpu", "cuda" or "cuda:N"
-    precision  "f32", "bf16", "fp16" ("cuda": also "tf32"); None: as the model is stored
+    precision  "f32", "bf16", "fp16" ("cuda": also "tf32" and "fp8"); None: as the model is stored
     threads    0: all processors that this process may use
     level      of optimisation, 0 to 3
-    shapes     {input: shape} for inputs that the model leaves open; without it, the shapes of the first run's arrays
+    shapes     {input: shape} where the model leaves dimensions open: planned at once, as are models that leave nothing
+               open; without it, the shapes of each run's arrays are planned when they first come
 
     Several threads may call `run` of one session at the same time. A new set of shapes makes a new plan (as long as a
-    session takes to make); the last 8 are kept.
+    session takes to make); the last 8 are kept. `close()`, or the end of a `with`, gives the memory back; so does
+    losing the last reference. Sessions are neither pickled nor copied: every process makes its own.
     """
 
     def __init__(self, model: Union[str, "os.PathLike[str]", bytes], *, device: str = "cpu",
                  precision: Optional[str] = None, threads: int = 0, level: int = 2,
                  shapes: Optional[Mapping[str, Sequence[int]]] = None) -> None:
-        if threads < 0:
-            raise UsageError(f"threads: expected 0 or more, got {threads}")
-        self._precision, self._level = precision, level
+        _check_arguments(device, precision, threads, level)
+        self._precision, self._level, self._device = precision, level, device
         self._lock = threading.Lock()
         self._plans: "OrderedDict[Any, _Plan]" = OrderedDict()
+        self._closed = False
+        if isinstance(model, (bytearray, memoryview)):
+            model = bytes(model)
+        if not isinstance(model, (str, bytes, os.PathLike)):
+            raise refusal("model", "wrong type", expected='a path, "zoo:NAME" or the bytes of an ONNX file',
+                          got=type(model).__name__)
         path = None if isinstance(model, bytes) else os.fsencode(model)
+        self._name = f"{len(model)} bytes" if isinstance(model, bytes) else os.fsdecode(model)
+        if path is not None and b"\0" in path:
+            raise refusal("model", "there is a zero byte in the path")
         saved = path is not None and library.hone_plan_is_saved(path)
         if saved:
             wanted, error = c.c_uint32(), lib.Error()
             check(library.hone_plan_saved_threads(path, c.byref(wanted), c.byref(error)), error)
             threads = threads or wanted.value
         options = lib.EngineOptions(device=lib.encoded(device), threads=threads)
-        self._model = None if saved else self._load(model, path)
-        self._engine = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
+        self._model: Any = None if saved else self._load(model, path)
+        self._engine: Any = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
         if saved:
             handle = _Handle(library.hone_plan_open, library.hone_plan_destroy, self._engine.value, path,
                              needs=self._engine)
             self._saved: Optional[_Plan] = _Plan(handle)
             self._describe_saved(self._saved)
+            self._fixed = self._given_shapes(shapes)
             return
         self._saved = None
         self.inputs: List[Port] = self._ports(library.hone_model_inputs, library.hone_model_input, True)
         self.outputs: List[Port] = self._ports(library.hone_model_outputs, library.hone_model_output, False)
-        self._fixed = {name: tuple(int(n) for n in dims) for name, dims in (shapes or {}).items()}
-        for name in self._fixed:
-            if name not in self._named():
-                raise UsageError(f"shapes: the model has no input {name!r} (it has {', '.join(self._named())})")
+        self._fixed = self._given_shapes(shapes)
         if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
                for p in self.inputs):
             self._plan({}) # its errors now, and the first run as fast as the others
@@ -159,7 +206,49 @@ class Session:
             return [Port(name, dtype_name(d.dtype), _shape(d), d.dtype) for name, d in zip(names, descs)]
         self.inputs = ports(plan.inputs, library.hone_plan_input_desc)
         self.outputs = ports(plan.outputs, library.hone_plan_output_desc)
-        self._fixed = {}
+
+    def _given_shapes(self, shapes: Optional[Mapping[str, Sequence[int]]]) -> Dict[str, Tuple[int, ...]]:
+        if shapes is not None and not isinstance(shapes, Mapping):
+            raise refusal("shapes", "wrong type", expected="a dict {input: shape}", got=type(shapes).__name__)
+        fixed: Dict[str, Tuple[int, ...]] = {}
+        for name, dims in (shapes or {}).items():
+            port = next((p for p in self.inputs if p.name == name), None)
+            if port is None:
+                raise refusal("shapes", f"the model has no input {name!r}", hint=f"it has {', '.join(self._named())}")
+            where = f"shapes[{name!r}]"
+            if port.code >= lib.SEQUENCE:
+                raise refusal(where, f"this input ({port.type}) has no shape")
+            if isinstance(dims, (str, bytes)) or not hasattr(dims, "__iter__"):
+                raise refusal(where, "wrong type", expected="a tuple of numbers", got=repr(dims))
+            fixed[name] = tuple(_whole(where, n, 0) for n in dims)
+            if len(fixed[name]) > lib.MAX_RANK:
+                raise refusal(where, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(len(fixed[name])))
+            if not _fits(port, fixed[name]):
+                raise refusal(where, "the model fixes another shape", expected=_wanted(port), got=_by(fixed[name]))
+        return fixed
+
+    def close(self) -> None:
+        """Gives back the model and its plans. Runs on other threads end as usual, and results stay valid, also those
+        without a copy. A second call does nothing."""
+        with self._lock:
+            self._closed = True
+            self._plans.clear()
+            self._saved = self._model = self._engine = None
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        def ports(all_of: List[Port]) -> str:
+            return ", ".join(f"{p.name}: {_wanted(p)}" for p in all_of)
+        end = ", closed" if self._closed else ""
+        return f"<hone.Session {self._name!r} on {self._device}{end}: ({ports(self.inputs)}) -> ({ports(self.outputs)})>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a hone.Session is neither pickled nor copied: make one from its file in every process")
 
     def _named(self) -> List[str]:
         return [p.name for p in self.inputs]
@@ -172,13 +261,15 @@ class Session:
         return lib.text(library.hone_plan_precision(plan.handle.value)) if plan else ""
 
     def _plan(self, shapes: Mapping[str, Tuple[int, ...]]) -> _Plan:
-        if self._saved:
-            return self._saved
         # Shapes that the model itself fixes are no matter of bindings: a wrong one is refused by the run.
         wanted = {p.name: shapes.get(p.name, self._fixed.get(p.name)) for p in self.inputs
                   if p.shape is None or not all(isinstance(n, int) for n in p.shape)}
         key = tuple(sorted((name, dims) for name, dims in wanted.items() if dims is not None))
         with self._lock:
+            if self._closed:
+                raise refusal("", "the session is closed")
+            if self._saved:
+                return self._saved
             plan = self._plans.get(key)
             if plan is None:
                 plan = self._plans[key] = self._make(key)
@@ -201,10 +292,8 @@ class Session:
     def _check_shape(port: Port, array: Any) -> None:
         if port.shape is None or not isinstance(array, np.ndarray) or port.code & (lib.SEQUENCE | lib.OPTIONAL):
             return
-        if len(port.shape) != array.ndim or any(isinstance(n, int) and n != m for n, m in zip(port.shape, array.shape)):
-            wanted = "x".join("?" if n is None else str(n) for n in port.shape)
-            got = "x".join(str(n) for n in array.shape) or "no dimensions"
-            raise UsageError(f"{port.name}: expected {port.type}[{wanted}], got {got}")
+        if not _fits(port, array.shape):
+            raise refusal(port.name, "wrong shape", expected=_wanted(port), got=_by(array.shape))
 
     def run(self, inputs: Mapping[str, Any], *, copy: bool = True, max_seconds: float = 0) -> Dict[str, Value]:
         """Runs the model once and gives {output: value}.
@@ -217,21 +306,27 @@ class Session:
         max_seconds  give up after this long; 0: never
         """
         names = self._named()
+        if not isinstance(inputs, Mapping):
+            raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
+                          hint=f"the model has {', '.join(names) or 'no inputs'}")
+        if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
+            raise refusal("max_seconds", "wrong value", expected="seconds, or 0 for no limit", got=repr(max_seconds))
         for name in inputs:
             if name not in names:
-                raise UsageError(f"the model has no input {name!r} (it has {', '.join(names)})")
+                raise refusal("", f"the model has no input {name!r}", hint=f"it has {', '.join(names)}")
         missing = [n for n in names if n not in inputs]
         if missing:
-            raise UsageError(f"no value for input {missing[0]!r}")
-        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name])
+            raise refusal("", f"no value for input {missing[0]!r}", hint=f"the model wants {', '.join(names)}")
+        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name], p.code)
                   for p in self.inputs}
         for port in self.inputs:
             self._check_shape(port, arrays[port.name])
         plan = self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)})
-        given = [Given(name, arrays[name], code) for name, code in zip(plan.inputs, plan.codes)]
+        given = [Given(name, inputs[name], code, None if code >= lib.SEQUENCE else arrays[name])
+                 for name, code in zip(plan.inputs, plan.codes)]
         pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])
         lease, error = _Lease(plan, plan.take()), lib.Error()
-        options = lib.RunOptions(max_seconds=max_seconds)
+        options = lib.RunOptions(max_seconds=float(max_seconds))
         check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
         return {name: taken(library.hone_context_output(lease.context.value, i).contents, None if copy else lease)
                 for i, name in enumerate(plan.outputs)}

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Union
 import numpy as np
 
 from ._library import MAP_I64, MAP_STRING, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
-from .errors import UsageError
+from .errors import refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
 _MAP = MAP_I64 | MAP_STRING
@@ -43,42 +43,54 @@ def numpy_dtype(code: int) -> np.dtype:
     if code in _NUMPY:
         return np.dtype(_NUMPY[code])
     if code not in _ML:
-        raise UsageError(f"{dtype_name(code)} has no type in numpy")
+        raise refusal("", f"{dtype_name(code)} has no type in numpy")
     try:
         import ml_dtypes
     except ImportError:
-        raise UsageError(f"numpy has no type {_ML[code]} of its own (pip install ml_dtypes)") from None
+        raise refusal("", f"numpy has no type {_ML[code]} of its own", hint="pip install ml_dtypes") from None
     if not hasattr(ml_dtypes, _ML[code]):
-        raise UsageError(f"this version of ml_dtypes has no type {_ML[code]} (pip install --upgrade ml_dtypes)")
+        raise refusal("", f"this version of ml_dtypes has no type {_ML[code]}",
+                      hint="pip install --upgrade ml_dtypes")
     return np.dtype(getattr(ml_dtypes, _ML[code]))
 
 
-def as_array(name: str, value: Any) -> np.ndarray:
+def as_array(name: str, value: Any, code: int = 0) -> np.ndarray:
     """value as a row-major array in the machine's byte order, without a copy where it is one already."""
     if not isinstance(value, np.ndarray):
+        if value is None:
+            raise refusal(name, "there is no value", expected="an array", got="None")
         if isinstance(value, np.generic) or not hasattr(value, "__dlpack__"):
-            value = np.asarray(value)
+            try:
+                # numpy would make texts of whatever stands beside a text.
+                value = np.asarray(value, object if code == STRING and not isinstance(value, np.generic) else None)
+            except ValueError as e: # rows of different lengths
+                raise refusal(name, f"numpy makes no array of it: {e}") from None
         else:
             try:
                 value = np.from_dlpack(value)
             except (BufferError, RuntimeError, TypeError) as e:
-                raise UsageError(f"{name}: this DLPack tensor cannot be read: {e} (it must lie in the processor's "
-                                 "memory and must not need a gradient)") from None
+                raise refusal(name, f"this DLPack tensor cannot be read: {e}",
+                              hint="it must lie in the processor's memory and must not need a gradient") from None
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
     return value if value.flags.c_contiguous else np.ascontiguousarray(value)
 
 
 class Given:
-    """One input: the library's tensor and everything that must live as long as it."""
+    """One input: the library's tensor and everything that must live as long as it.
 
-    def __init__(self, name: str, value: Any, code: int) -> None:
+    array  of value, where as_array has made it
+    """
+
+    def __init__(self, name: str, value: Any, code: int, array: Optional[np.ndarray] = None) -> None:
         self.tensor = Tensor()
         self._keep: List[Any] = []
         if code & _INSIDE:
             self._items(name, value, code)
         else:
-            self._array(name, as_array(name, value), code)
+            hint = ".astype({!r}) converts it" if isinstance(value, (np.ndarray, np.generic)) else \
+                "numpy.array(value, {!r}) makes one"
+            self._array(name, as_array(name, value, code) if array is None else array, code, hint)
 
     def _items(self, name: str, value: Any, code: int) -> None:
         if code & OPTIONAL: # an optional sequence has both bits
@@ -86,13 +98,13 @@ class Given:
             members = [] if value is None else [Given(name, value, inside)]
         elif code & _MAP and not code & SEQUENCE:
             if not hasattr(value, "keys"):
-                raise UsageError(f"{name}: expected a dict ({dtype_name(code)}), got {type(value).__name__}")
+                raise refusal(name, "wrong type", expected=f"a dict ({dtype_name(code)})", got=type(value).__name__)
             members = [Given(f"{name}: {what}", _vector(given, kind), kind) for what, given, kind in
                        (("keys", value.keys(), _key(code)), ("values", value.values(), code & SEQUENCE - 1))]
         else:
             if isinstance(value, (np.ndarray, str, bytes)) or value is None or not hasattr(value, "__iter__"):
-                raise UsageError(f"{name}: expected a list of arrays ({dtype_name(code)}), got "
-                                 f"{type(value).__name__}")
+                raise refusal(name, "wrong type", expected=f"a list of arrays ({dtype_name(code)})",
+                              got=type(value).__name__)
             members = [Given(f"{name}[{i}]", v, code & ~SEQUENCE) for i, v in enumerate(value)]
         pointers = (c.POINTER(Tensor) * max(len(members), 1))(*[c.pointer(m.tensor) for m in members])
         items = Items(len(members), pointers)
@@ -100,27 +112,38 @@ class Given:
         self.tensor.data = c.addressof(items)
         self._keep += [members, pointers, items]
 
-    def _array(self, name: str, array: np.ndarray, code: int) -> None:
+    def _array(self, name: str, array: np.ndarray, code: int, hint: str) -> None:
         if array.ndim > len(Desc().dim):
-            raise UsageError(f"{name}: at most {len(Desc().dim)} dimensions, got {array.ndim}")
+            raise refusal(name, "too many dimensions", expected=f"at most {len(Desc().dim)}", got=str(array.ndim))
         if code == STRING:
             given = STRING if array.dtype.kind in "OUS" else _CODES.get(array.dtype.name, 0)
         else:
             given = _CODES.get(array.dtype.name, 0)
         if given != code:
-            raise UsageError(f"{name}: expected {numpy_name(code)}, got {array.dtype} "
-                             f"(.astype({numpy_name(code)!r}) converts it)")
+            wanted, numbers = numpy_name(code), given and STRING not in (given, code)
+            raise refusal(name, "wrong type", expected=wanted, got=str(array.dtype),
+                          hint=hint.format(wanted) if numbers else "")
         dims = (c.c_int64 * max(array.ndim, 1))(*array.shape)
         self.tensor.desc = library.hone_desc(code, array.ndim, dims)
         if code == STRING:
-            self._strings(array)
+            self._strings(name, array)
         else:
             array = array.astype("int8") if code in _SIGN_EXTENDED else array
             self.tensor.data = array.ctypes.data
         self._keep.append(array)
 
-    def _strings(self, array: np.ndarray) -> None:
-        texts = [s if isinstance(s, bytes) else str(s).encode("utf-8", "surrogateescape") for s in array.flat]
+    def _strings(self, name: str, array: np.ndarray) -> None:
+        def where(i: int) -> str:
+            at = ", ".join(str(k) for k in np.unravel_index(i, array.shape))
+            return f"{name}[{at}]" if at else name
+        texts: List[bytes] = []
+        for i, s in enumerate(array.flat):
+            if not isinstance(s, (str, bytes)):
+                raise refusal(where(i), "wrong type", expected="str or bytes", got=type(s).__name__)
+            try:
+                texts.append(s if isinstance(s, bytes) else s.encode("utf-8", "surrogateescape"))
+            except UnicodeEncodeError as e:
+                raise refusal(where(i), f"this str has no UTF-8: {e.reason}") from None
         strings = (String * max(len(texts), 1))()
         for string, s in zip(strings, texts):
             string.ptr, string.len = c.cast(c.c_char_p(s), c.c_void_p), len(s)

@@ -296,13 +296,19 @@ static bool any_narrow(const job *j) {
   return false;
 }
 
-/* What keeps the budget on the samples that chose must keep it on others, too: until it does, more goes back
- * to f32, worst first, and then all of it. */
+/* What keeps the budget on the samples that chose must keep it on others, too: until it does on both, more
+ * goes back to f32, worst first, and then all of it. Roundings may cancel: a group that goes back can make
+ * the error on the samples that chose larger, so they are looked at again. */
 static hone_status check(job *j, double budget, hone_precision_choice *out, hone_error *error) {
   hone_status status = HONE_OK;
   while (status == HONE_OK && any_narrow(j)) {
     status = try_groups(j, NULL, true, &out->error_held_out, error);
-    if (status != HONE_OK || out->error_held_out <= budget) break;
+    bool kept = status == HONE_OK && out->error_held_out <= budget;
+    if (kept && out->returned) {
+      status = try_groups(j, NULL, false, &out->error, error);
+      kept = status == HONE_OK && out->error <= budget;
+    }
+    if (status != HONE_OK || kept) return status;
     if (!j->measured) status = measure_groups(j, error);
     group *worst = status == HONE_OK && !out_of_time(j, WHOLE) ? worst_group(j) : NULL;
     if (worst)
@@ -311,10 +317,8 @@ static hone_status check(job *j, double budget, hone_precision_choice *out, hone
       widen_all(j);
     out->returned++;
   }
-  if (status != HONE_OK || !out->returned) return status;
-  if (any_narrow(j)) return try_groups(j, NULL, false, &out->error, error);
-  out->error = out->error_held_out = 0;
-  return HONE_OK;
+  if (status == HONE_OK && out->returned) out->error = out->error_held_out = 0;
+  return status;
 }
 
 static hone_status give(job *j, hone_precision_choice *out, hone_error *error) {

@@ -54,8 +54,9 @@ static double share(double part, double whole) {
 /* Every figure once. False: time was up before the last. */
 static bool run_window(windows *w, hn_load *before, hone_status *status, hone_error *error) {
   const hone_roofs_options *o = w->options;
-  const uint32_t total =
-      (FEWEST_WINDOWS > w->out->windows + 1 ? FEWEST_WINDOWS : w->out->windows + 1) * HN_ROOF_COUNT;
+  /* How many windows come after the fewest nobody knows: it is others' load that decides. */
+  const uint32_t windows = hn_roof_quick() ? 1 : FEWEST_WINDOWS,
+                 total = w->out->windows < windows ? windows * HN_ROOF_COUNT : 0;
   hn_load after = *before;
   double rate[HN_ROOF_COUNT];
   for (int i = 0; i < HN_ROOF_COUNT; i++) {

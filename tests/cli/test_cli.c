@@ -98,10 +98,26 @@ static void test_help(void **state) {
   process_free(&p);
 }
 
+static void test_one_is_no_plural(void **state) {
+  (void)state;
+  process p = RUN("bench", tiny, "-t", "1", "-n", "3");
+  assert_int_equal(p.code, 0);
+  assert_non_null(strstr(p.out, " on cpu, 1 thread, batch 1\n"));
+  process_free(&p);
+  p = RUN("bench", tiny, "-t", "2", "-n", "3");
+  assert_non_null(strstr(p.out, " on cpu, 2 threads, batch 1\n"));
+  process_free(&p);
+}
+
 static void test_usage_errors(void **state) {
   (void)state;
   expect_error(RUN("benhc", tiny), 2, "did you mean 'bench'?");
-  expect_error(RUN("frobnicate"), 2, "unknown command 'frobnicate'");
+  expect_error(RUN("frobnicate"), 2, "unknown command 'frobnicate', and no file has that name");
+  expect_error(RUN("mnist-cntk.onx"), 3, "mnist-cntk.onx");
+  expect_error(RUN("models/mnist"), 3, "models/mnist");
+  expect_error(RUN("--lang", "zh", "inspect", tiny), 2, "'inspect' is a command: options stand behind it");
+  expect_error(RUN("--lang", "zh", "diagnose"), 2, "(hone diagnose FILE");
+  expect_error(RUN("--max-seconds", "5"), 2, "'--max-seconds' is no command");
   expect_error(RUN("bench", tiny, "--thread", "2"), 2, "did you mean '--threads'?");
   expect_error(RUN("bench", tiny, "-t", "two"), 2, "--threads wants a whole number");
   expect_error(RUN("bench", tiny, "-t"), 2, "--threads wants a value");
@@ -112,7 +128,9 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("bench", tiny, "--json=yes"), 2, "takes no value");
   expect_error(RUN("bench"), 2, "missing argument");
   expect_error(RUN("bench", tiny, "more"), 2, "unexpected argument 'more'");
-  expect_error(RUN("run", tiny, "--precision", "f8"), 2, "precision");
+  expect_error(RUN("run", tiny, "--precision", "f8"), 2,
+               "--precision f8 is not available on device cpu; expected f32, bf16, fp16 or auto");
+  expect_error(RUN("run", tiny, "--precision", "tf32"), 2, "not available on device cpu");
   expect_error(RUN("run", tiny, "--device", "tpu"), 2, "unknown device");
   expect_error(RUN("run", tiny, "--shape", "input"), 2, "--shape wants");
   expect_error(RUN("run", tiny, "--shape", "inputt=1x3x32x32"), 2, "did you mean 'input'?");
@@ -848,6 +866,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_help),
       cmocka_unit_test(test_usage_errors),
+      cmocka_unit_test(test_one_is_no_plural),
       cmocka_unit_test(test_zoo_variants),
       cmocka_unit_test(test_bad_input),
       cmocka_unit_test(test_other_exit_codes),

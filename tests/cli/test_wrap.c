@@ -33,6 +33,10 @@ static void lines(void **state) {
          "  -o, --output FILE   where to write it,\n    which may be long");
   expect("  -o FILE   where to write it, which may be long", 40,
          "  -o FILE   where to write it, which may\n            be long");
+  /* No part ends with spaces, also where they would fit. */
+  expect("out/: report.html trace.json optimized.onnx   (12.3 s)", 44,
+         "out/: report.html trace.json optimized.onnx\n  (12.3 s)");
+  expect("0123456789 0123456789   x", 22, "0123456789 0123456789\n  x");
   /* Colours have no width and stay. */
   expect("\033[1m0123456789\033[0m 0123456789 0123456789", 32, NULL);
   expect("\033[1m0123456789\033[0m 0123456789 0123456789 x", 32,

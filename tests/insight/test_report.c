@@ -424,6 +424,26 @@ static void text_keeps_the_width(void **state) {
   }
 }
 
+/* Narrow terminals get no bar, then no number of layers, then shorter names. */
+static void shares_keep_the_width(void **state) {
+  pair *p = *state;
+  for (int width = 40; width <= 100; width++) {
+    hone_report_input input = {
+        .baseline = p->a, .width = width, .sections = HONE_SECTION_TYPES}; /* with BatchNormalization */
+    hn_str out = write(&input, HONE_REPORT_TEXT);
+    for (const char *line = out.ptr; *line;) {
+      size_t n = strcspn(line, "\n");
+      if (columns(line, n) > (size_t)width || (n && line[n - 1] == ' '))
+        fail_msg("width %d: %.*s|", width, (int)n, line);
+      line += n + (line[n] == '\n');
+    }
+    assert_non_null(strstr(out.ptr, "\n  BatchNormal"));
+    if (width < 50) assert_null(strchr(out.ptr, '#'));
+    if (width >= 60) assert_non_null(strchr(out.ptr, '#'));
+    hn_str_free(&out);
+  }
+}
+
 /* Its titles are wider than its numbers: they break before names are cut. */
 static void before_and_after_keeps_the_width(void **state) {
   pair *p = *state;
@@ -489,6 +509,7 @@ int main(void) {
       cmocka_unit_test(html_data_is_inert),
       cmocka_unit_test(terminal_is_safe),
       cmocka_unit_test(text_keeps_the_width),
+      cmocka_unit_test(shares_keep_the_width),
       cmocka_unit_test(before_and_after_keeps_the_width),
       cmocka_unit_test(text_says_it_all),
       cmocka_unit_test(misuse_and_failing_sink),

@@ -14,7 +14,10 @@ command -v patchelf >/dev/null 2>&1 || { echo "SKIP: patchelf is not installed";
 work=$(mktemp -d "${TMPDIR:-/tmp}/wheel-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+# CMake takes ccache where it is installed: no cache is made in an empty HOME.
+[ -n "${CCACHE_DIR:-}" ] || [ -d "$HOME/.cache/ccache" ] || export CCACHE_DISABLE=1
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+export RUSTUP_HOME="$work/rustup" # pip asks rustc for its version, and that of rustup writes settings
 wheel=${HONE_WHEEL:-}
 if [ -z "$wheel" ]; then
   "$python" -m pip wheel --no-build-isolation --no-deps -q "$source" -w made -C build-dir="$work/build" >log 2>&1 || { fail "pip wheel"; exit 1; }

@@ -37,7 +37,7 @@ END
 mkdir quick
 definition Quick elementwise >quick/quick.json
 for part in ref cpu; do sed 's/swish/quick/g; s/in\[1\]/in[5]/' swish/swish_$part.c >quick/quick_$part.c; done
-says '3 tactics, 1 patterns' 0 "$hone" op build quick
+says '3 tactics, 1 pattern' 0 "$hone" op build quick
 case $out in *warning*) fail "what is generated gives warnings: $out" ;; esac
 says ' 0 failed' 0 "$hone" op test Quick --op-path quick -n 30
 for type in f32 i8 u8; do case $out in *"  $type "*) ;; *) fail "$type is not tested: $out" ;; esac; done
@@ -72,7 +72,7 @@ hone_status HONE_KERNEL(own)(const own_attrs *a, const hone_step_run *run, hone_
   return HONE_OK;
 }
 END
-says '3 tactics, 1 patterns' 0 "$hone" op build own
+says '3 tactics, 1 pattern' 0 "$hone" op build own
 case $out in *warning*) fail "what is generated gives warnings: $out" ;; esac
 says ' 0 failed' 0 "$hone" op test Own --op-path own -n 20
 # In a quantised model, as exporters write it: from the model's own scales and zero points.

@@ -16,7 +16,7 @@ says() { # what is expected, exit code, command...
 }
 # From nothing to an operator that is used where its pattern matches.
 says 'hone op build swish' 0 "$hone" op new swish
-says 'cannot make folder' 2 "$hone" op new swish
+says 'swish is there already (another name, another --output-dir, or remove it)' 2 "$hone" op new swish
 # A folder without a built operator does not pass for one with it.
 says '(hone op build' 4 "$hone" op test --op-path swish
 says 'holds no built operator' 0 "$hone" op list --op-path swish

@@ -105,7 +105,7 @@ hone_status HONE_KERNEL(dw)(const dw_attrs *a, const hone_step_run *run, hone_er
   return HONE_OK;
 }
 END
-says '3 tactics, 1 patterns' 0 "$hone" op build dw
+says '3 tactics, 1 pattern' 0 "$hone" op build dw
 net() { # attributes of Conv, weights, file
   "$build/text_model" "graph g(%x: f32[1x8x11x9]) -> (%y) {
   const %w: f32[$2] = rand(1)
@@ -166,6 +166,6 @@ edit 's/"dim(%x, 1)"/1.5/'; says "no value of attribute 'channels'" 3 "$hone" op
 edit 's/"attr(%c, auto_pad) else [^,]*,/5,/'; says "no value of attribute 'mode'" 3 "$hone" op build e
 [ ! -e e/build/dw.so ] || fail "something was built"
 # An attribute that the operator's type does not take is no match, and that is said.
-edit 's/"channels": "dim(%x, 1)"/"channels": "dims(%x)"/'; says '1 patterns' 0 "$hone" op build e
+edit 's/"channels": "dim(%x, 1)"/"channels": "dims(%x)"/'; says '1 pattern' 0 "$hone" op build e
 says 'dims(%x) for attribute channels is no number' 0 "$hone" optimize hit.onnx --op-path e --explain
 exit $bad

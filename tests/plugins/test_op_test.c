@@ -57,7 +57,7 @@ static void sound(void **state) {
   (void)state;
   process p = HONE("op", "test", "--op-path", bring("mutant_sound"), "-n", "60");
   if (p.code) fail_msg("exit %d: %s%s", p.code, p.out, p.err);
-  assert_non_null(strstr(p.out, "1 tactics, 120 cases, 0 failed"));
+  assert_non_null(strstr(p.out, "1 tactic, 120 cases, 0 failed"));
   assert_non_null(strstr(p.out, "f64 is the reference's"));
   process_free(&p);
   p = HONE("op", "test", "test.Swish", "--op-path", "mutant_sound", "-n", "10", "--json", "--seed", "7");

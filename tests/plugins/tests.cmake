@@ -24,6 +24,7 @@ target_link_libraries(text_model PRIVATE ${CMOCKA_LIBRARY})
 target_link_options(text_model PRIVATE -Wl,-u,hone_cuda_launch) # plugins that it loads call this
 set_target_properties(text_model PROPERTIES ENABLE_EXPORTS ON)
 hone_ctest(plugins_package sh ${CMAKE_CURRENT_LIST_DIR}/package.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+set_tests_properties(plugins_package PROPERTIES RESOURCE_LOCK install_manifest)
 hone_ctest(plugins_nms sh ${CMAKE_CURRENT_LIST_DIR}/nms.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 hone_ctest(plugins_decode sh ${CMAKE_CURRENT_LIST_DIR}/decode.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 hone_ctest(plugins_yolo sh ${CMAKE_CURRENT_LIST_DIR}/yolo.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})

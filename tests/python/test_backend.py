@@ -29,7 +29,7 @@ class Backend(ModelTest):
             y, w = ready.run(given)
             np.testing.assert_array_equal(y, [3, 4])
             np.testing.assert_array_equal(w, [10, 21])
-        with self.assertRaisesRegex(hone.UsageError, "has 2 inputs, got 3"):
+        with self.assertRaisesRegex(hone.UsageError, "too many values; expected at most 2, got 3"):
             ready.run([self.x] * 3)
         np.testing.assert_array_equal(backend.run_model(self.proto, [self.z, self.x], level=0)[0], [-3, -4])
 

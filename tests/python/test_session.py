@@ -1,11 +1,14 @@
 """Sessions: types, shapes, strings, sequences, copies, threads, mistakes."""
 
+import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import unittest
+import weakref
 
 from common import ModelTest
 
@@ -72,6 +75,24 @@ class Types(ModelTest):
             y = session.run({"x": given, "z": np.array([["!", ""], ["b", "?"]])})["y"]
             self.assertEqual(y.tolist(), [["grün!", ""], ["ab", "北京?"]])
 
+    def test_strings_that_are_no_text(self) -> None:
+        session = hone.Session(self.model("opset 20\ngraph g(%x: string[2]) -> (%y) { %y = Identity(%x) }"))
+        y = session.run({"x": np.array([b"\xff\x00a", "gr\u00fcn".encode("latin1")], object)})["y"]
+        self.assertEqual(y.tolist(), ["\udcff\0a", "gr\udcfcn"])
+        self.assertEqual([s.encode("utf-8", "surrogateescape") for s in y], [b"\xff\x00a", b"gr\xfcn"])
+        self.assertEqual(session.run({"x": y})["y"].tolist(), y.tolist()) # and in again
+        for given, says in ((["a", None], r"x\[1\]: wrong type; expected str or bytes, got NoneType$"),
+                            (["a", 1], r"x\[1\]: wrong type; expected str or bytes, got int$"),
+                            (np.array([1.5, "a"], object), r"x\[0\]: wrong type; expected str or bytes, got float$"),
+                            (np.array([1, 2]), "x: wrong type; expected str, got int64$"),
+                            (["a", "\ud800"], r"x\[1\]: this str has no UTF-8"),
+                            (None, "x: there is no value; expected an array, got None")):
+            with self.subTest(says), self.assertRaisesRegex(hone.UsageError, says):
+                session.run({"x": given})
+        matrix = hone.Session(self.model("opset 20\ngraph g(%x: string[1x2]) -> (%y) { %y = Identity(%x) }"))
+        with self.assertRaisesRegex(hone.UsageError, r"x\[0, 1\]: wrong type; expected str or bytes, got NoneType"):
+            matrix.run({"x": [["a", None]]})
+
     def test_sequences_and_optionals(self) -> None:
         session = hone.Session(self.model(
             "opset 18\ngraph g(%s: seq f32, %x: f32[2], %o: optional f32) -> (%t, %has, %none) {\n"
@@ -86,7 +107,7 @@ class Types(ModelTest):
         got = session.run({"s": [], "x": x, "o": first})
         self.assertEqual((len(got["t"]), bool(got["has"])), (1, True))
         np.testing.assert_array_equal(got["none"], first)
-        with self.assertRaisesRegex(hone.UsageError, "s: expected a list of arrays"):
+        with self.assertRaisesRegex(hone.UsageError, "s: wrong type; expected a list of arrays .*, got ndarray"):
             session.run({"s": first, "x": x, "o": None})
 
     def test_no_elements_and_no_dimensions(self) -> None:
@@ -158,8 +179,34 @@ class Runs(ModelTest):
         session = hone.Session(path, shapes={"x": (2, 3)})
         self.assertEqual(session.precision, "f32")
         self.assertEqual(session.run({"x": np.ones((2, 3), "f")})["y"].shape, (2, 3))
-        with self.assertRaisesRegex(hone.UsageError, "no input 'q'"):
-            hone.Session(path, shapes={"q": (2, 3)})
+        self.assertEqual(session.run({"x": np.ones((4, 3), "f")})["y"].shape, (4, 3))
+        self.assertEqual(hone.Session(path, shapes={"x": np.array([2, 3])}).precision, "f32")
+        for shapes, says in (({"q": (2, 3)}, "shapes: the model has no input 'q' .it has x"),
+                             ({"x": (2, 4)}, r"shapes\['x'\]: the model fixes another shape; expected f32\[nx3\], got 2x4"),
+                             ({"x": (2, 3, 1)}, "fixes another shape"), ({"x": ()}, "got no dimensions"),
+                             ({"x": "1x3"}, r"shapes\['x'\]: wrong type; expected a tuple of numbers, got '1x3'"),
+                             ({"x": 3}, "expected a tuple of numbers, got 3"),
+                             ({"x": (1.5, 3)}, "expected a whole number, 0 or more, got 1.5"),
+                             ({"x": (-1, 3)}, "expected a whole number, 0 or more, got -1"),
+                             ({"x": (None, 3)}, "got None"), ({"x": (2**64, 3)}, "wrong value"),
+                             ([("x", (1, 3))], "shapes: wrong type; expected a dict .*, got list")):
+            with self.subTest(says), self.assertRaisesRegex(hone.UsageError, says):
+                hone.Session(path, shapes=shapes)
+
+    def test_given_shapes_of_other_inputs(self) -> None:
+        path = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }")
+        saved = os.path.join(self.folder, "m.hone")
+        hone.optimize(path, saved, threads=1)
+        for model in (path, saved):
+            with self.assertRaisesRegex(hone.UsageError, r"shapes\['x'\]: the model fixes .*f32\[2x3\], got 4x3"):
+                hone.Session(model, shapes={"x": (4, 3)})
+            self.assertEqual(hone.Session(model, shapes={"x": (2, 3)}).precision, "f32")
+        with self.assertRaisesRegex(hone.UsageError, r"shapes\['s'\]: this input \(seq f32\) has no shape"):
+            hone.Session(self.model("opset 18\ngraph g(%s: seq f32) -> (%n) { %n = SequenceLength(%s) }"),
+                         shapes={"s": (1,)})
+        anything = self.model("opset 20\ngraph g(%x: f32) -> (%y) { %y = Neg(%x) }")
+        with self.assertRaisesRegex(hone.UsageError, "at most 8, got 9"):
+            hone.Session(anything, shapes={"x": (1,) * 9})
 
     def test_bytes_zoo_and_saved_plans(self) -> None:
         path = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }")
@@ -217,17 +264,115 @@ class Runs(ModelTest):
             thread.join()
 
 
+class Ends(ModelTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.path = self.model("opset 20\ngraph g(%x: f32[nx3], %c: f32[]) -> (%y) { %y = Mul(%x, %c) }")
+        self.given = {"x": np.ones((2, 3), "f"), "c": np.float32(2)}
+
+    def check_closed(self, session: hone.Session) -> None:
+        with self.assertRaisesRegex(hone.UsageError, "^the session is closed$"):
+            session.run(self.given)
+
+    def test_with(self) -> None:
+        with hone.Session(self.path) as session:
+            y = session.run(self.given, copy=False)["y"]
+        self.check_closed(session)
+        session.close()
+        gc.collect()
+        np.testing.assert_array_equal(y, np.full((2, 3), 2))
+        self.assertEqual((session.inputs[0].name, session.precision), ("x", ""))
+        with self.assertRaises(KeyError), hone.Session(self.path) as session:
+            raise KeyError
+        self.check_closed(session)
+
+    def test_saved_plans(self) -> None:
+        saved = os.path.join(self.folder, "m.hone")
+        hone.optimize(self.path, saved, threads=1, shape={"x": (2, 3)})
+        session = hone.Session(saved)
+        y = session.run(self.given, copy=False)["y"]
+        session.close()
+        self.check_closed(session)
+        np.testing.assert_array_equal(y, np.full((2, 3), 2))
+
+    def test_nothing_is_left(self) -> None:
+        session = hone.Session(self.path)
+        y = session.run(self.given, copy=False)["y"]
+        handles = [weakref.ref(h) for h in (session._engine, session._model)]
+        session.close()
+        self.assertEqual([h() is None for h in handles], [False, False]) # y is theirs
+        del y
+        self.assertEqual([h() for h in handles], [None, None])
+
+    def test_close_while_it_runs(self) -> None:
+        path = self.model("opset 20\ngraph g(%x: f32[nx64]) -> (%y) { %m = Gemm(%x, %x) {transB=1}\n"
+                          "%y = MatMul(%m, %x) }", "g.onnx")
+        x = np.random.default_rng(5).integers(-2, 3, (64, 64)).astype("f")
+        want, wrong, ended = x @ x.T @ x, [], []
+        for _ in range(20):
+            session, begun = hone.Session(path, threads=1), threading.Event()
+
+            def work() -> None:
+                try:
+                    while True:
+                        if not (session.run({"x": x})["y"] == want).all():
+                            wrong.append(1)
+                        begun.set()
+                except hone.UsageError as e:
+                    ended.append(str(e))
+                finally:
+                    begun.set()
+
+            workers = [threading.Thread(target=work) for _ in range(3)]
+            for t in workers:
+                t.start()
+            begun.wait()
+            session.close()
+            for t in workers:
+                t.join()
+        self.assertEqual((wrong, set(ended), len(ended)), ([], {"the session is closed"}, 60))
+
+    def test_repr(self) -> None:
+        session = hone.Session(self.path)
+        self.assertEqual(repr(session), f"<hone.Session {self.path!r} on cpu: (x: f32[nx3], c: f32[]) -> (y: f32[nx3])>")
+        session.close()
+        self.assertIn("on cpu, closed: (x: ", repr(session))
+        with open(self.path, "rb") as f:
+            data = f.read()
+        self.assertIn(f"'{len(data)} bytes'", repr(hone.Session(data)))
+
+    def test_no_copies(self) -> None:
+        session = hone.Session(self.path)
+        for make in (pickle.dumps, copy.copy, copy.deepcopy):
+            with self.assertRaisesRegex(TypeError, "a hone.Session is neither pickled nor copied"):
+                make(session)
+
+
 class Mistakes(ModelTest):
     def test_inputs(self) -> None:
         session = hone.Session(self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }"))
         x = np.ones((2, 3), "f")
         for given, says in (({}, "no value for input 'x'"), ({"x": x, "q": x}, "no input 'q' .it has x"),
-                            ({"x": x.astype("d")}, r"x: expected float32, got float64 \(.astype"),
-                            ({"x": x[0]}, r"x: expected f32\[2x3\], got 3"),
-                            ({"x": np.ones((2, 4), "f")}, r"x: expected f32\[2x3\], got 2x4"),
-                            ({"x": np.ones((1,) * 9, "f")}, "x: "), ({"x": x.astype("U")}, "x: expected float32")):
+                            ({"x": x.astype("d")}, r"^x: wrong type; expected float32, got float64 \(.astype\('float32'\) "
+                                                   r"converts it\)$"),
+                            ({"x": x.tolist()}, r"got float64 \(numpy.array\(value, 'float32'\) makes one\)$"),
+                            ({"x": Dlpack(x.astype("d"))}, r"got float64 \(numpy.array\("),
+                            ({"x": x[0]}, r"x: wrong shape; expected f32\[2x3\], got 3"),
+                            ({"x": 1.0}, r"x: wrong shape; expected f32\[2x3\], got no dimensions"),
+                            ({"x": np.ones((2, 4), "f")}, r"x: wrong shape; expected f32\[2x3\], got 2x4"),
+                            ({"x": np.ones((1,) * 9, "f")}, "x: "),
+                            ({"x": x.astype("U")}, "x: wrong type; expected float32, got <U32$"),
+                            ({"x": x.astype(object)}, "x: wrong type; expected float32, got object$"),
+                            ({"x": None}, "x: there is no value; expected an array, got None$"),
+                            ({"x": [[1.0], [1.0, 2.0]]}, "x: numpy makes no array of it"),
+                            ([x], r"^inputs: wrong type; expected a dict \{input: array\}, got list \(the model has x\)$"),
+                            (x, "inputs: wrong type; .*, got ndarray"), (None, "inputs: wrong type; .*, got NoneType")):
             with self.subTest(says), self.assertRaisesRegex(hone.UsageError, says):
                 session.run(given)
+        for seconds in (-1, "x", float("nan"), float("inf"), True, None):
+            with self.subTest(seconds), self.assertRaisesRegex(hone.UsageError, "max_seconds: wrong value; expected sec"):
+                session.run({"x": x}, max_seconds=seconds)
+        self.assertEqual(session.run({"x": x}, max_seconds=np.float32(9))["y"].shape, (2, 3))
         np.testing.assert_array_equal(session.run({"x": x})["y"], -x)
 
     def test_models(self) -> None:
@@ -243,9 +388,41 @@ class Mistakes(ModelTest):
         with self.assertRaises(hone.UsageError):
             hone.Session("zoo:none")
         path = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }")
-        for options in ({"device": "abacus"}, {"precision": "f17"}, {"threads": -1}, {"level": 9}):
-            with self.subTest(options), self.assertRaises(hone.UsageError):
+        for options in ({"device": "abacus"}, {"precision": "f17"}, {"threads": -1}, {"level": 9}, {"level": -1},
+                        {"device": 0}, {"device": None}, {"precision": 3}, {"threads": "2"}, {"threads": 1.5},
+                        {"threads": True}, {"threads": 100000}, {"threads": None}, {"level": "x"}, {"level": False}):
+            with self.subTest(options), self.assertRaisesRegex(hone.UsageError, next(iter(options))):
                 hone.Session(path, **options)
+        self.assertTrue(hone.Session(path, threads=np.int64(1), level=np.uint8(1)))
+        anything = self.model("opset 20\ngraph g(%x: f32[n]) -> (%y) { %y = Neg(%x) }", "n.onnx") # is not planned yet
+        with self.assertRaisesRegex(hone.UsageError, "precision: wrong value; expected None or one of .'f32', .*, got 'f17'"):
+            hone.Session(anything, precision="f17")
+        for model in (3, None, [path], np.zeros(3)):
+            with self.assertRaisesRegex(hone.UsageError, "^model: wrong type; expected a path"):
+                hone.Session(model)
+        with self.assertRaisesRegex(hone.UsageError, "model: there is a zero byte"):
+            hone.Session("a\0b.onnx")
+        with open(path, "rb") as f:
+            data = f.read()
+        for kind in (bytearray, memoryview):
+            self.assertEqual(hone.Session(kind(data)).inputs[0].name, "x")
+
+    def test_parts(self) -> None:
+        session = hone.Session(self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }"))
+        with self.assertRaises(hone.UsageError) as caught:
+            session.run({"x": np.ones((2, 3))})
+        e = caught.exception
+        self.assertEqual((e.what, e.where, e.expected, e.got, e.hint),
+                         ("wrong type", "x", "float32", "float64", ".astype('float32') converts it"))
+        self.assertEqual(str(e), f"{e.where}: {e.what}; expected {e.expected}, got {e.got} ({e.hint})")
+        with self.assertRaises(hone.UsageError) as caught: # the library's
+            hone.Session(self.folder + "/m.onnx", device="abacus")
+        self.assertEqual((e.status, e.exit_code), (caught.exception.status, caught.exception.exit_code))
+        with self.assertRaises(hone.InputError) as caught: # the command's
+            hone.profile(self.folder + "/none.onnx")
+        e = caught.exception
+        self.assertEqual((e.what, e.exit_code), (str(e), 3))
+        self.assertIn("none.onnx", e.what)
 
     def test_without_cuda(self) -> None:
         path = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }")
@@ -279,6 +456,11 @@ class Processes(ModelTest):
         self.assertEqual(caught.exception.exit_code, 2)
         with self.assertRaises(hone.InputError):
             hone.diagnose(path)
+        for call in (lambda: hone.profile(b"m.onnx"), lambda: hone.optimize(path, 3), lambda: hone.verify(path, [other])):
+            with self.assertRaisesRegex(hone.UsageError, "expected a path, got (bytes|int|list)$"):
+                call()
+        with self.assertRaisesRegex(hone.UsageError, "a zero byte"):
+            hone.profile("a\0b")
 
 
 if __name__ == "__main__":

@@ -70,9 +70,10 @@ static void load_of(hn_roof_meter *meter, hn_load *now) {
   *now = (hn_load){m->now, m->blind ? -1 : m->busy, m->own, m->blind ? -1 : m->delay};
 }
 
+/* The first windows are known, and nobody knows how many others there will be. */
 static bool go_on(void *arg, uint32_t done, uint32_t total) {
   const machine *m = arg;
-  assert_true(done < total);
+  assert_int_equal(total, done < 3 * HN_ROOF_COUNT ? 3 * HN_ROOF_COUNT : 0);
   return !m->stop_after || m->rates < m->stop_after;
 }
 

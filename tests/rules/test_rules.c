@@ -36,9 +36,9 @@ static void every_rule_has_a_case(void **state) {
 
 /* What every finding owes its reader. */
 static void check_complete(const hone_finding *f) {
-  assert_true(f->title && *f->title);
-  assert_true(f->subject && *f->subject);
+  assert_true(f->title && *f->title && f->subject && *f->subject);
   assert_true(f->cause && *f->cause);
+  assert_false(strncmp(f->subject, "1 ", 2) == 0 && f->subject[1 + strcspn(f->subject + 2, " ,")] == 's');
   assert_true(f->evidence_count >= 2);
   for (size_t i = 0; i < f->evidence_count; i++) {
     assert_true(f->evidence[i].source && *f->evidence[i].source);

@@ -194,8 +194,10 @@ static int try_it(const char *path) {
       (void)hone_error_format(p.error, why, sizeof why);
       return cli_error(HONE_ERROR_INPUT, "%s was built, but cannot be used: %s", path, why);
     }
-    cli_print("%s: operator %s, %u tactics, %u patterns\n", path, p.name, p.plugin ? p.plugin->n_tactics : 0,
-              p.plugin ? p.plugin->n_patterns : 0);
+    const uint32_t tactics = p.plugin ? p.plugin->n_tactics : 0,
+                   patterns = p.plugin ? p.plugin->n_patterns : 0;
+    cli_print("%s: operator %s, %u tactic%s, %u pattern%s\n", path, p.name, tactics, cli_s(tactics), patterns,
+              cli_s(patterns));
   }
   return cli_flush();
 }

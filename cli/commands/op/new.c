@@ -146,8 +146,10 @@ static int run(const cli_args *args) {
   int code = args->from ? read_part(args, name, op, &from) : 0;
   if (code) return code;
   if (mkdir(folder, 0755) != 0)
-    code = cli_error(errno == EEXIST ? HONE_ERROR_USAGE : HONE_ERROR_IO, "cannot make folder %s: %s", folder,
-                     strerror(errno));
+    code = errno == EEXIST
+               ? cli_error(HONE_ERROR_USAGE,
+                           "%s is there already (another name, another --output-dir, or remove it)", folder)
+               : cli_error(HONE_ERROR_IO, "cannot make folder %s: %s", folder, strerror(errno));
   else
     code = write_all(args, folder, name, op, &from);
   op_from_drop(&from);

@@ -183,7 +183,8 @@ static void say_pattern(const report *r, const op_subject *s, const hone_pattern
   else if (!x->cases)
     cli_print("    not tested: %s\n", x->what);
   else
-    cli_print("    as the operator: %u cases, worst error %.2f of the bound\n", x->cases, x->worst);
+    cli_print("    as the operator: %u case%s, worst error %.2f of the bound\n", x->cases, cli_s(x->cases),
+              x->worst);
 }
 
 /* Every spelling of every pattern by itself. */
@@ -248,7 +249,8 @@ static int end(report *r) {
     r->tactics = r->patterns = NULL;
     return printed ? printed : code;
   }
-  cli_print("%u tactics, %u cases, %u failed\n", r->tested, r->cases, r->failed);
+  cli_print("%u tactic%s, %u case%s, %u failed\n", r->tested, cli_s(r->tested), r->cases, cli_s(r->cases),
+            r->failed);
   const int printed = cli_flush();
   return printed ? printed : code;
 }

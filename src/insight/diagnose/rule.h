@@ -102,6 +102,8 @@ const char *hn_say(hn_diagnosis *d, const char *format, ...) __attribute__((form
  * same order. */
 #define HN_WORDS(d, en, zh) ((d)->language == HONE_LANGUAGE_ZH ? (zh) : (en))
 #define HN_SAY(d, en, zh, ...) hn_say((d), HN_WORDS(d, en, zh), __VA_ARGS__)
+/* The plural's "s", for "%zu operator%s" and "%zu 个算子%s". */
+#define HN_S(d, n) HN_WORDS(d, (n) == 1 ? "" : "s", "")
 /* "gemv" of "void internal::gemv<int, (Kind)2>(Params)": what profilers of kernels match by default. */
 const char *hn_function_of(hn_diagnosis *d, const char *name);
 /* As a word of the shell: quoted when it holds anything that a shell may take for more. */

@@ -64,8 +64,8 @@ void hn_heading(hn_str *o, const hn_look *look, const char *format, ...) {
   const char *words = text.ptr ? text.ptr : "";
   hn_str_putc(o, '\n');
   colored(o, look, HN_BOLD, words, text.len);
-  hn_str_putc(o, ' ');
   for (int i = columns_of(words) + 1; i < look->width; i++) hn_str_puts(&rule, look->unicode ? "─" : "-");
+  if (rule.len) hn_str_putc(o, ' ');
   if (rule.len) colored(o, look, HN_DIM, rule.ptr, rule.len);
   hn_str_putc(o, '\n');
   if (text.failed || rule.failed) o->failed = true;

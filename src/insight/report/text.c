@@ -108,7 +108,8 @@ static void summary(hn_str *o, const hn_look *look, const hone_report_input *in)
   hn_str_puts(o, "\n\n  ");
   if (!is_timed(p)) {
     hn_paint(o, look, HN_YELLOW, "%s", HN_IN(look, "nothing was timed", "没有计时"));
-    hn_show(o, HN_IN(look, "   %zu layers", "   %zu 层"), p->layer_count);
+    hn_show(o, HN_IN(look, "   %zu layer%s", "   %zu 层%s"), p->layer_count,
+            p->layer_count == 1 || look->zh ? "" : "s");
     if (p->flops > 0)
       hn_show(o, HN_IN(look, "   %.2f GFLOP   %.1f MB moved", "   %.2f GFLOP   搬运 %.1f MB"), p->flops / 1e9,
               p->bytes / 1e6);
@@ -268,20 +269,37 @@ static void types(hn_str *o, const hn_look *look, const hone_profile *p) {
   size_t widest = 0;
   for (size_t i = 0; i < p->type_count && i < 12; i++)
     if (strlen(p->types[i].type) > widest) widest = strlen(p->types[i].type);
+  enum {
+    SHARE = 11,
+    TIME = 14,
+    LAYERS = 6,
+    GAP = 2,
+    LEAST_BAR = 4,
+    MOST_BAR = 30
+  }; /* columns, with margins */
   if (widest > 28) widest = 28;
-  int room = look->width - (int)widest - 34; /* what the figures before the bar leave */
-  room = room < 0 ? 0 : room > 30 ? 30 : room;
+  if ((int)widest > look->width - SHARE - TIME) widest = (size_t)(look->width - SHARE - TIME);
+  /* What the name, its share and its time leave is for the number of layers, and then for the bar. */
+  int room = look->width - (int)widest - SHARE - TIME;
+  const bool counted = room >= LAYERS;
+  room -= LAYERS + GAP + 1;
+  const int bar = room < LEAST_BAR ? 0 : room > MOST_BAR ? MOST_BAR : room;
   for (size_t i = 0; i < p->type_count && i < 12; i++) {
     const hone_type_share *t = &p->types[i];
     hn_str_puts(o, "  ");
-    hn_paint(o, look, HN_PLAIN, "%-*.28s", (int)widest, t->type);
+    hn_paint(o, look, HN_PLAIN, "%-*.*s", (int)widest, (int)widest, t->type);
     const double share = type_share(p, t);
     if (isnan(share))
       hn_str_puts(o, "      -  ");
     else
       hn_show(o, "  %5.1f %%", share);
-    hn_show(o, "  %9.3f ms  %4zu  ", t->time_ms, t->layers);
-    hn_bar(o, look, isnan(share) ? 0 : share / 100, room);
+    hn_show(o, "  %9.3f ms", t->time_ms);
+    if (counted) hn_show(o, "  %4zu", t->layers);
+    hn_str cells = {0};
+    if (bar && share > 0) hn_bar(&cells, look, share / 100, bar);
+    if (cells.len) hn_str_puts(o, "  "), hn_str_append(o, cells.ptr, cells.len);
+    if (cells.failed) o->failed = true;
+    hn_str_free(&cells);
     hn_str_putc(o, '\n');
   }
 }

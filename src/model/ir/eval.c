@@ -20,7 +20,8 @@ hone_status hn_budget_check(hn_budget *b, hone_error *error) {
   }
   if (b->deadline_ns && hn_now_ns() > b->deadline_ns) {
     hn_fail(error, HONE_ERROR_BUDGET, "the run did not end within its time budget");
-    hn_error_hint(error, "raise --max-seconds, or look for a loop that does not end");
+    hn_error_hint(error,
+                  "raise the limit (max_seconds, --max-seconds), or look for a loop that does not end");
     return HONE_ERROR_BUDGET;
   }
   return HONE_OK;

@@ -49,8 +49,8 @@ static void by_table(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Convolutions take %.0f %% of the time", "卷积占时间的 %.0f %%", share);
   f->category = HONE_CATEGORY_TRADE;
   d->worst = HONE_SEVERITY_LOW; /* others' figures on others' networks */
-  f->subject =
-      HN_SAY(d, "%zu convolutions, the slowest is '%s'", "%zu 个卷积，最慢的是 '%s'", count, slowest->name);
+  f->subject = HN_SAY(d, "%zu convolution%s, the slowest is '%s'", "%zu 个卷积%s，最慢的是 '%s'", count,
+                      HN_S(d, count), slowest->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause = HN_WORDS(
@@ -122,8 +122,8 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Convolutions take %.0f %% of the time at %.0f %% of the roofline",
                     "卷积占时间的 %.0f %%，只达到屋顶线的 %.0f %%", share, efficiency);
   d->worst = HONE_SEVERITY_MEDIUM; /* a roof is no promise */
-  f->subject = HN_SAY(d, "%zu convolutions, most of it lost in '%s'", "%zu 个卷积，损失最多的是 '%s'", count,
-                      worst->name);
+  f->subject = HN_SAY(d, "%zu convolution%s, most of it lost in '%s'", "%zu 个卷积%s，损失最多的是 '%s'",
+                      count, HN_S(d, count), worst->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
   f->cause = HN_WORDS(

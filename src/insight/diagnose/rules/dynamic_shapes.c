@@ -27,7 +27,8 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Steps of unknown shape (%zu) take %.0f %% of the time",
                     "形状未知的步骤（%zu 个）占时间的 %.0f %%", count, share);
   f->category = HONE_CATEGORY_STRUCTURAL;
-  f->subject = HN_SAY(d, "%zu steps from '%s' on", "%zu 个步骤，从 '%s' 开始", count, first->name);
+  f->subject =
+      HN_SAY(d, "%zu step%s from '%s' on", "%zu 个步骤%s，从 '%s' 开始", count, HN_S(d, count), first->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = low_level ? HONE_REMEDY_OPTIMIZER : HONE_REMEDY_SETTING;
   f->cause = HN_SAY(

@@ -73,11 +73,14 @@ static void run(hn_diagnosis *d) {
   for (size_t i = 0; of && i < n; i++) weigh(d, &previews[i], ms[i], of, &c, false);
   if (!c.anchors || hn_share(d, c.now_ms - c.then_ms) < d->t->min_gain) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "%zu convolutions and products could use faster kernels at level %d",
-                    "%zu 个卷积与矩阵乘在级别 %d 可用更快的内核", c.anchors, previews[0].level);
+  f->title = c.anchors == 1
+                 ? HN_SAY(d, "A convolution or product could use a faster kernel at level %d",
+                          "1 个卷积或矩阵乘在级别 %d 可用更快的内核", previews[0].level)
+                 : HN_SAY(d, "%zu convolutions and products could use faster kernels at level %d",
+                          "%zu 个卷积与矩阵乘在级别 %d 可用更快的内核", c.anchors, previews[0].level);
   f->category = HONE_CATEGORY_STRUCTURAL;
-  f->subject = HN_SAY(d, "%zu operators, for one %s instead of %s", "%zu 个算子，例如用 %s 取代 %s",
-                      c.anchors, c.to ? c.to : "?", c.from ? c.from : "?");
+  f->subject = HN_SAY(d, "%zu operator%s, for one %s instead of %s", "%zu 个算子%s，例如用 %s 取代 %s",
+                      c.anchors, HN_S(d, c.anchors), c.to ? c.to : "?", c.from ? c.from : "?");
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_OPTIMIZER;
   f->cause = HN_WORDS(

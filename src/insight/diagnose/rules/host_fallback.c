@@ -56,8 +56,9 @@ static void run(hn_diagnosis *d) {
   double share = hn_share(d, ms);
   if (share < d->t->reference_share) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "Steps that fell back to the host (%zu, with %zu copies) take %.0f %% of the time",
-                    "回退到主机的步骤（%zu 个，连同 %zu 次拷贝）占时间的 %.0f %%", count, copies, share);
+  f->title = HN_SAY(d, "Steps that fell back to the host (%zu, with %zu cop%s) take %.0f %% of the time",
+                    "回退到主机的步骤（%zu 个，连同 %zu 次拷贝%s）占时间的 %.0f %%", count, copies,
+                    HN_WORDS(d, copies == 1 ? "y" : "ies", ""), share);
   f->category = HONE_CATEGORY_STRUCTURAL;
   f->subject = slowest->name;
   f->quantity = HONE_QUANTITY_NODES;

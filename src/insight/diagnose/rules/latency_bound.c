@@ -37,7 +37,8 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Latency-bound kernels (%zu) take %.0f %% of the time",
                     "延迟受限的内核（%zu 个）占时间的 %.0f %%", count, share);
   d->worst = HONE_SEVERITY_LOW; /* that they can be better is not known, only that nothing limits them */
-  f->subject = HN_SAY(d, "%zu kernels, the slowest is '%s'", "%zu 个内核，最慢的是 '%s'", count, worst->name);
+  f->subject = HN_SAY(d, "%zu kernel%s, the slowest is '%s'", "%zu 个内核%s，最慢的是 '%s'", count,
+                      HN_S(d, count), worst->name);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_USER;
   f->cause = HN_SAY(

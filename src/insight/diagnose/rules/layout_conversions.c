@@ -34,7 +34,7 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Layout conversions inside the network (%zu) take %.0f %% of the time",
                     "网络内部的布局转换（%zu 次）占时间的 %.0f %%", count, share);
   f->category = HONE_CATEGORY_STRUCTURAL;
-  f->subject = HN_SAY(d, "%zu conversions", "%zu 次转换", count);
+  f->subject = HN_SAY(d, "%zu conversion%s", "%zu 次转换%s", count, HN_S(d, count));
   f->quantity = HONE_QUANTITY_REFORMATS;
   f->remedy = HONE_REMEDY_OPTIMIZER;
   f->cause =

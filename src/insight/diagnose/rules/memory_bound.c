@@ -49,7 +49,7 @@ static void run(hn_diagnosis *d) {
   if (narrow_ms > ms / 2) d->worst = HONE_SEVERITY_LOW; /* what would halve the bytes is done already */
   f->title =
       HN_SAY(d, "Memory-bound operators take %.0f %% of the time", "访存受限的算子占时间的 %.0f %%", share);
-  f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);
+  f->subject = HN_SAY(d, "%zu operator%s", "%zu 个算子%s", count, HN_S(d, count));
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause =

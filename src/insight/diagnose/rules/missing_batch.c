@@ -49,7 +49,7 @@ static void by_bytes(hn_diagnosis *d) {
                     "batch 为 1：%.0f %% 的时间用于以读取权重为主的乘加", share);
   f->category = HONE_CATEGORY_TRADE;
   d->worst = HONE_SEVERITY_MEDIUM;
-  f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);
+  f->subject = HN_SAY(d, "%zu operator%s", "%zu 个算子%s", count, HN_S(d, count));
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause =
@@ -98,7 +98,7 @@ static void run(hn_diagnosis *d) {
   f->title = HN_SAY(d, "Batch 1: %.0f %% of the time goes to reading weights for one sample",
                     "batch 为 1：%.0f %% 的时间用于为一个样本读取权重", share);
   f->category = HONE_CATEGORY_TRADE;
-  f->subject = HN_SAY(d, "%zu operators", "%zu 个算子", count);
+  f->subject = HN_SAY(d, "%zu operator%s", "%zu 个算子%s", count, HN_S(d, count));
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause = HN_SAY(

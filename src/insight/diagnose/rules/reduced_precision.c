@@ -84,7 +84,9 @@ static void emit(hn_diagnosis *d, const products *all, const choice *c) {
   f->title = title_of(d, all, share, c->dtype);
   if (c->second) d->worst = HONE_SEVERITY_LOW;
   f->category = HONE_CATEGORY_TRADE;
-  f->subject = HN_SAY(d, "%zu convolutions and matrix products", "%zu 个卷积与矩阵乘", all->count);
+  f->subject = all->count == 1
+                   ? HN_WORDS(d, "1 convolution or matrix product", "1 个卷积或矩阵乘")
+                   : HN_SAY(d, "%zu convolutions and matrix products", "%zu 个卷积与矩阵乘", all->count);
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause = all->in == UNTOLD

@@ -28,10 +28,11 @@ static void run(hn_diagnosis *d) {
   double share = hn_share(d, ms);
   if (!count || share < d->t->sparse_share) return;
   hone_finding *f = hn_finding_begin(d, NULL);
-  f->title = HN_SAY(d, "%zu products have 2:4 sparse weights (%.0f %% of the time), computed as dense ones",
-                    "%zu 个乘加的权重满足 2:4 稀疏（占时间的 %.0f %%），却按稠密计算", count, share);
+  f->title = HN_SAY(d, "%zu product%s 2:4 sparse weights (%.0f %% of the time), computed as dense ones",
+                    "%zu 个乘加%s的权重满足 2:4 稀疏（占时间的 %.0f %%），却按稠密计算", count,
+                    HN_WORDS(d, count == 1 ? " has" : "s have", ""), share);
   f->category = HONE_CATEGORY_TRADE;
-  f->subject = HN_SAY(d, "%zu products", "%zu 个乘加", count);
+  f->subject = HN_SAY(d, "%zu product%s", "%zu 个乘加%s", count, HN_S(d, count));
   f->quantity = HONE_QUANTITY_NODES;
   f->remedy = HONE_REMEDY_SETTING;
   f->cause = HN_WORDS(

@@ -188,8 +188,9 @@ static const char *chain_names(hn_diagnosis *d, const chains *c) {
 }
 
 static void describe_refused(hn_diagnosis *d, hone_finding *f, const group *g, const chains *named) {
-  f->title = HN_SAY(d, "Elementwise operators behind %zu products could not be fused with them",
-                    "%zu 个乘加之后的逐元素算子无法与其融合", g->patterns);
+  f->title = HN_SAY(d, "Elementwise operators behind %zu product%s could not be fused with %s",
+                    "%zu 个乘加%s之后的逐元素算子无法与%s融合", g->patterns, HN_S(d, g->patterns),
+                    HN_WORDS(d, g->patterns == 1 ? "it" : "them", "其"));
   f->subject = chain_names(d, named);
   f->remedy = HONE_REMEDY_USER;
   f->cause = HN_WORDS(
