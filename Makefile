@@ -49,11 +49,11 @@ hone: deps
 
 PREFIX ?= /usr/local
 install: all
-	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
-	@cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt # which tests and packages do not write
+	DESTDIR="$(DESTDIR)" cmake --install "$(BUILD)" --prefix "$(PREFIX)"
+	@{ printf '%s\n' "$(DESTDIR)" "$(PREFIX)"; cat "$(BUILD)/install_manifest.txt"; } >"$(BUILD)/installed.txt" # which tests and packages do not write
 
 uninstall:
-	@DESTDIR=$(DESTDIR) sh tools/uninstall.sh $(BUILD)
+	@DESTDIR="$(DESTDIR)" sh tools/uninstall.sh "$(BUILD)"
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -200,12 +200,14 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   static double last;
   if (!can_wipe()) return;
   double now = cli_now_ms();
-  if (progress_shown && done < total && now - last < 100) return;
+  if (progress_shown && (done < total || !total) && now - last < 100) return;
+  if (total && done > total) done = total;
   last = now;
   progress_shown = true;
   enum { MOST_CELLS = 30 };
   if (!total) {
-    cli_print_to(stderr, "\r\033[K%s ...", what);
+    const int wide = width_of(stderr);
+    cli_print_to(stderr, "\r\033[K%.*s ...", wide > 5 ? wide - 5 : 200, what);
     fflush(stderr);
     return;
   }
@@ -218,7 +220,7 @@ void cli_progress(const char *what, uint64_t done, uint64_t total) {
   const int cells = room > MOST_CELLS ? MOST_CELLS : room;
   const int filled = cells > 0 ? (int)(done * (uint64_t)cells / total) : 0;
   if (cells < 4)
-    cli_print_to(stderr, "\r\033[K%s %s", what, count);
+    cli_print_to(stderr, "\r\033[K%.*s %s", width > digits + 2 ? width - digits - 2 : 0, what, count);
   else
     cli_print_to(stderr, "\r\033[K%-*s [%.*s%*s] %s", NAME, what, filled, "##############################",
                  cells - filled, "", count);

@@ -78,8 +78,8 @@ def _whole(where: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
 
 
 def _check_arguments(device: Any, precision: Any, threads: Any, level: Any) -> None:
-    if not isinstance(device, str):
-        raise refusal("device", "wrong type", expected='"cpu", "cuda" or "cuda:N"', got=repr(device))
+    if not isinstance(device, str) or not device.isascii() or "\0" in device:
+        raise refusal("device", "wrong value", expected='"cpu", "cuda" or "cuda:N"', got=repr(device))
     # A session without a plan would not say so before its first run.
     if not (precision is None or isinstance(precision, str) and precision in PRECISIONS):
         raise refusal("precision", "wrong value", expected=f"None or one of {PRECISIONS}", got=repr(precision))
@@ -156,7 +156,10 @@ class Session:
         if not isinstance(model, (str, bytes, os.PathLike)):
             raise refusal("model", "wrong type", expected='a path, "zoo:NAME" or the bytes of an ONNX file',
                           got=type(model).__name__)
-        path = None if isinstance(model, bytes) else os.fsencode(model)
+        try:
+            path = None if isinstance(model, bytes) else os.fsencode(model)
+        except UnicodeEncodeError:
+            raise refusal("model", "the path has characters that no file name has", got=ascii(model)) from None
         self._name = f"{len(model)} bytes" if isinstance(model, bytes) else os.fsdecode(model)
         if path is not None and b"\0" in path:
             raise refusal("model", "there is a zero byte in the path")
@@ -218,7 +221,7 @@ class Session:
             where = f"shapes[{name!r}]"
             if port.code >= lib.SEQUENCE:
                 raise refusal(where, f"this input ({port.type}) has no shape")
-            if isinstance(dims, (str, bytes)) or not hasattr(dims, "__iter__"):
+            if not isinstance(dims, (tuple, list)) and not (isinstance(dims, np.ndarray) and dims.ndim == 1):
                 raise refusal(where, "wrong type", expected="a tuple of numbers", got=repr(dims))
             fixed[name] = tuple(_whole(where, n, 0) for n in dims)
             if len(fixed[name]) > lib.MAX_RANK:

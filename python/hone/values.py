@@ -63,7 +63,7 @@ def as_array(name: str, value: Any, code: int = 0) -> np.ndarray:
             try:
                 # numpy would make texts of whatever stands beside a text.
                 value = np.asarray(value, object if code == STRING and not isinstance(value, np.generic) else None)
-            except ValueError as e: # rows of different lengths
+            except (TypeError, ValueError) as e: # rows of different lengths
                 raise refusal(name, f"numpy makes no array of it: {e}") from None
         else:
             try:
@@ -99,7 +99,7 @@ class Given:
         elif code & _MAP and not code & SEQUENCE:
             if not hasattr(value, "keys"):
                 raise refusal(name, "wrong type", expected=f"a dict ({dtype_name(code)})", got=type(value).__name__)
-            members = [Given(f"{name}: {what}", _vector(given, kind), kind) for what, given, kind in
+            members = [Given(f"{name}: {what}", _vector(f"{name}: {what}", given, kind), kind) for what, given, kind in
                        (("keys", value.keys(), _key(code)), ("values", value.values(), code & SEQUENCE - 1))]
         else:
             if isinstance(value, (np.ndarray, str, bytes)) or value is None or not hasattr(value, "__iter__"):
@@ -155,8 +155,11 @@ def _key(code: int) -> int:
     return 7 if code & MAP_I64 else STRING
 
 
-def _vector(values: Any, code: int) -> np.ndarray:
-    return np.array(list(values), numpy_dtype(code))
+def _vector(name: str, values: Any, code: int) -> np.ndarray:
+    try:
+        return np.array(list(values), numpy_dtype(code))
+    except (OverflowError, TypeError, ValueError) as e:
+        raise refusal(name, f"numpy makes no array of it: {e}") from None
 
 
 def numpy_name(code: int) -> str:

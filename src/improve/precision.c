@@ -298,7 +298,7 @@ static bool any_narrow(const job *j) {
 
 /* What keeps the budget on the samples that chose must keep it on others, too: until it does on both, more
  * goes back to f32, worst first, and then all of it. Roundings may cancel: a group that goes back can make
- * the error on the samples that chose larger, so they are looked at again. */
+ * the error on the samples that chose larger, so they are looked at again, which is a plan more each time. */
 static hone_status check(job *j, double budget, hone_precision_choice *out, hone_error *error) {
   hone_status status = HONE_OK;
   while (status == HONE_OK && any_narrow(j)) {

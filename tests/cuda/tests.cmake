@@ -54,6 +54,12 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_dependencies(test_transfer fakecuda fakenvrtc)
   set_property(TEST test_transfer APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED})
 
+  # A Hopper: its chains exist nowhere else. Their texts are recorded, not compiled.
+  hone_test(test_chain_weights test_chain_weights.c ../net.c)
+  add_dependencies(test_chain_weights fakecuda fakenvrtc)
+  set_property(TEST test_chain_weights APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED} HONE_FAKE_ARCH=90
+    HONE_FAKE_RECORD=${CMAKE_BINARY_DIR}/tests/texts/chain)
+
   hone_test_tool(check_attention check_attention.c)
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)

@@ -10,7 +10,7 @@ run() { "$@" >"$work/log" 2>&1 || { fail "$*"; cat "$work/log"; }; }
 # DESTDIR is where packagers collect, PREFIX where the files will be: nothing may contain the first.
 root=$work/root prefix=$work/root/opt/hone
 run env DESTDIR="$root" cmake --install "$build" --prefix /opt/hone
-cp "$build/install_manifest.txt" "$work/installed.txt" # as make install does
+{ printf '%s\n' "$root" /opt/hone; cat "$build/install_manifest.txt"; } >"$work/installed.txt" # as make install does
 hone=$prefix/bin/hone
 for file in bin/hone lib/libhone.so lib/libhone.so.0 lib/pkgconfig/hone.pc lib/cmake/hone/honeConfig.cmake include/hone/hone.h \
   share/man/man1/hone.1 share/man/man1/hone-bench.1 share/bash-completion/completions/hone share/zsh/site-functions/_hone \
@@ -67,9 +67,10 @@ fi
 # Away again: a file that is not hone's stays, with its folder.
 cd "$source" || exit 1
 touch "$prefix/share/man/man1/other.1"
-run make -s uninstall BUILD="$work" DESTDIR="$root"
+make -s uninstall BUILD="$work" DESTDIR=/elsewhere >"$work/log" 2>&1 && fail "make uninstall from another DESTDIR"
+run make -s uninstall BUILD="$work"
 [ "$(find "$prefix" ! -type d)" = "$prefix/share/man/man1/other.1" ] || fail "make uninstall leaves $(find "$prefix" ! -type d | head -3)"
-[ -e "$prefix/include/hone" ] || [ -e "$prefix/lib/cmake" ] && fail "make uninstall leaves folders of hone's own"
+[ -e "$prefix/include/hone" ] || [ -e "$prefix/lib/cmake/hone" ] && fail "make uninstall leaves folders of hone's own"
 make -s uninstall BUILD="$work" DESTDIR="$root" >"$work/log" 2>&1 && fail "make uninstall, and nothing is installed"
 make -s help BUILD="$work" >"$work/log" 2>&1 && grep -q '^make uninstall ' "$work/log" || fail "make help"
 exit $bad

@@ -186,6 +186,8 @@ class Runs(ModelTest):
                              ({"x": (2, 3, 1)}, "fixes another shape"), ({"x": ()}, "got no dimensions"),
                              ({"x": "1x3"}, r"shapes\['x'\]: wrong type; expected a tuple of numbers, got '1x3'"),
                              ({"x": 3}, "expected a tuple of numbers, got 3"),
+                             ({"x": np.array(3)}, r"expected a tuple of numbers, got array\(3\)"),
+                             ({"x": {2, 3}}, "expected a tuple of numbers, got {2, 3}"),
                              ({"x": (1.5, 3)}, "expected a whole number, 0 or more, got 1.5"),
                              ({"x": (-1, 3)}, "expected a whole number, 0 or more, got -1"),
                              ({"x": (None, 3)}, "got None"), ({"x": (2**64, 3)}, "wrong value"),

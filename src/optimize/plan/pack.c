@@ -235,11 +235,37 @@ static void let_go(packing *k, constant *c) {
 /* Bytes of the step's blob that this plan packs. */
 static size_t own_bytes(const hn_step *s) { return s->found ? s->shared_at : s->need.blob_bytes; }
 
+enum { MOST_INPUTS = 64, MOST_PARTS = 3 };
+
+/* A chain's parts with the constants that the whole has now: theirs are those that the model came with. */
+typedef struct parts {
+  hone_step_part part[MOST_PARTS];
+  hone_step step[MOST_PARTS];
+  hone_step_tensor in[MOST_PARTS][MOST_INPUTS];
+} parts;
+
+static bool follow_parts(hone_step *whole, parts *own) {
+  if (whole->n_parts > MOST_PARTS) return false;
+  for (uint32_t k = 0; k < whole->n_parts; k++) {
+    const hone_step_part *p = &whole->part[k];
+    hone_step *s = &own->step[k];
+    *s = *p->step;
+    if (s->n_inputs > MOST_INPUTS) return false;
+    memcpy(own->in[k], s->input, s->n_inputs * sizeof *s->input);
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+      if (p->input[i] != HONE_PART_CHAINED) own->in[k][i].constant = whole->input[p->input[i]].constant;
+    s->input = own->in[k];
+    own->part[k] = (hone_step_part){s, p->input};
+  }
+  whole->part = own->part;
+  return true;
+}
+
 static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error) {
-  enum { MOST = 64 };
   hn_plan *p = k->p;
   hone_step step = s->desc;
-  hone_step_tensor in[MOST];
+  hone_step_tensor in[MOST_INPUTS];
+  parts own;
   size_t need = all_gathered(p, s), at = 0;
   bool gather = need > 0;
   need = hn_round_up(need, 2u << 20); /* huge pages */
@@ -249,7 +275,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   }
   if (need > k->scratch) need = k->scratch;
   if (need > l->touched) l->touched = need;
-  if (step.n_inputs > MOST) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
+  if (step.n_inputs > MOST_INPUTS) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
   if (gather) {
     memcpy(in, step.input, step.n_inputs * sizeof *in);
     step.input = in;
@@ -269,6 +295,8 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
       at += bytes;
     }
   }
+  if (!follow_parts(&step, &own))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
   memset((void *)(uintptr_t)s->blob, 0, hn_round_up(own_bytes(s), HN_MEM_ALIGN));
   step.own_only = s->found;

@@ -122,7 +122,8 @@ static bool lay_out(const chain *c, const hone_machine *m, uint32_t wm, cut *u) 
 /* Cycles of a multiprocessor for one block of a tile, by the instructions of a thread. */
 static double block_cycles(const chain *c, const cut *u) {
   const hn_conv_attr *d = &c->depth;
-  const double rows = u->bh / u->strips, read = (rows - 1) * (double)d->stride[1] + (double)d->kernel[1];
+  const uint32_t height = u->bh / u->strips;
+  const double rows = height, read = (rows - 1) * (double)d->stride[1] + (double)d->kernel[1];
   const double loads = read * (double)(d->stride[2] + d->kernel[2]) * 5,
                taps = (double)(d->kernel[1] * d->kernel[2]);
   const double thread = 60 + loads + rows * 2 * (4 * taps + 16);
