@@ -45,6 +45,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!merge) c->tap_step = a.dilation[2] * c->in_pitch, c->line_taps = a.kernel[2];
   if (a.kernel[0] == 1 || a.kernel[1] == 1) /* lines of taps are rows, or slices, at one distance */
     c->run_step = (a.kernel[1] > 1 ? a.dilation[1] : a.dilation[0] * c->in[1]) * c->in[2] * c->in_pitch;
+  for (int i = 0; i < 2; i++)
+    c->pad[i] = a.pad[i + 1], c->window[i] = (a.kernel[i + 1] - 1) * a.dilation[i + 1] + 1;
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);
@@ -173,5 +175,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_gemm, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_gemm, "Conv", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

@@ -10,7 +10,9 @@
  * L1 sets. */
 static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
 
-size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) { return (size_t)scratch_ld(c) * o->mr + 16; }
+size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) {
+  return (size_t)(c->padded ? (c->padded + 15) / 16 * 16 : scratch_ld(c) * o->mr) + 16;
+}
 
 /* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
  * n task all input rows of its tiles: among the divisions that keep the threads equally busy, take the one
@@ -46,6 +48,38 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   }
 }
 
+/* Bringing a pixel's taps together: a vector a cycle, and some 20 cycles for each run of memory. */
+static double row_cycles(const hn_conv *c) { return (double)c->k / 16 + 20.0 * (double)c->n_runs; }
+
+/* The share of pixels some of whose taps lie outside the image. */
+static double border_share(const hn_conv *c) {
+  if (!c->shifted) return 0;
+  double in = 1;
+  for (int i = 1; i < 3; i++) in *= c->grid[i] > 2 ? 1 - 2.0 / (double)c->grid[i] : 0;
+  return 1 - in;
+}
+
+static double padding_cycles(const hn_conv *c, double lines) {
+  const double rows = lines * (double)c->stride[1] + (double)(c->window[0] - 1);
+  return rows * (20 + (double)(c->padded_size[1] * c->cin) / 8);
+}
+
+/* A small input is copied once with zeros around it where that is less work than to gather its pixels' taps:
+ * all of them, or those at the border. */
+static void plan_padding(hn_conv *c, const hn_gemm_ops *o, bool strided, size_t l1, size_t l2) {
+  c->padded = 0;
+  if (!c->shifted || !c->window[0] || c->pad[0] < 0 || c->pad[1] < 0 || c->tap_step || c->in_k != 1 ||
+      !c->run_step || c->grid[0] != 1 || c->in[0] != 1 || c->k > (int64_t)(l1 / 2 / 4 / o->mr))
+    return;
+  const int64_t filled = hn_fill_up(c->grid[2], o->mr), pixels = c->grid[1] * c->grid[2];
+  if (filled * 3 > c->grid[2] * 4) return; /* a third of every tile would be empty */
+  for (int i = 0; i < 2; i++) c->padded_size[i] = (c->grid[i + 1] - 1) * c->stride[i + 1] + c->window[i];
+  const int64_t floats = c->batch * c->padded_size[0] * c->padded_size[1] * c->cin;
+  if (floats * 4 > (int64_t)l2 / 4) return;
+  const double gather = (double)pixels * row_cycles(c) * (strided ? border_share(c) : 1);
+  if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
+}
+
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
   bool one_tap = c->k == c->cin && c->n_runs == 1;
   int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
@@ -61,7 +95,8 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   int64_t shortest = c->tap_step ? o->mr / 2 : 2 * o->mr;
   c->strided =
       c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= shortest;
-  if (c->strided) flat = false;
+  plan_padding(c, o, c->strided, l1, l2);
+  if (c->strided || c->padded) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
   c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
@@ -96,14 +131,6 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   }
 }
 
-/* Of single taps: the share of pixels some of whose taps lie outside the image. */
-static double border_share(const hn_conv *c) {
-  if (!c->shifted || !c->tap_step) return 0;
-  double in = 1;
-  for (int i = 1; i < 3; i++) in *= c->grid[i] > 2 ? 1 - 2.0 / (double)c->grid[i] : 0;
-  return 1 - in;
-}
-
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
   int64_t vectors = hn_div_up(hn_div_up(c->cout, o->vw), c->n_tasks),
           rows = hn_div_up(c->lines * c->line, c->m_tasks);
@@ -114,9 +141,13 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
   double layer = (double)(c->groups * c->cout) * k * 4;
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
-  /* Bringing a pixel's taps together: a vector a cycle, and some 20 cycles for each run of memory. */
-  double by_row = k / 16 + 20.0 * (double)c->n_runs;
-  double gather = c->direct ? 0 : c->strided ? pixels * border_share(c) * by_row : pixels * by_row;
+  double gather = pixels * row_cycles(c);
+  if (c->direct)
+    gather = 0;
+  else if (c->padded)
+    gather = padding_cycles(c, (double)hn_div_up(c->lines, c->m_tasks));
+  else if (c->strided) /* of lines of taps, the few at the border are not counted */
+    gather *= c->tap_step ? border_share(c) : 0;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
          7e-7;
@@ -249,7 +280,7 @@ static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, 
 static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, int64_t m0, int64_t m1) {
   enum { WORTH = 4 };
   position p = locate(c, line, m0);
-  if (!c->strided || inside(c, runs, &p, m1 - m0)) return m1;
+  if (!c->strided || c->padded || inside(c, runs, &p, m1 - m0)) return m1;
   p.x = 0;
   const hn_tap_run *last = runs + c->n_runs - 1;
   const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
@@ -278,6 +309,12 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
   if (c->direct && !c->copy) {
     t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
     t.lda = c->in_pitch;
+  } else if (c->padded) {
+    const int64_t row = c->padded_size[1] * c->cin;
+    t.a = scratch + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
+    t.lda = c->stride[2] * c->cin;
+    t.segment = (size_t)(a->runs->taps * c->cin);
+    t.skip = (c->n_runs > 1 ? a->runs[1].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
   } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
     const hn_tap_run *r = a->runs;
     t.a = x + p.n * c->in_batch +
@@ -375,6 +412,31 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
   }
 }
 
+/* Rows of the padded input that the lines of tiles [t0, t1) read. */
+static void pad_rows(const hn_conv_args *a, int64_t t0, int64_t t1, float *to) {
+  const hn_conv *c = a->conv;
+  const int64_t row = c->padded_size[1] * c->cin, last = hn_div_up(t1, c->tiles_per_line);
+  const int64_t left = c->pad[1] * c->cin, width = hn_min(c->in[2] * c->cin, row - left);
+  for (int64_t line = t0 / c->tiles_per_line, made = 0; line < last;
+       line++) { /* made: rows of the image so far */
+    const int64_t n = line / c->grid[1], y = line % c->grid[1] * c->stride[1], end = y + c->window[0];
+    if (made < y || y == 0) made = y;
+    for (; made < end; made++) {
+      float *d = to + (n * c->padded_size[0] + made) * row;
+      const int64_t from = made - c->pad[0];
+      if (from < 0 || from >= c->in[1] || width <= 0) {
+        zero_floats(d, row);
+        continue;
+      }
+      const float *x = a->x + n * c->in_batch + from * c->in[2] * c->in_pitch;
+      zero_floats(d, left);
+      copy_floats(d + (HN_FAULT("conv_left_padding") ? 0 : left), x, width);
+      const int64_t end_of = left + width - (HN_FAULT("conv_right_padding") ? c->cin : 0);
+      zero_floats(d + end_of, row - end_of);
+    }
+  }
+}
+
 static void task(void *arg, int64_t i, uint32_t thread) {
   const hn_conv_args *a = arg;
   const hn_conv *c = a->conv;
@@ -383,7 +445,9 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   int64_t n0 = n * c->n_panels / c->n_tasks * a->ops->nr,
           n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
   if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
-  hn_conv_block(a, group, t0, t1, n0, hn_min(n1, c->cout), a->scratch + thread * hn_conv_scratch(c, a->ops));
+  float *scratch = a->scratch + thread * hn_conv_scratch(c, a->ops);
+  if (c->padded) pad_rows(a, t0, t1, scratch);
+  hn_conv_block(a, group, t0, t1, n0, hn_min(n1, c->cout), scratch);
 }
 
 void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool) {
