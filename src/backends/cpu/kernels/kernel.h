@@ -35,7 +35,8 @@ struct hn_kernel {
 extern const struct hn_kernel *const hn_kernels[];
 
 /* The best kernel of a family and role whose tier is <= isa (the first line in kernels.def wins among
- * equals); NULL when there is none.  Called at plan time only. */
+ * equals); NULL when there is none.  Cheap enough for every run, also for those that ask another time with
+ * the same literals. */
 const struct hn_kernel *hn_kernel_find(const char *family, const char *role, hn_isa isa);
 
 #endif
