@@ -254,10 +254,11 @@ HN_FN void consume(const hn_depth_chain_args *g, const places *s, i32 tiles) {
         load_input(g, s, stage, over ? later : ahead, over ? there - g->k_blocks : there);
       }
       HN_WGMMA_WAIT(0); /* short beside the making of a block: its slot is what is short */
-      if (t == REFILLER) { /* a product is one of all four warps, so that one can tell */
+      if (t % 32 == 0) hn_barrier_arrive(s->empty + 8 * slot);
+      if (t == REFILLER && i + HN_SLOTS < blocks) {
         const i32 there = block + refill_on;
-        hn_barrier_arrive(s->empty + 8 * slot);
-        if (i + HN_SLOTS < blocks) load_weights(g, s, slot, there >= g->k_blocks ? there - g->k_blocks : there);
+        hn_barrier_wait(s->empty + 8 * slot, phase); /* the other warps have multiplied, too */
+        load_weights(g, s, slot, there >= g->k_blocks ? there - g->k_blocks : there);
       }
       if (++slot == HN_SLOTS) slot = 0, phase ^= 1;
       if (++stage == HN_INPUTS) stage = 0;
@@ -297,7 +298,7 @@ HN_KERNEL_BOUNDS(depth_chain, hn_depth_chain_args, g, 512, 1) {
     for (u32 i = 0; i < HN_INPUTS; i++) hn_barrier_init(s.arrived + 8 * i, 1);
     for (u32 i = 0; i < HN_SLOTS; i++) {
       hn_barrier_init(s.full + 8 * i, WARPS + 1);
-      hn_barrier_init(s.empty + 8 * i, 1);
+      hn_barrier_init(s.empty + 8 * i, 4); /* warps that multiply */
     }
     hn_barrier_init(s.staged, 1);
     hn_barrier_init_fence();
