@@ -3,7 +3,7 @@
 #   make hone   build/hone alone, in about half the time
 #   make demo   the main job on a real network
 #   make install   command, library, headers, man pages and completion under PREFIX (/usr/local); DESTDIR= for packagers
-#   make uninstall   removes what the last make install wrote; DESTDIR= as it was then
+#   make uninstall   removes what the last make install wrote, where it wrote it
 #   make deb    Debian packages of command, library and headers -> build/packages
 #   make tsan   the tests that use threads, under ThreadSanitizer
 #   make soak   random operations on many threads for an hour under ThreadSanitizer, then pictures, broken ones among them; SOAK=600 for less

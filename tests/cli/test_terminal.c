@@ -318,12 +318,19 @@ static void explain(const command *c, const char *what, const char *text, const 
 
 static bool is_signal(int code) { return code > 128 && code < 128 + 64 && code != 130; }
 
+static bool says_json(const command *c) {
+  for (int i = 0; i < MOST && c->argv[i]; i++)
+    if (!strcmp(c->argv[i], "--json")) return true;
+  return false;
+}
+
 /* The first escape of a character; JSON's of &, < and > are so that it may stand in a page. */
-static const char *first_escape(const char *text) {
+static const char *first_escape(const char *text, bool json) {
   const char *p = strstr(text, "\\x");
   if (p) return p;
   for (p = text; (p = strstr(p, "\\u")); p += 2)
-    if (strncmp(p + 2, "0026", 4) && strncmp(p + 2, "003c", 4) && strncmp(p + 2, "003e", 4)) return p;
+    if (!json || (strncmp(p + 2, "0026", 4) && strncmp(p + 2, "003c", 4) && strncmp(p + 2, "003e", 4)))
+      return p;
   return NULL;
 }
 
@@ -337,7 +344,7 @@ static int try_all(const files *f) {
     const char *at = obeyed(text);
     if (at) explain(c, "a terminal obeys this", text, at);
     /* The tool's own text through %s, where a name belongs. */
-    const char *escaped = f->hostile ? NULL : first_escape(text);
+    const char *escaped = f->hostile ? NULL : first_escape(text, says_json(c));
     if (escaped) explain(c, "own text was escaped", text, escaped);
     const bool other = is_signal(code) || (c->code >= 0 && code != c->code);
     if (other) explain(c, "another exit code", text, text);

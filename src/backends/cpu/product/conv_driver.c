@@ -66,7 +66,7 @@ static double padding_cycles(const hn_conv *c, double lines) {
 
 /* A small input is copied once with zeros around it where that is less work than to gather its pixels' taps:
  * all of them, or those at the border. */
-static void plan_padding(hn_conv *c, const hn_gemm_ops *o, bool strided, size_t l1, size_t l2) {
+static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2) {
   c->padded = 0;
   if (!c->shifted || !c->window[0] || c->pad[0] < 0 || c->pad[1] < 0 || c->tap_step || c->in_k != 1 ||
       !c->run_step || c->grid[0] != 1 || c->in[0] != 1 || c->k > (int64_t)(l1 / 2 / 4 / o->mr))
@@ -76,7 +76,7 @@ static void plan_padding(hn_conv *c, const hn_gemm_ops *o, bool strided, size_t 
   for (int i = 0; i < 2; i++) c->padded_size[i] = (c->grid[i + 1] - 1) * c->stride[i + 1] + c->window[i];
   const int64_t floats = c->batch * c->padded_size[0] * c->padded_size[1] * c->cin;
   if (floats * 4 > (int64_t)l2 / 4) return;
-  const double gather = (double)pixels * row_cycles(c) * (strided ? border_share(c) : 1);
+  const double gather = (double)pixels * row_cycles(c) * (c->strided ? border_share(c) : 1);
   if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
 }
 
@@ -95,7 +95,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   int64_t shortest = c->tap_step ? o->mr / 2 : 2 * o->mr;
   c->strided =
       c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= shortest;
-  plan_padding(c, o, c->strided, l1, l2);
+  plan_padding(c, o, l1, l2);
   if (c->strided || c->padded) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];

@@ -21,21 +21,40 @@ static CUtensorMapSwizzle swizzle_of(uint32_t bytes) {
                        : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
-static hone_status map_boxes(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
-                             uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
-                             uint32_t box_rows, CUtensorMapL2promotion fetch, hone_error *error) {
+/* A tensor as the driver wants it told, but for what all have in common. */
+typedef struct boxes {
+  uint32_t rank;
+  cuuint64_t dim[4], stride[3]; /* of the inner dimension first; bytes */
+  cuuint32_t box[4];
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion fetch;
+} boxes;
+
+static hone_status encode(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                          const boxes *b, hone_error *error) {
   hn_device *d = hn_cuda_device(q);
   if (hn_cuda_dry(q)) return HONE_OK;
   if (!d->cu.cuTensorMapEncodeTiled)
     return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
-  const cuuint64_t dim[2] = {columns, rows}, stride[1] = {(cuuint64_t)pitch * size_of(type)};
-  const cuuint32_t box[2] = {box_columns, box_rows}, step[2] = {1, 1};
+  const cuuint32_t step[4] = {1, 1, 1, 1};
   CUtensorMap it;
-  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 2, (void *)(uintptr_t)at, dim,
-                         stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                         swizzle_of(box_columns * size_of(type)), fetch, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), b->rank, (void *)(uintptr_t)at,
+                         b->dim, b->stride, b->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, b->swizzle, b->fetch,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   memcpy(map, &it, sizeof it);
   return st;
+}
+
+static hone_status map_boxes(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
+                             uint64_t columns, uint64_t rows, int64_t pitch, uint32_t box_columns,
+                             uint32_t box_rows, CUtensorMapL2promotion fetch, hone_error *error) {
+  const boxes b = {.rank = 2,
+                   .dim = {columns, rows},
+                   .stride = {(cuuint64_t)pitch * size_of(type)},
+                   .box = {box_columns, box_rows},
+                   .swizzle = swizzle_of(box_columns * size_of(type)),
+                   .fetch = fetch};
+  return encode(q, map, type, at, &b, error);
 }
 
 hone_status hn_cuda_map_matrix(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
@@ -75,19 +94,13 @@ hone_status hn_cuda_map_im2col(hn_cuda_queue *q, hn_map_words *map, hone_dtype t
 
 hone_status hn_cuda_map_image(hn_cuda_queue *q, hn_map_words *map, hone_dtype type, const void *at,
                               const hn_cuda_image *i, bool swizzled, hone_error *error) {
-  hn_device *d = hn_cuda_device(q);
-  if (hn_cuda_dry(q)) return HONE_OK;
-  if (!d->cu.cuTensorMapEncodeTiled)
-    return hn_fail(error, HONE_ERROR_MISSING, "the driver knows no tensor maps");
-  const cuuint64_t dim[4] = {i->channels, i->w, i->h, i->n};
-  const cuuint64_t stride[3] = {(cuuint64_t)i->pixel * size_of(type), (cuuint64_t)i->row * size_of(type),
-                                (cuuint64_t)i->image * size_of(type)};
-  const cuuint32_t step[4] = {1, 1, 1, 1};
-  CUtensorMap it;
-  hone_status st = HN_CU(d, error, cuTensorMapEncodeTiled, &it, type_of(type), 4, (void *)(uintptr_t)at, dim,
-                         stride, i->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                         swizzled ? swizzle_of(i->box[0] * size_of(type)) : CU_TENSOR_MAP_SWIZZLE_NONE,
-                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  memcpy(map, &it, sizeof it);
-  return st;
+  const cuuint64_t size = size_of(type);
+  const boxes b = {
+      .rank = 4,
+      .dim = {i->channels, i->w, i->h, i->n},
+      .stride = {(cuuint64_t)i->pixel * size, (cuuint64_t)i->row * size, (cuuint64_t)i->image * size},
+      .box = {i->box[0], i->box[1], i->box[2], i->box[3]},
+      .swizzle = swizzled ? swizzle_of(i->box[0] * size_of(type)) : CU_TENSOR_MAP_SWIZZLE_NONE,
+      .fetch = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
+  return encode(q, map, type, at, &b, error);
 }

@@ -26,6 +26,7 @@ enum {
 /* How a step is cut. */
 typedef struct cut {
   uint32_t bw, bh, images, strips; /* the box */
+  uint32_t in_w, in_h;             /* of the input, with its border */
   uint32_t warps, groups;          /* of a group; groups */
   uint32_t inputs, slots, panels, shared;
   int64_t boxes_x, boxes_y, tiles;
@@ -54,7 +55,7 @@ static void divide_channels(chain *c) {
 }
 
 static uint32_t whole_columns(uint32_t n) {
-  static const uint32_t sizes[] = {16, 32, 64, 96, 128, 192, 256};
+  static const uint32_t sizes[] = {16, 32, 64, 96, 128, 192};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (n <= sizes[i]) return sizes[i];
   return 0;
@@ -79,17 +80,6 @@ static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone
   return hn_cuda_epilogue_inside(c->first_step, why);
 }
 
-/* Tensors that are added come by boxes, so that there can be one, of the output's type. */
-static bool read_added(chain *c, hone_reason *why) {
-  c->staged = hn_cuda_epilogue_staged(c->last_step);
-  for (uint32_t i = 0; i < c->last_step->n_epilogue; i++) {
-    const hone_epilogue_kind kind = c->last_step->epilogue[i].kind;
-    if ((kind == HONE_EPI_ADD || kind == HONE_EPI_MUL) && (int)i != c->staged)
-      return hn_refuse(why, "the epilogue reads two tensors, or one of another type");
-  }
-  return true;
-}
-
 static size_t block_bytes(const chain *c) { /* of the depthwise convolution, bias included */
   return (size_t)(c->depth.kernel[1] * c->depth.kernel[2] + 1) * c->channels * sizeof(float);
 }
@@ -98,11 +88,9 @@ static size_t block_bytes(const chain *c) { /* of the depthwise convolution, bia
  * boxes of x, of which more than groups hide how long they are on their way. Fewer groups where there is no
  * room. */
 static bool lay_out(const chain *c, const hone_machine *m, uint32_t wm, cut *u) {
-  const hn_conv_attr *d = &c->depth;
-  const uint32_t in_w = (u->bw - 1) * (uint32_t)d->stride[2] + (uint32_t)d->kernel[2],
-                 in_h = (u->bh - 1) * (uint32_t)d->stride[1] + (uint32_t)d->kernel[1];
-  if (in_w > 256 || in_h > 256) return false;
-  const size_t bytes = hn_round_up((size_t)u->images * in_w * in_h * c->channels * 2, 128) + block_bytes(c);
+  if (u->in_w > 256 || u->in_h > 256) return false;
+  const size_t bytes =
+      hn_round_up((size_t)u->images * u->in_w * u->in_h * c->channels * 2, 128) + block_bytes(c);
   const uint32_t box = (uint32_t)hn_round_up(bytes, 128) + 8;
   const uint32_t a = 64 * wm * 128, slot = a + c->columns * 128 + 16;
   const uint32_t room = m->shared_bytes < (227u << 10) ? (uint32_t)m->shared_bytes : 227u << 10;
@@ -133,16 +121,12 @@ static double block_cycles(const chain *c, const cut *u) {
 }
 
 static double seconds_of(const chain *c, const hone_machine *m, uint32_t wm, const cut *u) {
-  const hn_conv_attr *d = &c->depth;
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double clock = m->peak_flops > 0 ? m->peak_flops / (256 * sms) : 1.7e9;
   const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12,
                dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
-  const double in_w = (u->bw - 1.0) * (double)d->stride[2] + (double)d->kernel[2],
-               in_h = (u->bh - 1.0) * (double)d->stride[1] + (double)d->kernel[1];
-  const double rows = 64.0 * wm;
-  const double drawn =
-      (double)u->tiles * c->k_blocks * (u->images * in_w * in_h * c->channels * 2 + c->columns * 128.0);
+  const double rows = 64.0 * wm, box = (double)u->images * u->in_w * u->in_h * c->channels * 2;
+  const double drawn = (double)u->tiles * c->k_blocks * (box + c->columns * 128.0);
   /* Of a block and of a tile: what the multiplying side does one after the other. */
   const double product = 2 * rows * c->columns * c->channels / (0.6 * half / sms) + 500 / clock,
                leave = c->columns * rows * 40e-12 + 1000 / clock;
@@ -163,8 +147,9 @@ static void try_box(chain *c, const hone_machine *m, uint32_t wm, cut u) {
   if (u.warps > GROUP_WARPS) return;
   u.boxes_x = hn_div_up(ow, u.bw), u.boxes_y = hn_div_up(oh, u.bh);
   u.tiles = u.boxes_x * u.boxes_y * hn_div_up(n, u.images);
-  if (u.tiles > INT32_MAX) return;
-  if (!lay_out(c, m, wm, &u)) return;
+  u.in_w = (u.bw - 1) * (uint32_t)c->depth.stride[2] + (uint32_t)c->depth.kernel[2];
+  u.in_h = (u.bh - 1) * (uint32_t)c->depth.stride[1] + (uint32_t)c->depth.kernel[1];
+  if (u.tiles > INT32_MAX || !lay_out(c, m, wm, &u)) return;
   u.seconds = seconds_of(c, m, wm, &u);
   if (u.seconds < c->cut.seconds) c->cut = u;
 }
@@ -187,7 +172,10 @@ static bool choose_box(chain *c, const hone_machine *m, uint32_t wm) {
 
 static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
   memset(c, 0, sizeof *c);
-  if (!read_parts(s, m, c, why) || !read_added(c, why)) return false;
+  if (!read_parts(s, m, c, why)) return false;
+  c->staged = hn_cuda_epilogue_staged(c->last_step);
+  if (hn_cuda_epilogue_tensors(c->last_step) > (c->staged >= 0)) /* they come by boxes as y is stored */
+    return hn_refuse(why, "the epilogue reads two tensors, or one of another type");
   divide_channels(c);
   c->columns = whole_columns((uint32_t)c->last.p.args.n);
   if (!c->columns || c->columns * wm / 2 > MOST_SUMS)
@@ -270,8 +258,6 @@ static hone_status make_maps(hn_cuda_queue *queue, const chain *c, const void *x
   const hn_conv_attr *d = &c->depth;
   const cut *u = &c->cut;
   const hone_dtype type = c->last.p.a_type;
-  const uint32_t in_w = (u->bw - 1) * (uint32_t)d->stride[2] + (uint32_t)d->kernel[2],
-                 in_h = (u->bh - 1) * (uint32_t)d->stride[1] + (uint32_t)d->kernel[1];
   const hn_cuda_image in = {.channels = (uint32_t)hn_fill_up(d->groups, 8),
                             .w = (uint32_t)d->x.size[2],
                             .h = (uint32_t)d->x.size[1],
@@ -279,7 +265,7 @@ static hone_status make_maps(hn_cuda_queue *queue, const chain *c, const void *x
                             .pixel = d->x.view.pixel,
                             .row = d->x.view.row,
                             .image = d->x.view.batch,
-                            .box = {c->channels, in_w, in_h, u->images}};
+                            .box = {c->channels, u->in_w, u->in_h, u->images}};
   const int64_t pixel = c->last.p.args.out_pitch, ow = d->y.size[2], oh = d->y.size[1];
   const hn_cuda_image out = {.channels = c->last.columns,
                              .w = (uint32_t)ow,

@@ -225,14 +225,16 @@ hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, 
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 
-static bool reads_tensor(const hone_epilogue *e) {
-  return e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL;
+static bool reads_tensor(const hone_epilogue *e) { return has_operand(e->kind) && !is_vector(e->kind); }
+
+uint32_t hn_cuda_epilogue_tensors(const hone_step *s) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n_epilogue; i++) n += reads_tensor(&s->epilogue[i]);
+  return n;
 }
 
 bool hn_cuda_epilogue_inside(const hone_step *s, hone_reason *why) {
-  for (uint32_t i = 0; i < s->n_epilogue; i++)
-    if (reads_tensor(&s->epilogue[i])) return hn_refuse(why, "the inner epilogue reads a tensor");
-  return true;
+  return !hn_cuda_epilogue_tensors(s) || hn_refuse(why, "the inner epilogue reads a tensor");
 }
 
 int hn_cuda_epilogue_staged(const hone_step *s) {
