@@ -8,6 +8,7 @@
 /* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */
 static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live,
                       float scale, uint16_t *hi, uint16_t *lo) {
+  if (o->pack_tile && o->pack_tile(b, at, sn, live, scale, hi, lo)) return;
   float row[HN_BF16_STEP];
   uint32_t h[HN_BF16_STEP / 2], l[HN_BF16_STEP / 2]; /* pairs of values */
   for (size_t j = 0; j < 16; j++) {
@@ -42,28 +43,36 @@ static void pack_f16(const hn_bf16_ops *o, const float *b, const int64_t *at, in
   }
 }
 
+/* Steps [s0, s1) of a panel. */
+static void pack_panel(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t s0,
+                       size_t s1, size_t left, float scale, bool x3, uint16_t *panel) {
+  const size_t tiles = left > 16 ? 2 : 1, planes = x3 ? 2 : 1;
+  for (size_t s = s0; s < s1; s++)
+    for (size_t t = 0; t < tiles; t++) {
+      size_t live = left - 16 * t < 16 ? left - 16 * t : 16;
+      if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
+      uint16_t *hi = panel + (s * tiles * planes + t) * HN_BF16_TILE;
+      pack_tile(o, b + (int64_t)(16 * t) * sn, at + s * HN_BF16_STEP, sn, live, scale, hi,
+                x3 ? hi + tiles * HN_BF16_TILE : NULL);
+    }
+}
+
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
                   size_t n0, size_t n1, float scale, bool x3, uint16_t *dst) {
-  for (size_t c = n0; c < n1; c += HN_BF16_PANEL) {
-    const size_t tiles = n - c > 16 ? 2 : 1, planes = x3 ? 2 : 1;
-    uint16_t *panel = dst + hn_bf16_packed(c, steps, x3);
-    if (o->f16) {
+  /* B's rows are read from end to end where they are contiguous, else its columns. */
+  const size_t together = sn == 1 && !o->f16 ? 1 : steps;
+  for (size_t s = 0; s < steps; s += together)
+    for (size_t c = n0; c < n1; c += HN_BF16_PANEL) {
+      uint16_t *panel = dst + hn_bf16_packed(c, steps, x3);
+      const float *from = b + (int64_t)c * sn;
+      if (!o->f16) {
+        pack_panel(o, from, at, sn, s, s + together, n - c, scale, x3, panel);
+        continue;
+      }
       size_t live = n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL;
       if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
-      pack_f16(o, b + (int64_t)c * sn, at, sn, steps * HN_BF16_STEP, live, tiles * 16, scale, panel);
-      continue;
+      pack_f16(o, from, at, sn, steps * HN_BF16_STEP, live, n - c > 16 ? 32 : 16, scale, panel);
     }
-    for (size_t t = 0; t < tiles; t++) {
-      const size_t first = c + 16 * t;
-      size_t live = n - first < 16 ? n - first : 16;
-      if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
-      for (size_t s = 0; s < steps; s++) {
-        uint16_t *hi = panel + (s * tiles * planes + t) * HN_BF16_TILE;
-        pack_tile(o, b + (int64_t)first * sn, at + s * HN_BF16_STEP, sn, live, scale, hi,
-                  x3 ? hi + tiles * HN_BF16_TILE : NULL);
-      }
-    }
-  }
 }
 
 double hn_bf16_rate(const hn_bf16_ops *o) { return o->x1_rate > 0 ? o->x1_rate : hn_cpu()->bf16_rate; }

@@ -89,6 +89,10 @@ typedef struct hn_bf16_ops {
   /* The same with one part, where x lies in the operands' type already. */
   void (*copy_to_steps)(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
                         ptrdiff_t block);
+  /* One tile of B as hn_bf16_pack says: at[] of one step, `live` columns; lo NULL: high parts alone. False,
+   * with anything in hi and lo: it holds numbers that only split takes. NULL: split does it all. */
+  bool (*pack_tile)(const float *b, const int64_t *at, int64_t sn, size_t live, float scale, uint16_t *hi,
+                    uint16_t *lo);
 } hn_bf16_ops;
 
 /* Pairs of k in the last step of `values`, 0 where it is full. */

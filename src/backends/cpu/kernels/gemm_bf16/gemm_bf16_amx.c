@@ -134,5 +134,6 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .store = store,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
-                                .copy_to_steps = copy_to_steps};
+                                .copy_to_steps = copy_to_steps,
+                                .pack_tile = pack_tile};
 const struct hn_kernel hn_kernel_gemm_bf16_amx = {"gemm_bf16_amx", "gemm_bf16", "bf16", HN_ISA_AMX, &ops};

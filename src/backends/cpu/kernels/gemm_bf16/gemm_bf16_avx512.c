@@ -96,6 +96,7 @@ static const hn_bf16_ops ops = {.rows = MR,
                                 .store = store,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
-                                .copy_to_steps = copy_to_steps};
+                                .copy_to_steps = copy_to_steps,
+                                .pack_tile = pack_tile};
 const struct hn_kernel hn_kernel_gemm_bf16_avx512 = {"gemm_bf16_avx512", "gemm_bf16", "bf16",
                                                      HN_ISA_AVX512BF16, &ops};
