@@ -5,6 +5,7 @@
 #include "cli/terminal/term.h"
 
 #include <hone/hone.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,4 +17,17 @@ static void *or_end(size_t size) {
   _exit(code);
 }
 
-void cli_memory(void) { json_set_alloc_funcs(or_end, free); }
+/* A model is opened, rewritten and planned in arenas that come and go: each would give its pages to the system,
+ * and the next take them again, cleared. What matters for the resident set is larger, and mapped apart. */
+static void keep_small_blocks(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 256 << 10);
+#endif
+}
+
+void cli_memory(void) {
+  keep_small_blocks();
+  json_set_alloc_funcs(or_end, free);
+}

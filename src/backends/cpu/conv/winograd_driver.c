@@ -1,6 +1,7 @@
 #include "backends/cpu/conv/winograd_driver.h"
 
 #include "base/integers.h"
+#include "base/stream.h"
 #include "base/wide.h"
 
 #include <math.h>
@@ -151,45 +152,96 @@ size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
 
 enum { WIDEST_PANEL = 64 };
 
-/* row . (a, b, c) for a panel of columns, in blocks that compilers turn into vectors. */
-HN_WIDE_BODY void combine(const double g[3], const double *a, const double *b, const double *c, int64_t width,
-                          double *restrict out) {
-  enum { BLOCK = 8 };
-  for (int64_t j = 0; j < width; j += BLOCK)
-    for (int i = 0; i < BLOCK; i++) out[j + i] = g[0] * a[j + i] + g[1] * b[j + i] + g[2] * c[j + i];
+enum { BLOCK = 8 }; /* columns of a vector */
+typedef double vector __attribute__((vector_size(BLOCK * sizeof(double))));
+typedef float halves __attribute__((vector_size(BLOCK * sizeof(float))));
+
+/* The rows of g times (a, b, c): the first takes a alone, the last c alone, and those between come in pairs
+ * of points x and -x, which differ in the sign of b. */
+HN_WIDE_BODY void spread(const double (*g)[3], int n, const vector *a, const vector *b, const vector *c,
+                         vector *restrict out) {
+  out[0] = *a;
+#pragma GCC unroll 2
+  for (int i = 1; i + 1 < n; i += 2) {
+    const vector even = g[i][0] * *a + g[i][2] * *c, odd = g[i][1] * *b;
+    out[i] = even + odd;
+    out[i + 1] = even - odd;
+  }
+  out[n - 1] = *c;
 }
 
-HN_WIDE_BODY void pack_body(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width,
-                            float *restrict dst) {
-  int64_t n = p->m + 2;
-  const double(*g)[3] = hn_winograd_g(p->m);
-  double filter[9][WIDEST_PANEL] = {{0}}, rows[HN_WINOGRAD_MAX_N][3][WIDEST_PANEL], sum[WIDEST_PANEL];
-  for (int64_t c = 0; c < p->cin; c++) {
-    for (int64_t j = 0; j < live; j++)
-      for (int t = 0; t < 9; t++) filter[t][j] = (double)w[((n0 + j) * p->cin + c) * 9 + t];
-    for (int64_t i = 0; i < n; i++)
-      for (int t = 0; t < 3; t++) combine(g[i], filter[t], filter[3 + t], filter[6 + t], width, rows[i][t]);
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t k = 0; k < n; k++) {
-        float *d = dst + ((i * n + k) * p->cin + c) * width;
-        combine(g[k], rows[i][0], rows[i][1], rows[i][2], width, sum);
-        int64_t j = 0;
-        for (; j + 8 <= width; j += 8)
-          for (int e = 0; e < 8; e++) d[j + e] = (float)sum[j + e];
-        for (; j < width; j++) d[j] = (float)sum[j];
+enum {
+  TOGETHER = 8,                         /* input channels at a time: frequencies are written in pieces of so many rows */
+  FREQUENCIES = HN_WINOGRAD_MAX_N * HN_WINOGRAD_MAX_N
+};
+
+/* One input channel of a panel; `taps`: nine rows of its columns. */
+HN_WIDE_BODY void pack_body(const double (*g)[3], int n, const float *taps, int64_t width,
+                            float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
+  for (int64_t j = 0; j < width; j += BLOCK) {
+    vector filter[9], rows[3][HN_WINOGRAD_MAX_N], sum[HN_WINOGRAD_MAX_N];
+#pragma GCC unroll 9
+    for (int t = 0; t < 9; t++) {
+      halves x;
+      memcpy(&x, taps + t * WIDEST_PANEL + j, sizeof x);
+      filter[t] = __builtin_convertvector(x, vector);
+    }
+#pragma GCC unroll 3
+    for (int t = 0; t < 3; t++) spread(g, n, &filter[t], &filter[3 + t], &filter[6 + t], rows[t]);
+#pragma GCC unroll 6
+    for (int i = 0; i < n; i++) {
+      spread(g, n, &rows[0][i], &rows[1][i], &rows[2][i], sum);
+#pragma GCC unroll 6
+      for (int k = 0; k < n; k++) {
+        const halves x = __builtin_convertvector(sum[k], halves);
+        memcpy(out[i * n + k] + j, &x, sizeof x);
       }
+    }
   }
 }
 
-HN_WIDE(void, pack, pack_body,
-        (const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, float *restrict dst),
-        (p, w, n0, live, width, dst))
+HN_WIDE_BODY void pack_any(int64_t m, const float *taps, int64_t width,
+                           float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
+  if (m == 4)
+    pack_body(hn_winograd_g4, 6, taps, width, out);
+  else
+    pack_body(hn_winograd_g2, 4, taps, width, out);
+}
+
+HN_WIDE(void, pack_channel, pack_any,
+        (int64_t m, const float *taps, int64_t width, float (*restrict out)[TOGETHER * WIDEST_PANEL]),
+        (m, taps, width, out))
+
+/* Frequencies lie so far apart that their lines push each other out of the caches: they are gathered here, and
+ * written in pieces; past the caches where nobody reads them soon. */
+static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
+                 float *dst) {
+  _Alignas(64) float taps[TOGETHER * 9 * WIDEST_PANEL] = {0};
+  _Alignas(64) float out[FREQUENCIES][TOGETHER * WIDEST_PANEL];
+  for (int64_t c0 = 0; c0 < p->cin; c0 += TOGETHER) {
+    const int64_t channels = hn_min(p->cin - c0, TOGETHER);
+    const size_t bytes = (size_t)(channels * width) * sizeof *dst;
+    hn_gemm_turn(w + (n0 * p->cin + c0) * 9, p->cin * 9, (size_t)channels * 9, (size_t)live, WIDEST_PANEL,
+                 taps);
+    for (int64_t c = 0; c < channels; c++)
+      pack_channel(p->m, taps + c * 9 * WIDEST_PANEL, width,
+                   (float(*)[TOGETHER * WIDEST_PANEL])(void *)(out[0] + c * width));
+    for (int64_t f = 0; f < frequencies(p); f++) {
+      float *to = dst + (f * p->cin + c0) * width;
+      if (stream)
+        hn_stream_copy(to, out[f], bytes);
+      else
+        memcpy(to, out[f], bytes);
+    }
+  }
+  if (stream) hn_stream_end();
+}
 
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst) {
   int64_t n = p->m + 2, n0 = panel * o->nr;
   pack(p, w, n0, hn_min(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
-       dst + n * n * n0 * p->cin);
+       true, dst + n * n * n0 * p->cin);
 }
 
 size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(frequencies(p) * p->cin) * HN_BF16_PANEL; }
@@ -208,7 +260,7 @@ void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const flo
                            float *wide, int64_t *at, uint16_t *dst) {
   const int64_t n0 = panel * HN_BF16_PANEL, live = hn_min(p->cout - n0, HN_BF16_PANEL),
                 steps = hn_winograd_steps(p);
-  pack(p, w, n0, live, HN_BF16_PANEL, wide);
+  pack(p, w, n0, live, HN_BF16_PANEL, false, wide);
   for (int64_t k = 0; k < steps * HN_BF16_STEP; k++) at[k] = k < p->cin ? k * HN_BF16_PANEL : -1;
   dst += bf16_before(p, panel);
   for (int64_t f = 0; f < frequencies(p); f++, dst += bf16_frequency(p, panel))
