@@ -98,6 +98,16 @@ bool hn_arena_owns(const hn_arena *a, const void *p) {
   return false;
 }
 
+hn_arena_mark hn_arena_here(const hn_arena *a) {
+  return (hn_arena_mark){a->head, a->head ? a->head->used : 0, a->used};
+}
+
+void hn_arena_back(hn_arena *a, hn_arena_mark m) {
+  if (!m.head || a->head != m.head) return;
+  a->used -= a->head->used - m.at; /* blocks of their own keep what they hold */
+  a->head->used = m.at;
+}
+
 void hn_arena_free(hn_arena *a) {
   for (hn_arena_block *b = a->head, *next; b; b = next) {
     next = b->next;

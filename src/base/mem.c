@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/os.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -42,6 +44,14 @@ void *hn_realloc(void *old, size_t size) { return noted(refused() ? NULL : reall
 void *hn_aligned(size_t alignment, size_t size) {
   if (size > SIZE_MAX - alignment || refused()) return noted(NULL);
   return noted(aligned_alloc(alignment, hn_round_up(size ? size : 1, alignment)));
+}
+
+void *hn_pages(size_t alignment, size_t size) {
+  return noted(refused() ? NULL : hn_map_pages(alignment, size));
+}
+
+void hn_pages_free(void *p, size_t size) {
+  if (p) hn_unmap_pages(p, size);
 }
 
 char *hn_strdup(const char *s) {

@@ -12,6 +12,9 @@ void *hn_malloc(size_t size);
 void *hn_calloc(size_t count, size_t size);
 void *hn_realloc(void *old, size_t size);
 void *hn_aligned(size_t alignment, size_t size); /* freed with hn_free */
+/* Zeros, straight from the system, at least a page each: size and alignment are multiples of pages. */
+void *hn_pages(size_t alignment, size_t size);
+void hn_pages_free(void *p, size_t size);
 char *hn_strdup(const char *s);
 void hn_free(void *p);
 

@@ -51,6 +51,7 @@ typedef struct slab {
 typedef struct block {
   size_t at, size; /* in the segment */
   bool used;
+  bool cleared; /* nobody has had it yet, and it came zeroed */
   slab *slab; /* used by this, or by: */
   holding holding;
 } block;
@@ -216,13 +217,14 @@ static size_t block_at(const segment *s, size_t offset) {
 /* The block is free: one with those beside it. */
 static void join_free(hn_mempool *m, segment *s, size_t i) {
   block *b = s->blocks.ptr;
-  b[i].used = false;
+  b[i].used = b[i].cleared = false;
   b[i].slab = NULL;
   s->free_bytes += b[i].size;
   m->free_bytes += b[i].size;
   size_t from = i, until = i + 1;
   if (i && !b[i - 1].used) from--;
   if (until < s->blocks.len && !b[until].used) until++;
+  b[from].cleared = false;
   for (size_t k = from + 1; k < until; k++) b[from].size += b[k].size;
   memmove(b + from + 1, b + until, (s->blocks.len - until) * sizeof *b);
   s->blocks.len -= until - from - 1;
@@ -316,7 +318,8 @@ static segment *grow(hn_mempool *m, size_t size) {
     hn_free(s);
     return NULL;
   }
-  s->blocks.ptr[s->blocks.len++] = (block){.size = size};
+  const bool cleared = m->source.cleared && size >= m->source.cleared;
+  s->blocks.ptr[s->blocks.len++] = (block){.size = size, .cleared = cleared};
   s->free_bytes = size;
   m->free_bytes += size;
   if (m->reserved > m->reserved_high) m->reserved_high = m->reserved;
@@ -391,7 +394,7 @@ static bool cut(hn_mempool *m, found f, size_t size) {
     if (!hn_vec_reserve(&s->blocks, s->blocks.len + 1)) return false;
     block *b = &s->blocks.ptr[f.i];
     memmove(b + 2, b + 1, (s->blocks.len - f.i - 1) * sizeof *b);
-    b[1] = (block){.at = b->at + size, .size = rest};
+    b[1] = (block){.at = b->at + size, .size = rest, .cleared = b->cleared};
     b->size = size;
     s->blocks.len++;
   }
@@ -513,6 +516,18 @@ void hn_mempool_free(hn_mempool *m, void *p) {
     if (m->free_bytes + m->idle > m->keep) reclaim(m, m->keep);
   }
   pthread_mutex_unlock(&m->lock);
+}
+
+bool hn_mempool_cleared(hn_mempool *m, const void *p) {
+  bool cleared = false;
+  pthread_mutex_lock(&m->lock);
+  const segment *s = segment_of(m, p);
+  if (s) {
+    const block *b = &s->blocks.ptr[block_at(s, (size_t)((const char *)p - s->at))];
+    cleared = b->used && !b->slab && b->cleared;
+  }
+  pthread_mutex_unlock(&m->lock);
+  return cleared;
 }
 
 uint64_t hn_mempool_reclaim(hn_mempool *m) {

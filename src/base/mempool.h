@@ -17,6 +17,7 @@ typedef struct hn_mempool_source {
   void (*settle)(void *self); /* NULL, or: waits until nobody uses what is about to be freed */
   size_t grain;               /* a power of 2, 4096 at least: segments are multiples of it */
   size_t large_grain;         /* 0, or the same for segments of at least twice this */
+  size_t cleared;             /* 0, or: segments of at least so many bytes come zeroed */
   bool apart;                 /* each block is a segment: who watches segments' bounds sees the blocks' */
   bool host;                  /* memory of this process, which a sanitizer may watch */
 } hn_mempool_source;
@@ -35,6 +36,8 @@ void hn_mempool_leave(hn_mempool *pool, uint32_t owner);
  */
 void *hn_mempool_alloc(hn_mempool *pool, uint32_t owner, hone_memory_purpose purpose, size_t bytes);
 void hn_mempool_free(hn_mempool *pool, void *p); /* NULL is fine */
+/* Was a block of the pool zeroed when it was given? */
+bool hn_mempool_cleared(hn_mempool *pool, const void *p);
 
 /* Gives back what nobody holds; bytes. */
 uint64_t hn_mempool_reclaim(hn_mempool *pool);

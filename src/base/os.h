@@ -105,6 +105,9 @@ void hn_cpu_name(char *buf, size_t size);
 /* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint
  * only. */
 void hn_advise_huge(void *p, size_t size);
+/* `size` bytes of zeros, whole pages at a multiple of `align`; NULL when there are none. */
+void *hn_map_pages(size_t align, size_t size);
+void hn_unmap_pages(void *p, size_t size);
 /* `size` readable zeros that take no memory; NULL when there is no room for them. */
 const void *hn_zeros(size_t size);
 void hn_zeros_free(const void *p, size_t size);

@@ -196,6 +196,18 @@ static uint64_t proc_field(const char *path, const char *field) {
 
 void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
 
+void *hn_map_pages(size_t align, size_t size) {
+  if (size > SIZE_MAX - align) return NULL;
+  char *p = mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  const size_t before = (align - (uintptr_t)p % align) % align;
+  if (before) munmap(p, before);
+  if (before < align) munmap(p + before + size, align - before);
+  return p + before;
+}
+
+void hn_unmap_pages(void *p, size_t size) { munmap(p, size); }
+
 const void *hn_zeros(size_t size) {
   void *p = mmap(NULL, size ? size : 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? NULL : p;

@@ -47,14 +47,17 @@ static uint32_t isa_bits(hn_isa isa) {
 static void *take(void *self, size_t bytes) {
   (void)self;
   if (bytes < 2 * HUGE) return hn_aligned(4096, bytes);
-  void *p = hn_aligned(HUGE, bytes);
+  void *p = hn_pages(HUGE, bytes);
   if (p) hn_advise_huge(p, bytes);
   return p;
 }
 
 static void give(void *self, void *at, size_t bytes) {
-  (void)self, (void)bytes;
-  hn_free(at);
+  (void)self;
+  if (bytes < 2 * HUGE)
+    hn_free(at);
+  else
+    hn_pages_free(at, bytes);
 }
 
 static hn_mempool *memory_create(void) {
@@ -62,6 +65,7 @@ static hn_mempool *memory_create(void) {
                                     .give = give,
                                     .grain = 4096,
                                     .large_grain = HUGE,
+                                    .cleared = 2 * HUGE,
                                     .apart = hn_mempool_apart(false),
                                     .host = true};
   hn_mempool *m = hn_mempool_create("host", &source);

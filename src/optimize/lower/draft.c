@@ -197,7 +197,8 @@ bool hn_only_returned(const hn_value *v) { return v->is_output && !v->users.len;
 /* Describes a chain: every part as its own step, and all together. */
 static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
   hn_arena *a = &l->plan->arena;
-  hn_draft *one = HN_NEW(l->temp, hn_draft);
+  if (!l->part) l->part = hn_arena_raw(l->temp, sizeof *l->part, HN_MEM_ALIGN);
+  hn_draft *one = l->part;
   hone_step_part *part = HN_NEW_ARRAY(a, hone_step_part, u->n_parts);
   if (!one || !part) return false;
   for (uint32_t k = 0; k < u->n_parts; k++) {

@@ -99,9 +99,9 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
 }
 
 bool hn_lower_predict(hn_lowering *l, const hn_unit *u, hn_estimate *estimate) {
-  hn_draft *d = HN_NEW(l->temp, hn_draft);
+  if (!l->guess) l->guess = hn_arena_raw(l->temp, sizeof *l->guess, HN_MEM_ALIGN);
   const hone_tactic_desc *t;
-  return d && choose(l, u, u->n_absorbed, d, &t, estimate, NULL);
+  return l->guess && choose(l, u, u->n_absorbed, l->guess, &t, estimate, NULL);
 }
 
 /* Lets the tactics shorten epilogues that none of them takes. */

@@ -78,6 +78,8 @@ typedef struct hn_lowering {
   HN_VEC(hn_unit *) units; /* in order of their root nodes */
   hn_unit **by_value;      /* value id -> unit that makes it */
   struct hn_draft *draft;  /* see hn_draft_scratch */
+  struct hn_draft *guess;  /* of hn_lower_predict, which may be asked while that is in use */
+  struct hn_draft *part;   /* of a chain that is being described */
   uint32_t **slot_of;      /* value id -> slot per form, HN_NO_SLOT where there is none */
   uint32_t *staged;        /* by plan input: its slot in the device's memory, or HN_NO_SLOT */
   bool *shape_value;       /* value id -> the host made it, as shape work (late.h) */

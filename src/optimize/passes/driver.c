@@ -90,6 +90,7 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   hn_pass_report *r = ctx->report;
   size_t record = r->records.len;
   bool changed = ctx->changed;
+  const hn_arena_mark mark = hn_arena_here(&r->arena);
   hn_pass_record_add(ctx, true, nodes, n, "-");
   ctx->changed = changed;
   ctx->why.text[0] = 0;
@@ -102,6 +103,7 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   hn_pass_record *k = &r->records.ptr[record];
   if (result == HN_PASS_NONE || result == HN_PASS_FAIL) {
     r->records.len--;
+    if (r->records.len == record) hn_arena_back(&r->arena, mark);
     return result;
   }
   char *text = hn_arena_strdup(&r->arena, ctx->why.text);

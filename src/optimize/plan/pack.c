@@ -40,6 +40,7 @@ typedef struct packing {
   size_t n_constants;
   uint32_t *of_slot;              /* by slot: index into constants, or HN_NO_SLOT */
   void *blob;                     /* host memory that is packed into */
+  bool cleared;                   /* it came zeroed */
   uint64_t blob_bytes;            /* of it: less than the plan's, where others have packed some */
   uint64_t *at;                   /* [steps] where a step's own bytes begin in it */
   HN_VEC(hn_packed_piece) pieces; /* of it: what others may read */
@@ -298,7 +299,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   if (!follow_parts(&step, &own))
     return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
-  memset((void *)(uintptr_t)s->blob, 0, hn_round_up(own_bytes(s), HN_MEM_ALIGN));
+  if (!k->cleared) memset((void *)(uintptr_t)s->blob, 0, hn_round_up(own_bytes(s), HN_MEM_ALIGN));
   step.own_only = s->found;
   hone_status status = s->tactic->prepack
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
@@ -502,6 +503,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
     status = hn_saved_attach(p, error);
   } else if (status == HONE_OK && k.blob_bytes) {
     k.blob = host_alloc(p, k.blob_bytes);
+    k.cleared = k.blob && !p->backend->asynchronous &&
+                hn_mempool_cleared(p->backend->pool(p->device, true), k.blob);
     status = k.blob ? order_jobs(&k, error) : hn_fail_memory(error, k.blob_bytes, "packed weights");
     if (status == HONE_OK) status = run_jobs(&k, error);
     if (status == HONE_OK && r->store && !p->backend->asynchronous) status = leave(&k, r->store, error);

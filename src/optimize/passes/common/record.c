@@ -54,6 +54,26 @@ static double traffic_between(hone_node *const *nodes, uint32_t n) {
   return sum;
 }
 
+/* "a, b, c": of many nodes the first few. NULL: no memory. */
+static char *names_of(hn_arena *arena, hone_node *const *nodes, uint32_t n) {
+  enum { MOST = 12, MORE = 32 };
+  size_t room = MORE, shown = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (nodes[i] && shown++ < MOST) room += strlen(nodes[i]->name) + 2;
+  char *text = hn_arena_raw(arena, room, 1), *at = text;
+  size_t k = 0;
+  for (uint32_t i = 0; i < n && text && k < MOST; i++) {
+    if (!nodes[i]) continue;
+    const size_t length = strlen(nodes[i]->name);
+    if (k++) memcpy(at, ", ", 2), at += 2;
+    memcpy(at, nodes[i]->name, length);
+    at += length;
+  }
+  if (text) *at = 0;
+  if (text && shown > MOST) snprintf(at, MORE, " and %zu more", shown - MOST);
+  return text;
+}
+
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                         const char *format, ...) {
   ctx->changed |= hit;
@@ -63,14 +83,9 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  hn_str names = {0};
-  uint32_t n_origin = 0, shown = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    if (!nodes[i]) continue;
-    n_origin += nodes[i]->n_origin;
-    if (shown++ < 12) hn_str_printf(&names, "%s%s", shown > 1 ? ", " : "", nodes[i]->name);
-  }
-  if (shown > 12) hn_str_printf(&names, " and %u more", shown - 12);
+  uint32_t n_origin = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (nodes[i]) n_origin += nodes[i]->n_origin;
   uint32_t *origin = HN_NEW_ARRAY(&r->arena, uint32_t, n_origin ? n_origin : 1), k = 0;
   hn_pass_record rec = {.pass = ctx->pass->name,
                         .level = ctx->pass->level,
@@ -87,10 +102,9 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
       if (!known) origin[k++] = nodes[i]->origin[j];
     }
   rec.n_origin = k;
-  rec.nodes = hn_arena_strdup(&r->arena, names.ptr ? names.ptr : "");
+  rec.nodes = names_of(&r->arena, nodes, n);
   rec.reason = hn_arena_strdup(&r->arena, reason);
   rec.nodes_before = rec.nodes_after = hn_model_nodes(ctx->model);
   /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
   if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
-  hn_str_free(&names);
 }
