@@ -138,12 +138,12 @@ static bool take_tables(const hn_lowering *l, function *f) {
 
 static bool find(const hn_lowering *l, hn_unit *u, function *f) {
   const hone_node *q = u->node;
-  memset(f, 0, sizeof *f);
-  f->root = u;
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || strcmp(u->anchor, "QuantizeLinear") != 0 ||
       !hn_is_op(q, "QuantizeLinear") || !one_number(q->in[1]) || q->in[1]->desc.dtype != HONE_DTYPE_F32 ||
       (hn_quantise_zero(q) && !hn_fixed(hn_quantise_zero(q))) || !eight_bits(q->out[0]))
     return false;
+  memset(f, 0, sizeof *f);
+  f->root = u;
   if (!take(l, f, q->in[0]) || !f->codes) return false;
   if (!read_inside(l, f, q->in[0])) return false; /* its place becomes the table's */
   if (!hone_desc_same_dims(&f->codes->desc, &q->out[0]->desc)) return false;

@@ -89,10 +89,8 @@ static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, ui
   uint32_t before = ctx->graph->n_nodes;
   hn_pass_report *r = ctx->report;
   size_t record = r->records.len;
-  bool changed = ctx->changed;
   const hn_arena_mark mark = hn_arena_here(&r->arena);
-  hn_pass_record_add(ctx, true, nodes, n, "-");
-  ctx->changed = changed;
+  hn_pass_record_text(ctx, true, nodes, n, "");
   ctx->why.text[0] = 0;
   ctx->enable_level = -1;
   hn_pass_result result = m ? ctx->pass->match(ctx, m) : ctx->pass->visit(ctx, at);

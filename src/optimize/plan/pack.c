@@ -50,6 +50,7 @@ typedef struct packing {
   lane *lanes;
   _Atomic size_t next;
   _Atomic uint64_t read; /* bytes of small constants whose pages are still in memory */
+  _Atomic uint64_t left; /* bytes of small constants that are in memory although nobody needs them any more */
   atomic_bool failed;
   hone_status status;
   hone_error error;
@@ -227,7 +228,10 @@ static void let_go(packing *k, constant *c) {
     drop_pages(k, c->at, c->bytes);
     return;
   }
-  hn_release_pages((void *)(uintptr_t)c->at, c->bytes);
+  /* Each release is a call of the system, and interrupts the other processors: a little may stay. */
+  enum { LITTLE = 1 << 20 };
+  if (atomic_fetch_add(&k->left, c->bytes) + c->bytes > LITTLE)
+    hn_release_pages((void *)(uintptr_t)c->at, c->bytes);
   const hn_value *v = p->slots.ptr[c->slot].value;
   if (mine && v && v->constant && v->constant->data == c->at)
     ((hone_tensor *)(uintptr_t)v->constant)->data = NULL; /* this model's own */
@@ -383,13 +387,18 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
   /* Beyond a certain size, the backend gives huge pages: fewer faults. */
   size_t room_for = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
+  if (room_for > 4 << 20) room_for = hn_round_up(room_for, 2 << 20);
   for (uint32_t i = 0; i < lanes && k->scratch; i++)
     if (!(k->lanes[i].scratch = host_alloc(p, room_for)))
       status = hn_fail_memory(error, k->scratch, "packing");
   if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
   for (uint32_t i = 0; i < lanes && k->scratch; i++) {
     if (!k->lanes[i].scratch) continue;
-    hn_release_pages(k->lanes[i].scratch, k->scratch); /* malloc may keep the block */
+    /* The pool keeps the block, and as a rule gives it to who runs the plan: what that surely needs stays as
+     * it is, the rest goes as whole huge pages, since pages of a huge one that was cut come back small. */
+    enum { STAYS = 4 << 20 };
+    const size_t stays = lanes == 1 && room_for > STAYS ? STAYS : lanes == 1 ? room_for : 0;
+    hn_release_pages((char *)k->lanes[i].scratch + stays, room_for - stays);
     host_free(p, k->lanes[i].scratch);
   }
   if (status == HONE_OK && atomic_load(&k->failed)) {

@@ -1,6 +1,7 @@
 #include "optimize/passes/common/affine.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool is_gemm(const hone_node *n) { return hn_is_op(n, "Gemm"); }
 
@@ -129,6 +130,14 @@ hn_pass_result hn_affine_apply(hn_pass_context *ctx, hone_node *n, const double 
   return HN_PASS_HIT;
 }
 
+/* hn_get_f64, without asking for each number what it is. */
+static double number_at(const hone_tensor *t, int64_t i) {
+  if (t->desc.dtype != HONE_DTYPE_F32) return hn_get_f64(t, i);
+  float x;
+  memcpy(&x, (const char *)t->data + i * (int64_t)sizeof x, sizeof x);
+  return x;
+}
+
 int64_t hn_affine_of_batch_norm(hn_pass_context *ctx, const hone_node *n, double **k, double **d) {
   static const char *const what[] = {"", "scale", "bias", "mean", "variance"};
   double eps = hone_node_float(n, "epsilon", 1e-5f);
@@ -150,7 +159,7 @@ int64_t hn_affine_of_batch_norm(hn_pass_context *ctx, const hone_node *n, double
   if (!*k || !*d) return hn_pass_memory(ctx), -1;
   for (int64_t c = 0; c < channels; c++) {
     double p[5];
-    for (uint32_t i = 1; i < 5; i++) p[i] = hn_get_f64(n->in[i]->constant, c);
+    for (uint32_t i = 1; i < 5; i++) p[i] = number_at(n->in[i]->constant, c);
     (*k)[c] = p[1] / sqrt(p[4] + eps);
     (*d)[c] = p[2] - p[3] * (*k)[c];
     if (!isfinite((*k)[c]) || !isfinite((*d)[c]))

@@ -68,6 +68,9 @@ hn_pass_result hn_pass_memory(hn_pass_context *ctx);
 /* For passes over whole graphs: records one hit or near miss at some nodes. Call before editing them. */
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same of a text that lives as long as the report; the pass is not said to have changed anything. */
+void hn_pass_record_text(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
+                         const char *reason);
 
 /* ---- reading (more: match/read.h) */
 bool hn_has_op(const hn_pass_context *ctx, const char *op_type); /* at the model's opset */

@@ -2,6 +2,8 @@
 #include "optimize/passes/common/pass.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 static void say(hn_pass_context *ctx, const char *format, va_list args) {
   vsnprintf(ctx->why.text, sizeof ctx->why.text, format, args);
@@ -76,13 +78,18 @@ static char *names_of(hn_arena *arena, hone_node *const *nodes, uint32_t n) {
 
 void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                         const char *format, ...) {
-  ctx->changed |= hit;
-  hn_pass_report *r = ctx->report;
   char reason[240];
   va_list args;
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
+  ctx->changed |= hit;
+  hn_pass_record_text(ctx, hit, nodes, n, hn_arena_strdup(&ctx->report->arena, reason));
+}
+
+void hn_pass_record_text(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
+                         const char *reason) {
+  hn_pass_report *r = ctx->report;
   uint32_t n_origin = 0;
   for (uint32_t i = 0; i < n; i++)
     if (nodes[i]) n_origin += nodes[i]->n_origin;
@@ -103,7 +110,7 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
     }
   rec.n_origin = k;
   rec.nodes = names_of(&r->arena, nodes, n);
-  rec.reason = hn_arena_strdup(&r->arena, reason);
+  rec.reason = reason;
   rec.nodes_before = rec.nodes_after = hn_model_nodes(ctx->model);
   /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
   if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
