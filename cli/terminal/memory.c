@@ -21,9 +21,9 @@ static void *or_end(size_t size) {
  * and the next take them again, cleared. What matters for the resident set is larger, and mapped apart. */
 static void keep_small_blocks(void) {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  mallopt(M_TOP_PAD, 256 << 10);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 4 << 20);
+  mallopt(M_TOP_PAD, 128 << 10);
 #endif
 }
 
