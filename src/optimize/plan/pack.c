@@ -46,7 +46,9 @@ typedef struct packing {
   HN_VEC(hn_packed_piece) pieces; /* of it: what others may read */
   uint32_t *job;                  /* steps in the order of work */
   size_t n_jobs;
-  size_t scratch; /* bytes of a lane */
+  size_t scratch; /* bytes that a lane needs */
+  size_t room;    /* that it has */
+  size_t stays;   /* of them, that are never given back */
   lane *lanes;
   _Atomic size_t next;
   _Atomic uint64_t read; /* bytes of small constants whose pages are still in memory */
@@ -273,12 +275,13 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   parts own;
   size_t need = all_gathered(p, s), at = 0;
   bool gather = need > 0;
-  need = hn_round_up(need, 2u << 20); /* huge pages */
+  need = hn_round_up(need, 2u << 20); /* huge pages: those of one that was cut come back small */
+  if (need < k->stays) need = k->stays;
   if (need * 2 < l->touched) {
     hn_release_pages((char *)l->scratch + need, l->touched - need);
     l->touched = need;
   }
-  if (need > k->scratch) need = k->scratch;
+  if (need > k->room) need = k->room;
   if (need > l->touched) l->touched = need;
   if (step.n_inputs > MOST_INPUTS) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
   if (gather) {
@@ -386,19 +389,17 @@ static hone_status run_jobs(packing *k, hone_error *error) {
   k->lanes = hn_calloc(lanes, sizeof *k->lanes);
   if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
   /* Beyond a certain size, the backend gives huge pages: fewer faults. */
-  size_t room_for = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
-  if (room_for > 4 << 20) room_for = hn_round_up(room_for, 2 << 20);
+  k->room = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
+  if (k->room > 4 << 20) k->room = hn_round_up(k->room, 2 << 20);
+  /* The pool keeps the block, and as a rule gives it to who runs the plan: a little stays as it is. */
+  k->stays = lanes > 1 ? 0 : k->room < 4 << 20 ? k->room : 4 << 20;
   for (uint32_t i = 0; i < lanes && k->scratch; i++)
-    if (!(k->lanes[i].scratch = host_alloc(p, room_for)))
+    if (!(k->lanes[i].scratch = host_alloc(p, k->room)))
       status = hn_fail_memory(error, k->scratch, "packing");
   if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
   for (uint32_t i = 0; i < lanes && k->scratch; i++) {
     if (!k->lanes[i].scratch) continue;
-    /* The pool keeps the block, and as a rule gives it to who runs the plan: what that surely needs stays as
-     * it is, the rest goes as whole huge pages, since pages of a huge one that was cut come back small. */
-    enum { STAYS = 4 << 20 };
-    const size_t stays = lanes == 1 && room_for > STAYS ? STAYS : lanes == 1 ? room_for : 0;
-    hn_release_pages((char *)k->lanes[i].scratch + stays, room_for - stays);
+    hn_release_pages((char *)k->lanes[i].scratch + k->stays, k->room - k->stays);
     host_free(p, k->lanes[i].scratch);
   }
   if (status == HONE_OK && atomic_load(&k->failed)) {
