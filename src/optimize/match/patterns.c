@@ -136,11 +136,11 @@ typedef struct candidate {
 typedef HN_VEC(candidate) candidate_list;
 
 static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list *out, hone_error *error) {
+  hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS); /* large: for one after the other */
+  if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
   for (uint32_t i = 0; i < all->n; i++) {
     const hone_pattern_desc *d = all->unit[i];
-    hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
     uint32_t n = 0;
-    if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
     hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
     hone_status status = hn_pattern_compile_all(&text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
@@ -149,6 +149,7 @@ static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list
       if (!hn_vec_push(out, (spelling){d, i, p[k]}))
         return hn_fail_memory(error, sizeof(spelling), "the patterns");
     }
+    memset(p, 0, n * sizeof *p);
   }
   return HONE_OK;
 }
