@@ -17,8 +17,9 @@ static void *or_end(size_t size) {
   _exit(code);
 }
 
-/* A model is opened, rewritten and planned in arenas that come and go: each would give its pages to the system,
- * and the next take them again, cleared. What matters for the resident set is larger, and mapped apart. */
+/* A model is opened, rewritten and planned in arenas that come and go: each would give its pages to the
+ * system, and the next take them again, cleared. What matters for the resident set is larger, and mapped
+ * apart. */
 static void keep_small_blocks(void) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 4 << 20);

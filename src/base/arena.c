@@ -104,7 +104,9 @@ hn_arena_mark hn_arena_here(const hn_arena *a) {
 
 void hn_arena_back(hn_arena *a, hn_arena_mark m) {
   if (!m.head || a->head != m.head) return;
-  a->used -= a->head->used - m.at; /* blocks of their own keep what they hold */
+  const size_t back = a->head->used - m.at,
+               since = a->used - m.used; /* back counts gaps, since other blocks */
+  a->used -= back < since ? back : since;
   a->head->used = m.at;
 }
 

@@ -52,7 +52,7 @@ typedef struct block {
   size_t at, size; /* in the segment */
   bool used;
   bool cleared; /* nobody has had it yet, and it came zeroed */
-  slab *slab; /* used by this, or by: */
+  slab *slab;   /* used by this, or by: */
   holding holding;
 } block;
 

@@ -15,10 +15,12 @@
 #include "base/os.h"
 #include "base/pool.h"
 #include "base/quantile.h"
+#include "base/rng.h"
 #include "base/str.h"
+#include "base/stream.h"
 #include "base/vec.h"
 
-#include <hone/tensor.h>
+#include <hone/hone.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,6 +29,53 @@
 #include <sys/stat.h>
 #include <pthread.h>
 #include <unistd.h>
+
+static void arena_goes_back_to_a_mark(void **state) {
+  (void)state;
+  hn_arena a = {0};
+  char *kept = hn_arena_strdup(&a, "kept");
+  hn_arena_mark mark = hn_arena_here(&a);
+  const size_t used = a.used;
+  assert_non_null(hn_arena_alloc(&a, 100));
+  hn_arena_back(&a, mark);
+  if (a.head == mark.head) assert_int_equal(a.used, used);
+  unsigned char *p = hn_arena_alloc(&a, 100);
+  for (size_t i = 0; i < 100; i++) assert_int_equal(p[i], 0);
+  assert_string_equal(kept, "kept");
+  mark = hn_arena_here(&a);
+  memset(hn_arena_alloc(&a, 1 << 20), 1, 1 << 20); /* a block of its own, or a new one: it stays */
+  hn_arena_back(&a, mark);
+  hn_arena_back(&a, (hn_arena_mark){0});
+  assert_true(a.used >= used + 100);
+  hn_arena_free(&a);
+}
+
+static void streamed_copies_are_copies(void **state) {
+  (void)state;
+  _Alignas(64) unsigned char to[512];
+  unsigned char from[512];
+  for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 7 + i / 256);
+  for (size_t at = 0; at <= 64; at += 16)
+    for (size_t n = 0; n + 64 + 3 <= sizeof from; n += 29) {
+      memset(to, 0xee, sizeof to);
+      hn_stream_copy(to + at, from + 3, n);
+      hn_stream_end();
+      assert_memory_equal(to + at, from + 3, n);
+      for (size_t i = at + n; i < sizeof to; i++) assert_int_equal(to[i], 0xee);
+    }
+}
+
+static void normals_together_are_those_alone(void **state) {
+  (void)state;
+  for (int64_t n = 0; n < 40; n++) {
+    hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 1, &n);
+    hone_data data;
+    assert_int_equal(hone_data_random("x", &d, 0, 5, &data, NULL), HONE_OK);
+    hn_rng r = {5 * 0x9e3779b97f4a7c15u ^ hn_hash("x", 1, 0)};
+    for (int64_t i = 0; i < n; i++) assert_true(((const float *)data.tensor.data)[i] == hn_rng_normal(&r));
+    hone_data_free(&data);
+  }
+}
 
 static void arena_gives_zeroed_aligned_memory(void **state) {
   (void)state;
@@ -262,6 +311,9 @@ static void pieces_hold_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+      cmocka_unit_test(arena_goes_back_to_a_mark),
+      cmocka_unit_test(streamed_copies_are_copies),
+      cmocka_unit_test(normals_together_are_those_alone),
       cmocka_unit_test(map_finds_what_was_stored),
       cmocka_unit_test(half_conversions_are_exact),
       cmocka_unit_test(descriptors_count_and_lay_out),

@@ -345,6 +345,36 @@ static void many_threads_share_one(void **state) {
 #include <sanitizer/asan_interface.h>
 #endif
 
+static void *take_cleared(void *self, size_t bytes) {
+  char *p = take(self, bytes);
+  return p ? memset(p, 0, bytes) : NULL;
+}
+
+/* What nobody had before is as the source gave it; what was used again is not, nor what was joined with it.
+ */
+static void memory_is_cleared_once(void **state) {
+  (void)state;
+  below b = {0};
+  const hn_mempool_source s = {.self = &b,
+                               .take = take_cleared,
+                               .give = give,
+                               .grain = 4096,
+                               .large_grain = 2 * MIB,
+                               .cleared = 4 * MIB,
+                               .host = true};
+  hn_mempool *m = hn_mempool_create("test", &s);
+  void *small = get(m, 100), *middle = get(m, MIB), *large = get(m, MIBS(6)), *rest = get(m, MIBS(2));
+  assert_false(hn_mempool_cleared(m, small));
+  assert_false(hn_mempool_cleared(m, middle));
+  assert_true(hn_mempool_cleared(m, large));
+  hn_mempool_free(m, large);
+  large = get(m, MIBS(6));
+  assert_false(hn_mempool_cleared(m, large));
+  hn_mempool_free(m, small), hn_mempool_free(m, middle), hn_mempool_free(m, large), hn_mempool_free(m, rest);
+  hn_mempool_destroy(m);
+  assert_int_equal(b.takes, b.gives);
+}
+
 /* The sanitizer knows what nobody holds, and where blocks end. */
 static void freed_memory_is_out_of_bounds(void **state) {
   (void)state;
@@ -375,6 +405,7 @@ int main(void) {
       cmocka_unit_test(owners_are_told_apart),
       cmocka_unit_test(memory_that_is_not_aligned_is_aligned),
       cmocka_unit_test(many_threads_share_one),
+      cmocka_unit_test(memory_is_cleared_once),
       cmocka_unit_test(freed_memory_is_out_of_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,34 @@ static void check_pack(ck *c, const hn_gemm_ops *o) {
       }
 }
 
+/* Packing of convolution weights is a move as well; taps turned round stand for a list of them. */
+static void check_pack_weights(ck *c, const hn_gemm_ops *o) {
+  static const int64_t taps_of[] = {1, 4, 9, 16, 25}, channels[] = {1, 3, 16, 21, 40};
+  for (size_t t = 0; t < sizeof taps_of / sizeof *taps_of; t++)
+    for (size_t q = 0; q < sizeof channels / sizeof *channels; q++)
+      for (size_t n = 1; n <= 2 * o->nr + 17; n += o->nr / 2 + 5)
+        for (int listed = 0; listed < 2; listed++) {
+          const int64_t taps = taps_of[t], cin = channels[q], k = cin * taps;
+          int32_t list[25];
+          for (int32_t i = 0; i < taps; i++) list[i] = (int32_t)taps - 1 - i;
+          ck_case(c, "pack weights taps=%lld cin=%lld n=%zu listed=%d", (long long)taps, (long long)cin, n,
+                  listed);
+          float *w = ck_alloc(c, (size_t)k * n, 0), *p = ck_alloc(c, hn_gemm_packed_size(o, n, (size_t)k), 0);
+          ck_fill(c, w, (size_t)k * n, CK_RANDOM);
+          hn_gemm_pack_weights(o, w, k, taps, 1, cin, listed ? list : NULL, taps, (int64_t)n, p);
+          for (size_t n0 = 0; n0 < n; n0 += o->nr) {
+            const size_t width = hn_gemm_panel_width(o, n, n0);
+            for (int64_t i = 0; i < k; i++)
+              for (size_t j = 0; j < width; j++) {
+                const int64_t tap = listed ? list[i / cin] : i / cin;
+                const float want = n0 + j < n ? w[(int64_t)(n0 + j) * k + i % cin * taps + tap] : 0;
+                ck_same(c, (size_t)i * n + n0 + j, p[n0 * (size_t)k + (size_t)i * width + j], want);
+              }
+          }
+          ck_release_all(c);
+        }
+}
+
 static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum ck_fill fill, size_t l1,
                        size_t l2) {
   int64_t out[3], taps = 1, pixels = s->batch, in_pixels = s->batch;
@@ -248,6 +276,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   const hn_gemm_ops *o = k->ops;
   check_tiles(c, o);
   check_pack(c, o);
+  check_pack_weights(c, o);
   ck_matmul(c, k->isa);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++)
     for (int fill = 0; fill < CK_FILLS; fill++) {

@@ -101,6 +101,49 @@ static void check_split(ck *c, const hn_bf16_ops *o) {
     }
 }
 
+/* ---------------------------------------------------------------- packing */
+
+/* A kernel's way of packing gives what its split gives: rows or columns of B contiguous, or taps between
+ * neighbours (spread 3), with places that are not there, and numbers that only split takes. */
+static void check_pack(ck *c, const hn_bf16_ops *o, size_t n, size_t k, int order, bool x3, float scale,
+                       bool corners) {
+  enum { SPREAD = 3 };
+  static const float corner[] = {3.4028235e38f, 3.3961e38f, INFINITY, -INFINITY, NAN, 1e-45f, -0.0f};
+  const size_t steps = (k + 31) / 32, packed = hn_bf16_packed(n, steps, x3), values = n * k * SPREAD;
+  ck_case(c, "pack n=%zu k=%zu order=%d x%d scale=%g corners=%d", n, k, order, x3 ? 3 : 1, (double)scale,
+          corners);
+  hn_bf16_ops plain = *o;
+  plain.pack_tile = NULL;
+  float *b = ck_alloc(c, values, 0);
+  uint16_t *want = alloc16(c, packed), *got = alloc16(c, packed);
+  int64_t *at = calloc(steps * 32 + 1, sizeof *at);
+  if (!at) exit(6);
+  ck_fill(c, b, values, CK_RANDOM);
+  for (size_t i = 0; corners && i < values; i += 97) b[i] = corner[i / 97 % (sizeof corner / sizeof *corner)];
+  for (size_t i = 0; i < steps * 32; i++) {
+    const bool there = i < k && (order != 2 || i % 7 != 3);
+    at[i] = !there ? -1 : (int64_t)(order == 0 ? i * n : order == 1 ? i : i * SPREAD);
+  }
+  const int64_t sn = order == 0 ? 1 : (int64_t)(order == 1 ? k : k * SPREAD);
+  hn_bf16_pack(&plain, b, at, sn, steps, n, 0, n, scale, x3, want);
+  hn_bf16_pack(o, b, at, sn, steps, n, 0, n, scale, x3, got);
+  size_t differ = 0;
+  for (size_t i = 0; i < packed; i++) differ += want[i] != got[i];
+  ck_true(c, differ == 0, "the same as by split");
+  free(at);
+  ck_release_all(c);
+}
+
+static void check_packs(ck *c, const hn_bf16_ops *o) {
+  static const size_t columns[] = {1, 15, 16, 17, 31, 33, 80}, depths[] = {1, 31, 32, 64, 75};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    for (size_t j = 0; j < sizeof depths / sizeof *depths; j++)
+      for (int order = 0; order < 3; order++)
+        for (int x3 = 0; x3 <= o->x3; x3++)
+          for (int corners = 0; corners < 2; corners++)
+            check_pack(c, o, columns[i], depths[j], order, x3 != 0, corners ? 1 : 0.37f, corners != 0);
+}
+
 /* ---------------------------------------------------------------- tiles */
 
 typedef struct tile_case {
@@ -452,6 +495,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   } else {
     check_split(c, o);
   }
+  if (o->pack_tile) check_packs(c, o);
   check_tiles(c, o);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++) {
     const ck_conv_case *s = &ck_conv_cases[i];

@@ -513,8 +513,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
     status = hn_saved_attach(p, error);
   } else if (status == HONE_OK && k.blob_bytes) {
     k.blob = host_alloc(p, k.blob_bytes);
-    k.cleared = k.blob && !p->backend->asynchronous &&
-                hn_mempool_cleared(p->backend->pool(p->device, true), k.blob);
+    k.cleared =
+        k.blob && !p->backend->asynchronous && hn_mempool_cleared(p->backend->pool(p->device, true), k.blob);
     status = k.blob ? order_jobs(&k, error) : hn_fail_memory(error, k.blob_bytes, "packed weights");
     if (status == HONE_OK) status = run_jobs(&k, error);
     if (status == HONE_OK && r->store && !p->backend->asynchronous) status = leave(&k, r->store, error);

@@ -136,7 +136,8 @@ HN_WIDE_BODY void normals_body(uint64_t state, int64_t n, float *restrict out) {
     for (int j = 0; j < NORMALS; j++) sum[j] = 0;
     for (int k = 0; k < 3; k++)
       for (int j = 0; j < NORMALS; j++)
-        sum[j] += (u[k][j] & 0xffff) + ((u[k][j] >> 16) & 0xffff) + ((u[k][j] >> 32) & 0xffff) + (u[k][j] >> 48);
+        sum[j] +=
+            (u[k][j] & 0xffff) + ((u[k][j] >> 16) & 0xffff) + ((u[k][j] >> 32) & 0xffff) + (u[k][j] >> 48);
     for (int j = 0; j < NORMALS; j++) out[i + j] = hn_rng_as_normal(sum[j]);
   }
 }

@@ -171,7 +171,7 @@ HN_WIDE_BODY void spread(const double (*g)[3], int n, const vector *a, const vec
 }
 
 enum {
-  TOGETHER = 8,                         /* input channels at a time: frequencies are written in pieces of so many rows */
+  TOGETHER = 8, /* input channels at a time: frequencies are written in pieces of so many rows */
   FREQUENCIES = HN_WINOGRAD_MAX_N * HN_WINOGRAD_MAX_N
 };
 
@@ -212,8 +212,8 @@ HN_WIDE(void, pack_channel, pack_any,
         (int64_t m, const float *taps, int64_t width, float (*restrict out)[TOGETHER * WIDEST_PANEL]),
         (m, taps, width, out))
 
-/* Frequencies lie so far apart that their lines push each other out of the caches: they are gathered here, and
- * written in pieces; past the caches where nobody reads them soon. */
+/* Frequencies lie so far apart that their lines push each other out of the caches: they are gathered here,
+ * and written in pieces; past the caches where nobody reads them soon. */
 static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
                  float *dst) {
   _Alignas(64) float taps[TOGETHER * 9 * WIDEST_PANEL] = {0};

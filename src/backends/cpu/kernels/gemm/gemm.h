@@ -65,7 +65,8 @@ void hn_gemm_pack_b(const hn_gemm_ops *o, const float *b, ptrdiff_t sk, ptrdiff_
 void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, int64_t s_ci, int64_t s_tap,
                           int64_t cin, const int32_t *tap_list, int64_t n_taps, int64_t cout, float *dst);
 
-/* dst[i * w + j] = b[i + j * sn] for i < k, j < n: columns that are contiguous, at any alignment, become rows.
+/* dst[i * w + j] = b[i + j * sn] for i < k, j < n: columns that are contiguous, at any alignment, become
+ * rows.
  */
 void hn_gemm_turn(const float *b, ptrdiff_t sn, size_t k, size_t n, size_t w, float *dst);
 
