@@ -112,7 +112,9 @@ static void networks_answer_the_same(void **state) {
     const char *name;
     int64_t batch, size; /* batch 0: open */
     double width;
-  } nets[] = {{"mobilenetv2", 0, 64, 0.25}, {"resnet50", BATCH, 64, 0.125}, {"yolov3", 0, 64, 0.0625},
+  } nets[] = {{"mobilenetv2", 0, 64, 0.25},
+              {"resnet50", BATCH, 64, 0.125},
+              {"yolov3", 0, 64, 0.0625},
               {"bert_base", BATCH, 16, 0.125}};
   for (uint32_t threads = 1; threads <= 2; threads++) {
     hone_engine *engine = engine_of(threads);
@@ -148,16 +150,15 @@ static void networks_answer_the_same(void **state) {
 }
 
 /* Two inputs, two outputs, one of several rows a sample, rows that are views. */
-static const char two_of_each[] =
-    "ir 8\nopset 17\ngraph g(%x: f32[Nx3x8x8], %s: f32[Nx4]) -> (%y, %z) {\n"
-    "const %w: f32[4x3x3x3] = rand(1)\n"
-    "%c = Conv(%x, %w) {pads=[1, 1, 1, 1]}\n"
-    "%r = Relu(%c)\n"
-    "%a = Reshape(%s, i64[4]{-1, 4, 1, 1})\n"
-    "%m = Mul(%r, %a)\n"
-    "%p = GlobalAveragePool(%m)\n"
-    "%y = Flatten(%p)\n"
-    "%z = Reshape(%m, i64[2]{-1, 64})\n}";
+static const char two_of_each[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3x8x8], %s: f32[Nx4]) -> (%y, %z) {\n"
+                                  "const %w: f32[4x3x3x3] = rand(1)\n"
+                                  "%c = Conv(%x, %w) {pads=[1, 1, 1, 1]}\n"
+                                  "%r = Relu(%c)\n"
+                                  "%a = Reshape(%s, i64[4]{-1, 4, 1, 1})\n"
+                                  "%m = Mul(%r, %a)\n"
+                                  "%p = GlobalAveragePool(%m)\n"
+                                  "%y = Flatten(%p)\n"
+                                  "%z = Reshape(%m, i64[2]{-1, 64})\n}";
 
 static void callers_memory_holds_all_slices(void **state) {
   (void)state;
@@ -295,10 +296,10 @@ static void what_meets_is_not_cut(void **state) {
 
 static void a_prefix_is_not_all_parts(void **state) {
   (void)state;
-  hn_model *m =
-      net_parse("numbers", "ir 8\nopset 17\ngraph g(%x: f32[Nx4]) -> (%y) { %s = Shape(%x) %n = Gather(%s, i64{0}) "
-                           "%r = Range(i64{0}, %n, i64{1}) %f = Cast(%r) {to=1} %k = Unsqueeze(%f, i64[1]{1}) "
-                           "%y = Add(%x, %k) }");
+  hn_model *m = net_parse(
+      "numbers", "ir 8\nopset 17\ngraph g(%x: f32[Nx4]) -> (%y) { %s = Shape(%x) %n = Gather(%s, i64{0}) "
+                 "%r = Range(i64{0}, %n, i64{1}) %f = Cast(%r) {to=1} %k = Unsqueeze(%f, i64[1]{1}) "
+                 "%y = Add(%x, %k) }");
   hn_model *small = NULL, *large = NULL;
   bool proved = false;
   hone_reason why;
@@ -315,9 +316,9 @@ static void a_prefix_is_not_all_parts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(networks_answer_the_same),        cmocka_unit_test(callers_memory_holds_all_slices),
-      cmocka_unit_test(a_saved_plan_keeps_its_slices),   cmocka_unit_test(a_record_counts_every_slice),
-      cmocka_unit_test(what_meets_is_not_cut),           cmocka_unit_test(a_prefix_is_not_all_parts),
+      cmocka_unit_test(networks_answer_the_same),      cmocka_unit_test(callers_memory_holds_all_slices),
+      cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
+      cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(a_prefix_is_not_all_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,23 +5,26 @@
 #include "model/open_batch.h"
 #include "model/padding.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ how many */
 
-/* What other work leaves to a thread of the last cache, which the cores of a chip share. */
+/* What other work leaves to this of the last cache, which the cores of a chip share. */
 enum { LAST_CACHE_SHARE = 4 << 20 };
-/* A map that left the caches is written, fetched to be written, and read. */
+/* A map that left a cache is written, fetched to be written, and read. */
 #define SPILLED_PASSES 3
 /* Weights come in long rows that are fetched ahead while products are computed; this share of their time
- * shows. Of maps all shows in arithmetic of 16 bits, and half in f32, which takes twice as long for as many
- * elements of twice the size. Fitted to ResNet-50 and YOLOv3 on Zen 5 (docs/log/perf-log.md). */
+ * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
+ * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
 #define WEIGHTS_SHOW 0.3
-#define WIDE_MAPS_SHOW 0.5
+#define WIDE_MAPS_SHOW 0.3
 /* To begin a step, alone and with several threads that wait for each other; and the least work of a slice. */
 #define STEP_SECONDS 1e-6
 #define STEP_SECONDS_TOGETHER 10e-6
 #define LEAST_SLICE_SECONDS 1e-3
+/* More slices than are fastest take less memory: worth this share of a run's time. */
+#define MEMORY_WORTH 0.01
 
 typedef struct traffic {
   double weights, predicted;
@@ -60,32 +63,36 @@ static void count(const hn_plan *p, traffic *t) {
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
     hone_tactic_need need = {0};
-    if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK) need.blob_bytes = 0;
+    if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
+      need.blob_bytes = 0;
     t->weights += (double)need.blob_bytes;
     t->predicted += s->predicted_s;
   }
 }
 
-/* Bytes of the maps between steps that are too large for the caches, for the whole batch. */
-static double spilled(const hn_plan *p, double share) {
-  const hone_machine *m = &p->machine;
-  const size_t last = m->l3 / 8 < LAST_CACHE_SHARE ? m->l3 / 8 : LAST_CACHE_SHARE;
-  const double room = (double)m->l2 * (m->threads ? m->threads : 1) + (double)last;
+/* Bytes of the maps between steps of which a slice does not fit into `room`, for the whole batch. */
+static double too_large(const hn_plan *p, double slices, double room) {
   double bytes = 0;
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i];
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
-    if ((double)s->bytes * share > room) bytes += (double)s->bytes;
+    if ((double)s->bytes > room * slices) bytes += (double)s->bytes;
   }
   return bytes;
 }
 
+/* What weights, maps and the beginnings of steps add to the arithmetic of a run in so many slices. */
 static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const hone_machine *m = &p->machine;
+  const double memory = m->dram_bytes > 0 ? m->dram_bytes : 25e9,
+               cache = m->cache_bytes > 0 ? m->cache_bytes : 40e9;
+  const size_t last = m->l3 / 8 < LAST_CACHE_SHARE ? m->l3 / 8 : LAST_CACHE_SHARE;
+  const double own = (double)m->l2 * (m->threads ? m->threads : 1), room = own + (double)last;
+  const double far = too_large(p, slices, room), near = too_large(p, slices, own) - far;
+  const double maps =
+      SPILLED_PASSES * (p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1) * (far / memory + near / cache);
   const double begin = (m->threads > 1 ? STEP_SECONDS_TOGETHER : STEP_SECONDS) * (double)p->steps.len;
-  const double shows = p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1;
-  const double bytes = WEIGHTS_SHOW * t->weights * slices + shows * SPILLED_PASSES * spilled(p, 1.0 / slices);
-  return bytes / (m->dram_bytes > 0 ? m->dram_bytes : 25e9) + begin * slices;
+  return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
 }
 
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted) {
@@ -93,19 +100,19 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted) {
   if (t.batch < 2 || t.batch > UINT32_MAX || !is_plain(p)) return 1;
   if (wanted) return t.batch % wanted ? 1 : wanted;
   count(p, &t);
-  uint32_t best = 1;
-  double least = seconds(p, &t, 1);
-  for (uint32_t n = 2; n <= (uint32_t)t.batch && t.predicted / n >= LEAST_SLICE_SECONDS; n++) {
-    if ((uint32_t)t.batch % n) continue;
-    const double s = seconds(p, &t, n);
-    if (s < least) least = s, best = n;
-  }
-  return best;
+  const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
+  double least = INFINITY;
+  for (uint32_t n = 1; n <= most; n++)
+    if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
+  for (uint32_t n = most; n > 1; n--)
+    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * t.predicted) return n;
+  return 1;
 }
 
 /* ------------------------------------------------------------------ whether */
 
-/* The model with the inputs of `whole`, and dimension 0 of them divided. *out is NULL where it refuses that. */
+/* The model with the inputs of `whole`, and dimension 0 of them divided. *out is NULL where it refuses that.
+ */
 static hone_status bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
                         hone_reason *why, hone_error *error) {
   const size_t n = whole->graph->inputs.len;

@@ -10,12 +10,13 @@
 
 #include "optimize/step/step.h"
 
-/* Into how many slices the batch of a plan (chosen, but not packed or placed yet) may be cut: `wanted` (0: the
- * number that costs least), or 1. Whether samples meet is not looked at. */
+/* Into how many slices the batch of a plan (chosen, but not packed or placed yet) may be cut: `wanted` (0:
+ * the number that costs least), or 1. Whether samples meet is not looked at. */
 uint32_t hn_plan_slices(const hn_plan *plan, uint32_t wanted);
 
-/* The model bound to a slice of the batch that `whole` is bound to (both of `model`); NULL with a reason where it
- * cannot be, or where it is not proved that slices give what the whole gives. Errors: HONE_ERROR_MEMORY alone. */
+/* The model bound to a slice of the batch that `whole` is bound to (both of `model`); NULL with a reason
+ * where it cannot be, or where it is not proved that slices give what the whole gives. Errors:
+ * HONE_ERROR_MEMORY alone. */
 hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
                           hone_reason *why, hone_error *error);
 
