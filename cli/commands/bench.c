@@ -137,13 +137,14 @@ static json_t *document(const cli_args *args, const cli_session *s, const char *
   json_t *memory = json_pack("{s:I, s:I, s:I, s:I}", "arena_bytes", (json_int_t)arena, "constant_bytes",
                              (json_int_t)constants, "workspace_bytes", (json_int_t)workspace,
                              "actual_peak_bytes", (json_int_t)hone_context_peak(s->context));
-  json_t *doc = json_pack(
-      "{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}", "latency_ms", latency,
-      "device_times", device_json(s, d), "throughput_fps", cli_real(1e3 * (double)cli_batch(s) / t->mean),
-      "load_ms", cli_real(s->load_ms), "threads", (json_int_t)cli_threads(s, args), "batch",
-      (json_int_t)cli_batch(s), "runs", (json_int_t)t->count, "warmups", (json_int_t)warmups, "steps",
-      (json_int_t)hone_plan_steps(s->plan), "level", args->level < 0 ? 2 : (int)args->level, "precision_auto",
-      cli_precision_json(args, &s->precision), "memory", memory, "samples_ms", raw);
+  json_t *doc = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o}",
+                          "latency_ms", latency, "device_times", device_json(s, d), "throughput_fps",
+                          cli_real(1e3 * (double)cli_batch(s) / t->mean), "load_ms", cli_real(s->load_ms),
+                          "threads", (json_int_t)cli_threads(s, args), "batch", (json_int_t)cli_batch(s),
+                          "slices", (json_int_t)hone_plan_slices(s->plan), "runs", (json_int_t)t->count,
+                          "warmups", (json_int_t)warmups, "steps", (json_int_t)hone_plan_steps(s->plan),
+                          "level", args->level < 0 ? 2 : (int)args->level, "precision_auto",
+                          cli_precision_json(args, &s->precision), "memory", memory, "samples_ms", raw);
   if (!doc) return NULL;
   add_figures(doc, args, s, t, d);
   cli_stamp(doc, args, path);
@@ -188,8 +189,11 @@ static void memory_line(const cli_args *args, const cli_session *s) {
 static void text(const cli_args *args, const cli_session *s, const char *path, const measured *m) {
   const hone_sample_stats *t = &m->stats;
   const device_times *d = &m->device;
-  cli_print("%s on %s, %u thread%s, batch %lld\n", path, cli_device_name(args), cli_threads(s, args),
-            cli_s(cli_threads(s, args)), (long long)cli_batch(s));
+  char slices[40] = "";
+  if (hone_plan_slices(s->plan) > 1)
+    snprintf(slices, sizeof slices, " in %u slices", hone_plan_slices(s->plan));
+  cli_print("%s on %s, %u thread%s, batch %lld%s\n", path, cli_device_name(args), cli_threads(s, args),
+            cli_s(cli_threads(s, args)), (long long)cli_batch(s), slices);
   cli_print("latency     median %.3f ms   mean %.3f   p95 %.3f   min %.3f   CV %.3f%s\n", t->p50, t->mean,
             t->p95, t->min, t->cv, t->cv > 0.15 ? "  (unsteady: above 0.15)" : "");
   if (d->known)

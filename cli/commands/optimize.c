@@ -142,6 +142,7 @@ static int save_plan(const cli_args *args) {
 static int misplaced(const cli_args *args) {
   const char *option = args->precision  ? "precision"
                        : args->prefer   ? "prefer"
+                       : args->slices   ? "slices"
                        : args->threads  ? "threads"
                        : args->shapes.n ? "shape"
                        : args->batch    ? "batch"
@@ -240,6 +241,7 @@ static const cli_option options[] = {
     CLI_OPT_SHAPES,
     CLI_OPT_PRECISION,
     CLI_OPT_PREFER,
+    CLI_OPT_SLICES,
     {0, "open-batch", CLI_FLAG, CLI_FIELD(open_batch), NULL,
      "let a model that was exported for one batch size take any"},
     {0, "verify-passes", CLI_FLAG, CLI_FIELD(verify_passes), NULL, "prove equal answers after every pass"},

@@ -29,11 +29,11 @@ static json_t *steps_json(const hone_plan *plan) {
 static json_t *plan_json(const char *path, const cli_session *s, const cli_args *args) {
   uint64_t arena = 0, constants = 0, workspace = 0;
   hone_plan_memory(s->plan, &arena, &constants, &workspace);
-  return json_pack("{s:s, s:s, s:s, s:I, s:o, s:{s:I, s:I, s:I}, s:o}", "model", path, "device",
+  return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:o}", "model", path, "device",
                    cli_device_name(args), "precision", hone_plan_precision(s->plan), "threads",
-                   (json_int_t)cli_threads(s, args), "ready_ms", cli_real(s->load_ms), "memory",
-                   "activations", (json_int_t)arena, "constants", (json_int_t)constants, "workspace",
-                   (json_int_t)workspace, "steps", steps_json(s->plan));
+                   (json_int_t)cli_threads(s, args), "slices", (json_int_t)hone_plan_slices(s->plan),
+                   "ready_ms", cli_real(s->load_ms), "memory", "activations", (json_int_t)arena, "constants",
+                   (json_int_t)constants, "workspace", (json_int_t)workspace, "steps", steps_json(s->plan));
 }
 
 static void plan_text(const char *path, const cli_session *s, const cli_args *args) {
@@ -48,6 +48,10 @@ static void plan_text(const char *path, const cli_session *s, const cli_args *ar
   for (uint32_t i = 0; i < hone_plan_inputs(s->plan); i++)
     cli_print("%-12s %s  %s\n", i ? "" : "inputs", hone_plan_input_name(s->plan, i),
               hone_desc_format(hone_plan_input_desc(s->plan, i), (char[128]){0}, 128));
+  if (hone_plan_slices(s->plan) > 1)
+    cli_print("%-12s %u of the batch, one after the other; steps below are a slice's, with the time of all "
+              "of them\n",
+              "slices", hone_plan_slices(s->plan));
   cli_print("\n%-28s %-36s %-24s %-20s %10s\n", "step", "what", "tactic", "output", "us");
   for (uint32_t i = 0; hone_plan_step(s->plan, i, &step); i++) {
     if (i < rows)

@@ -34,7 +34,7 @@ typedef struct cli_args {
   bool all, layers; /* verify */
   bool dynamic;     /* plan --shapes */
   bool help, json, verbose, explain, verify_passes, open_batch, again, no_cache, check, counters;
-  int64_t threads, batch, level, runs, warmup, seed, count, size, rows, round;
+  int64_t threads, batch, slices, level, runs, warmup, seed, count, size, rows, round;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;
   const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace,
       *html, *passes, *cache, *model, *profile;
@@ -128,6 +128,11 @@ typedef struct cli_args {
     0, "prefer", CLI_TEXT, CLI_FIELD(prefer), "speed|memory",                                                \
         "which tactics: fastest, or least weights (speed)"                                                   \
   }
+#define CLI_OPT_SLICES                                                                                       \
+  {                                                                                                          \
+    0, "slices", CLI_SOME, CLI_FIELD(slices), "N",                                                           \
+        "slices of the batch that the CPU takes one after the other; 1: all at once (as predicted fastest)"  \
+  }
 #define CLI_OPT_PASSES                                                                                       \
   {                                                                                                          \
     0, "passes", CLI_TEXT, CLI_FIELD(passes), "GLOBS",                                                       \
@@ -137,7 +142,7 @@ typedef struct cli_args {
 #define CLI_OPT_RUN                                                                                          \
   {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
-      CLI_OPT_PREFER,                                                                                        \
+      CLI_OPT_PREFER, CLI_OPT_SLICES,                                                                        \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},     \
       {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},            \
       {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"}, {                           \

@@ -191,6 +191,7 @@ hone_plan_options cli_session_options(const cli_session *s, const cli_args *args
                              .untuned = args->no_cache,
                              .chains = s->chains,
                              .prefer = prefer(args),
+                             .slices = (uint32_t)args->slices,
                              .fold_seconds =
                                  args->max_seconds > 0 && args->max_seconds < 20 ? args->max_seconds : 0};
 }
@@ -246,6 +247,7 @@ static hone_status check_saved_options(const cli_args *args, const char *path, h
   const char *option = args->level >= 0     ? "level"
                        : args->precision    ? "precision"
                        : args->prefer       ? "prefer"
+                       : args->slices       ? "slices"
                        : args->passes       ? "passes"
                        : args->shapes.n     ? "shape"
                        : args->batch        ? "batch"

@@ -111,6 +111,10 @@ typedef struct hone_plan_options {
   hone_chains chains;
   bool separate; /* every node a step of its own, otherwise as the level says: what fusion is compared with */
   bool preview;  /* only decide: steps, tactics and predicted times, nothing packed. Cannot run or be saved */
+  uint32_t slices; /* of the batch, which a run takes one after the other: the steps run on a slice each time,
+                      and activations take a slice's memory. 0: as many as cost models call fastest, where it
+                      is proved that samples do not meet (CPU, level 2 and up); 1: the whole batch at once; n:
+                      so many, or an error says why not */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
@@ -137,6 +141,7 @@ HONE_API const char *hone_plan_source_path(const hone_plan *plan);
 HONE_API const char *
 hone_plan_precision(const hone_plan *plan); /* "f32", "bf16", "fp16", "tf32" or "fp8"; static */
 
+HONE_API uint32_t hone_plan_slices(const hone_plan *plan); /* that a run takes the batch in, 1: it is whole */
 HONE_API uint32_t hone_plan_inputs(const hone_plan *plan);
 HONE_API uint32_t hone_plan_outputs(const hone_plan *plan);
 HONE_API const char *hone_plan_input_name(const hone_plan *plan, uint32_t i);

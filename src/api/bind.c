@@ -107,7 +107,7 @@ static hone_status bind_input(const hn_plan *p, hn_context *c, uint32_t i, const
   hone_tensor kept;
   if (i >= p->n_inputs) return no_port("input", p->n_inputs, i, error);
   const char *name = p->inputs[i]->name;
-  hone_status status = t ? take("input", name, &p->inputs[i]->desc, t, &kept, error) : HONE_OK;
+  hone_status status = t ? take("input", name, hn_plan_given(p, i), t, &kept, error) : HONE_OK;
   if (t && status == HONE_OK) status = locate(p, "input", name, &kept, error);
   if (t && status == HONE_OK) status = readable(p, i, &kept, error);
   return status == HONE_OK ? hn_lent_bind_input(p, hn_context_lent(c), i, t ? &kept : NULL, error) : status;

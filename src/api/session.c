@@ -10,6 +10,7 @@
 #include "optimize/step/fusions.h"
 #include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
+#include "optimize/plan/slices.h"
 #include "optimize/step/tuned.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
@@ -154,17 +155,28 @@ const hone_machine *hone_engine_machine(const hone_engine *e) {
 
 /* ------------------------------------------------------------------ plans */
 
-/* Binds, optimises and plans. defer: scaled weights are made when they are packed; *beyond is set when that
- * leaves the range of f32, which passes that make them at once notice and leave alone. */
-static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_options *o, const hn_ports *ports,
-                           int level, bool defer, hn_packed_store *store, bool *beyond, hone_error *error) {
+/* What a plan is made of, and how. */
+typedef struct making {
+  hone_model *model;
+  const hone_plan_options *options;
+  const hn_ports *ports;
+  hn_packed_store *store;
+  int level;
+  bool defer;  /* scaled weights are made when they are packed; `beyond` is set when that */
+  bool beyond; /* leaves the range of f32, which passes that make them at once notice and leave alone */
+} making;
+
+/* Optimises and plans a bound model, which is the whole batch or one of so many slices of it. best: NULL, or
+ * how many would be best; no plan is made when they are more than 1. */
+static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t slices, uint32_t *best,
+                           hone_error *error) {
+  const hone_plan_options *o = w->options;
+  hone_model *model = w->model;
+  const int level = w->level;
   hn_precision precision;
-  hn_model *bound = NULL;
   hn_pass_report report = {0};
   hone_status status = hn_precision_parse(o->precision, p->engine->backend, model, &precision, error);
   if (status != HONE_OK) return status;
-  status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
-  if (status != HONE_OK) goto done;
   const hn_optimize_options named = {.passes = o->passes, .others = hn_fusion_names};
   status = hn_passes_check(&named, error);
   if (status != HONE_OK) goto done;
@@ -173,7 +185,7 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                                    .passes = o->passes,
                                    .others = hn_fusion_names,
                                    .fold_seconds = o->fold_seconds,
-                                   .defer = defer,
+                                   .defer = w->defer,
                                    .lowered = true,
                                    .processor = !p->engine->backend->asynchronous};
     status = hn_optimize(bound, &options, &report, error);
@@ -197,14 +209,48 @@ static hone_status compile(hone_plan *p, hone_model *model, const hone_plan_opti
                              .separate = o->separate,
                              .preview = o->preview,
                              .own_model = true,
-                             .ports = ports,
-                             .store = store,
-                             .beyond = beyond};
+                             .ports = w->ports,
+                             .store = w->store,
+                             .slices = slices,
+                             .best_slices = best,
+                             .beyond = &w->beyond};
   status = hn_plan_build(&request, &p->plan, error);
-  if (status == HONE_OK) status = hn_export_misses(p->plan, &p->rewrites, error);
+  if (status == HONE_OK && p->plan) status = hn_export_misses(p->plan, &p->rewrites, error);
 done:
+  if (status != HONE_OK || !p->plan) hone_rewrites_free(&p->rewrites);
   hn_pass_report_free(&report);
-  hn_model_destroy(bound);
+  return status;
+}
+
+static hone_status no_slices(const hone_plan_options *o, const char *why, hone_error *error) {
+  hn_fail(error, HONE_ERROR_UNSUPPORTED, "the batch cannot be cut into %u slices: %s", o->slices, why);
+  hn_error_hint(error, "leave the number of slices out, and the plan has what is fastest");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
+/* The plan of the whole batch, or of a slice where that is better, and proved to be the same. */
+static hone_status make(hone_plan *p, making *w, hone_error *error) {
+  const hone_plan_options *o = w->options;
+  hn_model *whole = NULL, *part = NULL;
+  uint32_t best = o->slices;
+  hone_reason why = {""};
+  hone_status status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, p->bound, error);
+  if (status == HONE_OK) status = compile(p, w, whole, 1, o->slices == 1 ? NULL : &best, error);
+  hn_model_destroy(whole);
+  whole = NULL;
+  if (status == HONE_OK && p->plan && o->slices > 1)
+    return no_slices(o,
+                     "that takes inputs and outputs that begin with a batch which divides so, shapes that "
+                     "are known, a CPU and level 2 or 3",
+                     error);
+  if (status != HONE_OK || p->plan) return status;
+  /* Passes and planning have changed the model: once more. */
+  status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, NULL, error);
+  if (status == HONE_OK) status = hn_slice_bind(w->model, whole, best, &part, &why, error);
+  if (status == HONE_OK && !part && o->slices > 1) status = no_slices(o, why.text, error);
+  if (status == HONE_OK) status = compile(p, w, part ? part : whole, part ? best : 1, NULL, error);
+  hn_model_destroy(part);
+  hn_model_destroy(whole);
   return status;
 }
 
@@ -237,11 +283,11 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
     status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
     goto done;
   }
-  bool beyond = false;
-  status = compile(p, model, o, ports, level, true, store, &beyond, error);
-  if (status != HONE_OK && beyond) {
-    hone_rewrites_free(&p->rewrites);
-    status = compile(p, model, o, ports, level, false, store, &beyond, error);
+  making w = {.model = model, .options = o, .ports = ports, .store = store, .level = level, .defer = true};
+  status = make(p, &w, error);
+  if (status != HONE_OK && w.beyond) {
+    w.defer = false;
+    status = make(p, &w, error);
   }
 done:
   status = hn_settle(status, lost, error);
@@ -296,7 +342,7 @@ hone_status hone_plan_open(hone_engine *engine, const char *path, hone_plan **ou
     if (!p->bound) status = hn_fail_memory(error, p->plan->n_inputs * sizeof *p->bound, "the plan");
   }
   for (uint32_t i = 0; status == HONE_OK && i < p->plan->n_inputs; i++)
-    p->bound[i] = (hone_bound_shape){p->plan->inputs[i]->name, p->plan->inputs[i]->desc, false};
+    p->bound[i] = (hone_bound_shape){p->plan->inputs[i]->name, *hn_plan_given(p->plan, i), false};
   status = hn_settle(status, lost, error);
   if (status == HONE_OK)
     *out = p;
@@ -321,6 +367,8 @@ void hone_plan_destroy(hone_plan *p) {
   hn_model_destroy(p->source);
   hn_free(p);
 }
+
+uint32_t hone_plan_slices(const hone_plan *p) { return p ? p->plan->slices : 0; }
 
 uint32_t hone_plan_inputs(const hone_plan *p) {
   if (!p) return 0;
@@ -369,9 +417,9 @@ bool hone_plan_step(const hone_plan *p, uint32_t i, hone_step_info *info) {
                            .name = s->desc.name,
                            .op_type = s->desc.anchor,
                            .tactic = hn_step_doer(s),
-                           .flops = s->desc.cost.flops,
-                           .bytes = s->desc.cost.bytes,
-                           .predicted_s = s->predicted_s,
+                           .flops = s->desc.cost.flops * p->plan->slices,
+                           .bytes = s->desc.cost.bytes * p->plan->slices,
+                           .predicted_s = s->predicted_s * p->plan->slices,
                            .n_nodes = s->n_origin,
                            .nodes = s->origin,
                            .n_refused = s->n_refused,
@@ -458,7 +506,7 @@ void hone_context_destroy(hone_context *c) {
 static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, hone_error *error) {
   const hn_plan *p = c->plan->plan;
   for (uint32_t i = 0; i < p->n_inputs; i++) {
-    const hone_tensor_desc *want = &p->inputs[i]->desc;
+    const hone_tensor_desc *want = hn_plan_given(p, i);
     const hone_tensor *t = hn_bound_input(c->context, i, in ? in[i] : NULL);
     if (!t || (!t->data && hone_desc_count(want) != 0)) {
       hn_fail(error, HONE_ERROR_USAGE, "input '%s' was not given", p->inputs[i]->name);

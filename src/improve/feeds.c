@@ -115,7 +115,7 @@ static void put_among_random(hone_tensor *t, hn_edge edge, hn_rng *r) {
 hone_status hn_feeds_make(const hn_plan *p, const hone_model *model, const hn_feed_case *c, hn_feed *feeds,
                           hone_error *error) {
   for (uint32_t i = 0; i < p->n_inputs; i++) {
-    const hone_tensor_desc *d = &p->inputs[i]->desc;
+    const hone_tensor_desc *d = hn_plan_given(p, i);
     const int64_t below = hone_model_input_bound(model, i);
     hone_data_free(&feeds[i].data);
     feeds[i].name = p->inputs[i]->name;

@@ -72,6 +72,7 @@ static bool agrees_later(search *q, const hn_value *v, uint8_t *visited) {
 hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
                              double tolerance, char *buf, size_t size, hone_error *error) {
   buf[0] = 0;
+  if (test->plan->slices > 1) return HONE_OK; /* its values are those of a part of the batch */
   search q = {.tolerance = tolerance, .test = test->plan};
   uint32_t values = test->plan->model->next_value_id;
   q.verdicts = hn_calloc(values + 1, sizeof *q.verdicts);

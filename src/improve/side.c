@@ -84,7 +84,7 @@ hone_status hn_side_run(hn_side *s, const hn_feed *feeds, uint32_t n, hone_error
     for (uint32_t k = 0; k < n; k++)
       if (strcmp(feeds[k].name, s->plan->inputs[i]->name) == 0) in[i] = &feeds[k].data.tensor;
     if (!in[i] && i < n) in[i] = &feeds[i].data.tensor;
-    const hone_tensor_desc *want = &s->plan->inputs[i]->desc;
+    const hone_tensor_desc *want = hn_plan_given(s->plan, i);
     if (!in[i] || in[i]->desc.dtype != want->dtype || !hone_desc_same_dims(&in[i]->desc, want)) {
       char a[128], b[128];
       status = hn_fail(error, HONE_ERROR_INPUT, "the two models do not take the same inputs: '%s'",

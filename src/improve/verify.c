@@ -103,9 +103,9 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   hone_binding *bindings = hn_calloc(n, sizeof *bindings);
   if (!bindings) return hn_fail_memory(error, n * sizeof *bindings, "verify");
   for (uint32_t i = 0; i < n; i++) {
-    const hn_value *v = j->test.plan->inputs[i];
-    bindings[i] = (hone_binding){.input = v->name, .rank = v->desc.rank};
-    memcpy(bindings[i].dim, v->desc.dim, sizeof bindings[i].dim);
+    const hone_tensor_desc *d = hn_plan_given(j->test.plan, i);
+    bindings[i] = (hone_binding){.input = j->test.plan->inputs[i]->name, .rank = d->rank};
+    memcpy(bindings[i].dim, d->dim, sizeof bindings[i].dim);
   }
   ref.bindings = bindings;
   ref.n_bindings = n;

@@ -10,6 +10,7 @@ enum { FEW = 1024, ALL_BYTES = 8 << 20, MOST_IN = 64 };
 
 typedef struct proof {
   int64_t wanted, size;
+  bool parts; /* every part is asked for, not the first alone */
   hn_arena arena;
   hn_pad *state;                /* by value id */
   const hone_tensor **value[2]; /* by value id: known beforehand, in small and large */
@@ -53,8 +54,8 @@ static const hone_tensor *compute(proof *p, int side, const hone_node *n) {
   return kept;
 }
 
-/* Is a the beginning of b along the axis? */
-static bool begins(const hone_tensor *a, const hone_tensor *b, const hn_pad *rows) {
+/* Is a the beginning of b along the axis? all: and what follows it, again and again. */
+static bool begins(const hone_tensor *a, const hone_tensor *b, const hn_pad *rows, bool all) {
   const size_t element = hone_dtype_size(a->desc.dtype);
   size_t outer = 1, inner = element;
   for (int32_t k = 0; k < rows->axis; k++) outer *= (size_t)a->desc.dim[k];
@@ -62,7 +63,9 @@ static bool begins(const hone_tensor *a, const hone_tensor *b, const hn_pad *row
   const size_t here = (size_t)a->desc.dim[rows->axis] * inner,
                there = (size_t)b->desc.dim[rows->axis] * inner;
   for (size_t i = 0; i < outer; i++)
-    if (memcmp((const char *)a->data + i * here, (const char *)b->data + i * there, here) != 0) return false;
+    for (size_t at = 0; at + here <= (all ? there : here); at += here)
+      if (memcmp((const char *)a->data + i * here, (const char *)b->data + i * there + at, here) != 0)
+        return false;
   return true;
 }
 
@@ -77,7 +80,7 @@ static bool compare_values(proof *p, const hone_node *small, const hone_node *la
   *state = (hn_pad){.kind = HN_PAD_SIZE};
   if (hone_desc_same_dims(&a->desc, &b->desc)) {
     if (memcmp(a->data, b->data, (size_t)hone_desc_bytes(&a->desc)) == 0) state->kind = HN_PAD_SAME;
-  } else if (hn_pad_axis(&a->desc, &b->desc, p->wanted, p->size, &rows) && begins(a, b, &rows)) {
+  } else if (hn_pad_axis(&a->desc, &b->desc, p->wanted, p->size, &rows) && begins(a, b, &rows, p->parts)) {
     *state = rows;
     p->value[0][id] = p->value[1][id] = NULL; /* rows like any others */
   }
@@ -182,10 +185,12 @@ static bool walk(proof *p, const hn_model *small, const hn_model *large, hn_pad 
   return true;
 }
 
-hone_status hn_prove_padding(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
-                             hn_pad *in, hn_pad *out, bool *proved, hone_reason *why, hone_error *error) {
+static hone_status prove(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
+                         bool parts, hn_pad *in, hn_pad *out, bool *proved, hone_reason *why,
+                         hone_error *error) {
   proof p = {.wanted = wanted,
              .size = size,
+             .parts = parts,
              .arena = {.limit = ALL_BYTES},
              .budget = {.deadline_ns = hn_now_ns() + 5000000000u, .max_bytes = 64u << 20},
              .why = why};
@@ -198,7 +203,7 @@ hone_status hn_prove_padding(const hn_model *small, const hn_model *large, int64
   if (!p.state || !p.value[0] || !p.value[1])
     status = hn_fail_memory(error, n * sizeof *p.state, "the proof that padding changes nothing");
   else if (small->next_value_id != large->next_value_id || small->graph->n_nodes != large->graph->n_nodes ||
-           wanted < 1 || size < wanted)
+           wanted < 1 || size < wanted || (parts && size % wanted))
     hn_refuse(why, "the models are not the same");
   else
     *proved = walk(&p, small, large, in, out);
@@ -206,4 +211,14 @@ hone_status hn_prove_padding(const hn_model *small, const hn_model *large, int64
   for (int side = 0; side < 2; side++) hn_free((void *)p.value[side]);
   hn_arena_free(&p.arena);
   return status;
+}
+
+hone_status hn_prove_padding(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
+                             hn_pad *in, hn_pad *out, bool *proved, hone_reason *why, hone_error *error) {
+  return prove(small, large, wanted, size, false, in, out, proved, why, error);
+}
+
+hone_status hn_prove_parts(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
+                           hn_pad *in, hn_pad *out, bool *proved, hone_reason *why, hone_error *error) {
+  return prove(small, large, wanted, size, true, in, out, proved, why, error);
 }

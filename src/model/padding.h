@@ -19,4 +19,10 @@
 hone_status hn_prove_padding(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
                              hn_pad *in, hn_pad *out, bool *proved, hone_reason *why, hone_error *error);
 
+/* The same for parts: may the dimension be cut into equal parts of `wanted`, each computed by itself (by
+ * `small`), instead of all of it (by `large`; size is a multiple)? Then all parts along the axis are what the
+ * small model gives for them, and not the first alone. */
+hone_status hn_prove_parts(const hn_model *small, const hn_model *large, int64_t wanted, int64_t size,
+                           hn_pad *in, hn_pad *out, bool *proved, hone_reason *why, hone_error *error);
+
 #endif

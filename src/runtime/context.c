@@ -11,6 +11,7 @@
 #include "runtime/reference.h"
 #include "runtime/remote.h"
 #include "runtime/room.h"
+#include "runtime/slices.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ struct hn_context {
   piece *pieces;
   uint32_t n_pieces;
   hone_tensor *returned; /* by output: what was copied from the device */
+  hn_slices slices;      /* of plans that run a slice of the batch after the other */
   hn_lent lent;
   void *arena, *workspace; /* workspace: one a lane */
   bool borrowed;           /* these two are in somebody else's block */
@@ -121,6 +123,7 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   }
   c->apart = p->backend->asynchronous;
   c->ref.tensor = c->tensor;
+  if ((status = hn_slices_open(p, &c->slices, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
@@ -201,6 +204,7 @@ void hn_context_destroy(hn_context *c) {
   hn_free((void *)c->adopted);
   hn_arena_free(&c->ref.overflow);
   hn_lent_free(c->plan, &c->lent);
+  hn_slices_close(c->plan, &c->slices);
   hn_heap_free(&c->ref, c->ref.scratch);
   hn_free((void *)c->in);
   hn_free(c->out);
@@ -371,6 +375,23 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
     if (status != HONE_OK) return status;
   }
   return HONE_OK;
+}
+
+/* The steps for one slice of the batch after the other. */
+static hone_status run_slices(hn_context *c, hone_error *error) {
+  const hone_tensor *const *all = c->given;
+  hone_status status = HONE_OK;
+  for (uint32_t s = 0; s < c->plan->slices && status == HONE_OK; s++) {
+    c->given = hn_slices_cut(c->plan, &c->slices, all, s);
+    status = run_steps(c, error);
+    for (uint32_t i = 0; i < c->plan->n_outputs && status == HONE_OK; i++) {
+      const uint32_t slot = c->plan->output_slot[i];
+      c->tensor[slot].data = data_of(c, slot);
+      hn_slices_join(&c->slices, i, s, &c->tensor[slot]);
+    }
+  }
+  c->given = all;
+  return status;
 }
 
 /* ------------------------------------------------------------------ accelerators */
@@ -563,6 +584,7 @@ static hone_status adopt(hn_context *c, const hone_tensor *const *in, hone_error
 /* Output i in the context's own memory. */
 static const hone_tensor *made(const hn_context *c, uint32_t i) {
   if (c->apart && c->remote.returned_at[i] != UINT64_MAX) return &c->returned[i];
+  if (c->slices.whole) return &c->slices.whole[i];
   return &c->tensor[c->plan->output_slot[i]];
 }
 
@@ -618,7 +640,10 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   hn_recorder_run_begin(&c->recorder);
   gather_lent(c, in);
   hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, error);
-  if (status == HONE_OK) status = c->apart ? run_remote(c, error) : run_steps(c, error);
+  if (status == HONE_OK)
+    status = c->apart              ? run_remote(c, error)
+             : c->plan->slices > 1 ? run_slices(c, error)
+                                   : run_steps(c, error);
   if (status == HONE_OK) status = show_outputs(c, error);
   hn_recorder_run_end(&c->recorder, status == HONE_OK);
   atomic_store(&c->cancel, false);

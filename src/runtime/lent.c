@@ -18,7 +18,7 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
   hn_lent_input now = {0};
   if (t) {
     now.given = now.plain = *t;
-    now.plain.desc = p->inputs[i]->desc;
+    now.plain.desc = *hn_plan_given(p, i);
     now.plain.desc.device = t->desc.device;
     if (!hn_strided_dense(&t->desc)) {
       const size_t bytes = (size_t)hone_desc_bytes(&now.plain.desc);
@@ -36,7 +36,7 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
 static bool movable(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
   const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
-  if (p->backend->asynchronous || r->place != HN_PLACE_ARENA || !r->bytes) return false;
+  if (p->backend->asynchronous || p->slices > 1 || r->place != HN_PLACE_ARENA || !r->bytes) return false;
   if (s->bytes != r->bytes || (slot != root && s->offset)) return false;
   if (!hn_strided_dense(&s->desc) && p->output_desc[i].layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   if (s->desc.dtype != p->output_desc[i].dtype) return false;

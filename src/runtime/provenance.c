@@ -71,7 +71,7 @@ void hn_provenance_run(hone_facts *facts, const hn_plan *p, uint32_t runs, const
   meta.opt_level = p->reference ? 0 : p->level;
   meta.runs = runs;
   meta.timer_overhead_ns = timer_overhead();
-  if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)p->inputs[0]->desc.dim[0];
+  if (p->n_inputs && p->inputs[0]->desc.rank > 0) meta.batch = (double)hn_plan_given(p, 0)->dim[0];
   hone_facts_set_meta(facts, &meta);
 }
 

@@ -13,8 +13,8 @@
 hone_status hn_recorder_init(hn_recorder *r, hone_facts *facts, const hn_plan *p, hn_queue *queue,
                              uint32_t max_runs, hone_error *error) {
   *r = (hn_recorder){.max_runs = max_runs ? max_runs : 1};
-  hone_status status =
-      hone_span_buffer_init(&r->spans, (size_t)r->max_runs * ((queue ? 2 : 1) * p->steps.len + 8), error);
+  hone_status status = hone_span_buffer_init(
+      &r->spans, (size_t)r->max_runs * ((queue ? 2 : 1) * p->steps.len * p->slices + 8), error);
   if (status != HONE_OK) return status;
   r->wall = hn_calloc(r->max_runs, sizeof *r->wall);
   if (!r->wall) {
@@ -125,7 +125,7 @@ static void add_step(hone_facts *facts, hn_arena *a, const hn_plan *p, const hn_
       .weight_bytes = (uint64_t)weights,
       .is_reference =
           s->kind == HN_STEP_LATE ? fell_back : !s->tactic && s->kind != HN_STEP_CONTROL && !s->shape_work,
-      .predicted_ms = s->predicted_s * 1e3,
+      .predicted_ms = s->predicted_s * p->slices * 1e3,
       .is_reformat = s->role == HONE_STEP_REFORMAT || s->role == HONE_STEP_COPY,
       .channels_in = product && in && in->rank > 1 ? (int32_t)in->dim[1] : 0,
       .channels_out = product && out && out->rank > 1 ? (int32_t)out->dim[1] : 0,
@@ -151,9 +151,9 @@ void hn_recorder_preview(const hn_plan *p, const double *seconds, const double *
                                     .op_type = s->desc.anchor,
                                     .tactic = s->tactic ? s->tactic->name : "ref",
                                     .epilogue = s->what,
-                                    .predicted_ms = s->predicted_s * 1e3,
-                                    .timed_ms = seconds && seconds[i] > 0 ? seconds[i] * 1e3 : 0,
-                                    .scaled_ms = scaled ? scaled[i] * 1e3 : 0,
+                                    .predicted_ms = s->predicted_s * p->slices * 1e3,
+                                    .timed_ms = seconds && seconds[i] > 0 ? seconds[i] * p->slices * 1e3 : 0,
+                                    .scaled_ms = scaled ? scaled[i] * p->slices * 1e3 : 0,
                                     .anchor_node = s->n_origin ? (int32_t)s->origin[0] : -1,
                                     .nodes = nodes,
                                     .node_count = nodes ? s->n_origin : 0});

@@ -81,6 +81,7 @@ int main(void) {
   AT(hone_plan_options, chains);
   AT(hone_plan_options, separate);
   AT(hone_plan_options, preview);
+  AT(hone_plan_options, slices);
 
   SIZE(hone_run_options);
   AT(hone_run_options, max_seconds);

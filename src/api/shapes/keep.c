@@ -450,7 +450,7 @@ static void describe(const hn_keep *k, const hn_kept *e, hone_shape_plan *out) {
                            .in_use = e->in_use};
   memcpy(out->size, e->size.of, k->o.n_profiles * sizeof *out->size);
   for (size_t i = 0; i < p->steps.len; i++)
-    if (p->steps.ptr[i].predicted_s < 1e6) out->predicted_s += p->steps.ptr[i].predicted_s;
+    if (p->steps.ptr[i].predicted_s < 1e6) out->predicted_s += p->steps.ptr[i].predicted_s * p->slices;
 }
 
 bool hn_keep_plan(hn_keep *k, uint32_t i, hone_shape_plan *out) {

@@ -152,7 +152,7 @@ double hn_over_model(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
   return step && step->predicted_ms > 0 && l->calls > 0 && l->stats.min > 0 && hn_is_work(l) &&
                  !step->is_reference && !hn_is_reformat(d->facts, l)
-             ? l->stats.min / l->calls / step->predicted_ms
+             ? l->stats.min / step->predicted_ms
              : 0;
 }
 

@@ -5,6 +5,7 @@
 #include "optimize/lower/lower.h"
 #include "optimize/plan/packed.h"
 #include "optimize/plan/saved.h"
+#include "optimize/plan/slices.h"
 #include "optimize/step/choose.h"
 
 #include <string.h>
@@ -202,6 +203,7 @@ static void move_out(hn_plan *p) {
 
 hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *error) {
   *out = NULL;
+  bool built = false;
   hone_status status = check_fp8(r, error);
   if (status != HONE_OK) {
     hn_saved_free(r->saved);
@@ -239,6 +241,8 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   hn_plan_elide(p);
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
+  if (r->best_slices && (*r->best_slices = hn_plan_slices(p, *r->best_slices)) > 1) goto done;
+  hn_plan_set_slices(p, r->slices ? r->slices : 1);
   p->lanes = 1;
   if (!p->preview) {
     if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
@@ -247,9 +251,10 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
     if (p->backend->asynchronous && (status = hn_plan_prepare(p, error)) != HONE_OK) goto done;
   }
   status = provenance(p, error);
+  built = true;
   p->tuned = NULL; /* was borrowed */
 done:
-  if (status == HONE_OK)
+  if (status == HONE_OK && built)
     *out = p;
   else
     hn_plan_free(p);

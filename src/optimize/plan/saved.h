@@ -17,7 +17,7 @@
 #include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 6, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 7, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];
@@ -55,6 +55,7 @@ struct hn_saved {
   bool prefer_memory;
   hone_chains chains;
   uint32_t fusions_off;
+  uint32_t slices;
   const char *source_path; /* of the model that was planned; "" when it had none */
   const char **f32_nodes;
   uint32_t n_f32_nodes;

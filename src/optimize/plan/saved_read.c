@@ -303,8 +303,10 @@ static hone_status read_meta(hn_saved *s, const hn_backend *backend, hone_error 
   uint32_t chains = take32(&r);
   s->chains = chains <= HONE_CHAINS_ALWAYS ? (hone_chains)chains : HONE_CHAINS_FASTER;
   s->fusions_off = take32(&r);
+  s->slices = take32(&r);
   uint64_t absent = take64(&r);
   if (s->level > 3 || s->level < 0 || absent > (uint64_t)1 << 40) r.bad = true;
+  if (!s->slices || (s->slices > 1 && backend->asynchronous)) r.bad = true;
   s->source_path = take_text(&r, &s->arena);
   s->n_f32_nodes = take_count(&r, 4);
   s->f32_nodes = HN_NEW_ARRAY(&s->arena, const char *, s->n_f32_nodes);
@@ -382,6 +384,7 @@ hone_status hn_saved_open(const char *path, const hn_backend *backend, hn_device
                              .prefer_memory = s->prefer_memory,
                              .chains = s->chains,
                              .fusions_off = s->fusions_off,
+                             .slices = s->slices,
                              .own_model = true,
                              .saved = s};
   return hn_plan_build(&request, out, error); /* takes s */

@@ -120,6 +120,7 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
   put32(out, p->prefer_memory);
   put32(out, (uint32_t)p->chains);
   put32(out, p->fusions_off);
+  put32(out, p->slices);
   put64(out, largest);
   const hn_model *m = p->model;
   while (!m->path[0] && m->borrowed_from) m = m->borrowed_from;

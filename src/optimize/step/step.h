@@ -151,7 +151,9 @@ typedef struct hn_plan {
   uint32_t n_inputs, n_outputs;
   const hn_value **inputs, **outputs;
   hone_tensor_desc *input_desc, *output_desc; /* as callers see them */
-  uint32_t *input_slot, *output_slot;         /* input_slot HN_NO_SLOT: nobody reads it */
+  uint32_t slices; /* of the batch that a run takes one after the other, at least 1: the steps, slots and
+                      values are those of one (plan/slices.h) */
+  uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
   uint64_t host_bytes;     /* accelerators: the host arena */
   uint64_t staged_bytes;   /* accelerators: the block of inputs */
@@ -190,6 +192,11 @@ static inline const char *hn_step_doer(const hn_step *s) {
          : s->kind == HN_STEP_LATE  ? "late"
          : s->shape_work            ? "shape"
                                     : "ref";
+}
+
+/* What a caller gives for input i: type and dimensions. */
+static inline const hone_tensor_desc *hn_plan_given(const hn_plan *p, uint32_t i) {
+  return p->slices > 1 ? &p->input_desc[i] : &p->inputs[i]->desc;
 }
 
 /* Does step a happen before step b? */

@@ -5,8 +5,6 @@
  * Either can be folded: at stride 2 along rows, pairs of neighbouring pixels are one pixel of twice the
  * channels at stride 1, and the filter's columns are paired alike. Same products (and some with zeros), but
  * half as many taps of twice the length, which is what a first layer of few channels lacks. */
-#include <string.h>
-
 #include "backends/cuda/libraries/cudnn_step.h"
 
 #include "backends/cuda/libraries/library_step.h"
@@ -15,6 +13,9 @@
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
 #include "optimize/step/conv_attr.h"
+
+#include <math.h>
+#include <string.h>
 
 /* ---------------------------------------------------------------- tensors */
 
@@ -213,6 +214,13 @@ static void pack_folded(const hone_step *s, const hn_cudnn_step *c, void *to) {
 
 /* ---------------------------------------------------------------- predictions */
 
+/* Three quarters of a wave of tiles reach 0.45 of the peak, more than one 0.6 (ResNet-50 and YOLOv3 on one
+ * H200), and a block of 64 along the sum of several taps takes 0.18 us however few tiles there are. */
+static double share_of_peak(const hone_machine *m, double pixels, double channels) {
+  const double waves = ceil(pixels / 128) * ceil(channels / 128) / (m->processors ? m->processors : 132);
+  return 0.45 + 0.15 * fmin(fmax((waves - 0.75) / 0.5, 0), 1);
+}
+
 /* Of few channels, the ends of what a tensor core takes at once are wasted: as if there were 32. In exact f32
  * (one H200, resnet50 and mobilenetv2) tiles have 128 output channels however few there are, and a step along
  * the sum takes 0.15 us for several taps, 0.05 us for one. */
@@ -225,15 +233,17 @@ static double conv_seconds(const hone_step *s, const hone_machine *m, double few
   const double channels = (double)a.cin < fewest ? fewest : (double)a.cin;
   if (is_depthwise(&a)) return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, bytes, 0.5) + 4e-6;
   const hone_dtype type = s->input[0].desc.dtype;
+  const bool exact = hn_library_exact(type, s->math);
   double n = (double)a.y.channels, along = 0;
-  if (hn_library_exact(type, s->math)) {
+  if (exact) {
     const int64_t blocks = (a.y.channels + 127) / 128;
     n = 128.0 * (double)blocks;
     along = channels * taps * (taps > 1 ? 0.15e-6 : 0.05e-6);
   }
-  const double whole =
-      hn_library_seconds(m, type, s->math, pixels, n, channels * taps, bytes, a.groups > 1 ? 0.25 : 0.6);
-  return whole > along ? whole : along;
+  const double share = a.groups > 1 ? 0.25 : exact ? 0.6 : share_of_peak(m, pixels, n);
+  const double whole = hn_library_seconds(m, type, s->math, pixels, n, channels * taps, bytes, share);
+  if (!exact && taps > 1) along = channels * taps / 64 * 0.18e-6 + 1.7e-6 + m->launch_s;
+  return fmax(whole, along);
 }
 
 static double native_seconds(const hone_step *s, const hone_machine *m) { return conv_seconds(s, m, 32); }
@@ -241,13 +251,15 @@ static double native_seconds(const hone_step *s, const hone_machine *m) { return
 static double folded_seconds(const hone_step *s, const hone_machine *m) { return native_seconds(s, m) * 1.1; }
 
 /* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which
- * are bound by what they move) 1.6 times as long. In exact f32 none was measured: a network that chose two of
- * them was three times slower than its separate operators, so there they are left to hone tune. */
+ * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
+ * 128 (1.4 to 3 times that of as much work with 128). In exact f32 none was measured: a network that chose
+ * two of them was three times slower than its separate operators, so there they are left to hone tune. */
 static double fused_seconds(const hone_step *s, const hone_machine *m) {
   hn_conv_attr a;
-  const double whole = native_seconds(s, m);
+  const bool narrow = s->input[0].desc.dtype != HONE_DTYPE_F32 || s->math >= HONE_MATH_TF32;
+  const double whole = conv_seconds(s, m, narrow ? 128 : 32);
   if (!hn_conv_attr_of(s, &a, NULL)) return whole;
-  if (s->input[0].desc.dtype == HONE_DTYPE_F32 && s->math < HONE_MATH_TF32) return whole * 8;
+  if (!narrow) return whole * 8;
   return whole * (a.kernel[0] * a.kernel[1] * a.kernel[2] == 1 ? 1.6 : 1.12);
 }
 

@@ -1,0 +1,211 @@
+#include "optimize/plan/slices.h"
+
+#include "base/error.h"
+#include "model/bind.h"
+#include "model/open_batch.h"
+#include "model/padding.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ how many */
+
+/* What other work leaves to this of the last cache, which the cores of a chip share. */
+enum { LAST_CACHE_SHARE = 4 << 20 };
+/* A map that left a cache is written, fetched to be written, and read. */
+#define SPILLED_PASSES 3
+/* Weights come in long rows that are fetched ahead while products are computed; this share of their time
+ * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
+ * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
+#define WEIGHTS_SHOW 0.3
+#define WIDE_MAPS_SHOW 0.3
+/* To begin a step, alone and with several threads that wait for each other; and the least work of a slice. */
+#define STEP_SECONDS 1e-6
+#define STEP_SECONDS_TOGETHER 10e-6
+#define LEAST_SLICE_SECONDS 1e-3
+/* More slices than are fastest take less memory: worth this share of a run's time. */
+#define MEMORY_WORTH 0.01
+
+typedef struct traffic {
+  double weights, predicted;
+  int64_t batch;
+} traffic;
+
+/* The samples of a run, or 0: the plan's inputs and outputs do not all begin with them. */
+static int64_t batch_of(const hn_plan *p) {
+  int64_t batch = 0;
+  for (uint32_t i = 0; i < p->n_inputs; i++) {
+    const hone_tensor_desc *d = &p->input_desc[i];
+    if (d->rank < 1 || hn_dtype_points(d->dtype) || !hone_dtype_is_tensor(d->dtype)) return 0;
+    if (i && d->dim[0] != batch) return 0;
+    batch = d->dim[0];
+  }
+  for (uint32_t i = 0; i < p->n_outputs && batch > 1; i++) {
+    const hone_tensor_desc *d = &p->output_desc[i];
+    const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
+    if (!hone_desc_known(d) || d->rank < 1 || d->dim[0] % batch || hn_dtype_points(d->dtype)) return 0;
+    if (!hone_dtype_is_tensor(d->dtype) || s->desc.dtype != d->dtype) return 0;
+  }
+  return batch;
+}
+
+/* Only steps of tactics, in memory that is known beforehand. */
+static bool is_plain(const hn_plan *p) {
+  if (p->backend->asynchronous || p->level < 2 || p->reference || p->separate || p->saved) return false;
+  for (size_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].place == HN_PLACE_HEAP) return false;
+  for (size_t i = 0; i < p->steps.len; i++)
+    if (p->steps.ptr[i].kind != HN_STEP_TACTIC) return false;
+  return p->steps.len > 1;
+}
+
+static void count(const hn_plan *p, traffic *t) {
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    hone_tactic_need need = {0};
+    if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
+      need.blob_bytes = 0;
+    t->weights += (double)need.blob_bytes;
+    t->predicted += s->predicted_s;
+  }
+}
+
+/* Bytes of the maps between steps of which a slice does not fit into `room`, for the whole batch. */
+static double too_large(const hn_plan *p, double slices, double room) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i];
+    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
+    if ((double)s->bytes > room * slices) bytes += (double)s->bytes;
+  }
+  return bytes;
+}
+
+/* What weights, maps and the beginnings of steps add to the arithmetic of a run in so many slices. */
+static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
+  const hone_machine *m = &p->machine;
+  const double memory = m->dram_bytes > 0 ? m->dram_bytes : 25e9,
+               cache = m->cache_bytes > 0 ? m->cache_bytes : 40e9;
+  const size_t last = m->l3 / 8 < LAST_CACHE_SHARE ? m->l3 / 8 : LAST_CACHE_SHARE;
+  const double own = (double)m->l2 * (m->threads ? m->threads : 1), room = own + (double)last;
+  const double far = too_large(p, slices, room), near = too_large(p, slices, own) - far;
+  const double maps =
+      SPILLED_PASSES * (p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1) * (far / memory + near / cache);
+  const double begin = (m->threads > 1 ? STEP_SECONDS_TOGETHER : STEP_SECONDS) * (double)p->steps.len;
+  return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
+}
+
+uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted) {
+  traffic t = {.batch = batch_of(p)};
+  if (t.batch < 2 || t.batch > UINT32_MAX || !is_plain(p)) return 1;
+  if (wanted) return t.batch % wanted ? 1 : wanted;
+  count(p, &t);
+  const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
+  double least = INFINITY;
+  for (uint32_t n = 1; n <= most; n++)
+    if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
+  for (uint32_t n = most; n > 1; n--)
+    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * t.predicted) return n;
+  return 1;
+}
+
+/* ------------------------------------------------------------------ whether */
+
+/* The model with the inputs of `whole`, and dimension 0 of them divided. *out is NULL where it refuses that.
+ */
+static hone_status bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
+                        hone_reason *why, hone_error *error) {
+  const size_t n = whole->graph->inputs.len;
+  hone_binding *b = hn_calloc(n + 1, sizeof *b);
+  uint32_t count = 0;
+  if (!b) return hn_fail_memory(error, n * sizeof *b, "the shapes of a slice");
+  for (size_t i = 0; i < n; i++) {
+    const hn_value *v = whole->graph->inputs.ptr[i];
+    if (v->constant) continue;
+    b[count] = (hone_binding){.input = v->name, .rank = v->desc.rank};
+    memcpy(b[count].dim, v->desc.dim, sizeof b->dim);
+    b[count++].dim[0] /= slices;
+  }
+  hone_error own = {0};
+  const hone_status status = hn_model_bind(model, b, count, 0, out, NULL, &own);
+  hn_free(b);
+  if (status == HONE_OK || status == HONE_ERROR_MEMORY) {
+    if (status != HONE_OK && error) *error = own;
+    return status;
+  }
+  hn_refuse(why, "%.150s", own.what);
+  return HONE_OK;
+}
+
+static bool leads(const hn_pad *p) { return p->kind == HN_PAD_ROWS && p->axis == 0; }
+
+/* Every input and output is cut along dimension 0. */
+static bool cut(const hn_model *m, const hn_pad *in, const hn_pad *out, hone_reason *why) {
+  for (size_t i = 0; i < m->graph->inputs.len; i++)
+    if (!m->graph->inputs.ptr[i]->constant && !leads(&in[i]))
+      return hn_refuse(why, "input '%.80s' has no batch in front", m->graph->inputs.ptr[i]->name);
+  for (size_t i = 0; i < m->graph->outputs.len; i++)
+    if (!leads(&out[i]))
+      return hn_refuse(why, "output '%.80s' has no batch in front", m->graph->outputs.ptr[i]->name);
+  return true;
+}
+
+/* Is `part` what a slice of `whole` is, so that slices one after the other give what the whole gives? */
+static hone_status prove(const hn_model *part, const hn_model *whole, uint32_t slices, bool *proved,
+                         hone_reason *why, hone_error *error) {
+  const size_t n_in = whole->graph->inputs.len, n_out = whole->graph->outputs.len;
+  const hn_value *first = NULL;
+  for (size_t i = 0; i < n_in && !first; i++)
+    if (!whole->graph->inputs.ptr[i]->constant) first = whole->graph->inputs.ptr[i];
+  if (!first || first->desc.rank < 1) return HONE_OK;
+  hn_pad *in = hn_calloc(n_in + n_out + 1, sizeof *in);
+  if (!in) return hn_fail_memory(error, n_in * sizeof *in, "the proof of slices");
+  const int64_t all = first->desc.dim[0];
+  const hone_status status =
+      hn_prove_parts(part, whole, all / slices, all, in, in + n_in, proved, why, error);
+  if (status == HONE_OK && *proved) *proved = cut(whole, in, in + n_in, why);
+  hn_free(in);
+  return status;
+}
+
+/* A file with a batch of its own takes others when it is opened: the slice and the whole of the model that it
+ * becomes, or NULL. */
+static hone_status bind_opened(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **part,
+                               hn_model **again, hone_reason *why, hone_error *error) {
+  hn_model *opened = NULL;
+  hone_error own = {0};
+  hone_status status = hn_model_open_batch(model, &opened, &own);
+  if (status == HONE_ERROR_MEMORY && error) *error = own;
+  if (status != HONE_OK && status != HONE_ERROR_MEMORY) {
+    hn_refuse(why, "%.150s", own.what);
+    return HONE_OK;
+  }
+  if (status == HONE_OK) status = bind(opened, whole, slices, part, why, error);
+  if (status == HONE_OK && *part) status = bind(opened, whole, 1, again, why, error);
+  hn_model_destroy(opened);
+  return status;
+}
+
+hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
+                          hone_reason *why, hone_error *error) {
+  hn_model *part = NULL, *again = NULL;
+  bool proved = false;
+  *out = NULL;
+  hone_status status = bind(model, whole, slices, &part, why, error);
+  const bool fixed = status == HONE_OK && !part;
+  if (fixed) status = bind_opened(model, whole, slices, &part, &again, why, error);
+  if (status == HONE_OK && part && (again || !fixed))
+    status = prove(part, fixed ? again : whole, slices, &proved, why, error);
+  if (status == HONE_OK && proved)
+    *out = part;
+  else
+    hn_model_destroy(part);
+  hn_model_destroy(again);
+  return status;
+}
+
+void hn_plan_set_slices(hn_plan *p, uint32_t slices) {
+  p->slices = slices;
+  for (uint32_t i = 0; slices > 1 && i < p->n_inputs; i++) p->input_desc[i].dim[0] *= slices;
+  for (uint32_t i = 0; slices > 1 && i < p->n_outputs; i++) p->output_desc[i].dim[0] *= slices;
+}

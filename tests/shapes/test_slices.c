@@ -1,0 +1,324 @@
+/* Batches that a run takes a slice after the other: the same answers as all at once, by every way to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "temporary.h"
+
+#include "base/rng.h"
+#include "model/bind.h"
+#include "model/padding.h"
+
+#include <hone/facts.h>
+#include <hone/hone.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 6, MOST = 4 };
+
+static hone_plan *plan_of(hone_engine *engine, hone_model *m, uint32_t slices, const char *precision) {
+  hone_plan *plan = NULL;
+  hone_error e = {0};
+  const hone_plan_options o = {.level = 2, .batch = BATCH, .precision = precision, .slices = slices};
+  if (hone_plan_create(engine, m, &o, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  return plan;
+}
+
+static hone_engine *engine_of(uint32_t threads) {
+  hone_engine *engine = NULL;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = threads}, &engine, NULL), HONE_OK);
+  return engine;
+}
+
+static hone_tensor random_tensor(const hone_tensor_desc *d, uint64_t seed) {
+  hn_rng rng = {seed};
+  hone_tensor t = {*d, malloc((size_t)hone_desc_bytes(d) + 1)};
+  assert_non_null(t.data);
+  for (int64_t i = 0; i < hone_desc_count(d); i++)
+    if (d->dtype == HONE_DTYPE_F32)
+      ((float *)t.data)[i] = (float)(hn_rng_unit(&rng) * 2 - 1);
+    else
+      ((int64_t *)t.data)[i] = (int64_t)hn_rng_below(&rng, 2);
+  return t;
+}
+
+typedef struct given {
+  uint32_t n;
+  hone_tensor tensor[MOST];
+  const hone_tensor *list[MOST];
+} given;
+
+static given inputs_of(const hone_plan *plan, uint64_t seed) {
+  given g = {.n = hone_plan_inputs(plan)};
+  assert_true(g.n <= MOST);
+  for (uint32_t i = 0; i < g.n; i++) {
+    assert_int_equal(hone_plan_input_desc(plan, i)->dim[0], BATCH);
+    g.tensor[i] = random_tensor(hone_plan_input_desc(plan, i), seed + i);
+  }
+  for (uint32_t i = 0; i < g.n; i++) g.list[i] = &g.tensor[i];
+  return g;
+}
+
+static void let_go(given *g) {
+  for (uint32_t i = 0; i < g->n; i++) free(g->tensor[i].data);
+}
+
+/* `list` is in g, wherever that went. */
+static hone_context *run(hone_plan *plan, given *g) {
+  hone_context *c = NULL;
+  hone_error e = {0};
+  for (uint32_t i = 0; i < g->n; i++) g->list[i] = &g->tensor[i];
+  assert_int_equal(hone_context_create(plan, &c, NULL), HONE_OK);
+  if (hone_context_run(c, g->list, NULL, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  return c;
+}
+
+static void same(const hone_tensor *a, const hone_tensor *b, double tolerance, const char *what) {
+  double most = 0, range = 0;
+  assert_true(hone_desc_same_dims(&a->desc, &b->desc));
+  assert_int_equal(a->desc.dtype, HONE_DTYPE_F32);
+  const float *x = a->data, *y = b->data;
+  for (int64_t i = 0; i < hone_desc_count(&a->desc); i++) {
+    range = fmax(range, fabs((double)y[i]));
+    most = fmax(most, fabs((double)x[i] - (double)y[i]));
+  }
+  assert_true(range > 0);
+  if (!(most <= tolerance * range)) fail_msg("%s: %g of %g", what, most, range);
+}
+
+static void outputs_are_the_same(const hone_plan *plan, const hone_context *a, const hone_context *b,
+                                 double tolerance, const char *what) {
+  for (uint32_t i = 0; i < hone_plan_outputs(plan); i++) {
+    assert_int_equal(hone_plan_output_desc(plan, i)->dim[0] % BATCH, 0);
+    same(hone_context_output(a, i), hone_context_output(b, i), tolerance, what);
+  }
+}
+
+static hone_model *zoo(const char *name, int64_t batch, int64_t size, double width) {
+  hone_model *m = NULL;
+  const hone_zoo_options o = {.batch = batch, .size = size, .width = width};
+  assert_int_equal(hone_zoo_build(name, &o, &m, NULL), HONE_OK);
+  return m;
+}
+
+static void networks_answer_the_same(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    int64_t batch, size; /* batch 0: open */
+    double width;
+  } nets[] = {{"mobilenetv2", 0, 64, 0.25},
+              {"resnet50", BATCH, 64, 0.125},
+              {"yolov3", 0, 64, 0.0625},
+              {"bert_base", BATCH, 16, 0.125}};
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    hone_engine *engine = engine_of(threads);
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+      hone_model *m = zoo(nets[i].name, nets[i].batch, nets[i].size, nets[i].width);
+      for (int narrow = 0; narrow < 2; narrow++) {
+        const char *precision = narrow ? "bf16" : "f32";
+        hone_plan *whole = plan_of(engine, m, 1, precision);
+        assert_int_equal(hone_plan_slices(whole), 1);
+        given g = inputs_of(whole, 7);
+        hone_context *want = run(whole, &g);
+        for (uint32_t n = 2; n <= BATCH; n++) {
+          if (BATCH % n) continue;
+          hone_plan *cut = plan_of(engine, m, n, precision);
+          assert_int_equal(hone_plan_slices(cut), n);
+          uint64_t all, part;
+          hone_plan_memory(whole, &all, NULL, NULL);
+          hone_plan_memory(cut, &part, NULL, NULL);
+          assert_true(part < all);
+          hone_context *got = run(cut, &g);
+          outputs_are_the_same(whole, got, want, narrow ? 0.03 : 1e-4, nets[i].name);
+          hone_context_destroy(got);
+          hone_plan_destroy(cut);
+        }
+        hone_context_destroy(want);
+        let_go(&g);
+        hone_plan_destroy(whole);
+      }
+      hone_model_release(m);
+    }
+    hone_engine_destroy(engine);
+  }
+}
+
+/* Two inputs, two outputs, one of several rows a sample, rows that are views. */
+static const char two_of_each[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3x8x8], %s: f32[Nx4]) -> (%y, %z) {\n"
+                                  "const %w: f32[4x3x3x3] = rand(1)\n"
+                                  "%c = Conv(%x, %w) {pads=[1, 1, 1, 1]}\n"
+                                  "%r = Relu(%c)\n"
+                                  "%a = Reshape(%s, i64[4]{-1, 4, 1, 1})\n"
+                                  "%m = Mul(%r, %a)\n"
+                                  "%p = GlobalAveragePool(%m)\n"
+                                  "%y = Flatten(%p)\n"
+                                  "%z = Reshape(%m, i64[2]{-1, 64})\n}";
+
+static void callers_memory_holds_all_slices(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(1);
+  hn_model *m = net_parse("two", two_of_each);
+  hone_plan *whole = plan_of(engine, m, 1, "f32"), *cut = plan_of(engine, m, 3, "f32");
+  given g = inputs_of(whole, 3);
+  hone_context *want = run(whole, &g), *got = NULL;
+  assert_int_equal(hone_context_create(cut, &got, NULL), HONE_OK);
+  /* An input that is bound with a row between two rows, and outputs in a caller's memory. */
+  hone_tensor wide = {g.tensor[1].desc, calloc(BATCH * 8, sizeof(float))};
+  for (int i = 0; i < BATCH; i++)
+    memcpy((float *)wide.data + 8 * i, (float *)g.tensor[1].data + 4 * i, 4 * sizeof(float));
+  wide.desc.stride[0] = 8, wide.desc.stride[1] = 1;
+  hone_error e = {0};
+  if (hone_context_bind_input(got, 1, &wide, &e) != HONE_OK) fail_msg("%s", e.what);
+  hone_tensor out[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    out[i] = random_tensor(hone_plan_output_desc(cut, i), 99);
+    if (hone_context_bind_output(got, i, &out[i], &e) != HONE_OK) fail_msg("%s", e.what);
+  }
+  const hone_tensor *in[2] = {&g.tensor[0], NULL};
+  for (int again = 0; again < 2; again++) {
+    if (hone_context_run(got, in, NULL, &e) != HONE_OK) fail_msg("%s", e.what);
+    for (uint32_t i = 0; i < 2; i++) {
+      same(&out[i], hone_context_output(want, i), 1e-5, "bound");
+      assert_ptr_equal(hone_context_output(got, i)->data, out[i].data);
+      memset(out[i].data, 0, (size_t)hone_desc_bytes(&out[i].desc));
+    }
+  }
+  hone_context_destroy(got);
+  hone_context_destroy(want);
+  for (uint32_t i = 0; i < 2; i++) free(out[i].data);
+  free(wide.data);
+  let_go(&g);
+  hone_plan_destroy(cut);
+  hone_plan_destroy(whole);
+  hone_engine_destroy(engine);
+  hn_model_destroy(m);
+}
+
+static void a_saved_plan_keeps_its_slices(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(1);
+  hone_model *m = zoo("mobilenetv2", 0, 32, 0.25);
+  hone_plan *cut = plan_of(engine, m, 3, "f32"), *read = NULL;
+  hone_error e = {0};
+  char path[300];
+  const int file = mkstemp(temporary(path, sizeof path, "slices"));
+  assert_true(file >= 0);
+  if (hone_plan_save(cut, path, &e) != HONE_OK) fail_msg("%s", e.what);
+  if (hone_plan_open(engine, path, &read, &e) != HONE_OK) fail_msg("%s", e.what);
+  assert_int_equal(hone_plan_slices(read), 3);
+  assert_int_equal(hone_plan_bound(read, 0)->desc.dim[0], BATCH);
+  given g = inputs_of(read, 5);
+  hone_context *a = run(cut, &g), *b = run(read, &g);
+  outputs_are_the_same(cut, b, a, 0, "saved");
+  hone_context_destroy(a);
+  hone_context_destroy(b);
+  let_go(&g);
+  hone_plan_destroy(read);
+  hone_plan_destroy(cut);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+  remove(path);
+}
+
+/* A step is recorded as often as it ran, and the work of a run is that of the whole batch. */
+static void a_record_counts_every_slice(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(1);
+  hone_model *m = zoo("mobilenetv2", 0, 32, 0.25);
+  double flops[2] = {0};
+  for (int k = 0; k < 2; k++) {
+    hone_plan *plan = plan_of(engine, m, k ? 3 : 1, "f32");
+    hone_step_info step;
+    for (uint32_t i = 0; hone_plan_step(plan, i, &step); i++) flops[k] += step.flops;
+    given g = inputs_of(plan, 5);
+    hone_context *c = NULL;
+    hone_facts *facts = hone_facts_create();
+    assert_non_null(facts);
+    for (uint32_t i = 0; i < g.n; i++) g.list[i] = &g.tensor[i];
+    assert_int_equal(hone_context_create(plan, &c, NULL), HONE_OK);
+    assert_int_equal(hone_context_record(c, facts, 2, NULL), HONE_OK);
+    for (int run = 0; run < 2; run++) assert_int_equal(hone_context_run(c, g.list, NULL, NULL), HONE_OK);
+    assert_int_equal(hone_context_record_end(c, NULL), HONE_OK);
+    size_t n, of_first = 0;
+    const hone_span *spans = hone_facts_spans(facts, &n);
+    for (size_t i = 0; i < n; i++) of_first += spans[i].step == 0;
+    assert_int_equal(of_first, k ? 2 * 3 : 2);
+    assert_true(hone_facts_get_meta(facts)->batch == BATCH);
+    hone_facts_destroy(facts);
+    hone_context_destroy(c);
+    let_go(&g);
+    hone_plan_destroy(plan);
+  }
+  assert_true(fabs(flops[0] - flops[1]) < 1e-6 * flops[0]);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
+/* ------------------------------------------------------------------ what is not cut */
+
+static void refused(const char *body, uint32_t slices, const char *words) {
+  char text[600];
+  snprintf(text, sizeof text, "ir 8\nopset 17\ngraph g(%%x: f32[Nx3x4]) -> (%%y) { %s }", body);
+  hn_model *m = net_parse("refused", text);
+  hone_engine *engine = engine_of(1);
+  hone_plan *plan = NULL;
+  hone_error e = {0};
+  const hone_plan_options o = {.level = 2, .batch = BATCH, .slices = slices};
+  assert_int_equal(hone_plan_create(engine, m, &o, &plan, &e), HONE_ERROR_UNSUPPORTED);
+  if (!strstr(e.what, words)) fail_msg("%s: %s", body, e.what);
+  assert_null(plan);
+  hone_plan *free_choice = plan_of(engine, m, 0, "f32");
+  assert_int_equal(hone_plan_slices(free_choice), 1);
+  hone_plan_destroy(free_choice);
+  hone_engine_destroy(engine);
+  hn_model_destroy(m);
+}
+
+#define BEFORE "const %w: f32[4x4] = rand(1) %m = MatMul(%x, %w) "
+
+static void what_meets_is_not_cut(void **state) {
+  (void)state;
+  refused(BEFORE "%y = ReduceMean(%m) {axes=[0]}", 2, "begin with a batch");
+  refused(BEFORE "%y = Softmax(%m) {axis=0}", 2, "normalises over it");
+  refused(BEFORE "%y = Relu(%m)", 4, "divides");
+  refused(BEFORE "%y = Transpose(%m) {perm=[1, 0, 2]}", 2, "begin with a batch");
+  /* Every sample its own number: what is right for the first slice is wrong for the second. */
+  refused(BEFORE "%s = Shape(%m) %n = Gather(%s, i64{0}) %r = Range(i64{0}, %n, i64{1}) %f = Cast(%r) {to=1} "
+                 "%k = Reshape(%f, i64[3]{-1, 1, 1}) %y = Add(%m, %k)",
+          2, "computes with its size");
+}
+
+static void a_prefix_is_not_all_parts(void **state) {
+  (void)state;
+  hn_model *m = net_parse(
+      "numbers", "ir 8\nopset 17\ngraph g(%x: f32[Nx4]) -> (%y) { %s = Shape(%x) %n = Gather(%s, i64{0}) "
+                 "%r = Range(i64{0}, %n, i64{1}) %f = Cast(%r) {to=1} %k = Unsqueeze(%f, i64[1]{1}) "
+                 "%y = Add(%x, %k) }");
+  hn_model *small = NULL, *large = NULL;
+  bool proved = false;
+  hone_reason why;
+  assert_int_equal(hn_model_bind(m, NULL, 0, 2, &small, NULL, NULL), HONE_OK);
+  assert_int_equal(hn_model_bind(m, NULL, 0, 6, &large, NULL, NULL), HONE_OK);
+  assert_int_equal(hn_prove_padding(small, large, 2, 6, NULL, NULL, &proved, &why, NULL), HONE_OK);
+  assert_true(proved); /* numbers begin alike */
+  assert_int_equal(hn_prove_parts(small, large, 2, 6, NULL, NULL, &proved, &why, NULL), HONE_OK);
+  assert_false(proved);
+  hn_model_destroy(small);
+  hn_model_destroy(large);
+  hn_model_destroy(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(networks_answer_the_same),      cmocka_unit_test(callers_memory_holds_all_slices),
+      cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
+      cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(a_prefix_is_not_all_parts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
