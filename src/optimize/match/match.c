@@ -195,11 +195,17 @@ static bool commutative(const char *op) {
   return false;
 }
 
+/* Asked of every node for every spelling; the first letter says no, as a rule. */
+static inline bool same_name(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
 static bool op_matches(const hn_line *l, const hone_node *n) {
-  if (strcmp(l->domain, n->domain) != 0) return false;
   for (uint32_t i = 0; i < l->n_op; i++)
-    if (strcmp(l->op[i], n->op_type) == 0) return true;
+    if (same_name(l->op[i], n->op_type)) return same_name(l->domain, n->domain);
   return false;
+}
+
+bool hn_pattern_ends_at(const hn_pattern *p, const hone_node *root) {
+  return op_matches(&p->line[p->n_lines - 1], root);
 }
 
 static int64_t from_start(int64_t axis, int32_t rank) { return axis < 0 && rank > 0 ? axis + rank : axis; }
@@ -367,7 +373,7 @@ static bool solve(search *s, state *st) {
 }
 
 hn_match_result hn_pattern_match(const hn_pattern *p, hone_node *root, hone_match *out, hone_reason *why) {
-  if (!op_matches(&p->line[p->n_lines - 1], root)) return HN_MATCH_NO;
+  if (!hn_pattern_ends_at(p, root)) return HN_MATCH_NO;
   hone_reason ignored = {""};
   search s = {.p = p, .why = why ? why : &ignored, .out = out};
   state *st = hn_malloc(sizeof *st);

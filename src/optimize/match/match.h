@@ -32,6 +32,8 @@ hone_status hn_pattern_compile_all(hn_pattern_text *text, hn_arena *arena, hn_pa
 hone_status hn_pattern_compile(const char *name, const char *text, hn_arena *arena, hn_pattern *out,
                                hone_error *error);
 
+/* Is the root what the pattern's last line says? Else nothing matches there. */
+bool hn_pattern_ends_at(const hn_pattern *pattern, const hone_node *root);
 /* Looks for the pattern with `root` as its last line. NEAR: everything fits but one condition, which *why
  * says; of lenient patterns that may be the operator of a line. */
 hn_match_result hn_pattern_match(const hn_pattern *pattern, hone_node *root, hone_match *out,

@@ -305,6 +305,7 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
     candidate nearest = {0};
     hone_reason why = {""};
     for (size_t i = 0; i < s->len && ok; i++) {
+      if (!hn_pattern_ends_at(&s->ptr[i].pattern, n)) continue; /* what follows clears kilobytes */
       candidate c = {.desc = s->ptr[i].desc, .index = s->ptr[i].index, .order = n->mark};
       hone_reason reason = {""};
       hn_match_result r = hn_pattern_match(&s->ptr[i].pattern, n, &c.match, &reason);
