@@ -215,7 +215,7 @@ static void pack_folded(const hone_step *s, const hn_cudnn_step *c, void *to) {
 /* ---------------------------------------------------------------- predictions */
 
 /* Three quarters of a wave of tiles reach 0.45 of the peak, more than one 0.6 (ResNet-50 and YOLOv3 on one
- * H200), and a block of 64 along the sum of several taps takes 0.18 us however few tiles there are. */
+ * H200), and a block of 64 along the sum of several taps takes 0.13 us however few tiles there are. */
 static double share_of_peak(const hone_machine *m, double pixels, double channels) {
   const double waves = ceil(pixels / 128) * ceil(channels / 128) / (m->processors ? m->processors : 132);
   return 0.45 + 0.15 * fmin(fmax((waves - 0.75) / 0.5, 0), 1);
@@ -242,7 +242,7 @@ static double conv_seconds(const hone_step *s, const hone_machine *m, double few
   }
   const double share = a.groups > 1 ? 0.25 : exact ? 0.6 : share_of_peak(m, pixels, n);
   const double whole = hn_library_seconds(m, type, s->math, pixels, n, channels * taps, bytes, share);
-  if (!exact && taps > 1) along = channels * taps / 64 * 0.18e-6 + 1.7e-6 + m->launch_s;
+  if (!exact && taps > 1) along = channels * taps / 64 * 0.13e-6 + 1.7e-6 + m->launch_s;
   return fmax(whole, along);
 }
 
