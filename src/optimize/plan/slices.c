@@ -17,11 +17,11 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 /* Weights come in long rows that are fetched ahead while products are computed; this share of their time
  * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
  * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
-#define WEIGHTS_SHOW 0.3
-#define WIDE_MAPS_SHOW 0.3
+#define WEIGHTS_SHOW 0.2
+#define WIDE_MAPS_SHOW 0.1
 /* To begin a step, alone and with several threads that wait for each other; and the least work of a slice. */
 #define STEP_SECONDS 1e-6
-#define STEP_SECONDS_TOGETHER 10e-6
+#define STEP_SECONDS_TOGETHER 5e-6
 #define LEAST_SLICE_SECONDS 1e-3
 /* More slices than are fastest take less memory: worth this share of a run's time. */
 #define MEMORY_WORTH 0.01
