@@ -130,6 +130,12 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
          pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
 
+/* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a vector
+ * of sums to bf16 takes 1.5 cycles. */
+static double predict_pairs(const hn_bf16_ops *b, double pixels, double pairs, int64_t columns) {
+  return pixels * (double)hn_div_up(columns, 16) * (pairs / hn_bf16_rate(b) + 1.5);
+}
+
 /* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */
 static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *b, uint32_t threads,
                       size_t l2) {
@@ -145,15 +151,21 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
   double project =
       c->project ? pixels * columns * (channels + 5.0 * (double)hn_div_up(c->panels, c->block)) : 0;
   double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
-  if (c->parts) {
+  if (c->paired) {
+    const double e_pairs = c->window ? (double)(hn_chain_window_steps(c) * c->e_width) / 2 : ceil((double)c->cin / 2);
+    cycles = pixels * channels / lanes * ((double)(c->kernel[0] * c->kernel[1]) / 2 + 1);
+    if (c->expand) cycles += predict_pairs(b, (hi - lo) * (double)c->in[1], e_pairs, c->hidden);
+    cycles += predict_pairs(b, pixels, ceil(channels / 2), c->cout);
+    cycles /= 0.9;
+  } else if (c->parts) {
     cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
     if (c->expand && !c->window)
       cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
     if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
   }
   /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
-  double weights =
-      ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
+  double weights = ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels *
+                   (c->paired ? 2 : 4);
   cycles += weights / 16;
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * (c->narrow_in ? 2 : 4),
          output = pixels * (double)c->cout * (c->narrow_out ? 2 : 4);
