@@ -187,14 +187,20 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
     const __m512 begin = bias ? _mm512_maskz_loadu_ps(live.of[j], s->bias + j * 16) : _mm512_setzero_ps();
     HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) acc[i][j] = begin;
   }
+  const char *pf = t->prefetch, *pf_end = pf + t->prefetch_bytes;
+  const size_t lines = (t->prefetch_bytes + 63) / 64, share = steps ? (lines + steps - 1) / steps : 0;
   for (size_t k0 = 0; k0 < steps; k0++, b += nt * HN_BF16_TILE) {
     const uint16_t *p[(MR + 2) / 3];
     HN_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) p[g] = a + t->step[k0] + (3 * g < mr ? 3 * g : 0) * row;
     const int pairs = t->short_pairs && k0 >= t->short_from ? (int)t->short_pairs : HN_BF16_STEP / 2;
     for (int k = 0; k < pairs; k++) {
       __m512bh bv[2];
-      HN_UNROLL for (int j = 0; j < nt; j++) bv[j] =
-          (__m512bh)_mm512_load_si512(b + j * HN_BF16_TILE + k * 32);
+      HN_UNROLL for (int j = 0; j < nt; j++) {
+        bv[j] = (__m512bh)_mm512_load_si512(b + j * HN_BF16_TILE + k * 32);
+        __builtin_prefetch(b + j * HN_BF16_TILE + (k + PREFETCH_AHEAD) % 16 * 32 +
+                               (k + PREFETCH_AHEAD) / 16 * nt * HN_BF16_TILE,
+                           0, 3);
+      }
       HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
         const __m512bh x = pair(p[i / 3] + (i % 3) * row);
         HN_UNROLL for (int j = 0; j < nt; j++) acc[i][j] = _mm512_dpbf16_ps(acc[i][j], x, bv[j]);
@@ -204,6 +210,7 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
         __asm__("" : "+r"(p[g])); /* one pointer a group, as above */
       }
     }
+    for (size_t i = 0; i < share && pf < pf_end; i++, pf += 64) __builtin_prefetch(pf, 0, 2);
   }
   way_out(s, acc, first, mr, nt, &live);
 }
