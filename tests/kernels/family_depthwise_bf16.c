@@ -1,5 +1,5 @@
-/* Family "depthwise_bf16": rows of one panel from pairs of bf16 to bf16, against a double oracle. The chain that
- * calls them is tested by check_chain. */
+/* Family "depthwise_bf16": rows of one panel from pairs of bf16 to bf16, against a double oracle. The chain
+ * that calls them is tested by check_chain. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -134,8 +134,11 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const char *label;
     uint32_t taps;
     int64_t stride, n;
-  } line[] = {{"3x3 112 pixels", 3, 1, 112}, {"3x3s2 56 pixels", 3, 2, 56}, {"3x3 14 pixels", 3, 1, 14},
-              {"5x5 28 pixels", 5, 1, 28},   {"7x7 56 pixels", 7, 1, 56}};
+  } line[] = {{"3x3 112 pixels", 3, 1, 112},
+              {"3x3s2 56 pixels", 3, 2, 56},
+              {"3x3 14 pixels", 3, 1, 14},
+              {"5x5 28 pixels", 5, 1, 28},
+              {"7x7 56 pixels", 7, 1, 56}};
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
     const size_t width = (size_t)((line[i].n - 1) * line[i].stride + line[i].taps);
     const uint16_t *rows[MAX_ROWS];

@@ -214,7 +214,8 @@ static void check_fused_tile(ck *c, const hn_bf16_ops *o, const fused_case *s) {
           ck_fill_name(s->fill));
   float *a = ck_alloc(c, s->m * k, 0), *b = ck_alloc(c, k * s->n, 0), *bias = ck_alloc(c, s->n, 0);
   float *r = ck_alloc(c, (s->m - 1) * ldr + s->n, 0), *y = ck_alloc(c, (s->m - 1) * ldc + width, 0);
-  uint16_t *parted = alloc16(c, (steps - 1) * block + s->m * 32), *half = alloc16(c, (s->m - 1) * ldc + width),
+  uint16_t *parted = alloc16(c, (steps - 1) * block + s->m * 32),
+           *half = alloc16(c, (s->m - 1) * ldc + width),
            *packed = alloc16(c, hn_bf16_packed(s->n, steps, false));
   int32_t *step = calloc(steps, sizeof *step), *at = calloc(s->m, sizeof *at);
   int64_t *from = calloc(steps * 32, sizeof *from);
@@ -297,7 +298,8 @@ static void check_fused(ck *c, const hn_bf16_ops *o) {
   for (uint32_t m = 1; m <= 2 * o->rows + 2; m++)
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
       for (size_t n = 0; n < sizeof ns / sizeof *ns && !ck_failed(c); n++, turn++) {
-        const fused_case s = {m, ns[n], flags[f], ks[turn % 6], turn % 2 != 0, (enum ck_fill)(turn / 6 % CK_FILLS)};
+        const fused_case s = {
+            m, ns[n], flags[f], ks[turn % 6], turn % 2 != 0, (enum ck_fill)(turn / 6 % CK_FILLS)};
         check_fused_tile(c, o, &s);
       }
 }

@@ -420,9 +420,11 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
            "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld%s%s %s",
            (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0],
            (long long)s->in[1], (long long)c->bands, (long long)c->splits, (long long)c->groups,
-           (long long)c->block, (long long)c->parts, c->paired ? " paired" : c->f16 ? " f16" : "",
-           c->narrow_in ? " narrow" : "",
-           hn_isa_name(isa));
+           (long long)c->block, (long long)c->parts,
+           c->paired ? " paired"
+           : c->f16  ? " f16"
+                     : "",
+           c->narrow_in ? " narrow" : "", hn_isa_name(isa));
   /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
   const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : c->f16 ? 1e-2 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;

@@ -130,8 +130,8 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
          pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
 
-/* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a vector
- * of sums to bf16 takes 1.5 cycles. */
+/* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a
+ * vector of sums to bf16 takes 1.5 cycles. */
 static double predict_pairs(const hn_bf16_ops *b, double pixels, double pairs, int64_t columns) {
   return pixels * (double)hn_div_up(columns, 16) * (pairs / hn_bf16_rate(b) + 1.5);
 }
@@ -152,7 +152,8 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
       c->project ? pixels * columns * (channels + 5.0 * (double)hn_div_up(c->panels, c->block)) : 0;
   double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
   if (c->paired) {
-    const double e_pairs = c->window ? (double)(hn_chain_window_steps(c) * c->e_width) / 2 : ceil((double)c->cin / 2);
+    const double e_pairs =
+        c->window ? (double)(hn_chain_window_steps(c) * c->e_width) / 2 : ceil((double)c->cin / 2);
     cycles = pixels * channels / lanes * ((double)(c->kernel[0] * c->kernel[1]) / 2 + 1);
     if (c->expand) cycles += predict_pairs(b, (hi - lo) * (double)c->in[1], e_pairs, c->hidden);
     cycles += predict_pairs(b, pixels, ceil(channels / 2), c->cout);
@@ -206,7 +207,7 @@ typedef struct work {
   float *rows; /* window: image rows with their padding (paired: in bf16) */
   int32_t *at; /* paired: where the pixels that the group expands lie in a panel's ring */
   /* with parts: */
-  float *sums; /* a block of results */
+  float *sums;            /* a block of results */
   const uint16_t *e_from; /* the group's input */
   uint16_t *e_parts, *p_parts;
   int32_t e_step[HN_CHAIN_STEPS], p_step[HN_CHAIN_STEPS];
@@ -391,13 +392,12 @@ static void post_and_narrow(const work *w, int64_t p, int64_t n, uint32_t m, uin
     post_pixels(a->e_project, w->sums + i * HN_BF16_PANEL, HN_BF16_PANEL, n, columns, w->n, w->g0 + row, x,
                 run);
   }
-  const hn_bf16_store narrowed = {
-      .from = w->sums,
-      .c = y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0) + p * c->y.pixel + n),
-      .ldc = c->y.pixel,
-      .m = m,
-      .n = columns,
-      .flags = HN_BF16_NARROW_C};
+  const hn_bf16_store narrowed = {.from = w->sums,
+                                  .c = y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0) + p * c->y.pixel + n),
+                                  .ldc = c->y.pixel,
+                                  .m = m,
+                                  .n = columns,
+                                  .flags = HN_BF16_NARROW_C};
   a->bf16->store(&narrowed);
 }
 

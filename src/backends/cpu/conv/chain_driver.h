@@ -85,7 +85,7 @@ typedef struct hn_chain_args {
   const hn_chain *chain;
   const hn_gemm_ops *gemm;
   const hn_depthwise_ops *depthwise;
-  const hn_bf16_ops *bf16; /* with parts */
+  const hn_bf16_ops *bf16;            /* with parts */
   const hn_depthwise_bf16_ops *pairs; /* paired */
   const void *x;
   const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack (a window's only

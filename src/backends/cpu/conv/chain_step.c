@@ -180,7 +180,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
     c->e_stride[i] = a[0].stride[i + 1], c->e_pad[i] = a[0].pad[i + 1];
   }
   c->paired = hn_chain_pairs(c, b, hn_depthwise_bf16_find(h->isa), inner_posts(s, h->isa));
-  if (c->window && parts && !c->paired && o->nr != HN_BF16_PANEL) return hn_refuse(why, "tiles of another width");
+  if (c->window && parts && !c->paired && o->nr != HN_BF16_PANEL)
+    return hn_refuse(why, "tiles of another width");
   if (parts && (c->cin > HN_CHAIN_CHANNELS || c->hidden > HN_CHAIN_CHANNELS))
     return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
   hn_chain_plan(c, o, b, m->threads, m->l2);

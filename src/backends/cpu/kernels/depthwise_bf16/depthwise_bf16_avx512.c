@@ -24,13 +24,16 @@ static inline __attribute__((always_inline)) two load_pairs(const uint16_t *p) {
   return t;
 }
 
-static inline two load_weights(const float *w) { return (two){{_mm512_loadu_ps(w), _mm512_loadu_ps(w + 16)}}; }
+static inline two load_weights(const float *w) {
+  return (two){{_mm512_loadu_ps(w), _mm512_loadu_ps(w + 16)}};
+}
 
 static inline two load_bias(const hn_depthwise_bf16_row *r) {
   if (!(r->flags & HN_EPI_BIAS) || HN_FAULT("depthwise_bf16_no_bias"))
     return (two){{_mm512_setzero_ps(), _mm512_setzero_ps()}};
   const uint32_t m = r->channels < PANEL ? (1u << r->channels) - 1u : ~0u;
-  return (two){{_mm512_maskz_loadu_ps((__mmask16)m, r->bias), _mm512_maskz_loadu_ps((__mmask16)(m >> 16), r->bias + 16)}};
+  return (two){{_mm512_maskz_loadu_ps((__mmask16)m, r->bias),
+                _mm512_maskz_loadu_ps((__mmask16)(m >> 16), r->bias + 16)}};
 }
 
 /* The way out of a pixel: nothing or a clamp, or a leaky-relu. */
@@ -41,14 +44,16 @@ typedef struct way {
 
 static inline way way_of(const hn_depthwise_bf16_row *r) {
   const bool clamp = r->flags & HN_EPI_CLAMP;
-  return (way){_mm512_set1_ps(clamp ? r->lo : -__builtin_inff()), _mm512_set1_ps(clamp ? r->hi : __builtin_inff()),
-               _mm512_set1_ps(r->slope), (r->flags & HN_EPI_LEAKY) != 0};
+  return (way){_mm512_set1_ps(clamp ? r->lo : -__builtin_inff()),
+               _mm512_set1_ps(clamp ? r->hi : __builtin_inff()), _mm512_set1_ps(r->slope),
+               (r->flags & HN_EPI_LEAKY) != 0};
 }
 
 static inline __attribute__((always_inline)) void store_pixel(const way *o, two a, uint16_t *y) {
   HN_UNROLL for (int k = 0; k < 2; k++) {
     if (o->leaky)
-      a.v[k] = _mm512_mask_mul_ps(a.v[k], _mm512_cmp_ps_mask(a.v[k], _mm512_setzero_ps(), _CMP_LT_OQ), a.v[k], o->slope);
+      a.v[k] = _mm512_mask_mul_ps(a.v[k], _mm512_cmp_ps_mask(a.v[k], _mm512_setzero_ps(), _CMP_LT_OQ), a.v[k],
+                                  o->slope);
     /* NaN passes: these return their second operand. */
     a.v[k] = _mm512_min_ps(o->hi, _mm512_max_ps(o->lo, a.v[k]));
   }
@@ -78,15 +83,12 @@ static inline __attribute__((always_inline)) void slide(const hn_depthwise_bf16_
 #define COLUMN(j)                                                                                            \
   HN_UNROLL for (int v = 0; v < rows; v++) {                                                                 \
     const two x = load_pairs(q[v]);                                                                          \
-    HN_UNROLL for (int k = 0; k < 2; k++)                                                                    \
-      HN_UNROLL for (int p = 0; p * stride <= j; p++) a[p].v[k] =                                            \
-          _mm512_fmadd_ps(x.v[k], w[v][j - p * stride].v[k], a[p].v[k]);                                     \
+    HN_UNROLL for (int k = 0; k < 2; k++) HN_UNROLL for (int p = 0; p * stride <= j; p++) a[p].v[k] =        \
+        _mm512_fmadd_ps(x.v[k], w[v][j - p * stride].v[k], a[p].v[k]);                                       \
     q[v] += PANEL;                                                                                           \
   }
-  HN_UNROLL for (int j = 0; j < behind; j++) COLUMN(j)
-  for (int64_t i = r->n; i > 0; i--, y += PANEL) {
-    HN_UNROLL for (int j = behind; j < 3; j++) COLUMN(j)
-    store_pixel(&out, a[0], y);
+  HN_UNROLL for (int j = 0; j < behind; j++) COLUMN(j) for (int64_t i = r->n; i > 0; i--, y += PANEL) {
+    HN_UNROLL for (int j = behind; j < 3; j++) COLUMN(j) store_pixel(&out, a[0], y);
     HN_UNROLL for (int p = 0; p * stride < behind; p++) a[p] = a[p + 1];
     a[(behind + stride - 1) / stride] = bias;
   }
@@ -119,7 +121,8 @@ static inline __attribute__((always_inline)) void chunk_fixed(const hn_depthwise
 }
 
 /* The same for any taps, stride and dilation. */
-static inline __attribute__((always_inline)) void chunk(const hn_depthwise_bf16_row *r, const int P, int64_t at) {
+static inline __attribute__((always_inline)) void chunk(const hn_depthwise_bf16_row *r, const int P,
+                                                        int64_t at) {
   two acc[PIXELS];
   const two bias = load_bias(r);
   const way out = way_of(r);
@@ -145,8 +148,10 @@ static inline __attribute__((always_inline)) void chunks(const hn_depthwise_bf16
                                                          const int stride) {
   int64_t i = 0;
 #define RUN(P)                                                                                               \
-  if (taps) chunk_fixed(r, P, taps, stride, i);                                                              \
-  else chunk(r, P, i)
+  if (taps)                                                                                                  \
+    chunk_fixed(r, P, taps, stride, i);                                                                      \
+  else                                                                                                       \
+    chunk(r, P, i)
   for (; i + PIXELS <= r->n; i += PIXELS) RUN(PIXELS);
   for (; i < r->n; i++) RUN(1);
 #undef RUN
@@ -163,14 +168,17 @@ static void row(const hn_depthwise_bf16_row *r) {
   case 322: slide(r, 2, 2); return;
   default: break;
   }
-  if (plain && r->taps == 5 && r->stride == 1) chunks(r, 5, 1);
-  else if (plain && r->taps == 5) chunks(r, 5, 2);
-  else chunks(r, 0, 0);
+  if (plain && r->taps == 5 && r->stride == 1)
+    chunks(r, 5, 1);
+  else if (plain && r->taps == 5)
+    chunks(r, 5, 2);
+  else
+    chunks(r, 0, 0);
 }
 
 static void pair(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
-                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   const __mmask32 live = n < PANEL ? (1u << n) - 1u : ~0u;
   for (size_t i = 0; i < pixels; i++, x += pitch, to += PANEL)
     _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, _mm512_maskz_loadu_epi16(live, x)));

@@ -54,8 +54,8 @@ typedef struct hn_bf16_tile {
 } hn_bf16_tile;
 
 /* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits.
- * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column j
- * and column 16 + j side by side; columns from n on are 0. */
+ * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column
+ * j and column 16 + j side by side; columns from n on are 0. */
 enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512, HN_BF16_PAIRS = 1024 };
 
 /* m x n results on their way to memory, with the epilogue (see epilogue.h). */

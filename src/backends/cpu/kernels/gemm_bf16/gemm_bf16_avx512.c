@@ -130,13 +130,11 @@ static inline __attribute__((always_inline)) void way_out(const hn_bf16_store *s
     HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) HN_UNROLL for (int j = 0; j < nt; j++) acc[i][j] =
         _mm512_mask_mul_ps(acc[i][j], _mm512_cmp_ps_mask(acc[i][j], zero, _CMP_LT_OQ), acc[i][j], slope);
   }
-  if ((flags & HN_EPI_RESIDUAL) && (flags & HN_EPI_RESIDUAL_AFTER))
-    add_residual(s, acc, first, mr, nt, live);
+  if ((flags & HN_EPI_RESIDUAL) && (flags & HN_EPI_RESIDUAL_AFTER)) add_residual(s, acc, first, mr, nt, live);
   const int32_t *at = s->at;
   if (flags & HN_BF16_PAIRS) {
-    const __m512i order =
-        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
-                         4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
+                                           7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     /* Columns that are not there: 0 times Inf is none. */
     if (s->n % 16)
       HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) acc[i][nt - 1] =
@@ -144,9 +142,9 @@ static inline __attribute__((always_inline)) void way_out(const hn_bf16_store *s
     uint16_t *c = s->c;
     HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
       const ptrdiff_t place = at ? at[first + (size_t)i] : ((ptrdiff_t)first + i) * s->ldc;
-      const __m512i v = nt > 1 ? _mm512_permutexvar_epi16(
-                                     order, (__m512i)_mm512_cvtne2ps_pbh(acc[i][nt - 1], acc[i][0]))
-                               : _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(acc[i][0]));
+      const __m512i v =
+          nt > 1 ? _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(acc[i][nt - 1], acc[i][0]))
+                 : _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(acc[i][0]));
       _mm512_storeu_si512(c + place, v);
     }
     return;
