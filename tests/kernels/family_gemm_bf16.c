@@ -229,6 +229,124 @@ static void check_tile(ck *c, const hn_bf16_ops *o, const tile_case *s) {
   ck_release_all(c);
 }
 
+/* What a stored result of 16 bits may differ by from one of f32, and where it is infinite. */
+static double stored(const hn_bf16_ops *o, float got, double want, double *bound) {
+  const double u = o->f16 ? 0x1p-11 : 0x1p-8, most = o->f16 ? 65504 : 0x1.fep127;
+  *bound += u * (fabs(want) + *bound) + (o->f16 ? 0x1p-24 : 0x1p-126);
+  return isinf(got) && fabs(want) + *bound >= most && (got > 0) == (want > 0) ? got : want;
+}
+
+/* ---------------------------------------------------------------- tiles that go out in one call */
+
+typedef struct fused_case {
+  uint32_t m, n, flags; /* flags: also HN_BF16_* */
+  size_t k;
+  bool at;
+  enum ck_fill fill;
+} fused_case;
+
+/* Column j of a row of pairs. */
+static size_t pair_place(size_t j) { return j < 16 ? 2 * j : 2 * (j - 16) + 1; }
+
+static void check_fused_tile(ck *c, const hn_bf16_ops *o, const fused_case *s) {
+  const size_t k = s->k, steps = (k + 31) / 32, block = s->m * 32 + 32;
+  const bool pairs = s->flags & HN_BF16_PAIRS, narrow = s->flags & HN_BF16_NARROW_C,
+             narrow_r = s->flags & HN_BF16_NARROW_RESIDUAL;
+  const size_t width = pairs ? HN_BF16_PANEL : s->n, ldc = width + (pairs ? 0 : 3), ldr = s->n + 2;
+  ck_case(c, "fused m=%u n=%u k=%zu flags=%u at=%d fill=%s", s->m, s->n, k, s->flags, s->at,
+          ck_fill_name(s->fill));
+  float *a = ck_alloc(c, s->m * k, 0), *b = ck_alloc(c, k * s->n, 0), *bias = ck_alloc(c, s->n, 0);
+  float *r = ck_alloc(c, (s->m - 1) * ldr + s->n, 0), *y = ck_alloc(c, (s->m - 1) * ldc + width, 0);
+  uint16_t *parted = alloc16(c, (steps - 1) * block + s->m * 32),
+           *half = alloc16(c, (s->m - 1) * ldc + width),
+           *packed = alloc16(c, hn_bf16_packed(s->n, steps, false));
+  int32_t *step = calloc(steps, sizeof *step), *at = calloc(s->m, sizeof *at);
+  int64_t *from = calloc(steps * 32, sizeof *from);
+  if (!step || !at || !from) exit(6);
+  ck_fill(c, a, s->m * k, s->fill);
+  ck_fill(c, b, k * s->n, s->fill);
+  ck_fill(c, r, (s->m - 1) * ldr + s->n, s->fill);
+  ck_fill(c, bias, s->n, s->fill);
+  uint16_t *narrow_residual = alloc16(c, (s->m - 1) * ldr + s->n);
+  for (size_t i = 0; i < (s->m - 1) * ldr + s->n && narrow_r; i++)
+    narrow_residual[i] = hn_f32_to_bf16(r[i]), r[i] = hn_bf16_to_f32(narrow_residual[i]);
+  for (size_t i = 0; i < steps * 32; i++) from[i] = i < k ? (int64_t)(i * s->n) : -1;
+  for (size_t i = 0; i < steps; i++) step[i] = (int32_t)(i * block);
+  for (size_t i = 0; i < s->m; i++) at[i] = (int32_t)((s->m - 1 - i) * ldc);
+  hn_bf16_pack(o, b, from, 1, steps, s->n, 0, s->n, 1, false, packed);
+  o->rows_to_steps(a, (ptrdiff_t)k, s->m, k, parted, (ptrdiff_t)block, false);
+  const hn_bf16_tile t = {.a = parted,
+                          .step = step,
+                          .steps = steps,
+                          .short_from = steps - 1,
+                          .short_pairs = hn_bf16_short_pairs((int64_t)k),
+                          .row = 32,
+                          .b = packed,
+                          .m = s->m,
+                          .n = s->n};
+  const hn_bf16_store out = {.c = narrow || pairs ? (void *)half : y,
+                             .ldc = (ptrdiff_t)ldc,
+                             .n = s->n,
+                             .flags = s->flags,
+                             .lo = -0.25f,
+                             .hi = 0.5f,
+                             .slope = 0.125f,
+                             .bias = bias,
+                             .residual = narrow_r ? (const void *)narrow_residual : r,
+                             .ldr = (ptrdiff_t)ldr,
+                             .at = s->at ? at : NULL};
+  o->fused(&t, &out);
+  for (size_t i = 0; i < s->m; i++)
+    for (size_t j = 0; j < width; j++) {
+      const size_t place = s->at ? (size_t)at[i] : i * ldc;
+      if (j >= s->n) {
+        ck_true(c, half[place + pair_place(j)] == 0, "columns that are not there are 0");
+        continue;
+      }
+      double acc = 0, mag = 0, mag_a = 0, mag_b = 0, more = 0;
+      for (size_t l = 0; l < k; l++) {
+        double p = (double)a[i * k + l] * b[l * s->n + j];
+        acc += p, mag += fabs(p), mag_a += fabs((double)a[i * k + l]), mag_b += fabs((double)b[l * s->n + j]);
+      }
+      const double sum = acc;
+      double bound = bound_of(false, k, mag, mag_a, mag_b);
+      double want = ck_epilogue(s->flags, acc, &more, bias[j], r[i * ldr + j], out.lo, out.hi, out.slope);
+      bound += 4 * CK_EPS * (more + mag + bound) + 4 * CK_TINY;
+      float got = y[place + j];
+      if (narrow || pairs) {
+        got = hn_bf16_to_f32(half[place + (pairs ? pair_place(j) : j)]);
+        want = stored(o, got, want, &bound);
+      }
+      near_or_nan(c, i * width + j, got, want, bound, sum);
+    }
+  free(step), free(at), free(from);
+  ck_release_all(c);
+}
+
+static void check_fused(ck *c, const hn_bf16_ops *o) {
+  enum { C = HN_BF16_NARROW_C, R = HN_EPI_RESIDUAL, B = HN_EPI_BIAS };
+  static const uint32_t flags[] = {0,
+                                   B,
+                                   B | HN_EPI_CLAMP,
+                                   B | R | HN_EPI_LEAKY,
+                                   C | B,
+                                   C | B | R | HN_BF16_NARROW_RESIDUAL | HN_EPI_CLAMP,
+                                   C | R | HN_BF16_NARROW_RESIDUAL | HN_EPI_RESIDUAL_AFTER | HN_EPI_LEAKY,
+                                   HN_BF16_PAIRS | B | HN_EPI_CLAMP,
+                                   HN_BF16_PAIRS | B | HN_EPI_LEAKY,
+                                   HN_BF16_PAIRS};
+  static const size_t ks[] = {1, 16, 24, 32, 33, 97};
+  static const uint32_t ns[] = {32, 16, 24, 31, 17, 15, 1};
+  size_t turn = 0;
+  for (uint32_t m = 1; m <= 2 * o->rows + 2; m++)
+    for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
+      for (size_t n = 0; n < sizeof ns / sizeof *ns && !ck_failed(c); n++, turn++) {
+        const fused_case s = {
+            m, ns[n], flags[f], ks[turn % 6], turn % 2 != 0, (enum ck_fill)(turn / 6 % CK_FILLS)};
+        check_fused_tile(c, o, &s);
+      }
+}
+
 /* Whole numbers whose sums f16 holds come out as they are. */
 static void check_exact(ck *c, const hn_bf16_ops *o) {
   enum { M = 28, N = 32, K = 300, STEPS = (K + 31) / 32 };
@@ -428,13 +546,6 @@ static double oracle(const hn_bf16_ops *o, const ck_conv_case *s, const conv_run
   return want;
 }
 
-/* What a stored result of 16 bits may differ by from one of f32, and where it is infinite. */
-static double stored(const hn_bf16_ops *o, float got, double want, double *bound) {
-  const double u = o->f16 ? 0x1p-11 : 0x1p-8, most = o->f16 ? 65504 : 0x1.fep127;
-  *bound += u * (fabs(want) + *bound) + (o->f16 ? 0x1p-24 : 0x1p-126);
-  return isinf(got) && fabs(want) + *bound >= most && (got > 0) == (want > 0) ? got : want;
-}
-
 static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, bool x3, bool narrow,
                        enum ck_fill fill, size_t l2) {
   ck_case(c,
@@ -497,6 +608,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   }
   if (o->pack_tile) check_packs(c, o);
   check_tiles(c, o);
+  if (o->fused) check_fused(c, o);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++) {
     const ck_conv_case *s = &ck_conv_cases[i];
     for (int fill = 0; fill < CK_FILLS && is_taken(s); fill++)

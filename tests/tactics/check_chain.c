@@ -387,6 +387,17 @@ static void *pack(const hn_bf16_ops *o, int64_t parts, hn_isa isa, const float *
   return b;
 }
 
+static void *pack_window(const hn_bf16_ops *o, const hn_chain *c, const float *w) {
+  const int64_t steps = hn_chain_window_steps(c);
+  int64_t at[HN_CHAIN_CHANNELS];
+  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)c->hidden, (size_t)steps, false) * 2 + 64);
+  if (!b) exit(6);
+  hn_chain_window_places(c, at);
+  hn_bf16_pack(o, w, at, c->cin * c->e_kernel[0] * c->e_kernel[1], (size_t)steps, (size_t)c->hidden, 0,
+               (size_t)c->hidden, 1, false, b);
+  return b;
+}
+
 /* Values in the 16 bits of the chain's operands. */
 static uint16_t *narrowed(const hn_chain *c, const float *x, int64_t n) {
   const struct hn_halves_ops *o = hn_halves_find(HN_ISA_SCALAR);
@@ -409,13 +420,18 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
            "chain %lld>%lld>%lld %lldx%lld bands %lld splits %lld groups %lld block %lld parts %lld%s%s %s",
            (long long)s->cin, (long long)s->hidden, (long long)s->cout, (long long)s->in[0],
            (long long)s->in[1], (long long)c->bands, (long long)c->splits, (long long)c->groups,
-           (long long)c->block, (long long)c->parts, c->f16 ? " f16" : "", c->narrow_in ? " narrow" : "",
-           hn_isa_name(isa));
+           (long long)c->block, (long long)c->parts,
+           c->paired ? " paired"
+           : c->f16  ? " f16"
+                     : "",
+           c->narrow_in ? " narrow" : "", hn_isa_name(isa));
   /* Products of f32 are taken whole, to 2^-14 or to 2^-8: enough to tell wrong elements from right ones. */
   const double tolerance = c->parts == 0 ? 1e-5 : c->parts > 1 ? 1e-3 : c->f16 ? 1e-2 : 5e-2;
   int64_t taps = s->kernel[0] * s->kernel[1], ny = c->y.batch * s->batch;
   int64_t e_taps = c->window ? s->e_kernel[0] * s->e_kernel[1] : 1;
-  void *we = pack(parts_ops(c, isa), c->window ? 0 : c->parts, isa, w->we, s->hidden, s->cin, e_taps),
+  void *we = c->window && c->paired
+                 ? pack_window(parts_ops(c, isa), c, w->we)
+                 : pack(parts_ops(c, isa), c->window ? 0 : c->parts, isa, w->we, s->hidden, s->cin, e_taps),
        *wp = pack(parts_ops(c, isa), c->parts, isa, w->wp, s->cout, s->hidden, 1);
   float *wd = random_floats(taps * c->w_tap), *ones = random_floats(c->splits * (s->cout + 15));
   size_t work = hn_chain_scratch(c) * THREADS + hn_chain_partials(c);
@@ -447,6 +463,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
                      .gemm = o,
                      .depthwise = hn_depthwise_find(isa),
                      .bf16 = parts_ops(c, isa),
+                     .pairs = c->paired ? hn_depthwise_bf16_find(isa) : NULL,
                      .x = x ? (const void *)x : w->x,
                      .widen = c->f16 ? halves->from_f16 : halves->from_bf16,
                      .narrow = c->f16 ? halves->to_f16 : halves->to_bf16,
@@ -516,7 +533,10 @@ static int check_driver(void) {
         c.narrow_in = c.narrow_out = form > 3;
         const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
         if (c.parts ? !b || (c.parts > 1 && !b->x3) : isa > HN_ISA_AVX512) continue;
+        c.paired = false;
         runs += check_divisions(s, &c, &w, (hn_isa)isa);
+        c.paired = hn_chain_pairs(&c, b, hn_depthwise_bf16_find((hn_isa)isa), s->post);
+        if (c.paired) runs += check_divisions(s, &c, &w, (hn_isa)isa);
       }
     hn_free(w.x), hn_free(w.we), hn_free(w.be), hn_free(w.wd), hn_free(w.bd), hn_free(w.wp), hn_free(w.bp);
     hn_free(w.r), free(w.want);

@@ -20,12 +20,39 @@ static int64_t e_values(const hn_chain *c) {
   return c->window ? c->e_kernel[0] * c->e_kernel[1] * c->cin : c->cin;
 }
 
+bool hn_chain_pairs(const hn_chain *c, const hn_bf16_ops *bf16, const hn_depthwise_bf16_ops *depthwise,
+                    bool inner_posts) {
+  return c->parts == 1 && !c->f16 && bf16 && bf16->fused && depthwise && c->project && !inner_posts &&
+         (c->expand || c->narrow_in);
+}
+
+/* An image row under a window is as many steps as it needs, all of one width: no window has more than 128
+ * values. */
+static void window_steps(hn_chain *c) {
+  const int64_t values = c->e_kernel[1] * c->cin;
+  c->e_steps = hn_div_up(values, HN_BF16_STEP);
+  c->e_width = hn_div_up(hn_div_up(values, c->e_steps), 2) * 2;
+}
+
+int64_t hn_chain_window_steps(const hn_chain *c) { return c->e_kernel[0] * c->e_steps; }
+
+void hn_chain_window_places(const hn_chain *c, int64_t *at) {
+  const int64_t values = c->e_kernel[1] * c->cin, taps = c->e_kernel[0] * c->e_kernel[1];
+  for (int64_t v = 0; v < c->e_kernel[0]; v++)
+    for (int64_t i = 0; i < c->e_steps; i++)
+      for (int64_t k = 0; k < HN_BF16_STEP; k++) {
+        const int64_t value = i * c->e_width + k;
+        const bool there = k < c->e_width && value < values;
+        *at++ = there ? value % c->cin * taps + v * c->e_kernel[1] + value / c->cin : -1;
+      }
+}
+
 void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
   c->bands = bands, c->splits = splits;
   c->width = c->parts ? HN_BF16_PANEL : o->nr;
   c->panels = hn_div_up(c->hidden, c->width);
   c->stripe = hn_max(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
-  c->w_tap = (c->hidden + 15) / 16 * 16;
+  c->w_tap = hn_fill_up(c->hidden, c->paired ? HN_DEPTHWISE_PANEL : 16);
   int64_t rows = hn_div_up(c->out[0], c->bands), panels = hn_div_up(c->panels, c->splits);
   int64_t weights = (c->expand ? e_values(c) : 0) + (c->project ? c->cout : 0);
   /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
@@ -34,7 +61,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   if (c->group < 1) c->group = 1;
   c->groups = hn_div_up(rows, c->group);
   c->block = c->groups > 1 || c->parts ? panels : hn_min(panels, 4);
-  c->slots = c->groups > 1 ? panels : 1;
+  c->slots = c->groups > 1 || (c->paired && c->window) ? panels : 1;
   int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
   c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);
   int64_t row =
@@ -44,12 +71,20 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   /* An odd number of cache lines spreads pixels over the sets of L1. */
   c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
   c->e_row = c->window ? ((c->in[1] - 1) * c->e_stride[1] + c->e_kernel[1]) * c->cin : 0;
+  if (c->paired && c->window) {
+    /* The last window's steps may reach beyond its values. */
+    window_steps(c);
+    c->e_row += c->e_steps * c->e_width - c->e_kernel[1] * c->cin;
+  }
   if (!c->parts) return;
   /* The last row tile may read beyond the last pixel. */
   c->unit = HN_BF16_STEP * c->parts;
   c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
   c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->middle_pitch = c->project || c->narrow_out ? c->width : 0;
+  c->middle_pitch = !c->paired && (c->project || c->narrow_out) ? c->width : 0;
+  c->direct = c->paired && c->expand && !c->window && c->narrow_in && c->cin % 2 == 0 &&
+              c->x.row == c->in[1] * c->x.pixel;
+  if (c->direct) c->e_block = 0;
 }
 
 static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
@@ -57,12 +92,18 @@ static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_S
 /* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
 static int64_t sum_floats(const hn_chain *c) { return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : 0; }
 static int64_t e_floats(const hn_chain *c) { return c->parts ? steps_of(c->cin) * c->e_block / 2 : 0; }
+static int64_t ring_floats(const hn_chain *c) { return c->slots * c->ring_panel / (c->paired ? 2 : 1); }
+/* Image rows under a window; paired: places of the pixels that a group expands. */
+static int64_t row_floats(const hn_chain *c) {
+  const int64_t places = c->paired && c->expand && !c->window ? c->ring_rows * c->in[1] : 0;
+  return hn_fill_up(c->e_kernel[0] * c->e_row + places, 16);
+}
 static int64_t p_floats(const hn_chain *c) { return c->parts ? steps_of(c->hidden) * c->p_block / 2 : 0; }
 
 /* Floats that a thread works in. */
 static size_t touched(const hn_chain *c) {
-  return (size_t)(c->slots * c->ring_panel + c->e_kernel[0] * c->e_row + 16 + sum_floats(c) + e_floats(c) +
-                  p_floats(c) + c->group * c->out[1] * c->middle_pitch);
+  return (size_t)(ring_floats(c) + row_floats(c) + sum_floats(c) + e_floats(c) + p_floats(c) +
+                  c->group * c->out[1] * c->middle_pitch);
 }
 
 /* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
@@ -89,6 +130,12 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
          pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
 }
 
+/* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a
+ * vector of sums to bf16 takes 1.5 cycles. */
+static double predict_pairs(const hn_bf16_ops *b, double pixels, double pairs, int64_t columns) {
+  return pixels * (double)hn_div_up(columns, 16) * (pairs / hn_bf16_rate(b) + 1.5);
+}
+
 /* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */
 static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *b, uint32_t threads,
                       size_t l2) {
@@ -104,15 +151,22 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
   double project =
       c->project ? pixels * columns * (channels + 5.0 * (double)hn_div_up(c->panels, c->block)) : 0;
   double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
-  if (c->parts) {
+  if (c->paired) {
+    const double e_pairs =
+        c->window ? (double)(hn_chain_window_steps(c) * c->e_width) / 2 : ceil((double)c->cin / 2);
+    cycles = pixels * channels / lanes * ((double)(c->kernel[0] * c->kernel[1]) / 2 + 1);
+    if (c->expand) cycles += predict_pairs(b, (hi - lo) * (double)c->in[1], e_pairs, c->hidden);
+    cycles += predict_pairs(b, pixels, ceil(channels / 2), c->cout);
+    cycles /= 0.9;
+  } else if (c->parts) {
     cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
     if (c->expand && !c->window)
       cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
     if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
   }
   /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
-  double weights =
-      ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels * 4;
+  double weights = ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels *
+                   (c->paired ? 2 : 4);
   cycles += weights / 16;
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * (c->narrow_in ? 2 : 4),
          output = pixels * (double)c->cout * (c->narrow_out ? 2 : 4);
@@ -150,9 +204,11 @@ typedef struct work {
   int64_t b0, b1; /* panels of the block */
   int64_t p0, p1; /* panels of the task */
   float *ring, *middle;
-  float *rows; /* window: image rows with their padding */
+  float *rows; /* window: image rows with their padding (paired: in bf16) */
+  int32_t *at; /* paired: where the pixels that the group expands lie in a panel's ring */
   /* with parts: */
-  float *sums; /* a block of results */
+  float *sums;            /* a block of results */
+  const uint16_t *e_from; /* the group's input */
   uint16_t *e_parts, *p_parts;
   int32_t e_step[HN_CHAIN_STEPS], p_step[HN_CHAIN_STEPS];
 } work;
@@ -173,6 +229,13 @@ static float *ring_row(const work *w, int64_t panel, int64_t row) {
   const hn_chain *c = w->a->chain;
   int64_t slot = c->slots > 1 ? panel - w->p0 : 0;
   return w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
+}
+
+/* The same when paired. */
+static uint16_t *pair_row(const work *w, int64_t panel, int64_t row) {
+  const hn_chain *c = w->a->chain;
+  const int64_t slot = c->slots > 1 ? panel - w->p0 : 0;
+  return (uint16_t *)(void *)w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
 }
 
 static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels,
@@ -290,6 +353,213 @@ static void bring_window(const work *w, int64_t h) {
     if (left + hn_max(n, 0) < c->e_row)
       memset(to + left + hn_max(n, 0), 0, (size_t)(c->e_row - left - hn_max(n, 0)) * sizeof *to);
   }
+}
+
+/* bring_window in bf16. */
+static void bring_window_pairs(const work *w, int64_t h) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t v = 0; v < c->e_kernel[0]; v++) {
+    const int64_t y = h * c->e_stride[0] + v - c->e_pad[0], left = hn_min(c->e_pad[1] * c->cin, c->e_row);
+    uint16_t *to = (uint16_t *)(void *)w->rows + v * c->e_row;
+    const bool inside = y >= 0 && y < c->image[0];
+    const int64_t n = inside ? hn_max(0, hn_min(c->image[1] * c->cin, c->e_row - left)) : 0;
+    const void *from = inside ? x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
+    memset(to, 0, (size_t)left * sizeof *to);
+    if (n > 0 && c->x.pixel == c->cin && c->narrow_in)
+      memcpy(to + left, from, (size_t)n * sizeof *to);
+    else if (n > 0 && c->x.pixel == c->cin)
+      w->a->bf16->split(from, (size_t)n, to + left, NULL);
+    else
+      for (int64_t i = 0; i < n; i++) {
+        const int64_t at = i / c->cin * c->x.pixel + i % c->cin;
+        if (c->narrow_in)
+          to[left + i] = ((const uint16_t *)from)[at];
+        else
+          w->a->bf16->split((const float *)from + at, 1, to + left + i, NULL);
+      }
+    memset(to + left + n, 0, (size_t)(c->e_row - left - n) * sizeof *to);
+  }
+}
+
+/* m of the group's results from pixel p, column n on, which lie in w->sums: more operations, and on to their
+ * place in 16 bits. */
+static void post_and_narrow(const work *w, int64_t p, int64_t n, uint32_t m, uint32_t columns) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  for (int64_t i = 0, run; i < m; i += run) {
+    const int64_t row = (p + i) / c->out[1], x = (p + i) % c->out[1];
+    run = hn_min(c->out[1] - x, m - i);
+    post_pixels(a->e_project, w->sums + i * HN_BF16_PANEL, HN_BF16_PANEL, n, columns, w->n, w->g0 + row, x,
+                run);
+  }
+  const hn_bf16_store narrowed = {.from = w->sums,
+                                  .c = y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0) + p * c->y.pixel + n),
+                                  .ldc = c->y.pixel,
+                                  .m = m,
+                                  .n = columns,
+                                  .flags = HN_BF16_NARROW_C};
+  a->bf16->store(&narrowed);
+}
+
+static hn_bf16_tile pairs_tile(const hn_chain *c, const int32_t *step, int64_t channels) {
+  return (hn_bf16_tile){.step = step,
+                        .steps = (size_t)steps_of(channels),
+                        .short_from = (size_t)steps_of(channels) - 1,
+                        .short_pairs = hn_bf16_short_pairs(channels),
+                        .row = c->unit};
+}
+
+/* Hidden rows [h0, h1) of a panel into the ring of pairs; bring_pairs has been called for them. */
+static void expand_pairs(const work *w, int64_t panel, int64_t h0, int64_t h1) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const int64_t n0 = panel * c->width;
+  hn_bf16_tile t = pairs_tile(c, w->e_step, c->cin);
+  hn_bf16_store s = parts_store(a->e_expand, n0);
+  if (c->direct) t.row = c->x.pixel;
+  t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
+  t.m = (uint32_t)((h1 - h0) * c->in[1]);
+  t.a = w->e_from;
+  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, false);
+  s.flags |= HN_BF16_PAIRS;
+  s.at = w->at;
+  s.c = pair_row(w, panel, 0);
+  a->bf16->fused(&t, &s);
+}
+
+/* The same of a window. */
+static void expand_window_pairs(const work *w, int64_t h0, int64_t h1) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  hn_bf16_tile t = {.a = (const uint16_t *)(const void *)w->rows,
+                    .step = w->e_step,
+                    .steps = (size_t)hn_chain_window_steps(c),
+                    .short_pairs = (uint32_t)c->e_width / 2,
+                    .row = c->e_stride[1] * c->cin,
+                    .m = (uint32_t)c->in[1]};
+  for (int64_t h = h0; h < h1; h++) {
+    bring_window_pairs(w, h);
+    for (int64_t p = w->p0; p < w->p1; p++) {
+      hn_bf16_store s = parts_store(a->e_expand, p * c->width);
+      s.flags |= HN_BF16_PAIRS;
+      s.ldc = c->width;
+      s.c = pair_row(w, p, h) + c->pad[1] * c->width;
+      t.n = s.n = (uint32_t)live_channels(c, p, p + 1);
+      t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)(p * c->width), t.steps, false);
+      a->bf16->fused(&t, &s);
+    }
+  }
+}
+
+/* What the group's hidden rows [h0, h1) are made of, and where their pixels go. */
+static void bring_pairs(work *w, int64_t h0, int64_t h1) {
+  const hn_chain *c = w->a->chain;
+  w->e_from = w->e_parts;
+  if (c->direct)
+    w->e_from = x_at(w->a, hn_view_at(&c->x, w->n, 0, h0, 0));
+  else
+    bring_rows(w, h0, h1);
+  int32_t *at = w->at;
+  for (int64_t h = h0; h < h1; h++) {
+    const int64_t row = h % c->ring_rows * c->ring_row + c->pad[1] * c->width;
+    for (int64_t x = 0; x < c->in[1]; x++) *at++ = (int32_t)(row + x * c->width);
+  }
+}
+
+/* Without a convolution in front: rows [h0, h1) of a panel of the input, into the ring. */
+static void pair_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t h = h0; h < h1; h++)
+    w->a->pairs->pair(x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0) + panel * c->width), c->x.pixel,
+                      (size_t)c->in[1], (size_t)live_channels(c, panel, panel + 1),
+                      pair_row(w, panel, h) + c->pad[1] * c->width);
+}
+
+/* The group's rows of a panel from the ring to the operand of the last convolution. */
+static void depthwise_pairs(const work *w, int64_t panel) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_depthwise;
+  const uint16_t *rows[HN_DEPTHWISE_ROWS];
+  const int64_t c0 = panel * c->width;
+  hn_depthwise_bf16_row r = {.x = rows,
+                             .w_tap = c->w_tap,
+                             .taps = (uint32_t)c->kernel[1],
+                             .stride = c->stride[1],
+                             .dilation = c->dilation[1],
+                             .y = w->p_parts + panel * c->p_block,
+                             .n = c->out[1],
+                             .channels = (uint32_t)live_channels(c, panel, panel + 1),
+                             .flags = e->flags,
+                             .lo = e->lo,
+                             .hi = e->hi,
+                             .slope = e->slope,
+                             .bias = e->bias ? e->bias + c0 : NULL};
+  for (int64_t y = w->g0; y < w->g1; y++, r.y += c->out[1] * c->unit) {
+    /* Kernel rows [v0, v1) lie inside the image. */
+    const int64_t top = y * c->stride[0] - c->pad[0];
+    int64_t v0 = 0, v1 = c->kernel[0];
+    while (v0 < v1 && top + v0 * c->dilation[0] < 0) v0++;
+    while (v1 > v0 && top + (v1 - 1) * c->dilation[0] >= c->in[0]) v1--;
+    r.rows = (uint32_t)(v1 - v0);
+    for (int64_t v = v0; v < v1; v++) {
+      int64_t h = top + v * c->dilation[0];
+      if (HN_FAULT("chain_pair_row") && h > 0) h--;
+      rows[v - v0] = pair_row(w, panel, h);
+    }
+    r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
+    a->pairs->row(&r);
+  }
+}
+
+/* project_block when paired. */
+static void project_pairs(const work *w) {
+  const hn_chain_args *a = w->a;
+  const hn_chain *c = a->chain;
+  const hn_epilogue *e = a->e_project;
+  const int64_t pixels = (w->g1 - w->g0) * c->out[1], pitch = c->y.pixel;
+  const int64_t y0 = hn_view_at(&c->y, w->n, 0, w->g0, 0);
+  const int64_t r0 = e->flags & HN_EPI_RESIDUAL ? hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : 0;
+  const bool later = c->narrow_out && e->n_post; /* more operations: in f32, where the sums are */
+  /* A panel of weights that half of L1 holds meets all pixels; else some pixels meet all weights. */
+  const bool small = c->hidden * HN_BF16_PANEL * 2 <= 32 << 10 && !later;
+  const int64_t block = small ? pixels : tile_rows(w, pixels);
+  hn_bf16_tile t = pairs_tile(c, w->p_step, c->hidden);
+  if (HN_FAULT("chain_last_step")) t.steps -= t.steps > 1;
+  for (int64_t p = 0; p < pixels; p += block)
+    for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
+      hn_bf16_store s = parts_store(e, n);
+      t.a = w->p_parts + p * c->unit;
+      t.b = (const uint16_t *)a->w_project + hn_bf16_packed((size_t)n, (size_t)steps_of(c->hidden), false);
+      t.m = s.m = (uint32_t)hn_min(block, pixels - p);
+      t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
+      s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
+      s.ldc = later ? HN_BF16_PANEL : pitch;
+      if (e->residual) s.residual = e->residual + r0 + p * s.ldr + n;
+      if (e->narrow_residual) s.residual = e->narrow_residual + r0 + p * s.ldr + n;
+      if (e->narrow_residual) s.flags |= HN_BF16_NARROW_RESIDUAL;
+      if (c->narrow_out && !later) s.flags |= HN_BF16_NARROW_C;
+      a->bf16->fused(&t, &s);
+      if (later) post_and_narrow(w, p, n, s.m, t.n);
+    }
+  for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
+    post_pixels(e, y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+}
+
+static void group_pairs(work *w, int64_t from, int64_t hi) {
+  const hn_chain *c = w->a->chain;
+  if (c->window)
+    expand_window_pairs(w, from, hi);
+  else if (c->expand && hi > from)
+    bring_pairs(w, from, hi);
+  for (int64_t p = w->p0; p < w->p1; p++) {
+    if (c->expand && !c->window && hi > from)
+      expand_pairs(w, p, from, hi);
+    else if (!c->expand)
+      pair_rows(w, p, from, hi);
+    depthwise_pairs(w, p);
+  }
+  project_pairs(w);
 }
 
 /* Hidden rows [h0, h1) of a panel into the ring. */
@@ -452,19 +722,7 @@ static void project_parts(const work *w) {
       if (e->narrow_residual) s.flags |= HN_BF16_NARROW_RESIDUAL;
       if (c->narrow_out && !later) s.flags |= HN_BF16_NARROW_C;
       a->bf16->store(&s);
-      if (!later) continue;
-      for (int64_t i = 0, run; i < s.m; i += run) {
-        const int64_t row = (p + i) / c->out[1], x = (p + i) % c->out[1];
-        run = hn_min(c->out[1] - x, s.m - i);
-        post_pixels(e, w->sums + i * HN_BF16_PANEL, HN_BF16_PANEL, n, t.n, w->n, w->g0 + row, x, run);
-      }
-      const hn_bf16_store narrowed = {.from = w->sums,
-                                      .c = y_at(a, y0 + p * pitch + n),
-                                      .ldc = pitch,
-                                      .m = s.m,
-                                      .n = s.n,
-                                      .flags = HN_BF16_NARROW_C};
-      a->bf16->store(&narrowed);
+      if (later) post_and_narrow(w, p, n, s.m, t.n);
     }
   for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
     post_pixels(e, y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
@@ -476,6 +734,11 @@ static void group(work *w) {
   int64_t lo, hi;
   rows_under(c, w->g0, w->g1, &lo, &hi);
   int64_t from = hn_max(lo, w->ready);
+  if (c->paired) {
+    group_pairs(w, from, hi);
+    w->ready = hi;
+    return;
+  }
   if (c->parts && c->expand && !c->window && hi > from) {
     bring_rows(w, from, hi);
     a->bf16->begin((uint32_t)tile_rows(w, (hi - from) * c->in[1]));
@@ -508,11 +771,11 @@ static void group(work *w) {
 /* Zeros where the ring's rows stand for padding; expand_rows leaves them alone. */
 static void clear_padding(const work *w) {
   const hn_chain *c = w->a->chain;
-  int64_t left = c->pad[1] * c->width, right = left + c->in[1] * c->width;
+  const int64_t left = c->pad[1] * c->width, right = left + c->in[1] * c->width, size = c->paired ? 2 : 4;
   for (int64_t i = 0; i < c->slots * c->ring_rows; i++) {
-    float *row = w->ring + i * c->ring_row;
-    memset(row, 0, (size_t)left * sizeof *row);
-    if (right < c->ring_row) memset(row + right, 0, (size_t)(c->ring_row - right) * sizeof *row);
+    char *row = (char *)w->ring + i * c->ring_row * size;
+    memset(row, 0, (size_t)(left * size));
+    if (right < c->ring_row) memset(row + right * size, 0, (size_t)((c->ring_row - right) * size));
   }
 }
 
@@ -525,12 +788,18 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   if (HN_FAULT("chain_last_row") && band == c->bands - 1) y1--;
   w.p0 = w.split * c->panels / c->splits, w.p1 = (w.split + 1) * c->panels / c->splits;
   w.ring = a->scratch + (size_t)thread * hn_chain_scratch(c);
-  w.rows = w.ring + c->slots * c->ring_panel;
-  w.sums = w.ring + c->slots * c->ring_panel + hn_round_up((size_t)(c->e_kernel[0] * c->e_row), 16);
+  w.rows = w.ring + ring_floats(c);
+  w.at = (int32_t *)(void *)w.rows;
+  w.sums = w.rows + row_floats(c);
   w.e_parts = (uint16_t *)(void *)(w.sums + sum_floats(c));
   w.p_parts = (uint16_t *)(void *)(w.sums + sum_floats(c) + e_floats(c));
   w.middle = w.sums + sum_floats(c) + e_floats(c) + p_floats(c);
-  for (int64_t k = 0; c->parts && k < steps_of(c->cin); k++) w.e_step[k] = (int32_t)(k * c->e_block);
+  if (c->paired && c->window)
+    for (int64_t k = 0; k < hn_chain_window_steps(c); k++)
+      w.e_step[k] = (int32_t)(k / c->e_steps * c->e_row + k % c->e_steps * c->e_width);
+  else
+    for (int64_t k = 0; c->parts && k < steps_of(c->cin); k++)
+      w.e_step[k] = (int32_t)(k * (c->direct ? HN_BF16_STEP : c->e_block));
   for (int64_t k = 0; c->parts && k < steps_of(c->hidden); k++) w.p_step[k] = (int32_t)(k * c->p_block);
   if (c->ring_row && !HN_FAULT("chain_padding")) clear_padding(&w);
   for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {

@@ -10,7 +10,11 @@
  * adds them up.
  *
  * With bf16 parts the rows that a group expands are brought into parts first, and each panel of the depthwise
- * result as soon as it is there; channels are not divided, and all panels make one block. */
+ * result as soon as it is there; channels are not divided, and all panels make one block.
+ *
+ * Paired (one part, where the kernels for it exist): the ring holds bf16, two channels in a word, and the
+ * depthwise kernel goes from there to the operand of the last convolution. What is half as large stays in L1
+ * twice as often, and sums of products never lie in memory. */
 #ifndef HN_CPU_CONV_CHAIN_DRIVER_H
 #define HN_CPU_CONV_CHAIN_DRIVER_H
 
@@ -18,6 +22,7 @@
 
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/conv/depthwise_driver.h"
+#include "backends/cpu/kernels/depthwise_bf16/depthwise_bf16.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 
 typedef struct hn_chain {
@@ -33,6 +38,7 @@ typedef struct hn_chain {
   int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
   int64_t f16;   /* with one part: f16 instead of bf16 */
   int64_t narrow_in, narrow_out; /* with one part: input, output lie in that type; else f32 */
+  int64_t paired;                /* hn_chain_pairs */
   /* the plan, set by hn_chain_divide */
   int64_t width, panels;       /* channels of a panel; number of panels */
   int64_t bands, splits;       /* tasks: batch * bands * splits */
@@ -42,12 +48,24 @@ typedef struct hn_chain {
   int64_t ring_panel, slots;   /* floats of a panel's ring; panels that are kept */
   int64_t middle_pitch;        /* floats of a pixel of the depthwise result */
   int64_t e_row;               /* window: floats of an image row with its padding */
+  int64_t e_steps, e_width;    /* paired window: steps of an image row, values of one */
+  int64_t direct;              /* paired: the input's pixels are operands as they lie */
   int64_t unit;                /* parts: values of a pixel in a step of 32 channels */
   int64_t e_block, p_block;    /* parts: values of a step of the input, of the depthwise result */
   int64_t stripe;              /* scratch of a thread is a multiple of so many floats */
-  int64_t w_tap;               /* depthwise weights: hidden rounded up to 16 */
+  int64_t w_tap;               /* depthwise weights: hidden rounded up to 16, paired to 32 */
   double cycles;               /* predicted by hn_chain_plan, of the busiest thread */
 } hn_chain;
+
+/* Whether a chain of one bf16 part may be paired: the kernels exist, and nothing but bias and activation
+ * happens to inner tensors (inner_posts: operations on their rows). */
+bool hn_chain_pairs(const hn_chain *c, const hn_bf16_ops *bf16, const hn_depthwise_bf16_ops *depthwise,
+                    bool inner_posts);
+
+/* Paired: where the k-th value of the window's operand comes from in a filter [cin][rows][columns], -1 for
+ * zeros; at [hn_chain_window_steps * HN_BF16_STEP]. */
+int64_t hn_chain_window_steps(const hn_chain *c);
+void hn_chain_window_places(const hn_chain *c, int64_t *at);
 
 /* Groups, blocks and buffers for a division into bands of rows and splits of the hidden channels (more than
  * one only with project). */
@@ -67,9 +85,11 @@ typedef struct hn_chain_args {
   const hn_chain *chain;
   const hn_gemm_ops *gemm;
   const hn_depthwise_ops *depthwise;
-  const hn_bf16_ops *bf16; /* with parts */
+  const hn_bf16_ops *bf16;            /* with parts */
+  const hn_depthwise_bf16_ops *pairs; /* paired */
   const void *x;
-  const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack */
+  const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack (a window's only
+                                       when paired) */
   const float *w_depthwise;         /* hn_depthwise_pack */
   const float *ones;                /* splits * cout rounded up to 16, each 1 */
   void *y;

@@ -105,6 +105,26 @@ static bool find_parts(const hone_step *s, const hn_chain *c, hn_isa isa, const 
   return true;
 }
 
+/* Operations on rows of inner tensors, beside bias and activation. */
+static bool inner_posts(const hone_step *s, hn_isa isa) {
+  static const float bias;
+  const void *const in[MAX_INPUTS + 1] = {NULL};
+  for (uint32_t k = 0; k + 1 < s->n_parts; k++) {
+    hn_epilogue e;
+    hn_epilogue_bind(s->part[k].step, isa, false, &bias, in, &e);
+    if (e.n_post) return true;
+  }
+  return false;
+}
+
+static void pack_window_pairs(const hn_bf16_ops *b, const hn_chain *c, const float *w, void *to) {
+  const int64_t taps = c->e_kernel[0] * c->e_kernel[1];
+  int64_t at[HN_CHAIN_CHANNELS];
+  hn_chain_window_places(c, at);
+  hn_bf16_pack(b, w, at, c->cin * taps, (size_t)hn_chain_window_steps(c), (size_t)c->hidden, 0,
+               (size_t)c->hidden, 1, false, to);
+}
+
 static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w, int64_t columns,
                  int64_t cin, int64_t taps, void *to) {
   if (!parts) {
@@ -117,7 +137,7 @@ static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w
 }
 
 static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
-static int64_t e_parts(const hn_chain *c) { return c->window ? 0 : c->parts; }
+static int64_t e_parts(const hn_chain *c) { return c->window && !c->paired ? 0 : c->parts; }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
                      blob_head *h, hone_reason *why) {
@@ -159,7 +179,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
     c->image[i] = a[0].x.size[i + 1], c->e_kernel[i] = a[0].kernel[i + 1];
     c->e_stride[i] = a[0].stride[i + 1], c->e_pad[i] = a[0].pad[i + 1];
   }
-  if (c->window && parts && o->nr != HN_BF16_PANEL) return hn_refuse(why, "tiles of another width");
+  c->paired = hn_chain_pairs(c, b, hn_depthwise_bf16_find(h->isa), inner_posts(s, h->isa));
+  if (c->window && parts && !c->paired && o->nr != HN_BF16_PANEL)
+    return hn_refuse(why, "tiles of another width");
   if (parts && (c->cin > HN_CHAIN_CHANNELS || c->hidden > HN_CHAIN_CHANNELS))
     return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
   hn_chain_plan(c, o, b, m->threads, m->l2);
@@ -167,7 +189,10 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
   h->ones_at = (int64_t)at;
   if (c->splits > 1) at += hn_round_up((size_t)(c->splits * ((c->cout + 15) / 16 * 16)) * 4, 64);
   h->expand_at = (int64_t)at;
-  if (r.expand) at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
+  if (c->window && c->paired)
+    at += weight_bytes(1, o, c->hidden, hn_chain_window_steps(c) * HN_BF16_STEP);
+  else if (r.expand)
+    at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
   h->depthwise_at = (int64_t)at;
   at += hn_round_up((size_t)(c->kernel[0] * c->kernel[1] * c->w_tap) * 4, 64);
   h->project_at = (int64_t)at;
@@ -242,7 +267,9 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   for (float *one = (float *)(void *)(base + h.ones_at); one < (float *)(void *)(base + h.expand_at); one++)
     *one = 1;
   if (s->own_only) return HONE_OK;
-  if (r.expand)
+  if (c->window && c->paired)
+    pack_window_pairs(parts_ops(c, h.isa), c, s->input[weights_of(r.expand)].constant, base + h.expand_at);
+  else if (r.expand)
     pack(parts_ops(c, h.isa), e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin,
          e_taps(c), base + h.expand_at);
   if (r.project)
@@ -277,6 +304,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
                      .depthwise = hn_depthwise_find(h->isa),
                      .x = r->in[s->part[0].input[0]],
                      .bf16 = parts_ops(c, h->isa),
+                     .pairs = c->paired ? hn_depthwise_bf16_find(h->isa) : NULL,
                      .w_expand = weights,
                      .w_depthwise = (const float *)(const void *)(weights + (h->depthwise_at - h->expand_at)),
                      .w_project = weights + (h->project_at - h->expand_at),

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "backends/cpu/kernels/depthwise_bf16/depthwise_bf16.h"
 #include "base/fault.h"
 #include "base/integers.h"
 
@@ -15,6 +16,12 @@ const hn_depthwise_ops *hn_depthwise_find(hn_isa isa) {
   o = k ? k->ops : NULL;
   atomic_store_explicit(&found[isa], o, memory_order_relaxed);
   return o;
+}
+
+const hn_depthwise_bf16_ops *hn_depthwise_bf16_find(hn_isa isa) {
+  if (isa < HN_ISA_AVX512BF16) return NULL;
+  const struct hn_kernel *k = hn_kernel_find("depthwise_bf16", "bf16", isa);
+  return k ? k->ops : NULL;
 }
 
 void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) {

@@ -53,8 +53,10 @@ typedef struct hn_bf16_tile {
   size_t prefetch_bytes;
 } hn_bf16_tile;
 
-/* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits. */
-enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512 };
+/* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits.
+ * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column
+ * j and column 16 + j side by side; columns from n on are 0. */
+enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512, HN_BF16_PAIRS = 1024 };
 
 /* m x n results on their way to memory, with the epilogue (see epilogue.h). */
 typedef struct hn_bf16_store {
@@ -67,6 +69,7 @@ typedef struct hn_bf16_store {
   const float *bias;
   const void *residual;
   ptrdiff_t ldr;
+  const int32_t *at; /* fused: row i lies at c + at[i] instead of c + i * ldc (NULL: it does not) */
 } hn_bf16_store;
 
 typedef struct hn_bf16_ops {
@@ -80,6 +83,9 @@ typedef struct hn_bf16_ops {
   void (*end)(void);
   void (*tile)(const hn_bf16_tile *t);
   void (*store)(const hn_bf16_store *s);
+  /* tile and store in one, for operands of one part: sums stay in registers (t->c, t->accumulate, s->from and
+   * s->m are not used). m: any number of rows, none behind them is read. NULL: there is none. */
+  void (*fused)(const hn_bf16_tile *t, const hn_bf16_store *s);
   /* n values to n high parts and, unless lo is NULL, n low parts. */
   void (*split)(const float *x, size_t n, uint16_t *hi, uint16_t *lo);
   /* `pixels` rows of n floats, `pitch` apart, to steps: values 32 b .. 32 b + 31 of row i become 32 high
