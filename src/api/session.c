@@ -169,7 +169,7 @@ typedef struct making {
 /* Optimises and plans a bound model, which is the whole batch or one of so many slices of it. best: NULL, or
  * how many would be best; no plan is made when they are more than 1. */
 static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t slices, uint32_t *best,
-                           hone_error *error) {
+                           hone_reason *why, hone_error *error) {
   const hone_plan_options *o = w->options;
   hone_model *model = w->model;
   const int level = w->level;
@@ -213,6 +213,7 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                              .store = w->store,
                              .slices = slices,
                              .best_slices = best,
+                             .no_slices = why,
                              .beyond = &w->beyond};
   status = hn_plan_build(&request, &p->plan, error);
   if (status == HONE_OK && p->plan) status = hn_export_misses(p->plan, &p->rewrites, error);
@@ -235,20 +236,16 @@ static hone_status make(hone_plan *p, making *w, hone_error *error) {
   uint32_t best = o->slices;
   hone_reason why = {""};
   hone_status status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, p->bound, error);
-  if (status == HONE_OK) status = compile(p, w, whole, 1, o->slices == 1 ? NULL : &best, error);
+  if (status == HONE_OK) status = compile(p, w, whole, 1, o->slices == 1 ? NULL : &best, &why, error);
   hn_model_destroy(whole);
   whole = NULL;
-  if (status == HONE_OK && p->plan && o->slices > 1)
-    return no_slices(o,
-                     "that takes inputs and outputs that begin with a batch which divides so, shapes that "
-                     "are known, a CPU and level 2 or 3",
-                     error);
+  if (status == HONE_OK && p->plan && o->slices > 1) return no_slices(o, why.text, error);
   if (status != HONE_OK || p->plan) return status;
   /* Passes and planning have changed the model: once more. */
   status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, NULL, error);
   if (status == HONE_OK) status = hn_slice_bind(w->model, whole, best, &part, &why, error);
   if (status == HONE_OK && !part && o->slices > 1) status = no_slices(o, why.text, error);
-  if (status == HONE_OK) status = compile(p, w, part ? part : whole, part ? best : 1, NULL, error);
+  if (status == HONE_OK) status = compile(p, w, part ? part : whole, part ? best : 1, NULL, NULL, error);
   hn_model_destroy(part);
   hn_model_destroy(whole);
   return status;

@@ -43,6 +43,13 @@ static hone_status dump_side(hn_side *side, const char *name, const hn_feed *fee
 
 hone_status hn_dump_sides(hn_side *reference, hn_side *test, const hn_feed *feeds, uint32_t n,
                           const hone_dump *dump, hone_error *error) {
+  if (test->plan->slices > 1) {
+    hn_fail(error, HONE_ERROR_UNSUPPORTED,
+            "the saved plan takes the batch in %u slices: no value between its steps is there as a whole",
+            test->plan->slices);
+    hn_error_hint(error, "save one with --slices 1");
+    return HONE_ERROR_UNSUPPORTED;
+  }
   bool *seen = hn_calloc(dump->n + 1u, sizeof *seen);
   if (!seen) return hn_fail_memory(error, dump->n, "a dump");
   hone_status status = dump_side(reference, "reference", feeds, n, dump, seen, error);

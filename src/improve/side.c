@@ -5,25 +5,59 @@
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
+#include "optimize/plan/slices.h"
 #include "optimize/step/tuned.h"
 #include "runtime/devices.h"
 
 #include <string.h>
 
+/* Optimises and plans a bound model; slices, best: as in hn_plan_request. */
+static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const hn_side_options *o,
+                         hn_precision precision, uint32_t slices, uint32_t *best, hone_error *error) {
+  if (!o->reference && o->level > 0) {
+    const hn_optimize_options options = {
+        .level = o->level, .lowered = true, .processor = !out->backend->asynchronous};
+    const hone_status status = hn_optimize(bound, &options, NULL, error);
+    if (status != HONE_OK) return status;
+  }
+  const hn_plan_request request = {.backend = out->backend,
+                                   .device = out->device,
+                                   .model = bound,
+                                   .level = o->level,
+                                   .precision = precision,
+                                   .f32_nodes = o->f32_nodes,
+                                   .n_f32_nodes = o->n_f32_nodes,
+                                   .stored = o->precision ? NULL : model,
+                                   .reference = o->reference,
+                                   .chains = o->chains,
+                                   .slices = slices,
+                                   .best_slices = best,
+                                   .tuned = out->tuned};
+  return hn_plan_build(&request, &out->plan, error);
+}
+
+/* The plan of so many slices, or of the whole where it is not proved to be the same. */
+static hone_status build_slice(hn_side *out, hn_model *model, const hn_side_options *o,
+                               hn_precision precision, uint32_t slices, hone_error *error) {
+  hn_model *whole = NULL, *part = NULL;
+  hone_reason why;
+  hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &whole, NULL, error);
+  if (status == HONE_OK) status = hn_slice_bind(model, whole, slices, &part, &why, error);
+  if (status == HONE_OK)
+    status = build(out, model, part ? part : whole, o, precision, part ? slices : 1, NULL, error);
+  hn_model_destroy(part);
+  hn_model_destroy(whole);
+  return status;
+}
+
 hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out, hone_error *error) {
   *out = (hn_side){0};
   hn_model *bound = NULL;
-  uint32_t index;
+  uint32_t index, best = 0;
   hn_precision precision = HN_PRECISION_F32;
   hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
   if (status != HONE_OK) goto done;
   if ((status = hn_backend_find(o->device, &out->backend, &index, error)) != HONE_OK) goto done;
-  if (!o->reference && o->level > 0) {
-    const hn_optimize_options options = {
-        .level = o->level, .lowered = true, .processor = !out->backend->asynchronous};
-    status = hn_optimize(bound, &options, NULL, error);
-    if (status != HONE_OK) goto done;
-  }
   if ((status = hn_precision_parse(o->precision, out->backend, model, &precision, error)) != HONE_OK)
     goto done;
   status = out->backend->open(index, o->threads, o->isa, &out->device, error);
@@ -34,18 +68,8 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
     if (!out->tuned) status = hn_fail_memory(error, 0, "tuned tactics");
     if (status != HONE_OK) goto done;
   }
-  hn_plan_request request = {.backend = out->backend,
-                             .device = out->device,
-                             .model = bound,
-                             .level = o->level,
-                             .precision = precision,
-                             .f32_nodes = o->f32_nodes,
-                             .n_f32_nodes = o->n_f32_nodes,
-                             .stored = o->precision ? NULL : model,
-                             .reference = o->reference,
-                             .chains = o->chains,
-                             .tuned = out->tuned};
-  status = hn_plan_build(&request, &out->plan, error);
+  status = build(out, model, bound, o, precision, 1, o->sliced ? &best : NULL, error);
+  if (status == HONE_OK && !out->plan) status = build_slice(out, model, o, precision, best, error);
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
 done:
   hn_model_destroy(bound);

@@ -21,6 +21,7 @@ typedef struct hn_side_options {
   const hone_binding *bindings;
   uint32_t n_bindings;
   int64_t batch;
+  bool sliced; /* a large batch in slices, as for users; else values between steps are those of all of it */
 } hn_side_options;
 
 typedef struct hn_side {

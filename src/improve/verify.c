@@ -30,6 +30,7 @@ typedef struct job {
   const hone_verify_options *o;
   hone_model *a, *b;
   hn_side test, reference;
+  hn_side_options best; /* of the side under test */
   bool by_scalar;
   double tolerance; /* of the caller; 0: by dtype */
   bool quantised;
@@ -50,7 +51,7 @@ typedef struct job {
 static double plan_flops(const hn_plan *p) {
   double sum = 0;
   for (size_t i = 0; i < p->steps.len; i++) sum += p->steps.ptr[i].desc.cost.flops;
-  return sum;
+  return sum * p->slices;
 }
 
 static void look_at(const hn_graph *g, bool *quantised, hone_dtype *narrowest) {
@@ -73,6 +74,9 @@ static hone_dtype narrowest_of(hn_precision precision) {
                                           : HONE_DTYPE_F16;
 }
 
+/* Whether steps can be compared one by one: the model alone, as it is planned here. */
+static bool has_steps(const job *j) { return !j->b && !j->o->plan && j->quantised && j->tolerance <= 0; }
+
 static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   hn_side_options best = {.level = j->o->level > 0 ? j->o->level : 2,
                           .threads = j->o->threads,
@@ -83,6 +87,9 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
                           .precision = j->o->precision,
                           .f32_nodes = j->o->f32_nodes,
                           .n_f32_nodes = j->o->n_f32_nodes};
+  /* Values between steps are compared of the whole alone. */
+  best.sliced = !has_steps(j) && !j->o->dump;
+  j->best = best;
   hone_status status = j->o->plan ? hn_side_open_saved(j->o->plan, &best, &j->test, error)
                                   : hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
@@ -309,9 +316,6 @@ static bool compare_outputs(job *j, uint32_t k, hn_edge edge) {
     if (!compare_output(j, i, k, edge)) return false;
   return true;
 }
-
-/* Whether steps can be compared one by one: the model alone, as it is planned here. */
-static bool has_steps(const job *j) { return !j->b && !j->o->plan && j->quantised && j->tolerance <= 0; }
 
 static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *error) {
   const hn_feed_case c = random_case(j, k);
@@ -548,6 +552,13 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   }
   j->out->verdict = HONE_VERDICT_DIFFERENT;
   if (j->out->first_different_node[0]) return HONE_OK;
+  if (j->test.plan->slices > 1 && !j->o->plan) { /* where it is found in the whole batch, too */
+    hn_side_close(&j->test);
+    j->best.sliced = false;
+    status = hn_side_open(j->b ? j->b : j->a, &j->best, &j->test, error);
+    if (status != HONE_OK) return status;
+    j->test.max_seconds = 4 * max_seconds;
+  }
   status = hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance,
                             j->out->first_different_node, sizeof j->out->first_different_node, error);
   if (status != HONE_OK || j->narrowest != HONE_DTYPE_NONE) return status;

@@ -122,6 +122,10 @@ static bool prove_node(proof *p, const hone_node *small, const hone_node *large)
   hn_pad in[MOST_IN];
   const hone_tensor *value[2][MOST_IN];
   bool same = true, body = false, caught = false;
+  if (p->parts && small->op->flags & HONE_OP_RANDOM) return refuse(p, small, "draws numbers once for all");
+  /* Indices into the whole tensor begin alike, and go on otherwise. */
+  if (p->parts && small->n_out > 1 && small->out[1] && strcmp(small->op_type, "MaxPool") == 0)
+    return refuse(p, small, "gives places in the whole batch");
   if (compare_values(p, small, large)) return true;
   for (uint32_t i = 0; i < small->n_in; i++)
     same = same && (!small->in[i] || p->state[small->in[i]->id].kind == HN_PAD_SAME);

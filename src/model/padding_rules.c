@@ -372,6 +372,12 @@ static bool resize(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   for (uint32_t i = 1; i < n->small->n_in; i++)
     if (n->in[i].kind == HN_PAD_ROWS) return no(why, "computes with it");
   const int32_t a = n->in[0].axis;
+  for (uint32_t i = 1; i < n->small->n_in; i++) { /* scales: one an axis; a region has two */
+    const hone_tensor *t = n->small_value[i];
+    if (t && t->data && t->desc.dtype == HONE_DTYPE_F32 && hone_desc_count(&t->desc) == rank_of(n, 0) &&
+        ((const float *)t->data)[a] != 1)
+      return no(why, "scales it");
+  }
   if (a || strcmp(how, "tf_crop_and_resize") == 0) return no(why, "works across that dimension");
   if (n->small->out[0]->desc.dim[a] != n->small->in[0]->desc.dim[a]) return no(why, "resizes it");
   if (same_from(n, 1)) return as_input(n, 0, out);

@@ -381,6 +381,8 @@ static hone_status run_steps(hn_context *c, hone_error *error) {
 static hone_status run_slices(hn_context *c, hone_error *error) {
   const hone_tensor *const *all = c->given;
   hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < c->plan->n_outputs && status == HONE_OK; i++)
+    status = hn_slices_place(c->plan, &c->slices, i, hn_lent_whole(c->plan, &c->lent, i), error);
   for (uint32_t s = 0; s < c->plan->slices && status == HONE_OK; s++) {
     c->given = hn_slices_cut(c->plan, &c->slices, all, s);
     status = run_steps(c, error);

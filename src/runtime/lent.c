@@ -180,6 +180,12 @@ void *hn_lent_straight(const hn_lent *l, uint32_t i) {
   return l->output && l->output[i].straight ? l->output[i].to.data : NULL;
 }
 
+void *hn_lent_whole(const hn_plan *p, const hn_lent *l, uint32_t i) {
+  const hn_lent_output *o = l->output ? &l->output[i] : NULL;
+  if (!o || !o->bound || o->allocate || !hn_strided_dense(&o->to.desc)) return NULL;
+  return hn_strided_dense(&p->output_desc[i]) ? o->to.data : NULL;
+}
+
 /* The memory is enough for what was made, which may be known only now. */
 static hone_status fits(const hn_plan *p, const hn_lent_output *o, uint32_t i, const hone_tensor_desc *made,
                         hone_error *error) {
@@ -203,7 +209,7 @@ hone_status hn_lent_fill(const hn_plan *p, hn_lent *l, uint32_t i, const hone_te
   o->result = o->to;
   if (!hone_desc_known(&p->output_desc[i])) o->result.desc = made->desc;
   if (!o->result.data) o->result.data = made->data; /* no elements */
-  if (!o->at && !o->straight) hn_strided_copy(made, &o->result);
+  if (!o->at && !o->straight && made->data != o->result.data) hn_strided_copy(made, &o->result);
   return HONE_OK;
 }
 

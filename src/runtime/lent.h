@@ -62,6 +62,9 @@ hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tenso
 void hn_lent_forget(const hn_plan *plan, hn_lent *lent);
 /* Where the device itself copies output i to; NULL: nowhere. */
 void *hn_lent_straight(const hn_lent *lent, uint32_t i);
+/* Where the caller wants output i put together, which it is told beforehand and lies row after row; NULL:
+ * nowhere. */
+void *hn_lent_whole(const hn_plan *plan, const hn_lent *lent, uint32_t i);
 /* After a run: output i was made there. */
 hone_status hn_lent_fill(const hn_plan *plan, hn_lent *lent, uint32_t i, const hone_tensor *made,
                          hone_error *error);

@@ -10,25 +10,31 @@ hone_status hn_slices_open(const hn_plan *p, hn_slices *out, hone_error *error) 
   out->part = hn_calloc(p->n_inputs, sizeof *out->part);
   out->list = hn_calloc(p->n_inputs, sizeof *out->list);
   out->whole = hn_calloc(p->n_outputs, sizeof *out->whole);
-  if (!out->part || !out->list || !out->whole)
+  out->own = hn_calloc(p->n_outputs, sizeof *out->own);
+  if (!out->part || !out->list || !out->whole || !out->own)
     return hn_fail_memory(error, p->n_outputs * sizeof *out->whole, "slices of a batch");
-  for (uint32_t i = 0; i < p->n_outputs; i++) {
-    const hone_tensor_desc *d = &p->output_desc[i];
-    const size_t bytes = (size_t)hone_desc_bytes(d);
-    out->whole[i] = (hone_tensor){
-        *d, hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_IO, bytes ? bytes : 1)};
-    if (!out->whole[i].data) return hn_fail_memory(error, bytes, p->outputs[i]->name);
-  }
+  for (uint32_t i = 0; i < p->n_outputs; i++) out->whole[i].desc = p->output_desc[i];
   return HONE_OK;
 }
 
 void hn_slices_close(const hn_plan *p, hn_slices *s) {
-  for (uint32_t i = 0; s->whole && i < p->n_outputs; i++)
-    hn_device_free(p->backend, p->device, true, s->whole[i].data);
+  for (uint32_t i = 0; s->own && i < p->n_outputs; i++)
+    hn_device_free(p->backend, p->device, true, s->own[i]);
   hn_free(s->part);
   hn_free((void *)s->list);
   hn_free(s->whole);
+  hn_free(s->own);
   *s = (hn_slices){0};
+}
+
+hone_status hn_slices_place(const hn_plan *p, hn_slices *s, uint32_t i, void *lent, hone_error *error) {
+  s->whole[i].data = lent ? lent : s->own[i];
+  if (s->whole[i].data) return HONE_OK;
+  const size_t bytes = (size_t)hone_desc_bytes(&p->output_desc[i]);
+  s->own[i] = hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_IO, bytes ? bytes : 1);
+  if (!s->own[i]) return hn_fail_memory(error, bytes, p->outputs[i]->name);
+  s->whole[i].data = s->own[i];
+  return HONE_OK;
 }
 
 /* The batch is the first dimension in every layout: a slice is a run of bytes. */

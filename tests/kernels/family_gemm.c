@@ -134,27 +134,30 @@ static void check_pack(ck *c, const hn_gemm_ops *o) {
       }
 }
 
-/* Packing of convolution weights is a move as well; taps turned round stand for a list of them. */
+/* Packing of convolution weights is a move as well; taps turned round stand for a list of them. Transposed
+ * convolutions' weights have their input channels outside: behind the last there is nothing to read. */
 static void check_pack_weights(ck *c, const hn_gemm_ops *o) {
   static const int64_t taps_of[] = {1, 4, 9, 16, 25}, channels[] = {1, 3, 16, 21, 40};
   for (size_t t = 0; t < sizeof taps_of / sizeof *taps_of; t++)
     for (size_t q = 0; q < sizeof channels / sizeof *channels; q++)
       for (size_t n = 1; n <= 2 * o->nr + 17; n += o->nr / 2 + 5)
-        for (int listed = 0; listed < 2; listed++) {
+        for (int form = 0; form < 4; form++) {
+          const bool listed = form & 1, outside = form & 2;
           const int64_t taps = taps_of[t], cin = channels[q], k = cin * taps;
+          const int64_t s_co = outside ? taps : k, s_ci = outside ? (int64_t)n * taps : taps;
           int32_t list[25];
           for (int32_t i = 0; i < taps; i++) list[i] = (int32_t)taps - 1 - i;
-          ck_case(c, "pack weights taps=%lld cin=%lld n=%zu listed=%d", (long long)taps, (long long)cin, n,
-                  listed);
+          ck_case(c, "pack weights taps=%lld cin=%lld n=%zu listed=%d outside=%d", (long long)taps,
+                  (long long)cin, n, listed, outside);
           float *w = ck_alloc(c, (size_t)k * n, 0), *p = ck_alloc(c, hn_gemm_packed_size(o, n, (size_t)k), 0);
           ck_fill(c, w, (size_t)k * n, CK_RANDOM);
-          hn_gemm_pack_weights(o, w, k, taps, 1, cin, listed ? list : NULL, taps, (int64_t)n, p);
+          hn_gemm_pack_weights(o, w, s_co, s_ci, 1, cin, listed ? list : NULL, taps, (int64_t)n, p);
           for (size_t n0 = 0; n0 < n; n0 += o->nr) {
             const size_t width = hn_gemm_panel_width(o, n, n0);
             for (int64_t i = 0; i < k; i++)
               for (size_t j = 0; j < width; j++) {
                 const int64_t tap = listed ? list[i / cin] : i / cin;
-                const float want = n0 + j < n ? w[(int64_t)(n0 + j) * k + i % cin * taps + tap] : 0;
+                const float want = n0 + j < n ? w[(int64_t)(n0 + j) * s_co + i % cin * s_ci + tap] : 0;
                 ck_same(c, (size_t)i * n + n0 + j, p[n0 * (size_t)k + (size_t)i * width + j], want);
               }
           }

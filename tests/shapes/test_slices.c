@@ -8,6 +8,7 @@
 #include "net.h"
 #include "temporary.h"
 
+#include "api/api.h"
 #include "base/rng.h"
 #include "model/bind.h"
 #include "model/padding.h"
@@ -284,10 +285,10 @@ static void refused(const char *body, uint32_t slices, const char *words) {
 
 static void what_meets_is_not_cut(void **state) {
   (void)state;
-  refused(BEFORE "%y = ReduceMean(%m) {axes=[0]}", 2, "begin with a batch");
+  refused(BEFORE "%y = ReduceMean(%m) {axes=[0]}", 2, "begin with the batch");
   refused(BEFORE "%y = Softmax(%m) {axis=0}", 2, "normalises over it");
-  refused(BEFORE "%y = Relu(%m)", 4, "divides");
-  refused(BEFORE "%y = Transpose(%m) {perm=[1, 0, 2]}", 2, "begin with a batch");
+  refused(BEFORE "%y = Relu(%m)", 4, "equal parts");
+  refused(BEFORE "%y = Transpose(%m) {perm=[1, 0, 2]}", 2, "begin with the batch");
   /* Every sample its own number: what is right for the first slice is wrong for the second. */
   refused(BEFORE "%s = Shape(%m) %n = Gather(%s, i64{0}) %r = Range(i64{0}, %n, i64{1}) %f = Cast(%r) {to=1} "
                  "%k = Reshape(%f, i64[3]{-1, 1, 1}) %y = Add(%m, %k)",
@@ -314,11 +315,64 @@ static void a_prefix_is_not_all_parts(void **state) {
   hn_model_destroy(m);
 }
 
+/* Right for the first part alone, or drawn once for the whole. */
+static void parts_are_refused(const char *inputs, const char *body, const char *words) {
+  char text[600];
+  snprintf(text, sizeof text, "ir 8\nopset 17\ngraph g(%s) -> (%%y) { %s }", inputs, body);
+  hn_model *m = net_parse("parts", text), *small = NULL, *large = NULL;
+  bool proved = true;
+  hone_reason why;
+  assert_int_equal(hn_model_bind(m, NULL, 0, 2, &small, NULL, NULL), HONE_OK);
+  assert_int_equal(hn_model_bind(m, NULL, 0, 6, &large, NULL, NULL), HONE_OK);
+  assert_int_equal(hn_prove_parts(small, large, 2, 6, NULL, NULL, &proved, &why, NULL), HONE_OK);
+  if (proved || !strstr(why.text, words)) fail_msg("%s: %s", body, proved ? "proved" : why.text);
+  hn_model_destroy(small);
+  hn_model_destroy(large);
+  hn_model_destroy(m);
+}
+
+static void parts_that_are_not_alike(void **state) {
+  (void)state;
+  parts_are_refused("%x: f32[Nx2x4x4]", "%p, %i = MaxPool(%x) {kernel_shape=[2, 2]} %y = Cast(%i) {to=1}",
+                    "places in the whole batch");
+  parts_are_refused("%x: f32[Nx4]", "%r = RandomNormal() {shape=[1, 4]} %y = Add(%x, %r)", "draws numbers");
+  parts_are_refused("%x: f32[Nx2x4x4]", "%y = Resize(%x, _, f32[4]{1.1, 1, 2, 2}) {mode=\"linear\"}",
+                    "scales it");
+}
+
+/* A file that was made up says of slices what cannot be: told, and nothing is run. */
+static void made_up_slices_are_refused(void **state) {
+  (void)state;
+  static const char *const bodies[] = {"%y = ReduceSum(%x, i64[2]{0, 1}) {keepdims=0}",
+                                       "%r = Relu(%x) %y = NonZero(%r)"};
+  hone_engine *engine = engine_of(1);
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    char text[300], path[300];
+    snprintf(text, sizeof text, "ir 8\nopset 13\ngraph g(%%x: f32[2x4]) -> (%%y) { %s }", bodies[i]);
+    hn_model *m = net_parse("made up", text);
+    const hone_plan_options o = {.level = 2, .slices = 1};
+    hone_plan *plan = NULL, *read = NULL;
+    hone_error e = {0};
+    assert_int_equal(hone_plan_create(engine, m, &o, &plan, &e), HONE_OK);
+    const int file = mkstemp(temporary(path, sizeof path, "slices"));
+    assert_true(file >= 0);
+    ((hn_plan *)(uintptr_t)hn_api_plan(plan))->slices = 64;
+    if (hone_plan_save(plan, path, &e) != HONE_OK) fail_msg("%s", e.what);
+    assert_int_equal(hone_plan_open(engine, path, &read, &e), HONE_ERROR_INPUT);
+    if (!strstr(e.what, "slices")) fail_msg("%s", e.what);
+    hone_plan_destroy(plan);
+    hn_model_destroy(m);
+    remove(path);
+  }
+  hone_engine_destroy(engine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(networks_answer_the_same),      cmocka_unit_test(callers_memory_holds_all_slices),
       cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
       cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(a_prefix_is_not_all_parts),
+      cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(made_up_slices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

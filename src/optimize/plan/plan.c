@@ -241,8 +241,13 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   hn_plan_elide(p);
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
-  if (r->best_slices && (*r->best_slices = hn_plan_slices(p, *r->best_slices)) > 1) goto done;
-  hn_plan_set_slices(p, r->slices ? r->slices : 1);
+  if (r->best_slices && (*r->best_slices = hn_plan_slices(p, *r->best_slices, r->no_slices)) > 1) goto done;
+  hone_reason why = {""};
+  if (!hn_plan_set_slices(p, r->slices ? r->slices : 1, &why)) {
+    status = p->saved ? hn_saved_misfit(p->saved, error, "it has no %u slices: %.120s", r->slices, why.text)
+                      : hn_fail(error, HONE_ERROR_INTERNAL, "%u slices: %.120s", r->slices, why.text);
+    goto done;
+  }
   p->lanes = 1;
   if (!p->preview) {
     if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;

@@ -33,8 +33,10 @@ typedef struct hn_plan_request {
   bool preview;          /* decisions only: nothing is packed or placed, and the plan cannot run */
   const hn_ports *ports; /* NULL: all inputs and outputs are row-major */
   uint32_t slices;       /* the model is one of so many slices of the batch; 0: it is the whole */
-  uint32_t *best_slices; /* NULL, or in: how many are wanted (0: the best number), out: how many there may be.
-                            More than 1: then no plan is made */
+  uint32_t
+      *best_slices; /* NULL, or in: how many are wanted (0: the best number), out: how many there may be.
+                       More than 1: then no plan is made; 1: *no_slices says why, where it may be asked */
+  hone_reason *no_slices;
 } hn_plan_request;
 
 /* Lowers, chooses tactics, plans memory, packs constants. *out is NULL where slices are. */

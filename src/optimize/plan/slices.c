@@ -18,45 +18,54 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
  * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
  * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
 #define WEIGHTS_SHOW 0.2
-#define WIDE_MAPS_SHOW 0.1
+#define WIDE_MAPS_SHOW 0.2
 /* To begin a step, alone and with several threads that wait for each other; and the least work of a slice. */
 #define STEP_SECONDS 1e-6
 #define STEP_SECONDS_TOGETHER 5e-6
 #define LEAST_SLICE_SECONDS 1e-3
 /* More slices than are fastest take less memory: worth this share of a run's time. */
-#define MEMORY_WORTH 0.01
+#define MEMORY_WORTH 0.015
 
 typedef struct traffic {
   double weights, predicted;
   int64_t batch;
 } traffic;
 
-/* The samples of a run, or 0: the plan's inputs and outputs do not all begin with them. */
-static int64_t batch_of(const hn_plan *p) {
+/* The samples of a run, or 0 with a reason: the plan's inputs and outputs do not all begin with them. */
+static int64_t batch_of(const hn_plan *p, hone_reason *why) {
   int64_t batch = 0;
   for (uint32_t i = 0; i < p->n_inputs; i++) {
     const hone_tensor_desc *d = &p->input_desc[i];
-    if (d->rank < 1 || hn_dtype_points(d->dtype) || !hone_dtype_is_tensor(d->dtype)) return 0;
-    if (i && d->dim[0] != batch) return 0;
+    if (!hone_dtype_is_tensor(d->dtype) || hn_dtype_points(d->dtype) || !hone_desc_known(d) || d->rank < 1 ||
+        d->dim[0] < 1 || (i && d->dim[0] != batch)) {
+      hn_refuse(why, "input '%.80s' does not begin with the batch", p->inputs[i]->name);
+      return 0;
+    }
     batch = d->dim[0];
   }
-  for (uint32_t i = 0; i < p->n_outputs && batch > 1; i++) {
+  for (uint32_t i = 0; i < p->n_outputs && batch; i++) {
     const hone_tensor_desc *d = &p->output_desc[i];
-    const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
-    if (!hone_desc_known(d) || d->rank < 1 || d->dim[0] % batch || hn_dtype_points(d->dtype)) return 0;
-    if (!hone_dtype_is_tensor(d->dtype) || s->desc.dtype != d->dtype) return 0;
+    if (!hone_dtype_is_tensor(d->dtype) || hn_dtype_points(d->dtype) || !hone_desc_known(d) || d->rank < 1 ||
+        d->dim[0] % batch || p->slots.ptr[p->output_slot[i]].desc.dtype != d->dtype) {
+      hn_refuse(why, "output '%.80s' does not begin with the batch", p->outputs[i]->name);
+      return 0;
+    }
   }
+  if (!batch) hn_refuse(why, "the model has no inputs");
   return batch;
 }
 
 /* Only steps of tactics, in memory that is known beforehand. */
-static bool is_plain(const hn_plan *p) {
-  if (p->backend->asynchronous || p->level < 2 || p->reference || p->separate || p->saved) return false;
-  for (size_t i = 0; i < p->slots.len; i++)
-    if (p->slots.ptr[i].place == HN_PLACE_HEAP) return false;
+static bool is_plain(const hn_plan *p, hone_reason *why) {
+  if (p->backend->asynchronous) return hn_refuse(why, "the device is no CPU");
+  if (p->level < 2 || p->reference || p->separate) return hn_refuse(why, "that is for level 2 and 3");
   for (size_t i = 0; i < p->steps.len; i++)
-    if (p->steps.ptr[i].kind != HN_STEP_TACTIC) return false;
-  return p->steps.len > 1;
+    if (p->steps.ptr[i].kind != HN_STEP_TACTIC)
+      return hn_refuse(why, "step '%.60s' (%.30s) has no kernel, or a shape that only the run knows",
+                       p->steps.ptr[i].desc.name, p->steps.ptr[i].desc.anchor);
+  for (size_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].place == HN_PLACE_HEAP) return hn_refuse(why, "a shape is known in the run alone");
+  return p->steps.len > 0 || hn_refuse(why, "the plan has no steps");
 }
 
 static void count(const hn_plan *p, traffic *t) {
@@ -95,10 +104,14 @@ static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
 }
 
-uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted) {
-  traffic t = {.batch = batch_of(p)};
-  if (t.batch < 2 || t.batch > UINT32_MAX || !is_plain(p)) return 1;
-  if (wanted) return t.batch % wanted ? 1 : wanted;
+uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
+  traffic t = {0};
+  if (!is_plain(p, why) || !(t.batch = batch_of(p, why)) || t.batch > UINT32_MAX) return 1;
+  if (wanted && t.batch % wanted == 0) return wanted;
+  if (wanted) {
+    hn_refuse(why, "a batch of %lld has no equal parts", (long long)t.batch);
+    return 1;
+  }
   count(p, &t);
   const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
   double least = INFINITY;
@@ -176,10 +189,9 @@ static hone_status bind_opened(hn_model *model, const hn_model *whole, uint32_t 
   hone_error own = {0};
   hone_status status = hn_model_open_batch(model, &opened, &own);
   if (status == HONE_ERROR_MEMORY && error) *error = own;
-  if (status != HONE_OK && status != HONE_ERROR_MEMORY) {
-    hn_refuse(why, "%.150s", own.what);
-    return HONE_OK;
-  }
+  if (status == HONE_ERROR_UNSUPPORTED)
+    hn_refuse(why, "%.150s", own.what); /* the file's batch is in a node */
+  if (status != HONE_OK) return status == HONE_ERROR_MEMORY ? status : HONE_OK;
   if (status == HONE_OK) status = bind(opened, whole, slices, part, why, error);
   if (status == HONE_OK && *part) status = bind(opened, whole, 1, again, why, error);
   hn_model_destroy(opened);
@@ -204,8 +216,16 @@ hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slice
   return status;
 }
 
-void hn_plan_set_slices(hn_plan *p, uint32_t slices) {
+static bool multiply(hone_tensor_desc *d, uint32_t slices) {
+  return !__builtin_mul_overflow(d->dim[0], (int64_t)slices, &d->dim[0]) && hone_desc_bytes(d) >= 0;
+}
+
+bool hn_plan_set_slices(hn_plan *p, uint32_t slices, hone_reason *why) {
   p->slices = slices;
-  for (uint32_t i = 0; slices > 1 && i < p->n_inputs; i++) p->input_desc[i].dim[0] *= slices;
-  for (uint32_t i = 0; slices > 1 && i < p->n_outputs; i++) p->output_desc[i].dim[0] *= slices;
+  if (slices == 1) return true;
+  if (!is_plain(p, why) || !batch_of(p, why)) return false;
+  bool good = true;
+  for (uint32_t i = 0; i < p->n_inputs; i++) good = good && multiply(&p->input_desc[i], slices);
+  for (uint32_t i = 0; i < p->n_outputs; i++) good = good && multiply(&p->output_desc[i], slices);
+  return good || hn_refuse(why, "so large a batch has no size");
 }

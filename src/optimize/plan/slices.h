@@ -11,8 +11,8 @@
 #include "optimize/step/step.h"
 
 /* Into how many slices the batch of a plan (chosen, but not packed or placed yet) may be cut: `wanted` (0:
- * the number that costs least), or 1. Whether samples meet is not looked at. */
-uint32_t hn_plan_slices(const hn_plan *plan, uint32_t wanted);
+ * the number that costs least), or 1 with a reason. Whether samples meet is not looked at. */
+uint32_t hn_plan_slices(const hn_plan *plan, uint32_t wanted, hone_reason *why);
 
 /* The model bound to a slice of the batch that `whole` is bound to (both of `model`); NULL with a reason
  * where it cannot be, or where it is not proved that slices give what the whole gives. Errors:
@@ -20,7 +20,8 @@ uint32_t hn_plan_slices(const hn_plan *plan, uint32_t wanted);
 hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
                           hone_reason *why, hone_error *error);
 
-/* The plan is one of so many slices: callers see the whole batch (input_desc, output_desc). */
-void hn_plan_set_slices(hn_plan *plan, uint32_t slices);
+/* The plan is one of so many slices: callers see the whole batch (input_desc, output_desc). False with a
+ * reason where it cannot be, as of a saved plan that was made up. */
+bool hn_plan_set_slices(hn_plan *plan, uint32_t slices, hone_reason *why);
 
 #endif

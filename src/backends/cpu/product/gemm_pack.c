@@ -138,7 +138,8 @@ void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, in
     if (live < width) memset(panel, 0, width * k * sizeof *panel);
     /* Source runs along ci and taps, destination along columns: blocks of ci of which both sides stay in L1.
      */
-    const bool side_by_side = s_ci > 1 && s_tap == 1 && s_ci * BLOCK <= TURNED_ROWS &&
+    /* What lies between a column's rows is read, too: only where all of it is the column's own. */
+    const bool side_by_side = s_ci > 1 && s_tap == 1 && s_co >= cin * s_ci && s_ci * BLOCK <= TURNED_ROWS &&
                               width <= TURNED_COLUMNS && (tap_list || n_taps <= s_ci);
     for (int64_t i0 = 0; i0 < cin; i0 += BLOCK) {
       int64_t rows = cin - i0 < BLOCK ? cin - i0 : BLOCK;

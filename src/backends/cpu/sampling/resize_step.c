@@ -78,7 +78,8 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   if (resize->coord == HN_COORD_TF_CROP) return hn_refuse(why, "only whole inputs");
   for (int32_t i = 0; i < x->rank; i++) {
     if (resize->out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
-    if (i + 2 < x->rank && resize->out[i] != resize->in[i])
+    /* A scale may leave the length and yet move what lies along it. */
+    if (i + 2 < x->rank && (resize->out[i] != resize->in[i] || resize->scale[i] != 1))
       return hn_refuse(why, "dimension %d is resized, too", (int)i);
   }
   if (!images_of(x, &h->x) || !images_of(y, &h->y) || h->x.channels != h->y.channels)
