@@ -17,17 +17,20 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 /* Weights come in long rows that are fetched ahead while products are computed; this share of their time
  * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
  * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
-#define WEIGHTS_SHOW 0.2
+#define WEIGHTS_SHOW 0.15
 #define WIDE_MAPS_SHOW 0.2
-/* To begin a step, alone and with several threads that wait for each other; and the least work of a slice. */
-#define STEP_SECONDS 1e-6
-#define STEP_SECONDS_TOGETHER 5e-6
+/* What a step takes beside its work: to begin, threads that wait for each other, weights that are cold; and
+ * the least work of a slice. */
+#define STEP_SECONDS 6e-6
 #define LEAST_SLICE_SECONDS 1e-3
-/* More slices than are fastest take less memory: worth this share of a run's time. */
-#define MEMORY_WORTH 0.015
+/* More slices than are fastest take less memory. Half of a plan's is worth half of this share of a run's
+ * time, from so many bytes on. */
+#define MEMORY_WORTH 0.05
+enum { LEAST_SAVED = 32 << 20 };
 
 typedef struct traffic {
   double weights, predicted;
+  double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
   int64_t batch;
 } traffic;
 
@@ -68,6 +71,11 @@ static bool is_plain(const hn_plan *p, hone_reason *why) {
   return p->steps.len > 0 || hn_refuse(why, "the plan has no steps");
 }
 
+static double tensor_bytes(const hone_tensor_desc *d) {
+  const int64_t bytes = d->dtype == HONE_DTYPE_NONE ? 0 : hone_desc_bytes(d);
+  return bytes > 0 ? (double)bytes : 0;
+}
+
 static void count(const hn_plan *p, traffic *t) {
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
@@ -76,6 +84,11 @@ static void count(const hn_plan *p, traffic *t) {
       need.blob_bytes = 0;
     t->weights += (double)need.blob_bytes;
     t->predicted += s->predicted_s;
+    double bytes = 0;
+    for (uint32_t k = 0; k < s->desc.n_inputs; k++)
+      if (!s->desc.input[k].constant) bytes += tensor_bytes(&s->desc.input[k].desc);
+    for (uint32_t k = 0; k < s->desc.n_outputs; k++) bytes += tensor_bytes(&s->desc.output[k].desc);
+    t->widest = fmax(t->widest, bytes);
   }
 }
 
@@ -100,7 +113,7 @@ static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const double far = too_large(p, slices, room), near = too_large(p, slices, own) - far;
   const double maps =
       SPILLED_PASSES * (p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1) * (far / memory + near / cache);
-  const double begin = (m->threads > 1 ? STEP_SECONDS_TOGETHER : STEP_SECONDS) * (double)p->steps.len;
+  const double begin = STEP_SECONDS * (double)p->steps.len;
   return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
 }
 
@@ -117,8 +130,11 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   double least = INFINITY;
   for (uint32_t n = 1; n <= most; n++)
     if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
-  for (uint32_t n = most; n > 1; n--)
-    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * t.predicted) return n;
+  for (uint32_t n = most; n > 1; n--) {
+    const double saved = t.widest * (1 - 1.0 / n) / fmax(t.widest + t.weights, 1);
+    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * saved * t.predicted)
+      return n;
+  }
   return 1;
 }
 
