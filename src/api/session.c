@@ -232,22 +232,22 @@ static hone_status no_slices(const hone_plan_options *o, const char *why, hone_e
 /* The plan of the whole batch, or of a slice where that is better, and proved to be the same. */
 static hone_status make(hone_plan *p, making *w, hone_error *error) {
   const hone_plan_options *o = w->options;
-  hn_model *whole = NULL, *part = NULL;
-  uint32_t best = o->slices;
+  hn_model *bound = NULL;
+  uint32_t slices = o->slices;
   hone_reason why = {""};
-  hone_status status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, p->bound, error);
-  if (status == HONE_OK) status = compile(p, w, whole, 1, o->slices == 1 ? NULL : &best, &why, error);
-  hn_model_destroy(whole);
-  whole = NULL;
+  hone_status status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &bound, p->bound, error);
+  if (status == HONE_OK) status = compile(p, w, bound, 1, slices == 1 ? NULL : &slices, &why, error);
+  hn_model_destroy(bound);
   if (status == HONE_OK && p->plan && o->slices > 1) return no_slices(o, why.text, error);
   if (status != HONE_OK || p->plan) return status;
   /* Passes and planning have changed the model: once more. */
-  status = hn_model_bind(w->model, o->bindings, o->n_bindings, o->batch, &whole, NULL, error);
-  if (status == HONE_OK) status = hn_slice_bind(w->model, whole, best, &part, &why, error);
-  if (status == HONE_OK && !part && o->slices > 1) status = no_slices(o, why.text, error);
-  if (status == HONE_OK) status = compile(p, w, part ? part : whole, part ? best : 1, NULL, NULL, error);
-  hn_model_destroy(part);
-  hn_model_destroy(whole);
+  status = hn_slice_bind(w->model, o->bindings, o->n_bindings, o->batch, &slices, &bound, &why, error);
+  if (status != HONE_OK) return status;
+  if (slices == 1 && o->slices > 1)
+    status = no_slices(o, why.text, error);
+  else
+    status = compile(p, w, bound, slices, NULL, NULL, error);
+  hn_model_destroy(bound);
   return status;
 }
 

@@ -36,20 +36,6 @@ static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const h
   return hn_plan_build(&request, &out->plan, error);
 }
 
-/* The plan of so many slices, or of the whole where it is not proved to be the same. */
-static hone_status build_slice(hn_side *out, hn_model *model, const hn_side_options *o,
-                               hn_precision precision, uint32_t slices, hone_error *error) {
-  hn_model *whole = NULL, *part = NULL;
-  hone_reason why;
-  hone_status status = hn_model_bind(model, o->bindings, o->n_bindings, o->batch, &whole, NULL, error);
-  if (status == HONE_OK) status = hn_slice_bind(model, whole, slices, &part, &why, error);
-  if (status == HONE_OK)
-    status = build(out, model, part ? part : whole, o, precision, part ? slices : 1, NULL, error);
-  hn_model_destroy(part);
-  hn_model_destroy(whole);
-  return status;
-}
-
 hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out, hone_error *error) {
   *out = (hn_side){0};
   hn_model *bound = NULL;
@@ -69,7 +55,13 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
     if (status != HONE_OK) goto done;
   }
   status = build(out, model, bound, o, precision, 1, o->sliced ? &best : NULL, error);
-  if (status == HONE_OK && !out->plan) status = build_slice(out, model, o, precision, best, error);
+  if (status == HONE_OK && !out->plan) {
+    hn_model_destroy(bound);
+    bound = NULL;
+    hone_reason why;
+    status = hn_slice_bind(model, o->bindings, o->n_bindings, o->batch, &best, &bound, &why, error);
+    if (status == HONE_OK) status = build(out, model, bound, o, precision, best, NULL, error);
+  }
   if (status == HONE_OK) status = hn_context_create(out->plan, &out->context, error);
 done:
   hn_model_destroy(bound);

@@ -122,9 +122,10 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   if (!is_plain(p, why) || !(t.batch = batch_of(p, why)) || t.batch > UINT32_MAX) return 1;
   if (wanted && t.batch % wanted == 0) return wanted;
   if (wanted) {
-    hn_refuse(why, "a batch of %lld has no equal parts", (long long)t.batch);
+    hn_refuse(why, "a batch of %lld does not divide into equal parts", (long long)t.batch);
     return 1;
   }
+  if (t.batch < 2) return 1;
   count(p, &t);
   const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
   double least = INFINITY;
@@ -214,20 +215,21 @@ static hone_status bind_opened(hn_model *model, const hn_model *whole, uint32_t 
   return status;
 }
 
-hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
-                          hone_reason *why, hone_error *error) {
-  hn_model *part = NULL, *again = NULL;
+hone_status hn_slice_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                          uint32_t *slices, hn_model **out, hone_reason *why, hone_error *error) {
+  hn_model *whole = NULL, *part = NULL, *again = NULL;
   bool proved = false;
   *out = NULL;
-  hone_status status = bind(model, whole, slices, &part, why, error);
+  hone_status status = hn_model_bind(model, bindings, n, batch, &whole, NULL, error);
+  if (status == HONE_OK) status = bind(model, whole, *slices, &part, why, error);
   const bool fixed = status == HONE_OK && !part;
-  if (fixed) status = bind_opened(model, whole, slices, &part, &again, why, error);
+  if (fixed) status = bind_opened(model, whole, *slices, &part, &again, why, error);
   if (status == HONE_OK && part && (again || !fixed))
-    status = prove(part, fixed ? again : whole, slices, &proved, why, error);
-  if (status == HONE_OK && proved)
-    *out = part;
-  else
-    hn_model_destroy(part);
+    status = prove(part, fixed ? again : whole, *slices, &proved, why, error);
+  if (!proved) *slices = 1;
+  if (status == HONE_OK) *out = proved ? part : whole;
+  if (*out != part) hn_model_destroy(part);
+  if (*out != whole) hn_model_destroy(whole);
   hn_model_destroy(again);
   return status;
 }

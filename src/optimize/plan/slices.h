@@ -14,11 +14,10 @@
  * the number that costs least), or 1 with a reason. Whether samples meet is not looked at. */
 uint32_t hn_plan_slices(const hn_plan *plan, uint32_t wanted, hone_reason *why);
 
-/* The model bound to a slice of the batch that `whole` is bound to (both of `model`); NULL with a reason
- * where it cannot be, or where it is not proved that slices give what the whole gives. Errors:
- * HONE_ERROR_MEMORY alone. */
-hone_status hn_slice_bind(hn_model *model, const hn_model *whole, uint32_t slices, hn_model **out,
-                          hone_reason *why, hone_error *error);
+/* hn_model_bind, to one of *slices parts of the batch: the model to plan then. To the whole, with *slices 1
+ * and a reason, where it cannot be cut, or where it is not proved that slices give what the whole gives. */
+hone_status hn_slice_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,
+                          uint32_t *slices, hn_model **out, hone_reason *why, hone_error *error);
 
 /* The plan is one of so many slices: callers see the whole batch (input_desc, output_desc). False with a
  * reason where it cannot be, as of a saved plan that was made up. */
