@@ -3,7 +3,7 @@
 
 hone_status hn_blocks_infer(const hone_infer *io, bool to_space, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
-  int64_t b = hone_node_int(io->node, "blocksize", 0), dims[4], square = b * b;
+  int64_t b = hone_node_int(io->node, "blocksize", 0), dims[4];
   const char *mode = hone_node_string(io->node, "mode", "DCR");
   if (strcmp(mode, "DCR") && strcmp(mode, "CRD")) return hn_op_bad(io->node, error, "mode is \"%s\"", mode);
   if (b < 1 || b > 46340) return hn_op_bad(io->node, error, "blocksize is %lld", (long long)b);
@@ -11,7 +11,7 @@ hone_status hn_blocks_infer(const hone_infer *io, bool to_space, hone_error *err
   if (x->rank != 4) return hn_op_bad(io->node, error, "the input has rank %d, expected 4", (int)x->rank);
   dims[0] = x->dim[0];
   for (int32_t d = 1; d < 4; d++) {
-    int64_t n = x->dim[d], by = d == 1 ? square : b;
+    int64_t n = x->dim[d], by = d == 1 ? b * b : b;
     bool divide = (d == 1) == to_space;
     dims[d] = HONE_DIM_UNKNOWN;
     if (n < 0) continue;
