@@ -25,8 +25,8 @@ def output_of(command, env=None):
     return done.stdout
 
 
-def json_of(command):
-    text = output_of(command)
+def json_of(command, env=None):
+    text = output_of(command, env)
     return json.loads(text[text.index("{"):])
 
 
@@ -69,29 +69,32 @@ class Case:
 class Ort:
     name = "ORT"
 
+    def __init__(self, env):
+        self.env = env
+
     def command(self, case, threads):
         return [sys.executable, os.path.join(HERE, "ort_process.py"), case.model, case.npz, "--threads", str(threads)]
 
     def bench(self, case, threads, runs, warmup):
-        r = json_of(self.command(case, threads) + ["--runs", str(runs), "--warmup", str(warmup)])
+        r = json_of(self.command(case, threads) + ["--runs", str(runs), "--warmup", str(warmup)], self.env)
         return {"ms": r["median_ms"], "rss": r["rss_mib"], "load": r["load_ms"]}
 
     def outputs(self, case, threads):
         path = os.path.join(case.folder, "ort.npz")
-        r = json_of(self.command(case, threads) + ["--outputs", path])
+        r = json_of(self.command(case, threads) + ["--outputs", path], self.env)
         return dict(np.load(path, allow_pickle=True)), r["median_ms"], r["version"]
 
 
 class OpenVino:
     """Beside ONNX Runtime where its wheel is installed: speed alone, in the arithmetic that hone uses."""
 
-    def __init__(self, precision):
-        self.precision = precision
+    def __init__(self, precision, env):
+        self.precision, self.env = precision, env
         self.name = "OpenVINO " + precision
 
     def bench(self, case, threads, runs, warmup):
         r = json_of([sys.executable, os.path.join(HERE, "openvino_process.py"), case.model, case.npz, "--threads", str(threads),
-                     "--runs", str(runs), "--warmup", str(warmup), "--precision", self.precision])
+                     "--runs", str(runs), "--warmup", str(warmup), "--precision", self.precision], self.env)
         return {"ms": r["median_ms"], "version": r["version"]}
 
 

@@ -14,6 +14,7 @@ import time
 
 from engines import Broken, Case, Hone, OpenVino, Ort, output_of, worst_error
 from floor import Roofs, floor_ms
+from masked import masked
 from operators import operators
 from quantised import quantised
 from report import Report, speed_of, statistics_of
@@ -81,7 +82,9 @@ def understands(hone, precision):
 class Bench:
     def __init__(self, a, report, folder):
         self.a, self.report, self.folder = a, report, folder
-        self.ort = Ort()
+        # A hone that is held to AVX2 meets peers that are: masked.py.
+        self.peers_env = masked(os.path.join(a.work, "masked")) if os.environ.get("HONE_CPU") == "avx2" else None
+        self.ort = Ort(self.peers_env)
         self.openvino = importlib.util.find_spec("openvino") is not None
         self.refused = set()
         self.wrong = 0
@@ -107,7 +110,7 @@ class Bench:
         runs = max(3, min(100, int(TARGET_MS / guess_ms)))
         order = [self.ort, *engines]
         if self.openvino:
-            order += [OpenVino(e.precision) for e in engines]
+            order += [OpenVino(e.precision, self.peers_env) for e in engines]
         results = {e.name: [] for e in order}
         for i in range(self.a.rounds):
             for e in order if i % 2 == 0 else order[::-1]:

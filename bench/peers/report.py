@@ -63,6 +63,12 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 """
 
 
+def tier():
+    name = os.environ.get("HONE_CPU")
+    peers = ", and the peers shown a processor without AVX-512" if name == "avx2" else ""
+    return " restricted to HONE_CPU=%s%s" % (name, peers) if name else ""
+
+
 class Report:
     def __init__(self, roofs, version, commit, rounds):
         self.roofs, self.version, self.commit, self.rounds = roofs, version, commit, rounds
@@ -84,7 +90,7 @@ class Report:
 
     def markdown(self):
         out = [HEAD.format(when=datetime.date.today().isoformat(), machine=self.roofs.machine,
-                           tier=" restricted to HONE_CPU=%s" % os.environ["HONE_CPU"] if os.environ.get("HONE_CPU") else "", cpus=os.cpu_count(),
+                           tier=tier(), cpus=os.cpu_count(),
                            system=platform.system() + " " + platform.machine(), version=self.version, commit=self.commit,
                            peer=self.peer_version,
                            openvino=", OpenVINO " + self.openvino_version if self.openvino_version else "", rounds=self.rounds, minutes=self.seconds / 60,

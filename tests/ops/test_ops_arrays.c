@@ -205,6 +205,10 @@ static void attention(void **state) {
       /* More queries than keys that count: the first sees none. */
       {"Attention", 24, "f32:1x1x2x1=0,0 f32:1x1x2x1=1,1 f32:1x1x2x1=2,4 - - - i64:1=1", "is_causal=1",
        "f32:1x1x2x1=0,2"},
+      /* Numbers of keys that there are not. */
+      {"Attention", 24, "f32:1x1x1x1=0 f32:1x1x2x1 f32:1x1x2x1 - - - i64:1=3", "", NULL},
+      {"Attention", 24, "f32:1x1x1x1=0 f32:1x1x2x1 f32:1x1x2x1 - - - i64:1=-9223372036854775807",
+       "is_causal=1", NULL},
       {"Attention", 25, "f32:1x1x3x1=0,0,0 f32:1x1x3x1=1,1,1 f32:1x1x3x1=2,4,8",
        "left_window_size=1 right_window_size=0 qk_matmul_output_mode=3",
        "f32:1x1x3x1=2,3,6 f32:1x1x3x1=1,1,1 f32:1x1x3x1=2,4,8 f32:1x1x3x3=1,0,0,0.5,0.5,0,0,0.5,0.5"},

@@ -22,17 +22,17 @@ typedef struct blob_head {
 } blob_head;
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
-  const hone_tensor_desc *x = &s->input[X].desc, *cos = &s->input[COS].desc;
+  const hone_tensor_desc *x = &s->input[X].desc, *cos = &s->input[COS].desc, *sin = &s->input[SIN].desc;
   const bool picked = hn_step_has(s, POSITIONS);
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_attention_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (!s->node || s->n_epilogue) return hn_refuse(why, "turning has no epilogue");
-  if (x->dtype != HONE_DTYPE_F32 || cos->dtype != HONE_DTYPE_F32 ||
-      s->input[SIN].desc.dtype != HONE_DTYPE_F32 || s->output[0].desc.dtype != HONE_DTYPE_F32)
+  if (x->dtype != HONE_DTYPE_F32 || cos->dtype != HONE_DTYPE_F32 || sin->dtype != HONE_DTYPE_F32 ||
+      s->output[0].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "an operand is not f32");
   if ((x->rank != 3 && x->rank != 4) || !hone_desc_known(x) || !hone_desc_known(cos) ||
-      hone_desc_count(x) == 0)
+      !hone_desc_known(sin) || hone_desc_count(x) == 0 || hone_desc_count(cos) == 0)
     return hn_refuse(why, "shapes are not known, or empty");
   if (x->layout != HONE_LAYOUT_ROW_MAJOR || s->output[0].desc.layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "not row-major");
@@ -43,7 +43,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->size = packed ? x->dim[2] / h->heads : x->dim[3];
   const int64_t turned = hone_node_int(s->node, "rotary_embedding_dim", 0);
   h->half = (turned ? turned : h->size) / 2;
-  if (cos->dim[cos->rank - 1] != h->half) return hn_refuse(why, "the caches have another width");
+  if (cos->dim[cos->rank - 1] != h->half || hone_desc_count(sin) != hone_desc_count(cos))
+    return hn_refuse(why, "the caches have another width");
   h->token = packed ? h->heads * h->size : h->size;
   h->head = packed ? h->size : h->tokens * h->size;
   h->rows = picked ? cos->dim[0] : 0;

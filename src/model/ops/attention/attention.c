@@ -273,9 +273,21 @@ static void attend(hone_call *call, const work *w, int64_t b, int64_t h, int64_t
   hn_store_f64(call->output[Y], hn_heads_at(&y, b, h, q), w->y, wide);
 }
 
+/* The numbers of keys come with the data: no more than there are. */
+static hone_status check_lengths(const hone_call *call, const work *w, hone_error *error) {
+  for (int64_t b = 0; hn_call_has(call, LENGTHS) && b < w->of[Q].batch; b++) {
+    const int64_t n = hn_get_i64(call->input[LENGTHS], b);
+    if (n < 0 || n > w->keys)
+      return hn_op_bad(call->node, error, "nonpad_kv_seqlen[%lld] is %lld, expected 0 to %lld", (long long)b,
+                       (long long)n, (long long)w->keys);
+  }
+  return HONE_OK;
+}
+
 static hone_status reference(hone_call *call, hone_error *error) {
   work w = {0};
-  const hone_status s = prepare(call, &w, error);
+  hone_status s = prepare(call, &w, error);
+  if (!s) s = check_lengths(call, &w, error);
   if (s) return s;
   const int64_t each = w.of[Q].heads / w.of[K].heads;
   for (int64_t b = 0; b < w.of[Q].batch; b++)

@@ -85,8 +85,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     s = check_gate(io, DECAY, &n, n.heads, n.d_k < 0 ? n.d_k : n.heads * n.d_k, error);
   if (!s && delta(io->node)) s = check_gate(io, BETA, &n, n.heads, 1, error);
   if (s) return s;
-  const int64_t y[3] = {n.batch, n.tokens, n.d_v < 0 ? HONE_DIM_UNKNOWN : n.q_heads * n.d_v},
-                state[4] = {n.batch, n.heads, n.d_k, n.d_v};
+  int64_t hidden = HONE_DIM_UNKNOWN;
+  if (n.d_v >= 0 && __builtin_mul_overflow(n.q_heads, n.d_v, &hidden))
+    return hn_op_bad(io->node, error, "%lld heads of %lld values are too large", (long long)n.q_heads,
+                     (long long)n.d_v);
+  const int64_t y[3] = {n.batch, n.tokens, hidden}, state[4] = {n.batch, n.heads, n.d_k, n.d_v};
   for (int32_t i = 0; past && i < past->rank; i++)
     if (past->rank != 4 || (past->dim[i] >= 0 && state[i] >= 0 && past->dim[i] != state[i])) {
       char text[96];

@@ -20,9 +20,12 @@ static hone_status check_cache(const hone_infer *io, uint32_t i, const hn_heads 
   if (c->rank != rank)
     return hn_op_bad(io->node, error, "%s has rank %d, expected %d %s position_ids", name, (int)c->rank,
                      (int)rank, picked ? "with" : "without");
+  /* Both caches have a row for every position, however many these are. */
+  const hone_tensor_desc *cos = io->input[COS];
+  const int64_t rows = cos->rank == rank ? cos->dim[0] : HONE_DIM_UNKNOWN;
   const int64_t want[3] = {x->batch, x->tokens, half};
   for (int32_t d = 0; d < rank; d++) {
-    const int64_t expected = picked && d == 0 ? HONE_DIM_UNKNOWN : want[picked ? d + 1 : d];
+    const int64_t expected = picked && d == 0 ? rows : want[picked ? d + 1 : d];
     if (c->dim[d] >= 0 && expected >= 0 && c->dim[d] != expected)
       return hn_op_bad(io->node, error, "%s has %lld in dimension %d, expected %lld", name,
                        (long long)c->dim[d], (int)d, (long long)expected);

@@ -51,7 +51,9 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (p->desc.rank == 1) {
     const int64_t dim[2] = {x->desc.dim[0], x->desc.rank == 4 ? x->desc.dim[2] : x->desc.dim[1]};
     if (!hn_inner_tensor(call, HONE_DTYPE_I64, 2, dim, &all, error)) return HONE_ERROR_MEMORY;
-    for (int64_t i = 0; i < dim[0] * dim[1]; i++) ((int64_t *)all.data)[i] = hn_get_i64(p, 0) + i % dim[1];
+    const uint64_t first = (uint64_t)hn_get_i64(p, 0); /* any number: what is in no cache is refused below */
+    for (int64_t i = 0; i < dim[0] * dim[1]; i++)
+      ((int64_t *)all.data)[i] = (int64_t)(first + (uint64_t)(i % dim[1]));
     p = &all;
   }
   const hone_tensor *const in[4] = {x, call->input[COS], call->input[SIN], p};

@@ -72,19 +72,11 @@ hone_status hn_einsum_parse(const hone_node *node, const hone_tensor_desc *const
     if (status) return status;
     for (int32_t k = 0; k < e->in[i].n; k++) {
       int64_t *have = &e->dim[e->in[i].label[k]], d = in[i]->dim[k];
-      bool dot = e->in[i].label[k] >= HN_EINSUM_LETTERS;
-      if (*have == -2 || (*have == -1 && d > 1))
+      /* Sizes of 1 broadcast, as numpy lets them; what is not known yet may turn out to be more than 1. */
+      if (*have == -2 || *have == 1 || (*have == -1 && d > 1))
         *have = d < 0 ? -1 : d;
-      else if (dot && *have == 1)
-        *have = d < 0 ? -1 : d;
-      else if (d >= 0 && *have >= 0 && d != *have && !(dot && d == 1)) {
-        if (d != 1 && *have != 1)
-          return hn_op_bad(node, error, "one letter has sizes %lld and %lld", (long long)*have, (long long)d);
-        if (d > *have)
-          *have = d; /* letters of size 1 broadcast, as numpy lets them */
-        else if (d == 0)
-          *have = 0;
-      }
+      else if (d >= 0 && d != 1 && *have >= 0 && d != *have)
+        return hn_op_bad(node, error, "one letter has sizes %lld and %lld", (long long)*have, (long long)d);
     }
     if (i + 1 < n && *p != ',') return hn_op_bad(node, error, "the equation has fewer terms than inputs");
     if (i + 1 < n) p++;
