@@ -1,5 +1,6 @@
-/* A processor without AVX-512 and AMX for libraries that ask with CPUID: loaded before them (LD_PRELOAD), it answers the traps
- * that masked.py puts where their CPUID and XGETBV instructions are. Everything else of the answer is the processor's own. */
+/* A processor without AVX-512 and AMX for libraries that ask with CPUID: loaded before them (LD_PRELOAD), it
+ * answers the traps that masked.py puts where their CPUID and XGETBV instructions are. Everything else of the
+ * answer is the processor's own. */
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <signal.h>

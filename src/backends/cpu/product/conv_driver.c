@@ -166,6 +166,67 @@ static position locate(const hn_conv *c, int64_t line, int64_t offset) {
   return p;
 }
 
+/* A tile. Divisions take as long as a good part of a small tile's products: a walk over tiles needs none. */
+typedef struct cursor {
+  bool even; /* pixels have one distance in all that is read and written: they may be told by their number */
+  int64_t tile, line, column, m,
+      remainder;                /* m: its first pixel in the line, column * line / tiles_per_line */
+  int64_t step, step_remainder; /* from one tile to the next */
+  position start; /* of the line, which is no longer than one of the grid; not used where `even` */
+} cursor;
+
+/* Is a line of tiles longer than one of the grid? It runs through all of the output then. */
+static bool runs_on(const hn_conv *c) { return c->line > c->grid[2]; }
+
+static bool evenly(const hn_conv *c, const hn_view *v) {
+  return (c->grid[1] == 1 || v->row == c->grid[2] * v->pixel) &&
+         (c->grid[0] == 1 || v->slice == c->grid[1] * c->grid[2] * v->pixel) &&
+         (c->batch == 1 || v->batch == c->grid[0] * c->grid[1] * c->grid[2] * v->pixel);
+}
+
+static cursor cursor_at(const hn_conv_args *a, int64_t tile) {
+  const hn_conv *c = a->conv;
+  const hn_epilogue *e = a->epilogue;
+  cursor at = {.tile = tile, .line = tile / c->tiles_per_line, .column = tile % c->tiles_per_line};
+  at.m = at.column * c->line / c->tiles_per_line;
+  at.remainder = at.column * c->line % c->tiles_per_line;
+  at.step = c->line / c->tiles_per_line;
+  at.step_remainder = c->line % c->tiles_per_line;
+  at.even =
+      runs_on(c) && c->direct && !c->copy && !e->n_post && (!e->residual || evenly(c, &e->residual_view));
+  if (!runs_on(c)) at.start = locate(c, at.line, 0);
+  return at;
+}
+
+/* The first pixel after the tile. */
+static int64_t cursor_end(const hn_conv *c, const cursor *at) {
+  return at->m + at->step + (at->remainder + at->step_remainder >= c->tiles_per_line);
+}
+
+static void cursor_next(const hn_conv *c, cursor *at) {
+  at->tile++;
+  at->m += at->step;
+  at->remainder += at->step_remainder;
+  if (at->remainder >= c->tiles_per_line) at->remainder -= c->tiles_per_line, at->m++;
+  if (++at->column < c->tiles_per_line) return;
+  at->column = at->m = at->remainder = 0;
+  at->line++;
+  position *p = &at->start;
+  if (++p->y < c->grid[1]) return;
+  p->y = 0;
+  if (++p->z < c->grid[0]) return;
+  p->z = 0;
+  p->n++;
+}
+
+/* Pixel m of the tile's line. */
+static position cursor_pixel(const hn_conv *c, const cursor *at, int64_t m) {
+  if (runs_on(c) && !at->even) return locate(c, at->line, m);
+  position p = at->start;
+  p.x = m;
+  return p;
+}
+
 static void advance(const hn_conv *c, position *p) {
   if (++p->x < c->grid[2]) return;
   p->x = 0;
@@ -258,10 +319,10 @@ typedef struct block {
   int64_t k0, n0, n1;
 } block;
 
-/* The part of the next block that a tile pulls into L2: slice `index` of `count` of every panel. */
+/* The part of the next block that a tile pulls into L2: slice `index` of every panel. */
 typedef struct ahead {
-  const block *next; /* NULL: none */
-  int64_t index, count;
+  const block *next;    /* NULL: none */
+  int64_t index, share; /* floats of a slice */
 } ahead;
 
 static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel,
@@ -271,16 +332,17 @@ static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, 
   if (n >= f->next->n1) return;
   int64_t width = (int64_t)hn_gemm_panel_width(a->ops, (size_t)c->cout, (size_t)n);
   const float *p = w + (n - a->w_column) * c->k + f->next->k0 * width;
-  t->prefetch = p + rows * width * f->index / f->count;
-  t->prefetch_end = p + rows * width * (f->index + 1) / f->count;
+  t->prefetch = p + hn_min(rows * width, f->share * f->index);
+  t->prefetch_end = p + hn_min(rows * width, f->share * (f->index + 1));
 }
 
 /* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, or those before
  * and behind them, whose taps reach over the image's border. */
-static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, int64_t m0, int64_t m1) {
+static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, const cursor *at, int64_t m0, int64_t m1) {
   enum { WORTH = 4 };
-  position p = locate(c, line, m0);
-  if (!c->strided || c->padded || inside(c, runs, &p, m1 - m0)) return m1;
+  if (!c->strided || c->padded) return m1;
+  position p = cursor_pixel(c, at, m0);
+  if (inside(c, runs, &p, m1 - m0)) return m1;
   p.x = 0;
   const hn_tap_run *last = runs + c->n_runs - 1;
   const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
@@ -292,14 +354,14 @@ static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, int64_t line, 
 }
 
 /* Pixels m0..m1 of a tile over one block of weights. */
-static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_t m0, int64_t m1,
+static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, int64_t m0, int64_t m1,
                       const block *b, const ahead *f, float *scratch) {
   int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
-  int64_t line = tile / c->tiles_per_line, k1 = hn_min(k0 + c->kc, c->k);
-  position p = locate(c, line, m0);
+  int64_t k1 = hn_min(k0 + c->kc, c->k), panel = 0;
+  position p = cursor_pixel(c, at, m0);
   const float *x = a->x + group * c->cin * c->in_k;
   hn_gemm_tile t = {.k = (size_t)(k1 - k0),
                     .m = (uint32_t)(m1 - m0),
@@ -338,12 +400,14 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
   }
   /* Where more is read than written; else the stores are what the memory system is busy with. */
   bool dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
+  /* A contiguous activation: each panel's share of the rows that the tile after next will read. */
+  const int64_t floats = (m1 - m0) * c->k, share = dense ? hn_div_up(floats * o->nr, n1 - n0) : 0;
   int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
   const float *residual =
       e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
   const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
-  for (int64_t n = n0; n < n1; n += o->nr) {
+  for (int64_t n = n0; n < n1; n += o->nr, panel++) {
     int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
     t.n = (uint32_t)hn_min(n1 - n, o->nr);
     t.b = w + (n - a->w_column) * c->k + k0 * width;
@@ -352,13 +416,10 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
     if (last && residual) t.residual = residual + n;
     t.prefetch = t.prefetch_end = NULL;
     if (f->next)
-      set_prefetch(a, w, f, (n - n0) / o->nr, &t);
+      set_prefetch(a, w, f, panel, &t);
     else if (dense) {
-      /* A contiguous activation: this panel's share of the rows that the tile after next will read. */
-      int64_t floats = (m1 - m0) * c->k, share = hn_div_up(floats * o->nr, n1 - n0),
-              at = (n - n0) / o->nr * share;
-      t.prefetch = t.a + 2 * floats + at;
-      t.prefetch_end = tile + 3 < c->tiles ? t.prefetch + share : NULL;
+      t.prefetch = t.a + 2 * floats + panel * share;
+      t.prefetch_end = at->tile + 3 < c->tiles ? t.prefetch + share : NULL;
     }
     o->tile(&t);
   }
@@ -370,15 +431,14 @@ static void tile_part(const hn_conv_args *a, int64_t group, int64_t tile, int64_
   }
 }
 
-static void tile_row(const hn_conv_args *a, int64_t group, int64_t tile, const block *b, const ahead *f,
+static void tile_row(const hn_conv_args *a, int64_t group, const cursor *at, const block *b, const ahead *f,
                      float *scratch) {
   const hn_conv *c = a->conv;
   const ahead none = {0};
-  int64_t line = tile / c->tiles_per_line, j = tile % c->tiles_per_line;
-  int64_t m0 = j * c->line / c->tiles_per_line, m1 = (j + 1) * c->line / c->tiles_per_line;
-  for (int64_t end; m0 < m1; m0 = end, f = &none) {
-    end = part_end(c, a->runs, line, m0, m1);
-    tile_part(a, group, tile, m0, end, b, f, scratch);
+  const int64_t m1 = cursor_end(c, at);
+  for (int64_t m0 = at->m, end; m0 < m1; m0 = end, f = &none) {
+    end = part_end(c, a->runs, at, m0, m1);
+    tile_part(a, group, at, m0, end, b, f, scratch);
   }
 }
 
@@ -395,8 +455,10 @@ static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
 void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
                    float *scratch) {
   const hn_conv *c = a->conv;
-  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles) {
+  cursor first = t0 < t1 ? cursor_at(a, t0) : (cursor){0}, at = first;
+  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles, first = at) {
     int64_t b1 = hn_min(b0 + c->block_tiles, t1);
+    const int64_t share = c->block_tiles > 1 ? hn_div_up(c->kc * a->ops->nr, b1 - b0) : 0;
     block b = {0, n0, hn_min(n0 + c->block_columns, n1)};
     for (bool more = true; more;) {
       block next = b;
@@ -405,8 +467,9 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
         b = next;
         continue;
       }
-      ahead f = {more && c->block_tiles > 1 ? &next : NULL, 0, b1 - b0};
-      for (int64_t t = b0; t < b1; t++, f.index++) tile_row(a, group, t, &b, &f, scratch);
+      ahead f = {more && c->block_tiles > 1 ? &next : NULL, 0, share};
+      at = first;
+      for (; at.tile < b1; cursor_next(c, &at), f.index++) tile_row(a, group, &at, &b, &f, scratch);
       b = next;
     }
   }
