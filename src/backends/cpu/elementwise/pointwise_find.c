@@ -43,13 +43,13 @@ double hn_pw_cycles(hone_pw_op op) {
   case HONE_PW_TANH:
   case HONE_PW_SIGMOID:
   case HONE_PW_SILU: return 13;
+  case HONE_PW_GELU_ERF:
   case HONE_PW_GELU_TANH:
   case HONE_PW_MISH: return 17;
   case HONE_PW_ELU:
   case HONE_PW_SELU:
   case HONE_PW_CELU: return 20;
-  case HONE_PW_ERF:
-  case HONE_PW_GELU_ERF: return 26;
+  case HONE_PW_ERF: return 26;
   case HONE_PW_SOFTPLUS: return 40;
   case HONE_PW_POW: return 220;
   default: return 2;

@@ -18,7 +18,7 @@ static inline void store_bf16(void *p, vf x) { _mm256_storeu_si256(p, (__m256i)_
 
 #include "backends/cpu/kernels/gemm_bf16/narrow_copy.inc"
 
-enum { MR = 14, PREFETCH_AHEAD = 8 }; /* pairs of k */
+enum { MR = 14 };
 
 static void begin(uint32_t rows) { (void)rows; }
 static void end(void) {}
@@ -51,9 +51,7 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
       __m512bh bv[2];
       HN_UNROLL for (int j = 0; j < 2; j++) if (j < nt) {
         bv[j] = (__m512bh)_mm512_load_si512(b + j * HN_BF16_TILE + k * 32);
-        __builtin_prefetch(b + j * HN_BF16_TILE + (k + PREFETCH_AHEAD) % 16 * 32 +
-                               (k + PREFETCH_AHEAD) / 16 * nt * HN_BF16_TILE,
-                           0, 3);
+        __builtin_prefetch(b + (nt + j) * HN_BF16_TILE + k * 32, 0, 3); /* of the step after this one */
       }
       HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
         const __m512bh x = pair(p[i / 3] + (i % 3) * row);
@@ -195,9 +193,7 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
       __m512bh bv[2];
       HN_UNROLL for (int j = 0; j < nt; j++) {
         bv[j] = (__m512bh)_mm512_load_si512(b + j * HN_BF16_TILE + k * 32);
-        __builtin_prefetch(b + j * HN_BF16_TILE + (k + PREFETCH_AHEAD) % 16 * 32 +
-                               (k + PREFETCH_AHEAD) / 16 * nt * HN_BF16_TILE,
-                           0, 3);
+        __builtin_prefetch(b + (nt + j) * HN_BF16_TILE + k * 32, 0, 3); /* of the step after this one */
       }
       HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
         const __m512bh x = pair(p[i / 3] + (i % 3) * row);

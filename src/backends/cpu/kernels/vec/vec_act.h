@@ -14,11 +14,6 @@ static inline vf v_ramp(vf x, vf slope, vf shift) {
   return v_min_number(v_set1(1.0f), v_max_number(v_zero(), v_fma(x, slope, shift)));
 }
 
-static inline vf v_gelu_erf(vf x) {
-  const vf e = v_erf(v_mul(x, v_set1(0x1.6a09e6p-1f)));
-  return v_mul(v_mul(v_set1(0.5f), x), v_add(v_set1(1.0f), e));
-}
-
 /* (1 + tanh u) / 2 = sigmoid(2u), which keeps the negative tail's relative accuracy. */
 static inline vf v_gelu_tanh(vf x) {
   const vf cubic = v_fma(v_mul(v_set1(0.044715f), v_mul(x, x)), x, x);

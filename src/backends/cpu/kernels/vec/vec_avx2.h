@@ -61,6 +61,11 @@ static inline vf v_scale2(vf p, vf n) {
   vf s2 = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(k, h), bias), 23));
   return _mm256_mul_ps(_mm256_mul_ps(p, s1), s2);
 }
+/* The same for n in [-126, 127]. */
+static inline vf v_scale2_normal(vf p, vf n) {
+  const vi bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+  return _mm256_mul_ps(p, _mm256_castsi256_ps(bits));
+}
 /* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
 static inline vf v_split_exponent(vf x, vf *e) {
   vm tiny = v_lt(x, v_set1(0x1p-126f));

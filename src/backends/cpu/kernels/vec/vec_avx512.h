@@ -54,6 +54,7 @@ static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ)
 
 /* p * 2^n, rounded once, for integer-valued n. */
 static inline vf v_scale2(vf p, vf n) { return _mm512_scalef_ps(p, n); }
+static inline vf v_scale2_normal(vf p, vf n) { return v_scale2(p, n); }
 /* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
 static inline vf v_split_exponent(vf x, vf *e) {
   *e = _mm512_getexp_ps(x);
