@@ -225,6 +225,13 @@ static const uint16_t *rows_of(task_at *t, const block *b) {
   return t->last;
 }
 
+/* Sums go from registers to their place: of all of K, rows beside each other. */
+static bool at_once(const hn_bf16_args *a, const block *b, const piece *w) {
+  const hn_bf16_conv *c = a->conv;
+  return a->ops->fused && !c->x3 && w->from == 0 && w->to == c->steps && b->n_segments == 1 &&
+         b->segment[0].count == b->m;
+}
+
 static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
@@ -249,7 +256,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                              .accumulate = w->from > 0,
                              .prefetch = w->prefetch,
                              .prefetch_bytes = w->prefetch_bytes};
-  a->ops->tile(&tile);
+  const bool whole = at_once(a, b, w);
+  if (!whole) a->ops->tile(&tile);
   if (w->to < c->steps) return;
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
@@ -275,7 +283,10 @@ static void run_block(task_at *t, const block *b, const piece *w) {
     out.c = later ? sums : y;
     if (e->residual) out.residual = e->residual + residual;
     if (e->narrow_residual) out.residual = e->narrow_residual + residual;
-    a->ops->store(&out);
+    if (whole)
+      a->ops->fused(&tile, &out);
+    else
+      a->ops->store(&out);
     for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
       run = hn_min(s->count - j, c->out[2] - p.x);
       hn_epilogue_post_pixels(e, (float *)out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column,

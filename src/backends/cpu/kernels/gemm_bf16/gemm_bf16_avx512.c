@@ -170,6 +170,23 @@ static inline __attribute__((always_inline)) void way_out(const hn_bf16_store *s
   }
 }
 
+static inline ptrdiff_t place_of(const hn_bf16_store *s, size_t row) {
+  return s->at ? s->at[row] : (ptrdiff_t)row * s->ldc;
+}
+
+/* Asks for the lines that row `row` goes to, and those of its residual. */
+static inline __attribute__((always_inline)) void ask_for(const hn_bf16_store *s, size_t row, const int nt) {
+  const size_t c_size = s->flags & (HN_BF16_NARROW_C | HN_BF16_PAIRS) ? 2 : 4;
+  const char *c = (const char *)s->c + place_of(s, row) * (ptrdiff_t)c_size;
+  __builtin_prefetch(c, 1, 3);
+  if (c_size == 4 && nt > 1) __builtin_prefetch(c + 64, 1, 3);
+  if (!(s->flags & HN_EPI_RESIDUAL)) return;
+  const bool narrow = s->flags & HN_BF16_NARROW_RESIDUAL;
+  const char *r = (const char *)s->residual + (ptrdiff_t)row * s->ldr * (narrow ? 2 : 4);
+  __builtin_prefetch(r, 0, 3);
+  if (!narrow && nt > 1) __builtin_prefetch(r + 64, 0, 3);
+}
+
 static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile *t, const hn_bf16_store *s,
                                                               size_t first, const int mr, const int nt) {
   __m512 acc[MR][2];
@@ -185,7 +202,9 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
   }
   const char *pf = t->prefetch, *pf_end = pf + t->prefetch_bytes;
   const size_t lines = (t->prefetch_bytes + 63) / 64, share = steps ? (lines + steps - 1) / steps : 0;
-  for (size_t k0 = 0; k0 < steps; k0++, b += nt * HN_BF16_TILE) {
+  const size_t asked = steps ? ((size_t)mr + steps - 1) / steps : 0; /* rows a step */
+  for (size_t k0 = 0, next = 0; k0 < steps; k0++, b += nt * HN_BF16_TILE) {
+    for (size_t i = 0; i < asked && next < (size_t)mr; i++, next++) ask_for(s, first + next, nt);
     const uint16_t *p[(MR + 2) / 3];
     HN_UNROLL for (int g = 0; g < (MR + 2) / 3; g++) p[g] = a + t->step[k0] + (3 * g < mr ? 3 * g : 0) * row;
     const int pairs = t->short_pairs && k0 >= t->short_from ? (int)t->short_pairs : HN_BF16_STEP / 2;
