@@ -90,7 +90,9 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
 static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
 
 /* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
-static int64_t sum_floats(const hn_chain *c) { return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : 0; }
+static int64_t sum_floats(const hn_chain *c) {
+  return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0;
+}
 static int64_t e_floats(const hn_chain *c) { return c->parts ? steps_of(c->cin) * c->e_block / 2 : 0; }
 static int64_t ring_floats(const hn_chain *c) { return c->slots * c->ring_panel / (c->paired ? 2 : 1); }
 /* Image rows under a window; paired: places of the pixels that a group expands. */
@@ -206,8 +208,8 @@ typedef struct work {
   float *ring, *middle;
   float *rows; /* window: image rows with their padding (paired: in bf16) */
   int32_t *at; /* paired: where the pixels that the group expands lie in a panel's ring */
+  float *sums; /* a block of results */
   /* with parts: */
-  float *sums;            /* a block of results */
   const uint16_t *e_from; /* the group's input */
   uint16_t *e_parts, *p_parts;
   int32_t e_step[HN_CHAIN_STEPS], p_step[HN_CHAIN_STEPS];
@@ -562,12 +564,61 @@ static void group_pairs(work *w, int64_t from, int64_t hi) {
   project_pairs(w);
 }
 
-/* Hidden rows [h0, h1) of a panel into the ring. */
+/* Pixels of hidden rows: so many from x of row h on, of a tile that lies in `from`, to their places in the
+ * ring. */
+static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int64_t m, const float *from) {
+  const hn_chain *c = w->a->chain;
+  for (int64_t i = 0, run; i < m; i += run, h++, x = 0) {
+    run = hn_min(c->in[1] - x, m - i);
+    memcpy(ring_row(w, panel, h) + (c->pad[1] + x) * c->width, from + i * c->width,
+           (size_t)(run * c->width) * sizeof *from);
+  }
+}
+
+/* Hidden rows [h0, h1) of a panel into the ring, as full tiles of pixels as can be: where the input's lines
+ * follow each other a tile may run over the end of one. */
+static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, hn_gemm_tile *t) {
+  const hn_chain *c = w->a->chain;
+  const hn_gemm_ops *o = w->a->gemm;
+  const bool dense = c->x.row == c->in[1] * c->x.pixel;
+  const int64_t lines = dense ? h1 - h0 : 1, pixels = lines * c->in[1], tiles = hn_div_up(pixels, o->mr);
+  for (int64_t h = h0; h < h1; h += lines) {
+    const float *from = x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
+    for (int64_t i = 0, m0 = 0, y = h, x = 0; i < tiles; i++) {
+      const int64_t m1 = (i + 1) * pixels / tiles, m = m1 - m0;
+      const bool within = x + m <= c->in[1];
+      t->a = from + m0 * t->lda;
+      t->c = within ? ring_row(w, panel, y) + (c->pad[1] + x) * c->width : w->sums;
+      t->m = (uint32_t)m;
+      o->tile(t);
+      if (!within) spread_tile(w, panel, y, x, m, w->sums);
+      m0 = m1;
+      for (x += m; x >= c->in[1]; x -= c->in[1]) y++;
+    }
+  }
+}
+
+/* The same of a window: a line at a time. */
+static void expand_window(const work *w, int64_t panel, int64_t h, hn_gemm_tile *t) {
+  const hn_chain *c = w->a->chain;
+  const int64_t tiles = hn_div_up(c->in[1], w->a->gemm->mr);
+  float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
+  bring_window(w, h);
+  for (int64_t i = 0, m0 = 0; i < tiles; i++) {
+    const int64_t m1 = (i + 1) * c->in[1] / tiles;
+    t->a = w->rows + m0 * t->lda;
+    t->c = to + m0 * c->width;
+    t->m = (uint32_t)(m1 - m0);
+    w->a->gemm->tile(t);
+    m0 = m1;
+  }
+}
+
 static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_expand;
-  int64_t n0 = panel * c->width, tiles = hn_div_up(c->in[1], a->gemm->mr), k = e_values(c);
+  int64_t n0 = panel * c->width, k = e_values(c);
   hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
                     .b = (const float *)a->w_expand + n0 * k,
                     .ldc = c->width,
@@ -577,18 +628,11 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   t.skip = c->window ? c->e_row - (ptrdiff_t)t.segment : 0;
   set_epilogue(&t, e);
   if (e->bias) t.bias = e->bias + n0;
+  if (!c->window) expand_lines(w, panel, h0, h1, &t);
   for (int64_t h = h0; h < h1; h++) {
-    if (c->window) bring_window(w, h);
-    const float *x = c->window ? w->rows : x_at(a, hn_view_at(&c->x, w->n, 0, h, 0));
-    float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
-    for (int64_t i = 0; i < tiles; i++) {
-      int64_t m0 = i * c->in[1] / tiles, m1 = (i + 1) * c->in[1] / tiles;
-      t.a = x + m0 * t.lda;
-      t.c = to + m0 * c->width;
-      t.m = (uint32_t)(m1 - m0);
-      a->gemm->tile(&t);
-    }
-    if (e->n_post) post_pixels(e, to, c->width, n0, t.n, 0, 0, 0, c->in[1]);
+    if (c->window) expand_window(w, panel, h, &t);
+    if (e->n_post)
+      post_pixels(e, ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0, c->in[1]);
   }
 }
 

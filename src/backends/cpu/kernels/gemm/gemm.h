@@ -36,6 +36,8 @@ typedef struct hn_gemm_tile {
   const float *near, *near_end; /* rows of A that the next call reads (NULL: none): a line a k step into L1 */
 } hn_gemm_tile;
 
+enum { HN_GEMM_ROWS = 16 }; /* no kernel's tiles have more */
+
 typedef struct hn_gemm_ops {
   uint32_t mr, nr; /* largest tile */
   uint32_t vw;     /* floats in a vector: panel widths are multiples of it */

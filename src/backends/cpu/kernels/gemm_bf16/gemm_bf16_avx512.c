@@ -29,6 +29,11 @@ static inline __attribute__((always_inline)) __m512bh pair(const uint16_t *p) {
   return (__m512bh)_mm512_set1_epi32(v);
 }
 
+/* Each step's share of n, without a division where it is one or none: that takes as long as a step. */
+static inline size_t share_of(size_t n, size_t steps) {
+  return n <= steps ? n > 0 : steps ? (n + steps - 1) / steps : 0;
+}
+
 /* mr rows, nt column tiles: constants after inlining. */
 static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile *t, const int mr,
                                                              const int nt) {
@@ -38,7 +43,7 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
   const bool add = t->accumulate && !HN_FAULT("bf16_no_accumulate");
   const char *pf = t->prefetch, *pf_end = pf + t->prefetch_bytes;
   const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
-  const size_t lines = (t->prefetch_bytes + 63) / 64, share = steps ? (lines + steps - 1) / steps : 0;
+  const size_t lines = (t->prefetch_bytes + 63) / 64, share = share_of(lines, steps);
   HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) HN_UNROLL for (int j = 0; j < 2; j++) acc[i][j] =
       add && j < nt ? _mm512_load_ps(t->c + i * HN_BF16_PANEL + j * 16) : _mm512_setzero_ps();
   for (size_t s = 0; s < steps; s++, b += nt * HN_BF16_TILE) {
@@ -201,8 +206,8 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
     HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) acc[i][j] = begin;
   }
   const char *pf = t->prefetch, *pf_end = pf + t->prefetch_bytes;
-  const size_t lines = (t->prefetch_bytes + 63) / 64, share = steps ? (lines + steps - 1) / steps : 0;
-  const size_t asked = steps ? ((size_t)mr + steps - 1) / steps : 0; /* rows a step */
+  const size_t lines = (t->prefetch_bytes + 63) / 64, share = share_of(lines, steps);
+  const size_t asked = share_of((size_t)mr, steps); /* rows */
   for (size_t k0 = 0, next = 0; k0 < steps; k0++, b += nt * HN_BF16_TILE) {
     for (size_t i = 0; i < asked && next < (size_t)mr; i++, next++) ask_for(s, first + next, nt);
     const uint16_t *p[(MR + 2) / 3];
