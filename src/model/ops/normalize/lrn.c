@@ -44,6 +44,14 @@ static const hone_attr_desc attrs[] = {{"alpha", HONE_ATTR_FLOAT, false, 0, 0},
                                        {"size", HONE_ATTR_INT, true, 0, 0},
                                        {0}};
 
-HN_OP(lrn) = {HN_OP_HEAD,       .op_type = "LRN",        .since = 1,     HN_INPUTS(1, 1),
-              HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
-              .cost = cost,     .reference = reference};
+HN_OP(lrn) = {HN_OP_HEAD,
+              .op_type = "LRN",
+              .since = 1,
+              HN_INPUTS(1, 1),
+              HN_OUTPUTS(1, 1),
+              .types = HN_TYPES_FLOAT,
+              .attrs = attrs,
+              .infer = infer,
+              .cost = cost,
+              .reference = reference,
+              .layouts = HONE_LAST_ALLOWED};

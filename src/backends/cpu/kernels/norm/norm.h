@@ -24,6 +24,16 @@ struct hn_norm_row {
   float mean, inv_std; /* results */
 };
 
+/* y = x / (bias + alpha * sum of the squares of `taps` neighbours) ^ beta over n contiguous values; the
+ * neighbours of value i lie at from + i, `step` apart. bias > 0, alpha >= 0: the sum has a logarithm. */
+struct hn_norm_neighbours {
+  const float *x, *from;
+  float *y;
+  ptrdiff_t step;
+  size_t taps, n;
+  float alpha, beta, bias;
+};
+
 struct hn_norm_ops {
   void (*row)(struct hn_norm_row *r);
   /* Mean and variance of n contiguous elements (n > 0). */
@@ -35,6 +45,7 @@ struct hn_norm_ops {
   void (*column_stats)(const float *x, size_t rows, size_t cols, ptrdiff_t ld, float *mean, float *var);
   void (*column_affine)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows, size_t cols,
                         const float *mean, const float *scale, const float *shift);
+  void (*neighbours)(const struct hn_norm_neighbours *r);
 };
 
 /* The best table at or below a tier. */

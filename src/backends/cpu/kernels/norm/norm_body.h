@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_math.h"
 #include "base/fault.h"
 
 /* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small.
@@ -147,8 +147,25 @@ static void column_affine(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
   }
 }
 
+static void neighbours(const struct hn_norm_neighbours *r) {
+  const vf alpha = v_set1(r->alpha), bias = v_set1(r->bias), power = v_set1(-r->beta);
+  const size_t taps = r->taps - (HN_FAULT("norm_last_neighbour") && r->taps > 0);
+  for (size_t i = 0; i < r->n; i += VEC_W) {
+    const size_t k = r->n - i < VEC_W ? r->n - i : VEC_W;
+    const float *p = r->from + i;
+    vf sum = v_zero();
+    for (size_t t = 0; t < taps; t++, p += r->step) {
+      const vf v = v_loadn(p, k);
+      sum = v_fma(v, v, sum);
+    }
+    const vf scale = v_exp(v_mul(power, v_log(v_fma(alpha, sum, bias))));
+    v_storen(r->y + i, v_mul(v_loadn(r->x + i, k), scale), k);
+  }
+}
+
 static const struct hn_norm_ops table = {.row = row,
                                          .stats = stats,
                                          .affine = affine,
                                          .column_stats = column_stats,
-                                         .column_affine = column_affine};
+                                         .column_affine = column_affine,
+                                         .neighbours = neighbours};
