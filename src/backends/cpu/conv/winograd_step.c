@@ -32,7 +32,6 @@ static const hn_bf16_ops *bf16_products(const hone_step *s, hn_isa isa, hone_rea
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                      blob_head *h, hone_reason *why) {
-  const int64_t tile = config->tile;
   const hn_isa isa = hn_isa_of(m->isa);
   const hone_dtype narrow = config->bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F32;
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
@@ -49,13 +48,16 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
     return hn_refuse(why, "the kernel is not 3x3");
   if (a.x.size[0] != 1 || a.y.size[0] != 1 || a.pad[0]) return hn_refuse(why, "not two-dimensional");
   for (int i = 1; i < 3; i++)
-    if (a.stride[i] != 1 || a.dilation[i] != 1) return hn_refuse(why, "stride or dilation is not 1");
+    if (a.stride[i] != config->stride || a.dilation[i] != 1)
+      return hn_refuse(why, "stride is not %d, or dilation not 1", (int)config->stride);
   memset(h, 0, sizeof *h);
   h->isa = isa;
   if (!hn_epilogue_takes(s, h->isa, false, narrow, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
-  if (!o || !hn_winograd_find(h->isa, tile)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
-  h->plan = (hn_winograd){.m = tile,
+  if (!o || !hn_winograd_find(h->isa, hn_winograd_form_of(config->tile, config->stride)))
+    return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
+  h->plan = (hn_winograd){.m = config->tile,
+                          .stride = config->stride,
                           .batch = a.x.batch,
                           .cin = a.cin,
                           .cout = a.cout,
@@ -138,13 +140,13 @@ hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const
  * (kernels/winograd/winograd_body.h). What the formula counts beside products is the epilogue. */
 void hn_winograd_work(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                       hone_work *work) {
-  const int64_t tile = config->tile;
+  const hn_winograd_form *f = hn_winograd_form_of(config->tile, config->stride);
   blob_head h;
   if (!describe(s, m, config, &h, NULL)) return;
-  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)tile + 2;
-  work->flops += (double)h.plan.tiles * (2 * n * n * cin * cout + hn_winograd_input_flops(tile) * cin +
-                                         hn_winograd_output_flops(tile) * cout) -
-                 2 * s->cost.macs;
+  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)f->pieces;
+  work->flops +=
+      (double)h.plan.tiles * (2 * n * n * cin * cout + f->input_flops * cin + f->output_flops * cout) -
+      2 * s->cost.macs;
   if (config->bf16) work->arithmetic = HONE_ARITHMETIC_BF16;
 }
 
@@ -157,8 +159,9 @@ hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *co
                    &e);
   hn_winograd_args a = {.plan = &h->plan,
                         .gemm = hn_gemm_find(h->isa),
-                        .ops = config->bf16 ? hn_winograd_bf16_find(h->isa)
-                                            : hn_winograd_find(h->isa, h->plan.m),
+                        .ops = config->bf16
+                                   ? hn_winograd_bf16_find(h->isa)
+                                   : hn_winograd_find(h->isa, hn_winograd_form_of(h->plan.m, h->plan.stride)),
                         .bf16 = config->bf16 ? hn_bf16_find(h->isa) : NULL,
                         .step = (const int32_t *)(const void *)((const char *)r->blob + steps_at()),
                         .x = r->in[0],

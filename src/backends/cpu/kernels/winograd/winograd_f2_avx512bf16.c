@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/vec/vec.h"
 
 #define WINO_M 2
+#define WINO_STRIDE 1
 #define WINO_BF16
 
 static inline vf narrow_load(const void *p) { return v_load_bf16(p); }
