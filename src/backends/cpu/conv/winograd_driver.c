@@ -54,20 +54,18 @@ static const hn_winograd_form *form_of(const hn_winograd *p) { return &known(p->
 static int64_t frequencies(const hn_winograd *p) { return form_of(p)->points * form_of(p)->points; }
 static int64_t pieces(const hn_winograd *p) { return form_of(p)->pieces * form_of(p)->pieces; }
 
-/* A frequency: its pieces are `rows` rows of `columns` in the grid of all. */
+/* A frequency: its pieces are `rows` rows of `columns` in the grid of all. In V and in packed weights, where
+ * they lie by frequencies, there are n of them, and those `before`. */
 typedef struct frequency {
   int64_t row, column, rows, columns;
+  int64_t n, before;
 } frequency;
 
 static frequency frequency_of(const hn_winograd_form *f, int64_t index) {
   const int32_t *const i = f->first + index / f->points, *const j = f->first + index % f->points;
-  return (frequency){i[0], j[0], i[1] - i[0], j[1] - j[0]};
+  const int64_t rows = i[1] - i[0], columns = j[1] - j[0];
+  return (frequency){i[0], j[0], rows, columns, rows * columns, i[0] * f->pieces + rows * j[0]};
 }
-/* In packed weights, where pieces lie by frequencies: those before it, and its own. */
-static int64_t pieces_before(const hn_winograd_form *f, const frequency *at) {
-  return at->row * f->pieces + at->rows * at->column;
-}
-static int64_t pieces_of(const frequency *at) { return at->rows * at->columns; }
 
 /* Of the product's kernel: rows and columns of its tile, bytes of its operands. */
 static int64_t tile_rows(const hn_winograd *p, const hn_gemm_ops *o) {
@@ -172,7 +170,7 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
 
 /* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows;
+  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows * p->stride * p->stride;
   return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
 static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
@@ -361,14 +359,16 @@ static const void *element(const void *p, int64_t i, int64_t narrow) {
   return (const char *)p + i * (narrow ? 2 : 4);
 }
 
-/* Tiles [t0, t1) into V: piece by piece a matrix of tiles x channels. */
+/* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x (pieces x channels). */
 static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, float *v) {
   const hn_winograd *p = a->plan;
   const int64_t side = form_of(p)->pieces; /* as many pixels */
   hn_winograd_in t = {.row = p->in_row,
                       .pixel = p->in_pixel,
                       .channels = (size_t)p->cin,
+                      .v = v,
                       .frequency = (t1 - t0) * p->v_pitch,
+                      .pitch = p->v_pitch,
                       .narrow = p->narrow_in != 0};
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
@@ -376,7 +376,7 @@ static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, f
     clip(y, side, p->in[0], &t.y0, &t.y1);
     clip(x, side, p->in[1], &t.x0, &t.x1);
     t.x = element(a->x, at.n * p->in_batch + y * p->in_row + x * p->in_pixel, p->narrow_in);
-    t.v = (char *)v + (i - t0) * p->v_pitch * operand_bytes(p);
+    t.tile = (i - t0) * p->v_pitch;
     a->ops->input(&t);
   }
 }
@@ -403,35 +403,33 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
   const int64_t matrix = tiles * p->v_pitch; /* floats of a piece */
   for (int64_t f = 0; f < f_count; f++) {
     const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
-    const int64_t k = pieces_of(&here) * p->cin;
-    const float *const from = v + (here.row * form->pieces + here.column) * matrix;
+    const int64_t row = here.n * p->v_pitch;
+    const float *const from = v + here.before * matrix;
     for (int64_t panel = p0; panel < p1; panel++) {
       const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
       const frequency *const next_f = last_panel ? &after : &here;
       const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
       bool ahead = next_panel < p_end;
-      const float *next = ahead ? weights_of(a, next_panel, pieces_before(form, next_f)) : NULL;
-      int64_t next_floats = ahead ? pieces_of(next_f) * p->cin * panel_width(a, next_panel) : 0,
+      const float *next = ahead ? weights_of(a, next_panel, next_f->before) : NULL;
+      int64_t next_floats = ahead ? next_f->n * p->cin * panel_width(a, next_panel) : 0,
               width = panel_width(a, panel);
       for (int64_t r = 0; r < row_tiles; r++) {
         int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
-        /* The row tile after this one, or the first of the next product (of its first piece). */
-        const float *near = r + 1 < row_tiles ? from + m1 * p->v_pitch
-                                              : v + (next_f->row * form->pieces + next_f->column) * matrix;
-        hn_gemm_tile t = {.a = from + m0 * p->v_pitch,
-                          .lda = p->v_pitch,
-                          .b = weights_of(a, panel, pieces_before(form, &here)),
+        /* The row tile after this one, or the first of the next product. */
+        const bool more = r + 1 < row_tiles;
+        const float *near = more ? from + m1 * row : v + next_f->before * matrix;
+        hn_gemm_tile t = {.a = from + m0 * row,
+                          .lda = row,
+                          .b = weights_of(a, panel, here.before),
                           .c = m + (f * tiles + m0) * pitch + (panel - p0) * o->nr,
                           .ldc = pitch,
-                          .k = (size_t)k,
+                          .k = (size_t)(here.n * p->cin),
                           .segment = (size_t)p->cin,
-                          .skip = matrix - p->cin,
-                          .turns = (size_t)here.columns,
-                          .jump = (form->pieces - here.columns + 1) * matrix - p->cin,
+                          .skip = p->v_pitch - p->cin,
                           .m = (uint32_t)(m1 - m0),
                           .n = (uint32_t)width,
                           .near = near,
-                          .near_end = near + (m1 - m0) * p->v_pitch};
+                          .near_end = near + (m1 - m0) * (more ? row : next_f->n * p->v_pitch)};
         if (ahead) {
           t.prefetch = next + next_floats * r / row_tiles;
           t.prefetch_end = next + next_floats * (r + 1) / row_tiles;

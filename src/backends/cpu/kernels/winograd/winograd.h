@@ -69,9 +69,10 @@ typedef struct hn_winograd_in {
   ptrdiff_t row, pixel;
   int32_t y0, y1, x0, x1;
   size_t channels;
-  void *v; /* piece f's channels go to v + f * frequency, written up to a multiple of vw; products of
-              bf16: bf16, written up to a multiple of HN_WINOGRAD_STEP */
-  ptrdiff_t frequency;
+  void *v; /* f32; products of bf16: bf16.  The tile's channels of piece q of n of a frequency that has
+              `before` pieces before it go to v + before * frequency + n * tile + q * pitch, written up to a
+              multiple of vw; products of bf16: of HN_WINOGRAD_STEP */
+  ptrdiff_t frequency, tile, pitch;
   bool narrow; /* products of bf16 only */
 } hn_winograd_in;
 

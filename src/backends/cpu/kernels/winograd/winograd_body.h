@@ -9,13 +9,15 @@
 #define WINO_INLINE static inline __attribute__((always_inline))
 
 #if WINO_STRIDE == 2
-/* A piece is pixel a, or a with pixel b added or taken away. */
+/* A piece is pixel a, or a with pixel b added or taken away; it lies at a place of so many of its frequency.
+ */
 typedef struct piece {
   int a, b, sign;
+  int place, of;
 } piece;
 #if WINO_M == 3
-static const piece pieces[WINO_N] = {{0, 4, -1}, {1, 3, -1}, {2, 4, 1}, {3, 3, 0},
-                                     {4, 2, -1}, {6, 2, -1}, {5, 3, -1}};
+static const piece pieces[WINO_N] = {{0, 4, -1, 0, 2}, {1, 3, -1, 1, 2}, {2, 4, 1, 0, 2}, {3, 3, 0, 1, 2},
+                                     {4, 2, -1, 0, 1}, {6, 2, -1, 0, 2}, {5, 3, -1, 1, 2}};
 /* A^T: [1 1 1 0], [0 1 -1 0], [0 1 1 1]. */
 WINO_INLINE void from_points(const vf m[4], vf y[3]) {
   const vf s = v_add(m[1], m[2]);
@@ -24,7 +26,8 @@ WINO_INLINE void from_points(const vf m[4], vf y[3]) {
   y[2] = v_add(s, m[3]);
 }
 #else
-static const piece pieces[WINO_N] = {{0, 2, -1}, {1, 1, 0}, {2, 2, 0}, {4, 2, -1}, {3, 3, 0}};
+static const piece pieces[WINO_N] = {
+    {0, 2, -1, 0, 2}, {1, 1, 0, 1, 2}, {2, 2, 0, 0, 1}, {4, 2, -1, 0, 2}, {3, 3, 0, 1, 2}};
 /* A^T: [1 1 0], [0 1 1]. */
 WINO_INLINE void from_points(const vf m[3], vf y[2]) {
   y[0] = v_add(m[0], m[1]);
@@ -127,21 +130,16 @@ WINO_INLINE line line_at(const void *base, ptrdiff_t at, ptrdiff_t distance, con
 }
 WINO_INLINE const char *line_place(const line *l, int i) { return l->p[i / 3] + i % 3 * l->distance; }
 
-/* A line of V's matrices from c on, i the first of them. */
-WINO_INLINE void put_pieces(const hn_winograd_in *t, const vf f[WINO_N], int i, size_t c) {
-  const line l =
-      line_at(t->v, ((ptrdiff_t)c + i * WINO_N * t->frequency) * V_BYTES, t->frequency * V_BYTES, WINO_N);
-  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
-    store_live((void *)(uintptr_t)line_place(&l, j), f[j], VEC_W, NARROW_ABLE);
-    /* V lives in L2: ask for the next group's line before its store has to wait for it. */
-    if (VEC_W > 1) __builtin_prefetch(line_place(&l, j) + VEC_W * V_BYTES, 1, 3);
-  }
+WINO_INLINE void put_piece(const char *to, vf f) {
+  store_live((void *)(uintptr_t)to, f, VEC_W, NARROW_ABLE);
+  /* V lives in L2: ask for the next group's line before its store has to wait for it. */
+  if (VEC_W > 1) __builtin_prefetch(to + VEC_W * V_BYTES, 1, 3);
 }
 
 #if WINO_STRIDE == 2
 /* Pixels of row i of the tile; `whole`: the tile lies inside the image. */
 WINO_INLINE void get_row(const hn_winograd_in *t, int i, size_t c, size_t live, const bool whole,
-                         const bool narrow, vf d[WINO_N]) {
+                         const bool narrow, const bool ahead, vf d[WINO_N]) {
   if (!whole && (i < t->y0 || i >= t->y1)) {
     HN_UNROLL for (int j = 0; j < WINO_N; j++) d[j] = v_zero();
     return;
@@ -150,10 +148,30 @@ WINO_INLINE void get_row(const hn_winograd_in *t, int i, size_t c, size_t live, 
   const line l = line_at(t->x, bytes((ptrdiff_t)c + i * t->row, narrow), bytes(t->pixel, narrow), WINO_N);
   HN_UNROLL for (int j = 0; j < WINO_N; j++) d[j] =
       whole || (j >= t->x0 && j < end) ? load_live(line_place(&l, j), live, narrow) : v_zero();
+  if (VEC_W > 1 && ahead)
+    HN_UNROLL for (int j = 1; j < WINO_N; j++) __builtin_prefetch(
+        line_place(&l, j) + bytes(2 * WINO_M * t->pixel, narrow), 0, 3); /* the tile to the right */
 }
 
 WINO_INLINE vf joined(const piece *p, vf a, vf b) {
   return p->sign > 0 ? v_add(a, b) : p->sign < 0 ? v_sub(a, b) : a;
+}
+
+/* Row i of the grid of pieces. */
+WINO_INLINE void put_pieces(const hn_winograd_in *t, const vf f[WINO_N], int i, size_t c) {
+  const piece *const row = &pieces[i];
+  const char *to = NULL;
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) {
+    const piece *const column = &pieces[j];
+    if (column->place == 0) {
+      const int before = (i - row->place) * WINO_N + row->of * j, n = row->of * column->of;
+      to =
+          (const char *)t->v +
+          (before * t->frequency + n * t->tile + row->place * column->of * t->pitch + (ptrdiff_t)c) * V_BYTES;
+      __asm__("" : "+r"(to)); /* one pointer a frequency: see line_at */
+    }
+    put_piece(to + column->place * t->pitch * V_BYTES, f[j]);
+  }
 }
 
 /* One group of channels, `live` of them. */
@@ -162,9 +180,9 @@ WINO_INLINE void input_group(const hn_winograd_in *t, size_t c, size_t live, con
   HN_UNROLL for (int i = 0; i < WINO_N; i++) {
     const piece *const p = &pieces[i];
     vf d[WINO_N], other[WINO_N], f[WINO_N];
-    get_row(t, p->a, c, live, whole, narrow, d);
+    get_row(t, p->a, c, live, whole, narrow, true, d);
     if (p->sign) {
-      get_row(t, p->b, c, live, whole, narrow, other);
+      get_row(t, p->b, c, live, whole, narrow, false, other);
       HN_UNROLL for (int j = 0; j < WINO_N; j++) d[j] = joined(p, d[j], other[j]);
     }
     HN_UNROLL for (int j = 0; j < WINO_N; j++) f[j] = joined(&pieces[j], d[pieces[j].a], d[pieces[j].b]);
@@ -189,7 +207,9 @@ WINO_INLINE void put_row(const hn_winograd_in *t, const vf d[WINO_N], int i, siz
   vf f[WINO_N];
   to_outer(d, &f[0], &f[WINO_N - 1]);
   to_inner(d, f + 1);
-  put_pieces(t, f, i, c);
+  const line l = line_at(t->v, (t->tile + (ptrdiff_t)c + i * WINO_N * t->frequency) * V_BYTES,
+                         t->frequency * V_BYTES, WINO_N);
+  HN_UNROLL for (int j = 0; j < WINO_N; j++) put_piece(line_place(&l, j), f[j]);
 }
 
 /* One group of channels, `live` of them. */

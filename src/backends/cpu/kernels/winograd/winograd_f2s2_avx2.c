@@ -9,4 +9,5 @@
 #define WINO_STRIDE 2
 #include "backends/cpu/kernels/winograd/winograd_body.h"
 
-const struct hn_kernel hn_kernel_winograd_f2s2_avx2 = {"winograd_f2s2_avx2", "winograd", "f2s2", HN_ISA_AVX2, &ops};
+const struct hn_kernel hn_kernel_winograd_f2s2_avx2 = {"winograd_f2s2_avx2", "winograd", "f2s2", HN_ISA_AVX2,
+                                                       &ops};

@@ -9,4 +9,5 @@
 #define WINO_STRIDE 2
 #include "backends/cpu/kernels/winograd/winograd_body.h"
 
-const struct hn_kernel hn_kernel_winograd_f3s2_avx2 = {"winograd_f3s2_avx2", "winograd", "f3s2", HN_ISA_AVX2, &ops};
+const struct hn_kernel hn_kernel_winograd_f3s2_avx2 = {"winograd_f3s2_avx2", "winograd", "f3s2", HN_ISA_AVX2,
+                                                       &ops};
