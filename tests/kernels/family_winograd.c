@@ -21,7 +21,7 @@ typedef struct kernels {
 } kernels;
 
 static kernels kernels_of(const struct hn_kernel *k) {
-  const bool bf16 = strcmp(k->role, "f2_bf16") == 0;
+  const bool bf16 = strstr(k->role, "_bf16") != NULL;
   return (kernels){k->ops, hn_gemm_find(k->isa), bf16 ? hn_bf16_find(k->isa) : NULL};
 }
 
@@ -134,10 +134,10 @@ static uint16_t *narrowed(ck *c, float *x, size_t n) {
 /* Packs all weights; bf16: with the steps' places behind them. */
 static void pack(const hn_winograd *p, const kernels *k, const float *w, float *packed, int32_t *step) {
   const size_t steps = (size_t)hn_winograd_steps(p);
+  hn_winograd_fill_steps(p, step);
   float *wide = malloc(hn_winograd_panel(p) * sizeof *wide);
   int64_t *at = malloc(steps * HN_BF16_STEP * sizeof *at);
   if (!wide || !at) exit(6);
-  for (size_t i = 0; i < steps; i++) step[i] = (int32_t)(i * HN_BF16_STEP);
   for (int64_t i = 0; i < p->n_panels; i++)
     if (k->bf16)
       hn_winograd_pack_bf16(p, k->bf16, w, i, wide, at, (uint16_t *)(void *)packed);
@@ -167,7 +167,7 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   const size_t n_packed = hn_winograd_packed_size(p, k->gemm);
   float *packed = ck_alloc(c, k->bf16 ? n_packed / 2 : n_packed, 0),
         *scratch = ck_alloc(c, hn_winograd_scratch(p, k->gemm), 0);
-  int32_t step[MOST_CHANNELS / HN_BF16_STEP + 1];
+  int32_t step[(MOST_CHANNELS / HN_BF16_STEP + 1) * 4];
   ck_fill(c, x, nx, fill);
   ck_fill(c, r, ny, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
@@ -247,9 +247,9 @@ static double bench_one(const struct hn_kernel *k, const shape *s, int64_t cin, 
   size_t nx = (size_t)p.in_batch, ny = (size_t)p.y.batch, nw = hn_winograd_packed_size(&p, of.gemm),
          all = nx + ny + nw + hn_winograd_scratch(&p, of.gemm) + 64;
   float *mem = aligned_alloc(4096, (all * 4 + 4095) / 4096 * 4096);
-  int32_t *step = malloc((size_t)hn_winograd_steps(&p) * sizeof *step);
+  int32_t *step = malloc((size_t)hn_winograd_row_steps(&p) * sizeof *step);
   if (!mem || !step) exit(6);
-  for (int64_t i = 0; i < hn_winograd_steps(&p); i++) step[i] = (int32_t)(i * HN_BF16_STEP);
+  hn_winograd_fill_steps(&p, step);
   for (size_t i = 0; i < all; i++) mem[i] = (float)(i % 13) * 0.1f - 0.6f;
   hn_epilogue e = {.flags = HN_EPI_CLAMP, .lo = 0, .hi = INFINITY};
   float *w = mem, *scratch = w + (nw + 15) / 16 * 16, *x = scratch + hn_winograd_scratch(&p, of.gemm),

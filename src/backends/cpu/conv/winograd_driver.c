@@ -170,7 +170,7 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
 
 /* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows * p->stride * p->stride;
+  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows * hn_winograd_terms(form_of(p), 1);
   return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
 static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
@@ -181,6 +181,15 @@ static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
 }
 
 int64_t hn_winograd_steps(const hn_winograd *p) { return hn_div_up(p->cin, HN_BF16_STEP); }
+int64_t hn_winograd_row_steps(const hn_winograd *p) {
+  return hn_winograd_terms(form_of(p), hn_winograd_steps(p));
+}
+
+void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
+  const int64_t steps = hn_winograd_steps(p);
+  for (int64_t i = 0; i < hn_winograd_row_steps(p); i++)
+    step[i] = (int32_t)(i / steps * p->v_pitch + i % steps * HN_BF16_STEP);
+}
 
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
   const size_t n = (size_t)p->cout;
@@ -313,12 +322,11 @@ void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const fl
 
 size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(pieces(p) * p->cin) * HN_BF16_PANEL; }
 
-/* Values of bf16 before the panel, and of one of its frequencies. */
+/* Values of bf16 before the panel, and of one of its pieces. */
 static size_t bf16_before(const hn_winograd *p, int64_t panel) {
-  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(frequencies(p) * hn_winograd_steps(p)),
-                        false);
+  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(pieces(p) * hn_winograd_steps(p)), false);
 }
-static size_t bf16_frequency(const hn_winograd *p, int64_t panel) {
+static size_t bf16_piece(const hn_winograd *p, int64_t panel) {
   const int64_t n = hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL);
   return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), false);
 }
@@ -330,8 +338,8 @@ void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const flo
   pack(p, w, n0, live, HN_BF16_PANEL, false, wide);
   for (int64_t k = 0; k < steps * HN_BF16_STEP; k++) at[k] = k < p->cin ? k * HN_BF16_PANEL : -1;
   dst += bf16_before(p, panel);
-  for (int64_t f = 0; f < frequencies(p); f++, dst += bf16_frequency(p, panel))
-    hn_bf16_pack(o, wide + f * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
+  for (int64_t i = 0; i < pieces(p); i++, dst += bf16_piece(p, panel))
+    hn_bf16_pack(o, wide + i * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
                  false, dst);
 }
 
@@ -440,40 +448,41 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
   }
 }
 
-static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel, int64_t f) {
-  return w + bf16_before(p, panel) + (size_t)f * bf16_frequency(p, panel);
+static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel,
+                                       int64_t before) {
+  return w + bf16_before(p, panel) + (size_t)before * bf16_piece(p, panel);
 }
 
 /* The same in products of bf16, a panel after the other in each frequency of M. */
 static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
                           const uint16_t *v, float *m) {
   const hn_winograd *p = a->plan;
+  const hn_winograd_form *form = form_of(p);
   const int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, p->bf16_rows);
-  for (int64_t f = 0; f < f_count; f++)
+  for (int64_t f = 0; f < f_count; f++) {
+    const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
+    const int64_t row = here.n * p->v_pitch;
+    const size_t steps = (size_t)(here.n * hn_winograd_steps(p));
     for (int64_t panel = p0; panel < p1; panel++) {
       const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      const int64_t next_f = last         ? 0
-                             : last_panel ? f + 1
-                                          : f,
-                    next_panel = last         ? p1
-                                 : last_panel ? p0
-                                              : panel + 1;
+      const frequency *const next_f = last_panel ? &after : &here;
+      const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
       const char *next = NULL;
       int64_t next_bytes = 0;
       if (next_panel < p_end)
-        next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f),
-        next_bytes = (int64_t)bf16_frequency(p, next_panel) * 2;
+        next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f->before),
+        next_bytes = next_f->n * (int64_t)bf16_piece(p, next_panel) * 2;
       const int64_t share = hn_fill_up(hn_div_up(next_bytes, row_tiles), 64);
       for (int64_t r = 0; r < row_tiles; r++) {
         const int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
         const int64_t ahead = hn_min(r * share, next_bytes);
-        const hn_bf16_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
+        const hn_bf16_tile t = {.a = v + here.before * tiles * p->v_pitch + m0 * row,
                                 .step = a->step,
-                                .steps = (size_t)hn_winograd_steps(p),
-                                .short_from = (size_t)hn_winograd_steps(p) - 1,
+                                .steps = steps,
+                                .short_from = steps - 1,
                                 .short_pairs = hn_bf16_short_pairs(p->cin),
-                                .row = p->v_pitch,
-                                .b = bf16_weights_of(p, a->w, panel, f),
+                                .row = row,
+                                .b = bf16_weights_of(p, a->w, panel, here.before),
                                 .c = m + ((f * (p1 - p0) + panel - p0) * tiles + m0) * HN_BF16_PANEL,
                                 .rows = (uint32_t)p->bf16_rows,
                                 .m = (uint32_t)(m1 - m0),
@@ -483,9 +492,13 @@ static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, 
         a->bf16->tile(&t);
       }
     }
+  }
 }
 
-enum { WIDE_TILE = 4 * 8 * HN_BF16_PANEL }; /* an output tile of m = 2 in f32: so many panels at a time */
+enum {
+  WIDE_PIXEL = 8 * HN_BF16_PANEL, /* an output tile in f32: so many panels at a time */
+  WIDE_TILE = 3 * 3 * WIDE_PIXEL  /* the largest that products of bf16 have */
+};
 
 /* A tile's pixels through the operations that no register does; for an output in bf16 they are in `wide`. */
 static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, const place *at, int64_t c0,
@@ -515,8 +528,8 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
   _Alignas(64) float wide[WIDE_TILE];
   hn_winograd_out t = {.frequency = m->frequency,
                        .group = m->group,
-                       .row = later ? WIDE_TILE / 2 : p->y.row,
-                       .pixel = later ? WIDE_TILE / 4 : p->y.pixel,
+                       .row = later ? p->m * WIDE_PIXEL : p->y.row,
+                       .pixel = later ? WIDE_PIXEL : p->y.pixel,
                        .channels = (size_t)(c1 - c0),
                        .flags = e->flags,
                        .lo = e->lo,
@@ -555,7 +568,7 @@ static void panels(const hn_winograd_args *a, int64_t b0, int64_t b1, int64_t q0
     return;
   }
   multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
-  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_TILE / 4 / nr : q1 - q0;
+  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_PIXEL / nr : q1 - q0;
   for (int64_t q = q0; q < q1; q += most) {
     const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
     transform_output(a, b0, b1, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
@@ -598,16 +611,24 @@ static const hn_winograd_ops *find(hn_isa isa, const char *role, const hn_winogr
   return o;
 }
 
-const hn_winograd_ops *hn_winograd_find(hn_isa isa, const hn_winograd_form *form) {
-  static const char *const role[] = {"f2", "f4", "f2s2", "f3s2"}; /* as forms[] */
-  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT][sizeof forms / sizeof *forms];
+typedef const hn_winograd_ops *_Atomic found_ops[HN_ISA_COUNT][sizeof forms / sizeof *forms];
+
+/* role: of each of forms[], NULL where there is none. */
+static const hn_winograd_ops *find_form(hn_isa isa, const hn_winograd_form *form, const char *const *role,
+                                        found_ops *found) {
   if ((unsigned)isa >= HN_ISA_COUNT || !form) return NULL;
   const ptrdiff_t i = known(form->m, form->stride) - forms;
-  return find(isa, role[i], &found[isa][i]);
+  return role[i] ? find(isa, role[i], &(*found)[isa][i]) : NULL;
 }
 
-const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa) {
-  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT];
-  if ((unsigned)isa >= HN_ISA_COUNT || isa < HN_ISA_AVX512BF16) return NULL;
-  return find(isa, "f2_bf16", &found[isa]);
+const hn_winograd_ops *hn_winograd_find(hn_isa isa, const hn_winograd_form *form) {
+  static const char *const role[] = {"f2", "f4", "f2s2", "f3s2"};
+  static found_ops found;
+  return find_form(isa, form, role, &found);
+}
+
+const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa, const hn_winograd_form *form) {
+  static const char *const role[] = {"f2_bf16", NULL, "f2s2_bf16", "f3s2_bf16"};
+  static found_ops found;
+  return isa < HN_ISA_AVX512BF16 ? NULL : find_form(isa, form, role, &found);
 }

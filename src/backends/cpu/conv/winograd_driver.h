@@ -47,17 +47,23 @@ void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const fl
                             float *dst);
 
 /* The same for products of bf16: panel by panel, in it frequency by frequency as hn_bf16_pack lays it out. To
- * pack, it needs a panel in f32 (hn_winograd_panel floats) and a place for each of the steps' values. */
+ * pack, it needs a panel in f32 (hn_winograd_panel floats) and HN_BF16_STEP places for each step of a piece.
+ */
 size_t hn_winograd_panel(const hn_winograd *p);
 int64_t hn_winograd_steps(const hn_winograd *p);
 void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
                            float *wide, int64_t *at, uint16_t *dst);
 
+/* Where each step of a frequency begins in a row of V: so many for the one with most pieces; the others take
+ * the first of them. */
+int64_t hn_winograd_row_steps(const hn_winograd *p);
+void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step);
+
 typedef struct hn_winograd_args {
   const hn_winograd *plan;
   const hn_gemm_ops *gemm;
   const hn_winograd_ops *ops;
-  const hn_bf16_ops *bf16; /* products of bf16, and where each step begins in a row of V */
+  const hn_bf16_ops *bf16; /* products of bf16, and what hn_winograd_fill_steps wrote for them */
   const int32_t *step;
   const void *x, *w;
   void *y;

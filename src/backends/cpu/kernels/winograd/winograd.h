@@ -1,5 +1,5 @@
 /* Family "winograd": the transforms of Winograd's convolution F(m x m, 3 x 3), of stride 1 with m = 4 or 2,
- * of stride 2 with m = 3 or 2; role "f2_bf16": of stride 1 and m = 2 with products of bf16 (below).
+ * of stride 2 with m = 3 or 2; roles with _bf16: of m = 2, and of stride 2, with products of bf16 (below).
  *
  *   Y = A^T [ sum over channels of (G g G^T) . (B^T d B) ] A,   . element by element
  *
@@ -40,7 +40,8 @@
  * Products of bf16: U and V are rounded to bf16 on their way into the product, which is summed in f32.  With
  * u = 2^-8, twice the rounding unit, |y - exact| grows by at most (2 u + u^2) N sum over channels of max|g|
  * max|d|; typically by 2.4 times what direct sums of rounded factors are off (measured: normal numbers, 64
- * and 256 channels).  m = 4 would be off by 7 times as much, which is why it has no such role.
+ * and 256 channels; with stride 2 2.3 times for m = 2 and 2.4 for m = 3).  m = 4 would be off by 7 times as
+ * much, which is why it has no such role.
  *
  * Inf and NaN.  A tile whose n x n input pixels hold an Inf or a NaN has NaN in any of its m x m outputs,
  * more of them than the direct sum would; it never turns into a finite number where the direct sum has none.
@@ -120,7 +121,7 @@ typedef struct hn_winograd_ops {
 
 /* The kernel of the form's f32 role of the best tier <= isa. */
 const hn_winograd_ops *hn_winograd_find(hn_isa isa, const hn_winograd_form *form);
-/* The same for products of bf16, m = 2 and stride 1; NULL below avx512bf16. */
-const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa);
+/* The same for products of bf16; NULL below avx512bf16, and for a form that has none. */
+const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa, const hn_winograd_form *form);
 
 #endif
