@@ -10,4 +10,5 @@
 #include "backends/cpu/kernels/winograd/winograd_bf16.h"
 #include "backends/cpu/kernels/winograd/winograd_body.h"
 
-const struct hn_kernel hn_kernel_winograd_f3s2_avx512bf16 = {"winograd_f3s2_avx512bf16", "winograd", "f3s2_bf16", HN_ISA_AVX512BF16, &ops};
+const struct hn_kernel hn_kernel_winograd_f3s2_avx512bf16 = {"winograd_f3s2_avx512bf16", "winograd",
+                                                             "f3s2_bf16", HN_ISA_AVX512BF16, &ops};
