@@ -12,17 +12,21 @@
  * The symmetric points make the transforms cheap (even and odd parts are shared), and a * b = 1 balances
  * their norms: with 0, +-1, +-2 the error is several times as large.
  *
- * Stride 2.  Along an axis outer taps meet even pixels of the tile, n = 2 m + 1 of them, and the middle tap
- * odd ones.  The outer taps are F(m, 2), from the points
- *   m = 2:  0, -1, infinity
+ * Stride 2.  Along an axis the outer taps w0 and w2 meet even pixels e of the tile, the middle tap
+ * w1 odd ones o; n = 2 m + 1.  The outer taps are F(m, 2), from the points
+ *   m = 2:  0, 1, infinity
  *   m = 3:  0, 1, -1, infinity
- * and the m outputs of the middle tap are written as what m of these m + 1 points give: all but the one that
- * has no second piece below.  A point is then the sum of one or two products ("pieces"), n in all, which the
- * matrix product sums as it sums channels, and A^T is that of F(m, 2).  With o for odd pixels, e for even
- * ones: m = 2:  (e0 - e1) w0 + o0 w1,                  e1 (w0 + w2),             (e2 - e1) w2 + o1 w1 m = 3:
- * (e0 - e2) w0 + (o0 - o1) w1,           (e1 + e2) (w0 + w2) / 2 + o1 w1, (e2 - e1) (w0 - w2) / 2, (e3 - e1)
- * w2 + (o2 - o1) w1 In two dimensions a point has up to four pieces: (2 m + 1)^2 products for 9 m^2 of the
- * direct sum.
+ * The m outputs of the middle tap are written as what m of these m + 1 points would give.  A point is
+ * then the sum of one or two products ("pieces"), n in all; the matrix product sums them as it sums
+ * channels, and A^T is that of F(m, 2).  The points are
+ *   m = 2:  (e0 - e1) w0 + o0 w1
+ *           e1 (w0 + w2)
+ *           (e2 - e1) w2 + o1 w1
+ *   m = 3:  (e0 - e2) w0 + (o0 - o1) w1
+ *           (e1 + e2) (w0 + w2) / 2 + o1 w1
+ *           (e2 - e1) (w0 - w2) / 2
+ *           (e3 - e1) w2 + (o2 - o1) w1
+ * In two dimensions a point has up to four pieces: n^2 products for the 9 m^2 of direct sums.
  *
  * Error.  All coefficients are rounded once, filters are transformed in f64 and rounded once, so each factor
  * of the sum carries few roundings: with eps = 2^-24 and c channels, every output y of a tile satisfies
@@ -31,11 +35,10 @@
  * so, as a norm-wise bound of a tile,
  *   |y - exact| <= (c + K) eps N sum over channels of max|g| max|d|,
  *   N = (||A^T|| ||G|| ||B^T||)^2 in the infinity norm, K = 30 (roundings of the three transforms)
- * With stride 2 a frequency sums up to four products a channel: c is four times the channels, and the pieces
- * of a point make ||G|| ||B^T|| the largest sum over them of |G| |B^T|, which counts for all four. N is the
- * form's below; typical errors are far smaller.  The bound is of the tile, not of the element: a small output
- * beside large ones has the absolute error of the large ones.  Underflow adds at most (c + K)
- * ||A^T||^2 2^-149.
+ * With stride 2 a frequency sums up to four products a channel: c is four times the channels, and ||G||
+ * ||B^T|| is the largest sum over the pieces of a point of |G| |B^T|.  N is the form's below; typical errors
+ * are far smaller.  The bound is of the tile, not of the element: a small output beside large ones has the
+ * absolute error of the large ones.  Underflow adds at most (c + K) ||A^T||^2 2^-149.
  *
  * Products of bf16: U and V are rounded to bf16 on their way into the product, which is summed in f32.  With
  * u = 2^-8, twice the rounding unit, |y - exact| grows by at most (2 u + u^2) N sum over channels of max|g|
