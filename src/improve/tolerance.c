@@ -1,7 +1,5 @@
 #include "improve/tolerance.h"
 
-#include "backends/cpu/kernels/winograd/winograd.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +99,13 @@ static bool moves(const hone_node *n) {
          (n->n_out && n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype));
 }
 
+/* A tactic of Winograd's takes one stride for both directions. */
+static int64_t stride_of(const hone_node *n) {
+  size_t count = 0;
+  const int64_t *strides = hone_node_ints(n, "strides", &count);
+  return count ? strides[0] : 1;
+}
+
 static hn_tolerance_class class_of(const hone_node *n, const char *tactic, hn_tolerance *t) {
   if (n->domain[0] == 0)
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
@@ -111,8 +116,8 @@ static hn_tolerance_class class_of(const hone_node *n, const char *tactic, hn_to
         return HN_TOLERANCE_OTHER;
       const char *winograd = tactic ? strstr(tactic, "winograd") : NULL;
       if (winograd && operators[i].class == HN_TOLERANCE_SUM) {
-        t->m = winograd[strlen("winograd")] - '0';
-        return t->m == 2 || t->m == 4 ? HN_TOLERANCE_WINOGRAD : HN_TOLERANCE_OTHER;
+        t->winograd = hn_winograd_form_of(winograd[strlen("winograd")] - '0', stride_of(n));
+        return t->winograd ? HN_TOLERANCE_WINOGRAD : HN_TOLERANCE_OTHER;
       }
       return operators[i].class;
     }
@@ -125,7 +130,8 @@ void hn_tolerance_of(const hone_node *n, const char *tactic, hn_tolerance *t) {
   if (n->n_in && n->in[0] && n->n_out && n->out[0]) {
     if (t->class == HN_TOLERANCE_SUM) t->terms = terms_of_sum(n);
     if (t->class == HN_TOLERANCE_SOFTMAX || t->class == HN_TOLERANCE_NORM) t->terms = terms_of_row(n);
-    if (t->class == HN_TOLERANCE_WINOGRAD && n->n_in > 1) t->terms = n->in[1]->desc.dim[1];
+    if (t->class == HN_TOLERANCE_WINOGRAD && n->n_in > 1)
+      t->terms = hn_winograd_terms(t->winograd, n->in[1]->desc.dim[1]);
   }
   t->class_name = classes[t->class].name;
   t->of = classes[t->class].of;
@@ -138,7 +144,7 @@ double hn_tolerance_share(const hn_tolerance *t) {
   switch (t->class) {
   case HN_TOLERANCE_EXACT: return 0;
   case HN_TOLERANCE_SUM: return 2 * hn_gamma(t->terms);
-  case HN_TOLERANCE_WINOGRAD: return (k + HN_WINOGRAD_ROUNDINGS) * u * hn_winograd_norm(t->m);
+  case HN_TOLERANCE_WINOGRAD: return (k + HN_WINOGRAD_ROUNDINGS) * u * t->winograd->norm;
   case HN_TOLERANCE_FUNCTION: return (2 * t->ulps + 1) * u;
   case HN_TOLERANCE_SOFTMAX: return (k + 10) * u;
   case HN_TOLERANCE_NORM: return (k + 7 + 2.1 * (k + 8 + k / 2 + 6) + 4) * u;

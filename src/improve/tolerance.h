@@ -2,6 +2,7 @@
 #ifndef HN_IMPROVE_TOLERANCE_H
 #define HN_IMPROVE_TOLERANCE_H
 
+#include "backends/cpu/kernels/winograd/winograd.h"
 #include "improve/side.h"
 
 #define HN_UNIT_ROUNDING 0x1p-24
@@ -14,8 +15,8 @@ typedef enum hn_tolerance_class {
 
 typedef struct hn_tolerance {
   hn_tolerance_class class;
-  int64_t terms;          /* K; 0: the class has none, or dimensions are not known */
-  int m;                  /* Winograd's F(m x m) */
+  int64_t terms; /* K; 0: the class has none, or dimensions are not known */
+  const hn_winograd_form *winograd;
   double ulps, slack;     /* of functions */
   const char *class_name; /* static, like the two below */
   const char *of, *formula, *source;

@@ -17,23 +17,28 @@
 #include <hone/facts.h>
 #include <math.h>
 
-enum { CIN = 24, COUT = 20, HEIGHT = 14, WIDTH = 13 };
-static const double direct = 2.0 * 9 * CIN * COUT * HEIGHT * WIDTH;
+enum { CIN = 24, COUT = 20, HEIGHT = 26, WIDTH = 25 };
+
+/* Pixels of the output with this stride, and operations of the formula. */
+static int height_of(int stride) { return (HEIGHT - 1) / stride + 1; }
+static int width_of(int stride) { return (WIDTH - 1) / stride + 1; }
+static double direct_of(int stride) { return 2.0 * 9 * CIN * COUT * height_of(stride) * width_of(stride); }
 
 /* Conv 3x3 with padding, then ReLU. */
-static hn_model *conv_net(void) {
+static hn_model *conv_net(int stride) {
   hn_model *m = net_begin();
   hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 4, (const int64_t[]){1, CIN, HEIGHT, WIDTH});
   hn_value *w = net_weights(m, 4, (const int64_t[]){COUT, CIN, 3, 3}, 1);
   hn_value *c = net_op(m, "Conv", (hn_value *[]){x, w}, 2);
   assert_true(hn_node_set_ints(c->producer, "pads", (const int64_t[]){1, 1, 1, 1}, 4));
+  assert_true(hn_node_set_ints(c->producer, "strides", (const int64_t[]){stride, stride}, 2));
   net_finish(m, net_op(m, "Relu", &c, 1));
   return m;
 }
 
 /* The Conv step of a plan that may use these tactics for it, in the facts of a run. */
-static hone_facts *record(const char *tactics, const hone_step_fact **conv) {
-  hn_model *m = conv_net();
+static hone_facts *record(const char *tactics, int stride, const hone_step_fact **conv) {
+  hn_model *m = conv_net(stride);
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
   hone_context *context = NULL;
@@ -68,18 +73,21 @@ static void winograd_multiplies_less(void **state) {
   (void)state;
   static const struct {
     const char *tactics, *name;
-    int m;
+    int stride, m, n;     /* n: pieces along an axis */
     double input, output; /* operations of a tile's transforms, a channel: counted in winograd_body.h */
-  } way[] = {{"-conv_gemm*,-conv_winograd4*,-conv_bf16*", "conv_winograd2", 2, 32, 24},
-             {"-conv_gemm*,-conv_winograd2*,-conv_bf16*", "conv_winograd4", 4, 264, 160}};
-  for (size_t i = 0; i < 2; i++) {
+  } way[] = {{"-conv_gemm*,-conv_winograd4*,-conv_bf16*", "conv_winograd2", 1, 2, 4, 32, 24},
+             {"-conv_gemm*,-conv_winograd2*,-conv_bf16*", "conv_winograd4", 1, 4, 6, 264, 160},
+             {"-conv_gemm*,-conv_winograd3*,-conv_bf16*", "conv_winograd2_stride2", 2, 2, 5, 20, 10},
+             {"-conv_gemm*,-conv_winograd2*,-conv_bf16*", "conv_winograd3_stride2", 2, 3, 7, 84, 28}};
+  for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
     const hone_step_fact *c;
-    const int m = way[i].m, n = m + 2;
-    hone_facts *f = record(way[i].tactics, &c);
+    const int m = way[i].m, n = way[i].n, stride = way[i].stride;
+    hone_facts *f = record(way[i].tactics, stride, &c);
     assert_string_equal(c->tactic, way[i].name);
-    const double tiles = (double)((HEIGHT + m - 1) / m * ((WIDTH + m - 1) / m));
+    const double tiles = (double)((height_of(stride) + m - 1) / m * ((width_of(stride) + m - 1) / m));
     const double winograd = tiles * (2.0 * n * n * CIN * COUT + way[i].input * CIN + way[i].output * COUT);
-    const double rest = (double)c->flops - direct; /* the epilogue: the same for both */
+    const double direct = direct_of(stride),
+                 rest = (double)c->flops - direct; /* the epilogue: the same for both */
     assert_true(rest >= 0 && rest < 0.01 * direct);
     assert_true(fabs((double)c->executed_flops - winograd - rest) < 1.5);
     assert_true(c->executed_flops < c->flops);
@@ -91,7 +99,7 @@ static void winograd_multiplies_less(void **state) {
 static void direct_sums_are_the_formula(void **state) {
   (void)state;
   const hone_step_fact *c;
-  hone_facts *f = record("conv_gemm*,pointwise*,reformat*", &c);
+  hone_facts *f = record("conv_gemm*,pointwise*,reformat*", 1, &c);
   assert_string_equal(c->tactic, "conv_gemm");
   assert_int_equal(c->executed_flops, c->flops);
   assert_null(c->arithmetic);

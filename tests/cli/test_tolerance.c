@@ -120,7 +120,9 @@ static const char *const layers[] = {
     "graph g(%x: f32[1x24x20x20]) -> (%y) {\n  %a = Conv(%x, f32[24x1x5x5]rand(7)) {group=24, "
     "pads=[2,2,2,2]}\n"
     "  %b = Clip(%a, f32[]{0}, f32[]{6})\n  %c = Conv(%b, f32[40x24x1x1]rand(8), f32[40]rand(9))\n"
-    "  %y = HardSwish(%c)\n}\n"};
+    "  %y = HardSwish(%c)\n}\n",
+    "graph g(%x: f32[1x64x57x56]) -> (%y) {\n  %a = Conv(%x, f32[96x64x3x3]rand(10), f32[96]rand(11)) "
+    "{pads=[1,1,1,1], strides=[2,2]}\n  %y = Relu(%a)\n}\n"};
 
 static void test_kernels(void **state) {
   (void)state;
@@ -139,6 +141,7 @@ static void test_kernels(void **state) {
   assert_true(of[HN_TOLERANCE_FUNCTION] >= 6);
   assert_true(of[HN_TOLERANCE_SOFTMAX] >= 3);
   assert_true(of[HN_TOLERANCE_EXACT] >= 3);
+  assert_true(of[HN_TOLERANCE_WINOGRAD] >= 3);
 }
 
 /* Whole networks, which have what lowering makes of them. */

@@ -21,7 +21,7 @@ typedef struct kernels {
 } kernels;
 
 static kernels kernels_of(const struct hn_kernel *k) {
-  const bool bf16 = strcmp(k->role, "f2_bf16") == 0;
+  const bool bf16 = strstr(k->role, "_bf16") != NULL;
   return (kernels){k->ops, hn_gemm_find(k->isa), bf16 ? hn_bf16_find(k->isa) : NULL};
 }
 
@@ -38,14 +38,15 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
 
 static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64_t cout, int narrow,
                             uint32_t threads, size_t l2) {
-  hn_winograd p = {.m = k->winograd->m, .batch = s->batch, .cin = cin, .cout = cout};
+  const int64_t stride = k->winograd->stride;
+  hn_winograd p = {.m = k->winograd->m, .stride = stride, .batch = s->batch, .cin = cin, .cout = cout};
   if (k->bf16) {
     p.bf16_rows = k->bf16->rows, p.bf16_rate = 2;
     p.narrow_in = (narrow & NARROW_IN) != 0, p.narrow_out = (narrow & NARROW_OUT) != 0;
   }
   for (int i = 0; i < 2; i++) {
     p.in[i] = s->in[i], p.pad[i] = s->pad[i];
-    p.out[i] = s->in[i] + s->pad[i] + s->pad_end[i] - 2;
+    p.out[i] = (s->in[i] + s->pad[i] + s->pad_end[i] - 3) / stride + 1;
   }
   p.in_pixel = cin + s->extra_in, p.in_row = p.in_pixel * s->in[1], p.in_batch = p.in_row * s->in[0];
   int64_t pitch = cout + s->extra_out;
@@ -68,10 +69,11 @@ typedef struct problem {
 /* The largest |input| of a channel in the tile that output pixel (v, u) of image n belongs to. */
 static double tile_max(const problem *q, int64_t n, int64_t v, int64_t u, int64_t c) {
   const hn_winograd *p = &q->p;
-  int64_t y0 = v / p->m * p->m - p->pad[0], x0 = u / p->m * p->m - p->pad[1];
+  const int64_t side = hn_winograd_form_of(p->m, p->stride)->pieces;
+  int64_t y0 = v / p->m * p->m * p->stride - p->pad[0], x0 = u / p->m * p->m * p->stride - p->pad[1];
   double largest = 0;
-  for (int64_t y = y0 > 0 ? y0 : 0; y < y0 + p->m + 2 && y < p->in[0]; y++)
-    for (int64_t x = x0 > 0 ? x0 : 0; x < x0 + p->m + 2 && x < p->in[1]; x++) {
+  for (int64_t y = y0 > 0 ? y0 : 0; y < y0 + side && y < p->in[0]; y++)
+    for (int64_t x = x0 > 0 ? x0 : 0; x < x0 + side && x < p->in[1]; x++) {
       double a = fabs((double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + c]);
       if (isnan(a)) return a;
       if (a > largest) largest = a;
@@ -89,14 +91,16 @@ static void check_output(ck *c, const problem *q, size_t index, float got, int64
     const float *g = q->w + (k * p->cin + ci) * 9;
     double largest = 0;
     for (int t = 0; t < 9; t++) {
-      int64_t y = v + t / 3 - p->pad[0], x = u + t % 3 - p->pad[1];
+      int64_t y = v * p->stride + t / 3 - p->pad[0], x = u * p->stride + t % 3 - p->pad[1];
       largest = fmax(largest, fabs((double)g[t]));
       if (y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
       acc += (double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + ci] * g[t];
     }
     norm += largest * largest_in[ci], sum_in += largest_in[ci], sum_w += largest;
   }
-  double operations = (double)(p->cin + HN_WINOGRAD_ROUNDINGS), tile_norm = hn_winograd_norm(p->m);
+  const hn_winograd_form *form = hn_winograd_form_of(p->m, p->stride);
+  double operations = (double)(hn_winograd_terms(form, p->cin) + HN_WINOGRAD_ROUNDINGS),
+         tile_norm = form->norm;
   double bound = operations * CK_EPS * tile_norm * norm + operations * tile_norm * CK_TINY;
   if (p->bf16_rows) { /* both operands are rounded; what is below 2^-126 may count as 0 */
     bound += (0x1p-7 + 0x1p-16) * tile_norm * norm + tile_norm * (sum_in + sum_w) * 0x1p-126;
@@ -130,10 +134,10 @@ static uint16_t *narrowed(ck *c, float *x, size_t n) {
 /* Packs all weights; bf16: with the steps' places behind them. */
 static void pack(const hn_winograd *p, const kernels *k, const float *w, float *packed, int32_t *step) {
   const size_t steps = (size_t)hn_winograd_steps(p);
+  hn_winograd_fill_steps(p, step);
   float *wide = malloc(hn_winograd_panel(p) * sizeof *wide);
   int64_t *at = malloc(steps * HN_BF16_STEP * sizeof *at);
   if (!wide || !at) exit(6);
-  for (size_t i = 0; i < steps; i++) step[i] = (int32_t)(i * HN_BF16_STEP);
   for (int64_t i = 0; i < p->n_panels; i++)
     if (k->bf16)
       hn_winograd_pack_bf16(p, k->bf16, w, i, wide, at, (uint16_t *)(void *)packed);
@@ -147,12 +151,13 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
                         enum ck_fill fill, size_t l2) {
   problem q = {.p = describe(s, k, cin, cout, narrow, 2, l2)};
   const hn_winograd *p = &q.p;
-  ck_case(c,
-          "winograd m%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s "
-          "narrow=%d",
-          (long long)p->m, (long long)s->batch, (long long)cin, (long long)cout, (long long)s->in[0],
-          (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1], (long long)s->extra_in,
-          (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
+  ck_case(
+      c,
+      "winograd m%lld s%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s "
+      "narrow=%d",
+      (long long)p->m, (long long)p->stride, (long long)s->batch, (long long)cin, (long long)cout,
+      (long long)s->in[0], (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1],
+      (long long)s->extra_in, (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
   int64_t in_pixels = s->batch * s->in[0] * s->in[1], pixels = s->batch * p->out[0] * p->out[1];
   size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + cin : 0);
   size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * 9);
@@ -162,7 +167,7 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   const size_t n_packed = hn_winograd_packed_size(p, k->gemm);
   float *packed = ck_alloc(c, k->bf16 ? n_packed / 2 : n_packed, 0),
         *scratch = ck_alloc(c, hn_winograd_scratch(p, k->gemm), 0);
-  int32_t step[MOST_CHANNELS / HN_BF16_STEP + 1];
+  int32_t step[(MOST_CHANNELS / HN_BF16_STEP + 1) * 4];
   ck_fill(c, x, nx, fill);
   ck_fill(c, r, ny, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
@@ -242,9 +247,9 @@ static double bench_one(const struct hn_kernel *k, const shape *s, int64_t cin, 
   size_t nx = (size_t)p.in_batch, ny = (size_t)p.y.batch, nw = hn_winograd_packed_size(&p, of.gemm),
          all = nx + ny + nw + hn_winograd_scratch(&p, of.gemm) + 64;
   float *mem = aligned_alloc(4096, (all * 4 + 4095) / 4096 * 4096);
-  int32_t *step = malloc((size_t)hn_winograd_steps(&p) * sizeof *step);
+  int32_t *step = malloc((size_t)hn_winograd_row_steps(&p) * sizeof *step);
   if (!mem || !step) exit(6);
-  for (int64_t i = 0; i < hn_winograd_steps(&p); i++) step[i] = (int32_t)(i * HN_BF16_STEP);
+  hn_winograd_fill_steps(&p, step);
   for (size_t i = 0; i < all; i++) mem[i] = (float)(i % 13) * 0.1f - 0.6f;
   hn_epilogue e = {.flags = HN_EPI_CLAMP, .lo = 0, .hi = INFINITY};
   float *w = mem, *scratch = w + (nw + 15) / 16 * 16, *x = scratch + hn_winograd_scratch(&p, of.gemm),
@@ -274,21 +279,23 @@ static void bench(ck *c, const struct hn_kernel *k) {
       {"56x56 64>64", 56, 64, 64},     {"28x28 128>128", 28, 128, 128}, {"14x14 256>256", 14, 256, 256},
       {"7x7 512>512", 7, 512, 512},    {"208x208 32>64", 208, 32, 64},  {"104x104 64>128", 104, 64, 128},
       {"52x52 128>256", 52, 128, 256}, {"26x26 256>512", 26, 256, 512}, {"13x13 512>1024", 13, 512, 1024}};
-  const int64_t m = ((const hn_winograd_ops *)k->ops)->m;
+  const hn_winograd_ops *const ops = k->ops;
+  const hn_winograd_form *const form = hn_winograd_form_of(ops->m, ops->stride);
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
     shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false};
-    double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(m + 2) * (double)(m + 2);
-    double tiles = (double)((line[i].size + m - 1) / m * ((line[i].size + m - 1) / m));
+    double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(form->pieces * form->pieces);
+    const int64_t side = (line[i].size + form->m * form->stride - 1) / (form->m * form->stride);
+    const double tiles = (double)(side * side);
     double flops = 2 * n * tiles * (double)(line[i].cin * line[i].cout);
     double pixels = (double)(line[i].size * line[i].size);
     const bool bf16 = kernels_of(k).bf16 != NULL;
     const double size = bf16 ? 2 : 4;
-    const ck_work work = {.unit = bf16 ? CK_BF16 : CK_F32,
-                          .flops = flops,
-                          .read = size *
-                                  (n * (double)(line[i].cin * line[i].cout) + pixels * (double)line[i].cin),
-                          .written = size * pixels * (double)line[i].cout};
+    const ck_work work = {
+        .unit = bf16 ? CK_BF16 : CK_F32,
+        .flops = flops,
+        .read = size * (n * (double)(line[i].cin * line[i].cout) + pixels * (double)line[i].cin),
+        .written = size * pixels * (double)line[i].cout / (double)(form->stride * form->stride)};
     bool slow = k == scalar || !scalar || i > 3;
     ck_bench_line(c, line[i].label, t, &work, slow ? 0 : bench_one(scalar, &s, line[i].cin, line[i].cout));
   }

@@ -92,7 +92,7 @@ static void shared_weights_are_those_packed_alone(void **state) {
         hone_plan_destroy(alone);
         if (n) found += hn_api_plan(kept[n])->found_bytes, all += hn_api_plan(kept[n])->blob_bytes;
       }
-      assert_true(found * 2 > all); /* some tactics change with the batch */
+      assert_true(found * 5 > all * 2); /* some tactics change with the batch: Winograd, direct sums */
       for (int64_t n = 0; n < 4; n++) hone_plan_destroy(kept[n]);
       hn_packed_store_drop(store);
       hone_model_release(m);

@@ -11,17 +11,62 @@
 
 #include "base/fault.h"
 
-const double hn_winograd_g2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-/* Row of point x: [1 x x^2] / product of its distances to the other points; b = sqrt(2). */
+/* Rows of G, a row a piece.  Stride 1, row of point x: [1 x x^2] / product of its distances to the other
+ * points; b = sqrt(2). */
 #define SQRT2 1.4142135623730950488
-const double hn_winograd_g4[6][3] = {{1, 0, 0},
-                                     {-2 / 3.0, -SQRT2 / 3, -1 / 3.0},
-                                     {-2 / 3.0, SQRT2 / 3, -1 / 3.0},
-                                     {1 / 6.0, SQRT2 / 6, 1 / 3.0},
-                                     {1 / 6.0, -SQRT2 / 6, 1 / 3.0},
-                                     {0, 0, 1}};
+static const double g2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+                    g4[6][3] = {{1, 0, 0},
+                                {-2 / 3.0, -SQRT2 / 3, -1 / 3.0},
+                                {-2 / 3.0, SQRT2 / 3, -1 / 3.0},
+                                {1 / 6.0, SQRT2 / 6, 1 / 3.0},
+                                {1 / 6.0, -SQRT2 / 6, 1 / 3.0},
+                                {0, 0, 1}},
+                    g2s2[5][3] = {{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}},
+                    g3s2[7][3] = {{1, 0, 0},      {0, 1, 0}, {0.5, 0, 0.5}, {0, 1, 0},
+                                  {0.5, 0, -0.5}, {0, 0, 1}, {0, 1, 0}};
 
-static int64_t frequencies(const hn_winograd *p) { return (p->m + 2) * (p->m + 2); }
+/* A form, and the cycles that its transforms take for a tile's vector of channels (of stride 2: as fits 36
+ * shapes on Zen 5). */
+typedef struct known_form {
+  hn_winograd_form form;
+  double input_cycles, output_cycles;
+} known_form;
+
+/* Norms: (3 * 1.5 * 2)^2, (7.3640 * 1.4715 * 5.1214)^2 rounded up; (2 * 3)^2 and (3 * 4)^2. */
+static const known_form forms[] = {{{2, 1, 4, 4, {0, 1, 2, 3, 4}, 81, 4.0 * 8, 4.0 * 6}, 46, 89},
+                                   {{4, 1, 6, 6, {0, 1, 2, 3, 4, 5, 6}, 3080, 22.0 * 12, 16.0 * 10}, 96, 120},
+                                   {{2, 2, 3, 5, {0, 2, 3, 5}, 36, 2.0 * 10, 2.0 * 5}, 45, 45},
+                                   {{3, 2, 4, 7, {0, 2, 4, 5, 7}, 144, 6.0 * 14, 4.0 * 7}, 85, 65}};
+
+static const known_form *known(int64_t m, int64_t stride) {
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (forms[i].form.m == m && forms[i].form.stride == stride) return &forms[i];
+  return NULL;
+}
+
+const hn_winograd_form *hn_winograd_form_of(int64_t m, int64_t stride) {
+  const known_form *k = known(m, stride);
+  return k ? &k->form : NULL;
+}
+
+static const hn_winograd_form *form_of(const hn_winograd *p) { return &known(p->m, p->stride)->form; }
+
+/* Matrices of M; of V and of the weights. */
+static int64_t frequencies(const hn_winograd *p) { return form_of(p)->points * form_of(p)->points; }
+static int64_t pieces(const hn_winograd *p) { return form_of(p)->pieces * form_of(p)->pieces; }
+
+/* A frequency: its pieces are `rows` rows of `columns` in the grid of all. In V and in packed weights, where
+ * they lie by frequencies, there are n of them, and those `before`. */
+typedef struct frequency {
+  int64_t row, column, rows, columns;
+  int64_t n, before;
+} frequency;
+
+static frequency frequency_of(const hn_winograd_form *f, int64_t index) {
+  const int32_t *const i = f->first + index / f->points, *const j = f->first + index % f->points;
+  const int64_t rows = i[1] - i[0], columns = j[1] - j[0];
+  return (frequency){i[0], j[0], rows, columns, rows * columns, i[0] * f->pieces + rows * j[0]};
+}
 
 /* Of the product's kernel: rows and columns of its tile, bytes of its operands. */
 static int64_t tile_rows(const hn_winograd *p, const hn_gemm_ops *o) {
@@ -53,12 +98,11 @@ typedef struct choice {
 #define TOUCH_CYCLES 0.135  /* a byte of input or output */
 #define REMOTE_CYCLES 0.3   /* a byte of input that another core has written: where panels are divided, too */
 #define RUN_CYCLES 11.6     /* an output pixel, each time that a piece of its channels is written */
-static double input_cycles(int64_t m) { return m == 4 ? 96 : 46; } /* a tile's vector of channels */
-static double output_cycles(int64_t m) { return m == 4 ? 120 : 89; }
 
 static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
                         const choice *c) {
-  double f = (double)frequencies(p);
+  const known_form *form = known(p->m, p->stride);
+  const double f = (double)frequencies(p), all = (double)pieces(p);
   int64_t tiles = hn_div_up(p->tiles, c->m_tasks), panels = hn_div_up(p->n_panels, c->n_tasks);
   double rounds = (double)hn_div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   int64_t blocks = hn_div_up(tiles, c->block_tiles), block = hn_div_up(tiles, blocks),
@@ -67,22 +111,23 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
   int64_t columns = hn_min(panels * nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
   const double rate = p->bf16_rows ? p->bf16_rate : 1, operand = (double)operand_bytes(p);
   double rows = fmax((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
-  double products = f * (double)blocks *
-                    (cin * rows * (double)n_vectors / 2 / rate + CALL_CYCLES * (double)(panels * row_tiles) +
-                     PRODUCT_CYCLES * (double)panels);
-  double transforms = (double)tiles * (input_cycles(p->m) * (double)hn_div_up(p->cin, o->vw) +
-                                       output_cycles(p->m) * (double)n_vectors);
+  double products =
+      (double)blocks * (all * cin * rows * (double)n_vectors / 2 / rate +
+                        f * (CALL_CYCLES * (double)(panels * row_tiles) + PRODUCT_CYCLES * (double)panels));
+  double transforms = (double)tiles * (form->input_cycles * (double)hn_div_up(p->cin, o->vw) +
+                                       form->output_cycles * (double)n_vectors);
   /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
-  double l2 = (double)machine->l2 * L2_SHARE, v = f * (double)(block * p->v_pitch) * operand,
+  double l2 = (double)machine->l2 * L2_SHARE, v = all * (double)(block * p->v_pitch) * operand,
          m = f * (double)(block * hn_min(c->block_panels, panels) * nr) * 4,
-         u = f * cin * (double)(n_vectors * o->vw) * operand, flight = cin * (double)nr * 2 * operand,
+         u = all * cin * (double)(n_vectors * o->vw) * operand, flight = cin * (double)nr * 2 * operand,
          spilled = 0;
   double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * operand, o, machine);
   if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double pixels = (double)(tiles * p->m * p->m);
-  const double in = cin * (p->narrow_in ? 2 : 4), out = (double)columns * (p->narrow_out ? 2 : 4);
+  const double in = cin * (double)(p->stride * p->stride) * (p->narrow_in ? 2 : 4),
+               out = (double)columns * (p->narrow_out ? 2 : 4);
   double remote = REMOTE_CYCLES * pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
   return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
                    AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (in + out) +
@@ -126,7 +171,7 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
 
 /* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  const int64_t rows = frequencies(p) * p->block_tiles + p->bf16_rows;
+  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows * hn_winograd_terms(form_of(p), 1);
   return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
 static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
@@ -137,11 +182,20 @@ static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
 }
 
 int64_t hn_winograd_steps(const hn_winograd *p) { return hn_div_up(p->cin, HN_BF16_STEP); }
+int64_t hn_winograd_row_steps(const hn_winograd *p) {
+  return hn_winograd_terms(form_of(p), hn_winograd_steps(p));
+}
+
+void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
+  const int64_t steps = hn_winograd_steps(p);
+  for (int64_t i = 0; i < hn_winograd_row_steps(p); i++)
+    step[i] = (int32_t)(i / steps * p->v_pitch + i % steps * HN_BF16_STEP);
+}
 
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
   const size_t n = (size_t)p->cout;
-  return (size_t)frequencies(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), false)
-                                                : hn_gemm_packed_size(o, n, (size_t)p->cin));
+  return (size_t)pieces(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), false)
+                                           : hn_gemm_packed_size(o, n, (size_t)p->cin));
 }
 
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
@@ -156,30 +210,37 @@ enum { BLOCK = 8 }; /* columns of a vector */
 typedef double vector __attribute__((vector_size(BLOCK * sizeof(double))));
 typedef float halves __attribute__((vector_size(BLOCK * sizeof(float))));
 
-/* The rows of g times (a, b, c): the first takes a alone, the last c alone, and those between come in pairs
- * of points x and -x, which differ in the sign of b. */
+/* Whether row i is the one before with the other sign of its middle: points x and -x. */
+HN_WIDE_BODY bool is_mirrored(const double (*g)[3], int i) {
+  return i && g[i][1] != 0 && g[i][0] == g[i - 1][0] && g[i][1] == -g[i - 1][1] && g[i][2] == g[i - 1][2];
+}
+
+/* The rows of g times (a, b, c).  What a row does not take is not multiplied by 0: it may be an Inf. */
 HN_WIDE_BODY void spread(const double (*g)[3], int n, const vector *a, const vector *b, const vector *c,
                          vector *restrict out) {
-  out[0] = *a;
-#pragma GCC unroll 2
-  for (int i = 1; i + 1 < n; i += 2) {
-    const vector even = g[i][0] * *a + g[i][2] * *c, odd = g[i][1] * *b;
-    out[i] = even + odd;
-    out[i + 1] = even - odd;
+  vector outer = *a, middle = *b;
+#pragma GCC unroll 7
+  for (int i = 0; i < n; i++) {
+    if (is_mirrored(g, i)) {
+      out[i] = outer - middle;
+      continue;
+    }
+    outer = g[i][2] == 0 ? g[i][0] * *a : g[i][0] == 0 ? g[i][2] * *c : g[i][0] * *a + g[i][2] * *c;
+    middle = g[i][1] * *b;
+    out[i] = g[i][1] == 0 ? outer : g[i][0] == 0 && g[i][2] == 0 ? middle : outer + middle;
   }
-  out[n - 1] = *c;
 }
 
 enum {
-  TOGETHER = 8, /* input channels at a time: frequencies are written in pieces of so many rows */
-  FREQUENCIES = HN_WINOGRAD_MAX_N * HN_WINOGRAD_MAX_N
+  TOGETHER = 8, /* input channels at a time: so many rows of a piece are written together */
+  PIECES = HN_WINOGRAD_MAX_PIECES * HN_WINOGRAD_MAX_PIECES
 };
 
 /* One input channel of a panel; `taps`: nine rows of its columns. */
 HN_WIDE_BODY void pack_body(const double (*g)[3], int n, const float *taps, int64_t width,
                             float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
   for (int64_t j = 0; j < width; j += BLOCK) {
-    vector filter[9], rows[3][HN_WINOGRAD_MAX_N], sum[HN_WINOGRAD_MAX_N];
+    vector filter[9], rows[3][HN_WINOGRAD_MAX_PIECES], sum[HN_WINOGRAD_MAX_PIECES];
 #pragma GCC unroll 9
     for (int t = 0; t < 9; t++) {
       halves x;
@@ -188,10 +249,10 @@ HN_WIDE_BODY void pack_body(const double (*g)[3], int n, const float *taps, int6
     }
 #pragma GCC unroll 3
     for (int t = 0; t < 3; t++) spread(g, n, &filter[t], &filter[3 + t], &filter[6 + t], rows[t]);
-#pragma GCC unroll 6
+#pragma GCC unroll 7
     for (int i = 0; i < n; i++) {
       spread(g, n, &rows[0][i], &rows[1][i], &rows[2][i], sum);
-#pragma GCC unroll 6
+#pragma GCC unroll 7
       for (int k = 0; k < n; k++) {
         const halves x = __builtin_convertvector(sum[k], halves);
         memcpy(out[i * n + k] + j, &x, sizeof x);
@@ -200,38 +261,54 @@ HN_WIDE_BODY void pack_body(const double (*g)[3], int n, const float *taps, int6
   }
 }
 
-HN_WIDE_BODY void pack_any(int64_t m, const float *taps, int64_t width,
+HN_WIDE_BODY void pack_any(const hn_winograd_form *f, const float *taps, int64_t width,
                            float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
-  if (m == 4)
-    pack_body(hn_winograd_g4, 6, taps, width, out);
+  if (f->stride == 2 && f->m == 3)
+    pack_body(g3s2, 7, taps, width, out);
+  else if (f->stride == 2)
+    pack_body(g2s2, 5, taps, width, out);
+  else if (f->m == 4)
+    pack_body(g4, 6, taps, width, out);
   else
-    pack_body(hn_winograd_g2, 4, taps, width, out);
+    pack_body(g2, 4, taps, width, out);
 }
 
 HN_WIDE(void, pack_channel, pack_any,
-        (int64_t m, const float *taps, int64_t width, float (*restrict out)[TOGETHER * WIDEST_PANEL]),
-        (m, taps, width, out))
+        (const hn_winograd_form *f, const float *taps, int64_t width,
+         float (*restrict out)[TOGETHER * WIDEST_PANEL]),
+        (f, taps, width, out))
 
-/* Frequencies lie so far apart that their lines push each other out of the caches: they are gathered here,
+/* The piece that lies at a place of the packed weights, for all places. */
+static void packed_order(const hn_winograd_form *f, int64_t order[PIECES]) {
+  for (int64_t i = 0, n = 0; i < f->points * f->points; i++) {
+    const frequency at = frequency_of(f, i);
+    for (int64_t y = at.row; y < at.row + at.rows; y++)
+      for (int64_t x = at.column; x < at.column + at.columns; x++) order[n++] = y * f->pieces + x;
+  }
+}
+
+/* Pieces lie so far apart that their lines push each other out of the caches: they are gathered here,
  * and written in pieces; past the caches where nobody reads them soon. */
 static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
                  float *dst) {
   _Alignas(64) float taps[TOGETHER * 9 * WIDEST_PANEL] = {0};
-  _Alignas(64) float out[FREQUENCIES][TOGETHER * WIDEST_PANEL];
+  _Alignas(64) float out[PIECES][TOGETHER * WIDEST_PANEL];
+  int64_t order[PIECES];
+  packed_order(form_of(p), order);
   for (int64_t c0 = 0; c0 < p->cin; c0 += TOGETHER) {
     const int64_t channels = hn_min(p->cin - c0, TOGETHER);
     const size_t bytes = (size_t)(channels * width) * sizeof *dst;
     hn_gemm_turn(w + (n0 * p->cin + c0) * 9, p->cin * 9, (size_t)channels * 9, (size_t)live, WIDEST_PANEL,
                  taps);
     for (int64_t c = 0; c < channels; c++)
-      pack_channel(p->m, taps + c * 9 * WIDEST_PANEL, width,
+      pack_channel(form_of(p), taps + c * 9 * WIDEST_PANEL, width,
                    (float(*)[TOGETHER * WIDEST_PANEL])(void *)(out[0] + c * width));
-    for (int64_t f = 0; f < frequencies(p); f++) {
-      float *to = dst + (f * p->cin + c0) * width;
+    for (int64_t i = 0; i < pieces(p); i++) {
+      float *to = dst + (i * p->cin + c0) * width;
       if (stream)
-        hn_stream_copy(to, out[f], bytes);
+        hn_stream_copy(to, out[order[i]], bytes);
       else
-        memcpy(to, out[f], bytes);
+        memcpy(to, out[order[i]], bytes);
     }
   }
   if (stream) hn_stream_end();
@@ -239,19 +316,18 @@ static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live,
 
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst) {
-  int64_t n = p->m + 2, n0 = panel * o->nr;
+  const int64_t n0 = panel * o->nr;
   pack(p, w, n0, hn_min(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
-       true, dst + n * n * n0 * p->cin);
+       true, dst + pieces(p) * n0 * p->cin);
 }
 
-size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(frequencies(p) * p->cin) * HN_BF16_PANEL; }
+size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(pieces(p) * p->cin) * HN_BF16_PANEL; }
 
-/* Values of bf16 before the panel, and of one of its frequencies. */
+/* Values of bf16 before the panel, and of one of its pieces. */
 static size_t bf16_before(const hn_winograd *p, int64_t panel) {
-  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(frequencies(p) * hn_winograd_steps(p)),
-                        false);
+  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(pieces(p) * hn_winograd_steps(p)), false);
 }
-static size_t bf16_frequency(const hn_winograd *p, int64_t panel) {
+static size_t bf16_piece(const hn_winograd *p, int64_t panel) {
   const int64_t n = hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL);
   return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), false);
 }
@@ -263,8 +339,8 @@ void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const flo
   pack(p, w, n0, live, HN_BF16_PANEL, false, wide);
   for (int64_t k = 0; k < steps * HN_BF16_STEP; k++) at[k] = k < p->cin ? k * HN_BF16_PANEL : -1;
   dst += bf16_before(p, panel);
-  for (int64_t f = 0; f < frequencies(p); f++, dst += bf16_frequency(p, panel))
-    hn_bf16_pack(o, wide + f * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
+  for (int64_t i = 0; i < pieces(p); i++, dst += bf16_piece(p, panel))
+    hn_bf16_pack(o, wide + i * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
                  false, dst);
 }
 
@@ -292,21 +368,24 @@ static const void *element(const void *p, int64_t i, int64_t narrow) {
   return (const char *)p + i * (narrow ? 2 : 4);
 }
 
-/* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x channels. */
+/* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x (pieces x channels). */
 static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, float *v) {
   const hn_winograd *p = a->plan;
+  const int64_t side = form_of(p)->pieces; /* as many pixels */
   hn_winograd_in t = {.row = p->in_row,
                       .pixel = p->in_pixel,
                       .channels = (size_t)p->cin,
+                      .v = v,
                       .frequency = (t1 - t0) * p->v_pitch,
+                      .pitch = p->v_pitch,
                       .narrow = p->narrow_in != 0};
   for (int64_t i = t0; i < t1; i++) {
     place at = locate(p, i);
-    int64_t y = at.y - p->pad[0], x = at.x - p->pad[1];
-    clip(y, p->m + 2, p->in[0], &t.y0, &t.y1);
-    clip(x, p->m + 2, p->in[1], &t.x0, &t.x1);
+    int64_t y = at.y * p->stride - p->pad[0], x = at.x * p->stride - p->pad[1];
+    clip(y, side, p->in[0], &t.y0, &t.y1);
+    clip(x, side, p->in[1], &t.x0, &t.x1);
     t.x = element(a->x, at.n * p->in_batch + y * p->in_row + x * p->in_pixel, p->narrow_in);
-    t.v = (char *)v + (i - t0) * p->v_pitch * operand_bytes(p);
+    t.tile = (i - t0) * p->v_pitch;
     a->ops->input(&t);
   }
 }
@@ -315,10 +394,10 @@ static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
   return (int64_t)hn_gemm_panel_width(a->gemm, (size_t)a->plan->cout, (size_t)(panel * a->gemm->nr));
 }
 
-/* The packed weights of frequency f of a panel. */
-static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t f) {
+/* The packed weights of a panel, from the frequency on that has so many pieces before it. */
+static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t before) {
   const hn_winograd *p = a->plan;
-  return (const float *)a->w + (frequencies(p) * panel * a->gemm->nr + f * panel_width(a, panel)) * p->cin;
+  return (const float *)a->w + (pieces(p) * panel * a->gemm->nr + before * panel_width(a, panel)) * p->cin;
 }
 
 /* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
@@ -328,34 +407,38 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
                      const float *v, float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
+  const hn_winograd_form *form = form_of(p);
   int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, o->mr), pitch = m_pitch(p, o);
-  for (int64_t f = 0; f < f_count; f++)
+  const int64_t matrix = tiles * p->v_pitch; /* floats of a piece */
+  for (int64_t f = 0; f < f_count; f++) {
+    const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
+    const int64_t row = here.n * p->v_pitch;
+    const float *const from = v + here.before * matrix;
     for (int64_t panel = p0; panel < p1; panel++) {
-      bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      int64_t next_f = last         ? 0
-                       : last_panel ? f + 1
-                                    : f,
-              next_panel = last         ? p1
-                           : last_panel ? p0
-                                        : panel + 1;
+      const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
+      const frequency *const next_f = last_panel ? &after : &here;
+      const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
       bool ahead = next_panel < p_end;
-      const float *next = ahead ? weights_of(a, next_panel, next_f) : NULL;
-      int64_t next_floats = ahead ? p->cin * panel_width(a, next_panel) : 0, width = panel_width(a, panel);
+      const float *next = ahead ? weights_of(a, next_panel, next_f->before) : NULL;
+      int64_t next_floats = ahead ? next_f->n * p->cin * panel_width(a, next_panel) : 0,
+              width = panel_width(a, panel);
       for (int64_t r = 0; r < row_tiles; r++) {
         int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
         /* The row tile after this one, or the first of the next product. */
-        int64_t near_row = r + 1 < row_tiles ? f * tiles + m1 : next_f * tiles;
-        hn_gemm_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
-                          .lda = p->v_pitch,
-                          .b = weights_of(a, panel, f),
+        const bool more = r + 1 < row_tiles;
+        const float *near = more ? from + m1 * row : v + next_f->before * matrix;
+        hn_gemm_tile t = {.a = from + m0 * row,
+                          .lda = row,
+                          .b = weights_of(a, panel, here.before),
                           .c = m + (f * tiles + m0) * pitch + (panel - p0) * o->nr,
                           .ldc = pitch,
-                          .k = (size_t)p->cin,
+                          .k = (size_t)(here.n * p->cin),
                           .segment = (size_t)p->cin,
+                          .skip = p->v_pitch - p->cin,
                           .m = (uint32_t)(m1 - m0),
                           .n = (uint32_t)width,
-                          .near = v + near_row * p->v_pitch,
-                          .near_end = v + (near_row + m1 - m0) * p->v_pitch};
+                          .near = near,
+                          .near_end = near + (m1 - m0) * (more ? row : next_f->n * p->v_pitch)};
         if (ahead) {
           t.prefetch = next + next_floats * r / row_tiles;
           t.prefetch_end = next + next_floats * (r + 1) / row_tiles;
@@ -363,42 +446,44 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
         o->tile(&t);
       }
     }
+  }
 }
 
-static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel, int64_t f) {
-  return w + bf16_before(p, panel) + (size_t)f * bf16_frequency(p, panel);
+static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel,
+                                       int64_t before) {
+  return w + bf16_before(p, panel) + (size_t)before * bf16_piece(p, panel);
 }
 
 /* The same in products of bf16, a panel after the other in each frequency of M. */
 static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
                           const uint16_t *v, float *m) {
   const hn_winograd *p = a->plan;
+  const hn_winograd_form *form = form_of(p);
   const int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, p->bf16_rows);
-  for (int64_t f = 0; f < f_count; f++)
+  for (int64_t f = 0; f < f_count; f++) {
+    const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
+    const int64_t row = here.n * p->v_pitch;
+    const size_t steps = (size_t)(here.n * hn_winograd_steps(p));
     for (int64_t panel = p0; panel < p1; panel++) {
       const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      const int64_t next_f = last         ? 0
-                             : last_panel ? f + 1
-                                          : f,
-                    next_panel = last         ? p1
-                                 : last_panel ? p0
-                                              : panel + 1;
+      const frequency *const next_f = last_panel ? &after : &here;
+      const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
       const char *next = NULL;
       int64_t next_bytes = 0;
       if (next_panel < p_end)
-        next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f),
-        next_bytes = (int64_t)bf16_frequency(p, next_panel) * 2;
+        next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f->before),
+        next_bytes = next_f->n * (int64_t)bf16_piece(p, next_panel) * 2;
       const int64_t share = hn_fill_up(hn_div_up(next_bytes, row_tiles), 64);
       for (int64_t r = 0; r < row_tiles; r++) {
         const int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
         const int64_t ahead = hn_min(r * share, next_bytes);
-        const hn_bf16_tile t = {.a = v + (f * tiles + m0) * p->v_pitch,
+        const hn_bf16_tile t = {.a = v + here.before * tiles * p->v_pitch + m0 * row,
                                 .step = a->step,
-                                .steps = (size_t)hn_winograd_steps(p),
-                                .short_from = (size_t)hn_winograd_steps(p) - 1,
+                                .steps = steps,
+                                .short_from = steps - 1,
                                 .short_pairs = hn_bf16_short_pairs(p->cin),
-                                .row = p->v_pitch,
-                                .b = bf16_weights_of(p, a->w, panel, f),
+                                .row = row,
+                                .b = bf16_weights_of(p, a->w, panel, here.before),
                                 .c = m + ((f * (p1 - p0) + panel - p0) * tiles + m0) * HN_BF16_PANEL,
                                 .rows = (uint32_t)p->bf16_rows,
                                 .m = (uint32_t)(m1 - m0),
@@ -408,9 +493,13 @@ static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, 
         a->bf16->tile(&t);
       }
     }
+  }
 }
 
-enum { WIDE_TILE = 4 * 8 * HN_BF16_PANEL }; /* an output tile of m = 2 in f32: so many panels at a time */
+enum {
+  WIDE_PIXEL = 8 * HN_BF16_PANEL, /* an output tile in f32: so many panels at a time */
+  WIDE_TILE = 3 * 3 * WIDE_PIXEL  /* the largest that products of bf16 have */
+};
 
 /* A tile's pixels through the operations that no register does; for an output in bf16 they are in `wide`. */
 static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, const place *at, int64_t c0,
@@ -440,8 +529,8 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
   _Alignas(64) float wide[WIDE_TILE];
   hn_winograd_out t = {.frequency = m->frequency,
                        .group = m->group,
-                       .row = later ? WIDE_TILE / 2 : p->y.row,
-                       .pixel = later ? WIDE_TILE / 4 : p->y.pixel,
+                       .row = later ? p->m * WIDE_PIXEL : p->y.row,
+                       .pixel = later ? WIDE_PIXEL : p->y.pixel,
                        .channels = (size_t)(c1 - c0),
                        .flags = e->flags,
                        .lo = e->lo,
@@ -480,7 +569,7 @@ static void panels(const hn_winograd_args *a, int64_t b0, int64_t b1, int64_t q0
     return;
   }
   multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
-  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_TILE / 4 / nr : q1 - q0;
+  const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_PIXEL / nr : q1 - q0;
   for (int64_t q = q0; q < q1; q += most) {
     const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
     transform_output(a, b0, b1, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
@@ -523,14 +612,24 @@ static const hn_winograd_ops *find(hn_isa isa, const char *role, const hn_winogr
   return o;
 }
 
-const hn_winograd_ops *hn_winograd_find(hn_isa isa, int64_t m) {
-  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT][2];
-  if ((unsigned)isa >= HN_ISA_COUNT || (m != 2 && m != 4)) return NULL;
-  return find(isa, m == 4 ? "f4" : "f2", &found[isa][m == 4]);
+typedef const hn_winograd_ops *_Atomic found_ops[HN_ISA_COUNT][sizeof forms / sizeof *forms];
+
+/* role: of each of forms[], NULL where there is none. */
+static const hn_winograd_ops *find_form(hn_isa isa, const hn_winograd_form *form, const char *const *role,
+                                        found_ops *found) {
+  if ((unsigned)isa >= HN_ISA_COUNT || !form) return NULL;
+  const ptrdiff_t i = known(form->m, form->stride) - forms;
+  return role[i] ? find(isa, role[i], &(*found)[isa][i]) : NULL;
 }
 
-const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa) {
-  static const hn_winograd_ops *_Atomic found[HN_ISA_COUNT];
-  if ((unsigned)isa >= HN_ISA_COUNT || isa < HN_ISA_AVX512BF16) return NULL;
-  return find(isa, "f2_bf16", &found[isa]);
+const hn_winograd_ops *hn_winograd_find(hn_isa isa, const hn_winograd_form *form) {
+  static const char *const role[] = {"f2", "f4", "f2s2", "f3s2"};
+  static found_ops found;
+  return find_form(isa, form, role, &found);
+}
+
+const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa, const hn_winograd_form *form) {
+  static const char *const role[] = {"f2_bf16", NULL, "f2s2_bf16", "f3s2_bf16"};
+  static found_ops found;
+  return isa < HN_ISA_AVX512BF16 ? NULL : find_form(isa, form, role, &found);
 }

@@ -1,7 +1,7 @@
-/* Winograd's convolution F(m x m, 3 x 3) over a channels-last activation: for a block of tiles, transform the
- * input, multiply each frequency with its packed weights (gemm kernels), transform back with the epilogue.
- * A block's frequencies stay in L2; weights are streamed once a block.  Products of bf16 (m = 2) take V and
- * the weights in bf16, and may read and write bf16.
+/* Winograd's convolution F(m x m, 3 x 3) of stride 1 or 2 over a channels-last activation: for a block of
+ * tiles, transform the input, multiply each frequency with its packed weights (gemm kernels), transform back
+ * with the epilogue. A block's frequencies stay in L2; weights are streamed once a block.  Products of bf16
+ * (m = 2) take V and the weights in bf16, and may read and write bf16.
  *
  * Mathematics, error bound, Inf and NaN: kernels/winograd/winograd.h.  All blocking is decided by
  * hn_winograd_plan, once; hn_winograd_exec allocates nothing. */
@@ -15,8 +15,8 @@
 #include "backends/cpu/kernels/winograd/winograd.h"
 
 typedef struct hn_winograd {
-  /* the problem: a 3x3 kernel, stride 1, one group */
-  int64_t m; /* output pixels of a tile in each direction */
+  /* the problem: a 3x3 kernel, one group */
+  int64_t m, stride; /* output pixels of a tile in each direction; of a form (hn_winograd_form_of) */
   int64_t batch, cin, cout;
   int64_t in[2], out[2], pad[2]; /* height, width; pad: at the begin */
   int64_t in_batch, in_row, in_pixel;
@@ -42,22 +42,28 @@ size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o);
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o);
 
 /* Transforms and packs the weights [cout][cin][3][3] of one panel.  Packed: panel by panel, in it frequency
- * by frequency a matrix of cin rows, as hn_gemm_pack_b lays it out. */
+ * by frequency, of it piece by piece a matrix of cin rows, as hn_gemm_pack_b lays it out. */
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst);
 
 /* The same for products of bf16: panel by panel, in it frequency by frequency as hn_bf16_pack lays it out. To
- * pack, it needs a panel in f32 (hn_winograd_panel floats) and a place for each of the steps' values. */
+ * pack, it needs a panel in f32 (hn_winograd_panel floats) and HN_BF16_STEP places for each step of a piece.
+ */
 size_t hn_winograd_panel(const hn_winograd *p);
 int64_t hn_winograd_steps(const hn_winograd *p);
 void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
                            float *wide, int64_t *at, uint16_t *dst);
 
+/* Where each step of a frequency begins in a row of V: so many for the one with most pieces; the others take
+ * the first of them. */
+int64_t hn_winograd_row_steps(const hn_winograd *p);
+void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step);
+
 typedef struct hn_winograd_args {
   const hn_winograd *plan;
   const hn_gemm_ops *gemm;
   const hn_winograd_ops *ops;
-  const hn_bf16_ops *bf16; /* products of bf16, and where each step begins in a row of V */
+  const hn_bf16_ops *bf16; /* products of bf16, and what hn_winograd_fill_steps wrote for them */
   const int32_t *step;
   const void *x, *w;
   void *y;

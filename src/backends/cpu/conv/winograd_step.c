@@ -16,15 +16,16 @@ typedef struct blob_head {
 
 static size_t steps_at(void) { return hn_round_up(sizeof(blob_head), 64); }
 static size_t weights_at(const blob_head *h) {
-  const int64_t steps = h->plan.bf16_rows ? hn_winograd_steps(&h->plan) : 0;
+  const int64_t steps = h->plan.bf16_rows ? hn_winograd_row_steps(&h->plan) : 0;
   return hn_round_up(steps_at() + (size_t)steps * sizeof(int32_t), 64);
 }
 
 /* Where there are tiles, direct sums are done before the transforms would be. */
-static const hn_bf16_ops *bf16_products(const hone_step *s, hn_isa isa, hone_reason *why) {
+static const hn_bf16_ops *bf16_products(const hone_step *s, hn_isa isa, const hn_winograd_form *form,
+                                        hone_reason *why) {
   const hn_bf16_ops *o = hn_bf16_find(isa);
   if (s->math < HONE_MATH_BF16) return hn_refuse(why, "the plan does not allow operands in bf16"), NULL;
-  if (!o || !hn_winograd_bf16_find(isa))
+  if (!o || !hn_winograd_bf16_find(isa, form))
     return hn_refuse(why, "no bf16 kernel for %s", hn_isa_name(isa)), NULL;
   if (o->x1_rate > 0) return hn_refuse(why, "the processor multiplies tiles"), NULL;
   return o;
@@ -32,11 +33,11 @@ static const hn_bf16_ops *bf16_products(const hone_step *s, hn_isa isa, hone_rea
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                      blob_head *h, hone_reason *why) {
-  const int64_t tile = config->tile;
   const hn_isa isa = hn_isa_of(m->isa);
+  const hn_winograd_form *form = hn_winograd_form_of(config->tile, config->stride);
   const hone_dtype narrow = config->bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F32;
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
-  const hn_bf16_ops *bf16 = config->bf16 ? bf16_products(s, isa, why) : NULL;
+  const hn_bf16_ops *bf16 = config->bf16 ? bf16_products(s, isa, form, why) : NULL;
   hn_conv_attr a;
   if (config->bf16 && !bf16) return false;
   if (!hn_step_is_float(s, narrow, why) || !hn_conv_attr_of(s, &a, why)) return false;
@@ -49,13 +50,15 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
     return hn_refuse(why, "the kernel is not 3x3");
   if (a.x.size[0] != 1 || a.y.size[0] != 1 || a.pad[0]) return hn_refuse(why, "not two-dimensional");
   for (int i = 1; i < 3; i++)
-    if (a.stride[i] != 1 || a.dilation[i] != 1) return hn_refuse(why, "stride or dilation is not 1");
+    if (a.stride[i] != config->stride || a.dilation[i] != 1)
+      return hn_refuse(why, "stride is not %d, or dilation not 1", (int)config->stride);
   memset(h, 0, sizeof *h);
   h->isa = isa;
   if (!hn_epilogue_takes(s, h->isa, false, narrow, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
-  if (!o || !hn_winograd_find(h->isa, tile)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
-  h->plan = (hn_winograd){.m = tile,
+  if (!o || !hn_winograd_find(h->isa, form)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
+  h->plan = (hn_winograd){.m = config->tile,
+                          .stride = config->stride,
                           .batch = a.x.batch,
                           .cin = a.cin,
                           .cout = a.cout,
@@ -106,10 +109,9 @@ size_t hn_winograd_shared(const hone_step *s, const hone_machine *m, const hn_wi
 
 static hone_status prepack_bf16(const hone_step *s, const blob_head *h, int32_t *step, uint16_t *to,
                                 hone_error *error) {
-  const int64_t steps = hn_winograd_steps(&h->plan);
-  for (int64_t i = 0; i < steps; i++) step[i] = (int32_t)(i * HN_BF16_STEP);
+  hn_winograd_fill_steps(&h->plan, step);
   if (s->own_only) return HONE_OK;
-  const size_t places = (size_t)steps * HN_BF16_STEP * sizeof(int64_t),
+  const size_t places = (size_t)hn_winograd_steps(&h->plan) * HN_BF16_STEP * sizeof(int64_t),
                bytes = places + hn_winograd_panel(&h->plan) * sizeof(float);
   int64_t *at = hn_malloc(bytes);
   if (!at) return hn_fail_memory(error, bytes, "packing weights");
@@ -138,13 +140,13 @@ hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const
  * (kernels/winograd/winograd_body.h). What the formula counts beside products is the epilogue. */
 void hn_winograd_work(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
                       hone_work *work) {
-  const int64_t tile = config->tile;
+  const hn_winograd_form *f = hn_winograd_form_of(config->tile, config->stride);
   blob_head h;
   if (!describe(s, m, config, &h, NULL)) return;
-  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)tile + 2;
-  work->flops += (double)h.plan.tiles * (2 * n * n * cin * cout + hn_winograd_input_flops(tile) * cin +
-                                         hn_winograd_output_flops(tile) * cout) -
-                 2 * s->cost.macs;
+  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)f->pieces;
+  work->flops +=
+      (double)h.plan.tiles * (2 * n * n * cin * cout + f->input_flops * cin + f->output_flops * cout) -
+      2 * s->cost.macs;
   if (config->bf16) work->arithmetic = HONE_ARITHMETIC_BF16;
 }
 
@@ -152,13 +154,14 @@ hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *co
   (void)error;
   const blob_head *h = r->blob;
   const hone_step *s = r->step;
+  const hn_winograd_form *form = hn_winograd_form_of(h->plan.m, h->plan.stride);
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
                    &e);
   hn_winograd_args a = {.plan = &h->plan,
                         .gemm = hn_gemm_find(h->isa),
-                        .ops = config->bf16 ? hn_winograd_bf16_find(h->isa)
-                                            : hn_winograd_find(h->isa, h->plan.m),
+                        .ops = config->bf16 ? hn_winograd_bf16_find(h->isa, form)
+                                            : hn_winograd_find(h->isa, form),
                         .bf16 = config->bf16 ? hn_bf16_find(h->isa) : NULL,
                         .step = (const int32_t *)(const void *)((const char *)r->blob + steps_at()),
                         .x = r->in[0],

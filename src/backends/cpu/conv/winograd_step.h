@@ -6,14 +6,15 @@
 #include "backends/tactic.h"
 
 typedef struct hn_winograd_config {
-  int64_t tile; /* a side of a tile of output pixels */
-  bool bf16;    /* products of operands rounded to bf16 */
+  int64_t tile;   /* a side of a tile of output pixels */
+  int64_t stride; /* of the convolution, in both directions */
+  bool bf16;      /* products of operands rounded to bf16 */
 } hn_winograd_config;
 
 HN_FAMILY_COUNTED(hn_winograd);
 HN_FAMILY_SHARED(hn_winograd);
 
 #define hn_cpu_winograd_tactic(NAME, ANCHOR, ...)                                                            \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 1, hn_winograd, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 2, hn_winograd, __VA_ARGS__)
 
 #endif

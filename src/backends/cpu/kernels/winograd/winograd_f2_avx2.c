@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/vec/vec.h"
 
 #define WINO_M 2
+#define WINO_STRIDE 1
 #include "backends/cpu/kernels/winograd/winograd_body.h"
 
 const struct hn_kernel hn_kernel_winograd_f2_avx2 = {"winograd_f2_avx2", "winograd", "f2", HN_ISA_AVX2, &ops};

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/vec/vec.h"
 
 #define WINO_M 4
+#define WINO_STRIDE 1
 #include "backends/cpu/kernels/winograd/winograd_body.h"
 
 const struct hn_kernel hn_kernel_winograd_f4_avx512 = {"winograd_f4_avx512", "winograd", "f4", HN_ISA_AVX512,
