@@ -58,6 +58,24 @@ static void same_bytes(const hone_plan *shared, const hone_plan *alone, const ch
   }
 }
 
+/* Bytes of packed weights that a plan could have found: of steps that an earlier one runs by the same tactic.
+ */
+static uint64_t could_find(const hone_plan *later, hone_plan *const *earlier, int64_t count) {
+  const hn_plan *a = hn_api_plan(later);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < a->steps.len; i++) {
+    const hn_step *x = &a->steps.ptr[i];
+    bool there = false;
+    for (int64_t n = 0; n < count && x->shared; n++) {
+      const hn_plan *b = hn_api_plan(earlier[n]);
+      for (size_t j = 0; j < b->steps.len; j++)
+        there |= b->steps.ptr[j].tactic == x->tactic && !strcmp(b->steps.ptr[j].desc.name, x->desc.name);
+    }
+    if (there) bytes += x->need.blob_bytes - x->shared_at;
+  }
+  return bytes;
+}
+
 static hone_model *zoo(const char *name, int64_t size, double width) {
   hone_model *m = NULL;
   const hone_zoo_options o = {.size = size, .width = width};
@@ -83,16 +101,17 @@ static void shared_weights_are_those_packed_alone(void **state) {
       hone_model *m = zoo(nets[i].name, nets[i].size, nets[i].width);
       hn_packed_store *store = store_of(engine);
       hone_plan *kept[4];
-      uint64_t found = 0, all = 0;
+      uint64_t found = 0, could = 0;
       for (int64_t n = 0; n < 4; n++) {
         const int64_t batch = (int64_t[]){1, 2, 7, 16}[n];
         kept[n] = plan_of(engine, m, batch, nets[i].precision, store);
         hone_plan *alone = plan_of(engine, m, batch, nets[i].precision, NULL);
         same_bytes(kept[n], alone, nets[i].name);
         hone_plan_destroy(alone);
-        if (n) found += hn_api_plan(kept[n])->found_bytes, all += hn_api_plan(kept[n])->blob_bytes;
+        if (n) found += hn_api_plan(kept[n])->found_bytes, could += could_find(kept[n], kept, n);
       }
-      assert_true(found * 5 > all * 2); /* some tactics change with the batch: Winograd, direct sums */
+      /* The form of the packed weights may change with the batch. */
+      assert_true(could > 0 && found * 2 > could);
       for (int64_t n = 0; n < 4; n++) hone_plan_destroy(kept[n]);
       hn_packed_store_drop(store);
       hone_model_release(m);

@@ -1,4 +1,5 @@
-/* LRN: values divided by a power of the squares of their neighbouring channels; row-major and channels-last. */
+/* LRN: values divided by a power of the squares of their neighbouring channels; row-major and channels-last.
+ */
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -9,8 +10,8 @@
 #include "base/fault.h"
 #include "base/integers.h"
 
-/* Values of a channel (row-major), or channels of a pixel, that one call does: with the rows of its neighbours they stay
- * in L1. Windows are no wider. */
+/* Values of a channel (row-major), or channels of a pixel, that one call does: with the rows of its
+ * neighbours they stay in L1. Windows are no wider. */
 enum { BLOCK = 256, PIXELS = 64 /* of a task, channels-last */ };
 
 typedef struct blob_head {
@@ -73,7 +74,8 @@ static void plane_task(void *arg, int64_t index, uint32_t thread) {
   v.step = h->pixels, v.n = (size_t)hn_min(BLOCK, h->pixels - p);
   (void)thread;
   for (int64_t c = 0; c < h->channels; c++) {
-    const int64_t first = hn_max(0, c - h->before + HN_FAULT("lrn_first_neighbour")), last = hn_min(h->channels - 1, c + h->after);
+    const int64_t first = hn_max(0, c - h->before + HN_FAULT("lrn_first_neighbour")),
+                  last = hn_min(h->channels - 1, c + h->after);
     v.x = x + c * h->pixels, v.y = y + c * h->pixels;
     v.from = x + first * h->pixels, v.taps = (size_t)hn_max(0, last - first + 1);
     ops->neighbours(&v);
