@@ -168,23 +168,19 @@ void hn_grouped_exec(const hn_grouped_args *a, hn_parallel_fn parallel, void *po
   parallel(pool, g->batch * g->row_blocks * g->slabs, task, (void *)(uintptr_t)a);
 }
 
-/* Cycles of one vector, on the processors that were measured (docs/log/perf-log.md). */
-#define PRODUCT 0.62 /* a multiply-add */
-#define LAY_OUT 1.7  /* a vector of the rows that are laid out */
-#define ROW 14.0     /* what a kernel row's end takes, of eight pixels */
+/* Cycles of one vector, as the models of the other tactics count them. */
+#define PRODUCT 0.66 /* a multiply-add */
+#define LAY_OUT 4.3 /* a vector of the rows that are laid out: a line that L1 has to take in, and its store */
 
 double hn_grouped_seconds(const hn_grouped *g, const hn_depthwise_ops *ops, const hone_machine *machine,
                           hn_isa isa) {
-  const double vectors = (double)SLAB / ops->vw, lines = (double)(g->kernel[0] * g->cin);
-  const double out_rows = (double)hn_div_up(g->out[0], g->row_blocks);
-  const double in_rows = (out_rows - 1) * (double)g->stride[0] + (double)g->ring;
+  const double vectors = (double)SLAB / ops->vw, out_rows = (double)hn_div_up(g->out[0], g->row_blocks);
+  const double wanted = (out_rows - 1) * (double)g->stride[0] + (double)g->ring,
+               in_rows = wanted < (double)g->in[0] ? wanted : (double)g->in[0];
   const double products =
-      (double)g->out[1] * out_rows * vectors * lines *
-      ((double)g->kernel[1] * PRODUCT + ROW / NARROWEST / 4);
-  const double rows = (double)(g->tiles * g->columns * g->cin) * vectors *
-                      (in_rows < (double)g->in[0] ? in_rows : (double)g->in[0]) * LAY_OUT;
+      (double)(g->out[1] * g->kernel[0] * g->cin * g->kernel[1]) * out_rows * vectors * PRODUCT;
+  const double rows = (double)(g->tiles * g->columns * g->cin) * in_rows * vectors * LAY_OUT;
   const int64_t threads = machine->threads ? machine->threads : 1,
                 rounds = hn_div_up(g->batch * g->row_blocks * g->slabs, threads);
-  const double cycles = (double)rounds * (products + rows + 400 * (double)g->cin / 8);
-  return cycles / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
+  return (double)rounds * (products + rows) / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
 }

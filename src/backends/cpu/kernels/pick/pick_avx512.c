@@ -17,6 +17,7 @@ static inline words take(words was, lanes which, words from, words v) {
   return _mm512_mask_permutexvar_epi32(was, which, from, v);
 }
 static inline void write(uint32_t *p, words v, lanes n) { _mm512_mask_storeu_epi32(p, n, v); }
+static inline void write_all(uint32_t *p, words v) { _mm512_storeu_si512(p, v); }
 
 #include "backends/cpu/kernels/pick/pick_body.h"
 
