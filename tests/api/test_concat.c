@@ -131,7 +131,8 @@ static hn_model *shuffled(void) {
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_I64, 1, &twelve);
   hn_value *x = image(m), *a = conv(m, x, C, 12, 1, 1, 1), *b = conv(m, x, C, 12, 1, 1, 2);
   hn_value *all = concat(m, (hn_value *[]){a, b}, 2, 1);
-  hn_value *g = net_op(m, "Gather", (hn_value *[]){all, hn_value_constant(m->graph, NULL, &d, order, true)}, 2);
+  hn_value *g =
+      net_op(m, "Gather", (hn_value *[]){all, hn_value_constant(m->graph, NULL, &d, order, true)}, 2);
   assert_true(hn_node_set_int(g->producer, "axis", 1));
   hn_value *c = conv(m, g, 12, 12, 3, 3, 3);
   net_finish(m, conv(m, concat(m, (hn_value *[]){c, a}, 2, 1), 24, 8, 1, 1, 4));
@@ -157,7 +158,8 @@ static void assert_same(const net_session *a, const net_session *b) {
     assert_true(hone_desc_same_dims(&x->desc, &y->desc));
     for (int64_t i = 0; i < hone_desc_count(&x->desc); i++) {
       const float want = ((const float *)x->data)[i], got = ((const float *)y->data)[i];
-      if (!(fabsf(got - want) <= 1e-4f)) fail_msg("output %u [%lld] is %g, not %g", k, (long long)i, got, want);
+      if (!(fabsf(got - want) <= 1e-4f))
+        fail_msg("output %u [%lld] is %g, not %g", k, (long long)i, got, want);
     }
   }
 }
@@ -172,8 +174,8 @@ static int concats(const hone_plan *plan) {
   return n;
 }
 
-/* The plan answers as the reference does, twice (nothing of a run is left that the next one meets), and has so
- * many Concats at most. */
+/* The plan answers as the reference does, twice (nothing of a run is left that the next one meets), and has
+ * so many Concats at most. */
 static void assert_right(builder build, int most) {
   for (uint32_t threads = 1; threads <= 2; threads++) {
     net_session want = net_open(build(), 0, true, 1), got = net_open(build(), 2, false, threads);
@@ -196,7 +198,7 @@ static void what_is_gathered_is_written_in_its_place(void **state) {
   assert_right(other_axes, 0);
   assert_right(returned, 0);
   assert_right(part_returned, 0); /* row-major, while the part is channels-last */
-  assert_right(shuffled, 1); /* a is in the first one already */
+  assert_right(shuffled, 1);      /* a is in the first one already */
 }
 
 static void what_cannot_lie_there_is_copied(void **state) {

@@ -28,7 +28,8 @@ static hn_pick find(ck *c, lists *l, order o, size_t n, size_t width, uint32_t v
   return (hn_pick){n, l->first, l->window};
 }
 
-static void check_pixels(ck *c, const struct hn_pick_ops *ops, order o, size_t n, size_t width, size_t count) {
+static void check_pixels(ck *c, const struct hn_pick_ops *ops, order o, size_t n, size_t width,
+                         size_t count) {
   static lists l;
   const size_t src_step = width + count % 3, dst_step = n + width % 2;
   const size_t n_src = count ? (count - 1) * src_step + width : 0,
@@ -42,8 +43,7 @@ static void check_pixels(ck *c, const struct hn_pick_ops *ops, order o, size_t n
               (ptrdiff_t)src_step, count);
   for (size_t p = 0; p < count; p++)
     for (size_t i = 0; i < dst_step && p * dst_step + i < n_dst; i++)
-      ck_same(c, p * dst_step + i, dst[p * dst_step + i],
-              i < n ? src[p * src_step + (size_t)l.from[i]] : -1);
+      ck_same(c, p * dst_step + i, dst[p * dst_step + i], i < n ? src[p * src_step + (size_t)l.from[i]] : -1);
   ck_release_all(c);
 }
 
@@ -84,8 +84,9 @@ static void bench(ck *c, const struct hn_kernel *k) {
     const struct hn_pick_ops *ops = k->ops, *plain = scalar->ops;
     hn_windows_find(from, n, width, ops->vw, first, window);
     hn_windows_find(from, n, width, 1, first + n + 1, window + n);
-    struct job j = {ops, {n, first, window}, (uint32_t *)(void *)ck_alloc(c, n * count, 0),
-                    (uint32_t *)(void *)x, width, count};
+    struct job j = {
+        ops,  {n, first, window}, (uint32_t *)(void *)ck_alloc(c, n * count, 0), (uint32_t *)(void *)x, width,
+        count};
     const double t = ck_time(run_job, &j);
     j.ops = plain, j.pick = (hn_pick){n, first + n + 1, window + n};
     const double ts = k == scalar ? 0 : ck_time(run_job, &j), bytes = 4.0 * (double)(n * count);

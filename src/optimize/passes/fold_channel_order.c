@@ -8,12 +8,13 @@
 
 enum { FARTHEST = 8 }; /* nodes between a Gather and a Conv */
 
-/* The channels that a Gather along dimension 1 takes from its input, negative ones counted from the end; NULL:
- * it is no such Gather, or they are not known. */
+/* The channels that a Gather along dimension 1 takes from its input, negative ones counted from the end;
+ * NULL: it is no such Gather, or they are not known. */
 static const int64_t *order_of(hn_pass_context *ctx, const hone_node *n, int64_t *count) {
   const hone_tensor *index = hn_is_op(n, "Gather") ? hn_known(hn_in(n, 1)) : NULL;
   const hone_tensor_desc *x = index ? &n->in[0]->desc : NULL;
-  if (!x || index->desc.rank != 1 || x->rank < 3 || x->dim[1] < 1 || !hn_foldable_float(x->dtype)) return NULL;
+  if (!x || index->desc.rank != 1 || x->rank < 3 || x->dim[1] < 1 || !hn_foldable_float(x->dtype))
+    return NULL;
   const int64_t axis = hone_node_int(n, "axis", 0), channels = x->dim[1];
   *count = hn_count(index);
   if ((axis != 1 && axis != 1 - x->rank) || *count < 1) return NULL;
@@ -37,9 +38,10 @@ static bool each_once(hn_pass_context *ctx, const int64_t *order, int64_t n) {
 
 /* One result, of which each channel follows from the same channel of input 0, by a rule for all of them. */
 static bool alike(const hone_node *n) {
-  static const char *const ops[] = {"Relu",        "LeakyRelu", "Clip",    "Sigmoid",           "HardSigmoid",
-                                    "HardSwish",   "Tanh",      "Elu",     "GlobalAveragePool", "MaxPool",
-                                    "AveragePool", "Softplus",  "Mish",    "Gelu",              "GlobalMaxPool"};
+  static const char *const ops[] = {
+      "Relu",         "LeakyRelu",         "Clip",    "Sigmoid",     "HardSigmoid", "HardSwish", "Tanh",
+      "Elu",          "GlobalAveragePool", "MaxPool", "AveragePool", "Softplus",    "Mish",      "Gelu",
+      "GlobalMaxPool"};
   bool found = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) found |= hn_is_op(n, ops[i]);
   uint32_t outputs = 0;
@@ -158,7 +160,8 @@ static hone_node *maker(const hone_node *gather) {
     hone_node *n = v->producer;
     if (!n || n->graph != gather->graph || !hn_value_single_use(v)) return NULL;
     const hone_tensor *w = weights_of(n);
-    if (w && hone_node_int(n, "group", 1) == 1) return w->desc.dim[0] == gather->in[0]->desc.dim[1] ? n : NULL;
+    if (w && hone_node_int(n, "group", 1) == 1)
+      return w->desc.dim[0] == gather->in[0]->desc.dim[1] ? n : NULL;
     if (!alike(n)) return NULL;
     v = n->in[0];
   }
@@ -207,7 +210,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *gather) {
   return HN_PASS_HIT;
 }
 
-HN_PASS(fold_channel_order) = {.name = "fold_channel_order",
-                               .level = 2,
-                               .about = "Conv(Gather(x, order), W) -> Conv(x, W'), Gather(Conv(x, W)) -> Conv(x, W')",
-                               .visit = visit};
+HN_PASS(fold_channel_order) = {
+    .name = "fold_channel_order",
+    .level = 2,
+    .about = "Conv(Gather(x, order), W) -> Conv(x, W'), Gather(Conv(x, W)) -> Conv(x, W')",
+    .visit = visit};

@@ -97,13 +97,14 @@ static bool is_output(const hn_plan *p, uint32_t slot) {
 }
 
 /* In the memory in which steps work. */
-static bool there(const hn_plan *p, const hone_tensor_desc *d) { return d->device || !p->backend->asynchronous; }
+static bool there(const hn_plan *p, const hone_tensor_desc *d) {
+  return d->device || !p->backend->asynchronous;
+}
 
 /* Memory of its own, which no other name shares. */
 static bool alone(const elision *e, uint32_t slot) {
   const hn_slot *s = &e->p->slots.ptr[slot];
-  return s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && there(e->p, &s->desc) &&
-         !e->u->shared[slot];
+  return s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && there(e->p, &s->desc) && !e->u->shared[slot];
 }
 
 static bool made_before(const elision *e, uint32_t slot) {
@@ -134,8 +135,9 @@ static bool lay_out(elision *e) {
   const hn_step *c = &p->steps.ptr[e->concat];
   const hn_slot *whole = &p->slots.ptr[c->out[0]];
   const hone_tensor_desc *y = &whole->desc;
-  if (whole->place != HN_PLACE_ARENA || (whole->alias != HN_NO_SLOT && !e->u->part[c->out[0]]) || !there(p, y) || hone_desc_count(y) <= 0 ||
-      c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS || c->desc.n_outputs != 1)
+  if (whole->place != HN_PLACE_ARENA || (whole->alias != HN_NO_SLOT && !e->u->part[c->out[0]]) ||
+      !there(p, y) || hone_desc_count(y) <= 0 || c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS ||
+      c->desc.n_outputs != 1)
     return false;
   const bool last = y->layout == HONE_LAYOUT_CHANNELS_LAST;
   int64_t outer = 1;
@@ -221,7 +223,8 @@ static bool change_step(elision *e, uint32_t k, double *lost) {
   const hn_step *s = &p->steps.ptr[k];
   change c = {.step = k, .desc = s->desc};
   if (k == e->concat || e->u->left_out[k] || !touches(e, s)) return true;
-  if (s->kind != HN_STEP_TACTIC || s->n_captured || (s->desc.n_parts && p->backend->asynchronous)) return false;
+  if (s->kind != HN_STEP_TACTIC || s->n_captured || (s->desc.n_parts && p->backend->asynchronous))
+    return false;
   c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs);
   c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs);
   if (!c.desc.input || !c.desc.output) return false;
@@ -317,8 +320,8 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
   e->u->left_out[e->concat] = true;
 }
 
-/* Leaves out what is worth it of one Concat. Its output may be a part of a later one's: of a chain of them, in
- * which each adds to what the one before gave, all are in the memory of the last. */
+/* Leaves out what is worth it of one Concat. Its output may be a part of a later one's: of a chain of them,
+ * in which each adds to what the one before gave, all are in the memory of the last. */
 static void elide(elision *e) {
   hn_plan *p = e->p;
   const hn_step *c = &p->steps.ptr[e->concat];
@@ -339,7 +342,8 @@ static void elide(elision *e) {
   for (uint32_t i = 0; i < e->n_parts; i++) n += e->chosen[i];
   if (!n || !change_steps(e, &lost)) return;
   if (from < until) {
-    hn_slot part = {.value = p->slots.ptr[whole].value, .place = HN_PLACE_ARENA, .alias = hn_slot_root(p, whole)};
+    hn_slot part = {
+        .value = p->slots.ptr[whole].value, .place = HN_PLACE_ARENA, .alias = hn_slot_root(p, whole)};
     if (!rest_of(e, from, until, &rest, &part.offset)) return;
     part.offset += start_of(p, whole);
     part.desc = rest.desc.output->desc;

@@ -82,8 +82,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_grouped: %s", why.text);
   unsigned char *base = blob;
   memcpy(base, &h, sizeof h);
-  if (!s->own_only)
-    hn_grouped_pack(&h.g, s->input[1].constant, (float *)(void *)(base + h.weights_at));
+  if (!s->own_only) hn_grouped_pack(&h.g, s->input[1].constant, (float *)(void *)(base + h.weights_at));
   return HONE_OK;
 }
 

@@ -60,7 +60,7 @@ typedef struct part {
   const hn_grouped_args *a;
   int64_t image, c0, channels; /* the slab's output channels */
   int64_t x0, n;
-  float *rows;                    /* [ring][cin][columns][SLAB] */
+  float *rows;                   /* [ring][cin][columns][SLAB] */
   int64_t held[HN_GROUPED_RING]; /* which input row each place of the ring has, or -1 */
   hn_pick_window *window;
   hn_pick pick[HN_GROUPED_ROWS]; /* of input channel i of the groups */
@@ -109,14 +109,12 @@ static void output_row(part *p, hn_depthwise_row *r, const float **rows, int64_t
   for (int64_t v = v0; v < v1; v++) {
     const int64_t at = top + v * g->dilation[0];
     if (p->held[at % g->ring] != at && !HN_FAULT("grouped_stale_row")) lay_out(p, at);
-    for (int64_t i = 0; i < g->cin; i++)
-      rows[r->rows++] = p->rows + (at % g->ring * g->cin + i) * g->row;
+    for (int64_t i = 0; i < g->cin; i++) rows[r->rows++] = p->rows + (at % g->ring * g->cin + i) * g->row;
   }
   r->w = p->a->w + (p->c0 / SLAB * g->kernel[0] + v0) * g->cin * step;
   r->y = p->a->y + hn_view_at(&g->y, p->image, 0, y, p->x0) + p->c0;
-  r->residual = e->residual
-                    ? e->residual + hn_view_at(&e->residual_view, p->image, 0, y, p->x0) + p->c0
-                    : NULL;
+  r->residual =
+      e->residual ? e->residual + hn_view_at(&e->residual_view, p->image, 0, y, p->x0) + p->c0 : NULL;
   p->a->ops->row(r);
   if (e->n_post)
     hn_epilogue_post_pixels(e, r->y, r->y_pixel, r->n, (size_t)p->c0, r->channels, p->image, 0, y, p->x0);
@@ -170,7 +168,7 @@ void hn_grouped_exec(const hn_grouped_args *a, hn_parallel_fn parallel, void *po
 
 /* Cycles of one vector, as the models of the other tactics count them. */
 #define PRODUCT 0.66 /* a multiply-add */
-#define LAY_OUT 4.3 /* a vector of the rows that are laid out: a line that L1 has to take in, and its store */
+#define LAY_OUT 4.3  /* a vector of the rows that are laid out: L1 has to take its line in */
 
 double hn_grouped_seconds(const hn_grouped *g, const hn_depthwise_ops *ops, const hone_machine *machine,
                           hn_isa isa) {

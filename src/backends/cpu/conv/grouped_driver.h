@@ -9,18 +9,18 @@
 #include "backends/cpu/kernels/pick/pick.h"
 
 enum {
-  HN_GROUPED_SLAB = 16, /* output channels that are computed together */
+  HN_GROUPED_SLAB = 16,  /* output channels that are computed together */
   HN_GROUPED_ROWS = 160, /* kernel rows times input channels of a group, at most */
   HN_GROUPED_RING = 32   /* input rows from a kernel's first to its last, at most */
 };
 
 typedef struct hn_grouped {
-  int64_t batch, groups, cin, cout;                                  /* cin, cout: of a group */
+  int64_t batch, groups, cin, cout;                                 /* cin, cout: of a group */
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
   int64_t in_batch, in_row, in_pixel;
   hn_view y;
   /* set by hn_grouped_plan */
-  int64_t slabs, row_blocks;   /* tasks: batch * row_blocks * slabs */
+  int64_t slabs, row_blocks;    /* tasks: batch * row_blocks * slabs */
   int64_t tile, tiles, columns; /* output columns at a time, and the input columns that they read */
   int64_t ring, row;            /* input rows that are laid out; floats of one, of one input channel */
 } hn_grouped;

@@ -12,7 +12,7 @@
 
 typedef struct blob_head {
   hn_isa isa;
-  int64_t batch, pixels;            /* of an image */
+  int64_t batch, pixels; /* of an image */
   int64_t in_batch, in_pixel, channels;
   int64_t out_batch, out_pixel, picked;
   int64_t per_task; /* pixels of an image */
@@ -55,7 +55,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (x->rank != y->rank || (axis != 1 && axis != 1 - x->rank))
     return hn_refuse(why, "the axis is not that of channels");
   if (!indices(s, px.channels, why)) return false;
-  if (px.channels > INT32_MAX || !hn_pick_find(h->isa)) return hn_refuse(why, "no kernel for so many channels");
+  if (px.channels > INT32_MAX || !hn_pick_find(h->isa))
+    return hn_refuse(why, "no kernel for so many channels");
   h->batch = px.batch, h->pixels = px.size[0] * px.size[1] * px.size[2];
   h->in_batch = px.view.batch, h->in_pixel = px.view.pixel, h->channels = px.channels;
   h->out_batch = py.view.batch, h->out_pixel = py.view.pixel, h->picked = py.channels;
@@ -123,7 +124,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;
   const blob_head *h = r->blob;
-  const hn_pick_window *window = (const hn_pick_window *)(const void *)((const char *)r->blob + h->windows_at);
+  const hn_pick_window *window =
+      (const hn_pick_window *)(const void *)((const char *)r->blob + h->windows_at);
   job j = {r, h, hn_pick_find(h->isa), {(size_t)h->picked, h->first, window}, 0};
   if (h->pixels == 0 || h->batch == 0) return HONE_OK;
   j.chunks = hn_div_up(h->pixels, h->per_task);

@@ -1,5 +1,5 @@
-/* Family "pick": pixels whose elements of 4 bytes come from given places of one source pixel each; a place may
- * be wanted often or never. Bits are moved, never interpreted. */
+/* Family "pick": pixels whose elements of 4 bytes come from given places of one source pixel each; a place
+ * may be wanted often or never. Bits are moved, never interpreted. */
 #ifndef HN_KERNELS_PICK_H
 #define HN_KERNELS_PICK_H
 
@@ -12,8 +12,8 @@ enum { HN_PICK_LANES = 16 };
 
 /* What a vector of the destination has from one vector of the source. */
 typedef struct hn_pick_window {
-  int32_t at;    /* the source vector's first element */
-  uint32_t live; /* so many elements from there belong to the source pixel, at most a vector */
+  int32_t at;                  /* the source vector's first element */
+  uint32_t live;               /* so many elements from there belong to the source pixel, at most a vector */
   uint32_t lanes;              /* bit l: lane l of the destination is one of them: */
   int32_t from[HN_PICK_LANES]; /* at + from[l] */
 } hn_pick_window;

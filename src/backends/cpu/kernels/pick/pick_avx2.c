@@ -26,9 +26,7 @@ static inline words take(words was, lanes which, words from, words v) {
   return _mm256_blendv_epi8(was, _mm256_permutevar8x32_epi32(v, from), which);
 }
 static inline void write(uint32_t *p, words v, lanes n) { _mm256_maskstore_epi32((int *)(void *)p, n, v); }
-static inline void write_all(uint32_t *p, words v) {
-  _mm256_storeu_si256((__m256i *)(void *)p, v);
-}
+static inline void write_all(uint32_t *p, words v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
 
 #include "backends/cpu/kernels/pick/pick_body.h"
 

@@ -9,8 +9,8 @@
 /* Source lines of so many pixels stay in L1 from one vector to the next. */
 enum { PIXELS_AT_ONCE = 32 };
 
-/* A vector of all pixels, from one or two windows: what says so stays in registers. Masked stores take several
- * times as long as whole ones. */
+/* A vector of all pixels, from one or two windows: what says so stays in registers. Masked stores take
+ * several times as long as whole ones. */
 static inline __attribute__((always_inline)) void few(const hn_pick_window *w, const int windows,
                                                       const bool whole, uint32_t *dst, ptrdiff_t dst_step,
                                                       const uint32_t *src, ptrdiff_t src_step, size_t n,
