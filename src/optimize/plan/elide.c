@@ -1,10 +1,11 @@
-/* Concat without copies: what a Concat on an accelerator would gather is written in its place at once.
+/* Concat without copies: what a Concat would gather is written in its place at once.
  *
  * An input of such a Concat becomes a part of its output: the same bytes at an offset, with the output's
  * distances. The steps that make and read the input get tactics for that (they may be slower: rows of a part
  * do not follow each other), and when what they lose together is less than the copy, the copy is left out.
- * Such inputs are made by a step on the device, each by its own, and begin at a whole vector, as tactics plan
- * with that. Inputs for which no tactic is found are still copied, by a Concat of them alone. */
+ * Such inputs are made by a step on the device, each by its own. On an accelerator they begin at a whole
+ * vector, as tactics plan with that. Inputs for which no tactic is found are still copied, by a Concat of
+ * them alone. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -124,7 +125,9 @@ static const hone_tensor_desc *whole_of(const elision *e) {
 static hone_tensor_desc part_of(const elision *e, uint32_t i, uint32_t j, uint64_t *offset) {
   hone_tensor_desc d = *whole_of(e);
   d.dim[e->axis] = e->at[j] - e->at[i];
-  if (d.layout == HONE_LAYOUT_CHANNELS_LAST) d.channel_pitch = d.dim[1];
+  /* On a processor tactics see by the pitch that pixels do not follow each other. */
+  if (d.layout == HONE_LAYOUT_CHANNELS_LAST && (e->p->backend->asynchronous || e->axis != 1))
+    d.channel_pitch = d.dim[1];
   *offset = (uint64_t)(e->at[i] * d.stride[e->axis]) * hone_dtype_size(d.dtype);
   return d;
 }
@@ -143,9 +146,11 @@ static bool lay_out(elision *e) {
   int64_t outer = 1;
   e->axis = hone_node_int(c->node, "axis", 1);
   if (e->axis < 0) e->axis += y->rank;
-  if (e->axis < 0 || e->axis >= y->rank || (last && y->channel_pitch != y->dim[1])) return false;
-  for (int32_t i = 0; i < e->axis; i++) outer *= y->dim[i];
-  if (!last && outer != 1) return false; /* only whole pieces of memory: no tactic sees a difference */
+  if (e->axis < 0 || e->axis >= y->rank) return false;
+  if (last && y->channel_pitch != y->dim[1] && (p->backend->asynchronous || e->axis != 1)) return false;
+  for (int32_t i = 0; i < e->axis; i++) outer *= last && i == 1 ? 1 : y->dim[i];
+  /* Only whole pieces of memory, of which no tactic sees a difference, or channels. */
+  if (outer != 1 && !(last && (e->axis == 1 || p->backend->asynchronous))) return false;
   e->n_parts = c->desc.n_inputs;
   for (uint32_t i = 0; i < e->n_parts; i++) {
     if (c->in[i] == HN_NO_SLOT) return false;
