@@ -138,9 +138,9 @@ static bool lay_out(elision *e) {
   const hn_step *c = &p->steps.ptr[e->concat];
   const hn_slot *whole = &p->slots.ptr[c->out[0]];
   const hone_tensor_desc *y = &whole->desc;
-  if (whole->place != HN_PLACE_ARENA || (whole->alias != HN_NO_SLOT && !e->u->part[c->out[0]]) ||
-      !there(p, y) || hone_desc_count(y) <= 0 || c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS ||
-      c->desc.n_outputs != 1)
+  const bool own = whole->alias == HN_NO_SLOT || (e->u->part[c->out[0]] && !p->backend->asynchronous);
+  if (whole->place != HN_PLACE_ARENA || !own || !there(p, y) || hone_desc_count(y) <= 0 ||
+      c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS || c->desc.n_outputs != 1)
     return false;
   const bool last = y->layout == HONE_LAYOUT_CHANNELS_LAST;
   int64_t outer = 1;
@@ -326,7 +326,8 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
 }
 
 /* Leaves out what is worth it of one Concat. Its output may be a part of a later one's: of a chain of them,
- * in which each adds to what the one before gave, all are in the memory of the last. */
+ * in which each adds to what the one before gave, all are in the memory of the last. On an accelerator, where
+ * parts begin at whole vectors, only the last is left out. */
 static void elide(elision *e) {
   hn_plan *p = e->p;
   const hn_step *c = &p->steps.ptr[e->concat];
