@@ -7,7 +7,7 @@
 #include "backends/cpu/kernels/template.h"
 
 /* Source lines of so many pixels stay in L1 from one vector to the next. */
-enum { PIXELS_AT_ONCE = 32 };
+enum { PIXELS_AT_ONCE = 32, MANY_PIXELS = 8 };
 
 /* A vector of all pixels, from one or two windows: what says so stays in registers. Masked stores take
  * several times as long as whole ones. */
@@ -30,18 +30,35 @@ static inline __attribute__((always_inline)) void few(const hn_pick_window *w, c
   }
 }
 
+/* From any number of windows: what says so is read once for a few pixels. */
+static inline __attribute__((always_inline)) void some_of_many(const hn_pick_window *w, uint32_t windows,
+                                                               const int pixels, uint32_t *dst,
+                                                               ptrdiff_t dst_step, const uint32_t *src,
+                                                               ptrdiff_t src_step, size_t n) {
+  words v[MANY_PIXELS];
+  HN_UNROLL for (int p = 0; p < pixels; p++) v[p] = nothing();
+  for (uint32_t i = 0; i < windows; i++) {
+    const words from = places(w[i].from);
+    const lanes which = lanes_of(w[i].lanes), live = lanes_below(w[i].live);
+    HN_UNROLL for (int p = 0; p < pixels; p++) v[p] =
+        take(v[p], which, from, read(src + w[i].at + p * src_step, live));
+  }
+  HN_UNROLL for (int p = 0; p < pixels; p++) {
+    if (n == WIDTH)
+      write_all(dst + p * dst_step, v[p]);
+    else
+      write(dst + p * dst_step, v[p], lanes_below((uint32_t)n));
+  }
+}
+
 static void many(const hn_pick_window *w, uint32_t windows, uint32_t *dst, ptrdiff_t dst_step,
                  const uint32_t *src, ptrdiff_t src_step, size_t n, size_t count) {
-  const lanes out = lanes_below((uint32_t)n);
-  for (size_t p = 0; p < count; p++, dst += dst_step, src += src_step) {
-    words v = nothing();
-    for (uint32_t i = 0; i < windows; i++)
-      v = take(v, lanes_of(w[i].lanes), places(w[i].from), read(src + w[i].at, lanes_below(w[i].live)));
-    if (n == WIDTH)
-      write_all(dst, v);
-    else
-      write(dst, v, out);
-  }
+  size_t p = 0;
+  for (; p + MANY_PIXELS <= count;
+       p += MANY_PIXELS, dst += MANY_PIXELS * dst_step, src += MANY_PIXELS * src_step)
+    some_of_many(w, windows, MANY_PIXELS, dst, dst_step, src, src_step, n);
+  for (; p < count; p++, dst += dst_step, src += src_step)
+    some_of_many(w, windows, 1, dst, dst_step, src, src_step, n);
 }
 
 static void vector(const hn_pick_window *w, uint32_t windows, uint32_t *dst, ptrdiff_t dst_step,
