@@ -48,6 +48,7 @@ static const net_case cases[] = {
     {"%x: i8[256]", " %a = DequantizeLinear(%x, f32 3)\n %r = QuantizeLinear(%a, f32 0.5, u8 128)",
      "CodeTable"},
     {"%x: u8[256]", A " %s = LeakyRelu(%a)\n " Q, "CodeTable"},
+    {"%x: u8[2x3x4x4]", A " %s = PRelu(%a, f32[1x1x1]{0.3})\n " Q, "CodeTable"},
     /* a Sigmoid that is quantised by itself, as ONNX Runtime writes x sigmoid(x): one table, not three steps
      */
     {"%x: u8[256]",

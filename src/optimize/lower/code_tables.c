@@ -161,13 +161,18 @@ static hone_status evaluate(const hn_lowering *l, function *f, const hn_value *v
   enum { MOST = 8 };
   const hone_node *n = v->producer;
   const hone_tensor *in[MOST] = {0};
-  hone_tensor *out[] = {t};
+  hone_tensor *out[] = {t}, number[MOST];
   hn_budget budget = {0};
   if (!n || n->n_in > MOST) return HONE_OK;
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
     const hone_status status = value_of(l, f, n->in[i], &in[i], error);
     if (status != HONE_OK || !in[i]) return status;
+    if (!one_number(n->in[i])) continue;
+    /* Of whatever rank beside a tensor: codes are a vector, and PRelu's slope may have no more dimensions. */
+    number[i] = *in[i];
+    number[i].desc = hone_desc(in[i]->desc.dtype, 0, NULL);
+    in[i] = &number[i];
   }
   return hn_eval_node(n, in, out, l->temp, &budget, error);
 }
