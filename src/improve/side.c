@@ -30,6 +30,7 @@ static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const h
                                    .stored = o->precision ? NULL : model,
                                    .reference = o->reference,
                                    .chains = o->chains,
+                                   .keep_concats = o->keep_concats,
                                    .slices = slices,
                                    .best_slices = best,
                                    .tuned = out->tuned};

@@ -18,6 +18,7 @@ typedef struct hn_side_options {
   uint32_t n_f32_nodes;
   uint32_t threads;
   hone_chains chains;
+  bool keep_concats; /* each is a step */
   const hone_binding *bindings;
   uint32_t n_bindings;
   int64_t batch;

@@ -129,7 +129,8 @@ static hone_status compare(hn_ly *q, hone_model *exact, hone_layers_report *out,
                           .threads = o->threads,
                           .bindings = o->bindings,
                           .n_bindings = o->n_bindings,
-                          .batch = o->batch};
+                          .batch = o->batch,
+                          .keep_concats = true};
   hone_status status = hn_side_open(q->file, &side, &q->quantized, error);
   side.chains = HONE_CHAINS_NEVER; /* several layers in one step */
   if (status == HONE_OK) status = hn_side_open(exact, &side, &q->exact, error);

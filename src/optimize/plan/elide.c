@@ -1,10 +1,11 @@
-/* Concat without copies: what a Concat on an accelerator would gather is written in its place at once.
+/* Concat without copies: what a Concat would gather is written in its place at once.
  *
  * An input of such a Concat becomes a part of its output: the same bytes at an offset, with the output's
  * distances. The steps that make and read the input get tactics for that (they may be slower: rows of a part
  * do not follow each other), and when what they lose together is less than the copy, the copy is left out.
- * Such inputs are made by a step on the device, each by its own, and begin at a whole vector, as tactics plan
- * with that. Inputs for which no tactic is found are still copied, by a Concat of them alone. */
+ * Such inputs are made by a step on the device, each by its own. On an accelerator they begin at a whole
+ * vector, as tactics plan with that. Inputs for which no tactic is found are still copied, by a Concat of
+ * them alone. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -29,6 +30,7 @@ typedef struct users {
   size_t *first, *end; /* of slot i: step[first[i]] to step[end[i] - 1], in their order */
   uint32_t *step;
   bool *shared;   /* slot i: another name shares its memory */
+  bool *part;     /* slot i: it was made a part of a Concat's output here */
   bool *left_out; /* step i */
 } users;
 
@@ -56,6 +58,7 @@ static void users_free(users *u) {
   hn_free(u->end);
   hn_free(u->step);
   hn_free(u->shared);
+  hn_free(u->part);
   hn_free(u->left_out);
 }
 
@@ -64,8 +67,9 @@ static bool users_list(const hn_plan *p, users *u) {
   u->first = hn_calloc(n + 1, sizeof *u->first);
   u->end = hn_calloc(n + 1, sizeof *u->end);
   u->shared = hn_calloc(n + 1, sizeof *u->shared);
+  u->part = hn_calloc(n + 1, sizeof *u->part);
   u->left_out = hn_calloc(steps + 1, sizeof *u->left_out);
-  if (!u->first || !u->end || !u->shared || !u->left_out) return false;
+  if (!u->first || !u->end || !u->shared || !u->part || !u->left_out) return false;
   for (size_t i = 0; i < n; i++)
     if (p->slots.ptr[i].alias != HN_NO_SLOT) u->shared[p->slots.ptr[i].alias] = true;
   for (size_t k = 0; k < steps; k++) {
@@ -93,10 +97,15 @@ static bool is_output(const hn_plan *p, uint32_t slot) {
   return false;
 }
 
+/* In the memory in which steps work. */
+static bool there(const hn_plan *p, const hone_tensor_desc *d) {
+  return d->device || !p->backend->asynchronous;
+}
+
 /* Memory of its own, which no other name shares. */
 static bool alone(const elision *e, uint32_t slot) {
   const hn_slot *s = &e->p->slots.ptr[slot];
-  return s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && s->desc.device && !e->u->shared[slot];
+  return s->place == HN_PLACE_ARENA && s->alias == HN_NO_SLOT && there(e->p, &s->desc) && !e->u->shared[slot];
 }
 
 static bool made_before(const elision *e, uint32_t slot) {
@@ -116,7 +125,9 @@ static const hone_tensor_desc *whole_of(const elision *e) {
 static hone_tensor_desc part_of(const elision *e, uint32_t i, uint32_t j, uint64_t *offset) {
   hone_tensor_desc d = *whole_of(e);
   d.dim[e->axis] = e->at[j] - e->at[i];
-  if (d.layout == HONE_LAYOUT_CHANNELS_LAST) d.channel_pitch = d.dim[1];
+  /* On a processor tactics see by the pitch that pixels do not follow each other. */
+  if (d.layout == HONE_LAYOUT_CHANNELS_LAST && (e->p->backend->asynchronous || e->axis != 1))
+    d.channel_pitch = d.dim[1];
   *offset = (uint64_t)(e->at[i] * d.stride[e->axis]) * hone_dtype_size(d.dtype);
   return d;
 }
@@ -127,16 +138,19 @@ static bool lay_out(elision *e) {
   const hn_step *c = &p->steps.ptr[e->concat];
   const hn_slot *whole = &p->slots.ptr[c->out[0]];
   const hone_tensor_desc *y = &whole->desc;
-  if (whole->place != HN_PLACE_ARENA || whole->alias != HN_NO_SLOT || !y->device || hone_desc_count(y) <= 0 ||
+  const bool own = whole->alias == HN_NO_SLOT || (e->u->part[c->out[0]] && !p->backend->asynchronous);
+  if (whole->place != HN_PLACE_ARENA || !own || !there(p, y) || hone_desc_count(y) <= 0 ||
       c->desc.n_inputs < 2 || c->desc.n_inputs > MOST_PARTS || c->desc.n_outputs != 1)
     return false;
   const bool last = y->layout == HONE_LAYOUT_CHANNELS_LAST;
   int64_t outer = 1;
   e->axis = hone_node_int(c->node, "axis", 1);
   if (e->axis < 0) e->axis += y->rank;
-  if (e->axis < 0 || e->axis >= y->rank || (last && y->channel_pitch != y->dim[1])) return false;
-  for (int32_t i = 0; i < e->axis; i++) outer *= y->dim[i];
-  if (!last && outer != 1) return false; /* only whole pieces of memory: no tactic sees a difference */
+  if (e->axis < 0 || e->axis >= y->rank) return false;
+  if (last && y->channel_pitch != y->dim[1] && (p->backend->asynchronous || e->axis != 1)) return false;
+  for (int32_t i = 0; i < e->axis; i++) outer *= last && i == 1 ? 1 : y->dim[i];
+  /* Only whole pieces of memory, of which no tactic sees a difference, or channels. */
+  if (outer != 1 && !(last && (e->axis == 1 || p->backend->asynchronous))) return false;
   e->n_parts = c->desc.n_inputs;
   for (uint32_t i = 0; i < e->n_parts; i++) {
     if (c->in[i] == HN_NO_SLOT) return false;
@@ -157,6 +171,7 @@ static bool may_move(const elision *e, uint32_t i) {
   if (!alone(e, c->in[i]) || is_output(p, c->in[i]) || !made_before(e, c->in[i])) return false;
   for (uint32_t k = 0; k < e->n_parts; k++)
     if (k != i && c->in[k] == c->in[i]) return false;
+  if (!p->backend->asynchronous) return true;
   return offset % VECTOR == 0 && (d.layout != HONE_LAYOUT_CHANNELS_LAST ||
                                   d.dim[1] % (VECTOR / (int64_t)hone_dtype_size(d.dtype)) == 0);
 }
@@ -182,6 +197,23 @@ static const hone_step_tensor *with_parts(const elision *e, const hone_step_tens
   return to;
 }
 
+/* The parts of a chain, with tensors as the whole of it has them now. */
+static const hone_step_part *parts_with_parts(const elision *e, const hone_step *whole) {
+  hn_arena *a = &e->p->arena;
+  hone_step_part *part = hn_arena_memdup(a, whole->part, whole->n_parts * sizeof *part);
+  for (uint32_t k = 0; part && k < whole->n_parts; k++) {
+    hone_step *step = hn_arena_memdup(a, part[k].step, sizeof *step);
+    hone_step_tensor *in = step ? hn_arena_memdup(a, step->input, step->n_inputs * sizeof *in) : NULL;
+    if (!in) return NULL;
+    for (uint32_t i = 0; i < step->n_inputs; i++)
+      if (part[k].input[i] != HONE_PART_CHAINED) in[i].desc = whole->input[part[k].input[i]].desc;
+    step->input = in;
+    if (k + 1 == whole->n_parts) step->output = whole->output;
+    part[k].step = step;
+  }
+  return part;
+}
+
 static bool touches(const elision *e, const hn_step *s) {
   for (uint32_t i = 0; i < tensors_in(s); i++)
     if (input_of(e, s->in[i]) < e->n_parts) return true;
@@ -196,10 +228,12 @@ static bool change_step(elision *e, uint32_t k, double *lost) {
   const hn_step *s = &p->steps.ptr[k];
   change c = {.step = k, .desc = s->desc};
   if (k == e->concat || e->u->left_out[k] || !touches(e, s)) return true;
-  if (s->kind != HN_STEP_TACTIC || s->desc.n_parts || s->n_captured) return false;
+  if (s->kind != HN_STEP_TACTIC || s->n_captured || (s->desc.n_parts && p->backend->asynchronous))
+    return false;
   c.desc.input = with_parts(e, s->desc.input, s->in, s->desc.n_inputs);
   c.desc.output = with_parts(e, s->desc.output, s->out, s->desc.n_outputs);
   if (!c.desc.input || !c.desc.output) return false;
+  if (s->desc.n_parts && !(c.desc.part = parts_with_parts(e, &c.desc))) return false;
   hn_estimate now;
   c.tactic = hn_choose_tactic(p, &c.desc, &now, NULL);
   c.predicted = now.seconds;
@@ -261,6 +295,11 @@ static void apply(hn_step *s, const change *c) {
   s->predicted_s = c->predicted;
 }
 
+/* Where in its root's memory a slot begins. */
+static uint64_t start_of(const hn_plan *p, uint32_t slot) {
+  return p->slots.ptr[slot].alias == HN_NO_SLOT ? 0 : p->slots.ptr[slot].offset;
+}
+
 static void leave_out(elision *e, uint32_t from, uint32_t until, const change *rest, uint32_t rest_slot) {
   hn_plan *p = e->p;
   hn_step *c = &p->steps.ptr[e->concat];
@@ -270,9 +309,10 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
     if (!e->chosen[i]) continue;
     const hone_tensor_desc d = part_of(e, i, i + 1, &offset);
     hn_slot *part = &p->slots.ptr[c->in[i]];
+    e->u->part[c->in[i]] = true;
     part->desc = d;
-    part->alias = c->out[0];
-    part->offset = offset;
+    part->alias = hn_slot_root(p, c->out[0]);
+    part->offset = offset + start_of(p, c->out[0]);
   }
   for (size_t i = 0; i < e->changes.len; i++)
     apply(&p->steps.ptr[e->changes.ptr[i].step], &e->changes.ptr[i]);
@@ -285,8 +325,9 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
   e->u->left_out[e->concat] = true;
 }
 
-/* Leaves out what is worth it of one Concat. A part of a part is none of its own: of a chain of them the last
- * ones are left out, which are the largest. */
+/* Leaves out what is worth it of one Concat. Its output may be a part of a later one's: of a chain of them,
+ * in which each adds to what the one before gave, all are in the memory of the last. On an accelerator, where
+ * parts begin at whole vectors, only the last is left out. */
 static void elide(elision *e) {
   hn_plan *p = e->p;
   const hn_step *c = &p->steps.ptr[e->concat];
@@ -307,8 +348,10 @@ static void elide(elision *e) {
   for (uint32_t i = 0; i < e->n_parts; i++) n += e->chosen[i];
   if (!n || !change_steps(e, &lost)) return;
   if (from < until) {
-    hn_slot part = {.value = p->slots.ptr[whole].value, .place = HN_PLACE_ARENA, .alias = whole};
+    hn_slot part = {
+        .value = p->slots.ptr[whole].value, .place = HN_PLACE_ARENA, .alias = hn_slot_root(p, whole)};
     if (!rest_of(e, from, until, &rest, &part.offset)) return;
+    part.offset += start_of(p, whole);
     part.desc = rest.desc.output->desc;
     slot = (uint32_t)p->slots.len;
     if (lost + rest.predicted >= c->predicted_s || !hn_vec_push(&p->slots, part)) return;
@@ -318,7 +361,7 @@ static void elide(elision *e) {
 }
 
 void hn_plan_elide(hn_plan *p) {
-  if (!p->backend->asynchronous || p->level < 2 || p->reference || p->separate) return;
+  if (p->level < 2 || p->reference || p->separate) return;
   users u = {0};
   if (users_list(p, &u)) {
     for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {

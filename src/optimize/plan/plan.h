@@ -30,6 +30,7 @@ typedef struct hn_plan_request {
   hone_chains chains;
   uint32_t fusions_off;  /* bits 1 << hn_fusion: never made */
   bool separate;         /* no step of several nodes */
+  bool keep_concats;     /* none is left out */
   bool preview;          /* decisions only: nothing is packed or placed, and the plan cannot run */
   const hn_ports *ports; /* NULL: all inputs and outputs are row-major */
   uint32_t slices;       /* the model is one of so many slices of the batch; 0: it is the whole */
@@ -44,7 +45,7 @@ hone_status hn_plan_build(const hn_plan_request *request, hn_plan **out, hone_er
 void hn_plan_free(hn_plan *plan);
 
 /* Parts of hn_plan_build, in order, after hn_lower. */
-void hn_plan_elide(hn_plan *plan);                           /* elide.c: leaves out Concats of accelerators */
+void hn_plan_elide(hn_plan *plan);                           /* elide.c: leaves out Concats */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,

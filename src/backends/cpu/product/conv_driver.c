@@ -61,18 +61,21 @@ static double border_share(const hn_conv *c) {
 
 static double padding_cycles(const hn_conv *c, double lines) {
   const double rows = lines * (double)c->stride[1] + (double)(c->window[0] - 1);
-  return rows * (20 + (double)(c->padded_size[1] * c->cin) / 8);
+  const double pixel = c->in_pitch == c->cin ? 0 : 3; /* copied one by one */
+  return rows * (20 + (double)c->padded_size[1] * (pixel + (double)c->cin / 8));
 }
 
-/* A small input is copied once with zeros around it where that is less work than to gather its pixels' taps:
- * all of them, or those at the border. */
+/* A small input, or one group's part of it, is copied once with zeros around it where that is less work than
+ * to gather its pixels' taps: all of them, or those at the border. */
 static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2) {
   c->padded = 0;
-  if (!c->shifted || !c->window[0] || c->pad[0] < 0 || c->pad[1] < 0 || c->tap_step || c->in_k != 1 ||
-      !c->run_step || c->grid[0] != 1 || c->in[0] != 1 || c->k > (int64_t)(l1 / 2 / 4 / o->mr))
+  if (!c->shifted || !c->window[0] || c->pad[0] < 0 || c->pad[1] < 0 || c->in_k != 1 || !c->run_step ||
+      (c->tap_step && c->tap_step != c->in_pitch) || c->grid[0] != 1 || c->in[0] != 1 ||
+      c->k > (int64_t)(l1 / 2 / 4 / o->mr))
     return;
   const int64_t filled = hn_fill_up(c->grid[2], o->mr), pixels = c->grid[1] * c->grid[2];
-  if (filled * 3 > c->grid[2] * 4) return; /* a third of every tile would be empty */
+  /* A third of every tile would be empty; half, where single taps are gathered. */
+  if (c->tap_step ? filled > 2 * c->grid[2] : filled * 3 > c->grid[2] * 4) return;
   for (int i = 0; i < 2; i++) c->padded_size[i] = (c->grid[i + 1] - 1) * c->stride[i + 1] + c->window[i];
   const int64_t floats = c->batch * c->padded_size[0] * c->padded_size[1] * c->cin;
   if (floats * 4 > (int64_t)l2 / 4) return;
@@ -375,8 +378,9 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     const int64_t row = c->padded_size[1] * c->cin;
     t.a = scratch + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
     t.lda = c->stride[2] * c->cin;
-    t.segment = (size_t)(a->runs->taps * c->cin);
-    t.skip = (c->n_runs > 1 ? a->runs[1].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
+    const int64_t line = c->tap_step ? c->line_taps : 1; /* runs in a line of taps */
+    t.segment = (size_t)(line * a->runs->taps * c->cin);
+    t.skip = (c->n_runs > line ? a->runs[line].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
   } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
     const hn_tap_run *r = a->runs;
     t.a = x + p.n * c->in_batch +
@@ -475,8 +479,18 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
   }
 }
 
-/* Rows of the padded input that the lines of tiles [t0, t1) read. */
-static void pad_rows(const hn_conv_args *a, int64_t t0, int64_t t1, float *to) {
+/* cin floats of each of n pixels, which leave gaps between each other, side by side. */
+static void copy_pixels(const hn_conv *c, float *restrict d, const float *restrict x, int64_t n) {
+  enum { BLOCK = 8 };
+  for (int64_t i = 0; i < n; i++, d += c->cin, x += c->in_pitch) {
+    int64_t k = 0;
+    for (; k + BLOCK <= c->cin; k += BLOCK) memcpy(d + k, x + k, BLOCK * sizeof *d);
+    for (; k < c->cin; k++) d[k] = x[k];
+  }
+}
+
+/* Rows of the padded input of a group that the lines of tiles [t0, t1) read. */
+static void pad_rows(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, float *to) {
   const hn_conv *c = a->conv;
   const int64_t row = c->padded_size[1] * c->cin, last = hn_div_up(t1, c->tiles_per_line);
   const int64_t left = c->pad[1] * c->cin, width = hn_min(c->in[2] * c->cin, row - left);
@@ -491,9 +505,12 @@ static void pad_rows(const hn_conv_args *a, int64_t t0, int64_t t1, float *to) {
         zero_floats(d, row);
         continue;
       }
-      const float *x = a->x + n * c->in_batch + from * c->in[2] * c->in_pitch;
+      const float *x = a->x + group * c->cin + n * c->in_batch + from * c->in[2] * c->in_pitch;
       zero_floats(d, left);
-      copy_floats(d + (HN_FAULT("conv_left_padding") ? 0 : left), x, width);
+      if (c->in_pitch == c->cin)
+        copy_floats(d + (HN_FAULT("conv_left_padding") ? 0 : left), x, width);
+      else
+        copy_pixels(c, d + left, x, width / c->cin);
       const int64_t end_of = left + width - (HN_FAULT("conv_right_padding") ? c->cin : 0);
       zero_floats(d + end_of, row - end_of);
     }
@@ -509,7 +526,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
           n1 = (n + 1) * c->n_panels / c->n_tasks * a->ops->nr;
   if (HN_FAULT("conv_last_tile") && m == c->m_tasks - 1) t1--;
   float *scratch = a->scratch + thread * hn_conv_scratch(c, a->ops);
-  if (c->padded) pad_rows(a, t0, t1, scratch);
+  if (c->padded) pad_rows(a, group, t0, t1, scratch);
   hn_conv_block(a, group, t0, t1, n0, hn_min(n1, c->cout), scratch);
 }
 

@@ -53,6 +53,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT}, {0}};
 
-HN_OP(gather) = {
-    HN_OP_HEAD,       .op_type = "Gather",   .since = 1,     .flags = HONE_OP_MOVE, HN_INPUTS(2, 2),
-    HN_OUTPUTS(1, 1), .types = HN_TYPES_ALL, .attrs = attrs, .infer = infer,        .reference = reference};
+HN_OP(gather) = {HN_OP_HEAD,
+                 .op_type = "Gather",
+                 .since = 1,
+                 .flags = HONE_OP_MOVE,
+                 HN_INPUTS(2, 2),
+                 HN_OUTPUTS(1, 1),
+                 .types = HN_TYPES_ALL,
+                 .attrs = attrs,
+                 .infer = infer,
+                 .reference = reference,
+                 .layouts = HONE_LAST_ALLOWED};
