@@ -108,7 +108,7 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
                               .isa = isa_bits(tier),
                               .threads = threads,
                               .peak_flops = threads * 3.0e9 * lanes * 2 * 2,
-                              .dram_bytes = 25e9,
+                              .dram_bytes = 7e9 * cpu->dram_bytes_per_cycle,
                               .cache_bytes = threads * 40e9,
                               .l1 = cpu->l1d,
                               .l2 = cpu->l2,

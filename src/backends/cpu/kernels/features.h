@@ -10,14 +10,15 @@
 #include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_cpu_info {
-  hn_isa isa;          /* tier in use, after the mask */
-  hn_isa isa_detected; /* tier of the hardware and operating system */
-  bool vbmi;           /* bytes across registers (AVX512-VBMI), from tier avx512vnni on */
-  bool fp16;           /* products and sums of f16 (AVX512-FP16), from tier avx512bf16 on */
-  double bf16_rate;    /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
-  size_t l1d, l2, l3;  /* data cache sizes in bytes per instance, with safe defaults when unknown */
-  char brand[52];      /* processor name, NUL-terminated */
-  int mask_unknown;    /* 1 when HONE_CPU held a word that is not a tier (then ignored) */
+  hn_isa isa;                  /* tier in use, after the mask */
+  hn_isa isa_detected;         /* tier of the hardware and operating system */
+  bool vbmi;                   /* bytes across registers (AVX512-VBMI), from tier avx512vnni on */
+  bool fp16;                   /* products and sums of f16 (AVX512-FP16), from tier avx512bf16 on */
+  double bf16_rate;            /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
+  double dram_bytes_per_cycle; /* that one core can draw from memory, about, at 3 GHz: for cost models */
+  size_t l1d, l2, l3;          /* data cache sizes in bytes per instance, with safe defaults when unknown */
+  char brand[52];              /* processor name, NUL-terminated */
+  int mask_unknown;            /* 1 when HONE_CPU held a word that is not a tier (then ignored) */
 } hn_cpu_info;
 
 /* Never fails; thread safe; the same pointer every time. */

@@ -182,13 +182,12 @@ double hn_core_hertz(const hn_gemm_ops *o, const hone_machine *machine) {
 
 /* Of a plan's layers some three dozen are like this one: what they need together is what competes for L3. */
 #define LAYERS_LIKE_THIS 32
-#define DRAM_BYTES_PER_CYCLE 3.6 /* that one core can draw */
 
 double hn_weights_cycles(double bytes, double layer_bytes, const hn_gemm_ops *o,
                          const hone_machine *machine) {
   double far = machine->l3 ? LAYERS_LIKE_THIS * layer_bytes / (double)machine->l3 : 1;
   double share = machine->dram_bytes / (machine->threads ? machine->threads : 1) / hn_core_hertz(o, machine);
-  double dram = share > 0 && share < DRAM_BYTES_PER_CYCLE ? share : DRAM_BYTES_PER_CYCLE;
+  const double core = hn_cpu()->dram_bytes_per_cycle, dram = share > 0 && share < core ? share : core;
   if (far > 1) far = 1;
   return bytes * (far / dram + (1 - far) / HN_STREAM_BYTES_PER_CYCLE);
 }
