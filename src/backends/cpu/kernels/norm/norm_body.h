@@ -150,7 +150,8 @@ static void column_affine(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
 
 /* A vector of values some of whose neighbours have squares beyond f32: by squares of values times 2^-70, of
  * which the power knows in its exponent. bias is nothing beside these. */
-static vf far_neighbours(const struct hn_norm_neighbours *r, size_t i, size_t taps, size_t k) {
+static __attribute__((noinline)) vf far_neighbours(const struct hn_norm_neighbours *r, size_t i, size_t taps,
+                                                   size_t k) {
   const float *p = r->from + i;
   vf sum = v_zero();
   for (size_t t = 0; t < taps; t++, p += r->step) {
