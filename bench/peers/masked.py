@@ -1,6 +1,6 @@
-"""Peers on a processor without AVX-512 and AMX, where there is none: copies of their wheels in which each CPUID and XGETBV
-instruction traps, and a library that answers the trap with those bits hidden (masked_cpu.c). So ONNX Runtime, which has no
-switch for it, takes the kernels that it would take on such a processor."""
+"""Peers on a processor without AVX-512, AMX and AVX-VNNI, where there is none: copies of their wheels in which each CPUID
+and XGETBV instruction traps, and a library that answers the trap with those bits hidden (masked_cpu.c). So ONNX Runtime,
+which has no switch for it, takes the kernels that it would take on such a processor."""
 import importlib.util
 import os
 import re

@@ -1,6 +1,7 @@
-/* A processor without AVX-512 and AMX for libraries that ask with CPUID: loaded before them (LD_PRELOAD), it
- * answers the traps that masked.py puts where their CPUID and XGETBV instructions are. Everything else of the
- * answer is the processor's own. */
+/* A processor without AVX-512, AMX and AVX-VNNI (and its younger kin), which HONE_CPU=avx2 does not use
+ * either, for libraries that ask with CPUID: loaded before them (LD_PRELOAD), it answers the traps that
+ * masked.py puts where their CPUID and XGETBV instructions are. Everything else of the answer is the
+ * processor's own. */
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <signal.h>

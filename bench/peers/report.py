@@ -65,7 +65,7 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 
 def tier():
     name = os.environ.get("HONE_CPU")
-    peers = ", and the peers shown a processor without AVX-512" if name == "avx2" else ""
+    peers = ", and the peers shown a processor without AVX-512 and AVX-VNNI" if name == "avx2" else ""
     return " restricted to HONE_CPU=%s%s" % (name, peers) if name else ""
 
 

@@ -138,12 +138,15 @@ static void check_flat(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_f
 /* Beside the sum's own error, of which the power makes `beta` times as much, relatively: the logarithm's and
  * the exponent's roundings move the exponent by a few eps of its size. */
 static void check_neighbours(ck *c, const struct hn_norm_ops *ops, size_t n, size_t taps, size_t step,
-                             float beta, enum ck_fill fill) {
+                             float beta, enum ck_fill fill, float times) {
   const size_t all = n + (taps ? taps - 1 : 0) * step;
   float *from = ck_alloc(c, all, 1), *x = ck_alloc(c, n, 0), *y = ck_alloc(c, n, 2);
   ck_fill(c, from, all, fill);
   ck_fill(c, x, n, CK_RANDOM);
-  ck_case(c, "neighbours n=%zu taps=%zu step=%zu fill=%s", n, taps, step, ck_fill_name(fill));
+  for (size_t i = 0; i < all; i++) from[i] *= times;
+  for (size_t i = 0; i < n; i++) x[i] *= times;
+  ck_case(c, "neighbours n=%zu taps=%zu step=%zu beta=%g fill=%s times %g", n, taps, step, (double)beta,
+          ck_fill_name(fill), (double)times);
   const struct hn_norm_neighbours r = {x, from, y, (ptrdiff_t)step, taps, n, 0.2f, beta, 1.5f};
   ops->neighbours(&r);
   for (size_t i = 0; i < n; i++) {
@@ -151,7 +154,7 @@ static void check_neighbours(ck *c, const struct hn_norm_ops *ops, size_t n, siz
     for (size_t t = 0; t < taps; t++) sum += (double)from[i + t * step] * (double)from[i + t * step];
     const double base = 1.5 + (double)0.2f * sum, power = -(double)beta * log(base),
                  want = (double)x[i] * exp(power);
-    if (!(base < 1e37)) continue; /* beyond f32, or no number */
+    if (!isfinite(base)) continue;
     ck_near(c, i, y[i], want,
             fabs(want) * CK_EPS * (fabs((double)beta) * (double)(taps + 3) + 4 * fabs(power) + 6) + CK_TINY);
   }
@@ -170,8 +173,10 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++)
       for (size_t taps = 0; taps < 7; taps += 2) {
-        check_neighbours(c, k->ops, lengths[l], taps, 1, 0.75f, fill);
-        check_neighbours(c, k->ops, lengths[l], taps + 1, 37, 2.0f, fill);
+        check_neighbours(c, k->ops, lengths[l], taps, 1, 0.75f, fill, 1);
+        check_neighbours(c, k->ops, lengths[l], taps + 1, 37, 2.0f, fill, 1);
+        check_neighbours(c, k->ops, lengths[l], taps + 1, 1, 0.5f, fill, 0x1p100f);
+        check_neighbours(c, k->ops, lengths[l], taps + 1, 1, 0.75f, fill, 0x1p107f);
       }
   for (size_t rows = 1; rows < 700; rows = rows * 5 + 2)
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)

@@ -1,200 +1,9 @@
 #include "backends/cpu/conv/chain_driver.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/integers.h"
-#include "base/mem.h"
-
-/* Hidden rows that output rows [y0, y1) read. */
-static void rows_under(const hn_chain *c, int64_t y0, int64_t y1, int64_t *lo, int64_t *hi) {
-  *lo = hn_max(0, y0 * c->stride[0] - c->pad[0]);
-  *hi = hn_min(c->in[0], (y1 - 1) * c->stride[0] - c->pad[0] + (c->kernel[0] - 1) * c->dilation[0] + 1);
-}
-
-/* ------------------------------------------------------------------ the plan */
-
-/* Values that a hidden one is the sum of. */
-static int64_t e_values(const hn_chain *c) {
-  return c->window ? c->e_kernel[0] * c->e_kernel[1] * c->cin : c->cin;
-}
-
-bool hn_chain_pairs(const hn_chain *c, const hn_bf16_ops *bf16, const hn_depthwise_bf16_ops *depthwise,
-                    bool inner_posts) {
-  return c->parts == 1 && !c->f16 && bf16 && bf16->fused && depthwise && c->project && !inner_posts &&
-         (c->expand || c->narrow_in);
-}
-
-/* An image row under a window is as many steps as it needs, all of one width: no window has more than 128
- * values. */
-static void window_steps(hn_chain *c) {
-  const int64_t values = c->e_kernel[1] * c->cin;
-  c->e_steps = hn_div_up(values, HN_BF16_STEP);
-  c->e_width = hn_div_up(hn_div_up(values, c->e_steps), 2) * 2;
-}
-
-int64_t hn_chain_window_steps(const hn_chain *c) { return c->e_kernel[0] * c->e_steps; }
-
-void hn_chain_window_places(const hn_chain *c, int64_t *at) {
-  const int64_t values = c->e_kernel[1] * c->cin, taps = c->e_kernel[0] * c->e_kernel[1];
-  for (int64_t v = 0; v < c->e_kernel[0]; v++)
-    for (int64_t i = 0; i < c->e_steps; i++)
-      for (int64_t k = 0; k < HN_BF16_STEP; k++) {
-        const int64_t value = i * c->e_width + k;
-        const bool there = k < c->e_width && value < values;
-        *at++ = there ? value % c->cin * taps + v * c->e_kernel[1] + value / c->cin : -1;
-      }
-}
-
-void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t splits, size_t l2) {
-  c->bands = bands, c->splits = splits;
-  c->width = c->parts ? HN_BF16_PANEL : o->nr;
-  c->panels = hn_div_up(c->hidden, c->width);
-  c->stripe = hn_max(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
-  c->w_tap = hn_fill_up(c->hidden, c->paired ? HN_DEPTHWISE_PANEL : 16);
-  int64_t rows = hn_div_up(c->out[0], c->bands), panels = hn_div_up(c->panels, c->splits);
-  int64_t weights = (c->expand ? e_values(c) : 0) + (c->project ? c->cout : 0);
-  /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
-  bool one_group = weights * panels * c->width * 4 > (int64_t)l2 / 4;
-  c->group = one_group ? rows : hn_min(rows, hn_div_up(4 * o->mr, hn_max(c->out[1], 1)));
-  if (c->group < 1) c->group = 1;
-  c->groups = hn_div_up(rows, c->group);
-  c->block = c->groups > 1 || c->parts ? panels : hn_min(panels, 4);
-  c->slots = c->groups > 1 || (c->paired && c->window) ? panels : 1;
-  int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
-  c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);
-  int64_t row =
-      hn_max(c->pad[1] + c->in[1], (c->out[1] - 1) * c->stride[1] + (c->kernel[1] - 1) * c->dilation[1] + 1);
-  c->ring_row = c->expand || c->narrow_in ? row * c->width : 0;
-  c->ring_panel = c->ring_rows * c->ring_row;
-  /* An odd number of cache lines spreads pixels over the sets of L1. */
-  c->middle_pitch = c->project ? (c->block * c->width + 15) / 32 * 32 + 16 : 0;
-  c->e_row = c->window ? ((c->in[1] - 1) * c->e_stride[1] + c->e_kernel[1]) * c->cin : 0;
-  if (c->paired && c->window) {
-    /* The last window's steps may reach beyond its values. */
-    window_steps(c);
-    c->e_row += c->e_steps * c->e_width - c->e_kernel[1] * c->cin;
-  }
-  if (!c->parts) return;
-  /* The last row tile may read beyond the last pixel. */
-  c->unit = HN_BF16_STEP * c->parts;
-  c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->middle_pitch = !c->paired && (c->project || c->narrow_out) ? c->width : 0;
-  c->direct = c->paired && c->expand && !c->window && c->narrow_in && c->cin % 2 == 0 &&
-              c->x.row == c->in[1] * c->x.pixel;
-  if (c->direct) c->e_block = 0;
-}
-
-static int64_t steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
-
-/* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
-static int64_t sum_floats(const hn_chain *c) {
-  return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0;
-}
-static int64_t e_floats(const hn_chain *c) { return c->parts ? steps_of(c->cin) * c->e_block / 2 : 0; }
-static int64_t ring_floats(const hn_chain *c) { return c->slots * c->ring_panel / (c->paired ? 2 : 1); }
-/* Image rows under a window; paired: places of the pixels that a group expands. */
-static int64_t row_floats(const hn_chain *c) {
-  const int64_t places = c->paired && c->expand && !c->window ? c->ring_rows * c->in[1] : 0;
-  return hn_fill_up(c->e_kernel[0] * c->e_row + places, 16);
-}
-static int64_t p_floats(const hn_chain *c) { return c->parts ? steps_of(c->hidden) * c->p_block / 2 : 0; }
-
-/* Floats that a thread works in. */
-static size_t touched(const hn_chain *c) {
-  return (size_t)(ring_floats(c) + row_floats(c) + sum_floats(c) + e_floats(c) + p_floats(c) +
-                  c->group * c->out[1] * c->middle_pitch);
-}
-
-/* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
- * line that another core wrote last costs thirty times as much to write as one that is in the own cache. */
-size_t hn_chain_scratch(const hn_chain *c) { return (touched(c) / c->stripe + 1) * (size_t)c->stripe; }
-
-size_t hn_chain_partials(const hn_chain *c) {
-  return c->splits > 1 ? (size_t)(c->splits * c->batch * c->out[0] * c->out[1] * c->cout) : 0;
-}
-
-/* Cycles of a product of pixels x channels with a matrix of `columns` from bf16 parts: tiles of 16 x 16
- * results and 32 channels take 16 cycles a product (at a rate of 16), each result is stored and each operand
- * split once. */
-static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,
-                            int64_t columns) {
-  const bool vectors = !b->f16 && !(b->x1_rate > 0);
-  double products = (c->parts > 1 ? 3 : 1) * 16 / hn_bf16_rate(b),
-         steps = vectors ? ceil(channels / 2) / 16 : (double)steps_of((int64_t)channels);
-  double panels = (double)hn_div_up(columns, HN_BF16_PANEL);
-  /* Measured over the chains of some twenty networks, on tiles all of it takes 1.4 times as long. */
-  return (b->f16    ? 1
-          : vectors ? 1.05
-                    : 1.4) *
-         pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
-}
-
-/* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a
- * vector of sums to bf16 takes 1.5 cycles. */
-static double predict_pairs(const hn_bf16_ops *b, double pixels, double pairs, int64_t columns) {
-  return pixels * (double)hn_div_up(columns, 16) * (pairs / hn_bf16_rate(b) + 1.5);
-}
-
-/* Cycles of the busiest thread. A vector unit of `lanes` does two multiply-adds a cycle. */
-static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *b, uint32_t threads,
-                      size_t l2) {
-  double lanes = o->vw, rows = (double)hn_div_up(c->out[0], c->bands), lo = 0, hi = 0;
-  int64_t y = c->bands > 1 ? (c->bands / 2) * c->out[0] / c->bands : 0, from, to;
-  rows_under(c, y, y + (int64_t)rows, &from, &to);
-  lo = (double)from, hi = (double)to;
-  double channels = (double)(hn_div_up(c->panels, c->splits) * c->width), pixels = rows * (double)c->out[1];
-  /* A tile has fixed costs of about 60 cycles (20 for each vector row pair) beside its k steps. */
-  double expand = c->expand ? (hi - lo) * (double)c->in[1] * channels * ((double)e_values(c) + 5) : 0;
-  double middle = pixels * channels * (double)(c->kernel[0] * c->kernel[1] + 4);
-  double columns = (double)hn_fill_up(c->cout, o->vw);
-  double project =
-      c->project ? pixels * columns * (channels + 5.0 * (double)hn_div_up(c->panels, c->block)) : 0;
-  double cycles = (expand + middle + project) / (2 * lanes) / 0.88;
-  if (c->paired) {
-    const double e_pairs =
-        c->window ? (double)(hn_chain_window_steps(c) * c->e_width) / 2 : ceil((double)c->cin / 2);
-    cycles = pixels * channels / lanes * ((double)(c->kernel[0] * c->kernel[1]) / 2 + 1);
-    if (c->expand) cycles += predict_pairs(b, (hi - lo) * (double)c->in[1], e_pairs, c->hidden);
-    cycles += predict_pairs(b, pixels, ceil(channels / 2), c->cout);
-    cycles /= 0.9;
-  } else if (c->parts) {
-    cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
-    if (c->expand && !c->window)
-      cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
-    if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
-  }
-  /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
-  double weights = ((c->expand ? (double)e_values(c) : 0) + (c->project ? (double)c->cout : 0)) * channels *
-                   (c->paired ? 2 : 4);
-  cycles += weights / 16;
-  double input = (hi - lo) * (double)(c->in[1] * c->cin) * (c->narrow_in ? 2 : 4),
-         output = pixels * (double)c->cout * (c->narrow_out ? 2 : 4);
-  cycles += (input + output) / 16;
-  cycles *= (double)hn_div_up(c->batch * c->bands * c->splits, threads);
-  if (touched(c) * 4 > l2 / 4 * 3) cycles *= 2;
-  /* Partial sums are written by one core and read by another, line by line: measured, about a byte a cycle.
-   */
-  if (c->splits > 1)
-    cycles += 3000 + (double)(c->batch * c->out[0] * c->out[1] * c->cout * c->splits) * 4 / threads;
-  return cycles;
-}
-
-void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *bf16, uint32_t threads, size_t l2) {
-  hn_chain best = *c;
-  int64_t most = c->project && !c->parts ? hn_min(hn_div_up(c->hidden, o->nr), threads) : 1;
-  best.cycles = 0;
-  for (int64_t bands = 1; bands <= hn_min(c->out[0], 4 * (int64_t)threads); bands++)
-    for (int64_t splits = 1; splits <= most; splits++) {
-      if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
-      hn_chain_divide(c, o, bands, splits, l2);
-      c->cycles = predict(c, o, bf16, threads, l2);
-      if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
-    }
-  *c = best;
-}
 
 /* ------------------------------------------------------------------ one task */
 
@@ -271,8 +80,8 @@ static int64_t tile_rows(const work *w, int64_t pixels) {
 static hn_bf16_tile parts_tile(const work *w, int64_t pixels, int64_t channels, const int32_t *step) {
   const hn_chain *c = w->a->chain;
   return (hn_bf16_tile){.step = step,
-                        .steps = (size_t)steps_of(channels),
-                        .short_from = (size_t)steps_of(channels) - 1,
+                        .steps = (size_t)hn_chain_steps_of(channels),
+                        .short_from = (size_t)hn_chain_steps_of(channels) - 1,
                         .short_pairs = hn_bf16_short_pairs(channels),
                         .row = c->unit,
                         .lo = HN_BF16_STEP,
@@ -405,8 +214,8 @@ static void post_and_narrow(const work *w, int64_t p, int64_t n, uint32_t m, uin
 
 static hn_bf16_tile pairs_tile(const hn_chain *c, const int32_t *step, int64_t channels) {
   return (hn_bf16_tile){.step = step,
-                        .steps = (size_t)steps_of(channels),
-                        .short_from = (size_t)steps_of(channels) - 1,
+                        .steps = (size_t)hn_chain_steps_of(channels),
+                        .short_from = (size_t)hn_chain_steps_of(channels) - 1,
                         .short_pairs = hn_bf16_short_pairs(channels),
                         .row = c->unit};
 }
@@ -532,7 +341,8 @@ static void project_pairs(const work *w) {
     for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
       hn_bf16_store s = parts_store(e, n);
       t.a = w->p_parts + p * c->unit;
-      t.b = (const uint16_t *)a->w_project + hn_bf16_packed((size_t)n, (size_t)steps_of(c->hidden), false);
+      t.b = (const uint16_t *)a->w_project +
+            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), false);
       t.m = s.m = (uint32_t)hn_min(block, pixels - p);
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
@@ -618,7 +428,7 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_expand;
-  int64_t n0 = panel * c->width, k = e_values(c);
+  int64_t n0 = panel * c->width, k = hn_chain_e_values(c);
   hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
                     .b = (const float *)a->w_expand + n0 * k,
                     .ldc = c->width,
@@ -754,7 +564,7 @@ static void project_parts(const work *w) {
       hn_bf16_store s = parts_store(e, n);
       t.a = w->p_parts + p * c->unit;
       t.b = (const uint16_t *)a->w_project +
-            hn_bf16_packed((size_t)n, (size_t)steps_of(c->hidden), c->parts > 1);
+            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), c->parts > 1);
       t.m = s.m = (uint32_t)hn_min(block, pixels - p);
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       a->bf16->tile(&t);
@@ -776,7 +586,7 @@ static void group(work *w) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   int64_t lo, hi;
-  rows_under(c, w->g0, w->g1, &lo, &hi);
+  hn_chain_rows_under(c, w->g0, w->g1, &lo, &hi);
   int64_t from = hn_max(lo, w->ready);
   if (c->paired) {
     group_pairs(w, from, hi);
@@ -832,19 +642,20 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   if (HN_FAULT("chain_last_row") && band == c->bands - 1) y1--;
   w.p0 = w.split * c->panels / c->splits, w.p1 = (w.split + 1) * c->panels / c->splits;
   w.ring = a->scratch + (size_t)thread * hn_chain_scratch(c);
-  w.rows = w.ring + ring_floats(c);
+  w.rows = w.ring + hn_chain_ring_floats(c);
   w.at = (int32_t *)(void *)w.rows;
-  w.sums = w.rows + row_floats(c);
-  w.e_parts = (uint16_t *)(void *)(w.sums + sum_floats(c));
-  w.p_parts = (uint16_t *)(void *)(w.sums + sum_floats(c) + e_floats(c));
-  w.middle = w.sums + sum_floats(c) + e_floats(c) + p_floats(c);
+  w.sums = w.rows + hn_chain_row_floats(c);
+  w.e_parts = (uint16_t *)(void *)(w.sums + hn_chain_sum_floats(c));
+  w.p_parts = (uint16_t *)(void *)(w.sums + hn_chain_sum_floats(c) + hn_chain_e_floats(c));
+  w.middle = w.sums + hn_chain_sum_floats(c) + hn_chain_e_floats(c) + hn_chain_p_floats(c);
   if (c->paired && c->window)
     for (int64_t k = 0; k < hn_chain_window_steps(c); k++)
       w.e_step[k] = (int32_t)(k / c->e_steps * c->e_row + k % c->e_steps * c->e_width);
   else
-    for (int64_t k = 0; c->parts && k < steps_of(c->cin); k++)
+    for (int64_t k = 0; c->parts && k < hn_chain_steps_of(c->cin); k++)
       w.e_step[k] = (int32_t)(k * (c->direct ? HN_BF16_STEP : c->e_block));
-  for (int64_t k = 0; c->parts && k < steps_of(c->hidden); k++) w.p_step[k] = (int32_t)(k * c->p_block);
+  for (int64_t k = 0; c->parts && k < hn_chain_steps_of(c->hidden); k++)
+    w.p_step[k] = (int32_t)(k * c->p_block);
   if (c->ring_row && !HN_FAULT("chain_padding")) clear_padding(&w);
   for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {
     w.g1 = hn_min(w.g0 + c->group, y1);

@@ -1,7 +1,7 @@
 /* Winograd's convolution F(m x m, 3 x 3) of stride 1 or 2 over a channels-last activation: for a block of
  * tiles, transform the input, multiply each frequency with its packed weights (gemm kernels), transform back
  * with the epilogue. A block's frequencies stay in L2; weights are streamed once a block.  Products of bf16
- * (m = 2) take V and the weights in bf16, and may read and write bf16.
+ * (m = 2, and both forms of stride 2) take V and the weights in bf16, and may read and write bf16.
  *
  * Mathematics, error bound, Inf and NaN: kernels/winograd/winograd.h.  All blocking is decided by
  * hn_winograd_plan, once; hn_winograd_exec allocates nothing. */

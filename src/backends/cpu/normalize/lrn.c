@@ -40,7 +40,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->alpha = hone_node_float(s->node, "alpha", 1e-4f) / (float)size;
   h->beta = hone_node_float(s->node, "beta", 0.75f);
   h->bias = hone_node_float(s->node, "bias", 1);
-  if (!(h->bias > 0) || !(h->alpha >= 0)) return hn_refuse(why, "the power may be one of a negative number");
+  if (!(h->bias > 0) || !(h->alpha > 0)) return hn_refuse(why, "the power may be one of a negative number");
   if (x->layout == HONE_LAYOUT_ROW_MAJOR) return true;
   h->channels_last = true;
   if (!hn_pixels_of(x, &px) || !hn_pixels_of(y, &py) || !px.even || !py.even)

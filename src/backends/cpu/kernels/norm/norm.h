@@ -25,7 +25,7 @@ struct hn_norm_row {
 };
 
 /* y = x / (bias + alpha * sum of the squares of `taps` neighbours) ^ beta over n contiguous values; the
- * neighbours of value i lie at from + i, `step` apart. bias > 0, alpha >= 0: the sum has a logarithm. */
+ * neighbours of value i lie at from + i, `step` apart. bias > 0, alpha > 0: the sum has a logarithm. */
 struct hn_norm_neighbours {
   const float *x, *from;
   float *y;

@@ -1,6 +1,7 @@
 /* The body of norm_f32_<tier>.c. */
 #include "backends/cpu/kernels/norm/norm.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "backends/cpu/kernels/vec/vec_math.h"
@@ -147,6 +148,21 @@ static void column_affine(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
   }
 }
 
+/* A vector of values some of whose neighbours have squares beyond f32: by squares of values times 2^-70, of
+ * which the power knows in its exponent. bias is nothing beside these. */
+static __attribute__((noinline)) vf far_neighbours(const struct hn_norm_neighbours *r, size_t i, size_t taps,
+                                                   size_t k) {
+  const float *p = r->from + i;
+  vf sum = v_zero();
+  for (size_t t = 0; t < taps; t++, p += r->step) {
+    const vf v = v_mul(v_loadn(p, k), v_set1(0x1p-70f));
+    sum = v_fma(v, v, sum);
+  }
+  const vf shift = v_set1((110 - 140 * r->beta) * 0x1.62e43p-1f), small = v_set1(0x1p-110f);
+  const vf log = v_log(v_mul(v_set1(r->alpha), sum));
+  return v_mul(v_mul(v_loadn(r->x + i, k), small), v_exp(v_fma(v_set1(-r->beta), log, shift)));
+}
+
 static void neighbours(const struct hn_norm_neighbours *r) {
   const vf alpha = v_set1(r->alpha), bias = v_set1(r->bias), power = v_set1(-r->beta);
   const size_t taps = r->taps - (HN_FAULT("norm_last_neighbour") && r->taps > 0);
@@ -158,8 +174,11 @@ static void neighbours(const struct hn_norm_neighbours *r) {
       const vf v = v_loadn(p, k);
       sum = v_fma(v, v, sum);
     }
-    const vf scale = v_exp(v_mul(power, v_log(v_fma(alpha, sum, bias))));
-    v_storen(r->y + i, v_mul(v_loadn(r->x + i, k), scale), k);
+    const vf base = v_fma(alpha, sum, bias);
+    vf y = v_mul(v_loadn(r->x + i, k), v_exp(v_mul(power, v_log(base))));
+    const vm far = v_lt(v_set1(FLT_MAX), v_max_number(base, sum));
+    if (v_any(far)) y = v_sel(far, far_neighbours(r, i, taps, k), y);
+    v_storen(r->y + i, y, k);
   }
 }
 
