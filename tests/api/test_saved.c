@@ -209,6 +209,25 @@ static void sign(unsigned char *data) {
   memcpy(data, &h, sizeof h);
 }
 
+/* Workspaces follow from what cost models take the machine for: packed for another, a plan is refused. */
+static void another_memory_is_refused(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(1);
+  saved_file s = make(engine, NULL);
+  hn_saved_head h;
+  float got[3 * OUT];
+  hone_error e;
+  memcpy(&h, s.data, sizeof h);
+  h.dram *= 2;
+  memcpy(s.data, &h, sizeof h);
+  sign(s.data);
+  write_bytes(s.path, s.data, s.size);
+  assert_int_equal(open_it(engine, &s, got, &e), HONE_ERROR_INPUT);
+  assert_non_null(strstr(e.expected, "GB/s from memory"));
+  done(&s);
+  hone_engine_destroy(engine);
+}
+
 /* A flipped bit anywhere is found, save in the padding between the parts. */
 static void flipped_bits_are_found(void **state) {
   (void)state;
@@ -319,6 +338,7 @@ int main(void) {
       cmocka_unit_test(a_saved_plan_gives_the_same_bits),
       cmocka_unit_test(a_saved_plan_knows_its_steps),
       cmocka_unit_test(truncated_and_longer_files_are_refused),
+      cmocka_unit_test(another_memory_is_refused),
       cmocka_unit_test(flipped_bits_are_found),
       cmocka_unit_test(forged_structure_is_no_crash),
       cmocka_unit_test(other_machines_and_versions_are_named),

@@ -8,16 +8,16 @@
  *
  * Loading reads meta and graph, lowers the graph again by the recorded decisions (cost models and tuning have
  * no say), compares every step with the recorded one, and maps the blob: nothing is packed. The blob holds
- * the tactics' own structures, which follow from version, instruction set, threads and cache sizes: all of
- * these must be those of the file. Checksums find damage. They are no defence against a forger: a saved plan
- * is to be trusted like a program, a model is not. */
+ * the tactics' own structures, which follow from version, instruction set, threads, cache sizes and what is
+ * taken for the bandwidth of memory: all of these must be those of the file. Checksums find damage. They are
+ * no defence against a forger: a saved plan is to be trusted like a program, a model is not. */
 #ifndef HN_OPTIMIZE_PLAN_SAVED_H
 #define HN_OPTIMIZE_PLAN_SAVED_H
 
 #include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 7, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 8, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];
@@ -28,6 +28,7 @@ typedef struct hn_saved_head {
   char version[32];
   uint32_t isa, threads;
   uint64_t l1, l2, l3;
+  uint64_t dram;     /* bytes a second */
   uint64_t head_sum; /* of everything before it */
 } hn_saved_head;
 

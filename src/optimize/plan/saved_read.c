@@ -130,6 +130,11 @@ static hone_status check_machine(const char *path, const hn_saved_head *h, const
              (unsigned long long)h->l3);
     return foreign(path, error, "processor", expected, got);
   }
+  if (h->dram != (uint64_t)m->dram_bytes) {
+    snprintf(expected, sizeof expected, "%.3g GB/s from memory", m->dram_bytes / 1e9);
+    snprintf(got, sizeof got, "%.3g", (double)h->dram / 1e9);
+    return foreign(path, error, "processor", expected, got);
+  }
   return HONE_OK;
 }
 

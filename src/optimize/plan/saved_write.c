@@ -237,6 +237,7 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
     snprintf(h.version, sizeof h.version, "%s", hone_version());
     h.isa = p->machine.isa, h.threads = p->machine.threads;
     h.l1 = p->machine.l1, h.l2 = p->machine.l2, h.l3 = p->machine.l3;
+    h.dram = (uint64_t)p->machine.dram_bytes;
     h.head_sum = hn_checksum(&h, offsetof(hn_saved_head, head_sum));
     status = write_all(&h, &meta, &graph, blob, path, error);
   }
