@@ -247,7 +247,7 @@ static const cli_option options[] = {
      "largest difference relative to an output's range (by dtype)"},
     {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
-    {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level of what is proved (2)"},
+    {0, "level", CLI_LEVEL, CLI_FIELD(level), "1..3", "optimisation level of what is proved (2)"},
     CLI_OPT_PRECISION,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random inputs (1)"},
