@@ -1,11 +1,13 @@
 """Peers on a processor without AVX-512, AMX and AVX-VNNI, where there is none: copies of their wheels in which each CPUID
 and XGETBV instruction traps, and a library that answers the trap with those bits hidden (masked_cpu.c). So ONNX Runtime,
 which has no switch for it, takes the kernels that it would take on such a processor."""
+import importlib.metadata
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["onnxruntime", "openvino"]
@@ -43,20 +45,24 @@ def set_traps(path):
 
 
 def masked(folder):
-    """The environment of a peer's process; makes the copies in `folder` where they are not yet."""
+    """The environment of a peer's process; makes the copies in `folder` where those of the installed versions are not there."""
+    for tool in ("cc", "objdump"):
+        if not shutil.which(tool):
+            sys.exit("bench-peers: HONE_CPU=avx2 masks the peers, too, which takes a C compiler and binutils: %s is missing" % tool)
+    present = [p for p in PACKAGES if importlib.util.find_spec(p)]
+    folder = os.path.abspath(os.path.join(folder, "-".join(p + importlib.metadata.version(p) for p in present)))
     os.makedirs(folder, exist_ok=True)
-    library = os.path.abspath(os.path.join(folder, "masked_cpu.so"))
+    library = os.path.join(folder, "masked_cpu.so")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "masked_cpu.c")], check=True)
-    for package in PACKAGES:
-        spec = importlib.util.find_spec(package)
+    for package in present:
         copy = os.path.join(folder, package)
-        if spec is None or os.path.isdir(copy):
+        if os.path.isdir(copy):
             continue
         part = copy + ".part"
         shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(os.path.dirname(spec.origin), part)
+        shutil.copytree(os.path.dirname(importlib.util.find_spec(package).origin), part)
         libraries = [os.path.join(d, f) for d, _, files in os.walk(part) for f in files if re.search(r"\.so(\.|$)", f)]
         if not sum(set_traps(p) for p in libraries):
             raise RuntimeError("%s has no CPUID instruction: it cannot be masked" % package)
         os.rename(part, copy)
-    return dict(os.environ, LD_PRELOAD=library, PYTHONPATH=os.path.abspath(folder))
+    return dict(os.environ, LD_PRELOAD=library, PYTHONPATH=folder)
