@@ -32,6 +32,17 @@ typedef struct hn_trial {
  * the width of the median's 95 % interval (1.57 IQR / sqrt(n); McGill, Tukey, Larsen 1978). */
 void hn_trial_summarise(hn_trial *trial, const double *times);
 
+/* A step and what will be measured of it. */
+typedef struct hn_ready {
+  const hn_step *step;
+  const hn_trial *trial;
+  uint32_t n;
+} hn_ready;
+
+/* On devices whose kernels are compiled: compiles those of all trials of n steps, on as many threads as there
+ * are, which takes longer than measuring them. */
+hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, hone_error *error);
+
 /* Measures the trials of one step in interleaved rounds. other_bytes: what the rest of the model moves
  * through the caches between two runs of the step. stop(arg) true ends it with HONE_ERROR_CANCELLED (may be
  * NULL). */

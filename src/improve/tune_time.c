@@ -7,10 +7,11 @@
 #include "base/os.h"
 #include "base/quantile.h"
 #include "base/rng.h"
+#include "optimize/plan/plan.h"
 #include "optimize/step/denormals.h"
 
 #include <math.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,19 +184,54 @@ static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
   return status == HONE_OK ? copy_inputs(r, error) : status;
 }
 
-/* Fills a trial's blob, on accelerators by way of the host's memory. */
-static hone_status pack(const rig *r, const hone_tactic_desc *t, rig_trial *m, hone_error *error) {
+typedef struct packing {
+  const rig *r;
+  const hn_trial *trial;
+  pthread_mutex_t lock; /* of the queue, and of what is below */
+  hone_status status;
+  hone_error error;
+} packing;
+
+/* Fills a trial's blob by way of the host's memory. */
+static hone_status pack_away(packing *p, const hone_tactic_desc *t, const rig_trial *m, hone_error *error) {
+  const rig *r = p->r;
   const hn_backend *b = r->plan->backend;
-  if (!t->prepack) return HONE_OK;
-  if (!r->queue) return t->prepack(&r->step, &r->plan->machine, m->blob, error);
   void *here = hn_aligned(HN_MEM_ALIGN, m->need.blob_bytes);
   if (!here) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
   hone_status status = t->prepack(&r->step, &r->plan->machine, here, error);
+  pthread_mutex_lock(&p->lock);
   if (status == HONE_OK)
     status = b->copy(r->plan->device, r->queue, m->blob, here, m->need.blob_bytes, error);
   if (status == HONE_OK) status = b->sync(r->plan->device, r->queue, error);
+  pthread_mutex_unlock(&p->lock);
   hn_free(here);
   return status;
+}
+
+static void pack_one(void *arg, int64_t task, uint32_t thread) {
+  packing *p = arg;
+  const rig *r = p->r;
+  const hone_tactic_desc *t = p->trial[task].tactic;
+  const rig_trial *m = &r->trial[task];
+  hone_error error = {.status = HONE_OK};
+  (void)thread;
+  if (!m->need.blob_bytes || !t->prepack) return;
+  const hone_status status =
+      r->queue ? pack_away(p, t, m, &error) : t->prepack(&r->step, &r->plan->machine, m->blob, &error);
+  if (status == HONE_OK) return;
+  pthread_mutex_lock(&p->lock);
+  if (p->status == HONE_OK) p->status = status, p->error = error;
+  pthread_mutex_unlock(&p->lock);
+}
+
+static hone_status pack_all(const rig *r, const hn_trial *trial, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  packing p = {.r = r, .trial = trial};
+  pthread_mutex_init(&p.lock, NULL);
+  b->parallel(r->plan->device, r->n, pack_one, &p);
+  pthread_mutex_destroy(&p.lock);
+  if (p.status != HONE_OK && error) *error = p.error;
+  return p.status;
 }
 
 static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) {
@@ -213,10 +249,9 @@ static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) 
     if (!m->need.blob_bytes) continue;
     m->blob = b->alloc(r->plan->device, m->need.blob_bytes);
     if (!m->blob) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
-    status = pack(r, t, m, error);
-    if (status != HONE_OK) return status;
   }
-  if (!workspace) return HONE_OK;
+  const hone_status status = pack_all(r, trial, error);
+  if (status != HONE_OK || !workspace) return status;
   r->workspace = b->alloc(r->plan->device, workspace);
   return r->workspace ? HONE_OK : hn_fail_memory(error, workspace, "tuning");
 }
@@ -261,35 +296,48 @@ static hone_status capture(const rig *r, const hn_trial *t, rig_trial *m, hone_e
 }
 
 typedef struct preparing {
-  const rig *r;
-  const hn_trial *trial;
-  _Atomic uint32_t next;
-  atomic_bool failed;
+  const hn_plan *plan;
+  const hn_ready *list;
+  uint32_t n, at, trial; /* the next trial: of list[at] */
+  pthread_mutex_t lock;
   hone_status status;
   hone_error error;
 } preparing;
 
+/* The next step and trial; false: none, or one has failed. */
+static bool take_trial(preparing *j, const hn_ready **step, const hn_trial **trial) {
+  pthread_mutex_lock(&j->lock);
+  while (j->at < j->n && j->trial >= j->list[j->at].n) j->at++, j->trial = 0;
+  const bool there = j->at < j->n && j->status == HONE_OK;
+  if (there) *step = &j->list[j->at], *trial = &(*step)->trial[j->trial++];
+  pthread_mutex_unlock(&j->lock);
+  return there;
+}
+
 static void prepare_some(void *arg, int64_t task, uint32_t thread) {
   preparing *j = arg;
-  const rig *r = j->r;
+  const hn_ready *ready;
+  const hn_trial *trial;
   (void)task, (void)thread;
-  for (uint32_t i; !atomic_load(&j->failed) && (i = atomic_fetch_add(&j->next, 1)) < r->n;) {
-    hone_step_run run = {
-        .step = &r->step, .in = r->in, .out = r->out, .blob = r->trial[i].blob, .workspace = r->workspace};
+  while (take_trial(j, &ready, &trial)) {
     hone_error error = {.status = HONE_OK};
-    const hone_status status = r->plan->backend->prepare(r->plan->device, j->trial[i].tactic, &run, &error);
-    if (status == HONE_OK || atomic_exchange(&j->failed, true)) continue;
-    j->status = status;
-    j->error = error;
+    const hone_status status = hn_step_prepare(j->plan, ready->step, trial->tactic, &error);
+    if (status == HONE_OK) continue;
+    pthread_mutex_lock(&j->lock);
+    if (j->status == HONE_OK) j->status = status, j->error = error;
+    pthread_mutex_unlock(&j->lock);
   }
 }
 
-/* Compiles all trials' kernels, on as many threads as there are: that takes longer than measuring them. */
-static hone_status prepare_all(const rig *r, const hn_trial *trial, hone_error *error) {
-  preparing j = {.r = r, .trial = trial};
-  r->plan->backend->parallel(r->plan->device, r->n, prepare_some, &j);
-  if (!atomic_load(&j.failed)) return HONE_OK;
-  if (error) *error = j.error;
+hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, hone_error *error) {
+  preparing j = {.plan = plan, .list = list, .n = n};
+  int64_t trials = 0;
+  for (uint32_t i = 0; i < n; i++) trials += list[i].n;
+  if (!plan->backend->asynchronous || !trials) return HONE_OK;
+  pthread_mutex_init(&j.lock, NULL);
+  plan->backend->parallel(plan->device, trials, prepare_some, &j);
+  pthread_mutex_destroy(&j.lock);
+  if (j.status != HONE_OK && error) *error = j.error;
   return j.status;
 }
 
@@ -349,7 +397,7 @@ static hone_status warm_runs(const rig *r, const hn_trial *t, rig_trial *m, hone
 
 /* And looks whether all give the same answer. */
 static hone_status warm_up(const rig *r, hn_trial *trial, hone_error *error) {
-  hone_status status = r->queue ? prepare_all(r, trial, error) : HONE_OK;
+  hone_status status = HONE_OK;
   hn_answer *answer = hn_calloc(r->n + 1, sizeof *answer);
   if (!answer) return hn_fail_memory(error, r->n, "tuning");
   for (uint32_t i = 0; i < r->n && status == HONE_OK; i++) {

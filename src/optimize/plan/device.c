@@ -137,7 +137,8 @@ typedef struct preparing {
   hone_error error;
 } preparing;
 
-static hone_status prepare_step(const hn_plan *p, const hn_step *s, hone_error *error) {
+hone_status hn_step_prepare(const hn_plan *p, const hn_step *s, const hone_tactic_desc *tactic,
+                            hone_error *error) {
   enum { MOST = 64 };
   const void *in[MOST];
   void *out[MOST], *somewhere = (void *)(uintptr_t)(1u << 20);
@@ -146,7 +147,12 @@ static hone_status prepare_step(const hn_plan *p, const hn_step *s, hone_error *
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) in[i] = s->in[i] == HN_NO_SLOT ? NULL : somewhere;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = s->out[i] == HN_NO_SLOT ? NULL : somewhere;
   hone_step_run run = {.step = &s->desc, .in = in, .out = out, .blob = s->blob, .workspace = somewhere};
-  return p->backend->prepare(p->device, s->tactic, &run, error);
+  hone_error why = {.status = HONE_OK};
+  const hone_status status = p->backend->prepare(p->device, tactic, &run, &why);
+  if (status == HONE_OK) return status;
+  if (!why.where[0]) hn_error_where(&why, "node '%s' (%s, %s)", s->desc.name, s->desc.anchor, tactic->name);
+  if (error) *error = why;
+  return status;
 }
 
 static void prepare_some(void *arg, int64_t task, uint32_t thread) {
@@ -156,10 +162,8 @@ static void prepare_some(void *arg, int64_t task, uint32_t thread) {
     const hn_step *s = &j->p->steps.ptr[k];
     hone_error error = {.status = HONE_OK};
     if (s->kind != HN_STEP_TACTIC) continue;
-    hone_status status = prepare_step(j->p, s, &error);
+    hone_status status = hn_step_prepare(j->p, s, s->tactic, &error);
     if (status == HONE_OK || atomic_exchange(&j->failed, true)) continue;
-    if (!error.where[0])
-      hn_error_where(&error, "node '%s' (%s, %s)", s->desc.name, s->desc.anchor, s->tactic->name);
     j->status = status;
     j->error = error;
   }

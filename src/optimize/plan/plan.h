@@ -57,6 +57,9 @@ hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
 hone_status hn_plan_upload(hn_plan *plan, const void *blob, hone_error *error);
 hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error);
 hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
+/* Of one step, as one tactic would run it; from any thread. */
+hone_status hn_step_prepare(const hn_plan *plan, const hn_step *step, const hone_tactic_desc *tactic,
+                            hone_error *error);
 
 /* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: that of the file's weights (bf16; f16 on
  * accelerators) where all are stored in 16 bits, else f32; on the processor bf16 where some are in bf16: a

@@ -252,15 +252,18 @@ static double folded_seconds(const hone_step *s, const hone_machine *m) { return
 
 /* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
- * 128 (1.4 to 3 times that of as much work with 128). In exact f32 none was measured: a network that chose
- * two of them was three times slower than its separate operators, so there they are left to hone tune. */
+ * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
+ * In exact f32 none was measured: a network that chose two of them was three times slower than its separate
+ * operators, so there they are left to hone tune. */
 static double fused_seconds(const hone_step *s, const hone_machine *m) {
   hn_conv_attr a;
   const bool narrow = s->input[0].desc.dtype != HONE_DTYPE_F32 || s->math >= HONE_MATH_TF32;
   const double whole = conv_seconds(s, m, narrow ? 128 : 32);
   if (!hn_conv_attr_of(s, &a, NULL)) return whole;
   if (!narrow) return whole * 8;
-  return whole * (a.kernel[0] * a.kernel[1] * a.kernel[2] == 1 ? 1.6 : 1.12);
+  const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
+  if (taps == 1) return whole * 1.6;
+  return fmax(whole, fmax((double)a.cin, 128) * taps / 64 * 0.2e-6 + 0.3e-6 + m->launch_s) * 1.12;
 }
 
 const hn_cudnn_kind hn_cudnn_conv_native = {native_of, pack, native_seconds};

@@ -17,6 +17,8 @@ typedef cudnnBackendDescriptor_t descriptor;
 
 enum { MAX_CONFIGS = 24, MAX_NOTES = 16, MAX_OWNED = 2 * HN_CUDNN_TENSORS + 3 * HN_CUDNN_OPS + 8 };
 
+typedef enum attempt { UNTRIED, UNDER_WAY, BUILT, REFUSED } attempt;
+
 struct hn_cudnn_graph {
   hn_cudnn_spec spec;
   const hn_dl_cudnn *api;
@@ -27,8 +29,11 @@ struct hn_cudnn_graph {
   descriptor config[MAX_CONFIGS];
   uint32_t n_configs;
   pthread_mutex_t lock; /* of what is below */
-  uint32_t next_config; /* those before it were tried */
-  descriptor plan[HN_CUDNN_PLANS];
+  pthread_cond_t tried;
+  attempt attempt[MAX_CONFIGS];
+  descriptor made[MAX_CONFIGS];
+  uint32_t next_config;            /* of those before it it is known whether they build */
+  descriptor plan[HN_CUDNN_PLANS]; /* of these, the ones that do, in their order */
   _Atomic uint32_t n_plans;
   hone_error last; /* why the last engine that was tried did not build */
 };
@@ -378,6 +383,7 @@ hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *d
   if (!g) return hn_fail_memory(error, sizeof *g, "a cuDNN graph");
   g->spec = *spec, g->api = api, g->device = device;
   pthread_mutex_init(&g->lock, NULL);
+  pthread_cond_init(&g->tried, NULL);
   hone_status status = describe(g, handle, error);
   if (!status) {
     hn_fail(&g->last, HONE_ERROR_UNSUPPORTED, "cuDNN has no engine for this operation and its epilogue");
@@ -402,19 +408,55 @@ hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *d
 void hn_cudnn_graph_close(void *graph) {
   hn_cudnn_graph *g = graph;
   if (!g) return;
-  for (uint32_t i = 0; i < g->n_plans; i++) g->api->cudnnBackendDestroyDescriptor(g->plan[i]);
-  for (uint32_t i = 0; i < g->n_configs; i++) g->api->cudnnBackendDestroyDescriptor(g->config[i]);
+  for (uint32_t i = 0; i < g->n_configs; i++) {
+    if (g->made[i]) g->api->cudnnBackendDestroyDescriptor(g->made[i]);
+    g->api->cudnnBackendDestroyDescriptor(g->config[i]);
+  }
   while (g->n_owned) g->api->cudnnBackendDestroyDescriptor(g->owned[--g->n_owned]);
+  pthread_cond_destroy(&g->tried);
   pthread_mutex_destroy(&g->lock);
   free(g);
 }
 
+/* The first untried engine that the candidate may turn out to be, or to need tried before it: fewer than it
+ * counts are built, or perhaps, before that one. n_configs: none. */
+static uint32_t to_try(const hn_cudnn_graph *g, uint32_t candidate) {
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < g->n_configs && before <= candidate; i++) {
+    if (g->attempt[i] == UNTRIED) return i;
+    before += g->attempt[i] != REFUSED;
+  }
+  return g->n_configs;
+}
+
+static void settle(hn_cudnn_graph *g) {
+  for (; g->next_config < g->n_configs && g->attempt[g->next_config] >= BUILT; g->next_config++)
+    if (g->attempt[g->next_config] == BUILT && g->n_plans < HN_CUDNN_PLANS)
+      g->plan[g->n_plans++] = g->made[g->next_config];
+}
+
+/* A plan takes a third of a second to build: threads that want several of one graph build them side by
+ * side. */
 hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, void *handle, uint32_t candidate, hone_error *error) {
   hone_status status = HONE_OK;
   if (candidate >= HN_CUDNN_PLANS) return hn_fail(error, HONE_ERROR_INTERNAL, "no such candidate");
   pthread_mutex_lock(&g->lock);
-  while (g->n_plans <= candidate && g->next_config < g->n_configs)
-    if (!try_config(g, handle, g->config[g->next_config++], &g->plan[g->n_plans], &g->last)) g->n_plans++;
+  while (g->n_plans <= candidate && g->next_config < g->n_configs) {
+    const uint32_t i = to_try(g, candidate);
+    if (i == g->n_configs) {
+      pthread_cond_wait(&g->tried, &g->lock);
+      continue;
+    }
+    hone_error why = {0};
+    g->attempt[i] = UNDER_WAY;
+    pthread_mutex_unlock(&g->lock);
+    const bool built = try_config(g, handle, g->config[i], &g->made[i], &why) == HONE_OK;
+    pthread_mutex_lock(&g->lock);
+    g->attempt[i] = built ? BUILT : REFUSED;
+    if (!built) g->last = why;
+    settle(g);
+    pthread_cond_broadcast(&g->tried);
+  }
   if (!g->n_plans) {
     status = g->last.status;
     if (error) *error = g->last;

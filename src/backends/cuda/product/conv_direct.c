@@ -1,5 +1,6 @@
 #include "backends/cuda/product/conv_direct.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/conv_direct_args.h"
@@ -48,11 +49,14 @@ bool hn_cuda_conv_direct_accepts(const hone_step *s, const hone_machine *m,
 
 double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m,
                                 const hn_cuda_conv_direct_config *config) {
-  (void)config;
-  /* Every product loads both operands from the cache. */
-  return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s),
-                         0.08) +
-         (s->input[1].constant ? 0 : m->launch_s);
+  hn_conv_attr a;
+  if (!describe(s, config->transposed, &a, NULL)) return 1e9;
+  /* Every product loads both operands from the cache, and a thread's sum goes on 50 ns after the one before
+   * (one H200). */
+  const double whole = hn_cuda_seconds(m, s->cost.flops, m->peak_flops,
+                                       hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.08),
+               along = (double)(a.cin * taps_of(&a)) * 50e-9 + m->launch_s;
+  return fmax(whole, along) + (s->input[1].constant ? 0 : m->launch_s);
 }
 
 hone_status hn_cuda_conv_direct_need(const hone_step *s, const hone_machine *m,

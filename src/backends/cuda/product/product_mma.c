@@ -42,18 +42,21 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* A multiprocessor of an H200: bytes a second that warps draw from shared memory and tiles from L2, the
  * fraction of the tensor cores' peak that mma.sync reaches; seconds of a launch; of a wave of blocks and of
  * eight sums that a thread stores; of a tile of K: its barrier, a sum, a chunk to load, the walk over taps;
- * and of parts of K that meet. */
-#define COST_SHARED 1.25e11
-#define COST_L2 4.1e10
-#define COST_PRODUCTS 0.27
-#define COST_BASE 0.93e-6
-#define COST_WAVE 0.31e-6
+ * and of parts of K that meet: one block a multiprocessor at a time, with what 4096 sums add. */
+#define COST_SHARED 1.67e11
+#define COST_L2 6.7e10
+#define COST_PRODUCTS 0.38
+#define COST_BASE 0.88e-6
+#define COST_WAVE 0.66e-6
 #define COST_ITEM 0.24e-6
-#define COST_STEP 0.004e-6
-#define COST_FRAGMENT 3.7e-9
-#define COST_LOAD 29e-9
-#define COST_TAP 0.11e-6
-#define COST_MEET 1.34e-6
+#define COST_STEP 0.008e-6
+#define COST_FRAGMENT 2.7e-9
+#define COST_LOAD 20e-9
+#define COST_TAP 0.12e-6
+#define COST_MEET 1.09e-6
+#define COST_MEET_SUMS 0.43e-6
+/* Products that three parts of an f32 product count as. */
+#define COST_PARTS 4.9
 
 /* Seconds, by terms that were fitted to measured layers (docs/log/perf-log.md): a multiprocessor works
  * through its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster
@@ -66,7 +69,7 @@ double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double blocks = (double)g->tiles * g->splits, held = resident(t, m), mine = g->split_tiles;
   const double sums = (double)t->bm * t->bn, lines = (double)(t->bm + t->bn) * 128;
   const double warp_lines = (double)(t->bm * t->warps_n + t->bn * t->warps_m) * 128;
-  const double products = 2 * sums * STAGE_CHUNKS * p->chunk * (three ? 3.5 : 1);
+  const double products = 2 * sums * STAGE_CHUNKS * p->chunk * (three ? COST_PARTS : 1);
   double busy = products / (COST_PRODUCTS * rate(p, m) / sms);
   busy = fmax(busy, (warp_lines + lines) / (COST_SHARED * scale));
   busy = fmax(busy, lines / (COST_L2 * scale));
@@ -78,7 +81,8 @@ double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double items = fmax(1, sums / 8 / threads / g->splits);
   double s =
       COST_BASE + waves * (COST_WAVE + items * COST_ITEM) + fmax(rounds * mine * busy, waves * mine * alone);
-  if (g->splits > 1) s += clusters(m) ? COST_MEET : COST_MEET + 3e-6;
+  if (g->splits > 1)
+    s += (COST_MEET + COST_MEET_SUMS * sums / 4096) * fmax(1, blocks / sms) + (clusters(m) ? 0 : 3e-6);
   return fmax(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 

@@ -52,46 +52,70 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
   return l;
 }
 
+/* What a launch's seconds are made of: a multiprocessor's share of the tensor cores' peak and of what L2
+ * gives, and one block of K. */
+typedef struct rates {
+  double sms, half, l2;
+  double rows, flops, bytes; /* of a tile; of its product with one block */
+} rates;
+
+static rates rates_of(const problem *q, const hone_machine *m, const hn_wgmma_tile *t) {
+  const double block = (double)BLOCK_BYTES / (double)hone_dtype_size(q->p.a_type), rows = tile_rows(t);
+  rates r = {.sms = m->processors ? m->processors : 132, .rows = rows};
+  /* Of codes there are twice as many in a block. */
+  r.half = (m->half_flops > 0 ? m->half_flops : 1e15) * (q->p.codes ? 2 : 1) / r.sms;
+  r.l2 = (m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12) / r.sms;
+  r.flops = 2 * rows * t->bn * block, r.bytes = (rows + t->bn) * BLOCK_BYTES;
+  return r;
+}
+
+/* Addresses, worked out by 128 threads. */
+static double gather_seconds(const problem *q, double rows) {
+  return q->mode == HN_WGMMA_GATHER ? q->k_blocks * fmax(rows, 128) * 8 * 0.24e-9 : 0;
+}
+
 /* Clusters of n blocks that are resident at a time. Large ones do not fill a group of processors evenly. */
-static double clusters_held(const hone_machine *m, uint32_t n) {
-  const double blocks = 2.0 * (m->processors ? m->processors : 132);
-  return (n <= 2 ? blocks : n == 4 ? blocks * 0.75 : blocks * 0.6) / n;
+static double clusters_held(const rates *r, uint32_t n) {
+  return 2 * r->sms * (n <= 2 ? 1 : n == 4 ? 0.75 : 0.6) / n;
+}
+
+/* Blocks that divide K: 0.24 us a wave, a block of K that nothing overlaps, and parts that meet; from half of
+ * the multiprocessors on clusters wait for room, since those of the launch before are still there. Fitted to
+ * 170 layers of four networks on one H200 (docs/log/perf-log.md). */
+static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t, uint32_t splits) {
+  const double least = q->mode == HN_WGMMA_IM2COL ? 0.173e-6 : 0.053e-6;
+  const double blocks = (double)q->tiles * splits / r->sms;
+  const double crowded = fmin(fmax((blocks - 0.5) / 0.25, 0), 1);
+  const double meet = splits == 1   ? 0
+                      : splits == 2 ? 0.52e-6 + 0.89e-6 * crowded
+                      : splits == 4 ? 1.97e-6 + 1.57e-6 * crowded
+                                    : 3e-6 + 1.57e-6 * crowded;
+  const double waves = (double)(int64_t)((double)q->tiles / clusters_held(r, splits) + 0.999);
+  const double each =
+      fmax(least, fmax(r->flops / (0.85 * r->half), r->bytes / r->l2) * fmax(1.41 * blocks, 1));
+  const double leave = r->rows * t->bn * 0.231e-9 + gather_seconds(q, r->rows);
+  return waves * (each * hn_div_up(q->k_blocks, splits) + leave + 0.24e-6 + meet) + 0.41e-6;
+}
+
+/* Blocks that stay and take tile after tile. */
+static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
+  const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
+  const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
+  const double rounds = (double)((q->tiles + (int64_t)r->sms - 1) / (int64_t)r->sms);
+  /* All multipliers at once draw so much power that clocks fall to two thirds. */
+  const double busy = (double)q->tiles >= r->sms ? 0.70 : 0.9;
+  const double one = fmax(r->flops / (busy * r->half), r->bytes / r->l2);
+  if (rounds <= 1) return fmax(one, least) * q->k_blocks + 1.6 * leave + 0.61e-6;
+  return rounds * (one * q->k_blocks + leave) + 0.61e-6;
 }
 
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
- * block of K takes its time where nothing overlaps it, results leave at 70 ps each, and 0.9 us pass before
- * and after the products. */
+ * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
-  /* Of codes there are twice as many in a block. */
-  const double sms = m->processors ? m->processors : 132,
-               half = (m->half_flops > 0 ? m->half_flops : 1e15) * (q->p.codes ? 2 : 1);
-  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
-               l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(t), block = (double)BLOCK_BYTES / (double)hone_dtype_size(q->p.a_type);
-  const double block_flops = 2.0 * rows * t->bn * block, block_bytes = (rows + t->bn) * BLOCK_BYTES;
-  double leave = rows * t->bn * (q->staged ? 1.2 : 0.8) * 70e-12, time;
-  /* Addresses, worked out by 128 threads. */
-  if (q->mode == HN_WGMMA_GATHER) leave += q->k_blocks * fmax(rows, 128) * 8 * 0.24e-9;
-  const double least =
-      q->mode == HN_WGMMA_IM2COL ? 0.185e-6 : 0.125e-6; /* a block of K that nothing overlaps */
-  if (t->split) {
-    const double waves = (double)(int64_t)((double)q->tiles / clusters_held(m, splits) + 0.999);
-    const double share = (double)q->tiles * splits / sms < 1 ? 1 : (double)q->tiles * splits / sms;
-    const double each =
-        fmax(least, fmax(block_flops / (0.85 * half / sms), block_bytes / (l2 / sms)) * share);
-    const double meet = splits == 1 ? 0 : splits == 2 ? 0.2e-6 : splits == 4 ? 0.8e-6 : 3e-6;
-    time = waves * (each * hn_div_up(q->k_blocks, splits) + leave + 0.6e-6 + meet);
-  } else {
-    const int64_t rounds = (q->tiles + (int64_t)sms - 1) / (int64_t)sms;
-    const double each = (double)rounds;
-    /* All multipliers at once draw so much power that clocks fall to two thirds. */
-    const double busy = (double)q->tiles >= sms ? 0.70 : 0.9;
-    double one = fmax(block_flops / (busy * half / sms), block_bytes / (l2 / sms));
-    if (each <= 1) one = fmax(one, least);
-    time = each * (one * q->k_blocks + leave);
-    if (each <= 1) time += leave * 0.6;
-  }
-  return fmax(time, (q->p.bytes - q->unread) / (0.82 * dram)) + 0.9e-6 + m->launch_s;
+  const rates r = rates_of(q, m, t);
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
+  const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
+  return fmax(time, (q->p.bytes - q->unread) / (0.82 * dram) + 0.6e-6) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
