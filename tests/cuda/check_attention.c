@@ -174,9 +174,16 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
 }
 
 int main(void) {
-  static const shape shapes[] = {{2, 3, 37, 50, 64, 64, 1, false}, {1, 2, 70, 130, 20, 36, 3, false},
-                                 {1, 1, 5, 9, 7, 5, 2, false},     {1, 2, 33, 65, 256, 256, 0, false},
-                                 {2, 2, 1, 33, 32, 16, 1, true},   {1, 4, 64, 64, 64, 64, 0, true}};
+  static const shape shapes[] = {{2, 3, 37, 50, 64, 64, 1, false},
+                                 {1, 2, 70, 130, 20, 36, 3, false},
+                                 {1, 1, 5, 9, 7, 5, 2, false},
+                                 {1, 2, 33, 65, 256, 256, 0, false},
+                                 {2, 2, 1, 33, 32, 16, 1, true},
+                                 {1, 4, 64, 64, 64, 64, 0, true},
+                                 /* few rows: warps divide the keys */
+                                 {1, 1, 1, 300, 64, 64, 3, false},
+                                 {1, 2, 12, 100, 40, 24, 3, true},
+                                 {1, 1, 16, 257, 128, 256, 1, false}};
   static const struct {
     hone_dtype type;
     hone_math math;

@@ -127,10 +127,10 @@ static bool replace_part(hn_pass_context *ctx, const projection *p, hn_value *wh
   hone_node *old = p->y->producer;
   hn_value *start = hn_make_ints(ctx, p->y->name, &from, 1), *end = hn_make_ints(ctx, p->y->name, &to, 1),
            *axis = hn_make_ints(ctx, p->y->name, &last, 1);
-  hn_value *part = start && end && axis ? hn_make_newest(ctx, old, "Slice",
-                                                         (hn_value *const[]){whole, start, end, axis}, 4,
-                                                         &p->y->desc)
-                                        : NULL;
+  hn_value *part =
+      start && end && axis
+          ? hn_make_newest(ctx, old, "Slice", (hn_value *const[]){whole, start, end, axis}, 4, &p->y->desc)
+          : NULL;
   if (!part || !hn_replace(ctx, p->y, part)) return false;
   hn_remove_unread(old, 1);
   return true;

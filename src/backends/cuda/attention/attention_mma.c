@@ -22,7 +22,7 @@ typedef struct plan {
   bool codes;   /* of 8 bits are made */
   bool vectors; /* rows of Q, K and V are whole chunks, as far as distances tell */
   int64_t kind[HN_ATTENTION_MASK], batches;
-  uint32_t depth, depth_v, warps, keys, ring; /* depths rounded up */
+  uint32_t depth, depth_v, warps, parts, keys, ring; /* depths rounded up; parts of the keys */
   size_t shared;
 } plan;
 
@@ -49,22 +49,35 @@ static bool read_masks(const hone_step *s, plan *p, hone_reason *why) {
   return true;
 }
 
-/* Warps, keys of a block and blocks in flight, as shared memory and the number of multiprocessors allow. */
+/* Shared memory: Q, and each part's ring of keys and values, in whose place results of parts meet. */
+static size_t shared_of(const plan *p) {
+  const size_t size = hone_dtype_size(p->type), chunk = 16 / size, rows = 16 * (size_t)p->warps;
+  const size_t ring = size * (rows * (p->depth + chunk) +
+                              (size_t)p->parts * p->ring * p->keys * (p->depth + p->depth_v + 2 * chunk));
+  const size_t meet = p->parts > 1 ? p->parts * rows * (p->depth_v + 8 + 2) * sizeof(float) : 0;
+  return ring > meet ? ring : meet;
+}
+
+/* Warps, parts, keys of a block and blocks in flight, as shared memory and the number of multiprocessors
+ * allow. Where blocks do not fill the device, warps with the same rows divide the keys. */
 static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
+  enum { MOST_PARTS = 8, PART_KEYS = 32 };
   const hn_attention_args *g = &p->args;
-  const size_t size = hone_dtype_size(p->type), chunk = 16 / size;
   const uint32_t processors = m->processors ? m->processors : 1;
   for (p->warps = 4; p->warps > 1; p->warps /= 2)
     if (p->batches * ((g->rows + 16 * p->warps - 1) / (16 * p->warps)) >= processors) break;
+  p->parts = 1;
+  while (p->warps == 1 && p->parts < MOST_PARTS && g->keys > PART_KEYS * p->parts &&
+         p->batches * ((g->rows + 15) / 16) * p->parts < 4 * (int64_t)processors)
+    p->parts *= 2;
   /* The sums of a row and its scores stay in registers. */
-  p->keys = p->depth_v > 128 || size == 4 ? 32 : 64;
-  for (p->ring = g->keys > p->keys ? 2 : 1;; p->ring--) {
-    p->shared = size * (16 * p->warps * (p->depth + chunk) +
-                        (size_t)p->ring * p->keys * (p->depth + p->depth_v + 2 * chunk));
-    if (p->shared <= m->shared_bytes) return true;
-    if (p->ring == 1) break;
-  }
-  return hn_refuse(why, "%zu bytes of shared memory", p->shared);
+  p->keys = p->depth_v > 128 || hone_dtype_size(p->type) == 4 || p->parts > 1 ? PART_KEYS : 64;
+  for (;; p->parts /= 2)
+    for (p->ring = g->keys > p->keys * p->parts ? 2 : 1; p->ring; p->ring--) {
+      p->shared = shared_of(p);
+      if (p->shared <= m->shared_bytes) return true;
+      if (p->ring == 1 && p->parts == 1) return hn_refuse(why, "%zu bytes of shared memory", p->shared);
+    }
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
@@ -182,16 +195,17 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const bool aligned = ((uintptr_t)r->in[Q] | (uintptr_t)r->in[K] | (uintptr_t)r->in[V]) % 16 == 0;
   hn_str text = {0};
   hn_str_printf(&text,
-                "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define KEYS %u\n"
+                "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define PARTS "
+                "%u\n#define KEYS %u\n"
                 "#define RING %u\n#define HN_Y %s\n%s%s%s%s",
-                hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.keys, p.ring,
+                hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
                 hone_dtype_name(s->output[0].desc.dtype), p.codes ? "#define HN_CODES_OUT 1\n" : "",
                 p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);
   const hn_cuda_kernel k = {"attention_mma", text.ptr, "attention_mma"};
   const hn_cuda_shape shape = {.grid = {(uint32_t)p.batches * p.args.row_tiles, 1, 1},
-                               .threads = 32 * p.warps,
+                               .threads = 32 * p.warps * p.parts,
                                .shared = (uint32_t)p.shared,
                                .overlap = true};
   hone_status st = text.failed ? hn_fail_memory(error, text.cap, "device text")
@@ -205,5 +219,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   hn_cuda_tf32_work(s, w);
 }
 
-HN_TACTIC(cuda, attention_mma, "FusedAttention", 1, .accepts = accepts, .cost = cost, .run = run,
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 2, .accepts = accepts, .cost = cost, .run = run,
           .work = work);

@@ -1,11 +1,12 @@
 /* softmax(scale Q K^T, masks) V on tensor cores, in one pass over the keys (online softmax).
  *
- * A warp has 16 rows of Q, a block WARPS of them. Blocks of KEYS keys and their values come by cp.async, RING of
- * them in shared memory. A row's result is kept unnormalised with its maximum and sum so far, and rescaled when
+ * A warp has 16 rows of Q, a block WARPS of them, each PARTS times: PARTS groups of WARPS warps take every
+ * PARTS-th block of keys, and what they got meets in shared memory. Blocks of KEYS keys and their values come by
+ * cp.async, RING of them a group in shared memory. A row's result is kept unnormalised with its maximum and sum so far, and rescaled when
  * the maximum grows. Scores become weights in registers: the layout of mma's sums is that of its first operand.
  * Rows in shared memory have one chunk (16 bytes) more than elements, an odd number: no bank conflicts.
  *
- * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, KEYS, RING (1, 2);
+ * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, PARTS, KEYS, RING (1, 2);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
  * are whole chunks; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
@@ -27,18 +28,20 @@ typedef u16 element;
 #define hn_mma HN_JOIN(hn_mma_, HN_T)
 #define hn_to_x2 HN_JOIN(HN_JOIN(hn_to_, HN_T), x2)
 #endif
-#define THREADS (32 * WARPS)
+#define GROUP (32 * WARPS)
+#define THREADS (GROUP * PARTS)
 #define ROWS (16 * WARPS)
 #define QP (DEPTH + CHUNK)   /* elements from row to row of Q and K */
 #define VP (DEPTH_V + CHUNK) /* of V */
 #define STEP (2 * CHUNK)     /* K of one mma */
+#define AP (DEPTH_V + 8)     /* floats from row to row of a part's result */
 #define NEVER hn_from_bits(0xff800000u) /* -infinity */
 
-/* `n` rows from `row` on into shared memory, zeros beyond `rows` and beyond `columns`. */
-HN_FN void load_rows(element *to, u32 pitch, const element *from, i64 row_step, i64 col_step, u32 row, u32 rows, u32 n,
+/* `n` rows from `row` on into shared memory, zeros beyond `rows` and beyond `columns`; by `threads` threads. */
+HN_FN void load_rows(u32 thread, u32 threads, element *to, u32 pitch, const element *from, i64 row_step, i64 col_step, u32 row, u32 rows, u32 n,
                      u32 columns, u32 width) {
   u32 chunks = width / CHUNK;
-  for (u32 i = threadIdx.x; i < n * chunks; i += THREADS) {
+  for (u32 i = thread; i < n * chunks; i += threads) {
     u32 r = i / chunks, c = i % chunks * CHUNK;
     element *at = to + r * pitch + c;
     const element *source = from + (i64)(row + r) * row_step + c * col_step;
@@ -125,10 +128,48 @@ HN_FN void add_values(float s[KEYS / 8][4], const element *v, float acc[DEPTH_V 
 #endif
 }
 
+HN_FN void put(const hn_attention_args *p, i64 at, float x) {
+#ifdef HN_CODES_OUT
+  ((u8 *)p->y)[at] = (u8)hn_quantise(x, &p->codes);
+#else
+  HN_JOIN(hn_store_, HN_Y)(p->y, at, x);
+#endif
+}
+
+#if PARTS > 1
+/* The parts' results, each with the maximum and the sum of its rows, become one. */
+HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, float acc[DEPTH_V / 8][4], const float top[2],
+                const float sum[2]) {
+  u32 part = threadIdx.x / GROUP, lane = threadIdx.x % 32, row = threadIdx.x % GROUP / 32 * 16 + lane / 4;
+  float *tops = parts + PARTS * ROWS * AP, *sums = tops + PARTS * ROWS, *mine = parts + part * ROWS * AP;
+  HN_SYNC(); /* keys and values were here */
+  HN_UNROLL for (u32 h = 0; h < 2; h++) {
+    float whole = quad_sum(sum[h]);
+    if (lane % 4 == 0) tops[part * ROWS + row + 8 * h] = top[h], sums[part * ROWS + row + 8 * h] = whole;
+    HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++)
+        mine[(row + 8 * h) * AP + n * 8 + lane % 4 * 2 + e] = acc[n][h * 2 + e];
+  }
+  HN_SYNC();
+  for (u32 i = threadIdx.x; i < ROWS * DEPTH_V; i += THREADS) {
+    u32 r = i / DEPTH_V, c = i % DEPTH_V;
+    float highest = NEVER, whole = 0, x = 0;
+    HN_UNROLL for (u32 k = 0; k < PARTS; k++) highest = fmaxf(highest, tops[k * ROWS + r]);
+    float base = highest == NEVER ? 0.0f : highest;
+    HN_UNROLL for (u32 k = 0; k < PARTS; k++) {
+      float share = hn_exp(tops[k * ROWS + r] - base);
+      whole += share * sums[k * ROWS + r];
+      x += share * parts[(k * ROWS + r) * AP + c];
+    }
+    if (row0 + r < p->rows && c < p->depth_v) put(p, y_at + (i64)(row0 + r) * p->y_row + c, x / whole);
+  }
+}
+#endif
+
 HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
   HN_DYNAMIC_SHARED(element, shared);
   const hn_attention_args *p = &args;
-  u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, batch = blockIdx.x / p->row_tiles;
+  u32 part = threadIdx.x / GROUP, thread = threadIdx.x % GROUP, warp = thread / 32, lane = threadIdx.x % 32;
+  u32 batch = blockIdx.x / p->row_tiles;
   u32 row0 = (blockIdx.x - batch * p->row_tiles) * ROWS;
   i64 q_at = 0, k_at = 0, v_at = 0, y_at = 0, m_at[HN_ATTENTION_MASK] = {0, 0, 0};
   for (u32 d = p->n_batch, left = batch; d-- > 0; left /= p->batch[d]) {
@@ -137,26 +178,27 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
     HN_UNROLL for (u32 m = 0; m < HN_MASKS; m++) m_at[m] += i * p->mask_batch[m][d];
   }
   (void)m_at;
-  element *keys = shared + ROWS * QP, *values = keys + RING * KEYS * QP;
+  element *keys = shared + ROWS * QP + part * RING * KEYS * (QP + VP), *values = keys + RING * KEYS * QP;
   const element *q = shared + warp * 16 * QP;
   float acc[DEPTH_V / 8][4], top[2] = {NEVER, NEVER}, sum[2] = {0, 0};
   HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 4; e++) acc[n][e] = 0;
-  u32 blocks = (p->keys + KEYS - 1) / KEYS;
+  u32 blocks = (p->keys + KEYS * PARTS - 1) / (KEYS * PARTS); /* of each part; beyond the end they are empty */
   HN_GRID_GO();
   HN_GRID_WAIT();
-  load_rows(shared, QP, (const element *)p->q + q_at, p->q_row, 1, row0, p->rows, ROWS, p->depth, DEPTH);
+  load_rows(threadIdx.x, THREADS, shared, QP, (const element *)p->q + q_at, p->q_row, 1, row0, p->rows, ROWS, p->depth, DEPTH);
   for (u32 t = 0; t < blocks + RING - 1; t++) {
     if (t < blocks) {
-      load_rows(keys + t % RING * KEYS * QP, QP, (const element *)p->k + k_at, p->k_row, p->k_col, t * KEYS, p->keys, KEYS,
-                p->depth, DEPTH);
-      load_rows(values + t % RING * KEYS * VP, VP, (const element *)p->v + v_at, p->v_row, 1, t * KEYS, p->keys, KEYS,
-                p->depth_v, DEPTH_V);
+      u32 from = (t * PARTS + part) * KEYS;
+      load_rows(thread, GROUP, keys + t % RING * KEYS * QP, QP, (const element *)p->k + k_at, p->k_row, p->k_col, from,
+                p->keys, KEYS, p->depth, DEPTH);
+      load_rows(thread, GROUP, values + t % RING * KEYS * VP, VP, (const element *)p->v + v_at, p->v_row, 1, from, p->keys,
+                KEYS, p->depth_v, DEPTH_V);
     }
     hn_cp_async_commit();
     if (t + 1 < RING) continue;
     HN_CP_ASYNC_WAIT(RING - 1);
     HN_SYNC();
-    u32 now = t + 1 - RING, first = now * KEYS;
+    u32 now = t + 1 - RING, first = (now * PARTS + part) * KEYS;
     float s[KEYS / 8][4], high[2] = {NEVER, NEVER};
     make_scores(q, keys + now % RING * KEYS * QP, s);
     HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) {
@@ -183,6 +225,9 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
     add_values(s, values + now % RING * KEYS * VP, acc);
     HN_SYNC();
   }
+#if PARTS > 1
+  meet(p, (float *)(void *)shared, row0, y_at, acc, top, sum);
+#else
   HN_UNROLL for (u32 h = 0; h < 2; h++) {
     u32 row = row0 + warp * 16 + lane / 4 + h * 8;
     float one = 1.0f / quad_sum(sum[h]);
@@ -190,12 +235,9 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
     if (row < p->rows) {
       HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
         u32 c = n * 8 + lane % 4 * 2 + e;
-#ifdef HN_CODES_OUT
-        if (c < p->depth_v) ((u8 *)p->y)[y + c] = (u8)hn_quantise(acc[n][h * 2 + e] * one, &p->codes);
-#else
-        if (c < p->depth_v) HN_JOIN(hn_store_, HN_Y)(p->y, y + c, acc[n][h * 2 + e] * one);
-#endif
+        if (c < p->depth_v) put(p, y + c, acc[n][h * 2 + e] * one);
       }
     }
   }
+#endif
 }

@@ -12,6 +12,7 @@ HN_FN int hn_first(HN_VALUE a, u32 i, HN_VALUE b, u32 j) {
 }
 
 HN_KERNEL_BOUNDS(hn_arg, hn_arg_args, a, 128, 4) {
+  HN_GRID_GO();
   HN_SHARED HN_VALUE value[128];
   HN_SHARED u32 place[128];
   const int tid = (int)threadIdx.x, mine = tid % HN_GROUP;

@@ -50,6 +50,7 @@ HN_FN void hn_finish(const hn_fold_args *a, u32 output, i64 y, HN_ACC acc) {
   } while (0)
 
 HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
+  HN_GRID_GO();
   const int lanes = 256 / a.group, mine = (int)threadIdx.x / lanes;
   const u32 k = blockIdx.x * (u32)lanes + threadIdx.x % (u32)lanes;
   const bool works = k < a.outputs;
@@ -62,16 +63,13 @@ HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
     const i64 step = a.gone.x[0] * stride;
     i64 x = at.x + a.gone.x[0] * (mine + blockIdx.y * (u32)a.group);
     u32 r = (u32)mine + blockIdx.y * (u32)a.group;
-    for (; r + 3 * stride < a.length; r += 4 * stride, x += 4 * step) { /* four loads on their way */
+    for (; r < a.length; r += 4 * stride, x += 4 * step) { /* four loads on their way */
       HN_VALUE v[4][HN_W];
-      HN_UNROLL for (int j = 0; j < 4; j++) hn_fetch(a.x, x + j * step, v[j]);
-      HN_UNROLL for (int j = 0; j < 4; j++)
-        HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[j][w]);
-    }
-    for (; r < a.length; r += stride, x += step) {
-      HN_VALUE v[HN_W];
-      hn_fetch(a.x, x, v);
-      HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[w]);
+      HN_UNROLL for (u32 j = 0; j < 4; j++)
+        if (r + j * stride < a.length) hn_fetch(a.x, x + j * step, v[j]);
+      HN_UNROLL for (u32 j = 0; j < 4; j++)
+        HN_UNROLL for (int w = 0; w < HN_W; w++)
+          if (r + j * stride < a.length) acc[w] = HN_ADD(acc[w], v[j][w]);
     }
   } else {
     for (u32 r = (u32)mine + blockIdx.y * (u32)a.group; r < a.length; r += stride) {
@@ -101,6 +99,7 @@ HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
 }
 
 HN_KERNEL_BOUNDS(hn_fold_rows, hn_fold_args, a, 256, 2) {
+  HN_GRID_GO();
   const int mine = (int)threadIdx.x % a.group;
   const u32 o = blockIdx.x * (256u / (u32)a.group) + threadIdx.x / (u32)a.group;
   const bool works = o < a.outputs;
@@ -111,16 +110,13 @@ HN_KERNEL_BOUNDS(hn_fold_rows, hn_fold_args, a, 256, 2) {
   HN_GRID_WAIT();
   if (a.gone.rank == 1) {
     u32 r = (u32)mine + blockIdx.y * (u32)a.group;
-    for (; r + 3 * stride < a.length; r += 4 * stride) {
+    for (; r < a.length; r += 4 * stride) {
       HN_VALUE v[4][HN_W];
-      HN_UNROLL for (int j = 0; j < 4; j++) hn_fetch(a.x, at.x + (r + (u32)j * stride) * a.gone.x[0], v[j]);
-      HN_UNROLL for (int j = 0; j < 4; j++)
-        HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[j][w]);
-    }
-    for (; r < a.length; r += stride) {
-      HN_VALUE v[HN_W];
-      hn_fetch(a.x, at.x + r * a.gone.x[0], v);
-      HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[w]);
+      HN_UNROLL for (u32 j = 0; j < 4; j++)
+        if (r + j * stride < a.length) hn_fetch(a.x, at.x + (r + j * stride) * a.gone.x[0], v[j]);
+      HN_UNROLL for (u32 j = 0; j < 4; j++)
+        HN_UNROLL for (int w = 0; w < HN_W; w++)
+          if (r + j * stride < a.length) acc[w] = HN_ADD(acc[w], v[j][w]);
     }
   } else {
     for (u32 r = (u32)mine + blockIdx.y * (u32)a.group; r < a.length; r += stride) {
@@ -141,6 +137,7 @@ HN_KERNEL_BOUNDS(hn_fold_rows, hn_fold_args, a, 256, 2) {
 
 /* One thread an output of the partial results of either. HN_PART: outputs that one position of `kept` stands for. */
 HN_KERNEL_BOUNDS(hn_fold_finish, hn_fold_args, a, 256, 2) {
+  HN_GRID_GO();
   const u32 i = blockIdx.x * 256 + threadIdx.x, all = a.outputs * HN_PART;
   HN_GRID_WAIT();
   if (i >= all) return;

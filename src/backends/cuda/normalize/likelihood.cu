@@ -33,6 +33,7 @@ HN_FN HN_REAL hn_score(const hn_likelihood_args *a, i64 base, u32 c) {
 }
 
 HN_KERNEL_BOUNDS(hn_likelihood, hn_likelihood_args, a, 128, 4) {
+  HN_GRID_GO();
   HN_SHARED HN_REAL met[THREADS];
   HN_SHARED double losses[THREADS], weights[THREADS];
   const int tid = (int)threadIdx.x, mine = tid % HN_GROUP;
@@ -74,6 +75,7 @@ HN_KERNEL_BOUNDS(hn_likelihood, hn_likelihood_args, a, 128, 4) {
 
 /* One block: the sum, or the mean by weights, of what the blocks before left. */
 HN_KERNEL_BOUNDS(hn_likelihood_finish, hn_likelihood_args, a, 128, 1) {
+  HN_GRID_GO();
   HN_SHARED double losses[THREADS], weights[THREADS];
   const int tid = (int)threadIdx.x;
   double loss = 0, weight = 0;

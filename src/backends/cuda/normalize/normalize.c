@@ -80,6 +80,10 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   while ((int64_t)p->group < want && p->group < most && (int64_t)p->group < p->length) p->group *= 2;
   if (!p->columns && p->group == 256 && p->length > 256 * 8 && p->rows < processors * 4)
     p->group = p->threads = 1024;
+  /* Few rows lie on as many multiprocessors as there are. */
+  while (!p->columns && p->threads > 32 && p->threads > p->group &&
+         p->rows * p->group < processors * (int64_t)p->threads)
+    p->threads /= 2;
   const int64_t kept = hn_div_up(p->length, p->group);
   p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
   return true;
@@ -165,6 +169,13 @@ double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m) {
                          hn_cuda_bytes(s), 0.7);
 }
 
+/* Factors that no kernel makes, of which a thread wants no more than of the row. */
+static bool early(const hone_step *s, const hn_rows *rows, const plan *p) {
+  const bool scale = !input_at(s, rows->scale) || s->input[rows->scale].constant,
+             shift = !input_at(s, rows->shift) || s->input[rows->shift].constant;
+  return rows->place == HN_AT_ELEMENT && p->keep && p->width > 1 && scale && shift;
+}
+
 static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, hn_str *t) {
   const hone_dtype x = s->input[0].desc.dtype, y = s->output[0].desc.dtype;
   const uint32_t vectors[] = {rows->scale, rows->shift, rows->bias};
@@ -178,7 +189,7 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
   hn_str_printf(t, "#define HN_GROUP %u\n#define HN_THREADS %u\n", p->group, p->threads);
   hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
-  hn_str_printf(t, "#define HN_SKIP %d\n",
+  hn_str_printf(t, "#define HN_EARLY %d\n#define HN_SKIP %d\n", early(s, rows, p),
                 input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
   if (input_at(s, rows->x_scale))
     hn_str_printf(t, "#define HN_CODES_IN %s\n", x == HONE_DTYPE_I8 ? "0x80" : "0");

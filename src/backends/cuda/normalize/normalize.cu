@@ -7,6 +7,7 @@
  *   HN_KIND      one of the numbers below
  *   HN_PLACE     where scale and shift are: 0 nowhere, 1 at the element, 2 at the row's channel, 3 at the channel
  *                within the row's group, 4 at the group
+ *   HN_EARLY     scale and shift are constants at the element: they are loaded while the kernel before works
  *   HN_SKIP      something is added first
  *   HN_CODES_IN  codes of 8 bits are read: 0x80 where they are i8, else 0
  *   HN_CODES_OUT codes of 8 bits are written */
@@ -198,7 +199,11 @@ HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane,
 #endif
 #define HN_EVERY HN_UNROLL for (int w = 0; w < HN_W; w++)
 
-#if HN_W > 1 && HN_PLACE == 1
+#if HN_EARLY
+#define HN_FACTORS const float *scale = scales[k], *shift = shifts[k];
+#define HN_SCALE(w) scale[w]
+#define HN_SHIFT(w) shift[w]
+#elif HN_W > 1 && HN_PLACE == 1
 #define HN_FACTORS                                                                                           \
   float scale[HN_W], shift[HN_W];                                                                            \
   HN_EVERY scale[w] = 1.0f, shift[w] = 0.0f;                                                                 \
@@ -213,6 +218,7 @@ HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane,
 #endif
 
 HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
+  HN_GRID_GO();
   HN_SHARED float met[HN_THREADS];
   const int tid = (int)threadIdx.x, rows = HN_THREADS / HN_GROUP;
   const int mine = HN_COLUMNS ? tid / rows : tid % HN_GROUP;
@@ -222,6 +228,15 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
   const hn_walk_at row = hn_walk(&a.kept, o);
   const u32 plane = o - hn_quotient(o, &a.planes) * a.planes.by;
   const float n = (float)a.elements;
+#if HN_EARLY
+  float scales[HN_KEEP][HN_W], shifts[HN_KEEP][HN_W];
+  HN_UNROLL for (int k = 0; k < HN_KEEP; k++) {
+    const u32 r = (u32)mine + (u32)k * HN_GROUP;
+    HN_UNROLL for (int w = 0; w < HN_W; w++) scales[k][w] = 1.0f, shifts[k][w] = 0.0f;
+    if (r < a.length && a.scale) hn_shared_vector(a.scale, r, scales[k]);
+    if (r < a.length && a.shift) hn_shared_vector(a.shift, r, shifts[k]);
+  }
+#endif
   HN_GRID_WAIT();
 #if HN_KEEP
   float kept[HN_KEEP][HN_W];

@@ -36,6 +36,7 @@ HN_FN int hn_inside(const hn_pool_args *a, int d, int first, int kernel) {
 }
 
 HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
+  HN_GRID_GO();
   u32 i = blockIdx.x * 128 + threadIdx.x;
   if (i >= a.work) return;
   u32 q, c;

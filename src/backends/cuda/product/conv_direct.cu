@@ -18,6 +18,7 @@ HN_FN int hn_source(const hn_conv_direct_args *a, int d, int out, int k) {
 }
 
 HN_KERNEL_BOUNDS(hn_conv_direct, hn_conv_direct_args, a, 128, 4) {
+  HN_GRID_GO();
   u32 i = blockIdx.x * 128 + threadIdx.x;
   if (i >= a.work) return;
   u32 q = hn_quotient(i, &a.vectors);

@@ -21,6 +21,7 @@
 #endif
 
 HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS) {
+  HN_GRID_GO();
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= a.work) return;
   const int v = (int)(i % (u32)a.threads) * HN_V;

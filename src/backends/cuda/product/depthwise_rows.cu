@@ -13,6 +13,7 @@ HN_FN void hn_fetch(hn_raw *to, const u8 *row, int y, int x, const hn_depthwise_
 }
 
 HN_KERNEL_BOUNDS(hn_depthwise_rows, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS) {
+  HN_GRID_GO();
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= a.work) return;
   const int v = (int)(i % (u32)a.threads) * HN_V;

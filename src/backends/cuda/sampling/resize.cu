@@ -5,6 +5,7 @@
 #include "typed.cuh"
 
 HN_KERNEL_BOUNDS(hn_resize, hn_resize_args, a, 128, 4) {
+  HN_GRID_GO();
   u32 i = blockIdx.x * 128 + threadIdx.x;
   if (i >= a.work) return;
   i64 x = 0, y = 0;
