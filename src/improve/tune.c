@@ -6,7 +6,6 @@
 #include "base/os.h"
 #include "optimize/step/choose.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +13,6 @@
  * give. */
 #define SMALL_STEP 30e-6
 
-/* Where a kernel must be compiled to be measured: what is predicted to take this much longer than the fastest
- * is not tried. Of 170 layers on one H200 the fastest was never predicted twice as slow as the first. */
-#define HOPELESS 3.0
 /* Rows whose kernels are compiled side by side. */
 enum { TOGETHER = 8 };
 
@@ -69,10 +65,8 @@ static bool make_trials(tuning *t, const hn_step *s, row *r) {
   uint32_t n = hn_accepting_tactics(t->plan, &s->desc, list, NULL);
   r->trial = HN_NEW_ARRAY(&t->arena, hn_trial, 2 * n + 1);
   if (!r->trial) return false;
-  double least = INFINITY;
-  for (uint32_t i = 0; i < n; i++) least = fmin(least, list[i].predicted);
   for (uint32_t i = 0; i < n; i++)
-    if (!t->plan->backend->asynchronous || list[i].predicted <= HOPELESS * least)
+    if (!hn_hopeless(t->plan, list, n, i))
       r->trial[r->n++] = (hn_trial){.tactic = list[i].tactic, .predicted = list[i].predicted};
   for (uint32_t i = 0; i < n && !t->plan->backend->asynchronous && t->plan->machine.threads > 1; i++)
     if (list[i].predicted < SMALL_STEP && r->n < HN_MAX_TIMINGS)

@@ -57,13 +57,17 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
   return count;
 }
 
+bool hn_hopeless(const hn_plan *p, const hn_candidate *list, uint32_t n, uint32_t i) {
+  return p->backend->asynchronous && list[i].predicted > 3 * list[hn_cheapest(list, n)].predicted;
+}
+
 /* The measurement of a step, if one exists that knows every tactic that may be chosen now, in its present
- * version. */
+ * version, but for hopeless ones. */
 static const hn_tuned_step *measured(const hn_plan *p, const char *signature, const hn_candidate *list,
                                      uint32_t n) {
   const hn_tuned_step *s = n ? hn_tuned_find(p->tuned, signature) : NULL;
   for (uint32_t i = 0; s && i < n; i++) {
-    bool known = false;
+    bool known = hn_hopeless(p, list, n, i);
     for (uint32_t k = 0; k < s->n; k++)
       known |= s->timing[k].version == list[i].tactic->version &&
                strcmp(s->timing[k].tactic, list[i].tactic->name) == 0;

@@ -157,6 +157,23 @@ static double cost(const hone_step *s, const hone_machine *m) {
   return hn_cuda_seconds(m, flops, rate, hn_cuda_bytes(s), 0.3) + 3e-6;
 }
 
+/* Blocks that share a multiprocessor: without a bound on registers fewer would fit. Long rows need more. */
+static uint32_t resident(const plan *p, const hone_machine *m) {
+  const uint32_t by_registers =
+      p->depth <= 64 && p->depth_v <= 64 && p->type != HONE_DTYPE_F32 ? 512 / (32 * p->warps * p->parts) : 1;
+  const uint32_t by_shared = (uint32_t)(m->shared_bytes / (p->shared + 1024));
+  const uint32_t n = by_shared < by_registers ? by_shared : by_registers;
+  return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+
+/* Whether neighbours in the result lie at an even place. */
+static bool pairs(const hone_step *s, const plan *p, const void *y) {
+  const hn_attention_args *g = &p->args;
+  int64_t all = g->y_row | g->depth_v;
+  for (uint32_t i = 0; i < g->n_batch; i++) all |= g->y_batch[i];
+  return all % 2 == 0 && (uintptr_t)y % (2 * hone_dtype_size(s->output[0].desc.dtype)) == 0;
+}
+
 static void write_masks(const hone_step *s, const plan *p, hn_str *t) {
   const uint32_t masks = s->n_inputs - MASK;
   static const char *const use[] = {"x + p->mask_value[%u] * m", "m != 0 ? x : p->mask_value[%u]",
@@ -166,8 +183,15 @@ static void write_masks(const hone_step *s, const plan *p, hn_str *t) {
     const hone_dtype d = s->input[MASK + i].desc.dtype;
     hn_str_printf(t,
                   "HN_FN float hn_mask%u(const hn_attention_args *p, i64 at, u32 row, u32 key, float x) {\n"
-                  "  i64 i = at + (i64)row * p->mask_row[%u] + (i64)key * p->mask_col[%u];\n  float m = ",
-                  i, i, i);
+                  "  i64 i = at",
+                  i);
+    /* What does not hang on the row is read once for all of a thread's rows. */
+    if (p->args.mask_row[i]) hn_str_printf(t, " + (i64)row * p->mask_row[%u]", i);
+    if (p->args.mask_col[i] == 1)
+      hn_str_puts(t, " + key");
+    else if (p->args.mask_col[i])
+      hn_str_printf(t, " + (i64)key * p->mask_col[%u]", i);
+    hn_str_puts(t, ";\n  (void)row, (void)key;\n  float m = ");
     if (p->kind[i] == ADDED)
       hn_str_printf(t, "hn_load_%s(p->mask[%u], i)", hn_cuda_type(d), i);
     else
@@ -197,10 +221,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_str_printf(&text,
                 "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define PARTS "
                 "%u\n#define KEYS %u\n"
-                "#define RING %u\n#define HN_Y %s\n%s%s%s%s",
+                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s",
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
-                hone_dtype_name(s->output[0].desc.dtype), p.codes ? "#define HN_CODES_OUT 1\n" : "",
-                p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
+                resident(&p, hn_cuda_machine(q)), hone_dtype_name(s->output[0].desc.dtype),
+                p.codes ? "#define HN_CODES_OUT 1\n" : "", p.split3 ? "#define HN_SPLIT3 1\n" : "",
+                p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
+                pairs(s, &p, r->out[0]) ? "#define HN_PAIRS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);
   const hn_cuda_kernel k = {"attention_mma", text.ptr, "attention_mma"};

@@ -6,10 +6,11 @@
  * the maximum grows. Scores become weights in registers: the layout of mma's sums is that of its first operand.
  * Rows in shared memory have one chunk (16 bytes) more than elements, an odd number: no bank conflicts.
  *
- * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, PARTS, KEYS, RING (1, 2);
+ * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, PARTS, KEYS, RING (1, 2), BLOCKS
+ * (that a multiprocessor is to hold);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
- * are whole chunks; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
+ * are whole chunks; HN_PAIRS: two columns of the result are stored together; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
 #include "math.cuh"
 
 #include "attention_args.h"
@@ -136,6 +137,21 @@ HN_FN void put(const hn_attention_args *p, i64 at, float x) {
 #endif
 }
 
+/* Two neighbouring columns, the first an even one. */
+HN_FN void put2(const hn_attention_args *p, i64 at, u32 column, float x, float y) {
+#if defined(HN_PAIRS) && defined(HN_CODES_OUT)
+  *(u16 *)((u8 *)p->y + at) = (u16)((u8)hn_quantise(x, &p->codes) | (u32)(u8)hn_quantise(y, &p->codes) << 8);
+#elif defined(HN_PAIRS) && HN_JOIN(HN_IS_, HN_Y)
+  *(u64 *)((float *)p->y + at) = (u64)hn_bits(y) << 32 | hn_bits(x);
+#elif defined(HN_PAIRS)
+  *(u32 *)((u16 *)p->y + at) = HN_JOIN(HN_JOIN(hn_to_, HN_Y), x2)(x, y);
+#else
+  put(p, at, x);
+  if (column + 1 < p->depth_v) put(p, at + 1, y);
+#endif
+  (void)column;
+}
+
 #if PARTS > 1
 /* The parts' results, each with the maximum and the sum of its rows, become one. */
 HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, float acc[DEPTH_V / 8][4], const float top[2],
@@ -165,7 +181,7 @@ HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, fl
 }
 #endif
 
-HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
+HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
   HN_DYNAMIC_SHARED(element, shared);
   const hn_attention_args *p = &args;
   u32 part = threadIdx.x / GROUP, thread = threadIdx.x % GROUP, warp = thread / 32, lane = threadIdx.x % 32;
@@ -233,9 +249,9 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, 1) {
     float one = 1.0f / quad_sum(sum[h]);
     const i64 y = y_at + (i64)row * p->y_row;
     if (row < p->rows) {
-      HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
-        u32 c = n * 8 + lane % 4 * 2 + e;
-        if (c < p->depth_v) put(p, y + c, acc[n][h * 2 + e] * one);
+      HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) {
+        u32 c = n * 8 + lane % 4 * 2;
+        if (c < p->depth_v) put2(p, y + c, c, acc[n][h * 2] * one, acc[n][h * 2 + 1] * one);
       }
     }
   }

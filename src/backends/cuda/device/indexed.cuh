@@ -46,13 +46,20 @@ HN_FN void hn_gather(const hn_indexed_args *a, u32 i) {
   hn_move_unit(a, i, at < 0 ? -1 : (outer * a->p[2] + at) * inner + (i - block * inner));
 }
 
-/* The same by elements, from one floating type to another. */
+/* The same from one floating type to another, HN_EACH elements at a time: HN_READ bytes there, HN_WRITE here. */
+#ifdef HN_EACH
 HN_FN void hn_gather_convert(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], n = (u32)a->p[1], block = i / inner, outer = block / n;
   const i64 at = hn_index(a->in[1], block - outer * n, a->p[2]);
   const i64 from = (outer * a->p[2] + at) * inner + (i - block * inner);
-  HN_PASTE(hn_put_, HN_RESULT)(a->out, i, at < 0 ? 0 : HN_PASTE(hn_get_, HN_TYPE)(a->in[0], from));
+  u32 read[4] = {0, 0, 0, 0}, written[4];
+  float v[HN_EACH];
+  if (at >= 0) hn_ld_words(read, (const char *)a->in[0] + from * HN_READ, HN_READ);
+  HN_UNROLL for (int k = 0; k < HN_EACH; k++) v[k] = HN_PASTE(hn_word_, HN_TYPE)(read, k);
+  HN_PASTE(hn_pack_, HN_RESULT)(written, v, HN_EACH);
+  hn_st_words((char *)a->out + (i64)i * HN_WRITE, written, HN_WRITE);
 }
+#endif
 
 /* p: units of a block, tuples of a batch, length of a tuple, units of a batch; from 4 sizes, from 12 units of a
  * step. */

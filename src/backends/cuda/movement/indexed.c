@@ -79,6 +79,16 @@ static int cut(hn_cuda_indexed *p, const hone_step_run *run) {
   return unit;
 }
 
+/* Elements of two types that a thread moves: as many as 16 bytes of the wider one hold, or one. */
+static void convert(hn_cuda_indexed *p, const hone_step_run *run, hn_str *prefix) {
+  const int64_t from = (int64_t)hone_dtype_size(p->type), to = (int64_t)hone_dtype_size(p->result);
+  int64_t each = 16 / (from > to ? from : to);
+  if (p->args.p[0] % each || ((uintptr_t)run->in[p->in[0]] | (uintptr_t)run->out[0]) % 16) each = 1;
+  p->args.p[0] /= each, p->args.count /= each;
+  hn_str_printf(prefix, "#define HN_EACH %lld\n#define HN_READ %lld\n#define HN_WRITE %lld\n",
+                (long long)each, (long long)(each * from), (long long)(each * to));
+}
+
 hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_config *config,
                                 hone_error *error) {
   const hone_step *s = run->step;
@@ -95,6 +105,7 @@ hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_
                                  hone_desc_bytes(&s->output[0].desc), error);
   if (status != HONE_OK || p.args.count == 0) return status;
   hn_str_printf(&prefix, "#define HN_BODY %s\n#define HN_UNIT %d\n", p.body, cut(&p, run));
+  if (p.result) convert(&p, run, &prefix);
   if (p.index) hn_str_printf(&prefix, "#define HN_INDEX %s\n", hone_dtype_name(p.index));
   /* bool's name is a macro of C: its elements are bytes */
   if (p.type)

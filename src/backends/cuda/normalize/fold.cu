@@ -78,16 +78,16 @@ HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
       HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_ADD(acc[w], v[w]);
     }
   }
-  HN_SHARED HN_ACC met[256][HN_W];
+  HN_SHARED HN_ACC met[HN_W][256];
   if (a.group > 1) {
-    HN_UNROLL for (int w = 0; w < HN_W; w++) met[threadIdx.x][w] = acc[w];
+    HN_UNROLL for (int w = 0; w < HN_W; w++) met[w][threadIdx.x] = acc[w];
     for (int half = a.group / 2; half > 0; half /= 2) {
       HN_SYNC();
       if (mine < half)
         HN_UNROLL for (int w = 0; w < HN_W; w++)
-          met[threadIdx.x][w] = HN_MEET(met[threadIdx.x][w], met[(int)threadIdx.x + half * lanes][w]);
+          met[w][threadIdx.x] = HN_MEET(met[w][threadIdx.x], met[w][(int)threadIdx.x + half * lanes]);
     }
-    HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = met[threadIdx.x][w];
+    HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = met[w][threadIdx.x];
   }
   if (!works || mine != 0) return;
   HN_UNROLL for (int w = 0; w < HN_W; w++) {

@@ -42,19 +42,22 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* A multiprocessor of an H200: bytes a second that warps draw from shared memory and tiles from L2, the
  * fraction of the tensor cores' peak that mma.sync reaches; seconds of a launch; of a wave of blocks and of
  * eight sums that a thread stores; of a tile of K: its barrier, a sum, a chunk to load, the walk over taps;
- * and of parts of K that meet: one block a multiprocessor at a time, with what 4096 sums add. */
-#define COST_SHARED 1.67e11
-#define COST_L2 6.7e10
-#define COST_PRODUCTS 0.38
-#define COST_BASE 0.88e-6
+ * and of parts of K that meet: one block a multiprocessor at a time, with what 4096 sums add, eight parts,
+ * and clusters that wait for room, from half of the multiprocessors on. */
+#define COST_SHARED 1.65e11
+#define COST_L2 6.5e10
+#define COST_PRODUCTS 0.39
+#define COST_BASE 0.79e-6
 #define COST_WAVE 0.66e-6
-#define COST_ITEM 0.24e-6
+#define COST_ITEM 0.256e-6
 #define COST_STEP 0.008e-6
 #define COST_FRAGMENT 2.7e-9
-#define COST_LOAD 20e-9
+#define COST_LOAD 19e-9
 #define COST_TAP 0.12e-6
-#define COST_MEET 1.09e-6
-#define COST_MEET_SUMS 0.43e-6
+#define COST_MEET 1.0e-6
+#define COST_MEET_SUMS 0.40e-6
+#define COST_MEET_EIGHT 1.21
+#define COST_CROWDED 0.56
 /* Products that three parts of an f32 product count as. */
 #define COST_PARTS 4.9
 
@@ -81,8 +84,11 @@ double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double items = fmax(1, sums / 8 / threads / g->splits);
   double s =
       COST_BASE + waves * (COST_WAVE + items * COST_ITEM) + fmax(rounds * mine * busy, waves * mine * alone);
-  if (g->splits > 1)
-    s += (COST_MEET + COST_MEET_SUMS * sums / 4096) * fmax(1, blocks / sms) + (clusters(m) ? 0 : 3e-6);
+  if (g->splits > 1) {
+    const double share = blocks / sms, crowded = fmin(fmax((share - 0.5) / 0.25, 0), 1);
+    const double meet = COST_MEET * (g->splits > 4 ? COST_MEET_EIGHT : 1) + COST_MEET_SUMS * sums / 4096;
+    s += meet * fmax(1 + COST_CROWDED * crowded, share) + (clusters(m) ? 0 : 3e-6);
+  }
   return fmax(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 
