@@ -55,7 +55,7 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 #define COST_LOAD 19e-9
 #define COST_TAP 0.12e-6
 #define COST_MEET 1.0e-6
-#define COST_MEET_SUMS 0.40e-6
+#define COST_MEET_SUMS 0.75e-6
 #define COST_MEET_EIGHT 1.21
 #define COST_CROWDED 0.56
 /* Products that three parts of an f32 product count as. */
