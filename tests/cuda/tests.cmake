@@ -115,6 +115,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Profiles, demos and the time of copies on a GPU, with small networks.
   hone_emulated(profile_on_gpu sh ${HONE_TEST_FOLDER}/profile.sh ${CMAKE_BINARY_DIR}/hone zoo:many_inputs)
   hone_emulated(precision_on_gpu sh ${HONE_TEST_FOLDER}/precision.sh ${CMAKE_BINARY_DIR}/hone)
+  hone_emulated(tune_on_gpu sh ${HONE_TEST_FOLDER}/tune.sh ${CMAKE_BINARY_DIR}/hone)
   hone_emulated(int8_roof_on_gpu sh ${HONE_TEST_FOLDER}/int8_roof.sh ${CMAKE_BINARY_DIR}/hone)
   hone_emulated(demo_merged_copies ${CMAKE_BINARY_DIR}/hone demo merged-copies --device cuda -n 3)
   # A narrow one: the demo's own network takes the emulator a minute.

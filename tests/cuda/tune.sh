@@ -1,0 +1,16 @@
+#!/bin/sh
+# usage: tune.sh HONE   what hone tune measures on the (emulated) GPU is what plans made later take, and is not measured again.
+set -eu
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+export HONE_TUNE_CACHE="$temp/tuned"
+"$1" zoo mobilenetv2 --width 0.1 --size 32 -o "$temp/m.onnx" >/dev/null
+tune() { "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --budget 1 --json >"$temp/out" 2>/dev/null; }
+value() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$temp/out" | head -1; }
+tune "$1"
+measured=$(value measured)
+"$1" plan "$temp/m.onnx" --device cuda --precision fp16 >"$temp/plan"
+marked=$(grep -c ' \*$' "$temp/plan") || true
+tune "$1"
+echo "$measured measured, $marked steps of the plan by measurement, $(value known) known the second time"
+[ "$measured" -gt 0 ] && [ "$marked" -ge "$measured" ] && [ "$(value known)" -ge "$measured" ]
