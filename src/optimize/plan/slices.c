@@ -23,13 +23,17 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
  * the least work of a slice. */
 #define STEP_SECONDS 6e-6
 #define LEAST_SLICE_SECONDS 1e-3
-/* More slices than are fastest take less memory. Half of a plan's is worth half of this share of a run's
- * time, from so many bytes on. */
+/* More slices than are fastest take less memory: all of a plan's would be worth this share of a run's time.
+ */
 #define MEMORY_WORTH 0.05
-enum { LEAST_SAVED = 32 << 20 };
+/* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
+ * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50
+ * and yolov3 in f32, batch 8 cut into 2 to 8, Zen 5). */
+#define PACKING_LESS 0.2
+#define PACKING_LEFT 0.6 /* what three halvings leave away; smaller slices were not found to leave more */
 
 typedef struct traffic {
-  double weights, predicted;
+  double weights, stored, predicted; /* as packed, and in the model */
   double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
   int64_t batch;
 } traffic;
@@ -83,6 +87,8 @@ static void count(const hn_plan *p, traffic *t) {
     if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
       need.blob_bytes = 0;
     t->weights += (double)need.blob_bytes;
+    for (uint32_t k = 0; k < s->desc.n_inputs && need.blob_bytes; k++)
+      if (s->desc.input[k].constant) t->stored += tensor_bytes(&s->desc.input[k].desc);
     t->predicted += s->predicted_s;
     double bytes = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs; k++)
@@ -117,6 +123,12 @@ static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
 }
 
+/* The share of the plan's memory that so many slices save. */
+static double saved(const traffic *t, uint32_t slices) {
+  const double maps = t->widest * (1 - 1.0 / slices), extra = fmax(t->weights - t->stored, 0);
+  return (maps + extra * fmin(PACKING_LESS * log2(slices), PACKING_LEFT)) / fmax(t->widest + t->weights, 1);
+}
+
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   traffic t = {0};
   if (!is_plain(p, why) || !(t.batch = batch_of(p, why)) || t.batch > UINT32_MAX) return 1;
@@ -131,11 +143,9 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   double least = INFINITY;
   for (uint32_t n = 1; n <= most; n++)
     if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
-  for (uint32_t n = most; n > 1; n--) {
-    const double saved = t.widest * (1 - 1.0 / n) / fmax(t.widest + t.weights, 1);
-    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * saved * t.predicted)
+  for (uint32_t n = most; n > 1; n--)
+    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * saved(&t, n) * t.predicted)
       return n;
-  }
   return 1;
 }
 
