@@ -83,6 +83,6 @@ typedef struct hn_stepwise {
 /* Runs both sides once more, every step of `test` on what the reference made. For models with values of 8
  * bits. rounded: astray elements count (not in narrow arithmetic). `out` is added to. */
 hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
-                             bool rounded, hn_stepwise *out, hone_error *error);
+                             hone_dtype narrowest, hn_stepwise *out, hone_error *error);
 
 #endif

@@ -297,8 +297,8 @@ static void put_fault(job *j, const hn_stepwise *w) {
 static hone_status compare_steps(job *j, bool *same, bool *covers, hone_error *error) {
   hone_verify_result *out = j->out;
   hn_stepwise w = {0};
-  hone_status status = hn_side_stepwise(&j->test, &j->reference, j->feeds, j->n_feeds,
-                                        j->narrowest == HONE_DTYPE_NONE, &w, error);
+  hone_status status =
+      hn_side_stepwise(&j->test, &j->reference, j->feeds, j->n_feeds, j->narrowest, &w, error);
   if (status != HONE_OK) return status;
   out->steps_compared = w.steps;
   if (w.worst > out->worst_levels) out->worst_levels = w.worst;
