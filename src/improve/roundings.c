@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-  MOST_VALUES = 256,   /* between a value and what is known */
-  MOST_ROUNDINGS = 6,  /* that are pushed: 64 choices */
+  MOST_VALUES = 256,  /* between a value and what is known */
+  MOST_ROUNDINGS = 6, /* that are pushed: 64 choices */
   MOST_INPUTS = 64
 };
 #define NEARLY_HALF 0.4999 /* of a level: a rounding is pushed no further than to its other neighbour */
@@ -54,19 +54,20 @@ static bool moves(const hone_node *n) {
 
 /* Each element of its result depends on one element of each operand. */
 static bool keeps_apart(const hone_node *n) {
-  return (n->op->flags & HONE_OP_POINTWISE) || moves(n) || hn_is_op(n, "QuantizeLinear") || hn_is_op(n, "DequantizeLinear") ||
-         hn_is_op(n, "BatchNormalization");
+  return (n->op->flags & HONE_OP_POINTWISE) || moves(n) || hn_is_op(n, "QuantizeLinear") ||
+         hn_is_op(n, "DequantizeLinear") || hn_is_op(n, "BatchNormalization");
 }
 
 /* Integers that a node rounds to in its midst. */
 static bool hides_rounding(const hone_node *n, const hn_value *v) {
   const bool exact = (n->op->flags & HONE_OP_POINTWISE || moves(n)) &&
                      !(n->in[0] && hone_dtype_is_float(n->in[0]->desc.dtype));
-  return hone_dtype_size(v->desc.dtype) == 1 && v->desc.dtype != HONE_DTYPE_BOOL && !rounds(n, v) &&
-         !exact && !hn_is_op(n, "MaxPool");
+  return hone_dtype_size(v->desc.dtype) == 1 && v->desc.dtype != HONE_DTYPE_BOOL && !rounds(n, v) && !exact &&
+         !hn_is_op(n, "MaxPool");
 }
 
-/* Its result jumps where its operand does not: a last bit decides, as in a rounding that nothing is known of. */
+/* Its result jumps where its operand does not: a last bit decides, as in a rounding that nothing is known of.
+ */
 static bool jumps(const hone_node *n) {
   static const char *const types[] = {"Round", "Floor", "Ceil", "Sign", "Mod", "Cast"};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -177,10 +178,8 @@ static hone_status evaluate_dynamic(walk *w, const entry *e, const hone_tensor *
                                     hone_error *error) {
   hone_tensor scale = {0}, zero = {0}, moved = {0};
   hone_tensor *out[] = {y, &scale, &zero};
-  hone_status status =
-      hn_eval_node(e->value->producer, &x, out, &w->keep, w->budget, error);
-  if (status == HONE_OK && e->push)
-    status = pushed(w, x, hn_get_f64(&scale, 0), e->push, &moved, error);
+  hone_status status = hn_eval_node(e->value->producer, &x, out, &w->keep, w->budget, error);
+  if (status == HONE_OK && e->push) status = pushed(w, x, hn_get_f64(&scale, 0), e->push, &moved, error);
   if (status == HONE_OK && e->push) round_dynamic(&moved, &scale, &zero, y);
   hn_free(moved.data);
   hn_budget_release(w->budget, &scale);
@@ -313,8 +312,7 @@ static hone_status judge(walk *w, const hn_value *v, const hone_tensor *got, con
   out->wrong = (int64_t)in.len;
   if (in.len) out->first = in.ptr[0].at;
   for (size_t i = 0; i < in.len; i++)
-    out->worst =
-        fmax(out->worst, fabs(hn_get_f64(got, in.ptr[i].at) - hn_get_f64(reference, in.ptr[i].at)));
+    out->worst = fmax(out->worst, fabs(hn_get_f64(got, in.ptr[i].at) - hn_get_f64(reference, in.ptr[i].at)));
   hn_vec_free(&in);
   end(w);
   return status;

@@ -34,7 +34,7 @@ hone_status hn_right_answers(const hn_seen_values *known, const hn_value *value,
 
 /* The value itself, by the references of its nodes; by_name: floats on the way are believed to be what the
  * reference calls so. out->data NULL: not seen. Free it with hn_free. */
-hone_status hn_right_answer(const hn_seen_values *known, const hn_value *value, bool by_name, hn_budget *budget,
-                            hone_tensor *out, hone_error *error);
+hone_status hn_right_answer(const hn_seen_values *known, const hn_value *value, bool by_name,
+                            hn_budget *budget, hone_tensor *out, hone_error *error);
 
 #endif

@@ -44,10 +44,10 @@ static void no_memory(walk *w) {
   failed(w, hn_fail(w->error, HONE_ERROR_MEMORY, "out of memory while comparing step by step"));
 }
 
-static void found(walk *w, const hn_step *s, hn_stepwise_fault fault, double wrong, int64_t element) {
+static void found(walk *w, const char *node, hn_stepwise_fault fault, double wrong, int64_t element) {
   if (w->out->fault) return;
   w->out->fault = fault;
-  snprintf(w->out->node, sizeof w->out->node, "%s", s->desc.name);
+  snprintf(w->out->node, sizeof w->out->node, "%s", node);
   w->out->wrong = wrong;
   w->out->element = element;
 }
@@ -95,18 +95,18 @@ static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hon
   const double share = r.seen ? (double)r.wrong / (double)n : 0;
   if (share > w->out->astray) w->out->astray = share;
   if (!r.seen && d->max_abs > HN_STEPWISE_LEVELS)
-    found(w, s, HN_STEPWISE_WRONG_LEVELS, d->max_abs, d->where);
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d->max_abs, d->where);
   else if (r.wrong && r.worst > HN_STEPWISE_LEVELS)
-    found(w, s, HN_STEPWISE_WRONG_LEVELS, r.worst, r.first);
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, r.worst, r.first);
   else if (r.wrong && w->rounded && (r.complete || (r.wrong > 1 && share > HN_STEPWISE_ASTRAY)))
-    found(w, s, HN_STEPWISE_WRONG_ASTRAY, share, r.first);
+    found(w, s->desc.name, HN_STEPWISE_WRONG_ASTRAY, share, r.first);
 }
 
 /* ---- floats */
 
 /* Outputs of the model that are floats: the roundings before them are the reference's, but for those within
  * the step. */
-static void judge_output(walk *w, const hn_step *s, const hn_value *v, const hn_difference *d, double apart,
+static void judge_output(walk *w, const char *node, const hn_value *v, const hn_difference *d, double apart,
                          const hn_right *r) {
   if (!v->is_output) return;
   if (apart > w->out->apart) w->out->apart = apart;
@@ -114,13 +114,13 @@ static void judge_output(walk *w, const hn_step *s, const hn_value *v, const hn_
   if (r->seen && !r->complete)
     w->out->unseen++; /* nothing is known: the ends decide */
   else
-    found(w, s, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);
+    found(w, node, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);
 }
 
 /* Whether it is the reference's value. A float's name may be moved by a pass: where it is not, and nothing
  * that the step rounds in its midst explains it, its error is seen in the next value of 8 bits, or at the
  * end. */
-static bool judge_floats(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *got,
+static bool judge_floats(walk *w, const char *node, const hn_value *v, const hone_tensor *got,
                          const hone_tensor *ref, const hn_difference *d) {
   const double scale = d->range > 0       ? d->range
                        : d->magnitude > 0 ? d->magnitude
@@ -130,7 +130,7 @@ static bool judge_floats(walk *w, const hn_step *s, const hn_value *v, const hon
   if (!hone_dtype_is_float(ref->desc.dtype)) return !d->unlike && d->max_abs <= 0;
   const bool agrees = !d->unlike && d->max_abs <= w->tolerance * d->range;
   if (!agrees) r = right_of(w, v, got, ref, w->tolerance * scale);
-  judge_output(w, s, v, d, apart, &r);
+  judge_output(w, node, v, d, apart, &r);
   return agrees || (r.seen && !r.wrong);
 }
 
@@ -167,7 +167,7 @@ static void copy_done(walk *w, const hn_step *s, const hone_tensor *out, const h
   hn_compare(got, ref, &d);
   const bool wrong = d.unlike || d.max_abs > 0;
   if (wrong && hone_dtype_size(got->desc.dtype) == 1)
-    found(w, s, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
   if (!wrong || hone_dtype_size(got->desc.dtype) == 1) hn_rows_put(ref, (hone_tensor *)out);
 }
 
@@ -215,7 +215,7 @@ static void value_done(walk *w, const hn_step *s, const hn_value *v, const hone_
     levels_done(w, s, v, out, got);
   else if (ref) {
     hn_compare(got, ref, &d);
-    if (judge_floats(w, s, v, got, ref, &d)) take_over(w, v, ref, out);
+    if (judge_floats(w, s->desc.name, v, got, ref, &d)) take_over(w, v, ref, out);
   }
 }
 
@@ -231,6 +231,34 @@ static void step_done(void *arg, const hn_step *s, hone_tensor *const *out) {
     else
       no_memory(w);
     hn_rows_free(got);
+  }
+}
+
+/* ---- outputs */
+
+/* An output that no step made by itself: a view, or one that agreed with nothing when it was made. */
+static void end_done(walk *w, const hn_value *v, const hone_tensor *got, const hone_tensor *ref) {
+  hn_difference d;
+  if (known_of(w, v) || hn_dtype_points(got->desc.dtype)) return;
+  if (!ref || ref->desc.dtype != got->desc.dtype || !hone_desc_same_dims(&ref->desc, &got->desc)) {
+    w->out->unseen++;
+    return;
+  }
+  hn_compare(got, ref, &d);
+  if (hone_dtype_is_float(got->desc.dtype))
+    judge_floats(w, v->name, v, got, ref, &d);
+  else if (w->rounded && (d.unlike || d.max_abs > 0))
+    found(w, v->name, HN_STEPWISE_WRONG_OUTPUT, d.max_abs, d.where);
+}
+
+static void ends_done(walk *w, const hn_side *test, const hn_side *reference) {
+  for (uint32_t i = 0; i < test->plan->n_outputs && w->status == HONE_OK; i++) {
+    const hn_value *v = test->plan->outputs[i];
+    const hone_tensor *ref = NULL;
+    for (uint32_t k = 0; k < reference->plan->n_outputs && !ref; k++)
+      if (strcmp(reference->plan->outputs[k]->name, v->name) == 0)
+        ref = hn_context_output(reference->context, k);
+    end_done(w, v, hn_context_output(test->context, i), ref);
   }
 }
 
@@ -251,6 +279,7 @@ hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *f
     hn_context_watch(test->context, step_done, &w, true);
     status = hn_side_run(test, feeds, n, error);
     hn_context_watch(test->context, NULL, NULL, false);
+    if (status == HONE_OK) ends_done(&w, test, reference);
   }
   if (status == HONE_OK) status = w.status;
   for (size_t i = 0; i < w.made.len; i++) hn_rows_free(w.made.ptr[i]);
