@@ -10,7 +10,7 @@ hone_test(test_interrupts test_interrupts.c ../../cli/terminal/interrupts.c)
 target_include_directories(test_interrupts PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(test_interrupts PRIVATE PkgConfig::JANSSON)
 hone_ctest(slow_runs sh tests/cli/slow_runs.sh $<TARGET_FILE:hone_cli>)
-hone_test(test_data test_data.c make_files.c)
+hone_test(test_data test_data.c make_files.c ../net.c)
 hone_test(test_verify test_verify.c ../net.c)
 hone_test(test_tolerance test_tolerance.c ../net.c)
 # The demos on the processor, small: every line is measured.
