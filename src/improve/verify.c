@@ -295,9 +295,8 @@ static void put_fault(job *j, const hn_stepwise *w) {
   case HN_STEPWISE_WRONG_ASTRAY:
     snprintf(out->reason, size,
              "node '%.80s', given the reference's inputs, rounds %.2g %% of its values to another level than "
-             "the one "
-             "they are near, first element %lld; %g %% is allowed",
-             w->node, 100 * w->wrong, (long long)w->element, 100 * HN_STEPWISE_ASTRAY);
+             "the ones they are near, first element %lld",
+             w->node, 100 * w->wrong, (long long)w->element);
     break;
   case HN_STEPWISE_WRONG_OUTPUT:
     snprintf(
@@ -307,10 +306,10 @@ static void put_fault(job *j, const hn_stepwise *w) {
         w->node, w->wrong, (long long)w->element);
     break;
   default:
-    snprintf(
-        out->reason, size,
-        "node '%.80s', given the reference's inputs, differs by %g levels at element %lld; %d is allowed",
-        w->node, w->wrong, (long long)w->element, HN_STEPWISE_LEVELS);
+    snprintf(out->reason, size,
+             "node '%.80s', given the reference's inputs, differs by %g levels at element %lld, which no "
+             "rounding of what is about halfway between two explains",
+             w->node, w->wrong, (long long)w->element);
   }
 }
 

@@ -224,29 +224,6 @@ static void test_bad_input(void **state) {
   expect_error(RUN("run", tiny, "--labels", "missing.txt"), 3, "missing.txt");
 }
 
-/* A misspelt instruction set is told by every command that works, also by those that run nothing. */
-static void test_instructions(void **state) {
-  (void)state;
-  const char *before = getenv("HONE_CPU");
-  char kept[32] = "";
-  if (before) snprintf(kept, sizeof kept, "%s", before);
-  setenv("HONE_CPU", "avx3", 1);
-  static const char *const says =
-      "HONE_CPU names no instruction set; expected scalar, avx2, avx512, avx512vnni, "
-      "avx512bf16 or amx, got avx3";
-  expect_error(RUN("run", tiny), 2, says);
-  expect_error(RUN("verify", tiny), 2, says);
-  expect_error(RUN("inspect", tiny), 2, says);
-  expect_error(RUN("zoo"), 2, says);
-  process p = RUN("version");
-  assert_int_equal(p.code, 0);
-  process_free(&p);
-  if (before)
-    setenv("HONE_CPU", kept, 1);
-  else
-    unsetenv("HONE_CPU");
-}
-
 static void test_other_exit_codes(void **state) {
   (void)state;
   expect_error(RUN("run", tiny, "--device", "cuda"), 4, "cuda");
@@ -892,7 +869,6 @@ int main(void) {
       cmocka_unit_test(test_one_is_no_plural),
       cmocka_unit_test(test_zoo_variants),
       cmocka_unit_test(test_bad_input),
-      cmocka_unit_test(test_instructions),
       cmocka_unit_test(test_other_exit_codes),
       cmocka_unit_test(test_full_stdout),
       cmocka_unit_test(test_inspect_json),
