@@ -661,8 +661,9 @@ static void test_hidden_faults(void **state) {
 /* The sums of a recurrent network leave f32 long before anything that it makes does. */
 static void test_edges_in_gates(void **state) {
   (void)state;
-  hone_model *m = net_parse("test", "graph g(%x: f32[5x2x3]) -> (%y) {\n  %y = LSTM(%x, f32[1x16x3]rand(1), "
-                                    "f32[1x16x4]rand(2)) {hidden_size=4}\n}\n");
+  hone_model *m =
+      net_parse("test", "graph g(%x: f32[5x2x3]) -> (%y) {\n  %y = LSTM(%x, f32[1x16x3]rand(1, -2, 2), "
+                        "f32[1x16x4]rand(2, -2, 2)) {hidden_size=4}\n}\n");
   const hone_verify_result r = verify(m, NULL, 0);
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
   assert_int_equal(r.edge_inputs, 8);
