@@ -187,7 +187,8 @@ static hone_tensor part_of(walk *w, const hn_step *s, const hn_value *v) {
   }
   n.in = value;
   n.n_in = s->desc.n_inputs;
-  if (known) failed(w, hn_eval_node(&n, in, out, &keep, NULL, w->error));
+  hone_error why = {0};
+  if (known && hn_eval_node(&n, in, out, &keep, NULL, &why) == HONE_ERROR_MEMORY) no_memory(w);
   hn_arena_free(&keep);
   return made;
 }
