@@ -95,7 +95,10 @@ static int dispatch(int argc, char **argv) {
     /* Those that make operators, and the one that says what there is. */
     const bool before = strcmp(command->name, "op new") == 0 || strcmp(command->name, "op build") == 0 ||
                         strcmp(command->name, "op list") == 0;
-    if (command != &cli_cmd_help && command != &cli_cmd_version) code = cli_load_plugins(&args, before);
+    const bool works = command != &cli_cmd_help && command != &cli_cmd_version;
+    hone_error error = {0};
+    if (works && hone_system_instructions(&error) != HONE_OK) code = cli_report(&error);
+    if (works && code == 0) code = cli_load_plugins(&args, before);
     if (code == 0) code = command->run(&args);
   }
   cli_args_free(&args);

@@ -84,12 +84,12 @@ typedef struct hone_verify_result {
   char reason[256];               /* why different or mistrusted */
   char first_different_node[128]; /* "" when same */
   char reference[64];             /* what the reference side ran: "scalar reference", "avx2 tier"... */
-  /* Quantised models without b: every step is also run on the reference's own values, where right answers
-   * differ by one level of an 8-bit value at the most. */
+  /* Quantised models without b, and with one whose answers differ: every step is also run on the reference's
+   * own values, where right answers are those of some choice of roundings. */
   uint32_t steps_compared; /* 0: no such model */
   double worst_levels;
   double differing;  /* largest share of a value's elements that differ by a level, */
-  double astray;     /* and of those where the reference was not about halfway between two levels */
+  double astray;     /* and of those that no rounding of what is about halfway between two levels makes */
   bool judged_steps; /* all of its values of 8 bits were compared: the verdict stands on these, and max_rel is
                         only told; tolerance is 0 */
   /* The classes of operators in what ran, with the bound of a pure re-ordering of f32 */

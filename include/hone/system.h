@@ -30,6 +30,10 @@ HONE_API void hone_system_read(hone_system_sample *out);
 /* Why "temperature", "clock" or "throttles" cannot be read here; "" when it can, or for another word. */
 HONE_API const char *hone_system_unread(const hone_system_sample *sample, const char *what);
 
+/* HONE_ERROR_USAGE where the environment's HONE_CPU holds a word that names no instruction set: whatever runs
+ * on the processor fails with that. */
+HONE_API hone_status hone_system_instructions(hone_error *error);
+
 /* Hardware counters of this process and of the threads that it starts later. */
 #define HONE_COUNTS(X)                                                                                       \
   X(cycles)                                                                                                  \

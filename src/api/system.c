@@ -1,6 +1,7 @@
 /* The process and its processors, as the system sees them. */
 #include <hone/system.h>
 
+#include "backends/cpu/backend.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/mem.h"
@@ -33,6 +34,8 @@ void hone_system_read(hone_system_sample *out) {
                               .busy_seconds = busy >= 0 ? busy : (double)NAN,
                               .processors = hn_cpu_count()};
 }
+
+hone_status hone_system_instructions(hone_error *error) { return hn_cpu_held(error); }
 
 const char *hone_system_unread(const hone_system_sample *s, const char *what) {
   if (!what) return "";

@@ -54,16 +54,17 @@ hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_er
 hone_status hn_side_localise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
                              double tolerance, char *buf, size_t size, hone_error *error);
 
-/* Right answers of one step from equal inputs differ by this many levels of an 8-bit value at the most, and
- * by any only where the reference was rounded from about halfway between two. So many elements may differ
- * elsewhere, because a step rounds in its midst what nobody sees: this share of a value's, or one. */
+/* Right answers of one step from equal inputs are those of some choice of its roundings, its last and those
+ * in its midst, where what is rounded lies about halfway between two levels (roundings.h). Where some
+ * rounding is not seen they differ by this many levels of an 8-bit value at the most; where not every choice
+ * can be made, so many elements may differ by that without one: this share of a value's, or one. */
 #define HN_STEPWISE_LEVELS 1
 #define HN_STEPWISE_ASTRAY 0.001
 
 typedef enum hn_stepwise_fault {
   HN_STEPWISE_RIGHT = 0,
-  HN_STEPWISE_WRONG_LEVELS, /* more than HN_STEPWISE_LEVELS */
-  HN_STEPWISE_WRONG_ASTRAY, /* a level, too often, where nothing was to be rounded either way */
+  HN_STEPWISE_WRONG_LEVELS, /* more than HN_STEPWISE_LEVELS, by no choice */
+  HN_STEPWISE_WRONG_ASTRAY, /* a level where nothing was to be rounded either way */
   HN_STEPWISE_WRONG_OUTPUT  /* an output of the model that is no rounding, beyond the bound of its type */
 } hn_stepwise_fault;
 
@@ -72,7 +73,7 @@ typedef struct hn_stepwise {
   uint32_t unseen; /* that were not: the reference has none of their names, or no memory was left */
   double worst;    /* levels */
   double differ;   /* largest share of a value's elements that differ by a level */
-  double astray;   /* and of those that differ where the reference was not halfway between two */
+  double astray;   /* and of those that differ and that no choice of roundings makes */
   double apart;    /* of outputs that are no roundings: largest difference, relative to their range */
   hn_stepwise_fault fault;
   char node[128];  /* the first with one; "": none */
@@ -81,8 +82,9 @@ typedef struct hn_stepwise {
 } hn_stepwise;
 
 /* Runs both sides once more, every step of `test` on what the reference made. For models with values of 8
- * bits. rounded: astray elements count (not in narrow arithmetic). `out` is added to. */
+ * bits. narrowest: the arithmetic's type, NONE: f32; in another, a level is allowed anywhere. `out` is added
+ * to. */
 hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
-                             bool rounded, hn_stepwise *out, hone_error *error);
+                             hone_dtype narrowest, hn_stepwise *out, hone_error *error);
 
 #endif

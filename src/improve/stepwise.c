@@ -6,147 +6,286 @@
 
 #include "base/error.h"
 #include "improve/compare.h"
+#include "improve/roundings.h"
 #include "improve/values.h"
 
 #include "model/ops/common/op.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct walk {
   const hn_plan *plan;
   hn_values reference;
-  const hn_feed *feeds;
-  uint32_t n_feeds;
+  hn_map known;               /* value name -> hone_tensor: what the steps under test read in its place */
+  HN_VEC(hone_tensor *) made; /* of those, what no run has made */
+  double tolerance;
   bool rounded;
+  hn_budget budget;
   hn_stepwise *out;
-  bool failed;
+  hone_status status;
+  hone_error *error;
 } walk;
 
-/* What a value of 8 bits was rounded from, on the reference side. */
-typedef struct rounding {
-  const hone_tensor *from; /* f32; NULL: not known */
-  double scale;
-  double slack; /* levels: how far right answers in f32 may lie apart before they are rounded */
-} rounding;
-
-static const hone_tensor *kept_or_fed(const walk *w, const hn_value *v) {
-  const hone_tensor *t =
-      v->constant && v->constant->data ? v->constant : hn_map_get(&w->reference.kept, v->name);
-  for (uint32_t i = 0; !t && i < w->n_feeds; i++)
-    if (strcmp(w->feeds[i].name, v->name) == 0) t = &w->feeds[i].data.tensor;
-  return t;
+static const hone_tensor *known_of(const void *arg, const hn_value *v) {
+  return hn_map_get(&((const walk *)arg)->known, v->name);
 }
 
-static rounding rounding_of(const walk *w, const hn_value *v, const hone_tensor *codes) {
-  const hone_node *n = v->producer;
-  rounding r = {0};
-  const hn_value *scale = NULL;
-  if (n && hn_is_op(n, "QuantizeLinear")) scale = n->in[1];
-  if (n && hn_is_op(n, "DynamicQuantizeLinear") && v->producer_index == 0) scale = n->out[1];
-  const hone_tensor *from = scale ? kept_or_fed(w, n->in[0]) : NULL,
-                    *size = from ? kept_or_fed(w, scale) : NULL;
-  if (!size || from->desc.dtype != HONE_DTYPE_F32 || size->desc.dtype != HONE_DTYPE_F32 ||
-      hone_desc_count(&size->desc) != 1 || !hone_desc_same_dims(&from->desc, &codes->desc) ||
-      from->desc.layout != HONE_LAYOUT_ROW_MAJOR)
-    return r;
-  hn_difference d;
-  hn_compare(from, from, &d);
-  r.scale = (double)*(const float *)size->data;
-  if (!(r.scale > 0)) return r;
-  r.from = from;
-  r.slack = hn_verify_tolerance(HONE_DTYPE_F32, false) * fmax(d.range, d.magnitude) / r.scale;
-  return r;
+static const hone_tensor *named_of(const void *arg, const hn_value *v) {
+  const hone_tensor *t = hn_map_get(&((const walk *)arg)->reference.kept, v->name);
+  return t && t->desc.dtype == v->desc.dtype && hone_desc_same_dims(&t->desc, &v->desc) ? t : NULL;
 }
 
-static void found(walk *w, const hn_step *s, hn_stepwise_fault fault, double wrong, int64_t element) {
+static void failed(walk *w, hone_status status) {
+  if (w->status == HONE_OK) w->status = status;
+}
+
+static void no_memory(walk *w) {
+  failed(w, hn_fail(w->error, HONE_ERROR_MEMORY, "out of memory while comparing step by step"));
+}
+
+static void found(walk *w, const char *node, hn_stepwise_fault fault, double wrong, int64_t element) {
   if (w->out->fault) return;
   w->out->fault = fault;
-  snprintf(w->out->node, sizeof w->out->node, "%s", s->desc.name);
+  snprintf(w->out->node, sizeof w->out->node, "%s", node);
   w->out->wrong = wrong;
   w->out->element = element;
 }
 
-/* Shares of elements that differ, and that differ where nothing was halfway between two levels. */
-static void count_astray(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *got,
-                         const hone_tensor *ref) {
-  const rounding r = rounding_of(w, v, ref);
-  const int64_t n = hone_desc_count(&ref->desc);
-  int64_t differ = 0, astray = 0, first = -1;
-  for (int64_t i = 0; i < n; i++) {
-    if (((const uint8_t *)got->data)[i] == ((const uint8_t *)ref->data)[i]) continue;
-    differ++;
-    if (!r.from) continue;
-    const double x = (double)((const float *)r.from->data)[i] / r.scale;
-    if (fabs(fabs(x - floor(x)) - 0.5) <= r.slack) continue;
-    if (astray++ == 0) first = i;
-  }
-  if (n && (double)differ / (double)n > w->out->differ) w->out->differ = (double)differ / (double)n;
-  if (n && (double)astray / (double)n > w->out->astray) w->out->astray = (double)astray / (double)n;
-  if (w->rounded && astray > 1 && (double)astray > HN_STEPWISE_ASTRAY * (double)n)
-    found(w, s, HN_STEPWISE_WRONG_ASTRAY, (double)astray / (double)n, first);
+/* What is right where the two differ by more than `apart`: of what is seen, what no choice of roundings
+ * makes. */
+static hn_right right_of(walk *w, const hn_value *v, const hone_tensor *got, const hone_tensor *ref,
+                         double apart) {
+  const hn_seen_values known = {known_of, named_of, w, w->tolerance};
+  hn_right r = {0};
+  if (w->status == HONE_OK && !w->out->fault)
+    failed(w, hn_right_answers(&known, v, got, ref, apart, &w->budget, &r, w->error));
+  return r;
 }
 
-/* Outputs of the model that are floats: the roundings before them are the reference's. */
-static void judge_output(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *ref,
-                         const hn_difference *d) {
+/* The reference has no value of this name: what the step's own nodes make of what it was given. NULL: not
+ * known. */
+static hone_tensor *made_for(walk *w, const hn_value *v, const hone_tensor *got, bool by_name) {
+  const hn_seen_values known = {known_of, named_of, w, w->tolerance};
+  hone_tensor made = {0}, *t = NULL;
+  failed(w, hn_right_answer(&known, v, by_name, &w->budget, &made, w->error));
+  if (made.data && made.desc.dtype == got->desc.dtype && hone_desc_same_dims(&made.desc, &got->desc) &&
+      (t = hn_malloc(sizeof *t)) && hn_vec_push(&w->made, t)) {
+    *t = made;
+    return t;
+  }
+  hn_free(t);
+  hn_free(made.data);
+  return NULL;
+}
+
+/* ---- values of 8 bits */
+
+/* Elements that no rounding explains. All are, where each depends on one of each that is rounded. */
+static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *got,
+                         const hone_tensor *ref, const hn_difference *d) {
+  const int64_t n = hone_desc_count(&ref->desc);
+  const uint8_t *a = got->data, *b = ref->data;
+  int64_t differ = 0;
+  for (int64_t i = 0; i < n; i++) differ += a[i] != b[i];
+  if (d->max_abs > w->out->worst) w->out->worst = d->max_abs;
+  if (!differ) return;
+  if ((double)differ / (double)n > w->out->differ) w->out->differ = (double)differ / (double)n;
+  const hn_right r = right_of(w, v, got, ref, 0);
+  const double share = r.seen ? (double)r.wrong / (double)n : 0;
+  if (share > w->out->astray) w->out->astray = share;
+  if (!r.seen && d->max_abs > HN_STEPWISE_LEVELS)
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d->max_abs, d->where);
+  else if (r.wrong && r.worst > HN_STEPWISE_LEVELS)
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, r.worst, r.first);
+  else if (r.wrong && w->rounded && (r.complete || (r.wrong > 1 && share > HN_STEPWISE_ASTRAY)))
+    found(w, s->desc.name, HN_STEPWISE_WRONG_ASTRAY, share, r.first);
+}
+
+/* ---- floats */
+
+/* Outputs of the model that are floats: the roundings before them are the reference's, but for those within
+ * the step. */
+static void judge_output(walk *w, const char *node, const hn_value *v, const hn_difference *d, double apart,
+                         const hn_right *r) {
+  if (!v->is_output) return;
+  if (apart > w->out->apart) w->out->apart = apart;
+  if (!w->rounded || (!d->unlike && apart <= w->tolerance) || (r->seen && !r->wrong)) return;
+  if (r->seen && !r->complete)
+    w->out->unseen++; /* nothing is known: the ends decide */
+  else
+    found(w, node, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);
+}
+
+/* Whether it is the reference's value. A float's name may be moved by a pass: where it is not, and nothing
+ * that the step rounds in its midst explains it, its error is seen in the next value of 8 bits, or at the
+ * end. */
+static bool judge_floats(walk *w, const char *node, const hn_value *v, const hone_tensor *got,
+                         const hone_tensor *ref, const hn_difference *d) {
   const double scale = d->range > 0       ? d->range
                        : d->magnitude > 0 ? d->magnitude
                                           : 1,
                apart = d->max_abs / scale;
-  if (!v->is_output || !hone_dtype_is_float(ref->desc.dtype)) return;
-  if (apart > w->out->apart) w->out->apart = apart;
-  if (w->rounded && (d->unlike || apart > hn_verify_tolerance(ref->desc.dtype, false)))
-    found(w, s, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);
+  hn_right r = {0};
+  if (!hone_dtype_is_float(ref->desc.dtype)) return !d->unlike && d->max_abs <= 0;
+  const bool agrees = !d->unlike && d->max_abs <= w->tolerance * d->range;
+  if (!agrees) r = right_of(w, v, got, ref, w->tolerance * scale);
+  judge_output(w, node, v, d, apart, &r);
+  return agrees || (r.seen && !r.wrong);
 }
 
-/* Values of 8 bits come from a rounding, which may fall either way where the reference is halfway between two
- * levels: one step. Their meaning is never moved by a pass, whereas a float's name may be: such a value is
- * taken over where it agrees, else its error is seen in the next value of 8 bits, or at the end. */
+/* ---- steps */
+
+static void take_over(walk *w, const hn_value *v, const hone_tensor *ref, const hone_tensor *to) {
+  hn_rows_put(ref, (hone_tensor *)to);
+  if (!hn_map_set(&w->known, v->name, (void *)ref)) no_memory(w);
+}
+
+/* Values of 8 bits come from a rounding, which may fall either way where the reference is about halfway
+ * between two levels. Their meaning is never moved by a pass. */
+static void levels_done(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *out,
+                        const hone_tensor *got) {
+  const hone_tensor *ref = hn_values_like(&w->reference, v, out);
+  for (int by_name = 1; by_name >= 0 && !ref; by_name--) {
+    ref = made_for(w, v, got, by_name);
+    if (ref && by_name && memcmp(ref->data, got->data, (size_t)hone_desc_count(&got->desc)) != 0) ref = NULL;
+  }
+  if (!ref) {
+    w->out->unseen++;
+    return;
+  }
+  hn_difference d;
+  hn_compare(got, ref, &d);
+  judge_levels(w, s, v, got, ref, &d);
+  take_over(w, v, ref, out);
+}
+
+/* What only moved elements that are known: in another layout, or into its part of what a Concat makes. */
+static void copy_done(walk *w, const hn_step *s, const hone_tensor *out, const hone_tensor *got,
+                      const hone_tensor *ref) {
+  hn_difference d;
+  hn_compare(got, ref, &d);
+  const bool wrong = d.unlike || d.max_abs > 0;
+  if (wrong && hone_dtype_size(got->desc.dtype) == 1)
+    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
+  if (!wrong || hone_dtype_size(got->desc.dtype) == 1) hn_rows_put(ref, (hone_tensor *)out);
+}
+
+/* Of a Concat whose operands lie in their places already but for some: what copies those. */
+static hone_tensor part_of(walk *w, const hn_step *s, const hn_value *v) {
+  enum { MOST = 64 };
+  hn_value *value[MOST];
+  const hone_tensor *in[MOST];
+  hone_tensor made = {0}, *out[] = {&made};
+  hn_arena keep = {0};
+  hone_node n = *v->producer;
+  bool known = s->desc.n_inputs <= MOST;
+  for (uint32_t i = 0; i < s->desc.n_inputs && known; i++) {
+    value[i] = s->in[i] == HN_NO_SLOT ? NULL : (hn_value *)w->plan->slots.ptr[s->in[i]].value;
+    in[i] = !value[i] ? NULL : value[i]->constant ? value[i]->constant : known_of(w, value[i]);
+    known = in[i] && in[i]->data;
+  }
+  n.in = value;
+  n.n_in = s->desc.n_inputs;
+  hone_error why = {0};
+  if (known && hn_eval_node(&n, in, out, &keep, NULL, &why) == HONE_ERROR_MEMORY) no_memory(w);
+  hn_arena_free(&keep);
+  return made;
+}
+
+static void part_done(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *out,
+                      const hone_tensor *got) {
+  hone_tensor ref = part_of(w, s, v);
+  if (ref.data && ref.desc.dtype == got->desc.dtype && hone_desc_same_dims(&ref.desc, &got->desc))
+    copy_done(w, s, out, got, &ref);
+  else
+    w->out->unseen += hone_dtype_size(got->desc.dtype) == 1 && got->desc.dtype != HONE_DTYPE_BOOL;
+  hn_free(ref.data);
+}
+
+static void value_done(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *out,
+                       const hone_tensor *got) {
+  const bool levels = hone_dtype_size(out->desc.dtype) == 1 && out->desc.dtype != HONE_DTYPE_BOOL;
+  const hone_tensor *known = known_of(w, v), *ref = hn_values_like(&w->reference, v, out);
+  hn_difference d;
+  if (hn_is_op(v->producer, "Concat") && !hone_desc_same_dims(&v->desc, &out->desc))
+    part_done(w, s, v, out, got);
+  else if (known && known->desc.dtype == out->desc.dtype && hone_desc_same_dims(&known->desc, &out->desc))
+    copy_done(w, s, out, got, known);
+  else if (levels)
+    levels_done(w, s, v, out, got);
+  else if (ref) {
+    hn_compare(got, ref, &d);
+    if (judge_floats(w, s->desc.name, v, got, ref, &d)) take_over(w, v, ref, out);
+  }
+}
+
 static void step_done(void *arg, const hn_step *s, hone_tensor *const *out) {
   walk *w = arg;
-  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+  for (uint32_t i = 0; i < s->desc.n_outputs && w->status == HONE_OK; i++) {
     const hn_value *v = hn_value_of_step(w->plan, s, i);
-    const hone_tensor *ref = hn_values_like(&w->reference, v, out[i]);
-    const bool levels =
-        out[i] && hone_dtype_size(out[i]->desc.dtype) == 1 && out[i]->desc.dtype != HONE_DTYPE_BOOL;
-    if (!ref) {
-      w->out->unseen += v && levels;
-      continue;
-    }
-    hone_tensor *t = hn_rows_of(out[i]);
-    if (!t) {
-      w->failed = true;
-      return;
-    }
-    hn_difference d;
-    hn_compare(t, ref, &d);
-    if (levels) {
-      w->out->steps++;
-      if (d.max_abs > w->out->worst) w->out->worst = d.max_abs;
-      if (d.max_abs > HN_STEPWISE_LEVELS) found(w, s, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
-      if (d.max_abs > 0) count_astray(w, s, v, t, ref);
-    }
-    hn_rows_free(t);
-    judge_output(w, s, v, ref, &d);
-    if (levels || (!d.unlike && d.max_abs <= hn_verify_tolerance(ref->desc.dtype, false) * d.range))
-      hn_rows_put(ref, out[i]);
+    if (!v || !out[i] || !out[i]->data || hn_dtype_points(out[i]->desc.dtype)) continue;
+    w->out->steps += hone_dtype_size(out[i]->desc.dtype) == 1 && out[i]->desc.dtype != HONE_DTYPE_BOOL;
+    hone_tensor *got = hn_rows_of(out[i]);
+    if (got)
+      value_done(w, s, v, out[i], got);
+    else
+      no_memory(w);
+    hn_rows_free(got);
+  }
+}
+
+/* ---- outputs */
+
+/* An output that no step made by itself: a view, or one that agreed with nothing when it was made. */
+static void end_done(walk *w, const hn_value *v, const hone_tensor *got, const hone_tensor *ref) {
+  hn_difference d;
+  if (known_of(w, v) || hn_dtype_points(got->desc.dtype)) return;
+  if (!ref || ref->desc.dtype != got->desc.dtype || !hone_desc_same_dims(&ref->desc, &got->desc)) {
+    w->out->unseen++;
+    return;
+  }
+  hn_compare(got, ref, &d);
+  if (hone_dtype_is_float(got->desc.dtype))
+    judge_floats(w, v->name, v, got, ref, &d);
+  else if (w->rounded && (d.unlike || d.max_abs > 0))
+    found(w, v->name, HN_STEPWISE_WRONG_OUTPUT, d.max_abs, d.where);
+}
+
+static void ends_done(walk *w, const hn_side *test, const hn_side *reference) {
+  for (uint32_t i = 0; i < test->plan->n_outputs && w->status == HONE_OK; i++) {
+    const hn_value *v = test->plan->outputs[i];
+    const hone_tensor *ref = NULL;
+    for (uint32_t k = 0; k < reference->plan->n_outputs && !ref; k++)
+      if (strcmp(reference->plan->outputs[k]->name, v->name) == 0)
+        ref = hn_context_output(reference->context, k);
+    end_done(w, v, hn_context_output(test->context, i), ref);
   }
 }
 
 hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
-                             bool rounded, hn_stepwise *out, hone_error *error) {
+                             hone_dtype narrowest, hn_stepwise *out, hone_error *error) {
   if (test->plan->slices > 1) return HONE_OK; /* its values are those of a part of the batch */
-  walk w = {.plan = test->plan, .feeds = feeds, .n_feeds = n, .rounded = rounded, .out = out};
+  const bool rounded = narrowest == HONE_DTYPE_NONE;
+  walk w = {.plan = test->plan,
+            .tolerance = hn_verify_tolerance(rounded ? HONE_DTYPE_F32 : hone_dtype_element(narrowest), false),
+            .rounded = rounded,
+            .out = out,
+            .error = error};
+  if (test->max_seconds > 0) w.budget.deadline_ns = hn_now_ns() + (uint64_t)(test->max_seconds * 1e9);
   hone_status status = hn_values_of_run(reference, feeds, n, &w.reference, error);
-  if (status == HONE_OK) {
+  for (uint32_t i = 0; i < n && status == HONE_OK; i++)
+    if (!hn_map_set(&w.known, feeds[i].name, (void *)&feeds[i].data.tensor)) no_memory(&w);
+  if (status == HONE_OK && w.status == HONE_OK) {
     hn_context_watch(test->context, step_done, &w, true);
     status = hn_side_run(test, feeds, n, error);
     hn_context_watch(test->context, NULL, NULL, false);
+    if (status == HONE_OK) ends_done(&w, test, reference);
   }
-  if (status == HONE_OK && w.failed)
-    status = hn_fail(error, HONE_ERROR_MEMORY, "out of memory while comparing step by step");
+  if (status == HONE_OK) status = w.status;
+  for (size_t i = 0; i < w.made.len; i++) hn_rows_free(w.made.ptr[i]);
+  hn_vec_free(&w.made);
+  hn_map_free(&w.known);
   hn_values_free(&w.reference);
   return status;
 }

@@ -1,6 +1,7 @@
 /* Arrays and pictures as files: round trips, conversions, and files that lie. */
 #include "temporary.h"
 #include "cli/make_files.h"
+#include "net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -284,6 +285,41 @@ static void test_random(void **state) {
   hone_model_release(bert);
 }
 
+/* Whatever an operator reads as places along a dimension stays inside it. */
+static void test_bounds(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int64_t below; /* of input 1 */
+  } nets[] = {
+      {"graph g(%x: f32[2x3x5x8], %p: i64[2x5], %c: f32[12x4]) -> (%y) {\n"
+       "  %y = RotaryEmbedding(%x, %c, %c, %p)\n}\n",
+       12},
+      {"graph g(%x: f32[2x3x5x8], %p: i64[2x5], %c: f32[12x4]) -> (%y) {\n"
+       "  %y = com.microsoft::RotaryEmbedding(%x, %p, %c, %c)\n}\n",
+       12},
+      {"graph g(%x: f32[2x3x5x8], %p: i64[1], %c: f32[12x4]) -> (%y) {\n"
+       "  %y = com.microsoft::RotaryEmbedding(%x, %p, %c, %c)\n}\n",
+       8}, /* and the four that follow */
+      {"graph g(%x: f32[7x3x5], %p: i64[4x2]) -> (%y) {\n  %y = GatherND(%x, %p)\n}\n", 3},
+      {"graph g(%x: f32[7x3], %p: i64[7x3]) -> (%y) {\n  %y = GatherElements(%x, %p) {axis=-1}\n}\n", 3},
+      {"graph g(%x: i64[2], %p: i64[3], %t: f32[6x4]) -> (%y) {\n  %i = Concat(%x, %p) {axis=0}\n"
+       "  %y = Gather(%t, %i)\n}\n",
+       6},
+      {"graph g(%x: f32[5x3x2], %p: i64[3]) -> (%y) {\n  %y = ReverseSequence(%x, %p)\n}\n", 6},
+      {"graph g(%x: f32[6x4], %p: i64[6]) -> (%y) {\n  %y = SoftmaxCrossEntropyLoss(%x, %p)\n}\n", 4},
+      {"graph g(%x: f32[6x4], %p: i64[6x4]) -> (%y) {\n  %c = Cast(%p) {to=1}\n  %y = Add(%x, %c)\n}\n", 0},
+  };
+  for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+    char text[400];
+    snprintf(text, sizeof text, "opset 23\nopset \"com.microsoft\" 1\n%s", nets[i].text);
+    hone_model *m = net_parse("test", text);
+    if (hone_model_input_bound(m, 1) != nets[i].below)
+      fail_msg("%lld: %s", (long long)hone_model_input_bound(m, 1), nets[i].text);
+    hone_model_release(m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_npy_round_trip),
@@ -295,6 +331,7 @@ int main(void) {
       cmocka_unit_test(test_picture),
       cmocka_unit_test(test_jpeg),
       cmocka_unit_test(test_random),
+      cmocka_unit_test(test_bounds),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -576,6 +576,26 @@ static void transforms_and_losses(void **state) {
   CHECK_ALL(cases);
 }
 
+/* Of one operand -0 stays -0, moved or summed up, as in ONNX Runtime; sums of products begin with 0. */
+static void einsum_zeros(void **state) {
+  (void)state;
+  static const struct {
+    text_case text;
+    bool minus;
+  } cases[] = {{{"Einsum", 12, "f32:1x2=-0,-0", "equation=s:ij->ji", ""}, true},
+               {{"Einsum", 12, "f32:1x2=-0,-0", "equation=s:ij->i", ""}, true},
+               {{"Einsum", 12, "f32:1x2=-0,0", "equation=s:ij->i", ""}, false},
+               {{"Einsum", 12, "f32:1x0", "equation=s:ij->i", ""}, false},
+               {{"Einsum", 12, "f32:1x2=-0,-0 f32:1x2=1,1", "equation=s:ij,ij->i", ""}, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    op_case c;
+    assert_int_equal(run(&c, &cases[i].text, 1), HONE_OK);
+    if (op_get(&c.out[0], 0) != 0 || !signbit(op_get(&c.out[0], 0)) == cases[i].minus)
+      fail_msg("case %zu gives %g", i, op_get(&c.out[0], 0));
+    op_end(&c);
+  }
+}
+
 /* Draws with a seed repeat; their mean and variance are those of the distribution. */
 static void random_numbers(void **state) {
   (void)state;
@@ -845,6 +865,7 @@ int main(void) {
       cmocka_unit_test(gathering),
       cmocka_unit_test(reductions_and_products),
       cmocka_unit_test(transforms_and_losses),
+      cmocka_unit_test(einsum_zeros),
       cmocka_unit_test(random_numbers),
       cmocka_unit_test(strings),
       cmocka_unit_test(unknown_shapes),

@@ -12,6 +12,7 @@
 #include "base/pool.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* More than this is not moved through the caches to cool them. */
@@ -74,17 +75,29 @@ static hn_mempool *memory_create(void) {
   return m;
 }
 
+#define NAMES "scalar, avx2, avx512, avx512vnni, avx512bf16 or amx"
+
+hone_status hn_cpu_held(hone_error *error) {
+  if (!hn_cpu()->mask_unknown) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "HONE_CPU names no instruction set");
+  hn_error_expected(error, NAMES);
+  hn_error_got(error, "%s", getenv("HONE_CPU"));
+  return HONE_ERROR_USAGE;
+}
+
 static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out,
                             hone_error *error) {
   *out = NULL;
   if (index != 0) return hn_fail(error, HONE_ERROR_MISSING, "there is only one CPU device, cpu:0");
   const hn_cpu_info *cpu = hn_cpu();
   hn_isa tier = cpu->isa;
+  const hone_status held = hn_cpu_held(error);
+  if (held != HONE_OK) return held;
   if (isa) {
     tier = hn_isa_parse(isa);
     if (tier == HN_ISA_COUNT) {
       hn_fail(error, HONE_ERROR_USAGE, "unknown instruction set '%s'", isa);
-      hn_error_expected(error, "scalar, avx2, avx512, avx512vnni, avx512bf16 or amx");
+      hn_error_expected(error, NAMES);
       return HONE_ERROR_USAGE;
     }
     if (tier > cpu->isa)

@@ -3,6 +3,7 @@
 #include "optimize/lower/codes.h"
 
 #include "base/mem.h"
+#include "optimize/step/qlinear.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,9 +36,6 @@ bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node 
   return true;
 }
 
-/* A sum's unit is that small a part of a step of y: rounding the bias to units moves nothing that matters. */
-enum { UNITS_OF_STEP = 64 };
-
 bool hn_codes_round_bias(const hn_value *bias, int64_t channels, const hone_node *x, const hone_node *w,
                          const hone_node *y, hone_tensor *out) {
   const hone_tensor *b = bias->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant,
@@ -51,7 +49,7 @@ bool hn_codes_round_bias(const hn_value *bias, int64_t channels, const hone_node
   for (int64_t i = 0; i < channels; i++) {
     const double unit = (double)at(xs, 0) * (double)at(ws, m == 1 ? 0 : i),
                  units = nearbyint((double)at(b, i) / unit);
-    if (!(unit > 0 && unit * UNITS_OF_STEP <= (double)at(ys, 0) && fabs(units) <= 0x1p30)) {
+    if (!(unit > 0 && unit * HN_QLINEAR_UNITS_OF_LEVEL <= (double)at(ys, 0) && fabs(units) <= 0x1p30)) {
       hn_free(codes);
       return false;
     }

@@ -37,4 +37,8 @@ enum {
   HN_QLINEAR_ADD_INPUTS
 };
 
+/* A bias of floats is rounded to units of the sum where so many of them or more make a level of the result:
+ * that moves nothing that matters. */
+enum { HN_QLINEAR_UNITS_OF_LEVEL = 64 };
+
 #endif

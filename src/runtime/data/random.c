@@ -22,23 +22,86 @@ static bool passes_index(const hone_node *n) {
   return false;
 }
 
+/* An operand whose numbers are places along a dimension of another. */
+typedef struct indexing {
+  const char *domain, *type;
+  uint32_t index, table;
+  const char *axis; /* the attribute; NULL: always... */
+  int64_t otherwise;
+  int64_t beyond; /* 1: lengths, which may be the whole dimension */
+} indexing;
+
+/* What the numbers of n's operand `index` have to stay below; 0: they may be anything. */
+static int64_t bound_of(const hone_node *n, uint32_t index) {
+  static const char *const ms = "com.microsoft";
+  const indexing all[] = {{"", "Gather", 1, 0, "axis", 0, 0},
+                          {"", "GatherElements", 1, 0, "axis", 0, 0},
+                          {"", "Scatter", 1, 0, "axis", 0, 0},
+                          {"", "ScatterElements", 1, 0, "axis", 0, 0},
+                          {"", "TensorScatter", 2, 0, "axis", -2, 0},
+                          {"", "RotaryEmbedding", 3, 1, NULL, 0, 0},
+                          {"", "RoiAlign", 2, 0, NULL, 0, 0},
+                          {"", "NegativeLogLikelihoodLoss", 1, 0, NULL, 1, 0},
+                          {"", "SoftmaxCrossEntropyLoss", 1, 0, NULL, 1, 0},
+                          {"", "ReverseSequence", 1, 0, "time_axis", 0, 1},
+                          {"", "RNN", 4, 0, NULL, 0, 1},
+                          {"", "GRU", 4, 0, NULL, 0, 1},
+                          {"", "LSTM", 4, 0, NULL, 0, 1},
+                          {"ai.onnx.ml", "ArrayFeatureExtractor", 1, 0, NULL, -1, 0},
+                          {ms, "GatherBlockQuantized", 1, 0, "gather_axis", 0, 0},
+                          {ms, "RotaryEmbedding", 1, 2, NULL, 0, 0},
+                          {ms, "EmbedLayerNormalization", 0, 2, NULL, 0, 0},
+                          {ms, "EmbedLayerNormalization", 1, 4, NULL, 0, 0},
+                          {ms, "EmbedLayerNormalization", 7, 3, NULL, 0, 0}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    const indexing *x = &all[i];
+    if (x->index != index || x->table >= n->n_in || !n->in[x->table] || strcmp(n->op_type, x->type) != 0)
+      continue;
+    if (*x->domain ? strcmp(n->domain, x->domain) != 0 : !hn_is_op(n, x->type)) continue;
+    const hone_tensor_desc *t = &n->in[x->table]->desc;
+    const int64_t named = x->axis ? hone_node_int(n, x->axis, x->otherwise) : x->otherwise,
+                  axis = named < 0 ? named + t->rank : named;
+    return t->rank > 0 && axis >= 0 && axis < t->rank && t->dim[axis] > 0 ? t->dim[axis] + x->beyond : 0;
+  }
+  return 0;
+}
+
+/* GatherND and ScatterND: each number of a row of indices is a place along a dimension of its own. */
+static int64_t bound_of_rows(const hone_node *n, uint32_t index) {
+  const bool gather = hn_is_op(n, "GatherND");
+  if (index != 1 || !(gather || hn_is_op(n, "ScatterND")) || !n->in[0] || !n->in[1]) return 0;
+  const hone_tensor_desc *t = &n->in[0]->desc, *rows = &n->in[1]->desc;
+  const int64_t first = gather ? hone_node_int(n, "batch_dims", 0) : 0,
+                width = rows->rank > 0 ? rows->dim[rows->rank - 1] : 0;
+  int64_t least = 0;
+  for (int64_t k = first; k >= 0 && k < t->rank && k - first < width; k++)
+    if (t->dim[k] > 0 && (!least || t->dim[k] < least)) least = t->dim[k];
+  return least;
+}
+
+/* One position for all stands for the first of a sequence, and the rest follow it. */
+static int64_t room_for_rest(const hone_node *n, uint32_t index, int64_t below) {
+  const hone_tensor_desc *x = n->in[0] ? &n->in[0]->desc : NULL;
+  if (below <= 0 || !x || x->rank < 3 || strcmp(n->op_type, "RotaryEmbedding") != 0 ||
+      n->in[index]->desc.rank != 1)
+    return below;
+  const int64_t tokens = x->rank == 4 ? x->dim[2] : x->dim[1];
+  return tokens > 0 && tokens <= below ? below - tokens + 1 : below;
+}
+
 /* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */
 static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
   int64_t best = 0;
   for (size_t u = 0; u<v->users.len && * budget> 0; u++) {
     const hone_node *n = v->users.ptr[u].node;
-    uint32_t index = v->users.ptr[u].index;
+    const uint32_t index = v->users.ptr[u].index;
     int64_t found = 0;
     --*budget;
     if (!n) continue;
-    bool gather = hn_is_op(n, "Gather");
-    if (gather && index == 1 && n->in[0]) {
-      const hone_tensor_desc *table = &n->in[0]->desc;
-      int64_t axis = hone_node_int(n, "axis", 0);
-      if (axis < 0) axis += table->rank;
-      if (table->rank > 0 && axis >= 0 && axis < table->rank && table->dim[axis] > 0)
-        found = table->dim[axis];
-    } else if (index == 0 && depth < 32 && n->n_out && passes_index(n)) {
+    found = bound_of(n, index);
+    if (!found) found = bound_of_rows(n, index);
+    found = room_for_rest(n, index, found);
+    if (!found && (index == 0 || hn_is_op(n, "Concat")) && depth < 32 && passes_index(n)) {
       for (uint32_t o = 0; o < n->n_out; o++) {
         int64_t f = n->out[o] ? smallest_table(n->out[o], budget, depth + 1) : 0;
         if (f && (!found || f < found)) found = f;

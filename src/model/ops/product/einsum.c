@@ -48,7 +48,8 @@ static double sum_f64(const hn_einsum_nest *t, const double *const *x, const int
   int64_t index[HN_EINSUM_LOOPS] = {0}, at[HN_EINSUM_OPERANDS];
   int32_t first = t->rank - t->summed, last = t->rank - 1;
   int64_t inner = t->summed ? t->dim[last] : 1;
-  double sum = 0;
+  /* Of one operand -0 stays -0, as in a Transpose or ReduceSum; sums of products begin with 0. */
+  double sum = t->n == 1 && inner ? -0.0 : 0;
   memcpy(at, start, t->n * sizeof *at);
   for (;;) {
     if (t->n == 2 && t->summed) {

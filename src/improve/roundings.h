@@ -1,0 +1,40 @@
+/* What right answers may be where a rounding may fall either way. A step may round in its midst what nobody
+ * sees: one level of difference there may be several behind a steep function, and is nothing wrong. So the
+ * nodes between a value and what was known before the step are evaluated by their references, once for every
+ * choice of roundings: each QuantizeLinear on the way rounds what is about halfway between two levels all up,
+ * or all down. A right element is what some choice makes of it. Inside of improve only. */
+#ifndef HN_IMPROVE_ROUNDINGS_H
+#define HN_IMPROVE_ROUNDINGS_H
+
+#include "model/ir/eval.h"
+
+/* What is known of a run, by value of the graph that its steps stand for. */
+typedef struct hn_seen_values {
+  /* What was given to the step, or to those before it; NULL: it was not seen. */
+  const hone_tensor *(*of)(const void *arg, const hn_value *value);
+  /* What the reference calls so: the same numbers unless a pass moved the name. NULL: nothing. */
+  const hone_tensor *(*named)(const void *arg, const hn_value *value);
+  const void *arg;
+  double slack; /* right floats lie within this part of a tensor's range of each other */
+} hn_seen_values;
+
+typedef struct hn_right {
+  bool seen;     /* something rounds on the way, and it was evaluated; false: nothing is said */
+  bool complete; /* every choice was made: each element depends on one of each rounding's alone */
+  int64_t wrong; /* elements of either tensor that no choice makes */
+  int64_t first; /* the first of them */
+  double worst;  /* and the largest difference between the two where there is one */
+} hn_right;
+
+/* Whether both `got` and `reference`, row-major and alike, are right answers for `value` at the elements
+ * where they differ by more than `apart`. What has no reference, or no time, is not seen. */
+hone_status hn_right_answers(const hn_seen_values *known, const hn_value *value, const hone_tensor *got,
+                             const hone_tensor *reference, double apart, hn_budget *budget, hn_right *out,
+                             hone_error *error);
+
+/* The value itself, by the references of its nodes; by_name: floats on the way are believed to be what the
+ * reference calls so. out->data NULL: not seen. Free it with hn_free. */
+hone_status hn_right_answer(const hn_seen_values *known, const hn_value *value, bool by_name,
+                            hn_budget *budget, hone_tensor *out, hone_error *error);
+
+#endif
