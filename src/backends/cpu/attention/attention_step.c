@@ -44,6 +44,12 @@ static void take_bands(const hone_step *s, hn_attention *p) {
   p->window = high - 1 - low;
 }
 
+/* f32, or bf16 where operands are rounded to it. */
+static bool is_taken(const hone_tensor_desc *d, int32_t parts, bool *narrow) {
+  *narrow = d->dtype == HONE_DTYPE_BF16;
+  return d->dtype == HONE_DTYPE_F32 || (parts == 1 && *narrow);
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, hn_attention *p,
                      hone_reason *why) {
   memset(p, 0, sizeof *p);
@@ -60,9 +66,9 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
   const int32_t n = q->rank - 2;
   if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
     return hn_refuse(why, "the operands differ in rank");
-  if (q->dtype != HONE_DTYPE_F32 || k->dtype != HONE_DTYPE_F32 || v->dtype != HONE_DTYPE_F32 ||
-      y->dtype != HONE_DTYPE_F32)
-    return hn_refuse(why, "an operand is not f32");
+  if (!is_taken(q, parts, &p->narrow_q) || !is_taken(k, parts, &p->narrow_k) ||
+      !is_taken(v, parts, &p->narrow_v) || !is_taken(y, parts, &p->narrow_y))
+    return hn_refuse(why, parts == 1 ? "an operand is neither f32 nor bf16" : "an operand is not f32");
   p->rows = q->dim[n], p->depth = q->dim[n + 1], p->keys = k->dim[n], p->depth_v = v->dim[n + 1];
   if (k->dim[n + 1] != p->depth || v->dim[n] != p->keys || y->dim[n] != p->rows ||
       y->dim[n + 1] != p->depth_v)
@@ -105,6 +111,8 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
   }
   if (!parts) take_bands(s, p);
   hn_attention_plan(p, m->threads, m->l1, m->l2);
+  if (p->narrow_y && p->block < p->keys)
+    return hn_refuse(why, "the result is bf16, and %lld keys do not fit at once", (long long)p->keys);
   return true;
 }
 

@@ -11,6 +11,8 @@ typedef struct position {
 
 static position locate(const hn_bf16_conv *c, int64_t p) {
   position r;
+  if (p < c->q[2])
+    return (position){.x = p}; /* matrices: divisions take longer than the rest of a block's call */
   r.x = p % c->q[2], p /= c->q[2];
   r.y = p % c->q[1], p /= c->q[1];
   r.z = p % c->q[0], r.n = p / c->q[0];
@@ -232,6 +234,13 @@ static bool at_once(const hn_bf16_args *a, const block *b, const piece *w) {
          b->segment[0].count == b->m;
 }
 
+/* What follows the sums is Gelu alone, which the kernel does on the way to 16 bits. */
+static bool gelu_on_the_way(const hn_bf16_args *a) {
+  const hn_epilogue *e = a->epilogue;
+  return a->ops->gelu && a->conv->narrow_out && !(e->flags & ~(uint32_t)HN_EPI_BIAS) && e->n_post == 1 &&
+         e->post[0].kind == HN_POST_ACT && e->post[0].op == HONE_PW_GELU_ERF;
+}
+
 static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
@@ -268,7 +277,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                        .bias = e->bias ? e->bias + column : NULL,
                        .ldr = e->residual_view.pixel};
   /* What goes through more operations does so in f32: in its place, or where the sums are. */
-  const bool later = c->narrow_out && e->n_post;
+  const bool gelu = whole && gelu_on_the_way(a), later = c->narrow_out && e->n_post && !gelu;
+  if (gelu) out.flags |= HN_BF16_GELU;
   if (later) out.ldc = HN_BF16_PANEL;
   if (c->narrow_out && !later) out.flags |= HN_BF16_NARROW_C;
   for (uint32_t i = 0; i < b->n_segments; i++) {
@@ -287,7 +297,7 @@ static void run_block(task_at *t, const block *b, const piece *w) {
       a->ops->fused(&tile, &out);
     else
       a->ops->store(&out);
-    for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
+    for (int64_t j = 0, run; j < s->count && e->n_post && !gelu; j += run, p = step_on(c, p)) {
       run = hn_min(s->count - j, c->out[2] - p.x);
       hn_epilogue_post_pixels(e, (float *)out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column,
                               width, p.n, p.z, p.y, p.x);
