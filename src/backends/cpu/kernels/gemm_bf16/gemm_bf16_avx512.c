@@ -267,9 +267,15 @@ static void fused(const hn_bf16_tile *t, const hn_bf16_store *s) {
 #undef ENTRY
   const bool gelu = s->flags & HN_BF16_GELU;
   const size_t tiles = (t->m + MR - 1) / MR, least = t->m / tiles, more = t->m % tiles;
+  const size_t share = ((t->prefetch_bytes + tiles - 1) / tiles + 63) & ~(size_t)63;
+  hn_bf16_tile part = *t;
   for (size_t i = 0, first = 0; i < tiles; i++) {
-    const size_t rows = least + (i < more);
-    table[rows - 1][t->n > 16][gelu](t, s, first);
+    const size_t rows = least + (i < more), at = i * share;
+    part.prefetch = at < t->prefetch_bytes ? t->prefetch + at : NULL;
+    part.prefetch_bytes = !part.prefetch                   ? 0
+                          : t->prefetch_bytes - at < share ? t->prefetch_bytes - at
+                                                           : share;
+    table[rows - 1][t->n > 16][gelu](&part, s, first);
     first += rows;
   }
 }
