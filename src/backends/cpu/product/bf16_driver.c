@@ -333,7 +333,8 @@ static bool run_together(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
   if (c->blocks_outside || c->chunk < c->steps || !all_dense(a) ||
       (a->epilogue->n_post && !gelu_on_the_way(a)))
     return false;
-  const int64_t first = b0 * c->block, m = hn_min(b1 * c->block, c->positions) - first;
+  const int64_t first = b0 * c->block;
+  const int64_t m = hn_min(b1 * c->block, c->positions) - first - HN_FAULT("bf16_together_last_row");
   const block b = {
       .first = first, .m = (uint32_t)m, .n_segments = 1, .segment[0] = {0, (uint32_t)m, locate(c, first)}};
   piece w = {.n = n0, .to = c->steps, .sums = t->sums};

@@ -29,7 +29,7 @@ typedef struct hn_weight_rows {
 /* One part may lie in bf16 already (narrow), where keys, values and results are bf16 numbers. */
 typedef struct hn_attention_bf16_ops {
   /* As hn_attention_ops.row, for some rows. With one part an exponential is right to 2^-13 of itself, which
-   * is an eighth of what rounding to bf16 costs. */
+   * is a thirtieth of what rounding to bf16 costs. */
   void (*rows)(const hn_weight_rows *r);
   /* A panel of B from n <= 32 keys: rows of `depth` values, `row` apart, that become its columns. */
   void (*pack_keys)(const void *k, bool narrow, ptrdiff_t row, size_t n, size_t depth, uint16_t *panel,

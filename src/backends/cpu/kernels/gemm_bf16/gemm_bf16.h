@@ -57,7 +57,7 @@ typedef struct hn_bf16_tile {
  * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column
  * j and column 16 + j side by side; columns from n on are 0.
  * GELU (fused alone, with NARROW_C, BIAS at most beside it, where ops.gelu): Gelu by erf comes last, right to
- * 2^-13 of itself and |x| 2^-23, an eighth of what rounding to bf16 costs. */
+ * 2^-13 of itself and |x| 2^-23, a thirtieth of what rounding to bf16 costs. */
 enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512, HN_BF16_PAIRS = 1024, HN_BF16_GELU = 2048 };
 
 /* m x n results on their way to memory, with the epilogue (see epilogue.h). */
