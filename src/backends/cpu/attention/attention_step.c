@@ -137,14 +137,16 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
   if (bf16 && !(bf16->x1_rate > 0)) rate = 0.85 * hn_bf16_rate(bf16);
   if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
   /* A vector of exponentials, their scaling, maximum and sum takes about 16 cycles, 22 where scores lie in
-   * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
-   * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
-   * Short sequences spend most of their time there. */
+   * panels and are stored as two bf16 parts, 14 as one. A row is begun and ended once a block of keys (sums
+   * across a vector, the result's scaling), and each task packs all keys and values for itself, a cycle a
+   * value and part, a quarter where bf16 is all that is kept of it. Short sequences spend most of their time
+   * there. */
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
+  const double weight = parts > 1 ? 22 : parts ? 14 : 16, packing = parts > 1 ? 2 : parts ? 0.25 : 1;
   const double cycles =
-      scores * (parts ? 22 : 16) / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
-      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1));
+      scores * weight / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
+      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
   return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +
