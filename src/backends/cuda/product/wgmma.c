@@ -104,7 +104,8 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
 static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
   const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
-  const double rounds = (double)((q->tiles + (int64_t)r->sms - 1) / (int64_t)r->sms);
+  const int64_t whole = hn_div_up(q->tiles, (int64_t)r->sms);
+  const double rounds = (double)whole;
   /* All multipliers at once draw so much power that clocks fall to two thirds. */
   const double busy = (double)q->tiles >= r->sms ? 0.70 : 0.9;
   const double one = fmax(r->flops / (busy * r->half), r->bytes / r->l2);
