@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-
 static void scale(fixture *f, double factor) {
   for (int i = 0; i < 5; i++) f->layers[i].ms *= factor;
 }
