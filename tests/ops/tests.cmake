@@ -1,5 +1,8 @@
 # Operators: own cases beside the public conformance suites.
-foreach(part arrays layers codes inference classical foreign)
+foreach(part arrays attention transforms strings shapes)
+  hone_test(test_ops_${part} test_ops_${part}.c text_case.c op_case.c)
+endforeach()
+foreach(part layers codes inference classical foreign)
   hone_test(test_ops_${part} test_ops_${part}.c op_case.c)
 endforeach()
 hone_test_tool(test_ops_random test_ops_random.c op_case.c)

@@ -1,4 +1,5 @@
-/* Runs tests/passes/cases.txt: a graph, what the passes make of it, and what they say about it.
+/* Runs tests/passes/cases, a file for passes of one kind: a graph, what the passes make of it, and what they
+ * say about it.
  *
  *   == name
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
@@ -12,7 +13,7 @@
  *
  * Every case is also verified numerically after each pass, checked for its invariants, and optimised a second
  * time, which must change nothing; its text must be read back to the same text. HONE_UPDATE_GOLDEN=1 writes
- * the file anew with what came out: look at the difference. A case whose level line is "patterns" runs the
+ * the files anew with what came out: look at the difference. A case whose level line is "patterns" runs the
  * pattern matcher of lowering instead. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const path = "tests/passes/cases.txt";
+static const char *const folder = "tests/passes/cases";
 
 typedef struct test_case {
   char name[96], passes[160], level[16], lowered[16];
@@ -54,7 +55,14 @@ static void field(char *out, size_t size, const char *line, const char *key) {
   if (strncmp(line, key, strlen(key)) == 0) snprintf(out, size, "%s", line + strlen(key));
 }
 
-static case_list read_cases(void) {
+typedef struct case_file {
+  char path[160];
+  case_list list;
+} case_file;
+
+typedef HN_VEC(case_file) file_list;
+
+static case_list read_cases(const char *path) {
   case_list list = {0};
   hone_error e = {0};
   hn_file f;
@@ -85,6 +93,37 @@ static case_list read_cases(void) {
   }
   free(all);
   return list;
+}
+
+static file_list read_files(void) {
+  file_list files = {0};
+  hone_error e = {0};
+  char **names = NULL;
+  size_t n = 0;
+  if (hn_folder_list(folder, &names, &n, &e) != HONE_OK) fail_msg("%s", e.what);
+  for (size_t i = 0; i < n; i++) {
+    case_file f = {0};
+    assert_true((size_t)snprintf(f.path, sizeof f.path, "%s/%s", folder, names[i]) < sizeof f.path);
+    f.list = read_cases(f.path);
+    assert_true(f.list.len > 0);
+    assert_true(hn_vec_push(&files, f));
+    hn_free(names[i]);
+  }
+  hn_free(names);
+  return files;
+}
+
+static void free_files(file_list *files) {
+  for (size_t i = 0; i < files->len; i++) {
+    case_list *list = &files->ptr[i].list;
+    for (size_t k = 0; k < list->len; k++) {
+      free(list->ptr[k].graph);
+      free(list->ptr[k].after);
+      free(list->ptr[k].said);
+    }
+    hn_vec_free(list);
+  }
+  hn_vec_free(files);
 }
 
 static char *graph_text(const hn_model *m) {
@@ -181,68 +220,72 @@ static void run_patterns(const test_case *c, char **after, char **words) {
   hn_model_destroy(m);
 }
 
+static bool updating(void) { return getenv("HONE_UPDATE_GOLDEN") != NULL; }
+
+/* Did it come out as the file says? Its text with what came out is appended to `anew`. */
+static bool run_case(const test_case *c, hn_str *anew) {
+  char *after = NULL, *words = NULL;
+  if (strcmp(c->level, "patterns") == 0)
+    run_patterns(c, &after, &words);
+  else
+    run_optimizer(c, &after, &words);
+  const char *want = c->after ? c->after : "", *want_said = c->said ? c->said : "";
+  const bool same = strcmp(after, want) == 0 && strcmp(words, want_said) == 0;
+  if (!same && !updating())
+    print_error("%s:\n-- expected\n%s-- said\n%s\n-- got\n%s-- said\n%s\n", c->name, want, want_said, after,
+                words);
+  hn_str_printf(anew, "\n== %s\n", c->name);
+  if (c->passes[0]) hn_str_printf(anew, "passes: %s\n", c->passes);
+  if (strcmp(c->level, "2") != 0) hn_str_printf(anew, "level: %s\n", c->level);
+  if (c->lowered[0]) hn_str_printf(anew, "lowered: %s\n", c->lowered);
+  hn_str_printf(anew, "%s-- after\n%s-- said\n%s", c->graph, after, words);
+  free(after);
+  free(words);
+  return same;
+}
+
 static void cases(void **state) {
   (void)state;
-  case_list list = read_cases();
-  bool update = getenv("HONE_UPDATE_GOLDEN") != NULL;
-  uint32_t wrong = 0;
-  hn_str file = {0};
-  hn_str_puts(&file, "Cases of check_passes: see there for the form. HONE_UPDATE_GOLDEN=1 writes the parts "
-                     "after the graphs.\n");
-  assert_true(list.len >= 40);
-  for (size_t i = 0; i < list.len; i++) {
-    test_case *c = &list.ptr[i];
-    char *after = NULL, *words = NULL;
-    if (strcmp(c->level, "patterns") == 0)
-      run_patterns(c, &after, &words);
-    else
-      run_optimizer(c, &after, &words);
-    if (!update &&
-        (strcmp(after, c->after ? c->after : "") != 0 || strcmp(words, c->said ? c->said : "") != 0)) {
-      print_error("%s:\n-- expected\n%s-- said\n%s-- got\n%s-- said\n%s\n", c->name, c->after, c->said, after,
-                  words);
-      wrong++;
-    }
-    hn_str_printf(&file, "\n== %s\n", c->name);
-    if (c->passes[0]) hn_str_printf(&file, "passes: %s\n", c->passes);
-    if (strcmp(c->level, "2") != 0) hn_str_printf(&file, "level: %s\n", c->level);
-    if (c->lowered[0]) hn_str_printf(&file, "lowered: %s\n", c->lowered);
-    hn_str_printf(&file, "%s-- after\n%s-- said\n%s", c->graph, after, words);
-    free(after);
-    free(words);
-    free(c->graph);
-    free(c->after);
-    free(c->said);
+  file_list files = read_files();
+  size_t n = 0, wrong = 0;
+  for (size_t i = 0; i < files.len; i++) {
+    const case_file *f = &files.ptr[i];
+    hn_str anew = {0};
+    hn_str_puts(&anew, "Cases of check_passes: see there for the form. HONE_UPDATE_GOLDEN=1 writes the parts "
+                       "after the graphs.\n");
+    for (size_t k = 0; k < f->list.len; k++, n++) wrong += !run_case(&f->list.ptr[k], &anew);
+    hone_error e = {0};
+    if (updating()) assert_int_equal(hn_file_write(f->path, anew.ptr, anew.len, &e), HONE_OK);
+    hn_str_free(&anew);
   }
-  hone_error e = {0};
-  if (update) assert_int_equal(hn_file_write(path, file.ptr, file.len, &e), HONE_OK);
-  hn_str_free(&file);
-  hn_vec_free(&list);
-  assert_int_equal(wrong, 0);
+  free_files(&files);
+  assert_true(n >= 100);
+  if (!updating()) assert_int_equal(wrong, 0);
+}
+
+static bool fires(const file_list *files, const char *pass) {
+  char want[96];
+  snprintf(want, sizeof want, "hit %s:", pass);
+  for (size_t i = 0; i < files->len; i++)
+    for (size_t k = 0; k < files->ptr[i].list.len; k++) {
+      const test_case *c = &files->ptr[i].list.ptr[k];
+      if (c->said && strstr(c->said, want)) return true;
+    }
+  return false;
 }
 
 /* Every pass is in a case in which it fires. */
 static void every_pass_fires(void **state) {
   (void)state;
-  case_list list = read_cases();
+  file_list files = read_files();
   const hn_listing *passes = hn_registry_take(&hn_passes);
   for (uint32_t i = 0; i < passes->n; i++) {
     const hn_pass *pass = passes->unit[i];
-    char want[96];
-    snprintf(want, sizeof want, "hit %s:", pass->name);
-    bool found = false;
-    for (size_t k = 0; k < list.len && !found; k++)
-      found = list.ptr[k].said && strstr(list.ptr[k].said, want);
-    if (!found) fail_msg("no case in which %s fires", pass->name);
+    if (!fires(&files, pass->name)) fail_msg("no case in which %s fires", pass->name);
     assert_non_null(pass->about);
   }
   hn_listing_drop(passes);
-  for (size_t k = 0; k < list.len; k++) {
-    free(list.ptr[k].graph);
-    free(list.ptr[k].after);
-    free(list.ptr[k].said);
-  }
-  hn_vec_free(&list);
+  free_files(&files);
 }
 
 /* ------------------------------------------------------------------ the text form */

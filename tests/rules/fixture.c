@@ -174,3 +174,35 @@ double fixture_evidence(const hone_finding *finding, const char *name) {
     if (strcmp(finding->evidence[i].name, name) == 0) return finding->evidence[i].value;
   return NAN;
 }
+
+void fixture_complete(const hone_finding *f) {
+  assert_true(f->title && *f->title && f->subject && *f->subject);
+  assert_true(f->cause && *f->cause);
+  assert_false(strncmp(f->subject, "1 ", 2) == 0 && f->subject[1 + strcspn(f->subject + 2, " ,")] == 's');
+  assert_true(f->evidence_count >= 2);
+  for (size_t i = 0; i < f->evidence_count; i++) {
+    assert_true(f->evidence[i].source && *f->evidence[i].source);
+    assert_true(isfinite(f->evidence[i].value));
+  }
+  assert_true(f->command_count >= 1);
+  for (size_t i = 0; i < f->command_count; i++) {
+    const char *c = f->commands[i];
+    assert_true(*c);
+    for (const char *const *word = (const char *const[]){"{model}", "{onnx}", "{file}", "{device}", "{float}",
+                                                         "{layer}", "{n}", NULL};
+         *word; word++)
+      if (strstr(c, *word)) fail_msg("a placeholder is left in: %s", c);
+    if (strncmp(c, "hone ", 5) == 0 && strncmp(c, "hone de", 7) != 0)
+      assert_true(strstr(c, "m.onnx") || strstr(c, " FLOAT.onnx"));
+  }
+  assert_true(f->p <= 1);
+  if (f->category == HONE_CATEGORY_NOTE)
+    assert_true(f->predicted_gain_pct == 0 && f->severity == HONE_SEVERITY_LOW);
+  else
+    assert_true(f->p > 0 && f->s > 1);
+  assert_true(f->s_basis && *f->s_basis);
+  assert_true(f->s_low >= 1 && f->s_low <= f->s && f->s <= f->s_high);
+  assert_true(f->gain_low_pct <= f->predicted_gain_pct && f->predicted_gain_pct <= f->gain_high_pct);
+  assert_true(f->confidence > 0 && f->confidence <= 1);
+  assert_true(fabs(f->predicted_gain_pct - 100 * (hone_amdahl(f->p, f->s) - 1)) < 1e-6);
+}

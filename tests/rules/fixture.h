@@ -67,5 +67,7 @@ void fixture_free(fixture *f);
 /* The first finding of a rule (id is "rule" or "rule:..."); NULL: it kept quiet. */
 const hone_finding *fixture_finding(const fixture *f, const char *rule);
 double fixture_evidence(const hone_finding *finding, const char *name); /* NAN: none of that name */
+/* Asserts what every finding owes its reader. */
+void fixture_complete(const hone_finding *finding);
 
 #endif

@@ -16,7 +16,7 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 #define SPILLED_PASSES 3
 /* Weights come in long rows that are fetched ahead while products are computed; this share of their time
  * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
- * Fitted to four networks on Zen 5 (docs/log/perf-log.md). */
+ * Fitted to four networks on Zen 5 (docs/log/perf-log-cpu.md). */
 #define WEIGHTS_SHOW 0.15
 #define WIDE_MAPS_SHOW 0.2
 /* What a step takes beside its work: to begin, threads that wait for each other, weights that are cold; and

@@ -86,9 +86,9 @@ typedef struct choice {
 } choice;
 
 /* The cost model's rates, in cycles.  Fitted to 7,700 measurements with AVX-512: 44 shapes, both tile sizes,
- * one and two threads, all blockings, weights in L3 and in memory (docs/log/perf-log.md).  It predicts them
- * within 7 % (root mean square), its choices are 2 % slower than the best on average, and of direct, F(2x2)
- * and F(4x4) it names the fastest within 10 % in 170 of 171 cases. */
+ * one and two threads, all blockings, weights in L3 and in memory (docs/log/perf-log-cpu.md).  It predicts
+ * them within 7 % (root mean square), its choices are 2 % slower than the best on average, and of direct,
+ * F(2x2) and F(4x4) it names the fastest within 10 % in 170 of 171 cases. */
 #define PRODUCT_CYCLES 30.0 /* to begin a panel of one frequency */
 #define CALL_CYCLES 12.0    /* to begin a row tile of it */
 #define LEAST_ROWS 2.0      /* a row tile with fewer rows takes as long */

@@ -133,7 +133,7 @@ static void detect(void) {
   const bool amd = detect_amd();
   /* AMD runs VDPBF16PS at the pace of an FMA, with twice the products; Intel at a quarter of that. */
   info.bf16_rate = amd ? 2 : 0.5;
-  /* One core of AMD draws more of what all may than one of Intel (servers; docs/log/perf-log.md). */
+  /* One core of AMD draws more of what all may than one of Intel (servers; docs/log/perf-log-cpu.md). */
   info.dram_bytes_per_cycle = amd ? 5.5 : 3.6;
   info.vbmi = info.isa_detected >= HN_ISA_AVX512VNNI && detect_vbmi();
   info.fp16 = info.isa_detected >= HN_ISA_AVX512BF16 && detect_fp16();

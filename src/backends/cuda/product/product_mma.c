@@ -61,7 +61,7 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* Products that three parts of an f32 product count as. */
 #define COST_PARTS 4.9
 
-/* Seconds, by terms that were fitted to measured layers (docs/log/perf-log.md): a multiprocessor works
+/* Seconds, by terms that were fitted to measured layers (docs/log/perf-log-gpu.md): a multiprocessor works
  * through its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster
  * than its instructions: few and small blocks wait for them. */
 double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {

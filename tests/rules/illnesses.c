@@ -1,32 +1,34 @@
-/* What rules are shown: profiles on which each must fire, beside ones on which it must keep quiet. Part of
- * test_rules.c. */
+#include "rules/illnesses.h"
+
+#include <stddef.h>
+#include <string.h>
 
 static void scale(fixture *f, double factor) {
   for (int i = 0; i < 5; i++) f->layers[i].ms *= factor;
 }
 
-static void slow_convolutions(fixture *f) { scale(f, 2.6); }
+void ill_slow_convolutions(fixture *f) { scale(f, 2.6); }
 static void fair_convolutions(fixture *f) { scale(f, 1.1); }
 
-static void memory(fixture *f) { fixture_add(f, "norm", "LayerNormalization", 6)->mb = 0.9 * 20 * 6; }
+void ill_memory(fixture *f) { fixture_add(f, "norm", "LayerNormalization", 6)->mb = 0.9 * 20 * 6; }
 static void little_memory(fixture *f) { fixture_add(f, "norm", "LayerNormalization", 1)->mb = 0.9 * 20; }
 
-static void gaps(fixture *f) { f->gap_ms = 0.3; }
-static void small_gaps(fixture *f) { f->gap_ms = 0.1; }
+void ill_gaps(fixture *f) { f->gap_ms = 0.3; }
+void ill_small_gaps(fixture *f) { f->gap_ms = 0.1; }
 
-static void unfused(fixture *f) {
+void ill_unfused(fixture *f) {
   f->meta.opt_level = 0;
   fixture_add(f, "c", "Conv", 1)->mb = 4;
   fixture_add(f, "bn", "BatchNormalization", 0.5)->mb = 8;
   fixture_add(f, "relu", "Relu", 0.5)->mb = 8;
 }
 static void fused(fixture *f) {
-  unfused(f);
+  ill_unfused(f);
   /* The same operators where they cannot ride along: after a pooling. */
   f->layers[f->count - 3].type = "MaxPool";
 }
 
-static void one_thread(fixture *f) { f->meta.threads = 1; }
+void ill_one_thread(fixture *f) { f->meta.threads = 1; }
 static void one_core(fixture *f) { f->meta.threads = f->meta.cores = 1; }
 
 static void reformats(fixture *f, int many) {
@@ -43,7 +45,7 @@ static void ping_pong(fixture *f) {
 }
 static void edge_only(fixture *f) { reformats(f, 1); }
 
-static void outlier(fixture *f) { f->layers[1].jitter = 3; }
+void ill_outlier(fixture *f) { f->layers[1].jitter = 3; }
 static void steady(fixture *f) { f->layers[1].jitter = 1.2; }
 
 static void channels(fixture *f, int cin, int cout) {
@@ -53,7 +55,7 @@ static void channels(fixture *f, int cin, int cout) {
 }
 static void few_channels(fixture *f) { channels(f, 3, 64); }
 static void enough_channels(fixture *f) { channels(f, 16, 64); }
-static void odd_channels(fixture *f) { channels(f, 58, 255); }
+void ill_odd_channels(fixture *f) { channels(f, 58, 255); }
 static void even_channels(fixture *f) { channels(f, 64, 256); }
 
 static void reference(fixture *f) {
@@ -95,7 +97,7 @@ static void little_h2d(fixture *f) { f->h2d_ms = 1; }
 
 /* ---- accelerators ---- */
 
-static void on_device(fixture *f) {
+void ill_on_device(fixture *f) {
   f->meta.backend = "cuda";
   f->meta.isa = "sm_90";
   f->meta.streams = 2;
@@ -103,16 +105,16 @@ static void on_device(fixture *f) {
   for (int i = 0; i < f->count; i++) f->layers[i].dtype = "fp16";
 }
 static void copies_both_ways(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->h2d_ms = 4;
   f->d2h_ms = 3;
 }
 static void few_copies(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->h2d_ms = f->d2h_ms = 1;
 }
 static void small_copies(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->h2d_ms = 1.5;
   f->small_copies = 16;
 }
@@ -120,33 +122,33 @@ static void two_copies(fixture *f) {
   small_copies(f);
   f->small_copies = 2;
 }
-static void pageable(fixture *f) {
-  on_device(f);
+void ill_pageable(fixture *f) {
+  ill_on_device(f);
   f->h2d_ms = 5;
   f->pageable = true;
 }
 static void pinned(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->h2d_ms = 5;
 }
 static void exchanged(fixture *f) { fixture_add(f, "ncclDevKernel_AllReduce_Sum_f32", "AllReduce", 4); }
 static void exchanged_little(fixture *f) { fixture_add(f, "ncclDevKernel_AllReduce", "AllReduce", 0.2); }
 static void waits(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->sync_ms = 3;
 }
 static void short_waits(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->sync_ms = 0.3;
 }
-static void one_stream(fixture *f) {
-  on_device(f);
+void ill_one_stream(fixture *f) {
+  ill_on_device(f);
   f->meta.streams = 1;
   f->h2d_ms = 1.5;
   f->d2h_ms = 1.5;
 }
 static void two_streams(fixture *f) {
-  one_stream(f);
+  ill_one_stream(f);
   f->meta.streams = 2;
 }
 static void several(fixture *f, const char *type, double ms) {
@@ -175,7 +177,7 @@ static void tiny(fixture *f, double us) {
 }
 static void tiny_operators(fixture *f) { tiny(f, 4); }
 static void larger_operators(fixture *f) { tiny(f, 40); }
-static void latency(fixture *f) {
+void ill_latency(fixture *f) {
   for (int i = 0; i < 3; i++) {
     fixture_layer *l = fixture_add(f, i == 0 ? "l0" : i == 1 ? "l1" : "l2", "Softmax", 4);
     l->gflop = 0.1 * 0.4;
@@ -183,11 +185,11 @@ static void latency(fixture *f) {
   }
 }
 static void well_used(fixture *f) {
-  latency(f);
+  ill_latency(f);
   for (int i = 0; i < 3; i++) f->layers[f->count - 1 - i].gflop = 0.88 * 0.4;
 }
 static void kernels(fixture *f, double compute, double memory) {
-  on_device(f);
+  ill_on_device(f);
   f->no_roofs = true;
   for (int i = 0; i < 3; i++) {
     fixture_counter(f, "compute_pct_of_peak", i, compute);
@@ -200,28 +202,28 @@ static void busy_units(fixture *f) { kernels(f, 80, 21); }
 static void busy_memory(fixture *f) { kernels(f, 25, 88); }
 static void neither(fixture *f) { kernels(f, 45, 50); }
 static void throttle(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   fixture_counter(f, "sm_clock", -1, 1200);
   fixture_counter(f, "sm_clock_most", -1, 1980);
   fixture_counter(f, "throttle_reasons", -1, 0x40);
   fixture_counter(f, "temperature", -1, 88);
 }
 static void low_clock_by_choice(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   fixture_counter(f, "sm_clock", -1, 1200);
   fixture_counter(f, "sm_clock_most", -1, 1980);
   fixture_counter(f, "throttle_reasons", -1, 0x2);
   fixture_counter(f, "temperature", -1, 40);
 }
 static void power_cap(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   fixture_counter(f, "sm_clock", -1, 1500);
   fixture_counter(f, "sm_clock_most", -1, 1980);
   fixture_counter(f, "power", -1, 699);
   fixture_counter(f, "power_limit", -1, 700);
 }
 static void cool(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   fixture_counter(f, "sm_clock", -1, 1975);
   fixture_counter(f, "sm_clock_most", -1, 1980);
 }
@@ -248,35 +250,35 @@ static void weights(fixture *f) {
   l->weights_mb = 0.99 * l->mb;
   l->gflop = 0.01;
 }
-static void batch_1(fixture *f) { weights(f); }
+void ill_batch_1(fixture *f) { weights(f); }
 static void batch_8(fixture *f) {
   weights(f);
   f->meta.batch = 8;
 }
-static void full_precision(fixture *f) {
-  on_device(f);
+void ill_full_precision(fixture *f) {
+  ill_on_device(f);
   f->no_roofs = true;
   f->meta.precision = "f32";
   for (int i = 0; i < f->count; i++) f->layers[i].dtype = NULL;
 }
 static void half_precision(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   f->no_roofs = true;
 }
 /* The plan before the rewrite is in f32 whatever was asked for. */
 static void narrow_asked_for(fixture *f) {
-  full_precision(f);
+  ill_full_precision(f);
   f->options[f->option_count++] = (hone_note){"precision", "auto"};
 }
 /* A quantised network as it was exported: its products become int8 with the Q/DQ around them. */
 static void unfused_int8(fixture *f) {
   static const char *const names[] = {"q0", "q1", "q2", "q3", "q4", "q5"};
-  full_precision(f);
+  ill_full_precision(f);
   for (int i = 0; i < 6; i++) fixture_add(f, names[i], "QuantizeLinear", 0.02);
 }
 /* As trtexec exports it: no roofs, no counters. */
 static void by_trtexec(fixture *f, const char *dtype) {
-  full_precision(f);
+  ill_full_precision(f);
   f->meta.tool = "trtexec";
   f->meta.precision = NULL;
   for (int i = 0; i < f->count; i++) f->layers[i].dtype = dtype;
@@ -304,27 +306,27 @@ static void untold_weights(fixture *f, double batch) {
 }
 static void untold_batch_1(fixture *f) { untold_weights(f, 1); }
 static void untold_batch_8(fixture *f) { untold_weights(f, 8); }
-static void int8(fixture *f) {
+void ill_int8(fixture *f) {
   for (int i = 0; i < 5; i++) f->layers[i].dtype = "int8";
   for (int i = 0; i < 5; i++) f->layers[i].ms = 0.8;
   f->meta.precision = "int8";
 }
 static void conversions(fixture *f) {
-  int8(f);
+  ill_int8(f);
   fixture_add(f, "q0", "QuantizeLinear", 0.5)->mb = 8;
   fixture_add(f, "dq0", "DequantizeLinear", 0.5)->mb = 8;
   fixture_add(f, "q1", "QuantizeLinear", 0.5)->mb = 8;
 }
 static void slow_int8(fixture *f) {
-  int8(f);
+  ill_int8(f);
   for (int i = 0; i < 5; i++) f->layers[i].ms = 2.3;
 }
 static void sparse(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   for (int i = 0; i < 5; i++) fixture_counter(f, "weights_2_4", i, 100);
 }
 static void dense(fixture *f) {
-  on_device(f);
+  ill_on_device(f);
   for (int i = 0; i < 5; i++) fixture_counter(f, "weights_2_4", i, 14);
 }
 /* Denormal weights in a layer that takes ten times its model's time; in one that keeps to it. */
@@ -335,7 +337,7 @@ static void denormal(fixture *f) {
 static void harmless_denormal(fixture *f) { fixture_counter(f, "weights_denormal", 2, 0.001); }
 static void lost_events(fixture *f) { f->meta.dropped_spans = 17; }
 static void nothing_lost(fixture *f) { f->runs = 40; }
-static void drift(fixture *f) {
+void ill_drift(fixture *f) {
   f->runs = 80;
   f->drift = 0.003;
 }
@@ -357,8 +359,8 @@ static void previewed(fixture *f, const char *tactic, double ms) {
     f->layers[i].preview_ms = conv ? ms : f->layers[i].ms / 2;
   }
 }
-static void faster_kernels(fixture *f) { previewed(f, "another", 0.6); }
-static void same_kernels(fixture *f) { previewed(f, "some", 1); }
+void ill_faster_kernels(fixture *f) { previewed(f, "another", 0.6); }
+void ill_same_kernels(fixture *f) { previewed(f, "some", 1); }
 
 static void over_model(fixture *f) { f->layers[2].model_ms = f->layers[2].ms / 12; }
 static void near_model(fixture *f) { f->layers[2].model_ms = f->layers[2].ms / 5; }
@@ -383,51 +385,51 @@ static void slowed_down(fixture *f, double times) {
 static void hot_processor(fixture *f) { slowed_down(f, 12); }
 static void idle_processor(fixture *f) { slowed_down(f, 0); }
 
-static const rule_case cases[] = {
-    {"faster_tactics", faster_kernels, same_kernels},
-    {"conv_dominated", slow_convolutions, fair_convolutions},
-    {"memory_bound", memory, little_memory},
-    {"scheduling_gaps", gaps, small_gaps},
-    {"unfused_pattern", unfused, fused},
-    {"single_thread", one_thread, one_core},
+const rule_case illnesses[] = {
+    {"faster_tactics", ill_faster_kernels, ill_same_kernels},
+    {"conv_dominated", ill_slow_convolutions, fair_convolutions},
+    {"memory_bound", ill_memory, little_memory},
+    {"scheduling_gaps", ill_gaps, ill_small_gaps},
+    {"unfused_pattern", ill_unfused, fused},
+    {"single_thread", ill_one_thread, one_core},
     {"layout_conversions", ping_pong, edge_only},
-    {"outlier_operator", outlier, steady},
+    {"outlier_operator", ill_outlier, steady},
     {"outlier_operator", over_model, near_model},
     {"throttled", hot_processor, idle_processor},
     {"small_channels", few_channels, enough_channels},
-    {"misaligned_channels", odd_channels, even_channels},
+    {"misaligned_channels", ill_odd_channels, even_channels},
     {"reference_fallback", reference, tiny_reference},
     {"host_fallback", on_host, tiny_on_host},
     {"slow_d2h", d2h, little_d2h},
     {"copy_dominated", copies_both_ways, few_copies},
     {"many_small_copies", small_copies, two_copies},
-    {"pageable_copies", pageable, pinned},
+    {"pageable_copies", ill_pageable, pinned},
     {"communication", exchanged, exchanged_little},
     {"sync_heavy", waits, short_waits},
-    {"single_stream", one_stream, two_streams},
+    {"single_stream", ill_one_stream, two_streams},
     {"operator_diverse", diverse, two_kinds},
     {"launch_bound", tiny_operators, larger_operators},
-    {"latency_bound", latency, well_used},
+    {"latency_bound", ill_latency, well_used},
     {"latency_bound", idle_units, busy_units},
     {"memory_bound", busy_memory, neither},
     {"throttled", throttle, low_clock_by_choice},
     {"throttled", power_cap, cool},
     {"busy_neighbour", neighbour, quiet_neighbour},
     {"busy_neighbour", hindered, beside_a_neighbour},
-    {"missing_batch", batch_1, batch_8},
-    {"reduced_precision", full_precision, half_precision},
-    {"reduced_precision", full_precision, narrow_asked_for},
-    {"reduced_precision", full_precision, unfused_int8},
+    {"missing_batch", ill_batch_1, batch_8},
+    {"reduced_precision", ill_full_precision, half_precision},
+    {"reduced_precision", ill_full_precision, narrow_asked_for},
+    {"reduced_precision", ill_full_precision, unfused_int8},
     {"reduced_precision", untold_numbers, untold_but_quantised},
     {"reduced_precision", sixteen_bits, half_precision},
     {"conv_dominated", eight_bits, few_convolutions},
     {"missing_batch", untold_batch_1, untold_batch_8},
-    {"quantisation_without_gain", conversions, int8},
-    {"quantisation_without_gain", slow_int8, int8},
+    {"quantisation_without_gain", conversions, ill_int8},
+    {"quantisation_without_gain", slow_int8, ill_int8},
     {"sparse_weights", sparse, dense},
     {"denormal_weights", denormal, harmless_denormal},
     {"incomplete_record", lost_events, nothing_lost},
-    {"latency_drift", drift, little_drift},
+    {"latency_drift", ill_drift, little_drift},
     {"slow_runs", interrupted_runs, usual_runs},
     {"memory_leak", leak, small_leak},
     {"dynamic_shapes", unknown_shape, known_shape},
@@ -435,3 +437,4 @@ static const rule_case cases[] = {
     {"slow_post", post, little_post},
     {"h2d_bound", h2d, little_h2d},
 };
+const size_t illness_count = sizeof illnesses / sizeof *illnesses;

@@ -1,0 +1,162 @@
+#include "base/error.h"
+#include "runtime/inside.h"
+
+#include <string.h>
+
+/* Must the device have done what it was given before the step begins? The host reads what it has copied; a
+ * late step does when some of its inputs are the host's and no caller gave them. */
+static bool waits(const hn_plan *p, const hn_step *s) {
+  if (s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL) return true;
+  for (uint32_t i = 0; s->kind == HN_STEP_LATE && i < s->desc.n_inputs; i++) {
+    if (s->in[i] == HN_NO_SLOT) continue;
+    const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->in[i])];
+    if (!r->desc.device && r->place == HN_PLACE_ARENA) return true;
+  }
+  return false;
+}
+
+/* Must step k, on its own lane behind step `tail` (UINT32_MAX: the first), wait for lane l? */
+static bool needs_lane(const hn_plan *p, const hn_piece *x, uint32_t k, uint32_t l, uint32_t tail) {
+  for (uint32_t j = x->first; j < k; j++)
+    if (p->steps.ptr[j].lane == l && hn_before(p, j, k) && (tail == UINT32_MAX || !hn_before(p, j, tail)))
+      return true;
+  return false;
+}
+
+/* Lanes of a piece: all begin behind lane 0, and lane 0 ends behind all. */
+static hone_status meet(hn_context *c, bool begin, hone_error *error) {
+  const hn_plan *p = c->plan;
+  hone_status status = HONE_OK;
+  for (uint32_t l = 1; l < p->lanes && status == HONE_OK; l++)
+    status = p->backend->follow(p->device, c->remote.queue, begin ? l : 0, begin ? 0 : l, error);
+  p->backend->lane(p->device, c->remote.queue, 0);
+  return status;
+}
+
+/* Gives a piece's steps to their lanes. A step waits for the lanes that make what it reads, unless its own
+ * lane is behind them already. */
+static hone_status issue_piece(hn_context *c, const hn_piece *x, hone_error *error) {
+  const hn_plan *p = c->plan;
+  uint32_t tail[HN_LANES];
+  memset(tail, 0xff, sizeof tail);
+  hone_status status = meet(c, true, error);
+  for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t l = 0; l < p->lanes && status == HONE_OK; l++) {
+      if (l != s->lane && tail[l] != UINT32_MAX && needs_lane(p, x, k, l, tail[s->lane]))
+        status = p->backend->follow(p->device, c->remote.queue, s->lane, l, error);
+    }
+    p->backend->lane(p->device, c->remote.queue, s->lane);
+    if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, hn_recorder_kind(s), (int32_t)k, error);
+    if (status == HONE_OK) status = hn_steps_issue(c, s, error);
+    if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+    tail[s->lane] = k;
+  }
+  hone_error other = {0};
+  hone_status met = meet(c, false, status == HONE_OK ? error : &other);
+  return status == HONE_OK ? met : status;
+}
+
+hone_status hn_apart_capture(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < c->n_pieces; i++) {
+    hn_piece *x = &c->pieces[i];
+    if (x->apart) continue;
+    if (x->segment) p->backend->segment_free(p->device, x->segment);
+    x->segment = NULL;
+    hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
+    if (status != HONE_OK) return status;
+    status = issue_piece(c, x, error);
+    hone_error other = {0};
+    hone_status ended =
+        p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);
+    if (status == HONE_OK) status = ended;
+    if (status != HONE_OK) return status;
+  }
+  return HONE_OK;
+}
+
+hone_status hn_apart_open(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const uint32_t n = (uint32_t)p->steps.len;
+  c->pieces = hn_calloc(n + 1, sizeof *c->pieces);
+  if (!c->pieces) return hn_fail_memory(error, n * sizeof *c->pieces, "a context");
+  for (uint32_t k = 0; k < n; k++) {
+    const bool apart = hn_step_apart(p, &p->steps.ptr[k]);
+    hn_piece *last = c->n_pieces ? &c->pieces[c->n_pieces - 1] : NULL;
+    if (!last || apart || last->apart) {
+      last = &c->pieces[c->n_pieces++];
+      *last = (hn_piece){k, 0, apart, NULL};
+    }
+    last->count++;
+  }
+  return hn_apart_capture(c, error);
+}
+
+void hn_apart_close(hn_context *c) {
+  for (uint32_t i = 0; i < c->n_pieces; i++)
+    if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
+  hn_free(c->pieces);
+}
+
+hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
+  const hn_plan *p = c->plan;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
+    const hn_piece *x = &c->pieces[i];
+    if (x->apart && !waits(p, &p->steps.ptr[x->first])) {
+      status = hn_steps_do(c, x->first, error);
+    } else if (x->apart) {
+      const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
+      status = p->backend->sync(p->device, c->remote.queue, error);
+      hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
+      if (status == HONE_OK) status = hn_steps_do(c, x->first, error);
+    } else if (whole && x->segment) {
+      status = hn_budget_check(&c->ref.budget, error);
+      if (status == HONE_OK)
+        status = p->backend->segment_launch(p->device, c->remote.queue, x->segment, error);
+      for (uint32_t k = x->first; k < x->first + x->count; k++) hn_steps_done(c, &p->steps.ptr[k], k);
+    } else
+      for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
+        status = hn_steps_do(c, k, error);
+  }
+  return status;
+}
+
+/* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work
+ * knows addresses: when one changes it is captured anew. */
+static hone_status place_inputs(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  bool moved = false;
+  for (uint32_t i = 0; i < c->remote.n_inputs; i++) {
+    const hn_remote_input *s = &c->remote.input[i];
+    const hone_tensor *t = c->given[s->input];
+    const bool there =
+        t->desc.device && (uintptr_t)t->data % 256 == 0 && t == hn_lent_input_of(&c->lent, s->input);
+    void *want = there ? t->data : (char *)c->remote.staged + s->offset;
+    if (c->tensor[s->slot].data == want) continue;
+    hn_slot_move(p, c->tensor, s->slot, want);
+    moved = true;
+  }
+  return moved ? hn_apart_capture(c, error) : HONE_OK;
+}
+
+hone_status hn_apart_run(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
+  hone_status status = place_inputs(c, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
+  if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->tensor, c->given, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  const int64_t gathered =
+      hn_recorder_host(&c->recorder, HONE_SPAN_COPY_H2D, c->recorder.run_start, "gather inputs");
+  if (status == HONE_OK) status = hn_apart_pieces(c, whole, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_D2H, -1, error);
+  if (status == HONE_OK) status = hn_remote_take(p, &c->remote, &c->lent, c->tensor, error);
+  if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
+  const int64_t given = hn_recorder_host(&c->recorder, HONE_SPAN_HOST, gathered, "launch");
+  hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */
+  hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
+  hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, given, "wait for the device");
+  return status == HONE_OK ? synced : status;
+}
