@@ -81,9 +81,10 @@ static uint32_t untuned_choice(const row *r) {
   return best;
 }
 
-/* An earlier measurement of all these trials. */
+/* An earlier measurement of all these trials, of which it chose one. */
 static bool known(tuning *t, row *r, hone_tune_step *out) {
   const hn_tuned_step *s = hn_tuned_find(t->table, r->signature);
+  bool chosen = false;
   if (!s) return false;
   for (uint32_t i = 0; i < r->n; i++) {
     const hn_timing *found = NULL;
@@ -96,9 +97,9 @@ static bool known(tuning *t, row *r, hone_tune_step *out) {
     r->trial[i].median = found->seconds;
     r->trial[i].spread = found->spread;
     r->trial[i].differs = found->differs;
-    if (found == &s->timing[s->chosen]) out->chosen = i;
+    if (found == &s->timing[s->chosen]) out->chosen = i, chosen = true;
   }
-  return true;
+  return chosen;
 }
 
 static hone_status add_row(tuning *t, uint32_t index, hone_error *error) {
@@ -169,14 +170,16 @@ static uint32_t waiting(const tuning *t, uint32_t *order) {
   return n;
 }
 
-static hone_status make_ready(const tuning *t, const uint32_t *order, uint32_t n, hone_error *error) {
+static bool stop_or_time(void *arg) { return out_of_time(arg) || asked_to_stop(arg); }
+
+static hone_status make_ready(tuning *t, const uint32_t *order, uint32_t n, hone_error *error) {
   hn_ready list[TOGETHER];
   if (n > TOGETHER) n = TOGETHER;
   for (uint32_t i = 0; i < n; i++) {
     const row *r = &t->row[order[i]];
     list[i] = (hn_ready){&t->plan->steps.ptr[t->step[order[i]].step], r->trial, r->n};
   }
-  return hn_make_ready(t->plan, list, n, error);
+  return hn_make_ready(t->plan, list, n, stop_or_time, t, error);
 }
 
 static hone_status measure_all(tuning *t, hone_error *error) {

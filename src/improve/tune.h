@@ -40,8 +40,10 @@ typedef struct hn_ready {
 } hn_ready;
 
 /* On devices whose kernels are compiled: compiles those of all trials of n steps, on as many threads as there
- * are, which takes longer than measuring them. */
-hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, hone_error *error);
+ * are, which takes longer than measuring them. stop(arg) true, which the calling thread asks, leaves the rest
+ * to hn_time_step (may be NULL). */
+hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, bool (*stop)(void *arg),
+                          void *arg, hone_error *error);
 
 /* Measures the trials of one step in interleaved rounds. other_bytes: what the rest of the model moves
  * through the caches between two runs of the step. stop(arg) true ends it with HONE_ERROR_CANCELLED (may be

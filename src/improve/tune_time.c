@@ -21,6 +21,8 @@ enum { FEWEST_ROUNDS = 5, MOST_ROUNDS = HONE_TUNE_ROUNDS, WARM_RUNS = 2, HOPELES
 /* On accelerators runs are launched together, captured: one by one the host would be measured. */
 #define SHORTEST_SEGMENT 200e-6 /* seconds */
 enum { MOST_REPEATS = 50 };
+/* Bytes that copies of the weights of all trials of a step may take together. */
+#define MOST_COPIED (4ull << 30)
 
 /* Memory of one trial. */
 typedef struct rig_trial {
@@ -243,8 +245,9 @@ static hone_status pack_all(const rig *r, const hn_trial *trial, hone_error *err
 /* Copies of weights that are read one after the other, so that each has left the last cache when its turn
  * comes again. */
 static uint32_t copies_of(const rig *r, size_t bytes) {
-  const uint64_t n = r->weights / bytes + 1;
-  return n < MOST_REPEATS / 2 ? (uint32_t)n : MOST_REPEATS / 2;
+  const uint64_t n = r->weights / bytes + 1, room = MOST_COPIED / ((uint64_t)bytes * r->n) + 1;
+  const uint64_t most = room < MOST_REPEATS / 2 ? room : MOST_REPEATS / 2;
+  return (uint32_t)(n < most ? n : most);
 }
 
 static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) {
@@ -263,6 +266,10 @@ static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) 
     m->copy = hn_round_up(m->need.blob_bytes, HN_MEM_ALIGN * 4);
     m->copies = copies_of(r, m->copy);
     m->blob = b->alloc(r->plan->device, m->copy * m->copies);
+    if (!m->blob && m->copies > 1) { /* there is little memory: they stay in the last cache */
+      m->copies = 1;
+      m->blob = b->alloc(r->plan->device, m->copy);
+    }
     if (!m->blob) return hn_fail_memory(error, m->copy * m->copies, "tuning");
   }
   const hone_status status = pack_all(r, trial, error);
@@ -317,16 +324,21 @@ typedef struct preparing {
   const hn_plan *plan;
   const hn_ready *list;
   uint32_t n, at, trial; /* the next trial: of list[at] */
+  bool (*stop)(void *arg);
+  void *arg;
+  bool stopped;
   pthread_mutex_t lock;
   hone_status status;
   hone_error error;
 } preparing;
 
-/* The next step and trial; false: none, or one has failed. */
-static bool take_trial(preparing *j, const hn_ready **step, const hn_trial **trial) {
+/* The next step and trial; false: none, one has failed, or it is to stop, which the calling thread asks. */
+static bool take_trial(preparing *j, uint32_t thread, const hn_ready **step, const hn_trial **trial) {
+  const bool stops = thread == 0 && j->stop && j->stop(j->arg);
   pthread_mutex_lock(&j->lock);
+  j->stopped = j->stopped || stops;
   while (j->at < j->n && j->trial >= j->list[j->at].n) j->at++, j->trial = 0;
-  const bool there = j->at < j->n && j->status == HONE_OK;
+  const bool there = j->at < j->n && j->status == HONE_OK && !j->stopped;
   if (there) *step = &j->list[j->at], *trial = &(*step)->trial[j->trial++];
   pthread_mutex_unlock(&j->lock);
   return there;
@@ -336,8 +348,8 @@ static void prepare_some(void *arg, int64_t task, uint32_t thread) {
   preparing *j = arg;
   const hn_ready *ready;
   const hn_trial *trial;
-  (void)task, (void)thread;
-  while (take_trial(j, &ready, &trial)) {
+  (void)task;
+  while (take_trial(j, thread, &ready, &trial)) {
     hone_error error = {.status = HONE_OK};
     const hone_status status = hn_step_prepare(j->plan, ready->step, trial->tactic, &error);
     if (status == HONE_OK) continue;
@@ -347,8 +359,9 @@ static void prepare_some(void *arg, int64_t task, uint32_t thread) {
   }
 }
 
-hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, hone_error *error) {
-  preparing j = {.plan = plan, .list = list, .n = n};
+hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n, bool (*stop)(void *arg),
+                          void *arg, hone_error *error) {
+  preparing j = {.plan = plan, .list = list, .n = n, .stop = stop, .arg = arg};
   int64_t trials = 0;
   for (uint32_t i = 0; i < n; i++) trials += list[i].n;
   if (!plan->backend->asynchronous || !trials) return HONE_OK;
@@ -363,7 +376,9 @@ hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n,
 static hone_status warm_segment(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
   hone_status status = HONE_OK;
   double seconds = 0;
+  const uint32_t least = m->copies > 1 ? 2 * m->copies : 0; /* all copies have their turn */
   for (m->repeats = 4; status == HONE_OK; m->repeats *= 4) {
+    if (m->repeats < least) m->repeats = least;
     status = capture(r, t, m, error);
     for (int k = 0; k < WARM_RUNS && status == HONE_OK; k++) status = sample_segment(r, m, &seconds, error);
     if (seconds >= SHORTEST_SEGMENT || m->repeats * 4 > MOST_REPEATS) break;

@@ -2,8 +2,9 @@
  *   ->  parts of MatMul(x, [Wq Wk Wv]) + [bq bk bv]
  *
  * Where few rows make products short, one launch with three times the columns takes little longer than each
- * of the three. Attention reads its operands where they lie, so the parts are not copied. On processors the
- * three take as long as the one, and weights would be copied for nothing. */
+ * of the three, and with many rows it is no slower. Attention reads its operands where they lie, so the parts
+ * are not copied (where no tactic takes the attention, they are: that is rare on accelerators). On processors
+ * the three take as long as the one, and weights would be copied for nothing. */
 #include "optimize/match/attention.h"
 #include "optimize/passes/common/pass.h"
 
@@ -49,13 +50,16 @@ static bool read_by_attention_alone(const hn_value *v, const hn_attention_hit *h
   return v->users.len > 0;
 }
 
-/* Those of the attention's operands that are projections of what V is one of. Returns how many. */
-static uint32_t siblings(const hn_attention_hit *hit, projection *p) {
+/* Those of the attention's operands that are projections, in its own graph, of what V is one of. Returns how
+ * many. */
+static uint32_t siblings(const hn_graph *graph, const hn_attention_hit *hit, projection *p) {
   projection v, all[OPERANDS];
   uint32_t n = 0;
   if (!read_projection(hit->in[OPERANDS - 1].base, &v)) return 0;
   for (uint32_t i = 0; i < OPERANDS; i++) {
-    if (!read_projection(hit->in[i].base, &all[n]) || !read_by_attention_alone(all[n].y, hit)) continue;
+    if (hit->in[i].base->graph != graph || !read_projection(hit->in[i].base, &all[n]) ||
+        !read_by_attention_alone(all[n].y, hit))
+      continue;
     bool fits = all[n].x == v.x && all[n].w->desc.dim[0] == v.w->desc.dim[0] && !all[n].bias == !v.bias;
     for (uint32_t k = 0; k < n; k++) fits = fits && all[k].product != all[n].product;
     if (fits) n++;
@@ -143,7 +147,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *softmax) {
   if (!ctx->options->lowered || ctx->options->processor || !hn_is_op(softmax, "Softmax") ||
       hn_attention_match(softmax, &hit, &why) != HN_MATCH_YES)
     return HN_PASS_NONE;
-  const uint32_t n = siblings(&hit, p);
+  const uint32_t n = siblings(softmax->graph, &hit, p);
   int64_t columns = 0;
   if (n < 2) return HN_PASS_NONE;
   for (uint32_t i = 0; i < n; i++)

@@ -29,11 +29,12 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 /* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
  * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50
  * and yolov3 in f32, batch 8 cut into 2 to 8, Zen 5). */
+#define PADDED 1.25 /* more than this share of the weights in f32 is no padding to whole vectors */
 #define PACKING_LESS 0.2
 #define PACKING_LEFT 0.6 /* what three halvings leave away; smaller slices were not found to leave more */
 
 typedef struct traffic {
-  double weights, stored, predicted; /* as packed, and in the model */
+  double weights, extra, predicted; /* bytes as packed; of them, what is beyond one f32 for each weight */
   double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
   int64_t batch;
 } traffic;
@@ -87,8 +88,10 @@ static void count(const hn_plan *p, traffic *t) {
     if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
       need.blob_bytes = 0;
     t->weights += (double)need.blob_bytes;
+    double plain = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs && need.blob_bytes; k++)
-      if (s->desc.input[k].constant) t->stored += tensor_bytes(&s->desc.input[k].desc);
+      if (s->desc.input[k].constant) plain += (double)hone_desc_count(&s->desc.input[k].desc) * sizeof(float);
+    t->extra += fmax((double)need.blob_bytes - PADDED * plain, 0);
     t->predicted += s->predicted_s;
     double bytes = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs; k++)
@@ -125,8 +128,9 @@ static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
 
 /* The share of the plan's memory that so many slices save. */
 static double saved(const traffic *t, uint32_t slices) {
-  const double maps = t->widest * (1 - 1.0 / slices), extra = fmax(t->weights - t->stored, 0);
-  return (maps + extra * fmin(PACKING_LESS * log2(slices), PACKING_LEFT)) / fmax(t->widest + t->weights, 1);
+  const double maps = t->widest * (1 - 1.0 / slices);
+  return (maps + t->extra * fmin(PACKING_LESS * log2(slices), PACKING_LEFT)) /
+         fmax(t->widest + t->weights, 1);
 }
 
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {

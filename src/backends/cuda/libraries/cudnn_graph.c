@@ -431,8 +431,10 @@ static uint32_t to_try(const hn_cudnn_graph *g, uint32_t candidate) {
 
 static void settle(hn_cudnn_graph *g) {
   for (; g->next_config < g->n_configs && g->attempt[g->next_config] >= BUILT; g->next_config++)
-    if (g->attempt[g->next_config] == BUILT && g->n_plans < HN_CUDNN_PLANS)
-      g->plan[g->n_plans++] = g->made[g->next_config];
+    if (g->attempt[g->next_config] == BUILT && g->n_plans < HN_CUDNN_PLANS) {
+      g->plan[g->n_plans] = g->made[g->next_config]; /* before it counts: plan_of takes no lock */
+      g->n_plans++;
+    }
 }
 
 /* A plan takes a third of a second to build: threads that want several of one graph build them side by
