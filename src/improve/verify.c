@@ -397,14 +397,37 @@ typedef struct room {
   bool kept;
 } room;
 
-/* Sums that leave nothing behind: what comes out of a gate is at most 1. */
-static bool sums_in_gates(const hone_node *n) {
-  return hn_is_op(n, "RNN") || hn_is_op(n, "GRU") || hn_is_op(n, "LSTM");
+/* Sums that leave nothing behind: what comes out of a gate is at most 1, weights of an attention are, and a
+ * norm divides by what it summed. */
+static bool sums_inside(const hone_node *n) {
+  static const char *const own[] = {"RNN",
+                                    "GRU",
+                                    "LSTM",
+                                    "Attention",
+                                    "LinearAttention",
+                                    "LayerNormalization",
+                                    "RMSNormalization",
+                                    "GroupNormalization",
+                                    "InstanceNormalization",
+                                    "LpNormalization",
+                                    "MeanVarianceNormalization"};
+  static const char *const others[] = {"Attention",
+                                       "MultiHeadAttention",
+                                       "GroupQueryAttention",
+                                       "SkipLayerNormalization",
+                                       "SimplifiedLayerNormalization",
+                                       "SkipSimplifiedLayerNormalization",
+                                       "EmbedLayerNormalization"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (hn_is_op(n, own[i])) return true;
+  for (size_t i = 0; i < sizeof others / sizeof *others && strcmp(n->domain, "com.microsoft") == 0; i++)
+    if (strcmp(n->op_type, others[i]) == 0) return true;
+  return false;
 }
 
 static void look_for_room(void *arg, const hn_step *s, hone_tensor *const *out) {
   room *r = arg;
-  if (sums_in_gates(s->node) && (r->largest <= 0 || r->largest > r->most)) r->kept = false;
+  if (s->node && sums_inside(s->node) && (r->largest <= 0 || r->largest > r->most)) r->kept = false;
   for (uint32_t i = 0; i < s->desc.n_outputs && r->kept; i++) {
     const hone_tensor *t = out[i];
     if (!t || !t->data || !hone_dtype_is_float(t->desc.dtype)) continue;

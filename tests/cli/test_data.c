@@ -308,11 +308,23 @@ static void test_bounds(void **state) {
        6},
       {"graph g(%x: f32[5x3x2], %p: i64[3]) -> (%y) {\n  %y = ReverseSequence(%x, %p)\n}\n", 6},
       {"graph g(%x: f32[6x4], %p: i64[6]) -> (%y) {\n  %y = SoftmaxCrossEntropyLoss(%x, %p)\n}\n", 4},
+      {"graph g(%x: f32[2x3x4], %p: i32[2], %w: f32[1x20x4], %r: f32[1x20x5]) -> (%y) {\n"
+       "  %y = LSTM(%x, %w, %r, _, %p) {hidden_size=5, layout=1}\n}\n",
+       4},
+      {"graph g(%x: f32[2x3x8x5], %p: i64[2], %u: f32[2x3x3x5]) -> (%y) {\n  %y = TensorScatter(%x, %u, "
+       "%p)\n}\n",
+       6}, /* and the two that follow */
+      {"graph g(%x: f32[1x1x2x2], %p: i64[1x1x2x2]) -> (%y) {\n"
+       "  %y = MaxUnpool(%x, %p) {kernel_shape=[2, 2], strides=[2, 2]}\n}\n",
+       16},
+      {"graph g(%q: f32[2x3x4x8], %p: i64[2], %k: f32[2x3x6x8], %v: f32[2x3x6x8]) -> (%y) {\n"
+       "  %y = Attention(%q, %k, %v, _, _, _, %p)\n}\n",
+       7},
       {"graph g(%x: f32[6x4], %p: i64[6x4]) -> (%y) {\n  %c = Cast(%p) {to=1}\n  %y = Add(%x, %c)\n}\n", 0},
   };
   for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
     char text[400];
-    snprintf(text, sizeof text, "opset 23\nopset \"com.microsoft\" 1\n%s", nets[i].text);
+    snprintf(text, sizeof text, "opset 24\nopset \"com.microsoft\" 1\n%s", nets[i].text);
     hone_model *m = net_parse("test", text);
     if (hone_model_input_bound(m, 1) != nets[i].below)
       fail_msg("%lld: %s", (long long)hone_model_input_bound(m, 1), nets[i].text);

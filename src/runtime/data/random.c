@@ -26,7 +26,8 @@ static bool passes_index(const hone_node *n) {
 typedef struct indexing {
   const char *domain, *type;
   uint32_t index, table;
-  const char *axis; /* the attribute; NULL: always... */
+  const char
+      *axis; /* the attribute (`layout` of recurrent networks is where the sequence lies); NULL: always... */
   int64_t otherwise;
   int64_t beyond; /* 1: lengths, which may be the whole dimension */
 } indexing;
@@ -44,9 +45,10 @@ static int64_t bound_of(const hone_node *n, uint32_t index) {
                           {"", "NegativeLogLikelihoodLoss", 1, 0, NULL, 1, 0},
                           {"", "SoftmaxCrossEntropyLoss", 1, 0, NULL, 1, 0},
                           {"", "ReverseSequence", 1, 0, "time_axis", 0, 1},
-                          {"", "RNN", 4, 0, NULL, 0, 1},
-                          {"", "GRU", 4, 0, NULL, 0, 1},
-                          {"", "LSTM", 4, 0, NULL, 0, 1},
+                          {"", "RNN", 4, 0, "layout", 0, 1},
+                          {"", "GRU", 4, 0, "layout", 0, 1},
+                          {"", "LSTM", 4, 0, "layout", 0, 1},
+                          {"", "Attention", 6, 1, NULL, -2, 1},
                           {"ai.onnx.ml", "ArrayFeatureExtractor", 1, 0, NULL, -1, 0},
                           {ms, "GatherBlockQuantized", 1, 0, "gather_axis", 0, 0},
                           {ms, "RotaryEmbedding", 1, 2, NULL, 0, 0},
@@ -79,14 +81,29 @@ static int64_t bound_of_rows(const hone_node *n, uint32_t index) {
   return least;
 }
 
-/* One position for all stands for the first of a sequence, and the rest follow it. */
+/* Numbers of a first place, which others follow: the rest of a sequence behind one position for all, and of
+ * what is written into a cache. */
 static int64_t room_for_rest(const hone_node *n, uint32_t index, int64_t below) {
-  const hone_tensor_desc *x = n->in[0] ? &n->in[0]->desc : NULL;
-  if (below <= 0 || !x || x->rank < 3 || strcmp(n->op_type, "RotaryEmbedding") != 0 ||
-      n->in[index]->desc.rank != 1)
+  const bool writes = hn_is_op(n, "TensorScatter");
+  const hn_value *of = writes && n->n_in > 1 ? n->in[1] : n->in[0];
+  const hone_tensor_desc *x = of ? &of->desc : NULL;
+  if (below <= 0 || !x) return below;
+  int64_t axis = x->rank == 4 ? 2 : 1;
+  if (writes) {
+    axis = hone_node_int(n, "axis", -2);
+    if (axis < 0) axis += x->rank;
+  } else if (x->rank < 3 || strcmp(n->op_type, "RotaryEmbedding") != 0 || n->in[index]->desc.rank != 1) {
     return below;
-  const int64_t tokens = x->rank == 4 ? x->dim[2] : x->dim[1];
-  return tokens > 0 && tokens <= below ? below - tokens + 1 : below;
+  }
+  const int64_t rest = axis >= 0 && axis < x->rank ? x->dim[axis] : 0;
+  return rest > 0 && rest <= below ? below - rest + 1 : below;
+}
+
+/* MaxUnpool's indices count the elements of what it makes. */
+static int64_t bound_of_places(const hone_node *n, uint32_t index) {
+  const hn_value *y = n->n_out ? n->out[0] : NULL;
+  const int64_t all = y && hn_is_op(n, "MaxUnpool") && index == 1 ? hone_desc_count(&y->desc) : 0;
+  return all > 0 ? all : 0;
 }
 
 /* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */
@@ -100,6 +117,7 @@ static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
     if (!n) continue;
     found = bound_of(n, index);
     if (!found) found = bound_of_rows(n, index);
+    if (!found) found = bound_of_places(n, index);
     found = room_for_rest(n, index, found);
     if (!found && (index == 0 || hn_is_op(n, "Concat")) && depth < 32 && passes_index(n)) {
       for (uint32_t o = 0; o < n->n_out; o++) {
