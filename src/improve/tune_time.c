@@ -244,7 +244,7 @@ static hone_status pack_all(const rig *r, const hn_trial *trial, hone_error *err
  * comes again. */
 static uint32_t copies_of(const rig *r, size_t bytes) {
   const uint64_t n = r->weights / bytes + 1;
-  return n < MOST_REPEATS ? (uint32_t)n : MOST_REPEATS;
+  return n < MOST_REPEATS / 2 ? (uint32_t)n : MOST_REPEATS / 2;
 }
 
 static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) {
@@ -273,13 +273,14 @@ static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) 
 
 /* ------------------------------------------------------------------ timing */
 
-/* number: of the runs in a row. */
+/* number: of the runs in a row. Each copy of the weights is read twice: in a network some are still in the
+ * last cache, which forgets the oldest first only roughly. */
 static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m, uint32_t number,
                             hone_error *error) {
   hone_step_run run = {.step = &r->step,
                        .in = r->in,
                        .out = r->out,
-                       .blob = m->blob ? m->blob + number % m->copies * m->copy : NULL,
+                       .blob = m->blob ? m->blob + number / 2 % m->copies * m->copy : NULL,
                        .workspace = r->workspace,
                        .threads = t->threads,
                        .flush = hn_step_flushes(&r->step)};

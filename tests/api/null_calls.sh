@@ -43,7 +43,7 @@ END {
       args = ""
       for (j = 1; j <= k; j++) args = args (j > 1 ? ", " : "") (j == null ? "NULL" : value(types[j]))
       # What makes, keeps or works on an object cannot do without it. Options, errors and texts may have a meaning when NULL.
-      must = returns == "hone_status" && (t ~ /\*\*$/ && t !~ /^const/ || null == 1 && t ~ /^(const )?hone_[a-z_]+ \*$/ && t !~ /options|report/)
+      must = returns == "hone_status" && (t ~ /\*\*$/ && t !~ /^const/ || null == 1 && t ~ /^(const )?hone_[a-z_]+ \*$/ && t !~ /options|report|hone_error/)
       result = returns == "hone_status" ? "status = " : "(void)"
       printf "CALL(%s, %s, %d, %s%s(%s))\n", function_name, names[null], must ? 1 : 0, result, function_name, args
     }

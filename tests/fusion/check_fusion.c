@@ -120,6 +120,8 @@ static const way ways[] = {
     {NULL, NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},
     {"amx", "-fused_attention", NULL, 3, false, 1e-4, NULL, HONE_CHAINS_FASTER}, /* x3 */
     {"amx", "-fused_attention", "bf16", 2, false, 3e-2, NULL, HONE_CHAINS_FASTER},
+    {"avx512bf16", "-fused_attention,-gemm_tiles,-matmul_tiles", "bf16", 2, false, 3e-2, NULL,
+     HONE_CHAINS_FASTER},
     {"avx512bf16", "-conv_gemm,-conv_winograd*,-gemm_tiles,-matmul_tiles", "fp16", 2, false, 3e-2, NULL,
      HONE_CHAINS_FASTER},
     {"avx512bf16", NULL, NULL, 2, true, 2e-5, NULL, HONE_CHAINS_FASTER},

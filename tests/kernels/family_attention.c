@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/attention/attention_bf16.h"
+#include "base/half.h"
 #include "check.h"
 
 enum { MOST = 1100 };
@@ -37,19 +38,38 @@ static float bf16_value(uint16_t h) {
   return f;
 }
 
-/* The row through the kernel that works on panels; its weights come back in x. */
+/* Rows around the one that is looked at: others of the same length, which must not matter. */
+enum { ROWS = 3, MIDDLE = 1 };
+
+/* The row through the kernel that works on panels, as the middle one of three; its weights come back in x. */
 static float panel_row(ck *c, const hn_attention_bf16_ops *ops, float *x, size_t n, float scale,
                        const hn_mask_row *mask, uint32_t masks, float *top, uint32_t parts) {
   const size_t steps = (n + 31) / 32, row = (size_t)hn_bf16_a_row(parts),
                step = (size_t)hn_bf16_a_step(parts);
-  if (!n) return ops->row(x, 0, scale, mask, masks, top, NULL, parts);
-  float *panels = ck_alloc(c, (steps - 1) * HN_SCORE_PANEL + 32, 0);
-  uint16_t *a = (uint16_t *)(void *)ck_alloc(c, ((steps - 1) * step + row) / 2, 0);
+  float *panels = ck_alloc(c, (steps - 1) * HN_SCORE_PANEL + ROWS * HN_BF16_PANEL, 0);
+  uint16_t *a = (uint16_t *)(void *)ck_alloc(c, ((steps - 1) * step + ROWS * row) / 2, 0);
+  hn_mask_row of[ROWS][HN_ATTENTION_MASKS];
+  float tops[ROWS] = {5, *top, -INFINITY}, sums[ROWS];
+  for (size_t r = 0; r < ROWS; r++) memcpy(of[r], mask, sizeof of[r]);
   for (size_t i = 0; i < steps * 32; i++)
-    panels[i / 32 * HN_SCORE_PANEL + i % 32] = i < n ? x[i] : NAN; /* what lies beyond must not matter */
-  const float sum = ops->row(panels, n, scale, mask, masks, top, a, parts);
+    for (size_t r = 0; r < ROWS; r++)
+      panels[i / 32 * HN_SCORE_PANEL + r * HN_BF16_PANEL + i % 32] =
+          i >= n        ? NAN
+          : r == MIDDLE ? x[i]
+                        : (float)i; /* what lies beyond must not matter */
+  ops->rows(&(hn_weight_rows){.x = panels,
+                              .m = ROWS,
+                              .n = n,
+                              .scale = scale,
+                              .mask = of,
+                              .n_masks = masks,
+                              .top = tops,
+                              .sum = sums,
+                              .to = a,
+                              .parts = parts});
+  *top = tops[MIDDLE];
   for (size_t i = 0; i < steps * 32; i++) {
-    const uint16_t *at = a + i / 32 * step + i % 32;
+    const uint16_t *at = a + i / 32 * step + MIDDLE * row + i % 32;
     float w = 0;
     for (uint32_t p = parts; p-- > 0;) w += bf16_value(at[32 * p]);
     if (i < n)
@@ -57,7 +77,7 @@ static float panel_row(ck *c, const hn_attention_bf16_ops *ops, float *x, size_t
     else if (!isnan(*top))
       ck_same(c, i, w, 0);
   }
-  return sum;
+  return sums[MIDDLE];
 }
 
 /* bf16: NULL, or the kernel instead of ops, with one or two parts. */
@@ -67,7 +87,7 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
   /* The bytes end at the guard page, too. */
   uint8_t *bytes = (uint8_t *)ck_alloc(c, n / 4 + 1, 0) + (n / 4 + 1) * 4 - (n ? n : 1);
   double t[MOST], err[MOST], most = top, top_err = 0, sum = 0, moved = 0;
-  hn_mask_row mask[HN_ATTENTION_MASKS];
+  hn_mask_row mask[HN_ATTENTION_MASKS] = {0};
   ck_fill(c, x, n, fill);
   if (fill == CK_RANDOM)
     for (size_t i = 0; i < n; i++) x[i] *= 20.0f;
@@ -94,7 +114,7 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
   float got_top = top;
   const float got = bf16 ? panel_row(c, bf16, x, n, scale, mask, masks, &got_top, parts)
                          : ops->row(x, n, scale, mask, masks, &got_top);
-  const double left = bf16 ? pow(0x1p-8, parts) : 0, own = bf16 ? 0x1p-22 : 2 * CK_EPS;
+  const double left = bf16 ? pow(0x1p-8, parts) : 0, own = !bf16 ? 2 * CK_EPS : parts > 1 ? 0x1p-22 : 0x1p-13;
   ck_near(c, n, got_top, most, top_err);
   const double m = most == -INFINITY ? 0 : most;
   for (size_t i = 0; i < n; i++) {
@@ -120,17 +140,25 @@ static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
 
 /* Keys or values as B: every element where the products look for it, zeros beyond. */
 static void check_pack(ck *c, const hn_attention_bf16_ops *ops, bool keys, size_t rows, size_t cols,
-                       uint32_t parts) {
+                       uint32_t parts, bool narrow) {
   const size_t ld = cols + 3, n = keys ? rows : cols, k = keys ? cols : rows;
   const size_t tiles = n > 16 ? 2 : 1, steps = (k + 31) / 32;
   float *x = ck_alloc(c, (rows - 1) * ld + cols, 0);
   uint16_t *b = (uint16_t *)(void *)ck_alloc(c, steps * tiles * parts * 256, 0);
   ck_fill(c, x, (rows - 1) * ld + cols, CK_RANDOM);
-  ck_case(c, "pack %s %zux%zu x%d", keys ? "keys" : "values", rows, cols, (int)(parts * (parts + 1) / 2));
+  ck_case(c, "pack %s %zux%zu x%d%s", keys ? "keys" : "values", rows, cols, (int)(parts * (parts + 1) / 2),
+          narrow ? " narrow" : "");
+  const void *from = x;
+  if (narrow) {
+    const size_t all = (rows - 1) * ld + cols;
+    uint16_t *half = (uint16_t *)(void *)ck_alloc(c, (all + 1) / 2, 0) + all % 2; /* up to the guard page */
+    for (size_t i = 0; i < all; i++) half[i] = hn_f32_to_bf16(x[i]), x[i] = bf16_value(half[i]);
+    from = half;
+  }
   if (keys)
-    ops->pack_keys(x, (ptrdiff_t)ld, rows, cols, b, parts);
+    ops->pack_keys(from, narrow, (ptrdiff_t)ld, rows, cols, b, parts);
   else
-    ops->pack_values(x, (ptrdiff_t)ld, cols, rows, b, parts);
+    ops->pack_values(from, narrow, (ptrdiff_t)ld, cols, rows, b, parts);
   for (size_t kk = 0; kk < steps * 32; kk++)
     for (size_t j = 0; j < tiles * 16; j++) {
       const uint16_t *at =
@@ -148,17 +176,31 @@ static void check_pack(ck *c, const hn_attention_bf16_ops *ops, bool keys, size_
 }
 
 static void check_blend(ck *c, const hn_attention_bf16_ops *ops, size_t n) {
-  float *y = ck_alloc(c, n, 0), *x = ck_alloc(c, n, 0), old[64];
-  ck_fill(c, y, n, CK_RANDOM);
-  ck_fill(c, x, n, CK_RANDOM);
-  memcpy(old, y, n * sizeof *y);
+  enum { M = 3, LD = 37 };
+  static const float keep[M] = {0.75f, 0, 1}, take[M] = {0.3f, 0.5f, -2};
+  const size_t all = (M - 1) * LD + n;
+  float *y = ck_alloc(c, all, 0), *x = ck_alloc(c, M * HN_BF16_PANEL, 0), old[M * LD];
+  uint16_t *half = (uint16_t *)(void *)ck_alloc(c, (all + 1) / 2, 0) + all % 2;
+  ck_fill(c, y, all, CK_RANDOM);
+  ck_fill(c, x, M * HN_BF16_PANEL, CK_RANDOM);
+  for (size_t i = 0; i < n; i++) y[LD + i] = NAN; /* not read */
+  memcpy(old, y, all * sizeof *y);
+  memset(half, 0x55, all * sizeof *half);
   ck_case(c, "blend n=%zu", n);
-  ops->blend(y, x, n, 0.75f, 0.3f);
-  for (size_t i = 0; i < n; i++)
-    ck_near(c, i, y[i], 0.75 * (double)old[i] + (double)0.3f * (double)x[i], 2 * CK_EPS);
-  for (size_t i = 0; i < n; i++) y[i] = NAN; /* not read */
-  ops->blend(y, x, n, 0, 0.5f);
-  for (size_t i = 0; i < n; i++) ck_same(c, i, y[i], 0.5f * x[i]);
+  ops->blend(y, LD, x, M, n, keep, take);
+  ops->blend_narrow(half, LD, x, M, n, take);
+  for (size_t r = 0; r < M; r++)
+    for (size_t i = 0; i < (r + 1 < M ? LD : n); i++) {
+      const size_t at = r * LD + i;
+      const double add = (double)take[r] * (double)x[r * HN_BF16_PANEL + (i < n ? i : 0)];
+      if (i >= n) {
+        ck_same(c, at, y[at], old[at]);
+        ck_true(c, half[at] == 0x5555, "what lies between rows stays");
+        continue;
+      }
+      ck_near(c, at, y[at], (keep[r] == 0 ? 0 : (double)keep[r] * (double)old[at]) + add, 4 * CK_EPS);
+      ck_near(c, at, bf16_value(half[at]), add, 0x1.01p-8 * fabs(add) + 0x1p-126);
+    }
   ck_release_all(c);
 }
 
@@ -172,8 +214,10 @@ static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
           check_row(c, NULL, ops, parts, lengths[l], fill, form, 0.125f, form % 2 ? -INFINITY : 3.0f);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
       for (size_t l = 0; l < 10; l++) {
-        check_pack(c, ops, true, sizes[i], lengths[l], parts);
-        check_pack(c, ops, false, lengths[l], sizes[i], parts);
+        for (uint32_t narrow = 0; narrow <= (parts == 1); narrow++) {
+          check_pack(c, ops, true, sizes[i], lengths[l], parts, narrow);
+          check_pack(c, ops, false, lengths[l], sizes[i], parts, narrow);
+        }
       }
   }
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_blend(c, ops, sizes[i]);
@@ -216,10 +260,19 @@ static void run_job(void *arg) {
 static void run_bf16(void *arg) {
   struct job *j = arg;
   static uint16_t a[17 * 33 * 64];
-  for (size_t r = 0; r < j->rows; r++) {
-    float top = -INFINITY;
-    j->bf16->row(j->y + r * 32, j->n, 0.125f, j->mask, 1, &top, a + r * 64, 2);
-  }
+  float top[16], sum[16];
+  hn_mask_row mask[16][HN_ATTENTION_MASKS];
+  for (size_t r = 0; r < j->rows; r++) top[r] = -INFINITY, mask[r][0] = *j->mask;
+  j->bf16->rows(&(hn_weight_rows){.x = j->y,
+                                  .m = j->rows,
+                                  .n = j->n,
+                                  .scale = 0.125f,
+                                  .mask = mask,
+                                  .n_masks = 1,
+                                  .top = top,
+                                  .sum = sum,
+                                  .to = a,
+                                  .parts = 1});
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {

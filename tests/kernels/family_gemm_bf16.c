@@ -245,6 +245,9 @@ typedef struct fused_case {
   enum ck_fill fill;
 } fused_case;
 
+/* Of minus infinity, the limit. */
+static double gelu(double x) { return x == -INFINITY ? 0 : x * 0.5 * erfc(-x * M_SQRT1_2); }
+
 /* Column j of a row of pairs. */
 static size_t pair_place(size_t j) { return j < 16 ? 2 * j : 2 * (j - 16) + 1; }
 
@@ -313,6 +316,10 @@ static void check_fused_tile(ck *c, const hn_bf16_ops *o, const fused_case *s) {
       double want = ck_epilogue(s->flags, acc, &more, bias[j], r[i * ldr + j], out.lo, out.hi, out.slope);
       bound += 4 * CK_EPS * (more + mag + bound) + 4 * CK_TINY;
       float got = y[place + j];
+      if (s->flags & HN_BF16_GELU) { /* its slope is below 1.13 */
+        bound = 1.13 * bound + 0x1.2p-13 * fabs(gelu(want)) + 0x1p-23 * fabs(want);
+        want = gelu(want);
+      }
       if (narrow || pairs) {
         got = hn_bf16_to_f32(half[place + (pairs ? pair_place(j) : j)]);
         want = stored(o, got, want, &bound);
@@ -334,13 +341,16 @@ static void check_fused(ck *c, const hn_bf16_ops *o) {
                                    C | R | HN_BF16_NARROW_RESIDUAL | HN_EPI_RESIDUAL_AFTER | HN_EPI_LEAKY,
                                    HN_BF16_PAIRS | B | HN_EPI_CLAMP,
                                    HN_BF16_PAIRS | B | HN_EPI_LEAKY,
-                                   HN_BF16_PAIRS};
+                                   HN_BF16_PAIRS,
+                                   C | HN_BF16_GELU,
+                                   C | B | HN_BF16_GELU};
   static const size_t ks[] = {1, 16, 24, 32, 33, 97};
   static const uint32_t ns[] = {32, 16, 24, 31, 17, 15, 1};
   size_t turn = 0;
   for (uint32_t m = 1; m <= 2 * o->rows + 2; m++)
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
       for (size_t n = 0; n < sizeof ns / sizeof *ns && !ck_failed(c); n++, turn++) {
+        if (flags[f] & HN_BF16_GELU && !o->gelu) continue;
         const fused_case s = {
             m, ns[n], flags[f], ks[turn % 6], turn % 2 != 0, (enum ck_fill)(turn / 6 % CK_FILLS)};
         check_fused_tile(c, o, &s);

@@ -52,7 +52,8 @@ static bool add_view(hn_lowering *l, hn_draft *d, const hn_strided *view) {
   d->in_value[i] = view->base;
   d->in_view[i] = view;
   d->in_slot[i] = HN_NO_SLOT;
-  d->in_form[i] = HN_ROW | (view->base->desc.dtype == HONE_DTYPE_F32 ? d->form & HN_NARROW : 0);
+  const bool narrow = view->base->desc.dtype == HONE_DTYPE_F32 && !reads_wide(l, d, view->base);
+  d->in_form[i] = HN_ROW | (narrow ? d->form & HN_NARROW : 0);
   d->in[i] = (hone_step_tensor){.desc = hn_stored(l->plan, &view->desc, d->in_form[i])};
   return true;
 }

@@ -5,7 +5,10 @@
  * rewritten on the way (commit.c), so that nothing here decides whether a plan is right. */
 #include "optimize/lower/lowering.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "optimize/match/attention.h"
 
 /* A unit is looked at again when more of what it touches stays f32 than before: in so many rounds at most. */
 enum { ROUNDS = 8 };
@@ -52,6 +55,12 @@ static bool stays_narrow(hn_lowering *l, const hn_unit *u) {
   return !hn_lower_try(l, u, true, &wide) || narrow.seconds <= wide.seconds;
 }
 
+/* What is added to the scores of attention may be large beside them, or say little differences of places. */
+static void keep_masks(hn_lowering *l, const hn_unit *u) {
+  if (u->kind != HN_UNIT_PATTERN || strcmp(u->anchor, "FusedAttention") != 0) return;
+  for (uint32_t i = HN_ATTENTION_MASK; i < u->n_in; i++) hn_keep_exact(l, u->in[i]);
+}
+
 hone_status hn_lower_stored(hn_lowering *l, hone_error *error) {
   const hn_plan *p = l->plan;
   if (p->storage == HONE_DTYPE_F32 || p->backend->asynchronous) return HONE_OK;
@@ -59,6 +68,7 @@ hone_status hn_lower_stored(hn_lowering *l, hone_error *error) {
   if (!tried) return hn_fail_memory(error, l->units.len, "lowering");
   bool changed = true;
   l->stored = true;
+  for (size_t i = 0; i < l->units.len; i++) keep_masks(l, l->units.ptr[i]);
   for (int round = 0; changed && round < ROUNDS; round++) {
     changed = false;
     for (size_t i = 0; i < l->units.len; i++) {

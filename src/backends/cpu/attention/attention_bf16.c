@@ -62,11 +62,11 @@ static void pack(const hn_attention *p, const hn_attention_bf16_ops *o, const hn
                  scratch *s, int64_t key, int64_t n) {
   const uint32_t parts = (uint32_t)p->parts;
   for (int64_t c = 0; c < n; c += HN_BF16_PANEL)
-    o->pack_keys(t->k + (key + c) * p->k_row, p->k_row,
+    o->pack_keys(hn_attention_place(t->k, (key + c) * p->k_row, p->narrow_k), p->narrow_k, p->k_row,
                  (size_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL), (size_t)p->depth,
                  s->k + packed(p, c, steps(p->depth)), parts);
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL)
-    o->pack_values(t->v + key * p->v_row + c, p->v_row,
+    o->pack_values(hn_attention_place(t->v, key * p->v_row + c, p->narrow_v), p->narrow_v, p->v_row,
                    (size_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL), (size_t)n,
                    s->v + packed(p, c, steps(n)), parts);
 }
@@ -83,22 +83,66 @@ static void multiply(const hn_bf16_ops *o, const hn_bf16_tile *tile) {
   }
 }
 
+/* m rows of Q from `row` on as A. */
+static void bring(const hn_attention_job *j, const hn_attention_task *t, scratch *s, int64_t row, int64_t m) {
+  const hn_attention *p = j->p;
+  const void *q = hn_attention_place(t->q, row * p->q_row, p->narrow_q);
+  const ptrdiff_t step = hn_bf16_a_step((uint32_t)p->parts);
+  if (p->narrow_q)
+    j->bf16->copy_to_steps(q, p->q_row, (size_t)m, (size_t)p->depth, s->q, step);
+  else
+    j->bf16->rows_to_steps(q, p->q_row, (size_t)m, (size_t)p->depth, s->q, step, p->parts > 1);
+}
+
+/* m rows of scores become weights. keep, take: what of the result so far and of the new products makes the
+ * result. It shrinks as its row's maximum grows, and is divided by the sum in the end. */
+static void weigh(const hn_attention_job *j, const hn_attention_task *t, scratch *s, int64_t row, int64_t m,
+                  int64_t key, int64_t n, float *keep, float *take) {
+  const hn_attention *p = j->p;
+  hn_mask_row mask[HN_BF16_ROWS][HN_ATTENTION_MASKS];
+  float *top = s->top + (row - t->first), *sum = s->sum + (row - t->first);
+  float before[HN_BF16_ROWS], add[HN_BF16_ROWS];
+  for (int64_t i = 0; i < m; i++) {
+    before[i] = top[i];
+    if (p->n_masks) hn_attention_mask_rows(p, t, row + i, key, mask[i]);
+  }
+  j->bf16_ops->rows(&(hn_weight_rows){.x = s->score,
+                                      .m = (size_t)m,
+                                      .n = (size_t)n,
+                                      .scale = p->scale,
+                                      .mask = mask,
+                                      .n_masks = p->n_masks,
+                                      .top = top,
+                                      .sum = add,
+                                      .to = s->weight,
+                                      .parts = (uint32_t)p->parts});
+  for (int64_t i = 0; i < m; i++) {
+    keep[i] = key == 0                                                    ? 0
+              : top[i] == before[i] || HN_FAULT("attention_bf16_rescale") ? 1.0f
+                                                                          : expf(before[i] - top[i]);
+    sum[i] = (key == 0 ? 0 : sum[i] * keep[i]) + add[i];
+    take[i] = 1;
+    if (key + n == p->keys) {
+      take[i] = 1.0f / sum[i];
+      if (key > 0) keep[i] *= take[i];
+    }
+  }
+}
+
 /* m rows from `row` on, against n keys from `key` on. */
 static void part(const hn_attention_job *j, const hn_attention_task *t, scratch *s, int64_t row, int64_t m,
                  int64_t key, int64_t n) {
   const hn_attention *p = j->p;
   const hn_bf16_ops *o = j->bf16;
-  const hn_attention_bf16_ops *w = j->bf16_ops;
   const uint32_t parts = (uint32_t)p->parts;
-  const ptrdiff_t a_row = hn_bf16_a_row(parts);
+  float keep[HN_BF16_ROWS], take[HN_BF16_ROWS];
   hn_bf16_tile tile = {.step = s->step,
-                       .row = a_row,
+                       .row = hn_bf16_a_row(parts),
                        .lo = 32,
                        .rows = (uint32_t)p->tile_rows,
                        .m = (uint32_t)m,
                        .x3 = parts > 1};
-  o->rows_to_steps(t->q + row * p->q_row, p->q_row, (size_t)m, (size_t)p->depth, s->q, hn_bf16_a_step(parts),
-                   parts > 1);
+  bring(j, t, s, row, m);
   tile.a = s->q;
   tile.steps = (size_t)steps(p->depth);
   tile.short_from = tile.steps - 1, tile.short_pairs = hn_bf16_short_pairs(p->depth);
@@ -108,35 +152,20 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
     tile.n = (uint32_t)(n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL);
     multiply(o, &tile);
   }
-  float keep[HN_BF16_ROWS], take[HN_BF16_ROWS];
-  for (int64_t i = 0; i < m; i++) {
-    hn_mask_row mask[HN_ATTENTION_MASKS];
-    float *top = &s->top[row - t->first + i], *sum = &s->sum[row - t->first + i];
-    const float before = *top;
-    hn_attention_mask_rows(p, t, row + i, key, mask);
-    const float add = w->row(s->score + i * HN_BF16_PANEL, (size_t)n, p->scale, mask, p->n_masks, top,
-                             s->weight + i * a_row, parts);
-    /* The result so far shrinks as its row's maximum grows, and is divided by the sum in the end. */
-    keep[i] = key == 0                                               ? 0
-              : *top == before || HN_FAULT("attention_bf16_rescale") ? 1.0f
-                                                                     : expf(before - *top);
-    *sum = (key == 0 ? 0 : *sum * keep[i]) + add;
-    take[i] = 1;
-    if (key + n == p->keys) {
-      take[i] = 1.0f / *sum;
-      if (key > 0) keep[i] *= take[i];
-    }
-  }
+  weigh(j, t, s, row, m, key, n, keep, take);
   tile.a = s->weight;
   tile.steps = (size_t)steps(n);
   tile.short_from = tile.steps - 1, tile.short_pairs = hn_bf16_short_pairs(n);
   tile.c = s->c;
   for (int64_t c = 0; c < p->depth_v; c += HN_BF16_PANEL) {
+    void *y = hn_attention_place(t->y, row * p->y_row + c, p->narrow_y);
     tile.b = s->v + packed(p, c, steps(n));
     tile.n = (uint32_t)(p->depth_v - c < HN_BF16_PANEL ? p->depth_v - c : HN_BF16_PANEL);
     multiply(o, &tile);
-    for (int64_t i = 0; i < m; i++)
-      w->blend(t->y + (row + i) * p->y_row + c, s->c + i * HN_BF16_PANEL, tile.n, keep[i], take[i]);
+    if (p->narrow_y)
+      j->bf16_ops->blend_narrow(y, p->y_row, s->c, (size_t)m, tile.n, take);
+    else
+      j->bf16_ops->blend(y, p->y_row, s->c, (size_t)m, tile.n, keep, take);
   }
 }
 

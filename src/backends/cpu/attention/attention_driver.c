@@ -75,10 +75,10 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
   for (int32_t i = p->n_batch - 1; i >= 0; i--) {
     const int64_t b = rest % p->batch[i];
     rest /= p->batch[i];
-    t.q += b * p->q_batch[i];
-    t.k += b * p->k_batch[i];
-    t.v += b * p->v_batch[i];
-    t.y += b * p->y_batch[i];
+    t.q = hn_attention_place(t.q, b * p->q_batch[i], p->narrow_q);
+    t.k = hn_attention_place(t.k, b * p->k_batch[i], p->narrow_k);
+    t.v = hn_attention_place(t.v, b * p->v_batch[i], p->narrow_v);
+    t.y = hn_attention_place(t.y, b * p->y_batch[i], p->narrow_y);
     for (uint32_t m = 0; m < p->n_masks; m++) at_mask[m] += b * p->mask[m].batch[i];
   }
   for (uint32_t m = 0; m < p->n_masks; m++)
@@ -182,8 +182,8 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
                      int64_t m, float *score, float *top, float *sum) {
   const hn_attention *p = j->p;
   const hn_attention_ops *o = j->ops;
-  const float *q = t->q + r * p->q_row;
-  float *y = t->y + r * p->y_row;
+  const float *q = (const float *)t->q + r * p->q_row;
+  float *y = (float *)t->y + r * p->y_row;
   int64_t from, last, none;
   seen(p, r, &from, &none);
   seen(p, r + m - 1, &none, &last);
@@ -221,8 +221,8 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
   seen(p, t.end - 1, &none, &end);
   for (int64_t r = t.first; r < t.end; r++) top[r - t.first] = -INFINITY;
   for (int64_t key = begin; key < end; key += p->block) {
-    key_block b = {key, end - key < p->block ? end - key : p->block, t.k + key * p->k_row,
-                   t.v + key * p->v_row};
+    key_block b = {key, end - key < p->block ? end - key : p->block, (const float *)t.k + key * p->k_row,
+                   (const float *)t.v + key * p->v_row};
     if (!p->direct) {
       pack_keys(j, b.k, b.n, packed_k);
       hn_gemm_pack_b(j->gemm, b.v, p->v_row, 1, (size_t)b.n, (size_t)p->depth_v, 0, (size_t)p->depth_v,
@@ -235,8 +235,8 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
   }
 }
 
-void hn_attention_exec(const hn_attention *p, const float *q, const float *k, const float *v,
-                       const void *const *mask, float *y, float *workspace, hn_parallel_fn parallel,
+void hn_attention_exec(const hn_attention *p, const void *q, const void *k, const void *v,
+                       const void *const *mask, void *y, float *workspace, hn_parallel_fn parallel,
                        void *pool) {
   hn_attention_job j = {.p = p, .q = q, .k = k, .v = v, .y = y, .workspace = workspace};
   j.gemm = hn_gemm_find(p->isa);

@@ -37,6 +37,8 @@ typedef struct hn_attention {
   bool ends, begins;
   int64_t place, window;
   int32_t parts; /* 0: f32 arithmetic; else that of the gemm_bf16 kernels: 1 or 2 bf16 parts of a number */
+  /* Lies in bf16, with one part alone; the result then takes keys of one block. */
+  bool narrow_q, narrow_k, narrow_v, narrow_y;
   /* filled by hn_attention_plan: */
   bool direct; /* nothing is packed */
   int64_t batches;
@@ -57,8 +59,8 @@ bool hn_attention_has(const hn_attention *p);
 size_t hn_attention_workspace(const hn_attention *p, uint32_t threads);
 
 /* mask: what mask[i].input counts. */
-void hn_attention_exec(const hn_attention *p, const float *q, const float *k, const float *v,
-                       const void *const *mask, float *y, float *workspace, hn_parallel_fn parallel,
+void hn_attention_exec(const hn_attention *p, const void *q, const void *k, const void *v,
+                       const void *const *mask, void *y, float *workspace, hn_parallel_fn parallel,
                        void *pool);
 
 /* The two arithmetics, behind hn_attention_plan and hn_attention_exec. */
@@ -69,18 +71,23 @@ typedef struct hn_attention_job {
   const struct hn_transpose_ops *transpose;
   const hn_bf16_ops *bf16;
   const hn_attention_bf16_ops *bf16_ops;
-  const float *q, *k, *v;
+  const void *q, *k, *v;
   const void *mask[HN_ATTENTION_MASKS];
-  float *y, *workspace;
+  void *y;
+  float *workspace;
 } hn_attention_job;
 
 /* The rows of one task, and its places in the operands. */
 typedef struct hn_attention_task {
   int64_t first, end;
-  const float *q, *k, *v; /* of row 0, key 0 */
-  float *y;
+  const void *q, *k, *v; /* of row 0, key 0 */
+  void *y;
   const void *mask[HN_ATTENTION_MASKS];
 } hn_attention_task;
+/* Element i of an operand of either type. */
+static inline void *hn_attention_place(const void *p, int64_t i, bool narrow) {
+  return (char *)(uintptr_t)p + i * (narrow ? 2 : 4);
+}
 hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index);
 /* Masks of one row from one key on. */
 void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,

@@ -44,6 +44,12 @@ static void take_bands(const hone_step *s, hn_attention *p) {
   p->window = high - 1 - low;
 }
 
+/* f32, or bf16 where operands are rounded to it. */
+static bool is_taken(const hone_tensor_desc *d, int32_t parts, bool *narrow) {
+  *narrow = d->dtype == HONE_DTYPE_BF16;
+  return d->dtype == HONE_DTYPE_F32 || (parts == 1 && *narrow);
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, hn_attention *p,
                      hone_reason *why) {
   memset(p, 0, sizeof *p);
@@ -60,9 +66,9 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
   const int32_t n = q->rank - 2;
   if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
     return hn_refuse(why, "the operands differ in rank");
-  if (q->dtype != HONE_DTYPE_F32 || k->dtype != HONE_DTYPE_F32 || v->dtype != HONE_DTYPE_F32 ||
-      y->dtype != HONE_DTYPE_F32)
-    return hn_refuse(why, "an operand is not f32");
+  if (!is_taken(q, parts, &p->narrow_q) || !is_taken(k, parts, &p->narrow_k) ||
+      !is_taken(v, parts, &p->narrow_v) || !is_taken(y, parts, &p->narrow_y))
+    return hn_refuse(why, parts == 1 ? "an operand is neither f32 nor bf16" : "an operand is not f32");
   p->rows = q->dim[n], p->depth = q->dim[n + 1], p->keys = k->dim[n], p->depth_v = v->dim[n + 1];
   if (k->dim[n + 1] != p->depth || v->dim[n] != p->keys || y->dim[n] != p->rows ||
       y->dim[n + 1] != p->depth_v)
@@ -105,6 +111,8 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
   }
   if (!parts) take_bands(s, p);
   hn_attention_plan(p, m->threads, m->l1, m->l2);
+  if (p->narrow_y && p->block < p->keys)
+    return hn_refuse(why, "the result is bf16, and %lld keys do not fit at once", (long long)p->keys);
   return true;
 }
 
@@ -129,14 +137,16 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
   if (bf16 && !(bf16->x1_rate > 0)) rate = 0.85 * hn_bf16_rate(bf16);
   if (parts) macs *= round_up(p.keys, HN_BF16_STEP) / (double)p.keys;
   /* A vector of exponentials, their scaling, maximum and sum takes about 16 cycles, 22 where scores lie in
-   * panels and are stored as bf16. A row is begun and ended once a block of keys (sums across a vector, the
-   * result's scaling), and each task packs all keys and values for itself, about a cycle a value and part.
-   * Short sequences spend most of their time there. */
+   * panels and are stored as two bf16 parts, 14 as one. A row is begun and ended once a block of keys (sums
+   * across a vector, the result's scaling), and each task packs all keys and values for itself, a cycle a
+   * value and part, a quarter where bf16 is all that is kept of it. Short sequences spend most of their time
+   * there. */
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
+  const double weight = parts > 1 ? 22 : parts ? 14 : 16, packing = parts > 1 ? 2 : parts ? 0.25 : 1;
   const double cycles =
-      scores * (parts ? 22 : 16) / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
-      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * (parts > 1 ? 2 : 1));
+      scores * weight / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
+      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
   return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +

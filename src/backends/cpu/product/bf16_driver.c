@@ -11,6 +11,8 @@ typedef struct position {
 
 static position locate(const hn_bf16_conv *c, int64_t p) {
   position r;
+  if (p < c->q[2])
+    return (position){.x = p}; /* matrices: divisions take longer than the rest of a block's call */
   r.x = p % c->q[2], p /= c->q[2];
   r.y = p % c->q[1], p /= c->q[1];
   r.z = p % c->q[0], r.n = p / c->q[0];
@@ -149,13 +151,19 @@ static bool is_dense(const hn_bf16_conv *c, const hn_view *v) {
          (c->batch == 1 || v->batch == c->out[0] * c->out[1] * c->out[2] * v->pixel);
 }
 
+/* So do those of the result and of what is added to it, and no position lies between. */
+static bool all_dense(const hn_bf16_args *a) {
+  const hn_bf16_conv *c = a->conv;
+  return !memcmp(c->q, c->out, sizeof c->q) && is_dense(c, &c->view) &&
+         (!(a->epilogue->flags & HN_EPI_RESIDUAL) || is_dense(c, &a->epilogue->residual_view));
+}
+
 static void describe_block(const hn_bf16_args *a, int64_t index, block *b) {
   const hn_bf16_conv *c = a->conv;
   b->first = index * c->block;
   b->m = (uint32_t)hn_min(c->block, c->positions - b->first);
   b->n_segments = 0;
-  const bool dense = !memcmp(c->q, c->out, sizeof c->q) && is_dense(c, &c->view) &&
-                     (!(a->epilogue->flags & HN_EPI_RESIDUAL) || is_dense(c, &a->epilogue->residual_view));
+  const bool dense = all_dense(a);
   for (uint32_t i = 0; i < b->m;) {
     position p = locate(c, b->first + i);
     uint32_t count = dense ? b->m : (uint32_t)hn_min(c->q[2] - p.x, b->m - i);
@@ -232,6 +240,13 @@ static bool at_once(const hn_bf16_args *a, const block *b, const piece *w) {
          b->segment[0].count == b->m;
 }
 
+/* What follows the sums is Gelu alone, which the kernel does on the way to 16 bits. */
+static bool gelu_on_the_way(const hn_bf16_args *a) {
+  const hn_epilogue *e = a->epilogue;
+  return a->ops->gelu && a->conv->narrow_out && !(e->flags & ~(uint32_t)HN_EPI_BIAS) && e->n_post == 1 &&
+         e->post[0].kind == HN_POST_ACT && e->post[0].op == HONE_PW_GELU_ERF;
+}
+
 static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
@@ -239,7 +254,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   const int64_t n = w->n;
   const uint32_t width = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL);
   const int64_t column = t->group * c->cout + n;
-  const uint16_t *rows = rows_of(t, b);
+  const bool whole = at_once(a, b, w);
+  const uint16_t *rows = whole ? t->buffer + (b->first - t->begin) * c->size : rows_of(t, b);
   const hn_bf16_tile tile = {.a = rows,
                              .step = a->step + w->from,
                              .steps = (size_t)(w->to - w->from),
@@ -256,7 +272,6 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                              .accumulate = w->from > 0,
                              .prefetch = w->prefetch,
                              .prefetch_bytes = w->prefetch_bytes};
-  const bool whole = at_once(a, b, w);
   if (!whole) a->ops->tile(&tile);
   if (w->to < c->steps) return;
   hn_bf16_store out = {.ldc = c->view.pixel,
@@ -268,7 +283,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                        .bias = e->bias ? e->bias + column : NULL,
                        .ldr = e->residual_view.pixel};
   /* What goes through more operations does so in f32: in its place, or where the sums are. */
-  const bool later = c->narrow_out && e->n_post;
+  const bool gelu = whole && gelu_on_the_way(a), later = c->narrow_out && e->n_post && !gelu;
+  if (gelu) out.flags |= HN_BF16_GELU;
   if (later) out.ldc = HN_BF16_PANEL;
   if (c->narrow_out && !later) out.flags |= HN_BF16_NARROW_C;
   for (uint32_t i = 0; i < b->n_segments; i++) {
@@ -287,7 +303,7 @@ static void run_block(task_at *t, const block *b, const piece *w) {
       a->ops->fused(&tile, &out);
     else
       a->ops->store(&out);
-    for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
+    for (int64_t j = 0, run; j < s->count && e->n_post && !gelu; j += run, p = step_on(c, p)) {
       run = hn_min(s->count - j, c->out[2] - p.x);
       hn_epilogue_post_pixels(e, (float *)out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column,
                               width, p.n, p.z, p.y, p.x);
@@ -309,10 +325,34 @@ static bool next_piece(const task_at *t, int64_t n0, int64_t *n, int64_t *from) 
   return *from < t->a->conv->steps;
 }
 
+/* Blocks [b0, b1) are one call of `fused` for each panel, where nothing is left to do for a block: a call of
+ * 13 rows spends 2 % of its time on the way there. */
+static bool run_together(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
+  const hn_bf16_args *a = t->a;
+  const hn_bf16_conv *c = a->conv;
+  if (c->blocks_outside || c->chunk < c->steps || !all_dense(a) ||
+      (a->epilogue->n_post && !gelu_on_the_way(a)))
+    return false;
+  const int64_t first = b0 * c->block;
+  const int64_t m = hn_min(b1 * c->block, c->positions) - first - HN_FAULT("bf16_together_last_row");
+  const block b = {
+      .first = first, .m = (uint32_t)m, .n_segments = 1, .segment[0] = {0, (uint32_t)m, locate(c, first)}};
+  piece w = {.n = n0, .to = c->steps, .sums = t->sums};
+  if (!at_once(a, &b, &w)) return false;
+  for (; w.n < t->n1; w.n += HN_BF16_PANEL) {
+    const int64_t next = w.n + HN_BF16_PANEL;
+    w.prefetch = next < t->n1 ? (const char *)panel_at(t, next, 0) : NULL;
+    w.prefetch_bytes = next < t->n1 ? (size_t)c->steps * step_size(t, next) * 2 : 0;
+    run_block(t, &b, &w);
+  }
+  return true;
+}
+
 /* Blocks [b0, b1) over columns [n0, t->n1). */
 static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
   const hn_bf16_conv *c = t->a->conv;
   block b;
+  if (b0 >= b1 || run_together(t, b0, b1, n0)) return;
   if (c->blocks_outside) {
     for (int64_t i = b0; i < b1; i++) {
       describe_block(t->a, i, &b);

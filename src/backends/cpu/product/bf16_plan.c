@@ -111,8 +111,8 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
 }
 
 /* Where the buffer and two panels of weights do not fit into L2: chunks of K, as long as the sums that wait
- * are few. */
-static void plan_chunks(hn_bf16_conv *c, size_t l2) {
+ * are few. Not where sums never leave registers: they would be more traffic than rows read again. */
+static void plan_chunks(hn_bf16_conv *c, const hn_bf16_ops *o, size_t l2) {
   const int64_t blocks =
       c->shared ? hn_div_up(c->n_blocks, c->m_tasks) : hn_min(c->slab, hn_div_up(c->n_blocks, c->m_tasks));
   const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
@@ -120,7 +120,8 @@ static void plan_chunks(hn_bf16_conv *c, size_t l2) {
   const int64_t count = hn_div_up(held, (int64_t)(l2 * 7 / 10)),
                 sums = blocks * hn_div_up(c->n_panels, c->n_tasks);
   c->chunk = c->steps, c->sums = 0;
-  if (c->blocks_outside || c->fold || count < 2 || sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
+  if ((o->fused && !c->x3) || c->blocks_outside || c->fold || count < 2 ||
+      sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
     return;
   c->chunk = hn_max(hn_div_up(c->steps, count), 1);
   c->sums = sums;
@@ -169,7 +170,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
     c->step_values = HN_BF16_STEP, c->lo = 0;
     c->buffer = (c->block * c->cin + 63) / 64 * 64;
     c->blocks_outside = weights_stay(c, c->n_tasks, l2);
-    plan_chunks(c, l2);
+    plan_chunks(c, o, l2);
     return true;
   }
   int64_t held = (c->shared ? c->n_blocks : c->slab) * c->block + c->reach;
@@ -181,7 +182,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->buffer = (plane * c->n_planes * (c->fold ? parts : 1) + 63) / 64 * 64;
   if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
   c->blocks_outside = weights_stay(c, c->n_tasks, l2);
-  plan_chunks(c, l2);
+  plan_chunks(c, o, l2);
   return true;
 }
 

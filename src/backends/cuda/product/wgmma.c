@@ -81,8 +81,8 @@ static double clusters_held(const rates *r, uint32_t n) {
 
 /* Blocks that divide K: 0.24 us a wave, a block of K that nothing overlaps, and parts that meet; from half of
  * the multiprocessors on clusters wait for room, since those of the launch before are still there. Fitted to
- * 170 layers of four networks on one H200 (docs/log/perf-log-gpu.md); in a network they take a little longer
- * than alone, since they leave less room for what follows. */
+ * 170 layers of four networks on one H200 (docs/log/perf-log.md); in a network they take a little longer than
+ * alone, since they leave less room for what follows. */
 #define DIVIDED_AMONG_OTHERS 1.06
 static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t, uint32_t splits) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.173e-6 : 0.053e-6;
@@ -104,8 +104,7 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
 static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
   const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
-  const int64_t whole = hn_div_up(q->tiles, (int64_t)r->sms);
-  const double rounds = (double)whole;
+  const double rounds = ceil((double)q->tiles / r->sms);
   /* All multipliers at once draw so much power that clocks fall to two thirds. */
   const double busy = (double)q->tiles >= r->sms ? 0.70 : 0.9;
   const double one = fmax(r->flops / (busy * r->half), r->bytes / r->l2);
@@ -113,16 +112,18 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   return rounds * (one * q->k_blocks + leave) + 0.61e-6;
 }
 
+double hn_wgmma_ends(double seconds) { return fmin(0.2 * seconds, 3e-6); }
+
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
  * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
   const rates r = rates_of(q, m, t);
   const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
   const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
-  /* Short sums in large tiles, of which only one is on its way out: memory waits for it. */
+  const double whole = fmax(time, (q->p.bytes - q->unread) / (0.82 * dram) + 0.6e-6);
+  /* Short sums in large tiles, of which only one is on its way out: first and last tiles are not hidden. */
   const bool waits = !t->split && q->k_blocks <= 2 && hn_wgmma_layout_of(q, t, q->staged).buffers == 1;
-  const double share = waits ? 0.68 : 0.82;
-  return fmax(time, (q->p.bytes - q->unread) / (share * dram) + 0.6e-6) + m->launch_s;
+  return whole + (waits ? hn_wgmma_ends(whole) : 0) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {

@@ -55,8 +55,10 @@ typedef struct hn_bf16_tile {
 
 /* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits.
  * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column
- * j and column 16 + j side by side; columns from n on are 0. */
-enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512, HN_BF16_PAIRS = 1024 };
+ * j and column 16 + j side by side; columns from n on are 0.
+ * GELU (fused alone, with NARROW_C, BIAS at most beside it, where ops.gelu): Gelu by erf comes last, right to
+ * 2^-13 of itself and |x| 2^-23, a thirtieth of what rounding to bf16 costs. */
+enum { HN_BF16_NARROW_C = 256, HN_BF16_NARROW_RESIDUAL = 512, HN_BF16_PAIRS = 1024, HN_BF16_GELU = 2048 };
 
 /* m x n results on their way to memory, with the epilogue (see epilogue.h). */
 typedef struct hn_bf16_store {
@@ -77,6 +79,7 @@ typedef struct hn_bf16_ops {
   uint32_t row_tiles; /* that one call takes */
   bool x3;            /* has the split product */
   bool f16;           /* operands are f16 */
+  bool gelu;          /* fused takes HN_BF16_GELU */
   double x1_rate; /* multiply-adds of x1 per one of f32 in the same time; 0: as the processor's VDPBF16PS */
   /* Around the calls of tile on one thread; rows: of a row tile. */
   void (*begin)(uint32_t rows);

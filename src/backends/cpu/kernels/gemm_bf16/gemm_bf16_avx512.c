@@ -18,6 +18,8 @@ static inline void store_bf16(void *p, vf x) { _mm256_storeu_si256(p, (__m256i)_
 
 #include "backends/cpu/kernels/gemm_bf16/narrow_copy.inc"
 
+#include "backends/cpu/kernels/gemm_bf16/bf16_gelu.inc"
+
 enum { MR = 14 };
 
 static void begin(uint32_t rows) { (void)rows; }
@@ -192,8 +194,21 @@ static inline __attribute__((always_inline)) void ask_for(const hn_bf16_store *s
   if (!narrow && nt > 1) __builtin_prefetch(r + 64, 0, 3);
 }
 
+/* The same through Gelu. */
+static inline __attribute__((always_inline)) void gelu_out(const hn_bf16_store *s, __m512 acc[][2],
+                                                           size_t first, const int mr, const int nt,
+                                                           const live_columns *live) {
+  _Alignas(64) float sums[MR * HN_BF16_PANEL];
+  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) HN_UNROLL for (int j = 0; j < nt; j++)
+      _mm512_store_ps(sums + i * HN_BF16_PANEL + j * 16, acc[i][j]);
+  gelu_rows(s, sums, first, (size_t)mr, live->of);
+}
+
+/* gelu: a constant, too; instances of their own, as what is done with the sums costs the loop before it
+ * registers. */
 static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile *t, const hn_bf16_store *s,
-                                                              size_t first, const int mr, const int nt) {
+                                                              size_t first, const int mr, const int nt,
+                                                              const bool gelu) {
   __m512 acc[MR][2];
   const live_columns live = live_of(t->n);
   const uint16_t *b = t->b;
@@ -230,28 +245,37 @@ static inline __attribute__((always_inline)) void fused_fixed(const hn_bf16_tile
     }
     for (size_t i = 0; i < share && pf < pf_end; i++, pf += 64) __builtin_prefetch(pf, 0, 2);
   }
-  way_out(s, acc, first, mr, nt, &live);
+  if (gelu)
+    gelu_out(s, acc, first, mr, nt, &live);
+  else
+    way_out(s, acc, first, mr, nt, &live);
 }
 
-#define INSTANCE(m)                                                                                          \
-  static void fused_##m##_1(const hn_bf16_tile *t, const hn_bf16_store *s, size_t first) {                   \
-    fused_fixed(t, s, first, m, 1);                                                                          \
-  }                                                                                                          \
-  static void fused_##m##_2(const hn_bf16_tile *t, const hn_bf16_store *s, size_t first) {                   \
-    fused_fixed(t, s, first, m, 2);                                                                          \
+#define INSTANCE(m, nt, gelu)                                                                                \
+  static void fused_##m##_##nt##_##gelu(const hn_bf16_tile *t, const hn_bf16_store *s, size_t first) {       \
+    fused_fixed(t, s, first, m, nt, gelu);                                                                   \
   }
-ROWS(INSTANCE)
+#define INSTANCES(m) INSTANCE(m, 1, 0) INSTANCE(m, 1, 1) INSTANCE(m, 2, 0) INSTANCE(m, 2, 1)
+ROWS(INSTANCES)
 #undef INSTANCE
+#undef INSTANCES
 
 /* Row tiles as equal as can be. */
 static void fused(const hn_bf16_tile *t, const hn_bf16_store *s) {
-#define ENTRY(m) {fused_##m##_1, fused_##m##_2},
-  static void (*const table[MR][2])(const hn_bf16_tile *, const hn_bf16_store *, size_t) = {ROWS(ENTRY)};
+#define ENTRY(m) {{fused_##m##_1_0, fused_##m##_1_1}, {fused_##m##_2_0, fused_##m##_2_1}},
+  static void (*const table[MR][2][2])(const hn_bf16_tile *, const hn_bf16_store *, size_t) = {ROWS(ENTRY)};
 #undef ENTRY
+  const bool gelu = s->flags & HN_BF16_GELU;
   const size_t tiles = (t->m + MR - 1) / MR, least = t->m / tiles, more = t->m % tiles;
+  const size_t share = ((t->prefetch_bytes + tiles - 1) / tiles + 63) & ~(size_t)63;
+  hn_bf16_tile part = *t;
   for (size_t i = 0, first = 0; i < tiles; i++) {
-    const size_t rows = least + (i < more);
-    table[rows - 1][t->n > 16](t, s, first);
+    const size_t rows = least + (i < more), at = i * share;
+    part.prefetch = at < t->prefetch_bytes ? t->prefetch + at : NULL;
+    part.prefetch_bytes = !part.prefetch                   ? 0
+                          : t->prefetch_bytes - at < share ? t->prefetch_bytes - at
+                                                           : share;
+    table[rows - 1][t->n > 16][gelu](&part, s, first);
     first += rows;
   }
 }
@@ -265,6 +289,7 @@ static const hn_bf16_ops ops = {.rows = MR,
                                 .tile = tile,
                                 .store = store,
                                 .fused = fused,
+                                .gelu = true,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
                                 .copy_to_steps = copy_to_steps,
