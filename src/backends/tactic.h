@@ -35,6 +35,14 @@
                                                                .version = VERSION,                           \
                                                                __VA_ARGS__}
 
+/* What a tactic costs that does not take the step. */
+#define HN_REFUSED_SECONDS 1e9
+
+/* A step that was accepted once is refused later. */
+static inline hone_status hn_not_described(const hone_step *s, const hone_reason *why, hone_error *error) {
+  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why->text);
+}
+
 /* accepts, need and prepack of a tactic whose blob is the HEAD that its describe(step, machine, HEAD *, why)
  * fills.
  */
@@ -51,8 +59,64 @@
   }                                                                                                          \
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     hone_reason why = {""};                                                                                  \
-    if (describe(s, m, blob, &why)) return HONE_OK;                                                          \
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);                               \
+    return describe(s, m, blob, &why) ? HONE_OK : hn_not_described(s, &why, error);                          \
+  }
+
+/* accepts, cost, need and prepack of a tactic whose blob begins with the HEAD that its
+ * describe(step, machine, HEAD *, why) fills, and goes on as that says:
+ *
+ *   double cost_of(const HEAD *, const hone_step *, const hone_machine *)       of a step that it takes
+ *   void need_of(const HEAD *, const hone_step *, const hone_machine *, hone_tactic_need *)
+ *   hone_status fill(HEAD *, const hone_step *, void *blob, hone_error *)       the whole blob, with its head
+ */
+#define HN_DESCRIBED_SIZED(HEAD)                                                                             \
+  static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
+    HEAD head;                                                                                               \
+    return describe(s, m, &head, why);                                                                       \
+  }                                                                                                          \
+  static double cost(const hone_step *s, const hone_machine *m) {                                            \
+    HEAD head;                                                                                               \
+    return describe(s, m, &head, NULL) ? cost_of(&head, s, m) : HN_REFUSED_SECONDS;                          \
+  }                                                                                                          \
+  static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,                    \
+                          hone_error *error) {                                                               \
+    HEAD head;                                                                                               \
+    hone_reason why = {""};                                                                                  \
+    if (!describe(s, m, &head, &why)) return hn_not_described(s, &why, error);                               \
+    need_of(&head, s, m, n);                                                                                 \
+    return HONE_OK;                                                                                          \
+  }                                                                                                          \
+  static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
+    HEAD head;                                                                                               \
+    hone_reason why = {""};                                                                                  \
+    return describe(s, m, &head, &why) ? fill(&head, s, blob, error) : hn_not_described(s, &why, error);     \
+  }
+
+/* The same of a family F, whose describe knows the configuration, too:
+ * describe(step, machine, config, HEAD *, why). */
+#define HN_FAMILY_DESCRIBED(F, HEAD)                                                                         \
+  bool F##_accepts(const hone_step *s, const hone_machine *m, const F##_config *config, hone_reason *why) {  \
+    HEAD head;                                                                                               \
+    return describe(s, m, config, &head, why);                                                               \
+  }                                                                                                          \
+  double F##_cost(const hone_step *s, const hone_machine *m, const F##_config *config) {                     \
+    HEAD head;                                                                                               \
+    return describe(s, m, config, &head, NULL) ? cost_of(&head, s, m) : HN_REFUSED_SECONDS;                  \
+  }                                                                                                          \
+  hone_status F##_need(const hone_step *s, const hone_machine *m, const F##_config *config,                  \
+                       hone_tactic_need *n, hone_error *error) {                                             \
+    HEAD head;                                                                                               \
+    hone_reason why = {""};                                                                                  \
+    if (!describe(s, m, config, &head, &why)) return hn_not_described(s, &why, error);                       \
+    need_of(&head, s, m, n);                                                                                 \
+    return HONE_OK;                                                                                          \
+  }                                                                                                          \
+  hone_status F##_prepack(const hone_step *s, const hone_machine *m, const F##_config *config, void *blob,   \
+                          hone_error *error) {                                                               \
+    HEAD head;                                                                                               \
+    hone_reason why = {""};                                                                                  \
+    return describe(s, m, config, &head, &why) ? fill(&head, s, blob, error)                                 \
+                                               : hn_not_described(s, &why, error);                           \
   }
 
 /* Where run finds what its blob has from byte `at`, which `shared` says, on. */

@@ -58,11 +58,6 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
-
 /* Weights that are known in the run only are packed in every run: scalar loads and stores from as many
  * filters as a panel has columns, twice as slow where neighbours in memory are taps and not channels; and
  * they come from memory once more. */
@@ -74,26 +69,21 @@ static double packing_seconds(const blob_head *h, const hn_gemm_ops *o, const ho
   return cycles / hn_core_hertz(o, m);
 }
 
-static double cost(const hone_step *s, const hone_machine *m) {
-  blob_head h;
-  if (!describe(s, m, &h, NULL)) return 1e9;
-  const hn_gemm_ops *o = hn_gemm_find(h.isa);
-  double seconds = hn_conv_seconds(&h.conv, o, m) + hn_epilogue_seconds(s, m, true);
-  if (h.dynamic) seconds += packing_seconds(&h, o, m);
+static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
+  double seconds = hn_conv_seconds(&h->conv, o, m) + hn_epilogue_seconds(s, m, true);
+  if (h->dynamic) seconds += packing_seconds(h, o, m);
   /* Groups of one channel: every product fills one lane of a vector and is begun for itself, which the model
    * of large products does not know.  The kernels for depthwise convolution count a fixed 3 us. */
-  return h.conv.groups > 1 && h.conv.cin == 1 && h.conv.cout == 1 ? seconds * 2 + 3e-6 : seconds;
+  return h->conv.groups > 1 && h->conv.cin == 1 && h->conv.cout == 1 ? seconds * 2 + 3e-6 : seconds;
 }
 
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  blob_head h;
-  hone_reason why;
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
-  n->blob_bytes = (size_t)h.bytes;
-  n->packed = n->bytewise = h.dynamic ? 0 : 1u << 1;
-  n->workspace_bytes = hn_conv_scratch(&h.conv, hn_gemm_find(h.isa)) * 4 * m->threads +
-                       (h.dynamic ? (size_t)h.packed_floats * 4 : 0);
-  return HONE_OK;
+static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)h->bytes;
+  n->packed = n->bytewise = h->dynamic ? 0 : 1u << 1;
+  n->workspace_bytes = hn_conv_scratch(&h->conv, hn_gemm_find(h->isa)) * 4 * m->threads +
+                       (h->dynamic ? (size_t)h->packed_floats * 4 : 0);
 }
 
 static size_t shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
@@ -124,27 +114,27 @@ static void pack_panel(void *arg, int64_t task, uint32_t thread) {
                        to);
 }
 
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  blob_head h;
-  hone_reason why;
+static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   hn_conv_attr a;
-  if (!describe(s, m, &h, &why) || !hn_conv_attr_of(s, &a, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_gemm: %s", why.text);
-  const hn_gemm_ops *o = hn_gemm_find(h.isa);
+  hone_reason why = {""};
+  if (!hn_conv_attr_of(s, &a, &why)) return hn_not_described(s, &why, error);
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
   unsigned char *base = blob;
-  memcpy(base, &h, sizeof h);
-  hn_tap_run *run = (hn_tap_run *)(void *)(base + h.runs_at);
-  bool merge = h.conv.n_runs < a.kernel[0] * a.kernel[1] * a.kernel[2] || a.kernel[2] == 1;
+  memcpy(base, h, sizeof *h);
+  hn_tap_run *run = (hn_tap_run *)(void *)(base + h->runs_at);
+  bool merge = h->conv.n_runs < a.kernel[0] * a.kernel[1] * a.kernel[2] || a.kernel[2] == 1;
   for (int64_t z = 0; z < a.kernel[0]; z++)
     for (int64_t y = 0; y < a.kernel[1]; y++)
       for (int64_t x = 0; x < (merge ? 1 : a.kernel[2]); x++)
         *run++ =
             (hn_tap_run){(int32_t)(z * a.dilation[0] - a.pad[0]), (int32_t)(y * a.dilation[1] - a.pad[1]),
                          (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
-  packing p = {&h, o, s->input[1].constant, (float *)(void *)(base + h.weights_at)};
-  for (int64_t i = 0; i < panels(&p) && !h.dynamic && !s->own_only; i++) pack_panel(&p, i, 0);
+  packing p = {h, o, s->input[1].constant, (float *)(void *)(base + h->weights_at)};
+  for (int64_t i = 0; i < panels(&p) && !h->dynamic && !s->own_only; i++) pack_panel(&p, i, 0);
   return HONE_OK;
 }
+
+HN_DESCRIBED_SIZED(blob_head)
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;

@@ -49,25 +49,15 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
+static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
+  return hn_grouped_seconds(&h->g, hn_depthwise_find(h->isa), m, h->isa) + hn_epilogue_seconds(s, m, true);
 }
 
-static double cost(const hone_step *s, const hone_machine *m) {
-  blob_head h;
-  if (!describe(s, m, &h, NULL)) return 1e9;
-  return hn_grouped_seconds(&h.g, hn_depthwise_find(h.isa), m, h.isa) + hn_epilogue_seconds(s, m, true);
-}
-
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  blob_head h;
-  hone_reason why;
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_grouped: %s", why.text);
-  n->blob_bytes = (size_t)h.bytes;
+static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)h->bytes;
   n->packed = 1u << 1;
-  n->workspace_bytes = hn_grouped_scratch(&h.g) * m->threads;
-  return HONE_OK;
+  n->workspace_bytes = hn_grouped_scratch(&h->g) * m->threads;
 }
 
 static size_t shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
@@ -76,15 +66,15 @@ static size_t shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
   return describe(s, m, &h, NULL) ? (size_t)h.weights_at : 0;
 }
 
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  blob_head h;
-  hone_reason why;
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_grouped: %s", why.text);
+static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
+  (void)error;
   unsigned char *base = blob;
-  memcpy(base, &h, sizeof h);
-  if (!s->own_only) hn_grouped_pack(&h.g, s->input[1].constant, (float *)(void *)(base + h.weights_at));
+  memcpy(base, h, sizeof *h);
+  if (!s->own_only) hn_grouped_pack(&h->g, s->input[1].constant, (float *)(void *)(base + h->weights_at));
   return HONE_OK;
 }
+
+HN_DESCRIBED_SIZED(blob_head)
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;

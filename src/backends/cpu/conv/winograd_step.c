@@ -77,27 +77,17 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
   return true;
 }
 
-bool hn_winograd_accepts(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
-                         hone_reason *why) {
-  blob_head h;
-  return describe(s, m, config, &h, why);
+static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
+  return h->plan.seconds + hn_epilogue_seconds(s, m, true);
 }
 
-double hn_winograd_cost(const hone_step *s, const hone_machine *m, const hn_winograd_config *config) {
-  blob_head h;
-  return describe(s, m, config, &h, NULL) ? h.plan.seconds + hn_epilogue_seconds(s, m, true) : 1e9;
-}
-
-hone_status hn_winograd_need(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
-                             hone_tactic_need *n, hone_error *error) {
-  blob_head h;
-  hone_reason why;
-  if (!describe(s, m, config, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
-  const hn_gemm_ops *o = hn_gemm_find(h.isa);
+static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  const hn_gemm_ops *o = hn_gemm_find(h->isa);
   n->packed = 1u << 1;
-  n->blob_bytes = weights_at(&h) + hn_winograd_packed_size(&h.plan, o) * (config->bf16 ? 2 : sizeof(float));
-  n->workspace_bytes = hn_winograd_scratch(&h.plan, o) * sizeof(float) * m->threads;
-  return HONE_OK;
+  n->blob_bytes =
+      weights_at(h) + hn_winograd_packed_size(&h->plan, o) * (h->plan.bf16_rows ? 2 : sizeof(float));
+  n->workspace_bytes = hn_winograd_scratch(&h->plan, o) * sizeof(float) * m->threads;
 }
 
 size_t hn_winograd_shared(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
@@ -122,19 +112,17 @@ static hone_status prepack_bf16(const hone_step *s, const blob_head *h, int32_t 
   return HONE_OK;
 }
 
-hone_status hn_winograd_prepack(const hone_step *s, const hone_machine *m, const hn_winograd_config *config,
-                                void *blob, hone_error *error) {
-  blob_head h;
-  hone_reason why;
-  if (!describe(s, m, config, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "winograd: %s", why.text);
-  memcpy(blob, &h, sizeof h);
+static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
+  memcpy(blob, h, sizeof *h);
   unsigned char *base = blob;
-  void *to = base + weights_at(&h);
-  if (config->bf16) return prepack_bf16(s, &h, (int32_t *)(void *)(base + steps_at()), to, error);
-  for (int64_t i = 0; i < h.plan.n_panels && !s->own_only; i++)
-    hn_winograd_pack_panel(&h.plan, hn_gemm_find(h.isa), s->input[1].constant, i, to);
+  void *to = base + weights_at(h);
+  if (h->plan.bf16_rows) return prepack_bf16(s, h, (int32_t *)(void *)(base + steps_at()), to, error);
+  for (int64_t i = 0; i < h->plan.n_panels && !s->own_only; i++)
+    hn_winograd_pack_panel(&h->plan, hn_gemm_find(h->isa), s->input[1].constant, i, to);
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_winograd, blob_head)
 
 /* Per tile: the products of all frequencies, the transform of its input and that back to its output
  * (kernels/winograd/winograd_body.h). What the formula counts beside products is the epilogue. */

@@ -66,40 +66,31 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
-
-static double cost(const hone_step *s, const hone_machine *m) {
-  blob_head h;
-  if (!describe(s, m, &h, NULL)) return 1e9;
-  const double vectors = (double)(h.batch * h.pixels) * (double)hn_div_up(h.picked, hn_pick_find(h.isa)->vw);
+static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
+  const double vectors =
+      (double)(h->batch * h->pixels) * (double)hn_div_up(h->picked, hn_pick_find(h->isa)->vw);
   return hn_step_seconds(m, 0, 2.0 * (double)hone_desc_bytes(&s->output[0].desc), 1) +
          vectors * 0.5e-9 / (m->threads ? m->threads : 1);
 }
 
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  blob_head h;
-  hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "gather_channels: %s", why.text);
-  n->blob_bytes = (size_t)h.bytes;
+static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s, (void)m;
+  n->blob_bytes = (size_t)h->bytes;
   n->workspace_bytes = 0;
-  return HONE_OK;
 }
 
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  blob_head *h = blob;
-  hone_reason why = {""};
-  if (!describe(s, m, h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "gather_channels: %s", why.text);
+static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
+  memcpy(blob, h, sizeof *h);
   int32_t *from = hn_calloc((size_t)h->picked + 1, sizeof *from);
   if (!from) return hn_fail_memory(error, (size_t)h->picked * sizeof *from, "gather_channels");
   for (int64_t i = 0; i < h->picked; i++) from[i] = (int32_t)channel(s, i, h->channels);
-  hn_windows_find(from, (size_t)h->picked, (size_t)h->channels, hn_pick_find(h->isa)->vw, h->first,
-                  (hn_pick_window *)(void *)((char *)blob + h->windows_at));
+  hn_windows_find(from, (size_t)h->picked, (size_t)h->channels, hn_pick_find(h->isa)->vw,
+                  ((blob_head *)blob)->first, (hn_pick_window *)(void *)((char *)blob + h->windows_at));
   hn_free(from);
   return HONE_OK;
 }
+
+HN_DESCRIBED_SIZED(blob_head)
 
 typedef struct job {
   const hone_step_run *run;

@@ -170,29 +170,21 @@ bool hn_bf16_describe_matmul(const hone_step *s, const hone_machine *m, hn_bf16_
 
 /* ---------------------------------------------------------------- the tactic's functions */
 
-bool hn_bf16_step_accepts(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
-                          hone_reason *why) {
-  hn_bf16_step d;
-  return config->describe(s, m, config->form, &d, why);
+static bool describe(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
+                     hn_bf16_step *d, hone_reason *why) {
+  return config->describe(s, m, config->form, d, why);
 }
 
-double hn_bf16_step_cost(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config) {
-  hn_bf16_step d;
-  if (!config->describe(s, m, config->form, &d, NULL)) return 1e9;
-  return hn_bf16_seconds(&d.conv, ops_of(&d), m) + hn_epilogue_seconds(s, m, true);
+static double cost_of(const hn_bf16_step *d, const hone_step *s, const hone_machine *m) {
+  return hn_bf16_seconds(&d->conv, ops_of(d), m) + hn_epilogue_seconds(s, m, true);
 }
 
-hone_status hn_bf16_step_need(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
-                              hone_tactic_need *n, hone_error *error) {
-  hn_bf16_step d;
-  hone_reason why;
-  if (!config->describe(s, m, config->form, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)d.bytes;
+static void need_of(const hn_bf16_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)d->bytes;
   n->bytewise = 1u << 1;
-  n->packed = 1u << 1 | (d.bias_at ? 1u << 2 : 0);
-  n->workspace_bytes = hn_bf16_workspace(&d.conv, m->threads);
-  return HONE_OK;
+  n->packed = 1u << 1 | (d->bias_at ? 1u << 2 : 0);
+  n->workspace_bytes = hn_bf16_workspace(&d->conv, m->threads);
 }
 
 size_t hn_bf16_step_shared(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
@@ -213,37 +205,34 @@ static void places(const hn_bf16_step *d, int64_t *at) {
   for (int64_t k = 0; k < d->conv.steps * HN_BF16_STEP; k++) at[k] = k < d->conv.cin ? k * d->w_row : -1;
 }
 
-hone_status hn_bf16_step_prepack(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
-                                 void *blob, hone_error *error) {
-  hn_bf16_step d;
-  hone_reason why;
-  if (!config->describe(s, m, config->form, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  const hn_bf16_conv *c = &d.conv;
-  const hn_bf16_ops *o = ops_of(&d);
+static hone_status fill(hn_bf16_step *d, const hone_step *s, void *blob, hone_error *error) {
+  const hn_bf16_conv *c = &d->conv;
+  const hn_bf16_ops *o = ops_of(d);
   unsigned char *base = blob;
-  memcpy(base, &d, sizeof d);
-  hn_bf16_steps(c, (int32_t *)(void *)(base + d.steps_at));
-  if (d.bias_at) {
-    float *bias = (float *)(void *)(base + d.bias_at);
+  memcpy(base, d, sizeof *d);
+  hn_bf16_steps(c, (int32_t *)(void *)(base + d->steps_at));
+  if (d->bias_at) {
+    float *bias = (float *)(void *)(base + d->bias_at);
     const float *from = s->input[2].constant;
     const bool one = hone_desc_count(&s->input[2].desc) == 1;
-    for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d.bias_scale;
+    for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d->bias_scale;
   }
   if (s->own_only) return HONE_OK;
   const size_t bytes = (size_t)c->steps * HN_BF16_STEP * sizeof(int64_t);
   int64_t *at = hn_malloc(bytes);
   if (!at) return hn_fail_memory(error, bytes, "packing weights");
-  places(&d, at);
-  const int64_t column = d.matrix ? d.w_column : c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2];
-  uint16_t *to = (uint16_t *)(void *)(base + d.weights_at);
+  places(d, at);
+  const int64_t column = d->matrix ? d->w_column : c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2];
+  uint16_t *to = (uint16_t *)(void *)(base + d->weights_at);
   for (int64_t g = 0; g < c->groups; g++)
     hn_bf16_pack(o, (const float *)s->input[1].constant + g * c->cout * column, at, column, (size_t)c->steps,
-                 (size_t)c->cout, 0, (size_t)c->cout, d.alpha, c->x3 != 0,
+                 (size_t)c->cout, 0, (size_t)c->cout, d->alpha, c->x3 != 0,
                  to + (size_t)g * hn_bf16_weights(c));
   hn_free(at);
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_bf16_step, hn_bf16_step)
 
 void hn_bf16_step_work(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
                        hone_work *work) {

@@ -14,37 +14,29 @@ void hn_matmul_step_plan(hn_matmul_step *d, const hone_machine *m, bool bias) {
   d->bytes = (int64_t)(at + hn_matmul_packed(&d->p) * 4);
 }
 
-bool hn_matmul_step_accepts(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config,
-                            hone_reason *why) {
-  hn_matmul_step d;
-  return config->describe(s, m, &d, why);
+static bool describe(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config,
+                     hn_matmul_step *d, hone_reason *why) {
+  return config->describe(s, m, d, why);
 }
 
-double hn_matmul_step_cost(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config) {
-  hn_matmul_step d;
-  if (!config->describe(s, m, &d, NULL)) return 1e9;
-  double columns = (double)hn_gemm_packed_size(hn_gemm_find(d.p.isa), (size_t)d.p.n, 1);
-  double waste = columns > 0 ? (double)d.p.n / columns : 1;
+static double cost_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m) {
+  double columns = (double)hn_gemm_packed_size(hn_gemm_find(d->p.isa), (size_t)d->p.n, 1);
+  double waste = columns > 0 ? (double)d->p.n / columns : 1;
   const double products =
-      hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d.p.packed ? 1 : 0.9));
+      hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d->p.packed ? 1 : 0.9));
   /* Few rows wait for their weights, of which each thread reads its part. */
-  const hn_gemm_ops *o = hn_gemm_find(d.p.isa);
-  const double bytes = d.p.packed ? (double)d.p.n * (double)d.p.k * 4 : 0;
+  const hn_gemm_ops *o = hn_gemm_find(d->p.isa);
+  const double bytes = d->p.packed ? (double)d->p.n * (double)d->p.k * 4 : 0;
   const double weights =
       hn_weights_cycles(bytes / (m->threads ? m->threads : 1), bytes, o, m) / hn_core_hertz(o, m);
   return (products > weights ? products : weights) + hn_epilogue_seconds(s, m, true);
 }
 
-hone_status hn_matmul_step_need(const hone_step *s, const hone_machine *m,
-                                const hn_matmul_step_config *config, hone_tactic_need *n, hone_error *error) {
-  hn_matmul_step d;
-  hone_reason why;
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)d.bytes;
-  n->packed = n->bytewise = d.p.packed ? 1u << 1 : 0;
-  n->workspace_bytes = hn_matmul_workspace(&d.p, m->threads) * 4;
-  return HONE_OK;
+static void need_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)d->bytes;
+  n->packed = n->bytewise = d->p.packed ? 1u << 1 : 0;
+  n->workspace_bytes = hn_matmul_workspace(&d->p, m->threads) * 4;
 }
 
 size_t hn_matmul_step_shared(const hone_step *s, const hone_machine *m, const hn_matmul_step_config *config,
@@ -54,24 +46,22 @@ size_t hn_matmul_step_shared(const hone_step *s, const hone_machine *m, const hn
   return config->describe(s, m, &d, NULL) && d.p.packed ? (size_t)d.weights_at : 0;
 }
 
-hone_status hn_matmul_step_prepack(const hone_step *s, const hone_machine *m,
-                                   const hn_matmul_step_config *config, void *blob, hone_error *error) {
-  hn_matmul_step d;
-  hone_reason why;
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+static hone_status fill(hn_matmul_step *d, const hone_step *s, void *blob, hone_error *error) {
+  (void)error;
   unsigned char *base = blob;
-  memcpy(base, &d, sizeof d);
-  if (d.p.packed && !s->own_only)
-    hn_matmul_pack(&d.p, s->input[1].constant, (float *)(void *)(base + d.weights_at));
-  if (d.bias_at) {
-    float *bias = (float *)(void *)(base + d.bias_at);
+  memcpy(base, d, sizeof *d);
+  if (d->p.packed && !s->own_only)
+    hn_matmul_pack(&d->p, s->input[1].constant, (float *)(void *)(base + d->weights_at));
+  if (d->bias_at) {
+    float *bias = (float *)(void *)(base + d->bias_at);
     const float *c = s->input[2].constant;
     bool one = hone_desc_count(&s->input[2].desc) == 1;
-    for (int64_t i = 0; i < d.p.n; i++) bias[i] = c[one ? 0 : i] * d.bias_scale;
+    for (int64_t i = 0; i < d->p.n; i++) bias[i] = c[one ? 0 : i] * d->bias_scale;
   }
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_matmul_step, hn_matmul_step)
 
 hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_config *config,
                                hone_error *error) {

@@ -59,50 +59,40 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   return true;
 }
 
-static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
-  blob_head h;
-  return describe(s, m, &h, why);
-}
-
-static double cost(const hone_step *s, const hone_machine *m) {
-  blob_head h;
-  if (!describe(s, m, &h, NULL)) return 1e9;
-  return hn_dw8_seconds(&h.d, hn_dw8_find(h.q.isa), m->peak_flops > 0 ? m->peak_flops : 1e10,
+static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
+  (void)s;
+  return hn_dw8_seconds(&h->d, hn_dw8_find(h->q.isa), m->peak_flops > 0 ? m->peak_flops : 1e10,
                         m->cache_bytes > 0 ? m->cache_bytes : 1e10);
 }
 
-static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
-  blob_head h;
-  hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)h.bytes;
+static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s, (void)m;
+  n->blob_bytes = (size_t)h->bytes;
   n->packed = 1u << HN_QLINEAR_W;
-  return HONE_OK;
 }
 
-static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
-  blob_head h;
-  hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   unsigned char *base = blob;
   const hn_weight_codes codes = hn_int8_codes(s);
-  if (h.d.parts > 1) hn_dw8_split(&h.d, hn_dw8_parts(&h.d, &codes));
-  memcpy(base, &h, sizeof h);
-  int32_t *bias = (int32_t *)(void *)(base + h.bias_at);
-  float *scale = (float *)(void *)(base + h.scale_at),
-        *scales = hn_malloc((size_t)h.q.channels * sizeof *scales);
-  if (!scales) return hn_fail_memory(error, (size_t)h.q.channels * sizeof *scales, "packing weights");
-  hn_qlinear_scales(s, &h.q, scales);
-  hn_dw8_pack(&h.d, &codes, (int8_t *)(void *)(base + h.weights_at), bias);
-  hn_dw8_fill_line(&h.d, base + h.line_at);
-  for (int64_t i = 0; i < (int64_t)hn_dw8_values(&h.d); i++) {
+  if (h->d.parts > 1) hn_dw8_split(&h->d, hn_dw8_parts(&h->d, &codes));
+  memcpy(base, h, sizeof *h);
+  int32_t *bias = (int32_t *)(void *)(base + h->bias_at);
+  float *scale = (float *)(void *)(base + h->scale_at),
+        *scales = hn_malloc((size_t)h->q.channels * sizeof *scales);
+  if (!scales) return hn_fail_memory(error, (size_t)h->q.channels * sizeof *scales, "packing weights");
+  hn_qlinear_scales(s, &h->q, scales);
+  hn_dw8_pack(&h->d, &codes, (int8_t *)(void *)(base + h->weights_at), bias);
+  hn_dw8_fill_line(&h->d, base + h->line_at);
+  for (int64_t i = 0; i < (int64_t)hn_dw8_values(&h->d); i++) {
     const int64_t c = i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel(i % HN_DW8_BLOCK);
-    scale[i] = c < h.q.channels ? scales[c] : 0;
-    bias[i] = c < h.q.channels ? hn_int8_bias(s, &h.q, c, bias[i]) : 0;
+    scale[i] = c < h->q.channels ? scales[c] : 0;
+    bias[i] = c < h->q.channels ? hn_int8_bias(s, &h->q, c, bias[i]) : 0;
   }
   hn_free(scales);
   return HONE_OK;
 }
+
+HN_DESCRIBED_SIZED(blob_head)
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;

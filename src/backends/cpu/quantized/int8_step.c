@@ -158,29 +158,22 @@ bool hn_int8_describe_matmul(const hone_step *s, const hone_machine *m, hn_int8_
 
 /* ---------------------------------------------------------------- the tactic's functions */
 
-bool hn_int8_step_accepts(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
-                          hone_reason *why) {
-  hn_int8_step d;
-  return config->describe(s, m, &d, why);
+static bool describe(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
+                     hn_int8_step *d, hone_reason *why) {
+  return config->describe(s, m, d, why);
 }
 
-double hn_int8_step_cost(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config) {
-  hn_int8_step d;
-  if (!config->describe(s, m, &d, NULL)) return 1e9;
-  return hn_int8_seconds(&d.conv, hn_int8_find(d.q.isa), m->peak_flops > 0 ? m->peak_flops : 1e10,
+static double cost_of(const hn_int8_step *d, const hone_step *s, const hone_machine *m) {
+  (void)s;
+  return hn_int8_seconds(&d->conv, hn_int8_find(d->q.isa), m->peak_flops > 0 ? m->peak_flops : 1e10,
                          m->cache_bytes > 0 ? m->cache_bytes : 1e10);
 }
 
-hone_status hn_int8_step_need(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
-                              hone_tactic_need *n, hone_error *error) {
-  hn_int8_step d;
-  hone_reason why = {""};
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)d.bytes;
+static void need_of(const hn_int8_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)d->bytes;
   n->packed = 1u << HN_QLINEAR_W;
-  n->workspace_bytes = hn_int8_workspace(&d.conv, hn_int8_find(d.q.isa), m->threads);
-  return HONE_OK;
+  n->workspace_bytes = hn_int8_workspace(&d->conv, hn_int8_find(d->q.isa), m->threads);
 }
 
 /* Weights that may need offsets are not shared: whether they do, packing finds out. */
@@ -193,43 +186,40 @@ size_t hn_int8_step_shared(const hone_step *s, const hone_machine *m, const hn_i
   return (size_t)d.bias_at;
 }
 
-hone_status hn_int8_step_prepack(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
-                                 void *blob, hone_error *error) {
-  hn_int8_step d;
-  hone_reason why = {""};
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  const hn_int8_conv *c = &d.conv;
+static hone_status fill(hn_int8_step *d, const hone_step *s, void *blob, hone_error *error) {
+  const hn_int8_conv *c = &d->conv;
   unsigned char *base = blob;
   if (s->own_only) {
-    memcpy(base, &d, sizeof d);
+    memcpy(base, d, sizeof *d);
     return HONE_OK;
   }
   const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
-  int32_t *bias = (int32_t *)(void *)(base + d.bias_at), *offset = (int32_t *)(void *)(base + d.offset_at);
-  float *scale = (float *)(void *)(base + d.scale_at),
-        *scales = hn_malloc((size_t)d.q.channels * sizeof *scales);
-  if (!scales) return hn_fail_memory(error, (size_t)d.q.channels * sizeof *scales, "packing weights");
+  int32_t *bias = (int32_t *)(void *)(base + d->bias_at), *offset = (int32_t *)(void *)(base + d->offset_at);
+  float *scale = (float *)(void *)(base + d->scale_at),
+        *scales = hn_malloc((size_t)d->q.channels * sizeof *scales);
+  if (!scales) return hn_fail_memory(error, (size_t)d->q.channels * sizeof *scales, "packing weights");
   memset(bias, 0, all * sizeof *bias);
   memset(scale, 0, all * sizeof *scale);
   memset(offset, 0, all * sizeof *offset);
-  hn_qlinear_scales(s, &d.q, scales);
+  hn_qlinear_scales(s, &d->q, scales);
   const hn_weight_codes codes = hn_int8_codes(s);
   bool offsets = false;
   for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns) {
-    offsets |= hn_int8_pack(c, &codes, g, d.w_column, d.w_tap, d.w_channel,
-                            (int8_t *)(void *)(base + d.weights_at) + (size_t)g * hn_int8_weights(c), bias,
+    offsets |= hn_int8_pack(c, &codes, g, d->w_column, d->w_tap, d->w_channel,
+                            (int8_t *)(void *)(base + d->weights_at) + (size_t)g * hn_int8_weights(c), bias,
                             offset + (size_t)g * columns);
     for (int64_t j = 0; j < c->cout; j++) {
-      bias[j] = hn_int8_bias(s, &d.q, g * c->cout + j, bias[j]);
+      bias[j] = hn_int8_bias(s, &d->q, g * c->cout + j, bias[j]);
       scale[j] = scales[g * c->cout + j];
     }
   }
   hn_free(scales);
-  d.conv.offsets = offsets; /* or all weights fit without */
-  memcpy(base, &d, sizeof d);
+  d->conv.offsets = offsets; /* or all weights fit without */
+  memcpy(base, d, sizeof *d);
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_int8_step, hn_int8_step)
 
 hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *config, hone_error *error) {
   (void)config, (void)error;

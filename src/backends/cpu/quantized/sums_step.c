@@ -178,36 +178,28 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
 
 /* ---------------------------------------------------------------- the tactic's functions */
 
-bool hn_sums_step_accepts(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
-                          hone_reason *why) {
-  hn_sums_step d;
+static bool describe(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
+                     hn_sums_step *d, hone_reason *why) {
   if (s->n_anchor_inputs < HN_SUMS_INPUTS) return hn_refuse(why, "inputs are missing");
-  return config->describe(s, m, &d, why);
+  return config->describe(s, m, d, why);
 }
 
-double hn_sums_step_cost(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config) {
-  hn_sums_step d;
-  if (!config->describe(s, m, &d, NULL)) return 1e9;
+static double cost_of(const hn_sums_step *d, const hone_step *s, const hone_machine *m) {
   const double peak = m->peak_flops > 0 ? m->peak_flops : 1e10,
                cache = m->cache_bytes > 0 ? m->cache_bytes : 1e10;
   const double out = 3.0 * (double)hone_desc_count(&s->output[0].desc) / cache; /* f32 instead of a byte */
   return out + hn_epilogue_seconds(s, m, true) +
-         (d.depthwise ? hn_dw8_seconds(&d.dw, hn_dw8_find(d.isa), peak, cache)
-                      : hn_int8_seconds(&d.conv, hn_int8_find(d.isa), peak, cache));
+         (d->depthwise ? hn_dw8_seconds(&d->dw, hn_dw8_find(d->isa), peak, cache)
+                       : hn_int8_seconds(&d->conv, hn_int8_find(d->isa), peak, cache));
 }
 
-hone_status hn_sums_step_need(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
-                              hone_tactic_need *n, hone_error *error) {
-  hn_sums_step d;
-  hone_reason why = {""};
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)d.bytes;
+static void need_of(const hn_sums_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  (void)s;
+  n->blob_bytes = (size_t)d->bytes;
   n->packed = 1u << HN_SUMS_W;
   n->workspace_bytes =
-      (size_t)d.scratch_at +
-      (d.depthwise ? hn_dw8_line(&d.dw) : hn_int8_workspace(&d.conv, hn_int8_find(d.isa), m->threads));
-  return HONE_OK;
+      (size_t)d->scratch_at +
+      (d->depthwise ? hn_dw8_line(&d->dw) : hn_int8_workspace(&d->conv, hn_int8_find(d->isa), m->threads));
 }
 
 /* Weights that may need offsets are not shared: whether they do, packing finds out. */
@@ -220,40 +212,37 @@ size_t hn_sums_step_shared(const hone_step *s, const hone_machine *m, const hn_s
   return (size_t)d.sums_at;
 }
 
-hone_status hn_sums_step_prepack(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
-                                 void *blob, hone_error *error) {
-  hn_sums_step d;
-  hone_reason why = {""};
-  if (!config->describe(s, m, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+static hone_status fill(hn_sums_step *d, const hone_step *s, void *blob, hone_error *error) {
   hn_weight_codes codes;
-  if (!codes_of(s, d.channels, &codes, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  hone_reason why = {""};
+  if (!codes_of(s, d->channels, &codes, &why)) return hn_not_described(s, &why, error);
   unsigned char *base = blob;
   if (s->own_only) {
-    memcpy(base, &d, sizeof d);
+    memcpy(base, d, sizeof *d);
     return HONE_OK;
   }
-  int32_t *sums = (int32_t *)(void *)(base + d.sums_at), *offsets = (int32_t *)(void *)(base + d.offset_at);
-  int8_t *weights = (int8_t *)(void *)(base + d.weights_at);
-  memset(sums, 0, (size_t)d.values * sizeof *sums);
-  memset(offsets, 0, (size_t)d.values * sizeof *offsets);
-  if (d.depthwise) {
-    if (d.dw.parts > 1) hn_dw8_split(&d.dw, hn_dw8_parts(&d.dw, &codes));
-    hn_dw8_pack(&d.dw, &codes, weights, sums);
-    memcpy(base, &d, sizeof d);
+  int32_t *sums = (int32_t *)(void *)(base + d->sums_at), *offsets = (int32_t *)(void *)(base + d->offset_at);
+  int8_t *weights = (int8_t *)(void *)(base + d->weights_at);
+  memset(sums, 0, (size_t)d->values * sizeof *sums);
+  memset(offsets, 0, (size_t)d->values * sizeof *offsets);
+  if (d->depthwise) {
+    if (d->dw.parts > 1) hn_dw8_split(&d->dw, hn_dw8_parts(&d->dw, &codes));
+    hn_dw8_pack(&d->dw, &codes, weights, sums);
+    memcpy(base, d, sizeof *d);
     return HONE_OK;
   }
-  const hn_int8_conv *c = &d.conv;
+  const hn_int8_conv *c = &d->conv;
   const size_t columns = hn_int8_columns(c);
   bool any = false;
   for (size_t g = 0; g < (size_t)c->groups; g++)
-    any |= hn_int8_pack(c, &codes, (int64_t)g, d.w_column, d.w_tap, d.w_channel,
+    any |= hn_int8_pack(c, &codes, (int64_t)g, d->w_column, d->w_tap, d->w_channel,
                         weights + g * hn_int8_weights(c), sums + g * columns, offsets + g * columns);
-  d.conv.offsets = any; /* or all weights fit without */
-  memcpy(base, &d, sizeof d);
+  d->conv.offsets = any; /* or all weights fit without */
+  memcpy(base, d, sizeof *d);
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_sums_step, hn_sums_step)
 
 /* The output channel of value i in the kernels' order; -1: none. */
 static int64_t channel_of(const hn_sums_step *d, int64_t i) {

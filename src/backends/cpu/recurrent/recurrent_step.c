@@ -47,8 +47,9 @@ static void set_passes(hn_recurrent *p, const hn_rnn_kind *kind, bool later) {
   if (p->pass[0] == HN_RECURRENT_GRU_GATES) p->pass[p->passes++] = HN_RECURRENT_GRU_HIDDEN;
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, const hn_rnn_kind *kind, plan *d,
+static bool describe(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config, plan *d,
                      hone_reason *why) {
+  const hn_rnn_kind *kind = config->kind;
   const hone_tensor_desc *desc[INPUTS] = {NULL};
   hone_error error = {0};
   hn_rnn r;
@@ -87,33 +88,19 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_rnn_kin
   return true;
 }
 
-bool hn_recurrent_accepts(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
-                          hone_reason *why) {
-  plan d;
-  return describe(s, m, config->kind, &d, why);
+static double cost_of(const plan *d, const hone_step *s, const hone_machine *m) {
+  (void)s;
+  const double inputs = d->p.inputs.m > 0 ? hn_conv_seconds(&d->p.inputs.conv, hn_gemm_find(d->p.isa), m) : 0;
+  return inputs + d->p.step_seconds + 1e-6;
 }
 
-double hn_recurrent_cost(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config) {
-  plan d;
-  hone_reason why;
-  if (!describe(s, m, config->kind, &d, &why)) return 1e9;
-  const double inputs = d.p.inputs.m > 0 ? hn_conv_seconds(&d.p.inputs.conv, hn_gemm_find(d.p.isa), m) : 0;
-  return inputs + d.p.step_seconds + 1e-6;
-}
-
-hone_status hn_recurrent_need(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
-                              hone_tactic_need *n, hone_error *error) {
-  plan d;
-  hone_reason why;
-  if (!describe(s, m, config->kind, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = d.bytes;
+static void need_of(const plan *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
+  n->blob_bytes = d->bytes;
   n->packed = 1u << W | 1u << R;
   if (has(s, B)) n->packed |= 1u << B;
   if (has(s, PEEPHOLES)) n->packed |= 1u << PEEPHOLES;
   n->bytewise = n->packed;
-  n->workspace_bytes = hn_recurrent_workspace(&d.p, m->threads) * sizeof(float);
-  return HONE_OK;
+  n->workspace_bytes = hn_recurrent_workspace(&d->p, m->threads) * sizeof(float);
 }
 
 static float *floats_at(void *blob, size_t offset) {
@@ -141,34 +128,32 @@ static void pack_bias(const hone_step *s, const plan *d, float *bias, float *lat
     }
 }
 
-hone_status hn_recurrent_prepack(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config,
-                                 void *blob, hone_error *error) {
-  plan d;
-  hone_reason why;
-  if (!describe(s, m, config->kind, &d, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  const hn_recurrent *p = &d.p;
+static hone_status fill(plan *d, const hone_step *s, void *blob, hone_error *error) {
+  (void)error;
+  const hn_recurrent *p = &d->p;
   const struct hn_recurrent_ops *o = hn_recurrent_find(p->isa);
   const size_t hidden = (size_t)p->hidden, padded = (size_t)p->padded, directions = (size_t)p->directions;
-  memset(blob, 0, d.bytes);
-  memcpy(blob, &d, sizeof d);
-  hn_matmul_pack(&p->inputs, s->input[W].constant, floats_at(blob, d.w));
+  memset(blob, 0, d->bytes);
+  memcpy(blob, d, sizeof *d);
+  hn_matmul_pack(&p->inputs, s->input[W].constant, floats_at(blob, d->w));
   for (size_t dir = 0; dir < directions; dir++) {
     const char *r =
         (const char *)s->input[R].constant + dir * (size_t)p->gates * hidden * hidden * sizeof(float);
     for (int64_t i = 0; i < p->passes; i++) {
       hn_recurrent_pack(o, p->pass[i], r, hidden,
-                        floats_at(blob, d.rec[i]) + dir * hn_recurrent_packed(o, p->pass[i], hidden));
+                        floats_at(blob, d->rec[i]) + dir * hn_recurrent_packed(o, p->pass[i], hidden));
       r += hn_recurrent_gates(p->pass[i]) * hidden * hidden * sizeof(float);
     }
   }
-  if (d.bias) pack_bias(s, &d, floats_at(blob, d.bias), floats_at(blob, d.later));
-  if (d.peepholes)
+  if (d->bias) pack_bias(s, d, floats_at(blob, d->bias), floats_at(blob, d->later));
+  if (d->peepholes)
     for (size_t i = 0; i < 3 * directions; i++)
       for (size_t k = 0; k < hidden; k++)
-        floats_at(blob, d.peepholes)[i * padded + k] = value(s, PEEPHOLES, i * hidden + k);
+        floats_at(blob, d->peepholes)[i * padded + k] = value(s, PEEPHOLES, i * hidden + k);
   return HONE_OK;
 }
+
+HN_FAMILY_DESCRIBED(hn_recurrent, plan)
 
 static float *output(const hone_step_run *r, uint32_t i) {
   return hn_step_gives(r->step, i) ? r->out[i] : NULL;
