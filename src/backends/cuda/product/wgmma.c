@@ -112,18 +112,13 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   return rounds * (one * q->k_blocks + leave) + 0.61e-6;
 }
 
-double hn_wgmma_ends(double seconds) { return fmin(0.2 * seconds, 3e-6); }
-
 /* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
  * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
   const rates r = rates_of(q, m, t);
   const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
   const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
-  const double whole = fmax(time, (q->p.bytes - q->unread) / (0.82 * dram) + 0.6e-6);
-  /* Short sums in large tiles, of which only one is on its way out: first and last tiles are not hidden. */
-  const bool waits = !t->split && q->k_blocks <= 2 && hn_wgmma_layout_of(q, t, q->staged).buffers == 1;
-  return whole + (waits ? hn_wgmma_ends(whole) : 0) + m->launch_s;
+  return fmax(time, (q->p.bytes - q->unread) / (0.82 * dram) + 0.6e-6) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {

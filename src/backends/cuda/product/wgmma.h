@@ -31,9 +31,6 @@ hn_wgmma_layout hn_wgmma_layout_of(const hn_wgmma_problem *q, const hn_wgmma_til
 bool hn_wgmma_tiles(hn_wgmma_problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why);
 double hn_wgmma_seconds(const hn_wgmma_problem *q, const hone_machine *m, const hn_wgmma_tile *t,
                         uint32_t splits);
-/* What first and last tiles add to a launch of that length where too little is under way to hide them
- * (resnet50's 1x1 layers at batch 32 on one H200, against the same at 256). */
-double hn_wgmma_ends(double seconds);
 size_t hn_wgmma_weights(const hn_wgmma_problem *q);
 void hn_wgmma_prefix(const hn_wgmma_problem *q, const hn_wgmma_tile *t, hn_str *text);
 hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q, const hn_wgmma_tile *t,

@@ -5,7 +5,7 @@
 
 #include "backends/cuda/product/conv_chain_args.h"
 #include "backends/cuda/product/tensor_map.h"
-#include "backends/cuda/product/wgmma.h"
+#include "backends/cuda/product/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
@@ -122,10 +122,7 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_w
   /* Small tiles have more copies under way. */
   const double dram = (wm == 1 ? 0.89 : 0.87) * (m->dram_bytes > 0 ? m->dram_bytes : 4e12),
                rounds = rounds_of(&c, m);
-  if (!c.two) {
-    const double whole = fmax(rounds * (t.first + t.last), c.last.p.bytes / dram);
-    return whole + (c.chunks == 1 ? hn_wgmma_ends(whole) : 0) + 0.9e-6 + m->launch_s;
-  }
+  if (!c.two) return fmax(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
   const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                       (double)hone_desc_bytes(&c.first_step->output[0].desc),
                leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
