@@ -156,12 +156,6 @@ static hone_status make_feeds(job *j, const hn_feed_case *c, hone_error *error) 
 
 /* ---- comparing */
 
-static int output_of(const hn_plan *p, const char *name, uint32_t i) {
-  for (uint32_t k = 0; k < p->n_outputs; k++)
-    if (strcmp(p->outputs[k]->name, name) == 0) return (int)k;
-  return i < p->n_outputs ? (int)i : -1;
-}
-
 /* What a difference within one answer is relative to. */
 static double scale_of(const hn_difference *d) {
   return d->range > 0 ? d->range : d->magnitude > 0 ? d->magnitude : 1;
@@ -205,7 +199,7 @@ static double level_of(const hn_value *v) {
 static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   hone_verify_result *out = j->out;
   const char *name = j->reference.plan->outputs[i]->name;
-  int other = output_of(j->test.plan, name, i);
+  int other = hn_output_of(j->test.plan, name, i);
   const hone_tensor *ref = hn_context_output(j->reference.context, i);
   const hone_tensor *got = other < 0 ? NULL : hn_context_output(j->test.context, (uint32_t)other);
   char a[128], b[128];
@@ -498,7 +492,7 @@ static hone_status is_excused(job *j, const hn_feed_case *c, bool *excused, hone
   *excused = status == HONE_OK;
   for (uint32_t i = 0; i < j->n_outputs && *excused; i++) {
     const hone_tensor *ref = hn_context_output(j->reference.context, i), *got = NULL;
-    const int other = output_of(j->test.plan, j->reference.plan->outputs[i]->name, i);
+    const int other = hn_output_of(j->test.plan, j->reference.plan->outputs[i]->name, i);
     if (other >= 0) got = hn_context_output(j->test.context, (uint32_t)other);
     if (!got || got->desc.dtype != ref->desc.dtype || !hone_desc_same_dims(&got->desc, &ref->desc)) {
       *excused = false;
