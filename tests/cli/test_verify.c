@@ -367,10 +367,18 @@ static void test_wrong_other(void **state) {
 /* ---- models that share no name with the other but their input's */
 
 /* Dense layers of 8 bits; the last one's codes are the output. */
+typedef enum ends {
+  CODES,
+  REAL,
+  TURNED,
+  TWO
+} ends; /* TURNED: in another shape; TWO: and the input's codes */
+
 typedef struct renamed {
   bool other; /* names */
   bool wrong; /* the weights of the first layer are negated */
   int layers;
+  ends ends;
 } renamed;
 
 static hn_value *named_op(hn_model *m, const renamed *r, const char *type, hn_value *const *in, uint32_t n) {
@@ -388,12 +396,12 @@ static hn_model *renamed_net(renamed r) {
   const float in = 0.02f, unit = 0.0045f, levels = 0.02f;
   const int8_t none = 0;
   hn_model *m = net_begin();
-  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){16, N}), *q = NULL;
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){16, N});
   hn_value *zero = net_constant(m, HONE_DTYPE_I8, 0, NULL, &none),
            *by = net_constant(m, HONE_DTYPE_F32, 0, NULL, &unit),
            *first = net_constant(m, HONE_DTYPE_F32, 0, NULL, &in),
            *later = net_constant(m, HONE_DTYPE_F32, 0, NULL, &levels);
-  q = named_op(m, &r, "QuantizeLinear", (hn_value *[]){x, first, zero}, 3);
+  hn_value *codes = named_op(m, &r, "QuantizeLinear", (hn_value *[]){x, first, zero}, 3), *q = codes;
   for (int layer = 0; layer < r.layers; layer++) {
     for (int i = 0; i < N * N; i++) {
       const int8_t code = (int8_t)(((seed = seed * 1664525u + 1013904223u) >> 24) % 255 - 127);
@@ -405,6 +413,13 @@ static hn_model *renamed_net(renamed r) {
     x = named_op(m, &r, "MatMul", (hn_value *[]){x, c}, 2);
     q = named_op(m, &r, "QuantizeLinear", (hn_value *[]){x, later, zero}, 3);
   }
+  if (r.ends == TWO) net_output(m, q), q = codes;
+  if (r.ends == REAL) q = named_op(m, &r, "DequantizeLinear", (hn_value *[]){q, later, zero}, 3);
+  if (r.ends == TURNED)
+    q = named_op(
+        m, &r, "Reshape",
+        (hn_value *[]){q, net_constant(m, HONE_DTYPE_I64, 1, (const int64_t[]){2}, (const int64_t[]){N, 16})},
+        2);
   net_finish(m, q);
   return m;
 }
@@ -424,7 +439,29 @@ static void test_renamed(void **state) {
   hone_model_release(wrong);
 }
 
-/* The same, saved as a plan. */
+/* However right its steps are, what is not there, or is something else, is no rounding. */
+static void test_other_ends(void **state) {
+  (void)state;
+  static const struct {
+    ends a, b;
+    const char *says;
+  } pairs[] = {{CODES, REAL, "f32[16x32] instead of i8[16x32]"},
+               {REAL, CODES, "i8[16x32] instead of f32[16x32]"},
+               {CODES, TURNED, "i8[32x16] instead of i8[16x32]"},
+               {TURNED, CODES, "i8[16x32] instead of i8[32x16]"},
+               {TWO, CODES, "missing"}};
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    hone_model *a = renamed_net((renamed){.layers = 2, .ends = pairs[i].a}),
+               *b = renamed_net((renamed){.other = true, .layers = 2, .ends = pairs[i].b});
+    const hone_verify_result r = verify(a, b, 8);
+    assert_int_equal(r.verdict, HONE_VERDICT_DIFFERENT);
+    if (!strstr(r.reason, pairs[i].says)) fail_msg("'%s' is not in: %s", pairs[i].says, r.reason);
+    hone_model_release(a);
+    hone_model_release(b);
+  }
+}
+
+/* What is renamed, saved as a plan. */
 static void test_renamed_plan(void **state) {
   (void)state;
   hone_model *a = renamed_net((renamed){.layers = 3});
@@ -787,6 +824,7 @@ int main(void) {
       cmocka_unit_test(test_right_other),
       cmocka_unit_test(test_wrong_other),
       cmocka_unit_test(test_renamed),
+      cmocka_unit_test(test_other_ends),
       cmocka_unit_test(test_renamed_plan),
       cmocka_unit_test(test_quantised_faults),
       cmocka_unit_test(test_hidden_faults),
