@@ -73,7 +73,8 @@ typedef enum hn_stepwise_fault {
 
 typedef struct hn_stepwise {
   uint32_t steps;  /* values of 8 bits that were compared */
-  uint32_t unseen; /* that were not: the reference has none of their names, or no memory was left */
+  uint32_t unseen; /* that were not: the reference has none of their names, no memory was left, or they differ
+                      and nothing is known of the roundings before them */
   double worst;    /* levels */
   double differ;   /* largest share of a value's elements that differ by a level */
   double astray;   /* and of those that differ and that no choice of roundings makes */

@@ -98,7 +98,8 @@ static hone_tensor *made_for(walk *w, const hn_value *v, const hone_tensor *got,
 
 /* ---- values of 8 bits */
 
-/* Elements that no rounding explains. All are, where each depends on one of each that is rounded. */
+/* Elements that no rounding explains. All are, where each depends on one of each that is rounded. Nothing is
+ * known of a level more or less where the roundings are not seen: the ends decide. */
 static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *got,
                          const hone_tensor *ref, const hn_difference *d) {
   const int64_t n = hone_desc_count(&ref->desc);
@@ -111,6 +112,7 @@ static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hon
   const hn_right r = right_of(w, v, got, ref, 0);
   const double share = r.seen ? (double)r.wrong / (double)n : 0;
   if (share > w->out->astray) w->out->astray = share;
+  w->out->unseen += !r.seen;
   if (!r.seen && d->max_abs > HN_STEPWISE_LEVELS)
     found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d->max_abs, d->where);
   else if (r.wrong && r.worst > HN_STEPWISE_LEVELS)
