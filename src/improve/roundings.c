@@ -66,10 +66,21 @@ static bool hides_rounding(const hone_node *n, const hn_value *v) {
          !hn_is_op(n, "MaxPool");
 }
 
+/* A Cast to what holds every number of its operand, but for last bits. */
+static bool widens(const hone_node *n) {
+  const hone_dtype from = n->in[0] ? n->in[0]->desc.dtype : HONE_DTYPE_NONE, to = n->out[0]->desc.dtype;
+  const size_t now = hone_dtype_size(from), then = hone_dtype_size(to);
+  if (from == to || from == HONE_DTYPE_BOOL) return true;
+  if (to == HONE_DTYPE_F32 || to == HONE_DTYPE_F64) return !hone_dtype_is_float(from) || then >= now;
+  return !hone_dtype_is_float(from) && !hone_dtype_is_float(to) && to != HONE_DTYPE_BOOL && then > now &&
+         (hone_dtype_is_signed_int(to) || !hone_dtype_is_signed_int(from));
+}
+
 /* Its result jumps where its operand does not: a last bit decides, as in a rounding that nothing is known of.
  */
 static bool jumps(const hone_node *n) {
-  static const char *const types[] = {"Round", "Floor", "Ceil", "Sign", "Mod", "Cast"};
+  static const char *const types[] = {"Round", "Floor", "Ceil", "Sign", "Mod"};
+  if (hn_is_op(n, "Cast") && n->out[0]) return !widens(n);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (hn_is_op(n, types[i])) return true;
   return n->out[0] && n->out[0]->desc.dtype == HONE_DTYPE_BOOL;
@@ -103,9 +114,9 @@ static bool take_operands(walk *w, entry *e, bool *there) {
     e->varies |= w->entries.ptr[k].varies;
   }
   w->depth--;
-  if (jumps(n) || (e->varies && !keeps_apart(n))) w->complete = false;
   if (!e->varies && w->by_name && e->value->desc.dtype == HONE_DTYPE_F32)
     e->given = w->known->named(w->known->arg, e->value);
+  if (!e->given && (jumps(n) || (e->varies && !keeps_apart(n)))) w->complete = false;
   return true;
 }
 
@@ -213,7 +224,10 @@ static hone_status value_of(walk *w, size_t at, const hone_tensor **out, hone_er
   if (!w->entries.ptr[at].given && !w->entries.ptr[at].made.data) {
     hone_tensor made = {0};
     const hone_status status = evaluate(w, at, &made, error);
-    if (status != HONE_OK) return status;
+    if (status != HONE_OK) { /* it may have been made before memory was short */
+      hn_budget_release(w->budget, &made);
+      return status;
+    }
     w->entries.ptr[at].made = made;
   }
   *out = w->entries.ptr[at].given ? w->entries.ptr[at].given : &w->entries.ptr[at].made;

@@ -115,3 +115,9 @@ hone_status hn_side_run(hn_side *s, const hn_feed *feeds, uint32_t n, hone_error
   hn_free((void *)in);
   return status;
 }
+
+int hn_output_of(const hn_plan *p, const char *name, uint32_t i) {
+  for (uint32_t k = 0; k < p->n_outputs; k++)
+    if (strcmp(p->outputs[k]->name, name) == 0) return (int)k;
+  return i < p->n_outputs ? (int)i : -1;
+}

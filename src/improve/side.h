@@ -48,6 +48,9 @@ typedef struct hn_feed {
 /* Inputs are found by name; those of a side that has other names are taken in order. */
 hone_status hn_side_run(hn_side *side, const hn_feed *feeds, uint32_t n, hone_error *error);
 
+/* The output of this name or, where none has it, in this place; -1: none. */
+int hn_output_of(const hn_plan *plan, const char *name, uint32_t i);
+
 /* The first value of `test` in execution order that differs from the like-named value of `reference` and from
  * which on nothing agrees again (values that a pass renamed do agree again). Writes "node 'x' (Conv)" into
  * buf; "" when every value agrees. Both sides have just run on the same inputs; they are run again. */
@@ -70,7 +73,8 @@ typedef enum hn_stepwise_fault {
 
 typedef struct hn_stepwise {
   uint32_t steps;  /* values of 8 bits that were compared */
-  uint32_t unseen; /* that were not: the reference has none of their names, or no memory was left */
+  uint32_t unseen; /* that were not: the reference has none of their names, no memory was left, or they differ
+                      and nothing is known of the roundings before them */
   double worst;    /* levels */
   double differ;   /* largest share of a value's elements that differ by a level */
   double astray;   /* and of those that differ and that no choice of roundings makes */
@@ -82,8 +86,9 @@ typedef struct hn_stepwise {
 } hn_stepwise;
 
 /* Runs both sides once more, every step of `test` on what the reference made. For models with values of 8
- * bits. narrowest: the arithmetic's type, NONE: f32; in another, a level is allowed anywhere. `out` is added
- * to. */
+ * bits. Values that it has no name for are judged by their own nodes' references, outputs by the reference's
+ * alone: those of hn_output_of. narrowest: the arithmetic's type, NONE: f32; in another, a level is allowed
+ * anywhere. `out` is added to. */
 hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *feeds, uint32_t n,
                              hone_dtype narrowest, hn_stepwise *out, hone_error *error);
 

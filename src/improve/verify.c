@@ -156,12 +156,6 @@ static hone_status make_feeds(job *j, const hn_feed_case *c, hone_error *error) 
 
 /* ---- comparing */
 
-static int output_of(const hn_plan *p, const char *name, uint32_t i) {
-  for (uint32_t k = 0; k < p->n_outputs; k++)
-    if (strcmp(p->outputs[k]->name, name) == 0) return (int)k;
-  return i < p->n_outputs ? (int)i : -1;
-}
-
 /* What a difference within one answer is relative to. */
 static double scale_of(const hn_difference *d) {
   return d->range > 0 ? d->range : d->magnitude > 0 ? d->magnitude : 1;
@@ -200,12 +194,33 @@ static double level_of(const hn_value *v) {
   return 0;
 }
 
-/* One output of one input. False: the answers differ; the reason is filled in. The range of edge values'
+/* How two ends differ, the worst last. */
+typedef enum ends {
+  ENDS_SAME,
+  ENDS_APART, /* by more than the tolerance */
+  ENDS_UNLIKE /* finite on one side only; of another type or shape, or missing: nothing excuses that */
+} ends;
+
+/* The relative difference that is still right for this output. scale: what it is relative to. */
+static double tolerated(const job *j, uint32_t i, const hone_tensor *ref, double scale) {
+  hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype)
+                         ? j->narrowest
+                         : ref->desc.dtype;
+  double tolerance =
+      j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(hone_dtype_element(dtype), j->quantised);
+  if (j->tolerance <= 0 && 2 * j->sway[i] > tolerance) tolerance = 2 * j->sway[i];
+  /* Last bits decide which of two neighbours it is, however few there are. */
+  const double level = j->lenient ? level_of(j->reference.plan->outputs[i]) : 0;
+  if (level * (1 + (double)NUDGE) > tolerance * scale) tolerance = level * (1 + (double)NUDGE) / scale;
+  return tolerance;
+}
+
+/* One output of one input. Where the answers differ the reason is filled in. The range of edge values'
  * answers is no measure for those of random inputs. */
-static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
+static ends compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   hone_verify_result *out = j->out;
   const char *name = j->reference.plan->outputs[i]->name;
-  int other = output_of(j->test.plan, name, i);
+  int other = hn_output_of(j->test.plan, name, i);
   const hone_tensor *ref = hn_context_output(j->reference.context, i);
   const hone_tensor *got = other < 0 ? NULL : hn_context_output(j->test.context, (uint32_t)other);
   char a[128], b[128];
@@ -213,7 +228,7 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
     snprintf(out->reason, sizeof out->reason, "output '%.80s' is %s instead of %s", name,
              got ? hone_desc_format(&got->desc, a, sizeof a) : "missing",
              hone_desc_format(&ref->desc, b, sizeof b));
-    return false;
+    return ENDS_UNLIKE;
   }
   hn_difference d;
   hn_compare(got, ref, &d);
@@ -221,25 +236,16 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
   double scale = d.range > j->range[i] ? d.range : j->range[i];
   if (!edge) j->range[i] = scale;
   if (hn_edge_is_extreme(edge) && d.magnitude > scale) scale = d.magnitude; /* often all answers are equal */
-  hone_dtype dtype = j->narrowest != HONE_DTYPE_NONE && hone_dtype_is_float(ref->desc.dtype)
-                         ? j->narrowest
-                         : ref->desc.dtype;
-  double tolerance =
-      j->tolerance > 0 ? j->tolerance : hn_verify_tolerance(hone_dtype_element(dtype), j->quantised);
-  if (j->tolerance <= 0 && 2 * j->sway[i] > tolerance) tolerance = 2 * j->sway[i];
   if (!(scale > 0)) scale = d.magnitude > 0 ? d.magnitude : 1;
-  /* Last bits decide which of two neighbours it is, however few there are. */
-  const double level = j->lenient ? level_of(j->reference.plan->outputs[i]) : 0;
-  if (level * (1 + (double)NUDGE) > tolerance * scale) tolerance = level * (1 + (double)NUDGE) / scale;
+  const double tolerance = tolerated(j, i, ref, scale), rel = d.max_abs / scale;
   /* Integers are exact, however large they are. */
-  const bool wrong = j->by_steps ? false : tolerance > 0 ? d.max_abs / scale > tolerance : d.max_abs > 0;
-  double rel = d.max_abs / scale;
+  const bool wrong = j->by_steps ? false : tolerance > 0 ? rel > tolerance : d.max_abs > 0;
   if (!edge && d.max_abs > out->max_abs) out->max_abs = d.max_abs;
   if (rel >= out->max_rel) {
     out->max_rel = rel;
     out->tolerance = j->by_steps ? 0 : tolerance;
   }
-  if (!d.unlike && !wrong) return true;
+  if (!d.unlike && !wrong) return ENDS_SAME;
   if (d.unlike)
     snprintf(out->reason, sizeof out->reason,
              "output '%.80s': %lld of %lld elements are not finite (or text) on one side only; first at %lld",
@@ -249,7 +255,7 @@ static bool compare_output(job *j, uint32_t i, uint32_t k, hn_edge edge) {
              "output '%.80s' differs by %.3g at element %lld: %.3g of its range, tolerance %.3g", name,
              d.max_abs, (long long)d.where, rel, tolerance);
   out->tolerance = tolerance;
-  return false;
+  return d.unlike ? ENDS_UNLIKE : ENDS_APART;
 }
 
 /* Roundings to a few levels amplify: a difference in the last bit flips one, which flips others behind it,
@@ -332,13 +338,25 @@ static hone_status compare_steps(job *j, bool *same, bool *covers, hone_error *e
   return HONE_OK;
 }
 
-static bool compare_outputs(job *j, uint32_t k, hn_edge edge) {
-  for (uint32_t i = 0; i < j->n_outputs; i++)
-    if (!compare_output(j, i, k, edge)) return false;
-  return true;
+/* All of them: the worst, of equals the first, is the reason. */
+static ends compare_outputs(job *j, uint32_t k, hn_edge edge) {
+  ends worst = ENDS_SAME;
+  double tolerance = 0;
+  char reason[sizeof j->out->reason];
+  for (uint32_t i = 0; i < j->n_outputs; i++) {
+    const ends e = compare_output(j, i, k, edge);
+    if (e <= worst) continue;
+    worst = e;
+    tolerance = j->out->tolerance;
+    memcpy(reason, j->out->reason, sizeof reason);
+  }
+  if (worst == ENDS_SAME) return worst;
+  j->out->tolerance = tolerance;
+  memcpy(j->out->reason, reason, sizeof reason);
+  return worst;
 }
 
-/* The ends differ. Another quantised model is right all the same when each of its steps is, on the
+/* The ends are apart. Another quantised model is right all the same when each of its steps is, on the
  * reference's values: these prove it right, never wrong. before: what was known ahead of this input. */
 static hone_status exonerate(job *j, uint32_t k, hn_edge edge, const hone_verify_result *before, bool *same,
                              hone_error *error) {
@@ -349,7 +367,7 @@ static hone_status exonerate(job *j, uint32_t k, hn_edge edge, const hone_verify
   if (status == HONE_OK && steps_same && !covers) { /* nothing is known of some steps */
     status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
     j->lenient = true;
-    *same = status == HONE_OK && compare_outputs(j, k, edge);
+    *same = status == HONE_OK && compare_outputs(j, k, edge) == ENDS_SAME;
     j->lenient = false;
   } else {
     *same = steps_same && status == HONE_OK;
@@ -370,6 +388,7 @@ static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *erro
   const hone_verify_result before = *j->out;
   const bool alone = has_steps(j) && !j->b;
   bool steps_same = true;
+  ends how = ENDS_SAME;
   hone_status status = make_feeds(j, &c, error);
   j->by_steps = false;
   if (status == HONE_OK && alone) status = compare_steps(j, &steps_same, &j->by_steps, error);
@@ -379,10 +398,11 @@ static hone_status compare_once(job *j, uint32_t k, bool *same, hone_error *erro
     status = measure_sway(j, &c, NUDGE, j->sway, error);
   if (status == HONE_OK) status = hn_side_run(&j->reference, j->feeds, j->n_feeds, error);
   if (status == HONE_OK) status = hn_side_run(&j->test, j->feeds, j->n_feeds, error);
-  if (status == HONE_OK && steps_same) *same = compare_outputs(j, k, HN_EDGE_NONE);
+  if (status == HONE_OK && steps_same) how = compare_outputs(j, k, HN_EDGE_NONE);
+  *same = how == ENDS_SAME;
   if (status == HONE_OK && k == 0 && j->o->dump)
     status = hn_dump_sides(&j->reference, &j->test, j->feeds, j->n_feeds, j->o->dump, error);
-  if (status == HONE_OK && !*same && j->b && has_steps(j))
+  if (status == HONE_OK && how == ENDS_APART && j->b && has_steps(j))
     status = exonerate(j, k, HN_EDGE_NONE, &before, same, error);
   *same = *same && steps_same;
   return status;
@@ -521,7 +541,7 @@ static hone_status is_excused(job *j, const hn_feed_case *c, bool *excused, hone
   *excused = status == HONE_OK;
   for (uint32_t i = 0; i < j->n_outputs && *excused; i++) {
     const hone_tensor *ref = hn_context_output(j->reference.context, i), *got = NULL;
-    const int other = output_of(j->test.plan, j->reference.plan->outputs[i]->name, i);
+    const int other = hn_output_of(j->test.plan, j->reference.plan->outputs[i]->name, i);
     if (other >= 0) got = hn_context_output(j->test.context, (uint32_t)other);
     if (!got || got->desc.dtype != ref->desc.dtype || !hone_desc_same_dims(&got->desc, &ref->desc)) {
       *excused = false;
@@ -551,12 +571,13 @@ static hone_status compare_edge(job *j, hn_feed_case *c, bool *same, hone_error 
     if (!steps_same) prefix_reason(j, c);
     return HONE_OK;
   }
-  if (!compare_outputs(j, 1, c->edge)) {
+  const ends how = compare_outputs(j, 1, c->edge);
+  if (how != ENDS_SAME) {
     const hone_verify_result found = *j->out;
     status = is_excused(j, c, &excused, error);
     *j->out = excused ? before : found;
     *same = excused;
-    if (status == HONE_OK && !excused && j->b && has_steps(j))
+    if (status == HONE_OK && !excused && how == ENDS_APART && j->b && has_steps(j))
       status = exonerate(j, 1, c->edge, &before, same, error);
     if (status != HONE_OK) return status;
     if (!*same) prefix_reason(j, c);
