@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -308,8 +309,26 @@ static void pieces_hold_all(void **state) {
   assert_int_equal(hn_max(INT64_MIN, -2), -2);
 }
 
+/* In a process of its own: what the processor offers is found once. */
+static void a_word_that_is_no_tier_is_kept(void **state) {
+  (void)state;
+  const pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    hone_error e = {0};
+    setenv("HONE_CPU", "avx3", 1);
+    const bool refused = hone_system_instructions(NULL) == HONE_ERROR_USAGE;
+    unsetenv("HONE_CPU");
+    _exit(refused && hone_system_instructions(&e) == HONE_ERROR_USAGE && strcmp(e.got, "avx3") == 0 ? 0 : 1);
+  }
+  int status = 1;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_word_that_is_no_tier_is_kept),
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),
       cmocka_unit_test(arena_goes_back_to_a_mark),
       cmocka_unit_test(streamed_copies_are_copies),

@@ -12,7 +12,6 @@
 #include "base/pool.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* More than this is not moved through the caches to cool them. */
@@ -78,10 +77,10 @@ static hn_mempool *memory_create(void) {
 #define NAMES "scalar, avx2, avx512, avx512vnni, avx512bf16 or amx"
 
 hone_status hn_cpu_held(hone_error *error) {
-  if (!hn_cpu()->mask_unknown) return HONE_OK;
+  if (!hn_cpu()->unknown[0]) return HONE_OK;
   hn_fail(error, HONE_ERROR_USAGE, "HONE_CPU names no instruction set");
   hn_error_expected(error, NAMES);
-  hn_error_got(error, "%s", getenv("HONE_CPU"));
+  hn_error_got(error, "%s", hn_cpu()->unknown);
   return HONE_ERROR_USAGE;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -142,7 +143,7 @@ static void detect(void) {
   if (!mask || !*mask) return;
   hn_isa want = hn_isa_parse(mask);
   if (want == HN_ISA_COUNT)
-    info.mask_unknown = 1;
+    snprintf(info.unknown, sizeof info.unknown, "%s", mask);
   else if (want < info.isa)
     info.isa = want;
 }

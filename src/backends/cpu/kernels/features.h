@@ -18,7 +18,7 @@ typedef struct hn_cpu_info {
   double dram_bytes_per_cycle; /* that one core can draw from memory, about, at 3 GHz: for cost models */
   size_t l1d, l2, l3;          /* data cache sizes in bytes per instance, with safe defaults when unknown */
   char brand[52];              /* processor name, NUL-terminated */
-  int mask_unknown;            /* 1 when HONE_CPU held a word that is not a tier (backend.h refuses it) */
+  char unknown[32]; /* the word that HONE_CPU held, cut short, if it is no tier (backend.h refuses it) */
 } hn_cpu_info;
 
 /* Never fails; thread safe; the same pointer every time. */
