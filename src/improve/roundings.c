@@ -86,10 +86,10 @@ static bool jumps(const hone_node *n) {
   return n->out[0] && n->out[0]->desc.dtype == HONE_DTYPE_BOOL;
 }
 
-static const hone_tensor *constant_of(const hn_value *v) {
+static const hone_tensor *constant_of(const walk *w, const hn_value *v) {
   if (!v->constant || v->is_input) return NULL;
   if (!v->constant->data && v->deferred && !hn_value_make_bytes(v)) return NULL;
-  return v->constant->data ? v->constant : NULL;
+  return v->constant->data && v->constant->data != w->known->absent ? v->constant : NULL;
 }
 
 static size_t entry_of(const walk *w, const hn_value *v) {
@@ -125,7 +125,7 @@ static bool take_operands(walk *w, entry *e, bool *there) {
 static size_t take(walk *w, const hn_value *v, bool *there) {
   size_t at = entry_of(w, v);
   if (at != MOST_VALUES) return at;
-  entry e = {.value = v, .given = constant_of(v)};
+  entry e = {.value = v, .given = constant_of(w, v)};
   if (!e.given) e.given = w->known->of(w->known->arg, v);
   e.read = e.given != NULL;
   if (!e.given && !take_operands(w, &e, there)) return MOST_VALUES;

@@ -15,7 +15,8 @@ typedef struct hn_seen_values {
   /* What the reference calls so: the same numbers unless a pass moved the name. NULL: nothing. */
   const hone_tensor *(*named)(const void *arg, const hn_value *value);
   const void *arg;
-  double slack; /* right floats lie within this part of a tensor's range of each other */
+  const void *absent; /* where the data of constants points whose bytes are not kept; NULL: all are */
+  double slack;       /* right floats lie within this part of a tensor's range of each other */
 } hn_seen_values;
 
 typedef struct hn_right {

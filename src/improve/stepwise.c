@@ -10,6 +10,7 @@
 #include "improve/values.h"
 
 #include "model/ops/common/op.h"
+#include "optimize/plan/saved.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,9 @@ static const hone_tensor *named_of(const void *arg, const hn_value *v) {
   const hone_tensor *t = hn_map_get(&((const walk *)arg)->reference.kept, v->name);
   return t && t->desc.dtype == v->desc.dtype && hone_desc_same_dims(&t->desc, &v->desc) ? t : NULL;
 }
+
+/* A saved plan keeps no bytes of constants that it packed. */
+static const void *absent_of(const hn_plan *p) { return p->saved ? p->saved->absent : NULL; }
 
 /* The output of the reference that v has to be: of the same name, or in the same place. -1: none. */
 static int output_of(const walk *w, const hn_value *v) {
@@ -73,7 +77,7 @@ static void found(walk *w, const char *node, hn_stepwise_fault fault, double wro
  * makes. */
 static hn_right right_of(walk *w, const hn_value *v, const hone_tensor *got, const hone_tensor *ref,
                          double apart) {
-  const hn_seen_values known = {known_of, named_of, w, w->tolerance};
+  const hn_seen_values known = {known_of, named_of, w, absent_of(w->plan), w->tolerance};
   hn_right r = {0};
   if (w->status == HONE_OK && !w->out->fault)
     failed(w, hn_right_answers(&known, v, got, ref, apart, &w->budget, &r, w->error));
@@ -83,7 +87,7 @@ static hn_right right_of(walk *w, const hn_value *v, const hone_tensor *got, con
 /* The reference has no value of this name: what the step's own nodes make of what it was given. NULL: not
  * known. */
 static hone_tensor *made_for(walk *w, const hn_value *v, const hone_tensor *got, bool by_name) {
-  const hn_seen_values known = {known_of, named_of, w, w->tolerance};
+  const hn_seen_values known = {known_of, named_of, w, absent_of(w->plan), w->tolerance};
   hone_tensor made = {0}, *t = NULL;
   failed(w, hn_right_answer(&known, v, by_name, &w->budget, &made, w->error));
   if (made.data && made.desc.dtype == got->desc.dtype && hone_desc_same_dims(&made.desc, &got->desc) &&

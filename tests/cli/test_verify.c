@@ -483,6 +483,37 @@ static void test_renamed_plan(void **state) {
   hone_model_release(a);
 }
 
+/* A saved plan keeps no weights but packed ones: nothing is evaluated with them. */
+static void test_packed_plan(void **state) {
+  (void)state;
+  static const char text[] =
+      "opset 17\nopset \"com.microsoft\" 1\ngraph g(%x: f32[2x4x6x6]) -> (%y) {\n"
+      "  const %k: i8[8x4x1x1] = rand(4, -100, 100)\n  const %w: i8[288x31] = rand(5, -100, 100)\n"
+      "  const %b: i32[31] = rand(6, -900, 900)\n  const %c: f32[2x288] = rand(7)\n"
+      "  %q = QuantizeLinear(%x, f32 0.02, i8 3)\n"
+      "  %l = QLinearConv(%q, f32 0.02, i8 3, %k, f32 0.01, i8 0, f32 0.03, i8 -2)\n"
+      "  %r = Reshape(%l, i64[2]{2, 288})\n  %d = DequantizeLinear(%r, f32 0.03, i8 -2)\n"
+      "  %s = Sub(%c, %d)\n  %t = QuantizeLinear(%s, f32 0.03, i8 1)\n"
+      "  %g = com.microsoft::QGemm(%t, f32 0.03, i8 1, %w, f32 0.01, i8 0, %b, f32 0.1, i8 -5)\n"
+      "  %y = DequantizeLinear(%g, f32 0.1, i8 -5)\n}\n";
+  hone_model *a = net_parse("gemm", text);
+  net_session s = net_open(net_parse("gemm", text), 2, false, 2);
+  char path[512];
+  hone_error e = {0};
+  hone_verify_result r;
+  const int file = mkstemp(temporary(path, sizeof path, "plan"));
+  assert_true(file >= 0);
+  close(file);
+  if (hone_plan_save(s.plan, path, &e) != HONE_OK) fail_msg("%s", e.what);
+  if (hone_verify(a, NULL, &(hone_verify_options){.inputs = 8, .plan = path, .threads = 2}, &r, &e) !=
+      HONE_OK)
+    fail_msg("%s", e.what);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
+  remove(path);
+  net_close(&s);
+  hone_model_release(a);
+}
+
 /* Codes and their scale are found in the run: every step is judged on the reference's values, and how far the
  * ends lie apart decides nothing. */
 static void test_dynamic(void **state) {
@@ -826,6 +857,7 @@ int main(void) {
       cmocka_unit_test(test_renamed),
       cmocka_unit_test(test_other_ends),
       cmocka_unit_test(test_renamed_plan),
+      cmocka_unit_test(test_packed_plan),
       cmocka_unit_test(test_quantised_faults),
       cmocka_unit_test(test_hidden_faults),
       cmocka_unit_test(test_dynamic),
