@@ -91,8 +91,8 @@ double hn_verify_tolerance(hone_dtype dtype, bool quantised) {
   switch (dtype) {
   case HONE_DTYPE_F32:
   case HONE_DTYPE_F64: return quantised ? 2.0 / 255 : 1e-4;
-  case HONE_DTYPE_F16: return quantised ? 2.0 / 255 : 0x1p-8; /* a few units in the last place of 11 bits */
-  case HONE_DTYPE_BF16: return 0x1p-5;     /* the same of 8 bits; more than two steps of codes */
+  case HONE_DTYPE_F16: return quantised ? 2.0 / 255 : 0x1p-8;  /* a few units in the last place of 11 bits */
+  case HONE_DTYPE_BF16: return quantised ? 2.0 / 255 : 0x1p-5; /* the same of 8 bits */
   case HONE_DTYPE_F8E4M3FN: return 0x1p-4; /* a rounding of 4 bits: most errors of a sum cancel */
   case HONE_DTYPE_U8:
   case HONE_DTYPE_I8: return quantised ? 2.0 / 255 : 0; /* two steps */

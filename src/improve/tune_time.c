@@ -47,8 +47,7 @@ typedef struct rig {
   hn_queue *queue; /* of accelerators */
   hn_event *begin, *end;
   uint64_t other_bytes;
-  uint64_t
-      weights; /* of accelerators: so many bytes of weights pass between two runs of the step; 0: they stay */
+  uint64_t weights;  /* of accelerators: bytes of them that pass between two runs of the step; 0: they stay */
   bool threads_vary; /* between trials: where the output lies then matters */
   rig_trial *trial;
   uint32_t n;

@@ -29,9 +29,9 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 /* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
  * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50
  * and yolov3 in f32, batch 8 cut into 2 to 8, Zen 5). */
-#define PADDED 1.25 /* more than this share of the weights in f32 is no padding to whole vectors */
 #define PACKING_LESS 0.2
 #define PACKING_LEFT 0.6 /* what three halvings leave away; smaller slices were not found to leave more */
+#define PADDED 1.25      /* more than this share of the weights in f32 is no padding to whole vectors */
 
 typedef struct traffic {
   double weights, extra, predicted; /* bytes as packed; of them, what is beyond one f32 for each weight */
