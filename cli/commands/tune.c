@@ -95,6 +95,9 @@ static hone_status tune_passes(cli_tuning *t, const cli_args *args, const cli_ar
     if (status == HONE_OK) status = tune_more(t, &t->after, args, start, &news, error);
   }
   cli_hold(false);
+  hone_error later = {.status = HONE_OK};
+  /* A kernel has failed: what was measured before it is right, and need not be measured again. */
+  if (status == HONE_ERROR_DEVICE) hone_tune_save(t->before.plan, &later);
   return status;
 }
 

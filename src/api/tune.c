@@ -21,6 +21,9 @@ hone_status hone_tune(hone_plan *plan, const hone_tune_options *o, hone_tune_rep
   const char *path;
   hn_tuned *table = hn_api_tuned(plan, &path);
   hone_status status = hn_tune(hn_api_plan(plan), table, o, out, error);
+  hone_error later = {.status = HONE_OK};
+  /* A kernel has failed: what was measured before it is right, and need not be measured again. */
+  if (status == HONE_ERROR_DEVICE && path[0] && !o->unsaved) write_table(table, path, &later);
   if (status != HONE_OK || !path[0] || !out->measured || o->unsaved) return status;
   status = write_table(table, path, error);
   if (status == HONE_OK) snprintf(out->file, sizeof out->file, "%s", path);

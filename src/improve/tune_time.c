@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "base/quantile.h"
 #include "base/rng.h"
+#include "base/strided.h"
 #include "optimize/plan/plan.h"
 #include "optimize/step/denormals.h"
 
@@ -87,6 +88,13 @@ static uint64_t index_bound(const hone_step *s) {
 
 /* ------------------------------------------------------------------ memory */
 
+/* Bytes of memory that holds a tensor. One that is a part of another (elide.c) reaches from its first to its
+ * last element, and what lies in between is not its own. */
+static int64_t memory_of(const hone_step_tensor *t) {
+  const int64_t bytes = hone_desc_bytes(&t->desc), reach = t->constant ? bytes : hn_strided_bytes(&t->desc);
+  return reach > bytes ? reach : bytes;
+}
+
 static void rig_free(rig *r) {
   const hn_backend *b = r->plan->backend;
   const hone_step *s = &r->step;
@@ -118,7 +126,7 @@ static hone_status copy_inputs(const rig *r, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < s->n_inputs && status == HONE_OK; i++) {
     if (!r->owned[i]) continue;
-    const size_t bytes = (size_t)hone_desc_bytes(&s->input[i].desc);
+    const size_t bytes = (size_t)memory_of(&s->input[i]);
     if (b->stage)
       b->stage(r->plan->device, r->owned[i], r->master[i], bytes);
     else
@@ -140,7 +148,7 @@ static void consume(const rig *r) {
 static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below, hn_rng *rng,
                               hone_error *error) {
   const hone_tensor_desc *d = &r->step.input[i].desc;
-  int64_t bytes = hone_desc_bytes(d);
+  const int64_t bytes = memory_of(&r->step.input[i]);
   r->master[i] = bytes >= 0 ? hn_aligned(HN_MEM_ALIGN, (size_t)bytes + 1) : NULL;
   const bool device = !constant || r->queue;
   if (device && bytes >= 0) r->owned[i] = r->plan->backend->alloc(r->plan->device, (size_t)bytes + 1);
@@ -153,6 +161,17 @@ static hone_status make_input(rig *r, uint32_t i, bool constant, uint64_t below,
   if (constant) r->input[i].constant = r->master[i];
   r->in[i] = device ? r->owned[i] : r->master[i];
   return HONE_OK;
+}
+
+/* What lies between the elements of a part is read when answers are compared: it must say nothing. */
+static hone_status clear(const rig *r, void *at, size_t bytes, hone_error *error) {
+  const hn_backend *b = r->plan->backend;
+  void *zeros = hn_calloc(bytes, 1);
+  if (!zeros) return hn_fail_memory(error, bytes, "tuning");
+  hone_status status = b->copy(r->plan->device, r->queue, at, zeros, bytes, error);
+  if (status == HONE_OK) status = b->sync(r->plan->device, r->queue, error);
+  hn_free(zeros);
+  return status;
 }
 
 static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
@@ -182,9 +201,12 @@ static hone_status rig_tensors(rig *r, const hn_step *step, hone_error *error) {
   for (uint32_t i = 0; i < s->n_outputs && status == HONE_OK; i++) {
     const hone_tensor_desc *d = &s->output[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    int64_t bytes = hone_desc_bytes(d);
+    const int64_t bytes = memory_of(&s->output[i]);
     r->out[i] = bytes >= 0 ? b->alloc(r->plan->device, (size_t)bytes + 1) : NULL;
-    if (!r->out[i]) status = hn_fail_memory(error, (unsigned long long)bytes, "tuning");
+    if (!r->out[i])
+      status = hn_fail_memory(error, (unsigned long long)bytes, "tuning");
+    else if (bytes != hone_desc_bytes(d))
+      status = clear(r, r->out[i], (size_t)bytes, error);
   }
   return status == HONE_OK ? copy_inputs(r, error) : status;
 }
@@ -278,6 +300,15 @@ static hone_status rig_trials(rig *r, const hn_trial *trial, hone_error *error) 
 }
 
 /* ------------------------------------------------------------------ timing */
+
+/* A kernel that fails takes the device's context with it: the error says which it was. */
+static void blame(const rig *r, const hn_trial *t, hone_status status, hone_error *error) {
+  if (status == HONE_OK || status == HONE_ERROR_CANCELLED) return;
+  hn_error_where(error, "step '%s' by %s", r->step.name ? r->step.name : "", t->tactic->name);
+  if (status == HONE_ERROR_DEVICE)
+    hn_error_hint(error, "leave that kernel out with HONE_TACTICS=-%s; what was measured before is kept",
+                  t->tactic->name);
+}
 
 /* number: of the runs in a row. Each copy of the weights is read twice: in a network some are still in the
  * last cache, which forgets the oldest first only roughly. */
@@ -437,6 +468,7 @@ static hone_status warm_up(const rig *r, hn_trial *trial, hone_error *error) {
     status = r->queue ? warm_segment(r, &trial[i], m, error) : warm_runs(r, &trial[i], m, error);
     if (status == HONE_OK && r->n > 1)
       status = hn_answer_take(r->plan, r->queue, &r->step, r->out, &answer[i], error);
+    blame(r, &trial[i], status, error);
   }
   if (status == HONE_OK) hn_answers_judge(answer, trial, r->n);
   for (uint32_t i = 0; i < r->n; i++) hn_answer_free(&answer[i]);
@@ -517,6 +549,7 @@ hone_status hn_time_step(const hn_plan *plan, const hn_step *step, hn_trial *tri
       const uint32_t i = round % 2 ? n - 1 - k : k; /* forth and back: drift hits all alike */
       if (round >= HOPELESS_ROUNDS && hopeless(trial, n, i)) continue;
       status = sample(&r, &trial[i], &r.trial[i], trial[i].samples, error);
+      blame(&r, &trial[i], status, error);
       trial[i].samples++;
     }
     if (status != HONE_OK) break;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# usage: tune.sh HONE   what hone tune measures on the (emulated) GPU is what plans made later take, and is not measured again.
+# usage: tune.sh HONE   what hone tune measures on the (emulated) GPU is what plans made later take, and is not measured again. A kernel that
+# fails is named, and what was measured before it is kept.
 set -eu
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
@@ -13,4 +14,14 @@ measured=$(value measured)
 marked=$(grep -c ' \*$' "$temp/plan") || true
 tune "$1"
 echo "$measured measured, $marked steps of the plan by measurement, $(value known) known the second time"
-[ "$measured" -gt 0 ] && [ "$marked" -ge "$measured" ] && [ "$(value known)" -ge "$measured" ]
+[ "$measured" -gt 0 ] && [ "$marked" -ge "$measured" ] && [ "$(value known)" -ge "$measured" ] || exit 1
+
+rm -f "$temp/tuned"
+export HONE_TACTICS='-product_mma*,-wgmma*' # few kernels a step: some steps come before the failure
+if HONE_FAKE_FAIL=kernel:5000 "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --budget 60 >"$temp/out" 2>"$temp/err"; then
+  echo "a kernel failed and tune did not"; exit 1
+fi
+grep "step '.*' by .*: .*HONE_TACTICS=-" "$temp/err" || { cat "$temp/err"; exit 1; }
+tune "$1"
+echo "$(value known) known after a failure"
+[ "$(value known)" -gt 0 ]
