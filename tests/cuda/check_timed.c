@@ -1,5 +1,5 @@
-/* check_timed: hone_tune times every step of yolov3's plan in memory of its own (an emulated GPU, which watches
- * the bounds, will do): what a step writes into a part of a Concat's output included. */
+/* check_timed: hone_tune times every step of yolov3's plan in memory of its own (an emulated GPU, which
+ * watches the bounds, will do): what a step writes into a part of a Concat's output included. */
 #include "skipped.h"
 #include "api/api.h"
 
@@ -36,7 +36,8 @@ int main(void) {
   const hone_zoo_options zoo = {.batch = 1, .width = 0.125, .size = 64, .seed = 1};
   if (!s) s = hone_zoo_build("yolov3", &zoo, &model, &error);
   if (!s)
-    s = hone_plan_create(engine, model, &(hone_plan_options){.level = -1, .precision = "fp16"}, &plan, &error);
+    s = hone_plan_create(engine, model, &(hone_plan_options){.level = -1, .precision = "fp16"}, &plan,
+                         &error);
   if (!s)
     s = hone_tune(plan, &(hone_tune_options){.alone = true, .again = true, .unsaved = true}, &report, &error);
   if (s) printf("FAIL: %s%s%s\n", *error.where ? error.where : "", *error.where ? ": " : "", error.what);

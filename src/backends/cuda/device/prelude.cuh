@@ -74,6 +74,17 @@ HN_FN u32 hn_to_bf16x2(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
+/* The larger of each half; NaN wins. */
+HN_FN u32 hn_max_f16x2(u32 a, u32 b) {
+  u32 r;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
+HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
+  u32 r;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
 HN_FN u32 hn_bits(float f) { return __float_as_uint(f); }
 HN_FN float hn_from_bits(u32 u) { return __uint_as_float(u); }
 

@@ -1,12 +1,17 @@
 /* Max-, average and Lp-pooling: a thread makes HN_W channels of an output pixel (vectors where channels are
  * contiguous in both tensors). Prefix: HN_TYPE, HN_OUT, HN_VALUE, HN_ACC, HN_W, HN_KD, HN_KH, HN_KW (kernel),
  * HN_LAST (threads count channels first) and one of
- *   HN_MAX (the lowest value; NaN wins), perhaps with HN_INDEX (1: of the transposed plane)
+ *   HN_MAX (the lowest value; NaN wins), perhaps with HN_INDEX (1: of the transposed plane), or with HN_PAIRS (two
+ *   16-bit values are compared at once: the lowest one in both halves)
  *   HN_AVERAGE (1: padding counts)
  *   HN_LP (the exponent) */
 #include "divide.cuh"
 #include "pool_args.h"
 #include "typed.cuh"
+
+#if defined(HN_PAIRS)
+#define hn_larger HN_PASTE(HN_PASTE(hn_max_, HN_TYPE), x2)
+#endif
 
 HN_FN void hn_add(HN_ACC *acc, HN_VALUE v) {
 #if defined(HN_MAX)
@@ -62,6 +67,8 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
 #if defined(HN_INDEX)
   i64 best = 0;
   bool any = false;
+#elif defined(HN_PAIRS)
+  u32 pair[4] = {HN_PAIRS, HN_PAIRS, HN_PAIRS, HN_PAIRS};
 #endif
   HN_GRID_WAIT();
   for (int kd = 0; kd < HN_KD; kd++) {
@@ -92,7 +99,11 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
       HN_UNROLL for (int kw = 0; kw < HN_KW; kw++) {
         const int x = first[2] + kw * a.dilation[2];
         if (row_in && (u32)x < (u32)a.in[2])
+#if defined(HN_PAIRS)
+          HN_UNROLL for (int w = 0; w < 4; w++) pair[w] = hn_larger(pair[w], r[kw].v[w]);
+#else
           HN_UNROLL for (int w = 0; w < HN_W; w++) hn_add(&acc[w], hn_word(r[kw].v, w));
+#endif
       }
 #else
       for (int kw = 0; kw < HN_KW; kw++) {
@@ -117,7 +128,14 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
   HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = HN_LP == 2 ? sqrt(acc[w]) : HN_LP == 1 ? acc[w] : (HN_ACC)pow((double)acc[w], 1.0 / HN_LP);
 #endif
   const i64 at = n * a.y_n + (i64)c * HN_W * a.y_c + o[0] * a.y_step[0] + o[1] * a.y_step[1] + o[2] * a.y_step[2];
-#if HN_W > 1
+#if defined(HN_PAIRS)
+  hn_u4 r;
+  HN_UNROLL for (int w = 0; w < 4; w++) {
+    const int left = a.channels - (int)c * HN_W - 2 * w;
+    r.v[w] = left > 1 ? pair[w] : left > 0 ? pair[w] & 0xffff : 0;
+  }
+  hn_st16((u8 *)a.y + at * (16 / HN_W), r);
+#elif HN_W > 1
   HN_VALUE out[HN_W];
   HN_UNROLL for (int w = 0; w < HN_W; w++) out[w] = (int)c * HN_W + w < a.channels ? (HN_VALUE)acc[w] : (HN_VALUE)0;
   hn_u4 r;

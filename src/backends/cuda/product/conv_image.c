@@ -1,18 +1,11 @@
 /* Conv of images: up to four channels in, f16 or bf16 (conv_image.cu). */
-#include <string.h>
-
-#include "backends/cuda/product/conv_image_args.h"
+#include "backends/cuda/product/conv_image.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
-#include "base/half.h"
 #include "base/integers.h"
-#include "base/mem.h"
-#include "optimize/step/conv_attr.h"
-
-enum { MOST_CHANNELS = 4, MOST_TAPS = 16, MOST_STEPS = 64 };
 
 /* How a step is run; names as in conv_image.cu. */
 typedef struct plan {
@@ -43,28 +36,11 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a) {
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a, hone_reason *why) {
-  if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;
-  if (s->input[0].desc.dtype == HONE_DTYPE_F32) return hn_refuse(why, "f32 pixels");
-  if (a->groups != 1 || a->cin > MOST_CHANNELS)
-    return hn_refuse(why, "%lld groups of %lld channels: it takes one of up to %d", (long long)a->groups,
-                     (long long)a->cin, MOST_CHANNELS);
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
-  if (a->dilation[1] != 1 || a->dilation[2] != 1) return hn_refuse(why, "dilated");
-  if (a->kernel[2] > MOST_TAPS || a->kernel[1] * hn_div_up(a->kernel[2], 4) > MOST_STEPS)
-    return hn_refuse(why, "a kernel of more than %d columns or %d products of four", MOST_TAPS, MOST_STEPS);
-  if (!s->input[1].constant || !hn_cuda_type(s->input[1].desc.dtype))
-    return hn_refuse(why, "weights are not constant numbers of a floating type");
-  if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype))
-    return hn_refuse(why, "the bias is no vector of a floating type");
-  if (a->x.view.pixel % 4 || a->x.view.row % 4 || a->x.view.batch % 4 || a->x.view.pixel < 4 ||
-      a->y.view.pixel % 8 || a->y.view.row % 8 || a->y.view.batch % 8 ||
-      a->y.view.pixel < hn_fill_up(a->cout, 8))
-    return hn_refuse(why, "pixels do not lie at multiples of 16 bytes");
+  if (!hn_conv_image_read(s, a, why)) return false;
   plan p = choose(m, a);
   if (shared_of(a, &p) > m->shared_bytes) return hn_refuse(why, "its tile does not fit into shared memory");
   if (p.tiles > INT32_MAX / 2 || p.blocks > 65535) return hn_refuse(why, "too many tiles");
-  return hn_cuda_epilogue_accepts(s, why);
+  return true;
 }
 
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
@@ -96,31 +72,24 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 /* A thread's part of a product's right operand: of columns n and n + 8, rows 2t, 2t + 1, 2t + 8, 2t + 9. Row
  * k is channel k % 4 of the window's pixel k / 4. */
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
+  hn_conv_image_weights w;
   hn_conv_attr a;
   hone_reason why = {""};
   if (!describe(s, m, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_image: %s", why.text);
   const plan p = choose(m, &a);
-  const int64_t kh = a.kernel[1], kw = a.kernel[2], one = a.cin * kh * kw;
-  const bool half = s->input[0].desc.dtype == HONE_DTYPE_F16;
   uint16_t *to = blob;
-  float *w = hn_malloc((size_t)(a.cout * one) * sizeof *w);
-  if (!w) return hn_fail_memory(error, (unsigned long long)(a.cout * one) * sizeof *w, "packing");
-  if (!hn_cuda_constant_f32(&s->input[1], 0, a.cout * one, w)) {
-    hn_free(w);
-    return hn_fail(error, HONE_ERROR_INTERNAL, "conv_image: weights of an odd type");
-  }
+  hone_status status = hn_conv_image_weights_open(s, &a, &w, error);
+  if (status != HONE_OK) return status;
   for (int64_t b = 0; b < p.blocks; b++)
     for (int64_t step = 0; step < p.steps; step++)
       for (int64_t tile = 0; tile < p.bn / 16; tile++)
         for (int64_t lane = 0; lane < 32; lane++)
           for (int64_t i = 0; i < 8; i++, to++) {
             const int64_t n = b * p.bn + tile * 16 + i / 4 * 8 + lane / 4,
-                          k = lane % 4 * 2 + i % 2 + i / 2 % 2 * 8, c = k % 4,
-                          x = step % (p.win / 4) * 4 + k / 4, y = step / (p.win / 4);
-            const float v = n < a.cout && c < a.cin && x < kw ? w[n * one + (c * kh + y) * kw + x] : 0;
-            *to = half ? hn_f32_to_f16(v) : hn_f32_to_bf16(v);
+                          k = lane % 4 * 2 + i % 2 + i / 2 % 2 * 8;
+            *to = hn_conv_image_weight(&w, n, step / (p.win / 4), step % (p.win / 4) * 4 + k / 4, k % 4);
           }
-  hn_free(w);
+  hn_conv_image_weights_close(&w);
   return HONE_OK;
 }
 
@@ -146,15 +115,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   if (!describe(s, m, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "conv_image: %s", why.text);
   const plan p = choose(m, &a);
   if (!p.tiles || !p.blocks) return HONE_OK;
-  hn_conv_image_args g = {.x = r->in[0], .y = r->out[0], .w = r->blob};
-  g.x_image = a.x.view.batch, g.x_row = a.x.view.row, g.x_pixel = (i32)a.x.view.pixel;
-  g.y_image = a.y.view.batch, g.y_row = a.y.view.row, g.y_pixel = (i32)a.y.view.pixel;
-  g.in_h = (i32)a.x.size[1], g.in_w = (i32)a.x.size[2], g.out_h = (i32)a.y.size[1],
-  g.out_w = (i32)a.y.size[2];
-  g.pad_h = (i32)a.pad[1], g.pad_w = (i32)a.pad[2];
+  hn_conv_image_args g;
+  hn_conv_image_bind(r, &a, &g);
   g.tiles_w = (i32)p.tiles_w, g.tiles_h = (i32)p.tiles_h, g.tiles = (i32)p.tiles;
-  g.vectors = (i32)hn_div_up(a.cout, 8);
-  hn_cuda_epilogue_bind(r, 2, &g.epilogue);
   const uint32_t shared = shared_of(&a, &p), processors = m->processors ? m->processors : 108;
   uint32_t resident = (uint32_t)(m->shared_bytes / (shared + 1024)); /* blocks of a multiprocessor */
   if (resident > 2048 / (p.warps * 32)) resident = 2048 / (p.warps * 32);
