@@ -224,12 +224,12 @@ static double share_of_peak(const hone_machine *m, double pixels, double channel
 /* Of few channels, the ends of what a tensor core takes at once are wasted: as if there were 32. In exact f32
  * (one H200, resnet50 and mobilenetv2) tiles have 128 output channels however few there are, and a step along
  * the sum takes 0.15 us for several taps, 0.05 us for one. */
-static double conv_seconds(const hone_step *s, const hone_machine *m, double fewest) {
+static double conv_seconds(const hone_step *s, const hone_machine *m, double fewest, double added) {
   hn_conv_attr a;
   if (!hn_conv_attr_of(s, &a, NULL)) return 1e9;
   const double pixels = (double)(a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2]);
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
-  const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
+  const double bytes = hn_cuda_bytes(s) + added * hn_cuda_epilogue_bytes(s);
   const double channels = (double)a.cin < fewest ? fewest : (double)a.cin;
   if (is_depthwise(&a)) return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, bytes, 0.5) + 4e-6;
   const hone_dtype type = s->input[0].desc.dtype;
@@ -246,24 +246,35 @@ static double conv_seconds(const hone_step *s, const hone_machine *m, double few
   return fmax(whole, along);
 }
 
-static double native_seconds(const hone_step *s, const hone_machine *m) { return conv_seconds(s, m, 32); }
+/* A tensor that is added costs twice its bytes. */
+static double native_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
+  (void)candidate;
+  return conv_seconds(s, m, 32, 2);
+}
 /* Not measured yet: left to hone tune. */
-static double folded_seconds(const hone_step *s, const hone_machine *m) { return native_seconds(s, m) * 1.1; }
+static double folded_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
+  return native_seconds(s, m, candidate) * 1.1;
+}
 
 /* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
  * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
- * In exact f32 none was measured: a network that chose two of them was three times slower than its separate
- * operators, so there they are left to hone tune. */
-static double fused_seconds(const hone_step *s, const hone_machine *m) {
+ * Of several taps the third engine that the heuristics propose is the faster one: 0.15 us a block where the
+ * first takes up to 0.2, and nine tenths of its time where blocks are many. In exact f32 none was measured: a
+ * network that chose two of them was three times slower than its separate operators, so there they are left
+ * to hone tune. */
+enum { THIRD = 2 };
+static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
   hn_conv_attr a;
   const bool narrow = s->input[0].desc.dtype != HONE_DTYPE_F32 || s->math >= HONE_MATH_TF32;
-  const double whole = conv_seconds(s, m, narrow ? 128 : 32);
+  const double whole = conv_seconds(s, m, narrow ? 128 : 32, 1);
   if (!hn_conv_attr_of(s, &a, NULL)) return whole;
   if (!narrow) return whole * 8;
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
   if (taps == 1) return whole * 1.6;
-  return fmax(whole, fmax((double)a.cin, 128) * taps / 64 * 0.2e-6 + 0.3e-6 + m->launch_s) * 1.12;
+  const double blocks = fmax((double)a.cin, 128) * taps / 64;
+  if (candidate == THIRD) return fmax(whole * 0.95, blocks * 0.16e-6 + 1.0e-6 + m->launch_s);
+  return fmax(whole, blocks * 0.2e-6 + 0.3e-6 + m->launch_s) * 1.12;
 }
 
 const hn_cudnn_kind hn_cudnn_conv_native = {native_of, pack, native_seconds};

@@ -64,7 +64,8 @@ static void pack(const hone_step *s, const hn_cudnn_step *c, void *to) {
   if (hn_lt_product_of(s, &l, NULL)) hn_lt_pack_weights(s, &l, to); /* it was described before */
 }
 
-static double seconds(const hone_step *s, const hone_machine *m) {
+static double seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
+  (void)candidate;
   hn_lt_step l;
   if (!hn_lt_product_of(s, &l, NULL)) return 1e9;
   const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);

@@ -31,7 +31,7 @@ typedef struct hn_cudnn_kind {
   bool (*of)(const hone_step *s, hn_cudnn_step *out, hone_reason *why);
   /* Writes the weights, when they are in the blob; `to` is zeros. */
   void (*pack)(const hone_step *s, const hn_cudnn_step *c, void *to);
-  double (*seconds)(const hone_step *s, const hone_machine *m);
+  double (*seconds)(const hone_step *s, const hone_machine *m, uint32_t candidate);
 } hn_cudnn_kind;
 
 extern const hn_cudnn_kind hn_cudnn_conv_native, hn_cudnn_conv_fused, hn_cudnn_conv_folded,

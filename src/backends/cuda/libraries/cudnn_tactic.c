@@ -91,7 +91,7 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
 
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
 double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config) {
-  return config->kind->seconds(s, m) * (1 + 0.02 * config->candidate);
+  return config->kind->seconds(s, m, config->candidate) * (1 + 0.02 * config->candidate);
 }
 
 hone_status hn_cudnn_need(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config,

@@ -54,7 +54,7 @@ void hn_conv_image_weights_close(hn_conv_image_weights *w) {
 }
 
 uint16_t hn_conv_image_weight(const hn_conv_image_weights *w, int64_t n, int64_t y, int64_t x, int64_t c) {
-  const bool there = n < w->cout && c < w->cin && y < w->kh && x < w->kw;
+  const bool there = n < w->cout && c < w->cin && y >= 0 && y < w->kh && x < w->kw;
   const float v = there ? w->w[((n * w->cin + c) * w->kh + y) * w->kw + x] : 0;
   return w->half ? hn_f32_to_f16(v) : hn_f32_to_bf16(v);
 }

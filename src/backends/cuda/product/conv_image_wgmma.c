@@ -1,4 +1,5 @@
-/* Conv of images by products of warpgroups (conv_image_wgmma.cu): windows that begin one or two pixels apart. */
+/* Conv of images by products of warpgroups (conv_image_wgmma.cu): windows that begin one or two pixels apart,
+ * epilogues that read vectors alone. */
 #include "backends/cuda/product/conv_image.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
@@ -10,43 +11,43 @@
 enum {
   GROUPS = 2,
   RESERVED = 1024, /* bytes of shared memory that a block takes beside its own */
-  MOST_BUFFERS = 4
+  MOST_BUFFERS = 4,
+  MOST_PIXELS = 64, /* of an operand: sums and the weights of a wide kernel in 128 registers */
+  MOST_STEPS = 16,
+  PITCH = 144
 };
 
 /* How a step is run; names as in conv_image_wgmma.cu. */
 typedef struct plan {
   int64_t win, steps, bn, blocks; /* blocks: of bn channels */
-  int64_t halves, buffers, resident;
+  int64_t rows;                   /* of the output, of a warpgroup */
+  int64_t n, parts, buffers, resident;
   int64_t tiles_w, tiles_h, tiles;
-  int64_t shared;
+  int64_t shared; /* bytes */
 } plan;
 
 static int64_t shared_of(const hn_conv_attr *a, const plan *p) {
-  const int64_t rows = (GROUPS - 1) * a->stride[1] + a->kernel[1],
-                cols = hn_fill_up((p->halves * 64 - 1) * a->stride[2] + p->win, 2),
+  const int64_t rows = (GROUPS * p->rows - 1) * a->stride[1] + a->kernel[1],
+                cols = hn_fill_up((p->parts * p->n - 1) * a->stride[2] + p->win, 2),
                 copies = a->stride[2] == 1 ? 2 : 1;
-  return p->steps * p->bn * 32 + p->buffers * copies * rows * cols * 8 +
-         GROUPS * 4 * p->halves * 16 * (p->bn + 8) * 2;
+  return p->buffers * copies * rows * cols * 8 + GROUPS * p->parts * p->n * PITCH;
 }
 
-/* Few pixels: narrow tiles for as many multiprocessors as there are. */
 static plan choose(const hone_machine *m, const hn_conv_attr *a) {
   plan p = {.win = hn_fill_up(a->kernel[2], 4), .bn = a->cout <= 32 ? 32 : 64};
-  p.steps = a->kernel[1] * p.win / 4;
+  p.rows = 64 / p.bn;
+  p.steps = (a->kernel[1] + (p.rows - 1) * a->stride[1]) * p.win / 4;
   p.blocks = hn_div_up(a->cout, p.bn);
-  p.tiles_h = hn_div_up(a->y.size[1], GROUPS);
-  for (p.halves = 2;; p.halves = 1) {
-    p.tiles_w = hn_div_up(a->y.size[2], p.halves * 64);
-    p.tiles = p.tiles_w * p.tiles_h * a->x.batch;
-    if (p.halves == 1 || a->stride[2] == 1) break;
-    const int64_t narrow = hn_div_up(a->y.size[2], 64); /* what is narrower may leave less out at the edge */
-    if (p.tiles * p.blocks >= 2 * (int64_t)m->processors && 2 * p.tiles_w <= narrow + narrow / 8) break;
-  }
-  /* Registers for two blocks with 64 channels, for three with 32; then as many tiles as fit beside each other. */
-  const int64_t most = p.bn == 64 ? 2 : 3;
+  p.parts = a->stride[2] == 1 || a->y.size[2] > MOST_PIXELS ? 2 : 1;
+  p.tiles_w = hn_div_up(a->y.size[2], p.parts * MOST_PIXELS);
+  p.n = p.tiles_w ? hn_fill_up(hn_div_up(a->y.size[2], p.tiles_w * p.parts), 8) : 8;
+  p.tiles_h = hn_div_up(a->y.size[1], GROUPS * p.rows);
+  p.tiles = p.tiles_w * p.tiles_h * a->x.batch;
+  /* Registers for two blocks, for three with little of K; then as many tiles as fit beside each other. */
+  const int64_t most = p.steps > 6 ? 2 : 3;
   for (p.buffers = MOST_BUFFERS;; p.buffers--) {
     p.shared = shared_of(a, &p);
-    p.resident = m->shared_bytes / (p.shared + RESERVED);
+    p.resident = (int64_t)m->shared_bytes / (p.shared + RESERVED);
     if (p.resident >= most || p.buffers == 2) break;
   }
   if (p.resident > most) p.resident = most;
@@ -58,7 +59,9 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
   if (m->arch < 90) return hn_refuse(why, "no products of warpgroups before architecture 90");
   if (!hn_conv_image_read(s, a, why)) return false;
   if (a->stride[2] > 2) return hn_refuse(why, "windows more than two pixels apart");
+  if (hn_cuda_epilogue_tensors(s)) return hn_refuse(why, "its epilogue reads a tensor");
   *p = choose(m, a);
+  if (p->steps > MOST_STEPS) return hn_refuse(why, "more than %d products of 16 a window", MOST_STEPS);
   if (p->shared > (int64_t)m->shared_bytes) return hn_refuse(why, "its tile does not fit into shared memory");
   if (p->tiles > INT32_MAX / 2 || p->blocks > 65535) return hn_refuse(why, "too many tiles");
   return true;
@@ -75,8 +78,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   plan p;
   if (!describe(s, m, &a, &p, NULL)) return 1;
   const double flops =
-      2.0 * (double)(p.tiles * GROUPS * p.halves * 64) * (double)(p.blocks * p.bn * p.steps * 16);
-  return hn_cuda_seconds(m, flops, m->half_flops * 0.5, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.7) +
+      2.0 * (double)(p.tiles * GROUPS * p.parts * p.n) * (double)(p.blocks * 64 * p.steps * 16);
+  return hn_cuda_seconds(m, flops, m->half_flops * 0.6, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.7) +
          0.9e-6;
 }
 
@@ -84,31 +87,52 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
-  n->blob_bytes = (size_t)(p.blocks * p.steps * p.bn) * 32;
+  if (!describe(s, m, &a, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  n->blob_bytes = (size_t)(p.blocks * p.steps) * 64 * 32;
   n->packed = 1u << 1;
   return HONE_OK;
 }
 
-/* Core matrices of eight output channels by eight products of K: of a step of 16 first the lower eight of all
- * channels. Product k of a kernel's row is channel k % 4 of the window's pixel k / 4. */
+/* A thread's part of a product's left operand: of rows r and r + 8 (of a warp's 16) products 2t and 2t + 1,
+ * then both eight products further. Row r is channel r % bn of output row r / bn, whose kernel begins as many
+ * rows lower; product k of a kernel's row is channel k % 4 of the window's pixel k / 4. */
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hn_conv_image_weights w;
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   uint16_t *to = blob;
   const hone_status status = hn_conv_image_weights_open(s, &a, &w, error);
   if (status != HONE_OK) return status;
   for (int64_t b = 0; b < p.blocks; b++)
     for (int64_t step = 0; step < p.steps; step++)
-      for (int64_t i = 0; i < p.bn * 16; i++, to++) {
-        const int64_t k = i / (p.bn * 8) * 8 + i % 8, n = b * p.bn + i / 8 % p.bn;
-        *to = hn_conv_image_weight(&w, n, step / (p.win / 4), step % (p.win / 4) * 4 + k / 4, k % 4);
-      }
+      for (int64_t thread = 0; thread < 128; thread++)
+        for (int64_t i = 0; i < 8; i++, to++) {
+          const int64_t row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8,
+                        k = thread % 4 * 2 + i % 2 + i / 4 * 8,
+                        y = step / (p.win / 4) - row / p.bn * a.stride[1], x = step % (p.win / 4) * 4 + k / 4;
+          *to = hn_conv_image_weight(&w, b * p.bn + row % p.bn, y, x, k % 4);
+        }
   hn_conv_image_weights_close(&w);
   return HONE_OK;
+}
+
+/* D[64][n] = A[64][16] B[n][16]^T with A in registers; what adds to D, or what begins it. */
+static void write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds) {
+  hn_str_printf(t,
+                "HN_FN void %s(float *d, const u32 *a, u64 b) {\n  asm volatile(\"{\\n.reg .pred p;\\n"
+                "setp.ne.b32 p, %d, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
+                name, adds, (long long)n, type, type);
+  for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
+  hn_str_printf(t, "}, {%%%lld,%%%lld,%%%lld,%%%lld}, %%%lld, p, 1, 1, 0;\\n}\\n\" : ", (long long)(n / 2),
+                (long long)(n / 2 + 1), (long long)(n / 2 + 2), (long long)(n / 2 + 3),
+                (long long)(n / 2 + 4));
+  for (int64_t i = 0; i < n / 2; i++)
+    hn_str_printf(t, "%s\"%sf\"(d[%lld])", i ? ", " : "", adds ? "+" : "=", (long long)i);
+  hn_str_puts(t, " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b));\n}\n");
 }
 
 static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan *p, hn_str *t,
@@ -117,11 +141,14 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
   hn_cuda_define_type(t, s->input[0].desc.dtype);
   hn_str_printf(t,
                 "#define HN_KH %lld\n#define HN_WIN %lld\n#define HN_SH %lld\n#define HN_SW %lld\n"
-                "#define HN_BN %lld\n#define HN_GROUPS %d\n#define HN_HALVES %lld\n#define HN_BUFFERS %lld\n"
-                "#define HN_RESIDENT %lld\n#define HN_PIXEL %lld\n#define HN_PAIR hn_to_%sx2\n",
+                "#define HN_BN %lld\n#define HN_GROUPS %d\n#define HN_N %lld\n#define HN_PARTS %lld\n"
+                "#define HN_BUFFERS %lld\n#define HN_RESIDENT %lld\n#define HN_PIXEL %lld\n"
+                "#define HN_PAIR hn_to_%sx2\n#include \"prelude.cuh\"\n",
                 (long long)a->kernel[1], (long long)p->win, (long long)a->stride[1], (long long)a->stride[2],
-                (long long)p->bn, GROUPS, (long long)p->halves, (long long)p->buffers,
+                (long long)p->bn, GROUPS, (long long)p->n, (long long)p->parts, (long long)p->buffers,
                 (long long)p->resident, (long long)a->x.view.pixel, type);
+  write_product(t, "hn_wgmma_first", type, p->n, false);
+  write_product(t, "hn_wgmma_add", type, p->n, true);
   return hn_cuda_epilogue_fragments(s, 2, -1, t, error);
 }
 
@@ -132,7 +159,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why))
+    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   if (!p.tiles || !p.blocks) return HONE_OK;
   hn_conv_image_args g;
   hn_conv_image_bind(r, &a, &g);
@@ -142,16 +170,15 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hone_status status = prefix(s, &a, &p, &text, error);
   if (status == HONE_OK) {
     const hn_cuda_kernel kernel = {"conv_image_wgmma", text.ptr, "hn_conv_image"};
-    const hn_cuda_shape shape = {
-        .grid = {(uint32_t)(p.tiles < room ? p.tiles : room), (uint32_t)p.blocks, 1},
-        .threads = GROUPS * 128,
-        .shared = (uint32_t)p.shared,
-        .overlap = true};
+    const hn_cuda_shape shape = {.grid = {(uint32_t)(p.tiles < room ? p.tiles : room), (uint32_t)p.blocks, 1},
+                                 .threads = GROUPS * 128,
+                                 .shared = (uint32_t)p.shared,
+                                 .overlap = true};
     status = hn_cuda_launch(q, &kernel, &shape, &g, sizeof g, error);
   }
   hn_str_free(&text);
   return status;
 }
 
-HN_TACTIC(cuda, conv_image_wgmma, "Conv", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
-          .run = run);
+HN_TACTIC(cuda, conv_image_wgmma, "Conv", 1, .accepts = accepts, .cost = cost, .need = need,
+          .prepack = prepack, .run = run);

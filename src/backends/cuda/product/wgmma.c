@@ -55,13 +55,15 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
 /* What a launch's seconds are made of: a multiprocessor's share of the tensor cores' peak and of what L2
  * gives, and one block of K. */
 typedef struct rates {
-  double sms, half, l2;
-  double rows, flops, bytes; /* of a tile; of its product with one block */
+  double sms, half, l2, dram; /* dram: all of it */
+  double rows, flops, bytes;  /* of a tile; of its product with one block */
 } rates;
 
 static rates rates_of(const problem *q, const hone_machine *m, const hn_wgmma_tile *t) {
   const double block = (double)BLOCK_BYTES / (double)hone_dtype_size(q->p.a_type), rows = tile_rows(t);
-  rates r = {.sms = m->processors ? m->processors : 132, .rows = rows};
+  rates r = {.sms = m->processors ? m->processors : 132,
+             .rows = rows,
+             .dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12};
   /* Of codes there are twice as many in a block. */
   r.half = (m->half_flops > 0 ? m->half_flops : 1e15) * (q->p.codes ? 2 : 1) / r.sms;
   r.l2 = (m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12) / r.sms;
@@ -96,8 +98,11 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
   const double each =
       fmax(least, fmax(r->flops / (0.85 * r->half), r->bytes / r->l2) * fmax(1.41 * blocks, 1));
   const double leave = r->rows * t->bn * 0.231e-9 + gather_seconds(q, r->rows);
+  /* Weights that lie in memory come late to wide blocks, of which few have room. */
+  const double late = t->bn == 64 ? (double)q->k_blocks * q->n16 * BLOCK_BYTES / (0.55 * r->dram) : 0;
   return DIVIDED_AMONG_OTHERS *
-         (waves * (each * hn_div_up(q->k_blocks, splits) + leave + 0.24e-6 + meet) + 0.41e-6);
+             (waves * (each * hn_div_up(q->k_blocks, splits) + leave + 0.24e-6 + meet) + 0.41e-6) +
+         late;
 }
 
 /* Blocks that stay and take tile after tile. */
@@ -116,9 +121,11 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
  * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
   const rates r = rates_of(q, m, t);
-  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
+  /* Wide tiles leave in bursts: where most of what moves is written, they move less of it. */
+  const double written = (double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type),
+               share = 0.82 - (t->bn >= 128 ? 0.1 * fmin(written / (q->p.bytes - q->unread), 1) : 0);
   const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
-  return fmax(time, (q->p.bytes - q->unread) / (0.82 * dram) + 0.6e-6) + m->launch_s;
+  return fmax(time, (q->p.bytes - q->unread) / (share * r.dram) + 0.6e-6) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {

@@ -119,9 +119,9 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_w
   chain c;
   if (!describe(s, m, wm, &c, NULL)) return 1e9;
   const times t = times_of(&c, m, wm);
-  /* Small tiles have more copies under way. */
-  const double dram = (wm == 1 ? 0.89 : 0.87) * (m->dram_bytes > 0 ? m->dram_bytes : 4e12),
-               rounds = rounds_of(&c, m);
+  /* Small tiles have more copies under way; one product alone keeps fewer. */
+  const double share = c.two ? (wm == 1 ? 0.89 : 0.87) : wm == 1 ? 0.76 : 0.8;
+  const double dram = share * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
   if (!c.two) return fmax(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
   const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                       (double)hone_desc_bytes(&c.first_step->output[0].desc),
