@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ENGINES = 5, MAX_OPS = 32, MAX_UID = 128, RANK = 8, SPOIL = 3000 };
 enum { RANDOM, HUGE, BROKEN, FIRST, SECOND }; /* in the order in which the heuristics propose them */
@@ -152,6 +153,16 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at) {
   if (d->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR && check_conv(d))
     return CUDNN_STATUS_BAD_PARAM;
   if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+    const attribute *json = find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+    long process = 0;
+    void *written = NULL;
+    if (json &&
+        (sscanf((const char *)json->bytes, "process %ld, configuration %p", &process, &written) != 2 ||
+         process != (long)getpid()))
+      return fail(CUDNN_STATUS_NOT_SUPPORTED, "a plan of another process");
+    if (json)
+      cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                               &written);
     const descriptor *config = link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (config->engine == RANDOM) abort(); /* it was asked for its notes for a reason */
     if (config->engine == BROKEN) return fail(CUDNN_STATUS_NOT_SUPPORTED, "the engine does not build");
@@ -191,6 +202,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const at, cudnnB
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     *(int64_t *)out = d->engine == HUGE ? (int64_t)1 << 40 : d->engine == SECOND ? SPOIL : 0;
     break;
+  case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION: {
+    char text[100];
+    *count = 1 + snprintf(text, sizeof text, "process %ld, configuration %p", (long)getpid(),
+                          (const void *)link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+    if (room >= *count) memcpy(out, text, (size_t)*count);
+    break;
+  }
   default: return fail(CUDNN_STATUS_BAD_PARAM, "an attribute that the fake does not know");
   }
   return CUDNN_STATUS_SUCCESS;

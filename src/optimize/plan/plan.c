@@ -239,6 +239,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
   if (!r->keep_concats) hn_plan_elide(p);
+  hn_plan_narrow_images(p);
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
   if (r->best_slices && (*r->best_slices = hn_plan_slices(p, *r->best_slices, r->no_slices)) > 1) goto done;

@@ -45,7 +45,8 @@ hone_status hn_plan_build(const hn_plan_request *request, hn_plan **out, hone_er
 void hn_plan_free(hn_plan *plan);
 
 /* Parts of hn_plan_build, in order, after hn_lower. */
-void hn_plan_elide(hn_plan *plan);                           /* elide.c: leaves out Concats */
+void hn_plan_elide(hn_plan *plan);         /* elide.c: leaves out Concats */
+void hn_plan_narrow_images(hn_plan *plan); /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,

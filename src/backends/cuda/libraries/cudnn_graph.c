@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/driver/cubins.h"
 #include "backends/cuda/driver/dl_cudnn.h"
+#include "backends/cuda/driver/modules.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 #if HN_HAVE_CUDNN
 
@@ -324,17 +327,28 @@ static hone_status licensed(const hn_cudnn_graph *g, descriptor engine, hone_err
   return HONE_OK;
 }
 
-static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, descriptor *out,
-                             hone_error *error) {
+/* A plan as cuDNN writes it. */
+typedef struct json {
+  void *text;
+  size_t bytes;
+} json;
+
+/* from: instead of the configuration. */
+static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, const json *from,
+                             descriptor *out, hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   int64_t bytes = 0, count = 0;
   hone_status status = create(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out, error);
   if (status) return status;
-  SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+  if (!from)
+    SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
   if (g->device)
     SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->device);
   else
     SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  if (from)
+    SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)from->bytes,
+        from->text);
   if ((status = finalize(api, *out, "building an execution plan", error))) return status;
   cudnnStatus_t s = api->cudnnBackendGetAttribute(*out, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                                   CUDNN_TYPE_INT64, 1, &count, &bytes);
@@ -345,15 +359,77 @@ static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor c
   return HONE_OK;
 }
 
-static hone_status try_config(const hn_cudnn_graph *g, void *handle, descriptor config, descriptor *out,
-                              hone_error *error) {
+static hone_status try_plan(const hn_cudnn_graph *g, void *handle, descriptor config, const json *from,
+                            descriptor *out, hone_error *error) {
   *out = NULL;
-  hone_status status = make_plan(g, handle, config, out, error);
+  hone_status status = make_plan(g, handle, config, from, out, error);
   if (status && *out) {
     g->api->cudnnBackendDestroyDescriptor(*out);
     *out = NULL;
   }
   return status;
+}
+
+/* ---------------------------------------------------------------- plans on disk */
+
+/* Kept in place of a plan. */
+static const char refused[] = "refused";
+
+static bool kept_key(const hn_cudnn_graph *g, const hn_device *d, uint32_t config, uint64_t key[2]) {
+  char text[HN_CUDNN_KEY], where[400];
+  const int n = snprintf(where, sizeof where, "plan %u of cuDNN %zu for %s, %s, driver %d", config,
+                         g->api->cudnnGetVersion(), d->name, d->target, d->driver);
+  if (n < 0 || n >= (int)sizeof where) return false;
+  hn_cubin_hash(key, hn_cudnn_key(&g->spec, text, sizeof text));
+  hn_cubin_hash(key, where);
+  return true;
+}
+
+/* False: cuDNN does not write this one; it writes those of engines that it compiles, with what it compiled.
+ */
+static bool write_json(const hn_cudnn_graph *g, descriptor plan, json *to) {
+  const cudnnBackendAttributeName_t name = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+  int64_t room = 0, count = 0;
+  if (g->api->cudnnBackendGetAttribute(plan, name, CUDNN_TYPE_CHAR, 0, &room, NULL) != CUDNN_STATUS_SUCCESS ||
+      room <= 0 || !(to->text = hn_malloc((size_t)room)))
+    return false;
+  const cudnnStatus_t s =
+      g->api->cudnnBackendGetAttribute(plan, name, CUDNN_TYPE_CHAR, room, &count, to->text);
+  to->bytes = (size_t)count;
+  return s == CUDNN_STATUS_SUCCESS && count > 0 && count <= room;
+}
+
+/* Builds the plan, and keeps it or that there is none. */
+static hone_status build_kept(const hn_cudnn_graph *g, hn_device *d, const uint64_t key[2], void *handle,
+                              uint32_t i, descriptor *out, hone_error *error) {
+  json made = {0};
+  const hone_status status = try_plan(g, handle, g->config[i], NULL, out, error);
+  if (status == HONE_ERROR_UNSUPPORTED)
+    hn_cubin_write(d, d->modules->folder, key, refused, sizeof refused);
+  else if (status == HONE_OK && write_json(g, *out, &made))
+    hn_cubin_write(d, d->modules->folder, key, made.text, made.bytes);
+  hn_free(made.text);
+  return status;
+}
+
+/* As it was kept, else built. */
+static hone_status try_config(const hn_cudnn_graph *g, hn_device *d, void *handle, uint32_t i,
+                              descriptor *out, hone_error *error) {
+  uint64_t key[2] = {0};
+  json kept = {0};
+  hone_error why = {0};
+  hone_status status = HONE_ERROR_MISSING;
+  if (!*d->modules->folder || !kept_key(g, d, i, key))
+    return try_plan(g, handle, g->config[i], NULL, out, error);
+  *out = NULL;
+  if (hn_cubin_read(d, d->modules->folder, key, &kept.text, &kept.bytes)) {
+    if (kept.bytes == sizeof refused && memcmp(kept.text, refused, sizeof refused) == 0)
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuDNN: the engine did not build before");
+    else if (try_plan(g, handle, NULL, &kept, out, &why) == HONE_OK)
+      status = HONE_OK;
+    hn_free(kept.text);
+  }
+  return status == HONE_ERROR_MISSING ? build_kept(g, d, key, handle, i, out, error) : status;
 }
 
 /* Takes out of the list what is not permitted. */
@@ -439,7 +515,8 @@ static void settle(hn_cudnn_graph *g) {
 
 /* A plan takes a third of a second to build: threads that want several of one graph build them side by
  * side. */
-hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, void *handle, uint32_t candidate, hone_error *error) {
+hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, hn_device *device, void *handle, uint32_t candidate,
+                                   hone_error *error) {
   hone_status status = HONE_OK;
   if (candidate >= HN_CUDNN_PLANS) return hn_fail(error, HONE_ERROR_INTERNAL, "no such candidate");
   pthread_mutex_lock(&g->lock);
@@ -452,7 +529,7 @@ hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *g, void *handle, uint32_t can
     hone_error why = {0};
     g->attempt[i] = UNDER_WAY;
     pthread_mutex_unlock(&g->lock);
-    const bool built = try_config(g, handle, g->config[i], &g->made[i], &why) == HONE_OK;
+    const bool built = try_config(g, device, handle, i, &g->made[i], &why) == HONE_OK;
     pthread_mutex_lock(&g->lock);
     g->attempt[i] = built ? BUILT : REFUSED;
     if (!built) g->last = why;

@@ -6,6 +6,8 @@
 
 #include <hone/plugin.h>
 
+#include "optimize/step/backend.h"
+
 enum { HN_CUDNN_OPS = 20, HN_CUDNN_TENSORS = 24, HN_CUDNN_RANK = 5, HN_CUDNN_PLANS = 6 };
 
 /* The pointwise operations of the epilogue. */
@@ -83,8 +85,9 @@ hone_status hn_cudnn_graph_open(const hn_cudnn_spec *spec, void *handle, void *d
 void hn_cudnn_graph_close(void *graph);
 
 /* Builds the plan of the (candidate + 1)-th of the permitted engines that keeps to the workspace and builds;
- * of the last one that does when there are fewer. From several threads, each with a handle of its own. */
-hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, void *handle, uint32_t candidate,
+ * of the last one that does when there are fewer. From several threads, each with a handle of its own. What
+ * cuDNN compiles for a plan, and that an engine does not build, is kept beside the device's kernels. */
+hone_status hn_cudnn_graph_prepare(hn_cudnn_graph *graph, hn_device *device, void *handle, uint32_t candidate,
                                    hone_error *error);
 /* Engines that the heuristics propose and that are permitted; whether they build is not known yet. */
 uint32_t hn_cudnn_graph_candidates(const hn_cudnn_graph *graph);

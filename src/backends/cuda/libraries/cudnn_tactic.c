@@ -2,6 +2,7 @@
  * the step is prepared. */
 #include "backends/cuda/driver/dl_cudnn.h"
 #include "optimize/step/anchor.h"
+#include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/libraries/cudnn_step.h"
 #include "backends/cuda/libraries/library_answer.h"
@@ -67,7 +68,7 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
     data[i] = (void *)(uintptr_t)at;
   }
   if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
-  status = hn_cudnn_graph_prepare(a->plan, handle, config->candidate, error);
+  status = hn_cudnn_graph_prepare(a->plan, hn_cuda_device(q), handle, config->candidate, error);
   if (!status && !hn_cuda_dry(q))
     status = hn_cudnn_graph_run(a->plan, config->candidate, handle, data, r->workspace, error);
   hn_cuda_cudnn_put(q, handle);

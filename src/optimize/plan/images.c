@@ -1,0 +1,97 @@
+/* Images without padding. On an accelerator pixels of channels-last tensors begin at multiples of 16 bytes,
+ * so that an image of three channels is mostly zeros. Where one is reformatted as it arrives, and all who
+ * read it can take pixels of four channels, it has no more: half the bytes are written, and read. */
+#include "optimize/plan/plan.h"
+
+#include "optimize/step/choose.h"
+
+#include <string.h>
+
+enum { CHANNELS = 4, MOST_READERS = 8 };
+
+/* A step as it would be. */
+typedef struct change {
+  hn_step *step;
+  hone_step desc;
+  const hone_tactic_desc *tactic;
+  double predicted;
+} change;
+
+/* Memory of its own, which no other name shares. */
+static bool alone(const hn_plan *p, uint32_t slot) {
+  const hn_slot *s = &p->slots.ptr[slot];
+  if (s->place != HN_PLACE_ARENA || s->alias != HN_NO_SLOT) return false;
+  for (size_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].alias == slot) return false;
+  for (uint32_t i = 0; i < p->n_outputs; i++)
+    if (p->output_slot[i] == slot) return false;
+  return true;
+}
+
+static bool reads(const hn_step *s, uint32_t slot, bool *captured) {
+  bool found = false;
+  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
+    if (s->in[i] != slot) continue;
+    found = true;
+    if (i >= s->desc.n_inputs) *captured = true;
+  }
+  return found;
+}
+
+/* The step with another description of the slot. */
+static bool change_step(hn_plan *p, hn_step *s, uint32_t slot, const hone_tensor_desc *as, change *c) {
+  hone_step_tensor *in = hn_arena_memdup(&p->arena, s->desc.input, s->desc.n_inputs * sizeof *in),
+                   *out = hn_arena_memdup(&p->arena, s->desc.output, s->desc.n_outputs * sizeof *out);
+  hn_estimate estimate;
+  if (!in || !out || s->kind != HN_STEP_TACTIC || s->desc.n_parts) return false;
+  *c = (change){.step = s, .desc = s->desc};
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++)
+    if (s->in[i] == slot) {
+      c->desc.cost.bytes -= (double)(hone_desc_bytes(&in[i].desc) - hone_desc_bytes(as));
+      in[i].desc = *as;
+    }
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+    if (s->out[i] == slot) {
+      c->desc.cost.bytes -= (double)(hone_desc_bytes(&out[i].desc) - hone_desc_bytes(as));
+      out[i].desc = *as;
+    }
+  c->desc.input = in, c->desc.output = out;
+  c->tactic = hn_choose_tactic(p, &c->desc, &estimate, NULL);
+  c->predicted = estimate.seconds;
+  return c->tactic != NULL;
+}
+
+static void narrow(hn_plan *p, size_t k) {
+  hn_step *maker = &p->steps.ptr[k];
+  if (maker->kind != HN_STEP_TACTIC || strcmp(maker->desc.anchor, "Reformat") != 0 ||
+      maker->desc.n_outputs != 1 || maker->out[0] == HN_NO_SLOT || !alone(p, maker->out[0]))
+    return;
+  const uint32_t slot = maker->out[0];
+  hone_tensor_desc d = p->slots.ptr[slot].desc;
+  if (!hone_desc_known(&d) || d.layout != HONE_LAYOUT_CHANNELS_LAST || d.dim[1] > CHANNELS ||
+      d.channel_pitch <= CHANNELS || hone_dtype_size(d.dtype) != 2)
+    return;
+  hone_desc_set_layout(&d, HONE_LAYOUT_CHANNELS_LAST, CHANNELS);
+  change list[MOST_READERS + 1];
+  uint32_t n = 0;
+  double before = 0, after = 0;
+  for (size_t i = k; i < p->steps.len; i++) {
+    bool captured = false;
+    hn_step *s = &p->steps.ptr[i];
+    if (i != k && !reads(s, slot, &captured)) continue;
+    if (captured || n > MOST_READERS || !change_step(p, s, slot, &d, &list[n])) return;
+    before += s->predicted_s, after += list[n++].predicted;
+  }
+  if (n < 2 || after >= before) return;
+  for (uint32_t i = 0; i < n; i++) {
+    list[i].step->desc = list[i].desc;
+    list[i].step->tactic = list[i].tactic;
+    list[i].step->predicted_s = list[i].predicted;
+  }
+  p->slots.ptr[slot].desc = d;
+}
+
+void hn_plan_narrow_images(hn_plan *p) {
+  if (!p->backend->asynchronous || p->level < 2 || p->reference) return;
+  for (size_t k = 0; k < p->steps.len; k++) narrow(p, k);
+}
