@@ -23,7 +23,8 @@ hone_status hone_tune(hone_plan *plan, const hone_tune_options *o, hone_tune_rep
   hone_status status = hn_tune(hn_api_plan(plan), table, o, out, error);
   hone_error later = {.status = HONE_OK};
   /* A kernel has failed: what was measured before it is right, and need not be measured again. */
-  if (status == HONE_ERROR_DEVICE && path[0] && !o->unsaved) write_table(table, path, &later);
+  if (status == HONE_ERROR_DEVICE && path[0] && !o->unsaved && hn_tuned_count(table))
+    write_table(table, path, &later);
   if (status != HONE_OK || !path[0] || !out->measured || o->unsaved) return status;
   status = write_table(table, path, error);
   if (status == HONE_OK) snprintf(out->file, sizeof out->file, "%s", path);
@@ -35,7 +36,7 @@ hone_status hone_tune_save(hone_plan *plan, hone_error *error) {
   const uint64_t lost = hn_mem_lost();
   const char *path;
   hn_tuned *table = hn_api_tuned(plan, &path);
-  return path[0] ? hn_settle(write_table(table, path, error), lost, error) : HONE_OK;
+  return path[0] && hn_tuned_count(table) ? hn_settle(write_table(table, path, error), lost, error) : HONE_OK;
 }
 
 void hone_tune_report_free(hone_tune_report *report) {

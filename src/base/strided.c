@@ -17,6 +17,11 @@ int64_t hn_strided_bytes(const hone_tensor_desc *d) {
   return __builtin_mul_overflow(last, (int64_t)hone_dtype_size(d->dtype), &bytes) ? -1 : bytes;
 }
 
+int64_t hn_strided_memory(const hone_tensor_desc *d) {
+  const int64_t bytes = hone_desc_bytes(d), reach = hn_strided_bytes(d);
+  return reach > bytes ? reach : bytes;
+}
+
 bool hn_strided_shares(const hone_tensor_desc *d) {
   int64_t reach = 0; /* of the dimensions with smaller strides */
   bool seen[HONE_MAX_RANK] = {0};

@@ -8,6 +8,9 @@
 /* Bytes from the first to one past the last element; -1: a dimension is unknown, a stride negative, or it is
  * too large. */
 int64_t hn_strided_bytes(const hone_tensor_desc *desc);
+/* Bytes of memory that holds a tensor: with its padding, and where its elements lie further apart (a part of
+ * another) up to the last one. */
+int64_t hn_strided_memory(const hone_tensor_desc *desc);
 /* Are two elements at one place? Never for row-major ones. May say so of odd strides that keep them apart. */
 bool hn_strided_shares(const hone_tensor_desc *desc);
 /* Row after row without a gap; what strides say of dimensions of size 1 does not matter. */

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/mem.h"
+#include "base/strided.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static hone_status take_output(const hn_plan *plan, hn_queue *queue, const hone_
                                const void *from, hn_answer *a, hone_error *error) {
   const hn_backend *b = plan->backend;
   const size_t size = hone_dtype_size(d->dtype) ? hone_dtype_size(d->dtype) : 1;
-  const int64_t bytes = hone_desc_bytes(d);
+  const int64_t bytes = hn_strided_memory(d);
   const size_t count = bytes > 0 ? (size_t)bytes / size : 0, most = (size_t)PIECES * PIECE;
   const size_t pieces = count > most ? PIECES : 1, each = count > most ? PIECE : count;
   unsigned char *here = hn_malloc(each * size + 1);

@@ -88,11 +88,9 @@ static uint64_t index_bound(const hone_step *s) {
 
 /* ------------------------------------------------------------------ memory */
 
-/* Bytes of memory that holds a tensor. One that is a part of another (elide.c) reaches from its first to its
- * last element, and what lies in between is not its own. */
+/* Constants are whole; others may be parts of what a Concat gathers (elide.c). */
 static int64_t memory_of(const hone_step_tensor *t) {
-  const int64_t bytes = hone_desc_bytes(&t->desc), reach = t->constant ? bytes : hn_strided_bytes(&t->desc);
-  return reach > bytes ? reach : bytes;
+  return t->constant ? hone_desc_bytes(&t->desc) : hn_strided_memory(&t->desc);
 }
 
 static void rig_free(rig *r) {

@@ -1,15 +1,19 @@
 /* A cuDNN for machines without a GPU: the backend calls that hone makes, on the fake driver's streams. A
  * descriptor is the list of what was set on it; a launch evaluates the graph element by element. Of its
  * engines one is not deterministic, one wants more workspace than there is, and one fails to build: none of
- * them may be launched. */
+ * them may be launched. A plan's JSON names its engine and what its graph is; one is read by any process that
+ * has described the same graph. HONE_FAKE_CUDNN_LOG: a file that gets a line "built" or "read" for each plan;
+ * HONE_FAKE_CUDNN_FOREIGN: plans are from another kind of device, and refused. */
 #include "fake_library.h"
+
+#include <inttypes.h>
+#include <pthread.h>
 
 #include <cudnn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ENGINES = 5, MAX_OPS = 32, MAX_UID = 128, RANK = 8, SPOIL = 3000 };
 enum { RANDOM, HUGE, BROKEN, FIRST, SECOND }; /* in the order in which the heuristics propose them */
@@ -17,6 +21,7 @@ enum { RANDOM, HUGE, BROKEN, FIRST, SECOND }; /* in the order in which the heuri
 typedef struct attribute {
   struct attribute *next;
   cudnnBackendAttributeName_t name;
+  cudnnBackendAttributeType_t type;
   int64_t count;
   unsigned char bytes[];
 } attribute;
@@ -26,7 +31,11 @@ typedef struct descriptor {
   attribute *list;
   bool final;
   int64_t engine;
+  struct descriptor *next; /* of the graphs that are final */
 } descriptor;
+
+static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+static descriptor *graphs;
 
 static _Thread_local char last[200];
 static cudnnStatus_t fail(cudnnStatus_t s, const char *why) {
@@ -76,6 +85,13 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cu
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t at) {
   descriptor *d = at;
+  pthread_mutex_lock(&graphs_lock);
+  for (descriptor **g = &graphs; d && *g; g = &(*g)->next)
+    if (*g == d) {
+      *g = d->next;
+      break;
+    }
+  pthread_mutex_unlock(&graphs_lock);
   while (d && d->list) {
     attribute *a = d->list;
     d->list = a->next;
@@ -90,7 +106,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t at, cudnnBackend
   descriptor *d = at;
   if (d->final) return fail(CUDNN_STATUS_NOT_INITIALIZED, "set after finalize");
   attribute *a = malloc(sizeof *a + (size_t)count * size_of(type));
-  a->next = d->list, a->name = name, a->count = count;
+  a->next = d->list, a->name = name, a->type = type, a->count = count;
   memcpy(a->bytes, values, (size_t)count * size_of(type));
   d->list = a;
   return CUDNN_STATUS_SUCCESS;
@@ -116,6 +132,58 @@ static const descriptor *link_of(const descriptor *d, cudnnBackendAttributeName_
 }
 
 static int64_t rank_of(const descriptor *t) { return find(t, CUDNN_ATTR_TENSOR_DIMENSIONS)->count; }
+
+/* ---------------------------------------------------------------- plans as text */
+
+/* What a descriptor is, whatever address it and those that it names have. */
+static uint64_t sum_of(const descriptor *d) {
+  uint64_t sum = (uint64_t)d->type + 1;
+  for (const attribute *a = d->list; a; a = a->next) {
+    uint64_t one = (uint64_t)a->name * 1000003 + (uint64_t)a->count;
+    if (a->type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+      for (int64_t i = 0; i < a->count; i++)
+        one = one * 31 + sum_of(((descriptor *const *)(const void *)a->bytes)[i]);
+    else if (a->type != CUDNN_TYPE_HANDLE && a->type != CUDNN_TYPE_VOID_PTR)
+      for (size_t i = 0; i < (size_t)a->count * size_of(a->type); i++) one = one * 131 + a->bytes[i];
+    sum += one * 0x9e3779b97f4a7c15u; /* in any order */
+  }
+  return sum;
+}
+
+static descriptor *graph_of_sum(uint64_t sum) {
+  pthread_mutex_lock(&graphs_lock);
+  descriptor *g = graphs;
+  while (g && sum_of(g) != sum) g = g->next;
+  pthread_mutex_unlock(&graphs_lock);
+  return g;
+}
+
+static void note(const char *what) {
+  const char *path = getenv("HONE_FAKE_CUDNN_LOG");
+  FILE *f = path ? fopen(path, "a") : NULL;
+  if (!f) return;
+  fprintf(f, "%s\n", what);
+  fclose(f);
+}
+
+static cudnnStatus_t read_plan(descriptor *plan, const attribute *json) {
+  char text[100] = "";
+  uint64_t sum = 0;
+  memcpy(text, json->bytes, json->count < (int64_t)sizeof text ? (size_t)json->count : sizeof text - 1);
+  if (getenv("HONE_FAKE_CUDNN_FOREIGN")) return fail(CUDNN_STATUS_NOT_SUPPORTED, "a plan of another device");
+  descriptor *graph = sscanf(text, "engine %" SCNd64 " of graph %" SCNx64, &plan->engine, &sum) == 2
+                          ? graph_of_sum(sum)
+                          : NULL;
+  if (!graph) return fail(CUDNN_STATUS_BAD_PARAM, "no such plan");
+  note("read");
+  return cudnnBackendSetAttribute(plan, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                  &graph);
+}
+
+static const descriptor *graph_of_plan(const descriptor *plan) {
+  const descriptor *config = link_of(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  return link_of(config ? config : plan, CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+}
 
 /* ---------------------------------------------------------------- what finalize looks at */
 
@@ -154,19 +222,19 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at) {
     return CUDNN_STATUS_BAD_PARAM;
   if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     const attribute *json = find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
-    long process = 0;
-    void *written = NULL;
-    if (json &&
-        (sscanf((const char *)json->bytes, "process %ld, configuration %p", &process, &written) != 2 ||
-         process != (long)getpid()))
-      return fail(CUDNN_STATUS_NOT_SUPPORTED, "a plan of another process");
-    if (json)
-      cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                               &written);
+    const cudnnStatus_t read = json ? read_plan(d, json) : CUDNN_STATUS_SUCCESS;
+    if (json) d->final = read == CUDNN_STATUS_SUCCESS;
+    if (json) return read;
     const descriptor *config = link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (config->engine == RANDOM) abort(); /* it was asked for its notes for a reason */
     if (config->engine == BROKEN) return fail(CUDNN_STATUS_NOT_SUPPORTED, "the engine does not build");
     d->engine = config->engine;
+    note("built");
+  }
+  if (d->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+    pthread_mutex_lock(&graphs_lock);
+    d->next = graphs, graphs = d;
+    pthread_mutex_unlock(&graphs_lock);
   }
   d->final = true;
   return CUDNN_STATUS_SUCCESS;
@@ -198,14 +266,15 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const at, cudnnB
     *count = d->engine == RANDOM;
     if (*count) *(cudnnBackendNumericalNote_t *)out = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
     break;
-  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE: *count = 0; break;
+  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+  case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES: *count = 0; break;
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     *(int64_t *)out = d->engine == HUGE ? (int64_t)1 << 40 : d->engine == SECOND ? SPOIL : 0;
     break;
   case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION: {
     char text[100];
-    *count = 1 + snprintf(text, sizeof text, "process %ld, configuration %p", (long)getpid(),
-                          (const void *)link_of(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+    *count = snprintf(text, sizeof text, "engine %" PRId64 " of graph %" PRIx64, d->engine,
+                      sum_of(graph_of_plan(d)));
     if (room >= *count) memcpy(out, text, (size_t)*count);
     break;
   }
@@ -375,8 +444,7 @@ static void read_root(const descriptor *d, const descriptor *pack, work *w) {
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t at_plan,
                                   cudnnBackendDescriptor_t at_pack) {
   const descriptor *plan = at_plan, *pack = at_pack;
-  const descriptor *graph =
-      link_of(link_of(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  const descriptor *graph = graph_of_plan(plan);
   const attribute *ops = find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
   descriptor *const *op = (descriptor *const *)(const void *)ops->bytes;
   if (!h || !plan->final || !pack->final || ops->count > MAX_OPS || plan->engine < FIRST)

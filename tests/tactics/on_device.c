@@ -34,7 +34,8 @@ typedef struct device_run {
   with_epilogue epilogue;
 } device_run;
 
-static const char layouts[] = "rcmnwxy"; /* x, y: only what is read or written is parts */
+static const char layouts[] =
+    "rcmnwxyi"; /* x, y: only what is read or written is parts; i: an image as input */
 enum { LAYOUTS = sizeof layouts - 1 };
 
 /* ---------------------------------------------------------------- elements */
@@ -92,10 +93,14 @@ static void round_inputs(one_case *c, hone_dtype storage) {
 static bool set_device_layout(hone_tensor_desc *d, char layout, bool output) {
   d->device = 1;
   if (layout == 'x' || layout == 'y') layout = (layout == 'x') == output ? 'r' : 'w';
-  set_layout(d, layout == 'w' ? 'c' : layout, output);
+  set_layout(d, layout == 'w' || layout == 'i' ? 'c' : layout, output);
   if (d->layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
   const bool part = layout == 'w' && d->dim[1] % vector == 0 && hone_desc_count(d) > 0;
+  if (layout == 'i' && !output && d->dim[1] <= 4 && vector == 8) { /* an image (plan/images.c) */
+    hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST, 4);
+    return false;
+  }
   hone_desc_set_layout(d, HONE_LAYOUT_CHANNELS_LAST,
                        part ? d->dim[1] + 3 * vector : (d->dim[1] + vector - 1) / vector * vector);
   if (part) d->channel_pitch = d->dim[1];
@@ -329,15 +334,16 @@ static unsigned char storage_bit(const device_run *r) {
 }
 
 /* What --thin runs: a tactic once on every case that it takes, in row-major, in another layout and on parts
- * of wider pixels, and once with every storage type, layout, width of the output and epilogue; not each with
- * each. */
+ * of wider pixels, as an image, and once with every storage type, layout, width of the output and epilogue;
+ * not each with each. */
 static bool is_new(device_run *r, size_t k, char layout, bool widen) {
   const uint32_t at = (uint32_t)(strchr(layouts, layout) - layouts),
-                 here = layout == 'w'   ? 4u
+                 here = layout == 'i'   ? 16u
+                        : layout == 'w' ? 4u
                         : layout > 'w'  ? 8u
                         : layout == 'r' ? 1u
                                         : 2u,
-                 bits = storage_bit(r) | 8u << at | 1024u << widen | 4096u << r->variant;
+                 bits = storage_bit(r) | 8u << at | 2048u << widen | 8192u << r->variant;
   const bool new = !(r->in_case[k] & here) || bits & ~r->seen[k];
   r->in_case[k] |= (unsigned char)here, r->seen[k] |= bits;
   return new;
@@ -388,6 +394,8 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
     parts |= set_device_layout(&out[i].desc, layout, true);
   }
   if (layout >= 'w' && (!parts || c->before)) return; /* no plan gives parts to chains */
+  if (layout == 'i' && (c->before || in[0].desc.channel_pitch != 4 || hone_dtype_size(in[0].desc.dtype) != 2))
+    return;
   hone_step step = {.struct_size = sizeof step,
                     .abi = HONE_PLUGIN_ABI,
                     .anchor = anchor_of(c),

@@ -15,6 +15,8 @@ typedef struct change {
   hone_step desc;
   const hone_tactic_desc *tactic;
   double predicted;
+  const hone_refusal *refused;
+  uint32_t n_refused;
 } change;
 
 /* Memory of its own, which no other name shares. */
@@ -56,8 +58,10 @@ static bool change_step(hn_plan *p, hn_step *s, uint32_t slot, const hone_tensor
       out[i].desc = *as;
     }
   c->desc.input = in, c->desc.output = out;
-  c->tactic = hn_choose_tactic(p, &c->desc, &estimate, NULL);
+  hn_refusals why = {.arena = &p->arena};
+  c->tactic = hn_choose_tactic(p, &c->desc, &estimate, &why);
   c->predicted = estimate.seconds;
+  c->refused = hn_refusals_take(&why, &c->n_refused);
   return c->tactic != NULL;
 }
 
@@ -87,8 +91,10 @@ static void narrow(hn_plan *p, size_t k) {
     list[i].step->desc = list[i].desc;
     list[i].step->tactic = list[i].tactic;
     list[i].step->predicted_s = list[i].predicted;
+    list[i].step->refused = list[i].refused, list[i].step->n_refused = list[i].n_refused;
   }
   p->slots.ptr[slot].desc = d;
+  p->slots.ptr[slot].bytes = (uint64_t)hone_desc_bytes(&d);
 }
 
 void hn_plan_narrow_images(hn_plan *p) {

@@ -60,6 +60,7 @@ static void in_place(hn_plan *p) {
       hn_slot *in = &p->slots.ptr[root];
       bool same = in->place == HN_PLACE_ARENA && in->last == k && in->desc.dtype == out->desc.dtype &&
                   in->bytes == out->bytes && p->slots.ptr[s->in[i]].desc.layout == out->desc.layout &&
+                  p->slots.ptr[s->in[i]].desc.channel_pitch == out->desc.channel_pitch &&
                   hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
       for (uint32_t j = 0; same && j < s->desc.n_inputs; j++)
         same = s->in[j] == HN_NO_SLOT || s->in[j] == s->in[i] || hn_slot_root(p, s->in[j]) != root;

@@ -10,8 +10,14 @@
 
 /* ------------------------------------------------------------------ how many */
 
-/* What other work leaves to this of the last cache, which the cores of a chip share. */
-enum { LAST_CACHE_SHARE = 4 << 20 };
+/* What other work leaves to this of the last cache, which the cores of a chip share. One that is larger than
+ * MESH belongs to many cores on a mesh: an eighth of it is ours, but a core draws little from it, and less
+ * from memory behind it (Xeons with AMX: 30 and 16 GB/s a core). */
+enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
+#define MESH_CACHE 30e9
+#define MESH_MEMORY 16e9
+/* Of what maps beyond L2 take from such a cache, this share shows. */
+#define MESH_MAPS_SHOW 0.4
 /* A map that left a cache is written, fetched to be written, and read. */
 #define SPILLED_PASSES 3
 /* Weights come in long rows that are fetched ahead while products are computed; this share of their time
@@ -112,18 +118,48 @@ static double too_large(const hn_plan *p, double slices, double room) {
   return bytes;
 }
 
+/* What the machine gives and what of it shows. */
+typedef struct rates {
+  double memory, cache; /* bytes a second of all threads */
+  double own, room;     /* bytes of caches: of the threads' own, and with what they have of the last one */
+  double maps;          /* the share of the time of maps that shows */
+} rates;
+
+static rates rates_of(const hn_plan *p) {
+  const hone_machine *m = &p->machine;
+  const double threads = m->threads ? m->threads : 1,
+               wide = p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1;
+  const bool mesh = m->l3 > MESH;
+  const size_t last = m->l3 / 8 < LAST_CACHE_SHARE || mesh ? m->l3 / 8 : LAST_CACHE_SHARE;
+  rates r = {.own = (double)m->l2 * threads, .maps = wide * (mesh ? MESH_MAPS_SHOW : 1)};
+  r.room = r.own + (double)last;
+  r.memory = mesh ? MESH_MEMORY * threads : m->dram_bytes > 0 ? m->dram_bytes : 25e9;
+  r.cache = mesh ? MESH_CACHE * threads : m->cache_bytes > 0 ? m->cache_bytes : 40e9;
+  return r;
+}
+
+/* Weights of one slice: the share that shows in any case, or what arithmetic is too short to hide. */
+static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, uint32_t slices) {
+  double shown = 0;
+  if (p->machine.l3 <= MESH) return WEIGHTS_SHOW * t->weights / r->memory;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    hone_tactic_need need = {0};
+    if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
+      need.blob_bytes = 0;
+    const double all = (double)need.blob_bytes / r->memory;
+    shown += fmax(WEIGHTS_SHOW * all, all - s->predicted_s / slices);
+  }
+  return shown;
+}
+
 /* What weights, maps and the beginnings of steps add to the arithmetic of a run in so many slices. */
 static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
-  const hone_machine *m = &p->machine;
-  const double memory = m->dram_bytes > 0 ? m->dram_bytes : 25e9,
-               cache = m->cache_bytes > 0 ? m->cache_bytes : 40e9;
-  const size_t last = m->l3 / 8 < LAST_CACHE_SHARE ? m->l3 / 8 : LAST_CACHE_SHARE;
-  const double own = (double)m->l2 * (m->threads ? m->threads : 1), room = own + (double)last;
-  const double far = too_large(p, slices, room), near = too_large(p, slices, own) - far;
-  const double maps =
-      SPILLED_PASSES * (p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1) * (far / memory + near / cache);
+  const rates r = rates_of(p);
+  const double far = too_large(p, slices, r.room), near = too_large(p, slices, r.own) - far;
+  const double maps = SPILLED_PASSES * r.maps * (far / r.memory + near / r.cache);
   const double begin = STEP_SECONDS * (double)p->steps.len;
-  return maps + (WEIGHTS_SHOW * t->weights / memory + begin) * slices;
+  return maps + (weights_shown(p, t, &r, slices) + begin) * slices;
 }
 
 /* The share of the plan's memory that so many slices save. */

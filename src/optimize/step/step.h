@@ -174,7 +174,7 @@ typedef struct hn_plan {
 } hn_plan;
 
 /* Elements from one pixel to the next of channels-last tensors on an accelerator: it reads 16 bytes at a
- * time, so pixels begin at multiples of that. */
+ * time, so pixels begin at multiples of that. Images may lie closer (plan/images.c): tactics look. */
 static inline int64_t hn_channel_pitch(const hone_tensor_desc *d) {
   const int64_t vector = 16 / (int64_t)hone_dtype_size(d->dtype);
   return vector > 1 ? hn_fill_up(d->dim[1], vector) : 0;

@@ -1,5 +1,5 @@
-/* Compiled kernels on disk, and what libraries compiled: files named by what they were compiled of, that notice when
- * they are damaged. */
+/* Compiled kernels on disk, and what libraries compiled: files named by what they were compiled of, that
+ * notice when they are damaged. */
 #ifndef HN_CUDA_DRIVER_CUBINS_H
 #define HN_CUDA_DRIVER_CUBINS_H
 

@@ -259,10 +259,9 @@ static double folded_seconds(const hone_step *s, const hone_machine *m, uint32_t
 /* Measured on one H200: over resnet50's layers compiled epilogues take an eighth longer, those of 1x1 (which
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
  * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
- * Of several taps the third engine that the heuristics propose is the faster one: 0.15 us a block where the
- * first takes up to 0.2. In exact f32 none was measured: a
- * network that chose two of them was three times slower than its separate operators, so there they are left
- * to hone tune. */
+ * Of several taps the third engine that the heuristics propose is the faster one there: 0.15 us a block where
+ * the first takes up to 0.2. In exact f32 none was measured: a network that chose two of them was three times
+ * slower than its separate operators, so there they are left to hone tune. */
 enum { THIRD = 2 };
 static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
   hn_conv_attr a;
@@ -273,7 +272,7 @@ static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t 
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
   if (taps == 1) return whole * 1.6;
   const double blocks = fmax((double)a.cin, 128) * taps / 64;
-  if (candidate == THIRD) return fmax(whole, blocks * 0.16e-6 + 1.0e-6 + m->launch_s);
+  if (candidate == THIRD && m->arch == 90) return fmax(whole, blocks * 0.16e-6 + 1.0e-6 + m->launch_s);
   return fmax(whole, blocks * 0.2e-6 + 0.3e-6 + m->launch_s) * 1.12;
 }
 

@@ -13,12 +13,18 @@
 #include "backends/cuda/driver/modules.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include <hone/version.h>
 
 #if HN_HAVE_CUDNN
 
 typedef cudnnBackendDescriptor_t descriptor;
 
-enum { MAX_CONFIGS = 24, MAX_NOTES = 16, MAX_OWNED = 2 * HN_CUDNN_TENSORS + 3 * HN_CUDNN_OPS + 8 };
+enum {
+  MAX_CONFIGS = 24,
+  MAX_NOTES = 16,
+  MAX_KNOBS = 64,
+  MAX_OWNED = 2 * HN_CUDNN_TENSORS + 3 * HN_CUDNN_OPS + 8
+};
 
 typedef enum attempt { UNTRIED, UNDER_WAY, BUILT, REFUSED } attempt;
 
@@ -333,9 +339,14 @@ typedef struct json {
   size_t bytes;
 } json;
 
-/* from: instead of the configuration. */
+/* Is it the engine that cannot do this graph, and not something that this process lacks? */
+static bool lasts(cudnnStatus_t s) {
+  return s == CUDNN_STATUS_NOT_SUPPORTED || s == CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH;
+}
+
+/* from: instead of the configuration. *never: set where it will not build another time either. */
 static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor config, const json *from,
-                             descriptor *out, hone_error *error) {
+                             descriptor *out, bool *never, hone_error *error) {
   const hn_dl_cudnn *api = g->api;
   int64_t bytes = 0, count = 0;
   hone_status status = create(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out, error);
@@ -349,20 +360,23 @@ static hone_status make_plan(const hn_cudnn_graph *g, void *handle, descriptor c
   if (from)
     SET(api, *out, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)from->bytes,
         from->text);
-  if ((status = finalize(api, *out, "building an execution plan", error))) return status;
-  cudnnStatus_t s = api->cudnnBackendGetAttribute(*out, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                                  CUDNN_TYPE_INT64, 1, &count, &bytes);
+  cudnnStatus_t s = api->cudnnBackendFinalize(*out);
+  *never = lasts(s);
+  if (s != CUDNN_STATUS_SUCCESS) return hn_cudnn_fail(api, s, "building an execution plan", error);
+  s = api->cudnnBackendGetAttribute(*out, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                    &count, &bytes);
   if (s != CUDNN_STATUS_SUCCESS) return hn_cudnn_fail(api, s, "reading a plan's workspace", error);
-  if (bytes > (int64_t)g->spec.workspace)
+  *never = bytes > (int64_t)g->spec.workspace;
+  if (*never)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuDNN: the engine wants %lld bytes of workspace, not %zu",
                    (long long)bytes, g->spec.workspace);
   return HONE_OK;
 }
 
 static hone_status try_plan(const hn_cudnn_graph *g, void *handle, descriptor config, const json *from,
-                            descriptor *out, hone_error *error) {
-  *out = NULL;
-  hone_status status = make_plan(g, handle, config, from, out, error);
+                            descriptor *out, bool *never, hone_error *error) {
+  *out = NULL, *never = false;
+  hone_status status = make_plan(g, handle, config, from, out, never, error);
   if (status && *out) {
     g->api->cudnnBackendDestroyDescriptor(*out);
     *out = NULL;
@@ -372,15 +386,45 @@ static hone_status try_plan(const hn_cudnn_graph *g, void *handle, descriptor co
 
 /* ---------------------------------------------------------------- plans on disk */
 
-/* Kept in place of a plan. */
-static const char refused[] = "refused";
+/* Begins what is kept in place of a plan; the reason follows. */
+static const char refused[] = "refused: ";
 
-static bool kept_key(const hn_cudnn_graph *g, const hn_device *d, uint32_t config, uint64_t key[2]) {
-  char text[HN_CUDNN_KEY], where[400];
-  const int n = snprintf(where, sizeof where, "plan %u of cuDNN %zu for %s, %s, driver %d", config,
+/* An engine with its settings, as text; false where cuDNN does not tell. */
+static bool name_config(const hn_cudnn_graph *g, descriptor config, char *text, size_t size) {
+  const hn_dl_cudnn *api = g->api;
+  descriptor engine = NULL, knob[MAX_KNOBS] = {NULL};
+  int64_t index = -1, count = 0, found = 0, value = 0;
+  cudnnBackendKnobType_t type;
+  bool good = engine_of(api, config, &engine, NULL) == HONE_OK &&
+              api->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                                            &count, &index) == CUDNN_STATUS_SUCCESS;
+  size_t at = (size_t)snprintf(text, size, "engine %lld", (long long)index);
+  for (int i = 0; i < MAX_KNOBS && good; i++)
+    good = create(api, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knob[i], NULL) == HONE_OK;
+  good = good && api->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                               CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_KNOBS, &found,
+                                               knob) == CUDNN_STATUS_SUCCESS;
+  good = good && found <= MAX_KNOBS;
+  for (int64_t i = 0; i < found && good && at < size; i++) {
+    good = api->cudnnBackendGetAttribute(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
+                                         &count, &type) == CUDNN_STATUS_SUCCESS &&
+           api->cudnnBackendGetAttribute(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
+                                         &count, &value) == CUDNN_STATUS_SUCCESS;
+    at += (size_t)snprintf(text + at, size - at, " %d=%lld", (int)type, (long long)value);
+  }
+  for (int i = 0; i < MAX_KNOBS; i++)
+    if (knob[i]) api->cudnnBackendDestroyDescriptor(knob[i]);
+  if (engine) api->cudnnBackendDestroyDescriptor(engine);
+  return good && at < size;
+}
+
+static bool kept_key(const hn_cudnn_graph *g, const hn_device *d, uint32_t i, uint64_t key[2]) {
+  char text[HN_CUDNN_KEY], engine[1024], where[400];
+  const int n = snprintf(where, sizeof where, "hone %s, cuDNN %zu, %s, %s, driver %d", hone_version(),
                          g->api->cudnnGetVersion(), d->name, d->target, d->driver);
-  if (n < 0 || n >= (int)sizeof where) return false;
+  if (n < 0 || n >= (int)sizeof where || !name_config(g, g->config[i], engine, sizeof engine)) return false;
   hn_cubin_hash(key, hn_cudnn_key(&g->spec, text, sizeof text));
+  hn_cubin_hash(key, engine);
   hn_cubin_hash(key, where);
   return true;
 }
@@ -399,15 +443,19 @@ static bool write_json(const hn_cudnn_graph *g, descriptor plan, json *to) {
   return s == CUDNN_STATUS_SUCCESS && count > 0 && count <= room;
 }
 
-/* Builds the plan, and keeps it or that there is none. */
+/* Builds the plan, and keeps it or why there is none. */
 static hone_status build_kept(const hn_cudnn_graph *g, hn_device *d, const uint64_t key[2], void *handle,
                               uint32_t i, descriptor *out, hone_error *error) {
   json made = {0};
-  const hone_status status = try_plan(g, handle, g->config[i], NULL, out, error);
-  if (status == HONE_ERROR_UNSUPPORTED)
-    hn_cubin_write(d, d->modules->folder, key, refused, sizeof refused);
-  else if (status == HONE_OK && write_json(g, *out, &made))
+  bool never;
+  const hone_status status = try_plan(g, handle, g->config[i], NULL, out, &never, error);
+  if (status != HONE_OK && never && error) {
+    char why[sizeof refused + sizeof error->what];
+    const int n = snprintf(why, sizeof why, "%s%s", refused, error->what);
+    hn_cubin_write(d, d->modules->folder, key, why, (size_t)n);
+  } else if (status == HONE_OK && write_json(g, *out, &made)) {
     hn_cubin_write(d, d->modules->folder, key, made.text, made.bytes);
+  }
   hn_free(made.text);
   return status;
 }
@@ -419,13 +467,16 @@ static hone_status try_config(const hn_cudnn_graph *g, hn_device *d, void *handl
   json kept = {0};
   hone_error why = {0};
   hone_status status = HONE_ERROR_MISSING;
+  bool never;
   if (!*d->modules->folder || !kept_key(g, d, i, key))
-    return try_plan(g, handle, g->config[i], NULL, out, error);
+    return try_plan(g, handle, g->config[i], NULL, out, &never, error);
   *out = NULL;
   if (hn_cubin_read(d, d->modules->folder, key, &kept.text, &kept.bytes)) {
-    if (kept.bytes == sizeof refused && memcmp(kept.text, refused, sizeof refused) == 0)
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "cuDNN: the engine did not build before");
-    else if (try_plan(g, handle, NULL, &kept, out, &why) == HONE_OK)
+    const size_t begin = sizeof refused - 1;
+    if (kept.bytes >= begin && memcmp(kept.text, refused, begin) == 0)
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "%.*s", (int)(kept.bytes - begin),
+                       (const char *)kept.text + begin);
+    else if (try_plan(g, handle, NULL, &kept, out, &never, &why) == HONE_OK)
       status = HONE_OK;
     hn_free(kept.text);
   }

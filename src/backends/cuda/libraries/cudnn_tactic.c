@@ -90,7 +90,8 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
 
 #endif
 
-/* Later candidates are for measurements: the heuristics' first is taken where there are none. */
+/* Later candidates are for measurements: where there are none, the heuristics' first is taken, or one that
+ * was found to be faster on such a device. */
 double hn_cudnn_cost(const hone_step *s, const hone_machine *m, const hn_cudnn_config *config) {
   return config->kind->seconds(s, m, config->candidate) * (1 + 0.02 * config->candidate);
 }

@@ -55,7 +55,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   if (!describe(s, m, &a, &why)) return 1;
   const plan p = choose(m, &a);
   const double flops = 2.0 * (double)(p.tiles * p.warps * 32) * (double)(p.blocks * p.bn * p.steps * 16);
-  return hn_cuda_seconds(m, flops, m->half_flops * 0.33, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s), 0.5) +
+  return hn_cuda_seconds(m, flops, m->half_flops * 0.33, hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s),
+                         m->arch == 90 ? 0.5 : 0.7) +
          0.9e-6;
 }
 

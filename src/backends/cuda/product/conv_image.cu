@@ -1,4 +1,4 @@
-/* Convolution of images: up to four input channels, of which f16 and bf16 tensors keep eight a pixel. As products
+/* Convolution of images: up to four input channels, of which f16 and bf16 tensors keep eight a pixel, or four. As products
  * of kernel taps times padded channels most of the work would be with zeros; here the four channels that count lie
  * side by side in shared memory, and what a row of the kernel reads for an output pixel is one stretch of memory.
  * Rows of the left operand are these stretches, at a distance of `stride` pixels: they overlap, and ldmatrix reads

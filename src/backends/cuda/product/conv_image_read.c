@@ -29,7 +29,7 @@ bool hn_conv_image_read(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (a->x.view.pixel % 4 || a->x.view.row % 4 || a->x.view.batch % 4 || a->x.view.pixel < 4 ||
       a->y.view.pixel % 8 || a->y.view.row % 8 || a->y.view.batch % 8 ||
       a->y.view.pixel < hn_fill_up(a->cout, 8))
-    return hn_refuse(why, "pixels do not lie at multiples of 16 bytes");
+    return hn_refuse(why, "pixels do not lie at multiples of 8 bytes, or the output's of 16");
   return hn_cuda_epilogue_accepts(s, why);
 }
 

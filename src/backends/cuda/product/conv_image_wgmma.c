@@ -56,7 +56,7 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a) {
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a, plan *p, hone_reason *why) {
-  if (m->arch < 90) return hn_refuse(why, "no products of warpgroups before architecture 90");
+  if (m->arch != 90) return hn_refuse(why, "no products of warpgroups: architecture 90 has them");
   if (!hn_conv_image_read(s, a, why)) return false;
   if (a->stride[2] > 2) return hn_refuse(why, "windows more than two pixels apart");
   if (hn_cuda_epilogue_tensors(s)) return hn_refuse(why, "its epilogue reads a tensor");
@@ -165,7 +165,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_conv_image_args g;
   hn_conv_image_bind(r, &a, &g);
   g.tiles_w = (i32)p.tiles_w, g.tiles_h = (i32)p.tiles_h, g.tiles = (i32)p.tiles;
-  const int64_t room = hn_div_up(p.resident * m->processors, p.blocks);
+  const int64_t room = hn_div_up(p.resident * (m->processors ? m->processors : 132), p.blocks);
   hn_str text = {0};
   hone_status status = prefix(s, &a, &p, &text, error);
   if (status == HONE_OK) {

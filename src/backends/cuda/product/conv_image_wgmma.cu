@@ -8,6 +8,9 @@
  * Fewer channels than 64: the rows of the product are the channels of HN_OUT_ROWS output rows, whose weights lie as many
  * rows of the kernel further.
  *
+ * Weights beyond the kernel are zeros, which a pixel that is infinite or NaN makes NaN of: outputs beside the windows
+ * that hold such a pixel may be NaN, as with Winograd's.
+ *
  * A block walks over tiles of HN_GROUPS * HN_OUT_ROWS rows of HN_PARTS * HN_N output pixels; a warpgroup makes
  * HN_OUT_ROWS of them. The next tiles' pixels are on their way while a tile is multiplied.
  *
@@ -93,14 +96,14 @@ HN_KERNEL_BOUNDS(hn_conv_image, hn_conv_image_args, a, HN_THREADS, HN_RESIDENT) 
   hn_u4 weights[HN_STEPS];
   HN_UNROLL for (int k = 0; k < HN_STEPS; k++)
     weights[k] = hn_ld16((const hn_u4 *)a.w + ((int)blockIdx.y * HN_STEPS + k) * 128 + thread);
+  HN_GRID_WAIT(); /* also for the bias, which may have been computed */
+  HN_GRID_GO();
   float pairs[HN_EPILOGUE_VECTORS + 1][4], vectors[HN_EPILOGUE_VECTORS + 1][4];
   hn_epilogue_fragment_vectors(pairs, channel / 2 * 2, &a.epilogue);
   HN_UNROLL for (int k = 0; k < HN_EPILOGUE_VECTORS; k++) {
     vectors[k][0] = vectors[k][1] = channel % 2 ? pairs[k][1] : pairs[k][0];
     vectors[k][2] = vectors[k][3] = channel % 2 ? pairs[k][3] : pairs[k][2];
   }
-  HN_GRID_WAIT();
-  HN_GRID_GO();
   int at = (int)blockIdx.x, turn = 0;
   for (int k = 0; k < HN_BUFFERS - 1; k++) hn_fetch(&a, at + k * step, tiles, k);
   for (; at < a.tiles; at += step, turn = turn + 1 < HN_BUFFERS ? turn + 1 : 0) {
