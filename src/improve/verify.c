@@ -10,6 +10,7 @@
 #include "improve/judge.h"
 #include "improve/values.h"
 #include "model/ops/common/op.h"
+#include "optimize/step/work.h"
 
 #include <float.h>
 #include <math.h>
@@ -75,6 +76,24 @@ static hone_dtype narrowest_of(hn_precision precision) {
                                           : HONE_DTYPE_F16;
 }
 
+static bool is_narrow(hone_dtype d) { return hone_dtype_is_float(d) && hone_dtype_size(d) < 4; }
+
+/* Does a step multiply, read or leave floats of less than 32 bits? A plan for bf16 need not have one: codes
+ * of 8 bits are multiplied as they are. On accelerators not every kernel tells. */
+static bool computes_narrow(const hn_plan *p) {
+  if (p->backend->asynchronous) return true;
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    const hone_work work = hn_tactic_work(s->tactic, &s->desc, &p->machine);
+    bool narrow = work.arithmetic == HONE_ARITHMETIC_UNKNOWN ||
+                  is_narrow(hn_arithmetic_types_of(&s->desc, &work).operand);
+    for (uint32_t k = 0; k < s->desc.n_inputs; k++) narrow |= is_narrow(s->desc.input[k].desc.dtype);
+    for (uint32_t k = 0; k < s->desc.n_outputs; k++) narrow |= is_narrow(s->desc.output[k].desc.dtype);
+    if (narrow) return true;
+  }
+  return false;
+}
+
 /* Whether steps can be compared one by one: of another model where both are quantised. */
 static bool has_steps(const job *j) { return j->by_roundings && j->tolerance <= 0; }
 
@@ -95,7 +114,7 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
                                   : hn_side_open(j->b ? j->b : j->a, &best, &j->test, error);
   if (status != HONE_OK) return status;
   const hone_dtype narrow = narrowest_of(j->test.plan->precision);
-  if (narrow != HONE_DTYPE_F32) j->narrowest = narrow;
+  if (narrow != HONE_DTYPE_F32 && computes_narrow(j->test.plan)) j->narrowest = narrow;
   hn_isa isa = hn_cpu()->isa;
   j->by_scalar = isa == HN_ISA_SCALAR || plan_flops(j->test.plan) / REFERENCE_FLOPS <= max_seconds / 4;
   hn_side_options ref = best;

@@ -1,4 +1,5 @@
 /* verify must find what is wrong, name where, and say when it cannot tell. */
+#include "backends/cpu/kernels/features.h"
 #include "net.h"
 #include "temporary.h"
 #include "base/fault.h"
@@ -205,6 +206,20 @@ static void test_quantised(void **state) {
   assert_true(r.steps_compared >= 15);
   assert_true(r.worst_levels <= 1);
   assert_true(r.judged_steps);
+  hone_model_release(m);
+}
+
+/* In bf16 codes of 8 bits are multiplied as they are: where nothing else is narrow (without vectors nothing
+ * is), steps are judged as in f32. */
+static void test_quantised_narrow(void **state) {
+  (void)state;
+  hone_model *m = quantised_net();
+  hone_verify_result r;
+  hone_error e = {0};
+  const hone_verify_options o = {.inputs = 5, .max_seconds = 60, .threads = 2, .precision = "bf16"};
+  assert_int_equal(hone_verify(m, NULL, &o, &r, &e), HONE_OK);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s at '%s'", r.reason, r.first_different_node);
+  if (hn_cpu()->isa == HN_ISA_SCALAR) assert_true(r.judged_steps && r.worst_levels <= 1);
   hone_model_release(m);
 }
 
@@ -851,6 +866,7 @@ int main(void) {
       cmocka_unit_test(test_edges_in_gates),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_quantised),
+      cmocka_unit_test(test_quantised_narrow),
       cmocka_unit_test(test_right),
       cmocka_unit_test(test_right_other),
       cmocka_unit_test(test_wrong_other),

@@ -1,5 +1,5 @@
-/* Images without padding (plan/images.c) on a GPU (an emulated one will do): which they are, and that the answers are
- * the CPU's. */
+/* Images without padding (plan/images.c) on a GPU (an emulated one will do): which they are, and that the
+ * answers are the CPU's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,8 @@ static hn_model *denoiser(void) {
   hn_value *x = image(m);
   hn_value *a = net_op(m, "Relu", (hn_value *[]){conv(m, x, 16, 3, 1)}, 1);
   hn_value *d = net_op(m, "Sub", (hn_value *[]){x, conv(m, a, 3, 16, 2)}, 2);
-  hn_value *s = net_constant(m, HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 1, 1}, (const float[]){.5f, 1.5f, 2});
+  hn_value *s =
+      net_constant(m, HONE_DTYPE_F32, 4, (const int64_t[]){1, 3, 1, 1}, (const float[]){.5f, 1.5f, 2});
   net_finish(m, conv(m, net_op(m, "Mul", (hn_value *[]){d, s}, 2), 16, 3, 3));
   return m;
 }
@@ -72,7 +73,8 @@ static float *run(hn_model *m, const char *device, const char *precision, const 
   hone_plan *plan = NULL;
   hone_context *c = NULL;
   hone_error e = {0};
-  const hone_engine_options o = {.device = device, .threads = 2, .tuning = "off", .tactics = "-cudnn*,-conv_mma*"};
+  const hone_engine_options o = {
+      .device = device, .threads = 2, .tuning = "off", .tactics = "-cudnn*,-conv_mma*"};
   assert_int_equal(hone_engine_create(&o, &engine, &e), HONE_OK);
   if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2, .precision = precision}, &plan, &e))
     fail_msg("%s: %s", e.where, e.what);
@@ -99,7 +101,8 @@ static void check(hn_model *(*make)(void), int64_t channels, int images) {
   for (int bf16 = 0; bf16 < 2; bf16++) {
     int none, narrow;
     hn_model *m[] = {make(), make()};
-    float *want = run(m[0], "cpu", "f32", x, &none), *got = run(m[1], "cuda", bf16 ? "bf16" : "fp16", x, &narrow);
+    float *want = run(m[0], "cpu", "f32", x, &none),
+          *got = run(m[1], "cuda", bf16 ? "bf16" : "fp16", x, &narrow);
     float range = 0, most = 0;
     for (int i = 0; i < 2 * 16 * PIXELS; i++) {
       range = fmaxf(range, fabsf(want[i]));

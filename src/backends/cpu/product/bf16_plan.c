@@ -51,6 +51,8 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
   return true;
 }
 
+#define CROSSING_BYTES 6 /* a cycle, from one core's cache to another's */
+
 /* Bytes of the buffer for one position; direct: of the input. */
 static int64_t position_bytes(const hn_bf16_conv *c) {
   if (c->direct) return c->cin * 2;
@@ -63,6 +65,16 @@ static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
   const int64_t columns = hn_div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
   const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
+}
+
+/* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
+ * before, whose threads had rows each, left most of these there, and the step behind finds its own there,
+ * too. */
+static double across(const hn_bf16_conv *c, int64_t m, int64_t n) {
+  const double rows = (double)c->positions / (double)m, others = (double)(n - 1) / (double)n;
+  const double read = c->direct ? rows * (double)c->cin * 2 : 0,
+               left = rows * (double)c->cout * 2 / (double)n;
+  return (read + left) * others / CROSSING_BYTES;
 }
 
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
@@ -100,7 +112,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double stream = weights / (double)n / 6;
         if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
         double bring = shared ? convert / threads + 6000 : convert * (1 + halo) * turns / (double)m;
-        double reading = shared ? a_bytes / (double)m * turns / 12 : 0;
+        double reading = shared ? a_bytes / (double)m * turns / 12 : across(c, m, n) * turns;
         double arithmetic = all * share;
         double longer = arithmetic > stream ? arithmetic : stream, shorter = arithmetic + stream - longer;
         double cycles = longer + shorter / 4 + bring + reading;
