@@ -29,9 +29,10 @@ enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
  * the least work of a slice. */
 #define STEP_SECONDS 6e-6
 #define LEAST_SLICE_SECONDS 1e-3
-/* More slices than are fastest take less memory: all of a plan's would be worth this share of a run's time.
- */
+/* More slices than are fastest take less memory: all of a plan's would be worth this share of a run's time,
+ * and twice as much where they save a lot. */
 #define MEMORY_WORTH 0.05
+#define A_LOT 128e6
 /* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
  * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50
  * and yolov3 in f32, batch 8 cut into 2 to 8, Zen 5). */
@@ -169,6 +170,12 @@ static double saved(const traffic *t, uint32_t slices) {
          fmax(t->widest + t->weights, 1);
 }
 
+/* Seconds that it may cost. */
+static double worth(const traffic *t, uint32_t slices) {
+  const double share = saved(t, slices);
+  return (share * (t->widest + t->weights) > A_LOT ? 2 : 1) * MEMORY_WORTH * share * t->predicted;
+}
+
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   traffic t = {0};
   if (!is_plain(p, why) || !(t.batch = batch_of(p, why)) || t.batch > UINT32_MAX) return 1;
@@ -184,8 +191,7 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   for (uint32_t n = 1; n <= most; n++)
     if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
   for (uint32_t n = most; n > 1; n--)
-    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + MEMORY_WORTH * saved(&t, n) * t.predicted)
-      return n;
+    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + worth(&t, n)) return n;
   return 1;
 }
 
