@@ -264,7 +264,7 @@ static const cli_option options[] = {
     {'i', "input", CLI_LIST, CLI_FIELD(inputs), "[NAME=]FILE",
      "an input instead of random values: .npy, .npz, .pb, .jpg, .png, or a number"},
     {0, "dump", CLI_LIST, CLI_FIELD(dump), "NODE",
-     "write what this node or value is on both sides, on the first input, as .npy; may be repeated"},
+     "write what this node or value is on both sides, on the first input, as .npy"},
     {0, "output-dir", CLI_TEXT, CLI_FIELD(output_dir), "DIR", "where --dump goes (.)"},
     CLI_OPT_PREPROCESS,
     CLI_OPT_ARRIVING,

@@ -108,6 +108,12 @@ static void apply_bindings(const cli_session *s, const hone_port *port, hone_ten
   }
 }
 
+/* What the plan takes: of a batch that is cut into slices the model has one slice's shape. */
+static void want_of_plan(const cli_session *s, const char *name, hone_tensor_desc *want) {
+  for (uint32_t p = 0; s->plan && p < hone_plan_inputs(s->plan); p++)
+    if (strcmp(hone_plan_input_name(s->plan, p), name) == 0) *want = *hone_plan_input_desc(s->plan, p);
+}
+
 /* Reads the files that were given; their shapes settle what the model leaves open. */
 static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error *error) {
   hone_binding *more = realloc(s->bindings, (s->n_bindings + s->n_inputs + 1) * sizeof *more);
@@ -127,6 +133,7 @@ static hone_status load_inputs(cli_session *s, const cli_args *args, hone_error 
     cli_session view = *s;
     view.n_bindings = given;
     apply_bindings(&view, &port, &want);
+    if (s->saved) want_of_plan(s, port.name, &want);
     status = hone_data_load(file, port.name, &want, &preprocess, &s->data[i], error);
     if (status != HONE_OK) return status;
     hone_binding *b = &s->bindings[s->n_bindings++];

@@ -39,6 +39,7 @@ file(GLOB doctor_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_LIST_DIR} ${
 hone_test(test_doctor test_doctor.c ${doctor_sources})
 target_include_directories(test_doctor PRIVATE ${CMAKE_SOURCE_DIR})
 hone_ctest(arriving sh tests/cli/arriving.sh $<TARGET_FILE:hone_cli>)
+hone_ctest(saved_slices sh tests/cli/saved_slices.sh $<TARGET_FILE:hone_cli>)
 hone_ctest(doctor sh tests/cli/doctor.sh $<TARGET_FILE:hone_cli>)
 hone_ctest(full_disk sh tests/cli/full_disk.sh $<TARGET_FILE:hone_cli>)
 set_tests_properties(full_disk PROPERTIES LABELS any_processor)

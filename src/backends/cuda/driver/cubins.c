@@ -1,9 +1,11 @@
 #include "backends/cuda/driver/cubins.h"
 
 #include "backends/cuda/driver/context.h"
+#include "backends/cuda/driver/modules.h"
 #include "base/checksum.h"
 #include "base/os.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +61,7 @@ bool hn_cubin_read(hn_device *d, const char *folder, const uint64_t key[2], void
 void hn_cubin_write(hn_device *d, const char *folder, const uint64_t key[2], const void *cubin, size_t size) {
   char path[1200];
   hone_error why = {0};
-  if (!*folder) return;
+  if (!*folder || d->modules->unwritable) return;
   header h = {.key = {key[0], key[1]}, .size = size, .sum = hn_checksum(cubin, size)};
   memcpy(h.magic, magic, sizeof magic);
   path_of(path, folder, key);
@@ -74,7 +76,7 @@ void hn_cubin_write(hn_device *d, const char *folder, const uint64_t key[2], con
     else
       hn_writer_abandon(&w);
   }
-  if (status != HONE_OK)
+  if (status != HONE_OK && !atomic_exchange(&d->modules->unwritable, true))
     hn_cuda_warn(
         d, "kernel cache: %s cannot be written (%.150s): HONE_KERNEL_CACHE names another folder, or off",
         folder, why.what);
