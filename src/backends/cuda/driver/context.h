@@ -52,6 +52,7 @@ struct hn_device {
   uint32_t arch; /* what kernels are compiled for; machine.arch, which tactics see, may be set lower */
   int driver, rtc_major, rtc_minor; /* driver: 13000 for 13.0 */
   char target[16];                  /* "sm_90a" */
+  _Atomic bool keeps_nothing;       /* the folder of kernels could not be written; told once */
   char library[256];                /* which NVRTC was found */
   hone_machine machine;
   hn_pool *pool;

@@ -1,7 +1,6 @@
 #include "backends/cuda/driver/cubins.h"
 
 #include "backends/cuda/driver/context.h"
-#include "backends/cuda/driver/modules.h"
 #include "base/checksum.h"
 #include "base/os.h"
 
@@ -61,7 +60,7 @@ bool hn_cubin_read(hn_device *d, const char *folder, const uint64_t key[2], void
 void hn_cubin_write(hn_device *d, const char *folder, const uint64_t key[2], const void *cubin, size_t size) {
   char path[1200];
   hone_error why = {0};
-  if (!*folder || d->modules->unwritable) return;
+  if (!*folder || d->keeps_nothing) return;
   header h = {.key = {key[0], key[1]}, .size = size, .sum = hn_checksum(cubin, size)};
   memcpy(h.magic, magic, sizeof magic);
   path_of(path, folder, key);
@@ -76,7 +75,7 @@ void hn_cubin_write(hn_device *d, const char *folder, const uint64_t key[2], con
     else
       hn_writer_abandon(&w);
   }
-  if (status != HONE_OK && !atomic_exchange(&d->modules->unwritable, true))
+  if (status != HONE_OK && !atomic_exchange(&d->keeps_nothing, true))
     hn_cuda_warn(
         d, "kernel cache: %s cannot be written (%.150s): HONE_KERNEL_CACHE names another folder, or off",
         folder, why.what);

@@ -16,7 +16,6 @@ struct hn_cuda_modules {
   pthread_cond_t built;
   HN_VEC(hn_cuda_module *) all;
   char folder[1024];                 /* of cubins; "": none are kept */
-  _Atomic bool unwritable;           /* the folder; told once */
   _Atomic uint64_t compiled, loaded; /* by NVRTC; from the folder */
 };
 
