@@ -1,6 +1,7 @@
 #include "optimize/plan/slices.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "model/bind.h"
 #include "model/open_batch.h"
 #include "model/padding.h"
@@ -44,6 +45,7 @@ typedef struct traffic {
   double weights, extra, predicted; /* bytes as packed; of them, what is beyond one f32 for each weight */
   double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
   int64_t batch;
+  double *blob; /* [steps] bytes of each one's packed weights */
 } traffic;
 
 /* The samples of a run, or 0 with a reason: the plan's inputs and outputs do not all begin with them. */
@@ -94,7 +96,8 @@ static void count(const hn_plan *p, traffic *t) {
     hone_tactic_need need = {0};
     if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
       need.blob_bytes = 0;
-    t->weights += (double)need.blob_bytes;
+    t->blob[i] = (double)need.blob_bytes;
+    t->weights += t->blob[i];
     double plain = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs && need.blob_bytes; k++)
       if (s->desc.input[k].constant) plain += (double)hone_desc_count(&s->desc.input[k].desc) * sizeof(float);
@@ -144,12 +147,8 @@ static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, 
   double shown = 0;
   if (p->machine.l3 <= MESH) return WEIGHTS_SHOW * t->weights / r->memory;
   for (size_t i = 0; i < p->steps.len; i++) {
-    const hn_step *s = &p->steps.ptr[i];
-    hone_tactic_need need = {0};
-    if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
-      need.blob_bytes = 0;
-    const double all = (double)need.blob_bytes / r->memory;
-    shown += fmax(WEIGHTS_SHOW * all, all - s->predicted_s / slices);
+    const double all = t->blob[i] / r->memory;
+    shown += fmax(WEIGHTS_SHOW * all, all - p->steps.ptr[i].predicted_s / slices);
   }
   return shown;
 }
@@ -185,14 +184,16 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
     return 1;
   }
   if (t.batch < 2) return 1;
+  if (!(t.blob = hn_calloc(p->steps.len, sizeof *t.blob))) return 1;
   count(p, &t);
   const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
   double least = INFINITY;
   for (uint32_t n = 1; n <= most; n++)
     if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
-  for (uint32_t n = most; n > 1; n--)
-    if ((uint32_t)t.batch % n == 0 && seconds(p, &t, n) <= least + worth(&t, n)) return n;
-  return 1;
+  uint32_t n = most;
+  while (n > 1 && ((uint32_t)t.batch % n || seconds(p, &t, n) > least + worth(&t, n))) n--;
+  hn_free(t.blob);
+  return n;
 }
 
 /* ------------------------------------------------------------------ whether */

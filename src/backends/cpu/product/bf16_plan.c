@@ -51,8 +51,6 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
   return true;
 }
 
-#define CROSSING_BYTES 6 /* a cycle, from one core's cache to another's */
-
 /* Bytes of the buffer for one position; direct: of the input. */
 static int64_t position_bytes(const hn_bf16_conv *c) {
   if (c->direct) return c->cin * 2;
@@ -67,6 +65,7 @@ static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
 }
 
+#define CROSSING_BYTES 6 /* a cycle, from one core's cache to another's */
 /* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
  * before, whose threads had rows each, left most of these there, and the step behind finds its own there,
  * too. */
