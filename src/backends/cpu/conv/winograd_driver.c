@@ -401,8 +401,7 @@ static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t
 }
 
 /* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
- * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end), and the
- * rows that the next product reads into L1. */
+ * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end). */
 static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
                      const float *v, float *m) {
   const hn_winograd *p = a->plan;
@@ -424,9 +423,6 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
               width = panel_width(a, panel);
       for (int64_t r = 0; r < row_tiles; r++) {
         int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
-        /* The row tile after this one, or the first of the next product. */
-        const bool more = r + 1 < row_tiles;
-        const float *near = more ? from + m1 * row : v + next_f->before * matrix;
         hn_gemm_tile t = {.a = from + m0 * row,
                           .lda = row,
                           .b = weights_of(a, panel, here.before),
@@ -436,9 +432,7 @@ static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64
                           .segment = (size_t)p->cin,
                           .skip = p->v_pitch - p->cin,
                           .m = (uint32_t)(m1 - m0),
-                          .n = (uint32_t)width,
-                          .near = near,
-                          .near_end = near + (m1 - m0) * (more ? row : next_f->n * p->v_pitch)};
+                          .n = (uint32_t)width};
         if (ahead) {
           t.prefetch = next + next_floats * r / row_tiles;
           t.prefetch_end = next + next_floats * (r + 1) / row_tiles;

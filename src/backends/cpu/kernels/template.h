@@ -4,11 +4,14 @@
 
 #include "base/fault.h"
 
-/* Full unrolling of loops with constant bounds, early enough that small arrays become registers. */
+/* Full unrolling of loops with constant bounds, early enough that small arrays become registers; and none,
+ * for loops that hardly turn. */
 #if defined(__clang__)
 #define HN_UNROLL _Pragma("clang loop unroll(full)")
+#define HN_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define HN_UNROLL _Pragma("GCC unroll 32")
+#define HN_ROLLED _Pragma("GCC unroll 1")
 #endif
 
 #endif

@@ -33,7 +33,6 @@ typedef struct hn_gemm_tile {
   ptrdiff_t ldr;
   const float *prefetch, *prefetch_end; /* weights needed soon (NULL: none): at most two cache lines a k step
                                            are pulled into L2 */
-  const float *near, *near_end; /* rows of A that the next call reads (NULL: none): a line a k step into L1 */
 } hn_gemm_tile;
 
 enum { HN_GEMM_ROWS = 16 }; /* no kernel's tiles have more */

@@ -4,6 +4,8 @@
  * libm, which makes the scalar kernels an oracle that shares no approximation with the vector tiers.
  *
  * NaN policy: arithmetic follows IEEE; v_max and v_min return NaN when either operand is NaN.
+ * v_fma_into adds a * b to a sum that stays in its register: where sums take nearly all registers, compilers
+ * move and spill what they may put elsewhere.
  * Partial loads and stores touch exactly n lanes; lanes past n read as 0. */
 #ifndef HN_VEC_H
 #define HN_VEC_H

@@ -31,6 +31,7 @@ static inline vf v_div(vf a, vf b) { return a / b; }
 static inline vf v_sqrt(vf a) { return sqrtf(a); }
 /* Two roundings where the vector tiers make one: without FMA hardware fmaf is a slow library call. */
 static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; }
+static inline void v_fma_into(vf *sum, vf a, vf b) { *sum = v_fma(a, b, *sum); }
 static inline vf v_fnma(vf a, vf b, vf c) { return c - a * b; }
 static inline vf v_max(vf a, vf b) { return a != a ? a : a > b ? a : b; }
 static inline vf v_min(vf a, vf b) { return a != a ? a : a < b ? a : b; }
