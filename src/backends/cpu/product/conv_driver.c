@@ -115,23 +115,23 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   c->kc = blocks ? hn_div_up(c->k, blocks) : 1;
   plan_tasks(c, o, threads);
   int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr, tiles = hn_div_up(c->tiles, c->m_tasks);
-  if (tiles * o->mr <= 1024) {
-    /* Few pixels: reading the weights takes as long as a good part of the arithmetic.  Small blocks of
-     * weights, each met by all tiles, while the next block is pulled into L2.  Where A is gathered, blocks
-     * are wider, because every block gathers again. */
-    c->block_tiles = tiles;
-    c->block_columns = (int64_t)(l2 / (c->direct && !c->copy ? 16 : 4)) / (c->kc * 4) / o->nr * o->nr;
-    if (c->block_columns < o->nr) c->block_columns = o->nr;
-  } else if (c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
+  if (tiles * o->mr > 1024 && c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
     /* All weights of a task stay in L2: finish a tile at a time, so that C stays in L1. */
     c->block_tiles = 1;
-    c->block_columns = columns;
-  } else {
-    c->block_tiles = (int64_t)(l2 / 4) / (columns * 4 * o->mr);
-    if (c->block_tiles < 8) c->block_tiles = 8;
-    c->block_columns = (int64_t)(l2 / 2) / (c->kc * 4) / o->nr * o->nr;
-    if (c->block_columns < o->nr) c->block_columns = o->nr;
+    c->block_columns = c->first_columns = columns;
+    return;
   }
+  /* Blocks of rows of which A stays in L2, each met by blocks of weights that stay there, too, while the next
+   * one is pulled in. Where A is gathered, blocks are wide from the first on, because every block gathers
+   * again. */
+  enum { ROW_TILES = 12, FIRST_COLUMNS = 32 };
+  const bool gathered = !c->direct || c->copy;
+  const int64_t most = hn_max((int64_t)(l2 / 8) / (c->kc * 4 * o->mr), ROW_TILES),
+                parts = hn_div_up(tiles, most);
+  c->block_tiles = parts ? hn_div_up(tiles, parts) : 1;
+  c->block_columns = hn_max((int64_t)(l2 / (gathered ? 4 : 8)) / (c->kc * 4) / o->nr, 1) * o->nr;
+  c->first_columns =
+      gathered || tiles < 4 ? c->block_columns : hn_min(hn_fill_up(FIRST_COLUMNS, o->nr), c->block_columns);
 }
 
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
@@ -322,21 +322,33 @@ typedef struct block {
   int64_t k0, n0, n1;
 } block;
 
-/* The part of the next block that a tile pulls into L2: slice `index` of every panel. */
+/* What a tile pulls into L2 of the next block: one part of each panel of this block, `parts` of them make a
+ * panel of that one. */
 typedef struct ahead {
-  const block *next;    /* NULL: none */
-  int64_t index, share; /* floats of a slice */
+  const block *next;           /* NULL: none */
+  int64_t index, parts, share; /* of this tile's first part; parts of a panel, floats of one */
 } ahead;
+
+static int64_t panels_of(const hn_conv_args *a, const block *b) {
+  return hn_div_up(b->n1 - b->n0, a->ops->nr);
+}
+
+/* All of the next block in `tiles` tiles of this one. */
+static ahead ahead_of(const hn_conv_args *a, const block *now, const block *next, int64_t tiles) {
+  const int64_t parts = tiles * panels_of(a, now) / panels_of(a, next), each = parts ? parts : 1;
+  return (ahead){next, 0, each, hn_div_up(a->conv->kc * a->ops->nr, each)};
+}
 
 static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, int64_t panel,
                          hn_gemm_tile *t) {
   const hn_conv *c = a->conv;
-  int64_t n = f->next->n0 + panel * a->ops->nr, rows = hn_min(c->kc, c->k - f->next->k0);
+  const int64_t part = f->index + panel, n = f->next->n0 + part / f->parts * a->ops->nr,
+                rows = hn_min(c->kc, c->k - f->next->k0);
   if (n >= f->next->n1) return;
   int64_t width = (int64_t)hn_gemm_panel_width(a->ops, (size_t)c->cout, (size_t)n);
   const float *p = w + (n - a->w_column) * c->k + f->next->k0 * width;
-  t->prefetch = p + hn_min(rows * width, f->share * f->index);
-  t->prefetch_end = p + hn_min(rows * width, f->share * (f->index + 1));
+  t->prefetch = p + hn_min(rows * width, f->share * (part % f->parts));
+  t->prefetch_end = p + hn_min(rows * width, f->share * (part % f->parts + 1));
 }
 
 /* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, or those before
@@ -446,13 +458,15 @@ static void tile_row(const hn_conv_args *a, int64_t group, const cursor *at, con
   }
 }
 
-/* Walks the blocks of weights: K innermost, then columns. */
+/* Walks the blocks of weights: K innermost, then columns. The first are narrow: nobody has pulled in what
+ * they begin with. */
 static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
   b->k0 += c->kc;
   if (b->k0 < c->k) return true;
+  const int64_t width = hn_min(2 * (b->n1 - b->n0), c->block_columns);
   b->k0 = 0;
   b->n0 = b->n1;
-  b->n1 = hn_min(b->n0 + c->block_columns, n_end);
+  b->n1 = hn_min(b->n0 + width, n_end);
   return b->n0 < n_end;
 }
 
@@ -460,10 +474,10 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
                    float *scratch) {
   const hn_conv *c = a->conv;
   cursor first = t0 < t1 ? cursor_at(a, t0) : (cursor){0}, at = first;
-  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles, first = at) {
+  int64_t width = c->first_columns;
+  for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles, first = at, width = c->block_columns) {
     int64_t b1 = hn_min(b0 + c->block_tiles, t1);
-    const int64_t share = c->block_tiles > 1 ? hn_div_up(c->kc * a->ops->nr, b1 - b0) : 0;
-    block b = {0, n0, hn_min(n0 + c->block_columns, n1)};
+    block b = {0, n0, hn_min(n0 + width, n1)};
     for (bool more = true; more;) {
       block next = b;
       more = next_block(c, n1, &next);
@@ -471,9 +485,12 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
         b = next;
         continue;
       }
-      ahead f = {more && c->block_tiles > 1 ? &next : NULL, 0, share};
+      if (!more && b1 < t1) next = (block){0, n0, hn_min(n0 + c->block_columns, n1)}; /* of the next rows */
+      const bool pull = c->block_tiles > 1 && (more || b1 < t1);
+      ahead f = pull ? ahead_of(a, &b, &next, b1 - b0) : (ahead){0};
+      const int64_t panels = panels_of(a, &b);
       at = first;
-      for (; at.tile < b1; cursor_next(c, &at), f.index++) tile_row(a, group, &at, &b, &f, scratch);
+      for (; at.tile < b1; cursor_next(c, &at), f.index += panels) tile_row(a, group, &at, &b, &f, scratch);
       b = next;
     }
   }
