@@ -6,6 +6,7 @@
 #include "cli/terminal/term.h"
 #include "cli/reports/tuning.h"
 
+#include <errno.h>
 #include <hone/hone.h>
 #include <stdio.h>
 #include <math.h>
@@ -177,6 +178,48 @@ static hone_status check_cache(const char *path, hone_error *error) {
   return error->status;
 }
 
+/* The folder that a file would be made in, or the nearest one above that there is. */
+static void folder_of(const char *file, char *folder, size_t size) {
+  struct stat st;
+  snprintf(folder, size, "%s", file);
+  do {
+    char *slash = strrchr(folder, '/');
+    if (!slash) {
+      snprintf(folder, size, ".");
+      return;
+    }
+    slash[slash == folder] = 0; /* the root keeps its own */
+  } while (stat(folder, &st) != 0 && errno == ENOENT && strcmp(folder, "/") != 0);
+}
+
+/* Choices are written into a new file that takes the old one's place. */
+static bool can_keep(const char *file, char *folder, size_t size) {
+  struct stat st;
+  if (!*file) return true;
+  folder_of(file, folder, size);
+  if (stat(folder, &st) != 0) return false;
+  if (!S_ISDIR(st.st_mode)) {
+    errno = ENOTDIR;
+    return false;
+  }
+  return access(folder, W_OK | X_OK) == 0;
+}
+
+/* Where no file can be made is told before anything is measured: where the user named it, nothing is. */
+static hone_status check_folder(const cli_args *args, const char *file, hone_error *error) {
+  char folder[4096];
+  if (can_keep(file, folder, sizeof folder)) return HONE_OK;
+  const char *why = strerror(errno);
+  if (!args->cache) {
+    cli_note("warning: the choices will not be saved: no file can be made in %.200s: %s", folder, why);
+    return HONE_OK;
+  }
+  *error = (hone_error){.status = HONE_ERROR_INPUT, .hint = "name a file in a folder that you may write to"};
+  snprintf(error->what, sizeof error->what, "no file can be made in %.200s: %s", folder, why);
+  snprintf(error->where, sizeof error->where, "%.200s", file);
+  return error->status;
+}
+
 static int run(const cli_args *args) {
   cli_tuning t = {.path = args->rest.item[0]};
   cli_args untuned = *args;
@@ -185,9 +228,10 @@ static int run(const cli_args *args) {
   if (check_cache(args->cache, &error) != HONE_OK) return cli_report(&error);
   untuned.no_cache = true;
   hone_status status = cli_session_open(&t.before, &untuned, t.path, &error);
-  const char *warning = "";
-  if (t.before.engine) hone_engine_tuned(t.before.engine, NULL, &warning);
+  const char *warning = "", *file = "";
+  if (t.before.engine) hone_engine_tuned(t.before.engine, &file, &warning);
   if (*warning) cli_note("warning: %s", warning);
+  if (status == HONE_OK) status = check_folder(args, file, &error);
   if (status == HONE_OK) status = tune_passes(&t, args, &untuned, &error);
   t.differs = status == HONE_OK && differs(&t);
   if (t.differs && !args->check && !cli_interrupted()) {

@@ -95,6 +95,13 @@ static void test_tune(void **state) {
   assert_int_equal(json_is_string(json_object_get(doc, "file")), kept);
   json_decref(doc);
   process_free(&p);
+  /* where no file can be made nothing is measured for it */
+  write_text("plain", "no folder\n");
+  p = RUN("tune", tiny, "--cache", "plain/t.txt");
+  assert_int_equal(p.code, 3);
+  assert_string_equal(p.out, "");
+  assert_non_null(strstr(p.err, "plain/t.txt: no file can be made in plain: Not a directory"));
+  process_free(&p);
   /* a file that is none: one line, and the plan of the cost models */
   write_text("foreign.txt", "not mine\n");
   setenv("HONE_TUNE_CACHE", "foreign.txt", 1);

@@ -197,7 +197,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   return true;
 }
 
-/* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log-cpu.md) and, of
+/* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log-cpu-narrow.md) and, of
  * vectors, to steps of ResNet-50 and BERT (bf16) and to convolutions and products of check_kernels --bench
  * (f16): a pair of tiles for each of its `rows` a product and step, a block's call, an element of a part that
  * is brought, an element that is stored. */
