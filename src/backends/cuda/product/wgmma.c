@@ -42,6 +42,7 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
     if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
       l.buffers = 2;
     out = half ? 2 * l.buffers * group : 0;
+    if (!q->p.codes) out += 2 * q->vectors * t->bn * 4;
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
     if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
@@ -145,7 +146,15 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
                      hone_reason *why) {
   if (!hn_wgmma_read(s, m, q, why)) return false;
   q->staged = staged_entry(s, q, t) >= 0, q->unread = hn_wgmma_unread(s, q);
+  q->vectors = hn_cuda_epilogue_vectors(s, q->p.bias);
   return hn_wgmma_tiles(q, m, t, why);
+}
+
+/* Where a block has one tile, its warpgroups share it: each makes half of the rows. */
+static hn_wgmma_tile shared_tile(const problem *q, const hone_machine *m, const hn_wgmma_tile *t) {
+  hn_wgmma_tile it = *t;
+  if (t->alternate && t->wm == 2 && q->tiles <= (int64_t)m->processors) it.wm = 1, it.alternate = false;
+  return it;
 }
 
 bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
@@ -229,12 +238,14 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
   return st ? st : hn_cuda_launch(queue, &kernel, &shape, args, sizeof *args, error);
 }
 
-hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error) {
+hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *tile, hone_error *error) {
   const hone_step *s = run->step;
+  const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   problem q;
   hone_reason why = {""};
-  if (!describe(s, hn_cuda_machine(hn_cuda_queue_of(run)), t, &q, &why))
+  if (!describe(s, m, tile, &q, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hn_wgmma_tile it = shared_tile(&q, m, tile), *t = &it;
   if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   int staged = staged_entry(s, &q, t);

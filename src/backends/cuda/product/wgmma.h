@@ -43,6 +43,7 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q,
 #define HN_WGMMA_128x64 2, 64, true, false
 #define HN_WGMMA_128x128 2, 128, true, false
 #define HN_WGMMA_256x128 2, 128, false, false
+#define HN_WGMMA_128x256 1, 256, false, false
 #define HN_WGMMA_SPLIT_64 1, 64, false, true
 #define HN_WGMMA_SPLIT_32 1, 32, false, true
 

@@ -34,9 +34,15 @@ typedef struct chain {
 
 static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
 
-/* The ring, and two chunks of results of each warpgroup on their way out. */
+/* The ring, two chunks of results of each warpgroup on their way out, and the epilogues' vectors. */
 static void lay_out(chain *c, uint32_t wm) {
-  const uint32_t stage = (tile_rows(wm) + c->middle) * 128, out = 4 * 64 * wm * CHUNK * 2;
+  const uint32_t stage = (tile_rows(wm) + c->middle) * 128,
+                 vectors = hn_cuda_epilogue_vectors(c->last_step, c->last.p.bias) * c->chunks * CHUNK * 4 +
+                           (c->two ? hn_cuda_epilogue_vectors(c->first_step, c->first.p.bias) * c->middle * 4
+                                   : 0),
+                 out = 4 * 64 * wm * CHUNK * 2 + vectors;
+  c->stages = 0, c->shared = out;
+  if (out > 226 << 10) return;
   c->stages = ((226 << 10) - out) / (stage + 16);
   if (c->stages > 8) c->stages = 8;
   c->shared = c->stages * (stage + 16) + out;
