@@ -5,7 +5,7 @@
  * product left them, which is where a product may read A from. The second product goes through y's columns 64 at a
  * time; while one such chunk is multiplied, the epilogue of the one before it runs.
  *
- * One warpgroup copies into a ring in shared memory, two multiply, each its half of the tile's rows. A stage of the
+ * One warpgroup copies into a ring in shared memory, two or three multiply, each its part of the tile's rows. A stage of the
  * ring holds a block of A and of B of the first product, or a chunk's weights (as many bytes as B) and its piece of
  * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
  *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
@@ -31,12 +31,12 @@ HN_FN void fill_vectors(const hn_conv_chain_args *g, const shared_map *s) {
     put_vectors(u, HN_INNER_VECTORS, s->table, HN_BN * 4, t);
   }
 #endif
-  for (u32 quarter = t; quarter < (u32)g->chunks * CHUNK / 4; quarter += 256) {
+  for (u32 quarter = t; quarter < (u32)g->chunks * CHUNK / 4; quarter += THREADS - 128) {
     float u[HN_EPILOGUE_VECTORS + 1][4];
     hn_epilogue_fragment_vectors(u, column_of_quarter(quarter), &g->conv.epilogue);
     put_vectors(u, HN_EPILOGUE_VECTORS, s->kept, chain_pitch(g), quarter);
   }
-  hn_sync_some(3, 256);
+  hn_sync_some(1 + HN_GROUPS, THREADS - 128);
 }
 
 HN_PASTE(HN_DEFINE_WGMMA_REGISTERS_, 64)(wgmma_registers, HN_PASTE(HN_MMA_, HN_T))
@@ -241,7 +241,7 @@ HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 g
   if (t == 0) HN_BULK_WAIT_READ(0);
 }
 
-HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
+HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, THREADS, 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   u32 base = hn_shared_address(memory);
@@ -249,7 +249,7 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.kept = s.staging + 4 * CHUNK_BYTES;
+  s.kept = s.staging + 2 * HN_GROUPS * CHUNK_BYTES;
   s.table = s.kept + HN_EPILOGUE_VECTORS * chain_pitch(&g);
 #if HN_FIRST
   s.full = s.table + HN_INNER_VECTORS * HN_BN * 4;
@@ -260,7 +260,7 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, 1);
-      hn_barrier_init(s.empty + 8 * i, 2);
+      hn_barrier_init(s.empty + 8 * i, HN_GROUPS);
     }
     hn_barrier_init_fence();
   }
@@ -270,7 +270,7 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
     HN_REGISTERS_LESS(40);
     produce_chain(&g, &s);
   } else {
-    HN_REGISTERS_MORE(232);
+    HN_REGISTERS_MORE(HN_GROUPS == 2 ? 232 : 152);
     consume_chain(&g, &s, group - 1);
   }
 }

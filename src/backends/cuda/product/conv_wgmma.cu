@@ -1,11 +1,12 @@
 /* Convolution (and matrix product) as an implicit GEMM on Hopper's tensor cores.
  *
  * Rows are output pixels, columns output channels, K runs over (tap, channel) in blocks of 64. One warpgroup
- * copies blocks of A and B into a ring in shared memory, two warpgroups multiply. Blocks of threads are
+ * copies blocks of A and B into a ring in shared memory, two or three warpgroups multiply. Blocks of threads are
  * persistent: tile after tile. Compiled with
  *   HN_T         f16 or bf16; HN_OUT: f16, bf16 or f32
  *   HN_WM        tiles of 64 rows that a warpgroup multiplies with each block of B: 1 or 2
  *   HN_BN        columns of a tile: 32 (HN_SPLIT), 64, 128, 256
+ *   HN_GROUPS    warpgroups that multiply: 2; 3 where they share a tile's rows
  *   HN_ALTERNATE 1: the two warpgroups take turns in tiles, so that one stores while the other multiplies;
  *                0: they share a tile's rows
  *   HN_SPLIT     1: a tile of 64 rows belongs to a cluster, whose blocks (and the warpgroups in them) divide K
@@ -167,7 +168,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
 
 #endif
 
-HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
+HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, THREADS, HN_SPLIT ? 2 : 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   u32 base = hn_shared_address(memory);
@@ -175,18 +176,18 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.kept = s.staging + 2 * HN_BUFFERS * STAGING;
-  s.full = s.kept + 2 * HN_KEPT * HN_BN * 4;
+  s.kept = s.staging + HN_GROUPS * HN_BUFFERS * STAGING;
+  s.full = s.kept + HN_GROUPS * HN_KEPT * HN_BN * 4;
   s.empty = s.full + 8 * HN_STAGES;
   s.arrived = s.empty + 8 * HN_STAGES;
-  s.turn = s.arrived + 8 * 4;
+  s.turn = s.arrived + 8 * 2 * HN_GROUPS;
   s.table = s.turn + 8 * 2;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, HN_A == HN_A_GATHER ? 129 : 1);
-      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : 2);
+      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : HN_GROUPS);
     }
-    for (u32 i = 0; i < 6; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
+    for (u32 i = 0; i < 2 * HN_GROUPS + 2; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
     hn_barrier_init_fence();
   }
   HN_SYNC();
@@ -207,7 +208,7 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
     HN_REGISTERS_LESS(56);
     produce(&g, &s);
   } else {
-    HN_REGISTERS_MORE(224);
+    HN_REGISTERS_MORE(HN_GROUPS == 2 ? 224 : 152);
     consume(&g, &s, group - 1);
   }
 #endif

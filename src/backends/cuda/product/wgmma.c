@@ -10,11 +10,13 @@
 #include "base/error.h"
 #include "base/integers.h"
 
-enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, THREADS = 384, MOST_SPLITS = 8 };
+enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, MOST_SPLITS = 8 };
 
 typedef hn_wgmma_problem problem;
 
-static uint32_t tile_rows(const hn_wgmma_tile *t) { return 64 * t->wm * (t->alternate || t->split ? 1 : 2); }
+static uint32_t tile_rows(const hn_wgmma_tile *t) {
+  return 64 * t->wm * (t->alternate || t->split ? 1 : t->groups);
+}
 
 /* Entry of the epilogue that comes through shared memory: -1 for none. */
 static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_tile *t) {
@@ -39,17 +41,19 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
     l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
   } else {
     const bool half = q->p.out_type != HONE_DTYPE_F32;
-    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
+    if (half &&
+        ((group <= 16 << 10 && (t->groups == 2 || q->k_blocks <= 4)) || (staged && q->k_blocks <= 2)) &&
+        room >= 2 * t->groups * group + 3 * stage)
       l.buffers = 2;
-    out = half ? 2 * l.buffers * group : 0;
-    if (!q->p.codes) out += 2 * q->vectors * t->bn * 4;
+    out = half ? t->groups * l.buffers * group : 0;
+    if (!q->p.codes) out += t->groups * q->vectors * t->bn * 4;
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
     if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
     /* A place in the ring always has the same block of K: its weights need not come again. */
     if (q->k_blocks <= l.stages / 2) l.stages -= l.stages % q->k_blocks;
   }
-  l.bytes = l.stages * (stage + 16) + out + 64 + table;
+  l.bytes = l.stages * (stage + 16) + out + 16 * (t->groups + 1) + table;
   return l;
 }
 
@@ -199,9 +203,9 @@ void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
       text,
       "#define HN_T %s\n#define %s %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
       "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
-      "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_GROUPS %u\n%s",
       hone_dtype_name(q->p.a_type), q->p.codes ? "HN_CODE" : "HN_OUT", hone_dtype_name(q->p.out_type), t->wm,
-      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged,
+      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged, t->groups,
       q->p.codes || q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
 }
 
@@ -231,7 +235,7 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
   if (left <= persistent / 32 && q->k_blocks <= hn_wgmma_layout_of(q, t, q->staged).stages)
     persistent -= left;
   const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
-                               .threads = THREADS,
+                               .threads = 128 * (1 + t->groups),
                                .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,
                                .cluster = q->splits > 1 ? q->splits : 0,
                                .overlap = true};
