@@ -110,8 +110,8 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
          late;
 }
 
-/* Blocks that stay and take tile after tile. */
-static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
+/* Blocks that stay and take tile after tile, of codes. */
+static double codes_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
   const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
   const double rounds = ceil((double)q->tiles / r->sms);
@@ -122,15 +122,53 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   return rounds * (one * q->k_blocks + leave) + 0.61e-6;
 }
 
-/* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
- * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
+/* The part of the tensor cores' peak that tiles reach in several rounds: small ones read their operands as
+ * fast as shared memory gives them, and all of them draw so much power that clocks fall. */
+static double busy_of(const hn_wgmma_tile *t) {
+  const uint32_t rows = tile_rows(t);
+  if (t->bn == 256) return 0.72;
+  if (t->bn == 128) return rows == 64 ? 0.54 : rows == 128 ? 0.725 : 0.675;
+  return rows == 64 ? 0.35 : 0.52;
+}
+
+/* The same of floats. A value leaves in 30 ps where two warpgroups store, or the other one multiplies
+ * meanwhile. Fitted to 500 measurements of 80 layers of four networks on one H200 (docs/log/perf-log-gpu.md).
+ */
+static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
+  const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;
+  const double added = !q->staged ? 1 : t->alternate ? 1.85 : 2.2;
+  const double leave = r->rows * t->bn * added * 60e-12 / groups + gather_seconds(q, r->rows);
+  /* The copy engine gathers pixel by pixel. */
+  const double gather = q->mode == HN_WGMMA_IM2COL ? r->rows * (BLOCK_BYTES / 2.0 / q->unit) * 1.75e-9 : 0;
+  if (rounds <= 1) {
+    const double least = q->mode == HN_WGMMA_IM2COL ? 0.17e-6 : 0.126e-6;
+    const double one = fmax(fmax(r->flops / (0.82 * r->half), least), gather);
+    /* One tile: a warpgroup has it alone where it cannot be shared. */
+    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + 0.48e-6;
+  }
+  const double one = fmax(r->flops / (busy_of(t) * r->half), gather);
+  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave);
+}
+
+/* Seconds of one launch. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
   const rates r = rates_of(q, m, t);
+  const double moved = q->p.bytes - q->unread,
+               written =
+                   fmin((double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type) / moved, 1);
+  if (!t->split && !q->p.codes) {
+    /* Writing costs more than reading; products and memory hinder each other where both take long. */
+    /* Rows of y that are no whole lines of 128 bytes, written by several tiles: lines in parts. */
+    const bool parts =
+        q->n16 > t->bn && q->p.args.out_pitch * (int64_t)hone_dtype_size(q->p.out_type) % 128 != 0;
+    const double share = (0.95 - 0.205 * written - (t->alternate ? 0 : 0.02)) * (parts ? 0.75 : 1);
+    const double time = staying_seconds(q, &r, t), memory = moved / (share * r.dram);
+    return cbrt(time * time * time + memory * memory * memory) + m->launch_s;
+  }
   /* Wide tiles leave in bursts: where most of what moves is written, they move less of it. */
-  const double written = (double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type),
-               share = 0.82 - (t->bn >= 128 ? 0.1 * fmin(written / (q->p.bytes - q->unread), 1) : 0);
-  const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
-  return fmax(time, (q->p.bytes - q->unread) / (share * r.dram) + 0.6e-6) + m->launch_s;
+  const double share = 0.82 - (t->bn >= 128 ? 0.1 * written : 0);
+  const double time = t->split ? divided_seconds(q, &r, t, splits) : codes_seconds(q, &r, t);
+  return fmax(time, moved / (share * r.dram) + 0.6e-6) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {

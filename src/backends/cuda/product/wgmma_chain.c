@@ -96,46 +96,48 @@ bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_
   return describe(s, m, config, &c, why);
 }
 
-/* Seconds of one tile: of the first product, and of the second with its epilogue, which measurements say add
- * up. A chunk of the second is as much work as a block of the first. The rates are those of wgmma.c. */
+/* What a tile's seconds are made of. */
 typedef struct times {
-  double first, last;
+  double first; /* of the first product, or of the rows as they are */
+  double chunk; /* of one chunk of the last: its product or what it draws from L2, then its epilogue */
 } times;
 
+/* Fitted to 60 measurements of three networks on one H200 (docs/log/perf-log-gpu.md). */
 static times times_of(const chain *c, const hone_machine *m, const shape *f) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
-  const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(f), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
-  const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
-               draw = (rows + c->middle) * 128 / (l2 / sms), leave = rows * CHUNK * 70e-12;
-  double block = fmax(multiply, draw);
-  if (c->tiles <= (int64_t)sms) block = fmax(block, 0.185e-6);
-  return (times){c->two ? block * c->first.k_blocks + rows * c->middle * 40e-12
-                        : rows * c->middle * 2 / (l2 / sms),
-                 fmax(multiply + leave, draw) * c->chunks};
+  const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
+  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.7;
+  const double multiply = 2 * rows * c->middle * BLOCK / (busy * half / sms),
+               draw = (rows * (c->two || c->staged >= 0 ? 2 : 1) + c->middle) * 128 / l2,
+               leave = rows * CHUNK *
+                       (c->two       ? (f->wm == 1 ? 38e-12 : 50e-12)
+                        : f->wm == 1 ? 22e-12
+                                     : 27e-12);
+  return (times){c->two ? multiply * c->first.k_blocks : rows * c->middle * 2 / (1.15 * l2),
+                 fmax(multiply, draw) + leave};
 }
 
-static double rounds_of(const chain *c, const hone_machine *m) {
-  const int64_t sms = m->processors ? m->processors : 132;
-  const int64_t rounds = hn_div_up(c->tiles, sms);
-  return (double)rounds;
+/* Products and memory hinder each other where both take long. */
+static double together(double products, double memory) {
+  return cbrt(products * products * products + memory * memory * memory);
 }
 
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config) {
   chain c;
   if (!describe(s, m, config, &c, NULL)) return 1e9;
   const times t = times_of(&c, m, config);
-  /* Small tiles have more copies under way; one product alone keeps fewer. */
-  const double share = c.two ? (config->wm == 1 ? 0.89 : 0.87) : config->wm == 1 ? 0.76 : 0.8;
-  const double dram = share * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
-  if (!c.two) return fmax(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
-  const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
-                      (double)hone_desc_bytes(&c.first_step->output[0].desc),
-               leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
-  /* Few rounds hide neither the beginning of a tile nor its end. */
-  const double time =
-      (fmax(rounds * t.first, read / dram) + fmax(rounds * t.last, leave / dram)) * (rounds < 3 ? 1.1 : 1);
-  return time + 0.9e-6 + m->launch_s;
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4.9e12, last = c.chunks * t.chunk;
+  const int64_t sms = m->processors ? m->processors : 132;
+  const double rounds = (double)hn_div_up(c.tiles, sms);
+  if (!c.two) {
+    const double written = (double)c.last.p.args.m * c.last.columns * 2,
+                 share = 0.93 - 0.16 * fmin(written / c.last.p.bytes, 1);
+    return together(rounds * (t.first + last), c.last.p.bytes / (share * dram)) + m->launch_s;
+  }
+  const double bytes = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
+                       (double)hone_desc_bytes(&c.first_step->output[0].desc) + c.last.p.bytes -
+                       (double)hone_desc_bytes(&c.last_step->input[0].desc);
+  return together(rounds * (t.first + last), bytes / (0.875 * dram)) + 1.25e-6 + m->launch_s;
 }
 
 /* ------------------------------------------------------------------ weights */
