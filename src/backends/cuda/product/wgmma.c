@@ -132,7 +132,8 @@ static double busy_of(const hn_wgmma_tile *t) {
 }
 
 /* The same of floats. A value leaves in 30 ps where two warpgroups store, or the other one multiplies
- * meanwhile. Fitted to 500 measurements of 80 layers of four networks on one H200 (docs/log/perf-log-gpu.md).
+ * meanwhile. Fitted to 561 measurements of 87 layers of three networks on one H200
+ * (docs/log/perf-log-gpu.md).
  */
 static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;

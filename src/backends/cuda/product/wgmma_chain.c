@@ -102,17 +102,20 @@ typedef struct times {
   double chunk; /* of one chunk of the last: its product or what it draws from L2, then its epilogue */
 } times;
 
-/* Fitted to 60 measurements of three networks on one H200 (docs/log/perf-log-gpu.md). */
+/* Seconds of a value on its way out; warpgroups with more rows wait longer for each other. */
+static double leaves(const chain *c, const shape *f) {
+  if (c->two) return f->wm == 1 ? 38e-12 : 50e-12;
+  return f->wm == 1 ? 22e-12 : c->staged >= 0 ? 35e-12 : 27e-12;
+}
+
+/* Fitted to 63 measurements (25 of chains) of three networks on one H200 (docs/log/perf-log-gpu.md). */
 static times times_of(const chain *c, const hone_machine *m, const shape *f) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
   const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.7;
   const double multiply = 2 * rows * c->middle * BLOCK / (busy * half / sms),
                draw = (rows * (c->two || c->staged >= 0 ? 2 : 1) + c->middle) * 128 / l2,
-               leave = rows * CHUNK *
-                       (c->two       ? (f->wm == 1 ? 38e-12 : 50e-12)
-                        : f->wm == 1 ? 22e-12
-                                     : 27e-12);
+               leave = rows * CHUNK * leaves(c, f);
   return (times){c->two ? multiply * c->first.k_blocks : rows * c->middle * 2 / (1.15 * l2),
                  fmax(multiply, draw) + leave};
 }
