@@ -104,6 +104,15 @@ HN_FN void hn_shared_st8(u32 at, u32 x, u32 y) {
   asm volatile("st.shared.v2.u32 [%0], {%1,%2};" : : "r"(at), "r"(x), "r"(y) : "memory");
 }
 
+HN_FN hn_u4 hn_shared_ld16(u32 at) {
+  hn_u4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
+  return v;
+}
+HN_FN void hn_shared_st16(u32 at, hn_u4 v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(at), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
+}
+
 /* ---- clusters: where in one, and another block's shared memory by address */
 HN_FN u32 hn_cluster_rank(void) {
   u32 r;

@@ -31,7 +31,8 @@ HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
 
 enum {
   GROUP_ROWS = 64 * HN_WM,
-  TILE_ROWS = HN_ALTERNATE || HN_SPLIT ? GROUP_ROWS : 2 * GROUP_ROWS,
+  TILE_ROWS = HN_ALTERNATE || HN_SPLIT ? GROUP_ROWS : HN_GROUPS * GROUP_ROWS,
+  THREADS = 128 * (1 + HN_GROUPS),
   A_BYTES = TILE_ROWS * 128,
   B_BYTES = HN_BN * 128,
   K_BLOCK = 128 / HN_BYTES,                               /* of K */
@@ -58,7 +59,7 @@ HN_FN void advance(ring *r) {
 }
 
 typedef struct shared_map {
-  u32 a, b, staging, full, empty, arrived, turn, table; /* addresses */
+  u32 a, b, staging, kept, full, empty, arrived, turn, table; /* addresses */
 } shared_map;
 
 /* This block's tiles: from `first` on, each `step`-th; of each, blocks [k, k_end) of K. */
@@ -122,12 +123,12 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
     i32 far = tap < g->taps ? ((dy * g->w + dx) * g->pixel + (i - tap * units) * K_CHUNK) * HN_BYTES : 0;
     hn_shared_st8(s->table + i * 8, (u32)far, (u32)dy << 16 | (u32)dx);
   }
-  hn_sync_some(3, 128);
+  hn_sync_some(1 + HN_GROUPS, 128);
   i32 early = t == 0 ? load_b_early(g, s, &mine, 0) : 0;
   HN_GRID_WAIT();
   for (i32 tile = mine.first; tile < g->tiles; tile += mine.step) {
     i32 row0 = tile / g->n_tiles * TILE_ROWS, n8 = tile % g->n_tiles * (HN_BN / 8);
-    enum { ROWS = TILE_ROWS > 128 ? TILE_ROWS / 128 : 1 };
+    enum { ROWS = (TILE_ROWS + 127) / 128 };
     i32 h0[ROWS], w0[ROWS];
     const u8 *origin[ROWS];
     HN_UNROLL for (i32 i = 0; i < ROWS; i++) {

@@ -6,6 +6,7 @@
 #include "codes.cuh"
 #include "wgmma.cuh"
 
+#define HN_KEPT 0 /* its vectors come from memory */
 enum { PANEL = HN_BN < 128 ? HN_BN : 128 }; /* columns, and bytes, of a row that the copy engine takes */
 
 HN_FN void put_partial(u32 to, u32 quarter, const i32 *d) {
@@ -126,8 +127,9 @@ HN_FN void store_codes(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 sta
   }
 }
 
-HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, i32 row0, i32 column0, u32 warp,
-                       u32 lane) {
+HN_FN void finish_tile(const hn_conv_wgmma_args *g, i32 (*d)[HN_BN / 2], u32 staging, u32 kept, i32 row0, i32 column0,
+                       u32 warp, u32 lane) {
+  (void)kept;
 #ifdef HN_BORDER
   add_lacking(g, d, row0, column0, warp, lane);
 #else

@@ -5,7 +5,7 @@
  * product left them, which is where a product may read A from. The second product goes through y's columns 64 at a
  * time; while one such chunk is multiplied, the epilogue of the one before it runs.
  *
- * One warpgroup copies into a ring in shared memory, two multiply, each its half of the tile's rows. A stage of the
+ * One warpgroup copies into a ring in shared memory, two or three multiply, each its part of the tile's rows. A stage of the
  * ring holds a block of A and of B of the first product, or a chunk's weights (as many bytes as B) and its piece of
  * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
  *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
@@ -14,9 +14,30 @@
  *                is K in whole 64s): for 1x1 convolutions of few channels to many, where memory is what takes time
  * and the generated epilogues: hn_inner_* of the first product, hn_epilogue_* of the second. */
 #include "conv_chain_args.h"
+#include "fragment_vectors.cuh"
 #include "wgmma.cuh"
 
 enum { CHUNK = 64, K_STEPS = HN_BN / 16, CHUNK_BYTES = GROUP_ROWS * CHUNK * 2 };
+
+/* The vectors of both epilogues lie in shared memory from the beginning: those of the first product, HN_BN columns each,
+ * and those of the last one, whole chunks. */
+HN_FN u32 chain_pitch(const hn_conv_chain_args *g) { return (u32)g->chunks * CHUNK * 4; }
+HN_FN void fill_vectors(const hn_conv_chain_args *g, const shared_map *s) {
+  const u32 t = threadIdx.x - 128;
+#if HN_FIRST
+  if (t < HN_BN / 4) {
+    float u[HN_INNER_VECTORS + 1][4];
+    hn_inner_fragment_vectors(u, column_of_quarter(t), &g->inner);
+    put_vectors(u, HN_INNER_VECTORS, s->table, HN_BN * 4, t);
+  }
+#endif
+  for (u32 quarter = t; quarter < (u32)g->chunks * CHUNK / 4; quarter += THREADS - 128) {
+    float u[HN_EPILOGUE_VECTORS + 1][4];
+    hn_epilogue_fragment_vectors(u, column_of_quarter(quarter), &g->conv.epilogue);
+    put_vectors(u, HN_EPILOGUE_VECTORS, s->kept, chain_pitch(g), quarter);
+  }
+  hn_sync_some(1 + HN_GROUPS, THREADS - 128);
+}
 
 HN_PASTE(HN_DEFINE_WGMMA_REGISTERS_, 64)(wgmma_registers, HN_PASTE(HN_MMA_, HN_T))
 
@@ -80,40 +101,49 @@ HN_FN void begin(float d[HN_WM][CHUNK / 2], u32 a[HN_WM][K_STEPS][4], u32 b) {
   hn_wgmma_commit();
 }
 
-/* Epilogue and store of a chunk, whose stage is free afterwards. */
+/* Epilogue and store of a chunk, whose stage is free afterwards. What is read of 32 columns is on its way together. */
 HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float d[HN_WM][CHUNK / 2], u32 stage, i32 chunk,
                         i32 row0, u32 group, u32 *buffer) {
   const hn_conv_wgmma_args *c = &g->conv;
-  u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
-  u32 out = s->staging + (group * 2 + *buffer) * CHUNK_BYTES;
-  u32 from = s->a + stage * A_BYTES + group * CHUNK_BYTES;
+  const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, row = warp * 16 + (lane & 15);
+  const u32 out = s->staging + (group * 2 + *buffer) * CHUNK_BYTES + row * 128;
+  const u32 from = s->a + stage * A_BYTES + group * CHUNK_BYTES + row * 128;
   *buffer ^= 1;
-  if (t == 0) HN_BULK_WAIT_READ(1);
-  hn_sync_some(1 + group, 128);
-  HN_UNROLL for (u32 j = 0; j < CHUNK / 8; j += 2) {
-    i32 channel = chunk * CHUNK + (i32)(j * 8 + 2 * (lane & 3));
-    float vectors[HN_EPILOGUE_VECTORS + 1][4];
-    hn_epilogue_fragment_vectors(vectors, channel, &c->epilogue);
-    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-      float x[8], other[8];
-      HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][j * 4 + k];
-      i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < c->pixels ? 2 : pixel < c->pixels;
-      i64 at = (i64)pixel * c->y_pixel + channel, down = 8 * (i64)c->y_pixel;
-      u32 row = m * 64 + warp * 16 + (lane & 15), place = row * 128 + (((j + lane / 16) ^ (row & 7)) << 4);
+  HN_UNROLL for (u32 j = 0; j < CHUNK / 8; j += 4) {
+    float vectors[2][HN_EPILOGUE_VECTORS + 1][4];
+    u32 place[2];
+    HN_UNROLL for (u32 i = 0; i < 2; i++) {
+      get_vectors(vectors[i], HN_EPILOGUE_VECTORS, s->kept, chain_pitch(g), (u32)chunk * (CHUNK / 4) + (j + 2 * i) * 2 + (lane & 3));
+      place[i] = ((j + 2 * i + lane / 16) ^ (row & 7)) << 4;
+    }
 #if HN_STAGED
-      HN_PASTE(unpack_, HN_T)(hn_matrix_load(from + place).v, other);
+    hn_u4 added[2][HN_WM];
+    HN_UNROLL for (u32 i = 0; i < 2; i++)
+      HN_UNROLL for (u32 m = 0; m < HN_WM; m++) added[i][m] = hn_matrix_load(from + m * 64 * 128 + place[i]);
 #endif
-      hn_epilogue_fragment(x, vectors, other, channel, at, down, rows, &c->epilogue);
-      hn_u4 v;
-      HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
-      hn_matrix_store(out + place, v);
+    HN_UNROLL for (u32 i = 0; i < 2; i++) {
+      const i32 channel = chunk * CHUNK + (i32)((j + 2 * i) * 8 + 2 * (lane & 3));
+      HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+        float x[8], other[8];
+        HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = d[m][(j + 2 * i) * 4 + k];
+        const i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4), rows = pixel + 8 < c->pixels ? 2 : pixel < c->pixels;
+        const i64 at = (i64)pixel * c->y_pixel + channel, down = 8 * (i64)c->y_pixel;
+#if HN_STAGED
+        HN_PASTE(unpack_, HN_T)(added[i][m].v, other);
+#endif
+        hn_epilogue_fragment(x, vectors[i], other, channel, at, down, rows, &c->epilogue);
+        hn_u4 v;
+        HN_UNROLL for (i32 k = 0; k < 4; k++) v.v[k] = HN_PASTE(HN_PACK_, HN_OUT)(x[2 * k], x[2 * k + 1]);
+        hn_matrix_store(out + m * 64 * 128 + place[i], v);
+      }
     }
   }
   hn_async_fence();
+  if (t == 0) HN_BULK_WAIT_READ(0); /* the next chunk's place is free, then */
   hn_sync_some(1 + group, 128);
   if (t == 0) {
     hn_barrier_arrive(s->empty + 8 * stage);
-    hn_tma_store_2d(&c->out, out, chunk * CHUNK, row0);
+    hn_tma_store_2d(&c->out, out - row * 128, chunk * CHUNK, row0);
     hn_bulk_commit();
   }
 }
@@ -140,9 +170,9 @@ HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *
   HN_WGMMA_WAIT(0);
   if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
   HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 2) {
-    i32 channel = (i32)(j * 8 + 2 * (lane & 3));
+    const i32 channel = (i32)(j * 8 + 2 * (lane & 3));
     float vectors[HN_INNER_VECTORS + 1][4];
-    hn_inner_fragment_vectors(vectors, channel, &g->inner);
+    get_vectors(vectors, HN_INNER_VECTORS, s->table, HN_BN * 4, j * 2 + (lane & 3));
     HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
       float x[8];
       HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sum[m][j * 4 + k];
@@ -177,6 +207,7 @@ HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 g
   u32 t = threadIdx.x & 127, buffer = 0;
   ring in = {0, 0};
   HN_GRID_WAIT();
+  fill_vectors(g, s);
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
     i32 row0 = tile * TILE_ROWS + (i32)group * GROUP_ROWS;
     u32 a[HN_WM][K_STEPS][4];
@@ -207,10 +238,10 @@ HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 g
       finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &buffer);
     }
   }
-  if (t == 0) hn_bulk_wait();
+  if (t == 0) HN_BULK_WAIT_READ(0);
 }
 
-HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
+HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, THREADS, 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   u32 base = hn_shared_address(memory);
@@ -218,12 +249,18 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.full = s.staging + 4 * CHUNK_BYTES;
+  s.kept = s.staging + 2 * HN_GROUPS * CHUNK_BYTES;
+  s.table = s.kept + HN_EPILOGUE_VECTORS * chain_pitch(&g);
+#if HN_FIRST
+  s.full = s.table + HN_INNER_VECTORS * HN_BN * 4;
+#else
+  s.full = s.table;
+#endif
   s.empty = s.full + 8 * HN_STAGES;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, 1);
-      hn_barrier_init(s.empty + 8 * i, 2);
+      hn_barrier_init(s.empty + 8 * i, HN_GROUPS);
     }
     hn_barrier_init_fence();
   }
@@ -233,7 +270,7 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, 384, 1) {
     HN_REGISTERS_LESS(40);
     produce_chain(&g, &s);
   } else {
-    HN_REGISTERS_MORE(232);
+    HN_REGISTERS_MORE(HN_GROUPS == 2 ? 232 : 152);
     consume_chain(&g, &s, group - 1);
   }
 }

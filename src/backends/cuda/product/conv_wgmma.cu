@@ -1,11 +1,12 @@
 /* Convolution (and matrix product) as an implicit GEMM on Hopper's tensor cores.
  *
  * Rows are output pixels, columns output channels, K runs over (tap, channel) in blocks of 64. One warpgroup
- * copies blocks of A and B into a ring in shared memory, two warpgroups multiply. Blocks of threads are
+ * copies blocks of A and B into a ring in shared memory, two or three warpgroups multiply. Blocks of threads are
  * persistent: tile after tile. Compiled with
  *   HN_T         f16 or bf16; HN_OUT: f16, bf16 or f32
  *   HN_WM        tiles of 64 rows that a warpgroup multiplies with each block of B: 1 or 2
  *   HN_BN        columns of a tile: 32 (HN_SPLIT), 64, 128, 256
+ *   HN_GROUPS    warpgroups that multiply: 2; 3 where they share a tile's rows
  *   HN_ALTERNATE 1: the two warpgroups take turns in tiles, so that one stores while the other multiplies;
  *                0: they share a tile's rows
  *   HN_SPLIT     1: a tile of 64 rows belongs to a cluster, whose blocks (and the warpgroups in them) divide K
@@ -91,6 +92,7 @@ HN_FN void load_staged(const hn_conv_wgmma_args *g, u32 to, u32 arrived, i32 row
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
   u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, round = 0;
+  const u32 kept = s->kept + group * HN_KEPT * HN_BN * 4;
   const corner step = corner_of(g, (i32)gridDim.x * (HN_ALTERNATE ? 2 : 1));
   corner at = corner_of(g, (i32)(blockIdx.x + (HN_ALTERNATE ? gridDim.x * group : 0)));
   if (!HN_ALTERNATE) at.row += (i32)group * GROUP_ROWS;
@@ -113,6 +115,10 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
 #endif
     /* A warpgroup must not be a whole ring ahead of the other: a barrier tells phases apart by parity only. */
     if (HN_ALTERNATE && (group || round)) hn_barrier_wait(s->turn + 8 * group, (round & 1) ^ !group);
+#if HN_KEPT
+    vectors vector;
+    ask_vectors(g, &vector, column0, t);
+#endif
     hn_sum d[HN_WM][HN_BN / 2];
     u32 before = 0;
     for (i32 block = 0; block < g->k_blocks; block++) {
@@ -141,12 +147,15 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     hn_barrier_wait(s->arrived + 8 * buffer, HN_BUFFERS == 2 ? round >> 1 & 1 : round & 1);
 #elif HN_STORE_STAGED
     if (t == 0) HN_BULK_WAIT_READ(HN_BUFFERS - 1);
-    hn_sync_some(1 + group, 128);
 #endif
-    finish_tile(g, d, staging, row0, column0, warp, lane);
-#if HN_STORE_STAGED
+#if HN_KEPT
+    keep_vectors(&vector, kept, t);
+#endif
+    if (HN_KEPT || !HN_STAGED) hn_sync_some(1 + group, 128);
+    finish_tile(g, d, staging, kept, row0, column0, warp, lane);
     hn_async_fence();
     hn_sync_some(1 + group, 128);
+#if HN_STORE_STAGED
     if (t == 0) {
       HN_UNROLL for (i32 p = 0; p < HN_BN; p += PANEL)
         hn_tma_store_2d(&g->out, staging + p * GROUP_ROWS * HN_BYTES, column0 + p, row0);
@@ -154,12 +163,12 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     }
 #endif
   }
-  if (HN_STORE_STAGED && t == 0) hn_bulk_wait();
+  if (HN_STORE_STAGED && t == 0) HN_BULK_WAIT_READ(0);
 }
 
 #endif
 
-HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
+HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, THREADS, HN_SPLIT ? 2 : 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   u32 base = hn_shared_address(memory);
@@ -167,17 +176,18 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.full = s.staging + 2 * HN_BUFFERS * STAGING;
+  s.kept = s.staging + HN_GROUPS * HN_BUFFERS * STAGING;
+  s.full = s.kept + HN_GROUPS * HN_KEPT * HN_BN * 4;
   s.empty = s.full + 8 * HN_STAGES;
   s.arrived = s.empty + 8 * HN_STAGES;
-  s.turn = s.arrived + 8 * 4;
+  s.turn = s.arrived + 8 * 2 * HN_GROUPS;
   s.table = s.turn + 8 * 2;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, HN_A == HN_A_GATHER ? 129 : 1);
-      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : 2);
+      hn_barrier_init(s.empty + 8 * i, HN_ALTERNATE || HN_SPLIT ? 1 : HN_GROUPS);
     }
-    for (u32 i = 0; i < 6; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
+    for (u32 i = 0; i < 2 * HN_GROUPS + 2; i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
     hn_barrier_init_fence();
   }
   HN_SYNC();
@@ -198,7 +208,7 @@ HN_KERNEL_BOUNDS(conv_wgmma, hn_conv_wgmma_args, g, 384, HN_SPLIT ? 2 : 1) {
     HN_REGISTERS_LESS(56);
     produce(&g, &s);
   } else {
-    HN_REGISTERS_MORE(224);
+    HN_REGISTERS_MORE(HN_GROUPS == 2 ? 224 : 152);
     consume(&g, &s, group - 1);
   }
 #endif

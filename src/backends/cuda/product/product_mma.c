@@ -1,6 +1,7 @@
 #include "backends/cuda/product/product_mma.h"
 
 #include "backends/cuda/driver/cuda.h"
+#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
@@ -58,6 +59,8 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 #define COST_MEET_SUMS 0.75e-6
 #define COST_MEET_EIGHT 1.21
 #define COST_CROWDED 0.56
+/* What an epilogue's tensor costs, which nobody asks for before the sums are there. */
+#define COST_ADDED 0.55e-6
 /* Products that three parts of an f32 product count as. */
 #define COST_PARTS 4.9
 
@@ -131,7 +134,9 @@ bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   hn_product p;
-  return describe(s, m, t, &p, NULL) ? hn_mma_seconds(&p, m, t, split3(s, &p)) : 1e9;
+  if (!describe(s, m, t, &p, NULL)) return 1e9;
+  const bool added = t->splits == 1 && hn_cuda_epilogue_tensors(s) > 0;
+  return hn_mma_seconds(&p, m, t, split3(s, &p)) + (added ? COST_ADDED : 0);
 }
 
 hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,

@@ -10,11 +10,13 @@
 #include "base/error.h"
 #include "base/integers.h"
 
-enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, THREADS = 384, MOST_SPLITS = 8 };
+enum { BLOCK_BYTES = HN_WGMMA_BLOCK_BYTES, MOST_SPLITS = 8 };
 
 typedef hn_wgmma_problem problem;
 
-static uint32_t tile_rows(const hn_wgmma_tile *t) { return 64 * t->wm * (t->alternate || t->split ? 1 : 2); }
+static uint32_t tile_rows(const hn_wgmma_tile *t) {
+  return 64 * t->wm * (t->alternate || t->split ? 1 : t->groups);
+}
 
 /* Entry of the epilogue that comes through shared memory: -1 for none. */
 static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_tile *t) {
@@ -39,16 +41,19 @@ hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, boo
     l.stages = 4, out = 2 * 64 * (t->bn + 8) * 4;
   } else {
     const bool half = q->p.out_type != HONE_DTYPE_F32;
-    if (half && (group <= 16 << 10 || (staged && q->k_blocks <= 2)) && room >= 4 * group + 3 * stage)
+    if (half &&
+        ((group <= 16 << 10 && (t->groups == 2 || q->k_blocks <= 4)) || (staged && q->k_blocks <= 2)) &&
+        room >= 2 * t->groups * group + 3 * stage)
       l.buffers = 2;
-    out = half ? 2 * l.buffers * group : 0;
+    out = half ? t->groups * l.buffers * group : 0;
+    if (!q->p.codes) out += t->groups * q->vectors * t->bn * 4;
     l.stages = (room - out) / stage;
     if (l.stages > 8) l.stages = 8;
     if (q->mode == HN_WGMMA_GATHER && l.stages > 5) l.stages = 5; /* leaves room for the first-level cache */
     /* A place in the ring always has the same block of K: its weights need not come again. */
     if (q->k_blocks <= l.stages / 2) l.stages -= l.stages % q->k_blocks;
   }
-  l.bytes = l.stages * (stage + 16) + out + 64 + table;
+  l.bytes = l.stages * (stage + 16) + out + 16 * (t->groups + 1) + table;
   return l;
 }
 
@@ -105,8 +110,8 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
          late;
 }
 
-/* Blocks that stay and take tile after tile. */
-static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
+/* Blocks that stay and take tile after tile, of codes. */
+static double codes_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
   const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
   const double rounds = ceil((double)q->tiles / r->sms);
@@ -117,15 +122,54 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   return rounds * (one * q->k_blocks + leave) + 0.61e-6;
 }
 
-/* Seconds of one launch. Measured on one H200: a multiprocessor draws about 88 bytes a nanosecond from L2, a
- * block of K takes its time where nothing overlaps it, and results leave at 72 ps each. */
+/* The part of the tensor cores' peak that tiles reach in several rounds: small ones read their operands as
+ * fast as shared memory gives them, and all of them draw so much power that clocks fall. */
+static double busy_of(const hn_wgmma_tile *t) {
+  const uint32_t rows = tile_rows(t);
+  if (t->bn == 256) return 0.72;
+  if (t->bn == 128) return rows == 64 ? 0.54 : rows == 128 ? 0.725 : 0.675;
+  return rows == 64 ? 0.35 : 0.52;
+}
+
+/* The same of floats. A value leaves in 30 ps where two warpgroups store, or the other one multiplies
+ * meanwhile. Fitted to 561 measurements of 87 layers of three networks on one H200
+ * (docs/log/perf-log-gpu.md).
+ */
+static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
+  const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;
+  const double added = !q->staged ? 1 : t->alternate ? 1.85 : 2.2;
+  const double leave = r->rows * t->bn * added * 60e-12 / groups + gather_seconds(q, r->rows);
+  /* The copy engine gathers pixel by pixel. */
+  const double gather = q->mode == HN_WGMMA_IM2COL ? r->rows * (BLOCK_BYTES / 2.0 / q->unit) * 1.75e-9 : 0;
+  if (rounds <= 1) {
+    const double least = q->mode == HN_WGMMA_IM2COL ? 0.17e-6 : 0.126e-6;
+    const double one = fmax(fmax(r->flops / (0.82 * r->half), least), gather);
+    /* One tile: a warpgroup has it alone where it cannot be shared. */
+    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + 0.48e-6;
+  }
+  const double one = fmax(r->flops / (busy_of(t) * r->half), gather);
+  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave);
+}
+
+/* Seconds of one launch. */
 double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_tile *t, uint32_t splits) {
   const rates r = rates_of(q, m, t);
+  const double moved = q->p.bytes - q->unread,
+               written =
+                   fmin((double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type) / moved, 1);
+  if (!t->split && !q->p.codes) {
+    /* Writing costs more than reading; products and memory hinder each other where both take long. */
+    /* Rows of y that are no whole lines of 128 bytes, written by several tiles: lines in parts. */
+    const bool parts =
+        q->n16 > t->bn && q->p.args.out_pitch * (int64_t)hone_dtype_size(q->p.out_type) % 128 != 0;
+    const double share = (0.95 - 0.205 * written - (t->alternate ? 0 : 0.02)) * (parts ? 0.75 : 1);
+    const double time = staying_seconds(q, &r, t), memory = moved / (share * r.dram);
+    return cbrt(time * time * time + memory * memory * memory) + m->launch_s;
+  }
   /* Wide tiles leave in bursts: where most of what moves is written, they move less of it. */
-  const double written = (double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type),
-               share = 0.82 - (t->bn >= 128 ? 0.1 * fmin(written / (q->p.bytes - q->unread), 1) : 0);
-  const double time = t->split ? divided_seconds(q, &r, t, splits) : staying_seconds(q, &r, t);
-  return fmax(time, (q->p.bytes - q->unread) / (share * r.dram) + 0.6e-6) + m->launch_s;
+  const double share = 0.82 - (t->bn >= 128 ? 0.1 * written : 0);
+  const double time = t->split ? divided_seconds(q, &r, t, splits) : codes_seconds(q, &r, t);
+  return fmax(time, moved / (share * r.dram) + 0.6e-6) + m->launch_s;
 }
 
 bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
@@ -145,7 +189,15 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
                      hone_reason *why) {
   if (!hn_wgmma_read(s, m, q, why)) return false;
   q->staged = staged_entry(s, q, t) >= 0, q->unread = hn_wgmma_unread(s, q);
+  q->vectors = hn_cuda_epilogue_vectors(s, q->p.bias);
   return hn_wgmma_tiles(q, m, t, why);
+}
+
+/* Where a block has one tile, its warpgroups share it: each makes half of the rows. */
+static hn_wgmma_tile shared_tile(const problem *q, const hone_machine *m, const hn_wgmma_tile *t) {
+  hn_wgmma_tile it = *t;
+  if (t->alternate && t->wm == 2 && q->tiles <= (int64_t)m->processors) it.wm = 1, it.alternate = false;
+  return it;
 }
 
 bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_reason *why) {
@@ -190,9 +242,9 @@ void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
       text,
       "#define HN_T %s\n#define %s %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
       "#define HN_SPLIT %d\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A %d\n"
-      "#define HN_UNIT %u\n#define HN_STAGED %d\n%s",
+      "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_GROUPS %u\n%s",
       hone_dtype_name(q->p.a_type), q->p.codes ? "HN_CODE" : "HN_OUT", hone_dtype_name(q->p.out_type), t->wm,
-      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged,
+      t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged, t->groups,
       q->p.codes || q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
 }
 
@@ -222,19 +274,21 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
   if (left <= persistent / 32 && q->k_blocks <= hn_wgmma_layout_of(q, t, q->staged).stages)
     persistent -= left;
   const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
-                               .threads = THREADS,
+                               .threads = 128 * (1 + t->groups),
                                .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,
                                .cluster = q->splits > 1 ? q->splits : 0,
                                .overlap = true};
   return st ? st : hn_cuda_launch(queue, &kernel, &shape, args, sizeof *args, error);
 }
 
-hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *t, hone_error *error) {
+hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *tile, hone_error *error) {
   const hone_step *s = run->step;
+  const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   problem q;
   hone_reason why = {""};
-  if (!describe(s, hn_cuda_machine(hn_cuda_queue_of(run)), t, &q, &why))
+  if (!describe(s, m, tile, &q, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  const hn_wgmma_tile it = shared_tile(&q, m, tile), *t = &it;
   if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   int staged = staged_entry(s, &q, t);

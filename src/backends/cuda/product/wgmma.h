@@ -8,10 +8,11 @@
 #include "base/str.h"
 
 typedef struct hn_wgmma_tile {
-  uint32_t wm;    /* 64s of rows that a warpgroup multiplies at once */
-  uint32_t bn;    /* columns */
-  bool alternate; /* the two warpgroups take turns in tiles; else they share one */
-  bool split;     /* a cluster divides K of a tile of 64 rows */
+  uint32_t wm;     /* 64s of rows that a warpgroup multiplies at once */
+  uint32_t bn;     /* columns */
+  bool alternate;  /* the two warpgroups take turns in tiles; else they share one */
+  bool split;      /* a cluster divides K of a tile of 64 rows */
+  uint32_t groups; /* warpgroups that multiply: 2, or 3 that share a tile */
 } hn_wgmma_tile;
 typedef hn_wgmma_tile hn_wgmma_config;
 
@@ -38,13 +39,15 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q,
                             hone_error *error);
 
 /* The tiles, named by rows x columns. */
-#define HN_WGMMA_64x64 1, 64, true, false
-#define HN_WGMMA_64x128 1, 128, true, false
-#define HN_WGMMA_128x64 2, 64, true, false
-#define HN_WGMMA_128x128 2, 128, true, false
-#define HN_WGMMA_256x128 2, 128, false, false
-#define HN_WGMMA_SPLIT_64 1, 64, false, true
-#define HN_WGMMA_SPLIT_32 1, 32, false, true
+#define HN_WGMMA_64x64 1, 64, true, false, 2
+#define HN_WGMMA_64x128 1, 128, true, false, 2
+#define HN_WGMMA_128x64 2, 64, true, false, 2
+#define HN_WGMMA_128x128 2, 128, true, false, 2
+#define HN_WGMMA_256x128 2, 128, false, false, 2
+#define HN_WGMMA_128x256 1, 256, false, false, 2
+#define HN_WGMMA_192x128 1, 128, false, false, 3
+#define HN_WGMMA_SPLIT_64 1, 64, false, true, 2
+#define HN_WGMMA_SPLIT_32 1, 32, false, true, 2
 
 #define hn_cuda_wgmma_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma, __VA_ARGS__)
 

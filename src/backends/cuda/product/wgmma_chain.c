@@ -15,10 +15,10 @@
 
 enum {
   BLOCK = HN_WGMMA_BLOCK_BYTES / 2,
-  CHUNK = 64, /* columns of the second product that are made at a time */
-  THREADS = 384,
-  MOST_MIDDLE = 256, /* channels between the products: what a product of a warpgroup has columns */
-  MOST_SUMS = 256    /* of wm x columns: more do not fit into the registers */
+  CHUNK = 64,           /* columns of the second product that are made at a time */
+  MOST_MIDDLE = 256,    /* channels between the products: what a product of a warpgroup has columns */
+  MOST_SUMS = 256,      /* of wm x columns: more do not fit into the registers */
+  MOST_SUMS_THREE = 128 /* with three warpgroups */
 };
 
 typedef struct chain {
@@ -32,11 +32,18 @@ typedef struct chain {
   uint32_t stages, shared;
 } chain;
 
-static uint32_t tile_rows(uint32_t wm) { return 128 * wm; }
+typedef hn_wgmma_chain_config shape;
+static uint32_t tile_rows(const shape *f) { return 64 * f->wm * f->groups; }
 
-/* The ring, and two chunks of results of each warpgroup on their way out. */
-static void lay_out(chain *c, uint32_t wm) {
-  const uint32_t stage = (tile_rows(wm) + c->middle) * 128, out = 4 * 64 * wm * CHUNK * 2;
+/* The ring, two chunks of results of each warpgroup on their way out, and the epilogues' vectors. */
+static void lay_out(chain *c, const shape *f) {
+  const uint32_t stage = (tile_rows(f) + c->middle) * 128,
+                 vectors =
+                     hn_cuda_epilogue_vectors(c->last_step, c->last.p.bias) * c->chunks * CHUNK * 4 +
+                     (c->two ? hn_cuda_epilogue_vectors(c->first_step, c->first.p.bias) * c->middle * 4 : 0),
+                 out = 2 * tile_rows(f) * CHUNK * 2 + vectors;
+  c->stages = 0, c->shared = out;
+  if (out > 226 << 10) return;
   c->stages = ((226 << 10) - out) / (stage + 16);
   if (c->stages > 8) c->stages = 8;
   c->shared = c->stages * (stage + 16) + out;
@@ -63,7 +70,7 @@ static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone
   return hn_cuda_epilogue_inside(c->first_step, why);
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, chain *c, hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const shape *f, chain *c, hone_reason *why) {
   memset(c, 0, sizeof *c);
   if (!read_parts(s, m, c, why)) return false;
   if (c->last.mode != HN_WGMMA_MATRIX)
@@ -73,12 +80,12 @@ static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, cha
   if (c->middle > MOST_MIDDLE)
     return hn_refuse(why, "more than %d channels %s", MOST_MIDDLE,
                      c->two ? "between the convolutions" : "of the input");
-  if (c->middle * wm > MOST_SUMS)
-    return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(wm), c->middle);
+  if (c->middle * f->wm > (f->groups == 2 ? MOST_SUMS : MOST_SUMS_THREE))
+    return hn_refuse(why, "%u rows of %u channels do not fit into registers", tile_rows(f), c->middle);
   c->chunks = hn_div_up(c->last.columns, CHUNK);
-  c->tiles = hn_div_up(c->last.p.args.m, tile_rows(wm));
+  c->tiles = hn_div_up(c->last.p.args.m, tile_rows(f));
   c->staged = hn_cuda_epilogue_staged(c->last_step);
-  lay_out(c, wm);
+  lay_out(c, f);
   if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
   return true;
 }
@@ -86,50 +93,54 @@ static bool describe(const hone_step *s, const hone_machine *m, uint32_t wm, cha
 bool hn_wgmma_chain_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config,
                             hone_reason *why) {
   chain c;
-  return describe(s, m, config->wm, &c, why);
+  return describe(s, m, config, &c, why);
 }
 
-/* Seconds of one tile: of the first product, and of the second with its epilogue, which measurements say add
- * up. A chunk of the second is as much work as a block of the first. The rates are those of wgmma.c. */
+/* What a tile's seconds are made of. */
 typedef struct times {
-  double first, last;
+  double first; /* of the first product, or of the rows as they are */
+  double chunk; /* of one chunk of the last: its product or what it draws from L2, then its epilogue */
 } times;
 
-static times times_of(const chain *c, const hone_machine *m, uint32_t wm) {
-  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
-  const double l2 = m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12;
-  const double rows = tile_rows(wm), busy = (double)c->tiles >= sms ? 0.65 : 0.85;
-  const double multiply = 2.0 * rows * c->middle * BLOCK / (busy * half / sms),
-               draw = (rows + c->middle) * 128 / (l2 / sms), leave = rows * CHUNK * 70e-12;
-  double block = fmax(multiply, draw);
-  if (c->tiles <= (int64_t)sms) block = fmax(block, 0.185e-6);
-  return (times){c->two ? block * c->first.k_blocks + rows * c->middle * 40e-12
-                        : rows * c->middle * 2 / (l2 / sms),
-                 fmax(multiply + leave, draw) * c->chunks};
+/* Seconds of a value on its way out; warpgroups with more rows wait longer for each other. */
+static double leaves(const chain *c, const shape *f) {
+  if (c->two) return f->wm == 1 ? 38e-12 : 50e-12;
+  return f->wm == 1 ? 22e-12 : c->staged >= 0 ? 35e-12 : 27e-12;
 }
 
-static double rounds_of(const chain *c, const hone_machine *m) {
-  const int64_t sms = m->processors ? m->processors : 132;
-  const int64_t rounds = hn_div_up(c->tiles, sms);
-  return (double)rounds;
+/* Fitted to 63 measurements (25 of chains) of three networks on one H200 (docs/log/perf-log-gpu.md). */
+static times times_of(const chain *c, const hone_machine *m, const shape *f) {
+  const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
+  const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
+  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.7;
+  const double multiply = 2 * rows * c->middle * BLOCK / (busy * half / sms),
+               draw = (rows * (c->two || c->staged >= 0 ? 2 : 1) + c->middle) * 128 / l2,
+               leave = rows * CHUNK * leaves(c, f);
+  return (times){c->two ? multiply * c->first.k_blocks : rows * c->middle * 2 / (1.15 * l2),
+                 fmax(multiply, draw) + leave};
+}
+
+/* Products and memory hinder each other where both take long. */
+static double together(double products, double memory) {
+  return cbrt(products * products * products + memory * memory * memory);
 }
 
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config) {
-  const uint32_t wm = config->wm;
   chain c;
-  if (!describe(s, m, wm, &c, NULL)) return 1e9;
-  const times t = times_of(&c, m, wm);
-  /* Small tiles have more copies under way; one product alone keeps fewer. */
-  const double share = c.two ? (wm == 1 ? 0.89 : 0.87) : wm == 1 ? 0.76 : 0.8;
-  const double dram = share * (m->dram_bytes > 0 ? m->dram_bytes : 4e12), rounds = rounds_of(&c, m);
-  if (!c.two) return fmax(rounds * (t.first + t.last), c.last.p.bytes / dram) + 0.9e-6 + m->launch_s;
-  const double read = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
-                      (double)hone_desc_bytes(&c.first_step->output[0].desc),
-               leave = c.last.p.bytes - (double)hone_desc_bytes(&c.last_step->input[0].desc);
-  /* Few rounds hide neither the beginning of a tile nor its end. */
-  const double time =
-      (fmax(rounds * t.first, read / dram) + fmax(rounds * t.last, leave / dram)) * (rounds < 3 ? 1.1 : 1);
-  return time + 0.9e-6 + m->launch_s;
+  if (!describe(s, m, config, &c, NULL)) return 1e9;
+  const times t = times_of(&c, m, config);
+  const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4.9e12, last = c.chunks * t.chunk;
+  const int64_t sms = m->processors ? m->processors : 132;
+  const double rounds = (double)hn_div_up(c.tiles, sms);
+  if (!c.two) {
+    const double written = (double)c.last.p.args.m * c.last.columns * 2,
+                 share = 0.93 - 0.16 * fmin(written / c.last.p.bytes, 1);
+    return together(rounds * (t.first + last), c.last.p.bytes / (share * dram)) + m->launch_s;
+  }
+  const double bytes = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
+                       (double)hone_desc_bytes(&c.first_step->output[0].desc) + c.last.p.bytes -
+                       (double)hone_desc_bytes(&c.last_step->input[0].desc);
+  return together(rounds * (t.first + last), bytes / (0.875 * dram)) + 1.25e-6 + m->launch_s;
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -144,7 +155,7 @@ hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
                                 hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config->wm, &c, &why))
+  if (!describe(s, m, config, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
   need->packed = c.two ? 1u << s->part[0].input[1] | 1u << s->part[1].input[1] : 1u << 1;
@@ -156,7 +167,7 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
                                    const hn_wgmma_chain_config *config, void *blob, hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config->wm, &c, &why))
+  if (!describe(s, m, config, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
   if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
@@ -166,43 +177,43 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
 
 /* ------------------------------------------------------------------ run */
 
-static hone_status write_prefix(const chain *c, uint32_t wm, hn_str *text, hone_error *error) {
+static hone_status write_prefix(const chain *c, const shape *f, hn_str *text, hone_error *error) {
   const hn_wgmma_problem *a = c->two ? &c->first : &c->last;
   const char *type = hn_cuda_type(a->p.a_type);
   hn_str_printf(
       text,
       "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
-      "#define HN_SPLIT 0\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A %d\n"
+      "#define HN_SPLIT 0\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A "
+      "%d\n"
       "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FIRST %d\n#define HN_FAST_MATH 1\n",
-      type, type, wm, c->middle, c->stages, (int)a->mode, a->unit, c->staged >= 0, c->two);
+      type, type, f->wm, c->middle, f->groups, c->stages, (int)a->mode, a->unit, c->staged >= 0, c->two);
   hone_status st = hn_cuda_epilogue_fragments(c->last_step, c->last.p.bias, c->staged, text, error);
   return st || !c->two ? st : hn_cuda_epilogue_inner(c->first_step, c->first.p.bias, text, error);
 }
 
-static hone_status make_maps(const hone_step_run *run, const chain *c, uint32_t wm, const void *x,
+static hone_status make_maps(const hone_step_run *run, const chain *c, const shape *f, const void *x,
                              const void *added, hn_conv_wgmma_args *a, hone_error *error) {
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   const hn_product_args *g = &c->last.p.args;
   const hone_dtype type = c->last.p.out_type;
-  hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(wm), &a->a, error);
+  hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(f), &a->a, error);
   if (!st)
     st = hn_cuda_map_rows(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
-                          64 * wm, error);
+                          64 * f->wm, error);
   if (!st && c->staged >= 0)
     st = hn_cuda_map_rows(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
-                          tile_rows(wm), error);
+                          tile_rows(f), error);
   return st;
 }
 
 hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_config *config,
                                hone_error *error) {
-  const uint32_t wm = config->wm;
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   const hone_machine *m = hn_cuda_machine(queue);
   const hone_step *s = run->step;
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, wm, &c, &why))
+  if (!describe(s, m, config, &c, &why))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
   hn_cuda_part first, last;
   if (c.two) hn_cuda_part_run(run, 0, &first), hn_cuda_part_run(run, 1, &last);
@@ -222,13 +233,15 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_co
   args.conv.columns = (i32)c.last.columns;
   if (c.two) hn_cuda_epilogue_bind(&first.run, c.first.p.bias, &args.inner);
   hn_cuda_epilogue_bind(last_run, c.last.p.bias, &args.conv.epilogue);
-  hone_status st = make_maps(run, &c, wm, x, added, &args.conv, error);
+  hone_status st = make_maps(run, &c, config, x, added, &args.conv, error);
   hn_str text = {0};
-  if (!st) st = write_prefix(&c, wm, &text, error);
+  if (!st) st = write_prefix(&c, config, &text, error);
   const hn_cuda_kernel kernel = {"conv_chain", text.ptr, "conv_chain"};
   const int64_t blocks = c.tiles < m->processors ? c.tiles : m->processors;
-  const hn_cuda_shape shape = {
-      .grid = {(uint32_t)blocks, 1, 1}, .threads = THREADS, .shared = c.shared, .overlap = true};
+  const hn_cuda_shape shape = {.grid = {(uint32_t)blocks, 1, 1},
+                               .threads = 128 * (1 + config->groups),
+                               .shared = c.shared,
+                               .overlap = true};
   if (!st) st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
   hn_str_free(&text);
   return st;

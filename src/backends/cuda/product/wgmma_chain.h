@@ -6,7 +6,8 @@
 #include "backends/tactic.h"
 
 typedef struct hn_wgmma_chain_config {
-  uint32_t wm; /* 64s of rows that a warpgroup multiplies at once; a tile has 128 wm */
+  uint32_t wm;     /* 64s of rows that a warpgroup multiplies at once */
+  uint32_t groups; /* warpgroups that share a tile: 2 or 3 */
 } hn_wgmma_chain_config;
 
 HN_FAMILY_PACKED(hn_wgmma_chain);

@@ -22,11 +22,12 @@ typedef struct hn_wgmma_problem {
   uint32_t k_blocks, n16; /* n16: columns of the packed weights, in whole 16s */
   uint32_t columns;       /* of the output, channel padding included */
   int64_t tiles;
-  uint32_t splits; /* blocks of a cluster */
-  bool staged;     /* a tensor of the epilogue comes through shared memory */
-  double unread;   /* hn_wgmma_unread */
-  bool outside;    /* what lies outside of an image is not zero... */
-  bool mended;     /* ... and what zeros lack there can be added at the end */
+  uint32_t splits;  /* blocks of a cluster */
+  uint32_t vectors; /* of the epilogue, which lie in shared memory */
+  bool staged;      /* a tensor of the epilogue comes through shared memory */
+  double unread;    /* hn_wgmma_unread */
+  bool outside;     /* what lies outside of an image is not zero... */
+  bool mended;      /* ... and what zeros lack there can be added at the end */
 } hn_wgmma_problem;
 
 /* Conv, Gemm or MatMul of one product on arch 90; tiles and splits are the caller's to set. */

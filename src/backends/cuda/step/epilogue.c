@@ -225,6 +225,12 @@ hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, 
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 
+uint32_t hn_cuda_epilogue_vectors(const hone_step *s, int bias) {
+  uint32_t n = own_bias(s, bias) >= 0;
+  for (uint32_t i = 0; i < s->n_epilogue; i++) n += is_vector(s->epilogue[i].kind);
+  return n;
+}
+
 static bool reads_tensor(const hone_epilogue *e) { return has_operand(e->kind) && !is_vector(e->kind); }
 
 uint32_t hn_cuda_epilogue_tensors(const hone_step *s) {

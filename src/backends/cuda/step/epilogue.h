@@ -64,6 +64,8 @@ hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, h
 hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, hn_str *text,
                                     hone_error *error);
 
+/* How many vectors the list reads, the anchor's bias among them: HN_EPILOGUE_VECTORS. */
+uint32_t hn_cuda_epilogue_vectors(const hone_step *s, int bias);
 /* How many tensors the list reads, beside vectors. */
 uint32_t hn_cuda_epilogue_tensors(const hone_step *s);
 /* Whether the list reads vectors alone: that of a result which is in no memory cannot read tensors. */
