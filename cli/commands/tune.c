@@ -1,12 +1,12 @@
 /* hone tune: measures what may run each step and keeps the choice. */
 #include "cli/terminal/clock.h"
 #include "cli/terminal/interrupts.h"
+#include "cli/options/folder.h"
 #include "cli/options/options.h"
 #include "cli/options/session.h"
 #include "cli/terminal/term.h"
 #include "cli/reports/tuning.h"
 
-#include <errno.h>
 #include <hone/hone.h>
 #include <stdio.h>
 #include <math.h>
@@ -164,7 +164,7 @@ static void save(cli_tuning *t) {
   hone_engine_tuned(t->before.engine, &file, NULL);
   if (hone_tune_save(t->before.plan, &error) == HONE_OK)
     snprintf(t->file, sizeof t->file, "%s", file);
-  else /* measured all the same */
+  else if (!t->unkept) /* measured all the same */
     cli_note("warning: the choices were not saved: %.200s: %.200s", error.where, error.what);
 }
 
@@ -178,46 +178,16 @@ static hone_status check_cache(const char *path, hone_error *error) {
   return error->status;
 }
 
-/* The folder that a file would be made in, or the nearest one above that there is. */
-static void folder_of(const char *file, char *folder, size_t size) {
-  struct stat st;
-  snprintf(folder, size, "%s", file);
-  do {
-    char *slash = strrchr(folder, '/');
-    if (!slash) {
-      snprintf(folder, size, ".");
-      return;
-    }
-    slash[slash == folder] = 0; /* the root keeps its own */
-  } while (stat(folder, &st) != 0 && errno == ENOENT && strcmp(folder, "/") != 0);
-}
-
-/* Choices are written into a new file that takes the old one's place. */
-static bool can_keep(const char *file, char *folder, size_t size) {
-  struct stat st;
-  if (!*file) return true;
-  folder_of(file, folder, size);
-  if (stat(folder, &st) != 0) return false;
-  if (!S_ISDIR(st.st_mode)) {
-    errno = ENOTDIR;
-    return false;
-  }
-  return access(folder, W_OK | X_OK) == 0;
-}
-
-/* Where no file can be made is told before anything is measured: where the user named it, nothing is. */
-static hone_status check_folder(const cli_args *args, const char *file, hone_error *error) {
-  char folder[4096];
-  if (can_keep(file, folder, sizeof folder)) return HONE_OK;
-  const char *why = strerror(errno);
-  if (!args->cache) {
-    cli_note("warning: the choices will not be saved: no file can be made in %.200s: %s", folder, why);
-    return HONE_OK;
-  }
-  *error = (hone_error){.status = HONE_ERROR_INPUT, .hint = "name a file in a folder that you may write to"};
-  snprintf(error->what, sizeof error->what, "no file can be made in %.200s: %s", folder, why);
-  snprintf(error->where, sizeof error->where, "%.200s", file);
-  return error->status;
+/* Choices are written into a new file that takes the old one's place. A folder in which none can be made is
+ * told before anything is measured; what is measured is shown all the same. */
+static void check_folder(cli_tuning *t, const char *file) {
+  char folder[4096], where[4096];
+  snprintf(folder, sizeof folder, "%s", file);
+  char *slash = strrchr(folder, '/');
+  if (slash) slash[slash == folder] = 0; /* the root keeps its own */
+  t->unkept = *file && !cli_can_hold(slash ? folder : ".", where, sizeof where);
+  if (t->unkept)
+    cli_note("warning: the choices will not be saved: %.200s: no file can be made in %.200s", file, where);
 }
 
 static int run(const cli_args *args) {
@@ -231,7 +201,7 @@ static int run(const cli_args *args) {
   const char *warning = "", *file = "";
   if (t.before.engine) hone_engine_tuned(t.before.engine, &file, &warning);
   if (*warning) cli_note("warning: %s", warning);
-  if (status == HONE_OK) status = check_folder(args, file, &error);
+  if (status == HONE_OK) check_folder(&t, file);
   if (status == HONE_OK) status = tune_passes(&t, args, &untuned, &error);
   t.differs = status == HONE_OK && differs(&t);
   if (t.differs && !args->check && !cli_interrupted()) {

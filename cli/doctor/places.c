@@ -1,5 +1,6 @@
 /* Folders that hone writes into, and programs beside it. */
 #include "cli/doctor/doctor.h"
+#include "cli/options/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,20 +9,6 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Whether a file can be made in the folder, which is made when it is needed; *where: the folder above that
- * there is. */
-static bool can_hold(const char *folder, char *where, size_t size) {
-  struct stat st;
-  snprintf(where, size, "%s", folder);
-  while (stat(where, &st) != 0) {
-    char *slash = strrchr(where, '/');
-    if (!slash) return false;
-    slash[slash == where] = 0;
-    if (slash == where) break;
-  }
-  return stat(where, &st) == 0 && S_ISDIR(st.st_mode) && access(where, W_OK | X_OK) == 0;
-}
 
 /* What both folders have in common: `folder` NULL says that the environment names none. */
 static bool look_at(const cli_patient *p, cli_check *out, const char *folder) {
@@ -33,7 +20,7 @@ static bool look_at(const cli_patient *p, cli_check *out, const char *folder) {
              "设置 HOME、XDG_CACHE_HOME 和 XDG_DATA_HOME");
     return false;
   }
-  if (!can_hold(folder, where, sizeof where)) {
+  if (!cli_can_hold(folder, where, sizeof where)) {
     cli_found(p, out, "%s cannot be written (%s)", "无法写入 %s（%s）", folder, where);
     cli_todo(p, out, "make it writable, or name another folder: XDG_CACHE_HOME, XDG_DATA_HOME",
              "使其可写，或指定其他目录：XDG_CACHE_HOME、XDG_DATA_HOME");

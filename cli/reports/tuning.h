@@ -22,6 +22,7 @@ typedef struct cli_tuning {
   double before_ms, after_ms; /* whole model, interleaved */
   bool slower;                /* the tuned plan, by more than noise: its choices are not kept */
   char file[512];             /* where the choices were written; "" when nowhere */
+  bool unkept;                /* it was told that they cannot be written */
   uint32_t contested, agree;  /* steps with tactics far apart; those where the cost model is right */
 } cli_tuning;
 

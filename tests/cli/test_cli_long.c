@@ -95,12 +95,17 @@ static void test_tune(void **state) {
   assert_int_equal(json_is_string(json_object_get(doc, "file")), kept);
   json_decref(doc);
   process_free(&p);
-  /* where no file can be made nothing is measured for it */
+  /* where no file can be made: one line before anything is measured, and the table all the same */
   write_text("plain", "no folder\n");
-  p = RUN("tune", tiny, "--cache", "plain/t.txt");
-  assert_int_equal(p.code, 3);
-  assert_string_equal(p.out, "");
-  assert_non_null(strstr(p.err, "plain/t.txt: no file can be made in plain: Not a directory"));
+  p = RUN("tune", tiny, "--cache", "plain/t.txt", "--check", "--json");
+  if (p.code != 0 && p.code != 1) fail_msg("exit %d: %s", p.code, p.err);
+  const char *told = strstr(p.err, "warning: "); /* a slow machine tells its progress behind it */
+  assert_non_null(told);
+  assert_non_null(strstr(told, "not be saved: plain/t.txt: no file can be made in plain"));
+  assert_null(strstr(told + 1, "warning: "));
+  doc = process_json(&p);
+  assert_true(number(doc, "measured", NULL) > 3);
+  json_decref(doc);
   process_free(&p);
   /* a file that is none: one line, and the plan of the cost models */
   write_text("foreign.txt", "not mine\n");

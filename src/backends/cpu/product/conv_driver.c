@@ -115,15 +115,17 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   c->kc = blocks ? hn_div_up(c->k, blocks) : 1;
   plan_tasks(c, o, threads);
   int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr, tiles = hn_div_up(c->tiles, c->m_tasks);
-  if (tiles * o->mr > 1024 && c->k * columns * 4 <= (int64_t)l2 * 5 / 8) {
-    /* All weights of a task stay in L2: finish a tile at a time, so that C stays in L1. */
+  c->resident = c->k * columns * 4 <= (int64_t)l2 * 5 / 8;
+  if (tiles * o->mr > 1024 && c->resident) {
+    /* Finish a tile at a time, so that C stays in L1. */
     c->block_tiles = 1;
     c->block_columns = c->first_columns = columns;
     return;
   }
-  /* Blocks of rows of which A stays in L2, each met by blocks of weights that stay there, too, while the next
-   * one is pulled in. Where A is gathered, blocks are wide from the first on, because every block gathers
-   * again. */
+  /* Blocks of rows, each met by blocks of weights that stay in L2 while the next one is pulled in. What a
+   * block of K reads of A stays there, too: an eighth of L2, or 12 tiles where that is more, since weights
+   * come from farther than A. Where A is gathered, blocks are wide from the first on, because every block
+   * gathers again. */
   enum { ROW_TILES = 12, FIRST_COLUMNS = 32 };
   const bool gathered = !c->direct || c->copy;
   const int64_t most = hn_max((int64_t)(l2 / 8) / (c->kc * 4 * o->mr), ROW_TILES),
@@ -485,8 +487,9 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
         b = next;
         continue;
       }
-      if (!more && b1 < t1) next = (block){0, n0, hn_min(n0 + c->block_columns, n1)}; /* of the next rows */
-      const bool pull = c->block_tiles > 1 && (more || b1 < t1);
+      const bool again = !more && b1 < t1 && !c->resident; /* the first block, for the next rows */
+      if (again) next = (block){0, n0, hn_min(n0 + c->block_columns, n1)};
+      const bool pull = c->block_tiles > 1 && (more || again) && !(c->resident && b0 > t0);
       ahead f = pull ? ahead_of(a, &b, &next, b1 - b0) : (ahead){0};
       const int64_t panels = panels_of(a, &b);
       at = first;

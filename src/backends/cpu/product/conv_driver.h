@@ -49,6 +49,7 @@ typedef struct hn_conv {
   int64_t kc;               /* length of a K block */
   int64_t m_tasks, n_tasks; /* tasks: groups * m_tasks * n_tasks */
   int64_t n_panels;
+  int64_t resident;    /* all weights of a task stay in L2 */
   int64_t block_tiles; /* tiles that meet one block of weights before the next block's turn */
   int64_t block_columns,
       first_columns; /* columns of such a block at most, and of the first; it has kc rows */
