@@ -1,4 +1,5 @@
-/* Can a folder take a file? Without a source of its own: tests of the doctor are linked with its folder alone. */
+/* Can a folder take a file? Without a source of its own: tests of the doctor are linked with its folder
+ * alone. */
 #ifndef CLI_OPTIONS_FOLDER_H
 #define CLI_OPTIONS_FOLDER_H
 
@@ -8,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether a file can be made in the folder, which is made when it is needed; *where: the folder above that there
- * is. */
+/* Whether a file can be made in the folder, which is made when it is needed; *where: the folder above that
+ * there is. */
 static inline bool cli_can_hold(const char *folder, char *where, size_t size) {
   struct stat st;
   snprintf(where, size, "%s", folder);
