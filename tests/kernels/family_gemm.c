@@ -17,6 +17,7 @@ typedef struct tile_case {
   uint32_t flags, accumulate;
   ptrdiff_t da, dc, dr; /* extra distance between rows */
   enum ck_fill fill;
+  size_t ahead; /* bytes of weights that are asked for meanwhile */
 } tile_case;
 
 static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
@@ -58,7 +59,9 @@ static void check_tile(ck *c, const hn_gemm_ops *o, const tile_case *s) {
                     .slope = 0.125f,
                     .bias = bias,
                     .residual = r,
-                    .ldr = (ptrdiff_t)ldr};
+                    .ldr = (ptrdiff_t)ldr,
+                    .prefetch = s->ahead ? packed : NULL,
+                    .prefetch_end = s->ahead ? packed + s->ahead / sizeof *packed : NULL};
   o->tile(&t);
   for (size_t i = 0; i < s->m; i++)
     for (size_t j = 0; j < s->n; j++) {
@@ -99,13 +102,14 @@ static void check_tiles(ck *c, const hn_gemm_ops *o) {
                        (ptrdiff_t)(turn % 3),
                        (ptrdiff_t)(turn % 7),
                        (ptrdiff_t)(turn % 4 ? 0 : 5),
-                       (enum ck_fill)(turn / 6 % CK_FILLS)};
+                       (enum ck_fill)(turn / 6 % CK_FILLS),
+                       turn % 2 ? ks[i] * n * turn % 11 / 2 : 0};
         check_tile(c, o, &s);
       }
   for (size_t f = 0; f < 6; f++)
     for (int fill = 0; fill < CK_FILLS; fill++)
       for (uint32_t acc = 0; acc < 2; acc++) {
-        tile_case s = {o->mr, o->nr, 61, flags[f], acc, 3, 5, 7, (enum ck_fill)fill};
+        tile_case s = {o->mr, o->nr, 61, flags[f], acc, 3, 5, 7, (enum ck_fill)fill, 1024};
         check_tile(c, o, &s);
         s.n = o->nr > 1 ? o->nr - 1 : 1;
         check_tile(c, o, &s);
@@ -163,6 +167,37 @@ static void check_pack_weights(ck *c, const hn_gemm_ops *o) {
           }
           ck_release_all(c);
         }
+}
+
+/* What a driver asks for changes no answer, so that only looking at each call tells: places in the weights or
+ * the input, and, block by block of weights, all but the first. */
+static struct watched {
+  void (*tile)(const hn_gemm_tile *t);
+  const float *w, *x, *w_end, *x_end;
+  unsigned char *asked; /* weight i */
+  const hn_gemm_tile *wrong;
+} watched;
+
+static void watch(const hn_gemm_tile *t) {
+  if (t->prefetch_end && t->prefetch < t->prefetch_end) {
+    const bool weights = t->prefetch >= watched.w && t->prefetch_end <= watched.w_end,
+               input = t->prefetch >= watched.x && t->prefetch < watched.x_end;
+    if (!weights && !input) watched.wrong = t;
+    if (weights)
+      memset(watched.asked + (t->prefetch - watched.w), 1, (size_t)(t->prefetch_end - t->prefetch));
+  }
+  watched.tile(t);
+}
+
+/* Where tasks walk all blocks: whatever is not in the first one. */
+static void check_asked(ck *c, const hn_conv *g, const hn_gemm_ops *o) {
+  if (watched.wrong) ck_near(c, 0, 1, 0, 0);
+  if (g->groups != 1 || g->n_tasks != 1 || g->block_tiles < 2) return;
+  for (int64_t n = 0; n < g->cout; n += o->nr) {
+    const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)g->cout, (size_t)n);
+    for (int64_t i = (n < g->first_columns ? g->kc : 0) * width; i < g->k * width; i++)
+      if (!watched.asked[n * g->k + i]) ck_near(c, (size_t)(n * g->k + i), 1, 0, 0);
+  }
 }
 
 static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum ck_fill fill, size_t l1,
@@ -235,8 +270,15 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum 
     e.rows = hn_post_find(HN_ISA_SCALAR), e.n_post = 2,
     e.post[0] = (hn_post){.kind = HN_POST_ACT, .act = ck_square, .p = {2.0f}},
     e.post[1] = (hn_post){.kind = HN_POST_MUL, .v = r, .view = g.out};
-  hn_conv_args args = {&g, o, runs, x, packed, 0, y, &e, scratch};
+  hn_gemm_ops looked_at = *o;
+  looked_at.tile = watch;
+  const size_t weights = psize * (size_t)s->groups;
+  watched = (struct watched){o->tile, packed, x, packed + weights, x + nx, calloc(weights + 1, 1), NULL};
+  if (!watched.asked) exit(6);
+  hn_conv_args args = {&g, &looked_at, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, ck_serial, NULL);
+  check_asked(c, &g, o);
+  free(watched.asked);
   size_t index = 0;
   for (int64_t n = 0; n < s->batch; n++)
     for (int64_t z = 0; z < out[0]; z++)
@@ -287,6 +329,16 @@ static void check(ck *c, const struct hn_kernel *k) {
       check_conv(c, o, &ck_conv_cases[i], (enum ck_fill)fill, 2u << 10,
                  16u << 10); /* many K blocks and passes */
     }
+  /* Blocks of one, two and four panels, two of K, and rows in several blocks. */
+  const ck_conv_case wide = {.batch = 1,
+                             .groups = 1,
+                             .cin = 70,
+                             .cout = 9 * o->nr - 1,
+                             .in = {1, 1, 30 * o->mr},
+                             .kernel = {1, 1, 1},
+                             .stride = {1, 1, 1},
+                             .dilation = {1, 1, 1}};
+  check_conv(c, o, &wide, CK_RANDOM, 2u << 10, 256u << 10);
 }
 
 /* ---- bench: one thread, through the driver */
