@@ -158,8 +158,8 @@ double hn_wgmma_seconds(const problem *q, const hone_machine *m, const hn_wgmma_
                written =
                    fmin((double)q->p.args.m * q->columns * (double)hone_dtype_size(q->p.out_type) / moved, 1);
   if (!t->split && !q->p.codes) {
-    /* Writing costs more than reading; products and memory hinder each other where both take long. */
-    /* Rows of y that are no whole lines of 128 bytes, written by several tiles: lines in parts. */
+    /* Rows of y that are no whole lines of 128 bytes, written by several tiles: lines in parts. Writing costs
+     * more than reading, and products and memory hinder each other where both take long. */
     const bool parts =
         q->n16 > t->bn && q->p.args.out_pitch * (int64_t)hone_dtype_size(q->p.out_type) % 128 != 0;
     const double share = (0.95 - 0.205 * written - (t->alternate ? 0 : 0.02)) * (parts ? 0.75 : 1);
