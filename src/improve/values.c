@@ -1,32 +1,9 @@
 #include "improve/values.h"
 
 #include "base/error.h"
-
-#include <string.h>
+#include "base/strided.h"
 
 #define KEEP_BYTES ((uint64_t)2 << 30) /* later values are left out; a search then sees a little less */
-
-/* The elements of one tensor into another's places: equal dtype and dimensions, any strides. */
-static void copy_elements(const hone_tensor *from, const hone_tensor *to) {
-  size_t size = hone_dtype_size(from->desc.dtype);
-  int64_t n = hone_desc_count(&from->desc), index[HONE_MAX_RANK] = {0}, a = 0, b = 0;
-  bool plain = from->desc.layout == HONE_LAYOUT_ROW_MAJOR && to->desc.layout == HONE_LAYOUT_ROW_MAJOR;
-  if (plain) {
-    if (n) memcpy(to->data, from->data, (size_t)n * size);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    memcpy((char *)to->data + (size_t)b * size, (const char *)from->data + (size_t)a * size, size);
-    for (int32_t k = from->desc.rank - 1; k >= 0; k--) {
-      a += from->desc.stride[k];
-      b += to->desc.stride[k];
-      if (++index[k] < from->desc.dim[k]) break;
-      a -= from->desc.stride[k] * from->desc.dim[k];
-      b -= to->desc.stride[k] * to->desc.dim[k];
-      index[k] = 0;
-    }
-  }
-}
 
 hone_tensor *hn_rows_of(const hone_tensor *t) {
   hone_tensor_desc d = hone_desc(t->desc.dtype, t->desc.rank, t->desc.dim);
@@ -38,11 +15,11 @@ hone_tensor *hn_rows_of(const hone_tensor *t) {
     hn_free(out);
     return NULL;
   }
-  copy_elements(t, out);
+  hn_strided_copy(t, out);
   return out;
 }
 
-void hn_rows_put(const hone_tensor *rows, hone_tensor *to) { copy_elements(rows, to); }
+void hn_rows_put(const hone_tensor *rows, hone_tensor *to) { hn_strided_copy(rows, to); }
 
 void hn_rows_free(hone_tensor *t) {
   if (t) hn_free(t->data);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/mem.h"
+#include "base/strided.h"
 
 #include <string.h>
 
@@ -129,7 +130,7 @@ hone_status hn_remote_times(const hn_plan *p, const hn_remote *r, double *h2d, d
 
 hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *from, hone_dtype seen,
                             hone_tensor *to, hone_error *error) {
-  const int64_t bytes = hone_desc_bytes(&from->desc);
+  const int64_t bytes = hn_strided_bytes(&from->desc); /* it may be a part of another one */
   const hone_dtype type = from->desc.dtype;
   const bool widen = p->storage != HONE_DTYPE_F32 && type == p->storage && seen == HONE_DTYPE_F32;
   *to = (hone_tensor){from->desc, NULL};
@@ -164,20 +165,32 @@ hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *f
 
 hone_status hn_remote_put(const hn_plan *p, hn_remote *r, const hone_tensor *from, const hone_tensor *to,
                           hone_error *error) {
-  const int64_t bytes = hone_desc_bytes(&to->desc);
-  uint16_t *narrow = NULL;
+  const int64_t bytes = hn_strided_bytes(&to->desc), held = hn_strided_bytes(&from->desc);
+  const size_t size = hone_dtype_size(to->desc.dtype);
+  hone_tensor there = {to->desc, NULL}, narrow = {from->desc, from->data};
   if (bytes <= 0) return HONE_OK;
-  if (from->desc.dtype != to->desc.dtype) {
-    narrow = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
-    if (!narrow) return hn_fail_memory(error, (unsigned long long)bytes, "a tensor of the device");
-    for (int64_t i = 0; i < bytes / 2; i++) {
+  there.data = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
+  narrow.desc.dtype = to->desc.dtype;
+  if (from->desc.dtype != to->desc.dtype) narrow.data = hn_aligned(HN_MEM_ALIGN, (size_t)held / 2);
+  hone_status status = there.data && narrow.data
+                           ? HONE_OK
+                           : hn_fail_memory(error, (unsigned long long)bytes, "a tensor of the device");
+  if (status == HONE_OK && narrow.data != from->data)
+    for (int64_t i = 0; i < held / 4; i++) {
       const float x = ((const float *)from->data)[i];
-      narrow[i] = to->desc.dtype == HONE_DTYPE_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
+      ((uint16_t *)narrow.data)[i] = to->desc.dtype == HONE_DTYPE_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
     }
+  /* What lies between its elements may be another one's. */
+  if (status == HONE_OK && bytes > hone_desc_count(&to->desc) * (int64_t)size) {
+    status = p->backend->copy(p->device, r->queue, there.data, to->data, (size_t)bytes, error);
+    if (status == HONE_OK) status = p->backend->sync(p->device, r->queue, error);
   }
-  hone_status status =
-      p->backend->copy(p->device, r->queue, to->data, narrow ? narrow : from->data, (size_t)bytes, error);
+  if (status == HONE_OK) {
+    hn_strided_copy(&narrow, &there);
+    status = p->backend->copy(p->device, r->queue, to->data, there.data, (size_t)bytes, error);
+  }
   if (status == HONE_OK) status = p->backend->sync(p->device, r->queue, error);
-  hn_free(narrow);
+  if (narrow.data != from->data) hn_free(narrow.data);
+  hn_free(there.data);
   return status;
 }

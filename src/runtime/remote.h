@@ -59,7 +59,7 @@ hone_status hn_remote_times(const hn_plan *plan, const hn_remote *remote, double
  * strides as they are. data is to be freed with hn_free. Waits for the queue. */
 hone_status hn_remote_fetch(const hn_plan *plan, hn_remote *remote, const hone_tensor *from, hone_dtype seen,
                             hone_tensor *to, hone_error *error);
-/* The way back: from was made by fetch. Waits for the queue. */
+/* The way back, of equal dimensions, and of the graph's or the stored type. Waits for the queue. */
 hone_status hn_remote_put(const hn_plan *plan, hn_remote *remote, const hone_tensor *from,
                           const hone_tensor *to, hone_error *error);
 

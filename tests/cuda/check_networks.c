@@ -6,7 +6,10 @@
  */
 #include "skipped.h"
 #include "api/api.h"
+#include "base/map.h"
 #include "base/mem.h"
+#include "base/strided.h"
+#include "runtime/context.h"
 
 #include <hone/data.h>
 #include <hone/hone.h>
@@ -76,6 +79,85 @@ static void *run_context(void *arg) {
   if (s) give_up(&error);
   hone_context_destroy(c);
   return s ? NULL : arg;
+}
+
+/* ---- what a watcher is shown, step by step */
+
+typedef struct shown {
+  const hn_plan *cpu, *plan;
+  hn_map kept; /* value name -> row-major hone_tensor, of the CPU */
+  double tolerance;
+  int compared, parts, wrong;
+} shown;
+
+static hone_tensor *rows_of(const hone_tensor *t) {
+  const hone_tensor_desc d = hone_desc(t->desc.dtype, t->desc.rank, t->desc.dim);
+  hone_tensor *rows = hn_malloc(sizeof *rows);
+  *rows = (hone_tensor){d, hn_aligned(64, (size_t)hone_desc_bytes(&d) + 1)};
+  hn_strided_copy(t, rows);
+  return rows;
+}
+
+static const hn_value *value_of(const hn_plan *p, const hn_step *s, uint32_t i, const hone_tensor *t) {
+  const hn_value *v = s->out[i] == HN_NO_SLOT ? NULL : p->slots.ptr[s->out[i]].value;
+  return v && t && t->data && t->desc.dtype == HONE_DTYPE_F32 && hone_desc_count(&t->desc) > 0 ? v : NULL;
+}
+
+static void keep_shown(void *arg, const hn_step *s, hone_tensor *const *out) {
+  shown *q = arg;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+    const hn_value *v = value_of(q->cpu, s, i, out[i]);
+    if (v && !hn_map_has(&q->kept, v->name)) hn_map_set(&q->kept, v->name, rows_of(out[i]));
+  }
+}
+
+/* Every value that both sides name is the CPU's, and becomes exactly that. */
+static void compare_shown(void *arg, const hn_step *s, hone_tensor *const *out) {
+  shown *q = arg;
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
+    const hn_value *v = value_of(q->plan, s, i, out[i]);
+    const hone_tensor *want = v ? hn_map_get(&q->kept, v->name) : NULL;
+    if (!want || !hone_desc_same_dims(&want->desc, &out[i]->desc)) continue;
+    hone_tensor *got = rows_of(out[i]);
+    const double d = difference(got, want);
+    q->compared++;
+    q->parts += hn_strided_bytes(&out[i]->desc) > hone_desc_bytes(&out[i]->desc);
+    if (d > q->tolerance && !q->wrong++) printf("FAIL: %s as shown differs by %.3g\n", v->name, d);
+    hn_strided_copy(want, out[i]);
+    hn_free(got->data);
+    hn_free(got);
+  }
+}
+
+/* Values of a part of a wider tensor, too, where there are any; and what the watcher writes is what later
+ * steps read. */
+static bool shows_what_it_makes(const network *n, hone_plan *cpu) {
+  shown q = {.cpu = hn_api_plan(cpu), .plan = hn_api_plan(n->plan), .tolerance = n->tolerance};
+  hone_context *host = NULL, *device = NULL;
+  hone_error error = {0};
+  hone_status s = hone_context_create(cpu, &host, &error);
+  if (!s) s = hone_context_create(n->plan, &device, &error);
+  if (!s) {
+    hn_context_watch((struct hn_context *)hn_api_context(host), keep_shown, &q, false);
+    s = run(n, host, &n->set[0], &error);
+  }
+  if (!s) {
+    hn_context_watch((struct hn_context *)hn_api_context(device), compare_shown, &q, true);
+    s = run(n, device, &n->set[0], &error);
+  }
+  for (uint32_t i = 0; i < n->outputs && !s; i++)
+    q.wrong += !(difference(hone_context_output(device, i), &n->set[0].out[i]) <= n->tolerance);
+  if (s) give_up(&error);
+  printf("shown: %d values, %d of them parts of others, %d wrong\n", q.compared, q.parts, q.wrong);
+  hone_context_destroy(host);
+  hone_context_destroy(device);
+  for (size_t i = 0; i < q.kept.cap; i++) {
+    hone_tensor *t = q.kept.slot[i].value;
+    if (t) hn_free(t->data);
+    hn_free(t);
+  }
+  hn_map_free(&q.kept);
+  return !s && q.compared > 0 && !q.wrong;
 }
 
 /* Inputs and what the CPU makes of them. */
@@ -169,6 +251,7 @@ int main(int argc, char **argv) {
     pthread_join(thread[i], &result);
     good &= result != NULL;
   }
+  good &= shows_what_it_makes(&n, cpu);
   for (int k = 0; k < SETS; k++) {
     for (uint32_t i = 0; i < n.inputs; i++) hone_data_free(&n.set[k].in[i]);
     for (uint32_t i = 0; i < n.outputs; i++) hn_free(n.set[k].out[i].data);
