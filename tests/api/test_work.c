@@ -115,10 +115,13 @@ static void narrow_parts_stand_for_one_product(void **state) {
     bool split;
   } expected[] = {{"conv_bf16", 1, false},
                   {"conv_bf16x3", 3, true},
+                  {"conv_bf16x6", 6, true},
                   {"gemm_bf16", 1, false},
                   {"gemm_bf16x3", 3, true},
+                  {"gemm_bf16x6", 6, true},
                   {"matmul_bf16", 1, false},
                   {"matmul_bf16x3", 3, true},
+                  {"matmul_bf16x6", 6, true},
                   {"fused_attention_bf16", 1, false},
                   {"fused_attention_bf16x3", 3, true}};
   const hone_step s = {.cost = {.flops = 2000, .macs = 1000}};

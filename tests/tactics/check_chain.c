@@ -381,20 +381,20 @@ static void *pack(const hn_bf16_ops *o, int64_t parts, hn_isa isa, const float *
   int64_t at[HN_CHAIN_CHANNELS];
   size_t steps = (size_t)(k + HN_BF16_STEP - 1) / HN_BF16_STEP;
   for (size_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = (int64_t)i < k ? (int64_t)i : -1;
-  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, parts > 1) * 2 + 64);
+  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)columns, steps, (uint32_t)parts) * 2 + 64);
   if (!b) exit(6);
-  hn_bf16_pack(o, w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, b);
+  hn_bf16_pack(o, w, at, k, steps, (size_t)columns, 0, (size_t)columns, 1, (uint32_t)parts, b);
   return b;
 }
 
 static void *pack_window(const hn_bf16_ops *o, const hn_chain *c, const float *w) {
   const int64_t steps = hn_chain_window_steps(c);
   int64_t at[HN_CHAIN_CHANNELS];
-  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)c->hidden, (size_t)steps, false) * 2 + 64);
+  uint16_t *b = hn_aligned(64, hn_bf16_packed((size_t)c->hidden, (size_t)steps, 1) * 2 + 64);
   if (!b) exit(6);
   hn_chain_window_places(c, at);
   hn_bf16_pack(o, w, at, c->cin * c->e_kernel[0] * c->e_kernel[1], (size_t)steps, (size_t)c->hidden, 0,
-               (size_t)c->hidden, 1, false, b);
+               (size_t)c->hidden, 1, 1, b);
   return b;
 }
 
@@ -532,7 +532,7 @@ static int check_driver(void) {
         c.parts = form < 3 ? form : 1, c.f16 = form == 3 || form == 5;
         c.narrow_in = c.narrow_out = form > 3;
         const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
-        if (c.parts ? !b || (c.parts > 1 && !b->x3) : isa > HN_ISA_AVX512) continue;
+        if (c.parts ? !b || (uint32_t)c.parts > b->parts : isa > HN_ISA_AVX512) continue;
         c.paired = false;
         runs += check_divisions(s, &c, &w, (hn_isa)isa);
         c.paired = hn_chain_pairs(&c, b, hn_depthwise_bf16_find((hn_isa)isa), s->post);

@@ -14,7 +14,7 @@ static int64_t pad(int64_t n) { return hn_fill_up(n, FLOATS); }
 static int64_t steps(int64_t k) { return hn_div_up(k, HN_BF16_STEP); }
 
 static size_t packed(const hn_attention *p, int64_t n, int64_t k_steps) {
-  return hn_bf16_packed((size_t)n, (size_t)k_steps, p->parts > 1);
+  return hn_bf16_parted((size_t)n, (size_t)k_steps, (uint32_t)p->parts);
 }
 
 static int64_t packed_floats(const hn_attention *p, int64_t n, int64_t k) {
@@ -91,7 +91,7 @@ static void bring(const hn_attention_job *j, const hn_attention_task *t, scratch
   if (p->narrow_q)
     j->bf16->copy_to_steps(q, p->q_row, (size_t)m, (size_t)p->depth, s->q, step);
   else
-    j->bf16->rows_to_steps(q, p->q_row, (size_t)m, (size_t)p->depth, s->q, step, p->parts > 1);
+    j->bf16->rows_to_steps(q, p->q_row, (size_t)m, (size_t)p->depth, s->q, step, (uint32_t)p->parts);
 }
 
 /* m rows of scores become weights. keep, take: what of the result so far and of the new products makes the
@@ -141,7 +141,7 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
                        .lo = 32,
                        .rows = (uint32_t)p->tile_rows,
                        .m = (uint32_t)m,
-                       .x3 = parts > 1};
+                       .parts = (uint32_t)parts};
   bring(j, t, s, row, m);
   tile.a = s->q;
   tile.steps = (size_t)steps(p->depth);

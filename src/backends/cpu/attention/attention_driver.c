@@ -57,7 +57,7 @@ void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) 
 bool hn_attention_has(const hn_attention *p) {
   if (!p->parts) return hn_gemm_find(p->isa) && hn_attention_find(p->isa);
   const hn_bf16_ops *o = hn_bf16_find(p->isa);
-  return o && hn_attention_bf16_find(p->isa) && (p->parts == 1 || o->x3);
+  return o && hn_attention_bf16_find(p->isa) && (uint32_t)p->parts <= o->parts;
 }
 
 size_t hn_attention_workspace(const hn_attention *p, uint32_t threads) {

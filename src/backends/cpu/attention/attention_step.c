@@ -175,7 +175,7 @@ hone_status hn_attention_prepack(const hone_step *s, const hone_machine *m, cons
 void hn_attention_work(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
                        hone_work *work) {
   (void)m;
-  if (config->parts) hn_bf16_work(s->cost.macs, config->parts > 1, work);
+  if (config->parts) hn_bf16_work(s->cost.macs, (uint32_t)config->parts, work);
 }
 
 hone_status hn_attention_run(const hone_step_run *r, const hn_attention_config *config, hone_error *error) {

@@ -68,7 +68,7 @@ static void bring_rows(const work *w, int64_t h0, int64_t h1) {
       w->a->bf16->copy_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block);
     else
       w->a->bf16->rows_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block,
-                                c->parts > 1);
+                                (uint32_t)c->parts);
   }
 }
 
@@ -87,7 +87,7 @@ static hn_bf16_tile parts_tile(const work *w, int64_t pixels, int64_t channels, 
                         .lo = HN_BF16_STEP,
                         .c = w->sums,
                         .rows = (uint32_t)tile_rows(w, pixels),
-                        .x3 = c->parts > 1};
+                        .parts = (uint32_t)c->parts};
 }
 
 static hn_bf16_store parts_store(const hn_epilogue *e, int64_t column) {
@@ -121,7 +121,7 @@ static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   hn_bf16_store s = parts_store(e, n0);
   int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
   t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
-  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, t.x3);
+  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, t.parts);
   s.ldc = c->width;
   for (int64_t p = 0; p < pixels; p += block) {
     t.a = w->e_parts + p * c->unit;
@@ -179,14 +179,14 @@ static void bring_window_pairs(const work *w, int64_t h) {
     if (n > 0 && c->x.pixel == c->cin && c->narrow_in)
       memcpy(to + left, from, (size_t)n * sizeof *to);
     else if (n > 0 && c->x.pixel == c->cin)
-      w->a->bf16->split(from, (size_t)n, to + left, NULL);
+      w->a->bf16->split(from, (size_t)n, to + left, 0, 1);
     else
       for (int64_t i = 0; i < n; i++) {
         const int64_t at = i / c->cin * c->x.pixel + i % c->cin;
         if (c->narrow_in)
           to[left + i] = ((const uint16_t *)from)[at];
         else
-          w->a->bf16->split((const float *)from + at, 1, to + left + i, NULL);
+          w->a->bf16->split((const float *)from + at, 1, to + left + i, 0, 1);
       }
     memset(to + left + n, 0, (size_t)(c->e_row - left - n) * sizeof *to);
   }
@@ -217,7 +217,8 @@ static hn_bf16_tile pairs_tile(const hn_chain *c, const int32_t *step, int64_t c
                         .steps = (size_t)hn_chain_steps_of(channels),
                         .short_from = (size_t)hn_chain_steps_of(channels) - 1,
                         .short_pairs = hn_bf16_short_pairs(channels),
-                        .row = c->unit};
+                        .row = c->unit,
+                        .parts = 1};
 }
 
 /* Hidden rows [h0, h1) of a panel into the ring of pairs; bring_pairs has been called for them. */
@@ -231,7 +232,7 @@ static void expand_pairs(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
   t.m = (uint32_t)((h1 - h0) * c->in[1]);
   t.a = w->e_from;
-  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, false);
+  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, 1);
   s.flags |= HN_BF16_PAIRS;
   s.at = w->at;
   s.c = pair_row(w, panel, 0);
@@ -256,7 +257,7 @@ static void expand_window_pairs(const work *w, int64_t h0, int64_t h1) {
       s.ldc = c->width;
       s.c = pair_row(w, p, h) + c->pad[1] * c->width;
       t.n = s.n = (uint32_t)live_channels(c, p, p + 1);
-      t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)(p * c->width), t.steps, false);
+      t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)(p * c->width), t.steps, 1);
       a->bf16->fused(&t, &s);
     }
   }
@@ -341,8 +342,8 @@ static void project_pairs(const work *w) {
     for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
       hn_bf16_store s = parts_store(e, n);
       t.a = w->p_parts + p * c->unit;
-      t.b = (const uint16_t *)a->w_project +
-            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), false);
+      t.b =
+          (const uint16_t *)a->w_project + hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), 1);
       t.m = s.m = (uint32_t)hn_min(block, pixels - p);
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
@@ -543,7 +544,7 @@ static void bring_middle(const work *w, int64_t panel) {
   if (a->e_depthwise->n_post)
     post_pixels(a->e_depthwise, w->middle, c->width, panel * c->width, live, 0, 0, 0, pixels);
   a->bf16->rows_to_steps(w->middle, c->width, (size_t)pixels, (size_t)live, w->p_parts + panel * c->p_block,
-                         c->p_block, c->parts > 1);
+                         c->p_block, (uint32_t)c->parts);
 }
 
 /* project_block with parts: all panels are there. */
@@ -564,7 +565,7 @@ static void project_parts(const work *w) {
       hn_bf16_store s = parts_store(e, n);
       t.a = w->p_parts + p * c->unit;
       t.b = (const uint16_t *)a->w_project +
-            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), c->parts > 1);
+            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), (uint32_t)c->parts);
       t.m = s.m = (uint32_t)hn_min(block, pixels - p);
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
       a->bf16->tile(&t);

@@ -82,7 +82,7 @@ static bool find_roles(const hone_step *s, const hn_chain_step_config *config, r
  */
 static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns, int64_t k) {
   size_t steps = hn_div_up((size_t)k, HN_BF16_STEP);
-  return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, parts > 1) * 2
+  return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, (uint32_t)parts) * 2
                            : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
                      64);
 }
@@ -100,7 +100,7 @@ static bool find_parts(const hone_step *s, const hn_chain *c, hn_isa isa, const 
   if (!c->parts) return true;
   if (c->f16 ? s->math != HONE_MATH_TF32 : s->math < (c->parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
     return hn_refuse(why, "the plan does not allow products of %s numbers", what);
-  if (!*b || (c->parts > 1 && !(*b)->x3))
+  if (!*b || (c->parts > 1 && (*b)->parts < 2))
     return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
   return true;
 }
@@ -122,7 +122,7 @@ static void pack_window_pairs(const hn_bf16_ops *b, const hn_chain *c, const flo
   int64_t at[HN_CHAIN_CHANNELS];
   hn_chain_window_places(c, at);
   hn_bf16_pack(b, w, at, c->cin * taps, (size_t)hn_chain_window_steps(c), (size_t)c->hidden, 0,
-               (size_t)c->hidden, 1, false, to);
+               (size_t)c->hidden, 1, 1, to);
 }
 
 static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w, int64_t columns,
@@ -133,7 +133,7 @@ static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w
   }
   int64_t at[HN_CHAIN_CHANNELS], steps = hn_div_up(cin, HN_BF16_STEP);
   for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
-  hn_bf16_pack(b, w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1, parts > 1, to);
+  hn_bf16_pack(b, w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1, (uint32_t)parts, to);
 }
 
 static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
@@ -231,7 +231,7 @@ void hn_chain_step_work(const hone_step *s, const hone_machine *m, const hn_chai
   if (config->f16)
     work->arithmetic = HONE_ARITHMETIC_F16;
   else
-    hn_bf16_work(macs, config->parts > 1, work);
+    hn_bf16_work(macs, (uint32_t)config->parts, work);
 }
 
 hone_status hn_chain_step_need(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,

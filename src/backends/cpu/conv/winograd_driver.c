@@ -194,7 +194,7 @@ void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
 
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
   const size_t n = (size_t)p->cout;
-  return (size_t)pieces(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), false)
+  return (size_t)pieces(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), 1)
                                            : hn_gemm_packed_size(o, n, (size_t)p->cin));
 }
 
@@ -325,11 +325,11 @@ size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(pieces(p) * p->
 
 /* Values of bf16 before the panel, and of one of its pieces. */
 static size_t bf16_before(const hn_winograd *p, int64_t panel) {
-  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(pieces(p) * hn_winograd_steps(p)), false);
+  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(pieces(p) * hn_winograd_steps(p)), 1);
 }
 static size_t bf16_piece(const hn_winograd *p, int64_t panel) {
   const int64_t n = hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL);
-  return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), false);
+  return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), 1);
 }
 
 void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
@@ -341,7 +341,7 @@ void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const flo
   dst += bf16_before(p, panel);
   for (int64_t i = 0; i < pieces(p); i++, dst += bf16_piece(p, panel))
     hn_bf16_pack(o, wide + i * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
-                 false, dst);
+                 1, dst);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -482,6 +482,7 @@ static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, 
                                 .rows = (uint32_t)p->bf16_rows,
                                 .m = (uint32_t)(m1 - m0),
                                 .n = (uint32_t)hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL),
+                                .parts = 1,
                                 .prefetch = next ? next + ahead : NULL,
                                 .prefetch_bytes = (size_t)hn_min(share, next_bytes - ahead)};
         a->bf16->tile(&t);
@@ -504,7 +505,7 @@ static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, con
                             t->channels, at->n, 0, at->y + y, at->x);
     for (int32_t x = 0; wide && x < t->columns; x++)
       a->bf16->split(wide + y * t->row + x * t->pixel, t->channels,
-                     (uint16_t *)to + y * p->y.row + x * p->y.pixel, NULL);
+                     (uint16_t *)to + y * p->y.row + x * p->y.pixel, 0, 1);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/half.h"
 #include "base/integers.h"
 
 typedef struct position {
@@ -36,7 +37,7 @@ static void zeros(const hn_bf16_conv *c, uint16_t *to, int64_t count) {
   if (count <= 0) return;
   if (c->fold) {
     memset(to, 0, (size_t)(count * c->size) * 2);
-    if (c->x3) memset(to + c->lo, 0, (size_t)(count * c->size) * 2);
+    for (int64_t p = 1; p < c->parts; p++) memset(to + p * c->lo, 0, (size_t)(count * c->size) * 2);
     return;
   }
   for (int64_t b = 0; b < c->c_steps; b++) memset(to + b * c->step_values, 0, (size_t)(count * c->size) * 2);
@@ -57,7 +58,7 @@ static void bring_pixels(const hn_bf16_conv *c, const hn_bf16_ops *o, const void
                      c->step_values);
   else if (last > first)
     o->rows_to_steps(x, s * c->in_pitch, (size_t)(last - first), (size_t)c->cin, to + (first - x0) * c->size,
-                     c->step_values, c->x3 != 0);
+                     c->step_values, (uint32_t)c->parts);
   zeros(c, to + (last - x0) * c->size, x1 - last);
 }
 
@@ -68,18 +69,15 @@ static void bring_folded(const hn_bf16_conv *c, const hn_bf16_ops *o, const void
   int64_t first = hn_min(hn_max(c->pad[2] * c->cin, v0), v1),
           last = hn_min((c->pad[2] + c->in[2]) * c->cin, v1);
   last = hn_max(first, last);
-  uint16_t *low = c->x3 ? to + c->lo : NULL;
-  memset(to, 0, (size_t)(first - v0) * 2);
-  memset(to + (last - v0), 0, (size_t)(v1 - last) * 2);
-  if (low) {
-    memset(low, 0, (size_t)(first - v0) * 2);
-    memset(low + (last - v0), 0, (size_t)(v1 - last) * 2);
+  for (int64_t p = 0; p < c->parts; p++) {
+    memset(to + p * c->lo, 0, (size_t)(first - v0) * 2);
+    memset(to + p * c->lo + (last - v0), 0, (size_t)(v1 - last) * 2);
   }
   const void *x = element(line, first - c->pad[2] * c->cin, c->narrow_in);
   if (c->narrow_in)
     memcpy(to + (first - v0), x, (size_t)(last - first) * sizeof *to);
   else
-    o->split(x, (size_t)(last - first), to + (first - v0), low ? low + (first - v0) : NULL);
+    o->split(x, (size_t)(last - first), to + (first - v0), c->lo, (uint32_t)c->parts);
 }
 
 /* Positions [p0, p1) of one plane; plane->to is where position p0 goes. */
@@ -181,14 +179,17 @@ typedef struct task_at {
   int64_t begin;
   uint16_t *last; /* direct: room for a copy of the last block's rows */
   bool copied;
-  int64_t n1;     /* end of the task's columns */
-  float *waiting; /* blocks of sums between chunks of K */
+  int64_t n0, n1;   /* the task's columns */
+  uint16_t *parted; /* room for weights in three parts */
+  float *waiting;   /* blocks of sums between chunks of K */
   _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
 } task_at;
 
 /* One block over one panel: steps [from, to) of K, whose results go to `sums`. */
 typedef struct piece {
   int64_t n, from, to;
+  const uint16_t *b; /* as tile reads it */
+  hn_bf16_ahead ahead;
   float *sums;
   const char *prefetch;
   size_t prefetch_bytes;
@@ -205,16 +206,24 @@ static position step_on(const hn_bf16_conv *c, position p) {
   return p;
 }
 
+static size_t width_at(const task_at *t, int64_t n) {
+  return (size_t)hn_min(t->a->conv->cout - n, HN_BF16_PANEL);
+}
+
 /* Values of a step of the panel at column n. */
 static size_t step_size(const task_at *t, int64_t n) {
-  return (hn_bf16_packed((size_t)hn_min(n + HN_BF16_PANEL, t->a->conv->cout), 1, t->a->conv->x3 != 0) -
-          hn_bf16_packed((size_t)n, 1, t->a->conv->x3 != 0));
+  return hn_bf16_packed(width_at(t, n), 1, (uint32_t)t->a->conv->parts);
 }
 
 static const uint16_t *panel_at(const task_at *t, int64_t n, int64_t step) {
   const hn_bf16_conv *c = t->a->conv;
   return t->a->w + (size_t)t->group * hn_bf16_weights(c) +
-         hn_bf16_packed((size_t)n, (size_t)c->steps, c->x3 != 0) + (size_t)step * step_size(t, n);
+         hn_bf16_packed((size_t)n, (size_t)c->steps, (uint32_t)c->parts) + (size_t)step * step_size(t, n);
+}
+
+/* Where a task that holds all of its columns in three parts has those of the panel at n. */
+static uint16_t *parted_at(const task_at *t, int64_t n) {
+  return t->parted + hn_bf16_parted((size_t)(n - t->n0), (size_t)t->a->conv->steps, 3);
 }
 
 /* Where block b's rows of A begin. Whole tiles are read: rows beyond the input are none of it. */
@@ -236,7 +245,7 @@ static const uint16_t *rows_of(task_at *t, const block *b) {
 /* Sums go from registers to their place: of all of K, rows beside each other. */
 static bool at_once(const hn_bf16_args *a, const block *b, const piece *w) {
   const hn_bf16_conv *c = a->conv;
-  return a->ops->fused && !c->x3 && w->from == 0 && w->to == c->steps && b->n_segments == 1 &&
+  return a->ops->fused && c->parts == 1 && w->from == 0 && w->to == c->steps && b->n_segments == 1 &&
          b->segment[0].count == b->m;
 }
 
@@ -245,6 +254,28 @@ static bool gelu_on_the_way(const hn_bf16_args *a) {
   const hn_epilogue *e = a->epilogue;
   return a->ops->gelu && a->conv->narrow_out && !(e->flags & ~(uint32_t)HN_EPI_BIAS) && e->n_post == 1 &&
          e->post[0].kind == HN_POST_ACT && e->post[0].op == HONE_PW_GELU_ERF;
+}
+
+/* The sums of a block once more, by f32 products of what the parts stand for: where an operand is infinite,
+ * its products with parts of the other one are not that of the operands. */
+static void sum_plainly(const task_at *t, const hn_bf16_tile *tile, const piece *w) {
+  const hn_bf16_conv *c = t->a->conv;
+  const int64_t columns = hn_fill_up((int64_t)width_at(t, w->n), 16);
+  const float *kept = (const float *)(const void *)panel_at(t, w->n, 0);
+  for (uint32_t i = 0; i < tile->m; i++) {
+    float sum[HN_BF16_PANEL] = {0};
+    const float *b = kept;
+    for (int64_t s = 0; s < c->steps; s++, b += columns * HN_BF16_STEP) {
+      const uint16_t *a = tile->a + t->a->step[s] + (ptrdiff_t)i * tile->row;
+      for (int64_t k = 0; k < HN_BF16_STEP; k++) {
+        const float x =
+            hn_bf16_to_f32(a[k]) + hn_bf16_to_f32(a[k + c->lo]) + hn_bf16_to_f32(a[k + 2 * c->lo]);
+        for (int64_t j = 0; j < columns; j++)
+          sum[j] += x * b[j / 16 * HN_BF16_TILE + k / 2 * 32 + j % 16 * 2 + k % 2];
+      }
+    }
+    memcpy(w->sums + i * HN_BF16_PANEL, sum, sizeof sum);
+  }
 }
 
 static void run_block(task_at *t, const block *b, const piece *w) {
@@ -263,17 +294,19 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                              .short_pairs = (uint32_t)c->short_pairs,
                              .row = rows == t->last ? c->cin : c->size,
                              .lo = c->lo,
-                             .b = panel_at(t, n, w->from),
+                             .b = w->b,
                              .c = w->sums,
                              .rows = (uint32_t)c->rows,
                              .m = b->m,
                              .n = width,
-                             .x3 = c->x3 != 0,
+                             .parts = (uint32_t)c->parts,
+                             .ahead = w->ahead,
                              .accumulate = w->from > 0,
                              .prefetch = w->prefetch,
                              .prefetch_bytes = w->prefetch_bytes};
   if (!whole) a->ops->tile(&tile);
   if (w->to < c->steps) return;
+  if (c->parts == 3 && a->ops->has_nan(w->sums, b->m, width)) sum_plainly(t, &tile, w);
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
                        .flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0),
@@ -316,18 +349,30 @@ static void run_block(task_at *t, const block *b, const piece *w) {
   }
 }
 
-/* What follows columns n and steps from `from` on in the order of run_blocks; false at the end. */
-static bool next_piece(const task_at *t, int64_t n0, int64_t *n, int64_t *from) {
-  *n += HN_BF16_PANEL;
-  if (*n < t->n1) return true;
-  *n = n0;
-  *from += t->a->conv->chunk;
-  return *from < t->a->conv->steps;
+/* Columns and steps of K that all blocks go through before the next ones. */
+typedef struct stretch {
+  int64_t n, from, to; /* none: from == to */
+} stretch;
+
+static stretch stretch_at(const task_at *t, int64_t n, int64_t from) {
+  const hn_bf16_conv *c = t->a->conv;
+  return (stretch){n, from, hn_min(from + c->chunk, c->steps)};
+}
+
+static stretch next_stretch(const task_at *t, stretch s) {
+  const hn_bf16_conv *c = t->a->conv;
+  if (s.from == s.to) return s;
+  if (s.n + HN_BF16_PANEL < t->n1) return stretch_at(t, s.n + HN_BF16_PANEL, s.from);
+  return s.to < c->steps ? stretch_at(t, t->n0, s.to) : (stretch){s.n, s.to, s.to};
+}
+
+static size_t stretch_bytes(const task_at *t, stretch s) {
+  return (size_t)(s.to - s.from) * step_size(t, s.n) * 2;
 }
 
 /* Blocks [b0, b1) are one call of `fused` for each panel, where nothing is left to do for a block: a call of
  * 13 rows spends 2 % of its time on the way there. */
-static bool run_together(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
+static bool run_together(task_at *t, int64_t b0, int64_t b1) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
   if (c->blocks_outside || c->chunk < c->steps || !all_dense(a) ||
@@ -337,28 +382,30 @@ static bool run_together(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
   const int64_t m = hn_min(b1 * c->block, c->positions) - first - HN_FAULT("bf16_together_last_row");
   const block b = {
       .first = first, .m = (uint32_t)m, .n_segments = 1, .segment[0] = {0, (uint32_t)m, locate(c, first)}};
-  piece w = {.n = n0, .to = c->steps, .sums = t->sums};
+  piece w = {.n = t->n0, .to = c->steps, .sums = t->sums};
   if (!at_once(a, &b, &w)) return false;
   for (; w.n < t->n1; w.n += HN_BF16_PANEL) {
     const int64_t next = w.n + HN_BF16_PANEL;
     w.prefetch = next < t->n1 ? (const char *)panel_at(t, next, 0) : NULL;
     w.prefetch_bytes = next < t->n1 ? (size_t)c->steps * step_size(t, next) * 2 : 0;
+    w.b = panel_at(t, w.n, 0);
     run_block(t, &b, &w);
   }
   return true;
 }
 
-/* Blocks [b0, b1) over columns [n0, t->n1). */
-static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
+/* Blocks [b0, b1) over the task's columns. */
+static void run_blocks(task_at *t, int64_t b0, int64_t b1) {
   const hn_bf16_conv *c = t->a->conv;
   block b;
-  if (b0 >= b1 || run_together(t, b0, b1, n0)) return;
+  if (b0 >= b1 || run_together(t, b0, b1)) return;
   if (c->blocks_outside) {
     for (int64_t i = b0; i < b1; i++) {
       describe_block(t->a, i, &b);
-      for (int64_t n = n0; n < t->n1; n += HN_BF16_PANEL) {
+      for (int64_t n = t->n0; n < t->n1; n += HN_BF16_PANEL) {
         piece w = {.n = n, .to = c->steps, .sums = t->sums};
-        if (i == b0 && n + HN_BF16_PANEL < t->n1)
+        w.b = c->parted ? parted_at(t, n) : panel_at(t, n, 0);
+        if (i == b0 && !c->parted && n + HN_BF16_PANEL < t->n1)
           w.prefetch = (const char *)panel_at(t, n + HN_BF16_PANEL, 0),
           w.prefetch_bytes = (size_t)c->steps * step_size(t, n + HN_BF16_PANEL) * 2;
         run_block(t, &b, &w);
@@ -366,27 +413,31 @@ static void run_blocks(task_at *t, int64_t b0, int64_t b1, int64_t n0) {
     }
     return;
   }
-  int64_t n = n0, from = 0;
-  for (bool more = true; more;) {
-    piece w = {.n = n, .from = from, .to = hn_min(from + c->chunk, c->steps), .sums = t->sums};
-    const char *ahead = NULL;
-    size_t bytes = 0;
-    more = next_piece(t, n0, &n, &from);
-    if (more) {
-      ahead = (const char *)panel_at(t, n, from);
-      bytes = (size_t)(hn_min(from + c->chunk, c->steps) - from) * step_size(t, n) * 2;
-    }
-    const size_t share = (bytes / (size_t)(b1 - b0) + 63) / 64 * 64;
-    for (int64_t i = b0; i < b1; i++) {
-      const size_t at = (size_t)(i - b0) * share;
-      w.prefetch = ahead + at;
+  const int64_t blocks = b1 - b0;
+  stretch now = stretch_at(t, t->n0, 0);
+  if (c->parted)
+    hn_bf16_part(t->a->ops, panel_at(t, now.n, 0), width_at(t, now.n), (size_t)now.to, t->parted);
+  for (int64_t turn = 0; now.from < now.to; turn++) {
+    const stretch next = next_stretch(t, now), asked = c->parted ? next_stretch(t, next) : next;
+    piece w = {.n = now.n, .from = now.from, .to = now.to, .sums = t->sums};
+    w.b = c->parted ? t->parted + turn % 2 * (c->parted / 2) : panel_at(t, now.n, now.from);
+    w.ahead = (hn_bf16_ahead){.values = (uint32_t)hn_bf16_parted(width_at(t, next.n), 1, 1)};
+    const int64_t groups = c->parted ? (next.to - next.from) * w.ahead.values / 32 : 0;
+    if (groups) w.ahead.from = (const float *)(const void *)panel_at(t, next.n, next.from);
+    w.ahead.to = t->parted + (turn + 1) % 2 * (c->parted / 2);
+    const char *asked_from = asked.from < asked.to ? (const char *)panel_at(t, asked.n, asked.from) : NULL;
+    const size_t bytes = stretch_bytes(t, asked), share = (bytes / (size_t)blocks + 63) / 64 * 64;
+    for (int64_t i = 0; i < blocks; i++) {
+      const size_t at = (size_t)i * share;
+      w.prefetch = asked_from ? asked_from + at : NULL;
       w.prefetch_bytes = at < bytes ? (bytes - at < share ? bytes - at : share) : 0;
+      w.ahead.first = (uint32_t)(groups * i / blocks), w.ahead.last = (uint32_t)(groups * (i + 1) / blocks);
       if (c->chunk < c->steps)
-        w.sums =
-            t->waiting + ((w.n - n0) / HN_BF16_PANEL * (b1 - b0) + i - b0) * HN_BF16_ROWS * HN_BF16_PANEL;
-      describe_block(t->a, i, &b);
+        w.sums = t->waiting + ((w.n - t->n0) / HN_BF16_PANEL * blocks + i) * HN_BF16_ROWS * HN_BF16_PANEL;
+      describe_block(t->a, b0 + i, &b);
       run_block(t, &b, &w);
     }
+    now = next;
   }
 }
 
@@ -399,18 +450,21 @@ static void task(void *arg, int64_t i, uint32_t thread) {
                 n1 = hn_min((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
   if (HN_FAULT("bf16_last_block") && m == c->m_tasks - 1) b1--;
   task_at t;
-  t.a = a, t.group = group, t.n1 = n1, t.begin = 0;
-  t.waiting = (float *)(void *)(a->workspace + c->buffer * (c->shared ? c->groups : a->threads)) +
-              thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
+  t.a = a, t.group = group, t.n0 = n0, t.n1 = n1, t.begin = 0;
+  uint16_t *behind = a->workspace + c->buffer * (c->shared ? c->groups : a->threads);
+  t.waiting = (float *)(void *)behind + thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
+  t.parted = behind + a->threads * c->sums * HN_BF16_ROWS * HN_BF16_PANEL * 2 + thread * c->parted;
+  for (int64_t p = n0; p < n1 && c->parted && c->blocks_outside; p += HN_BF16_PANEL)
+    hn_bf16_part(a->ops, panel_at(&t, p, 0), width_at(&t, p), (size_t)c->steps, parted_at(&t, p));
   a->ops->begin((uint32_t)c->rows);
   t.last = NULL, t.copied = false;
   if (c->direct) {
     t.buffer = (const uint16_t *)a->x + group * c->cin;
     t.last = a->workspace + thread * c->buffer;
-    run_blocks(&t, b0, b1, n0);
+    run_blocks(&t, b0, b1);
   } else if (c->shared) {
     t.buffer = a->workspace + group * c->buffer;
-    run_blocks(&t, b0, b1, n0);
+    run_blocks(&t, b0, b1);
   } else {
     uint16_t *buffer = a->workspace + thread * c->buffer;
     t.buffer = buffer;
@@ -418,7 +472,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
       int64_t last = hn_min(b0 + c->slab, b1);
       t.begin = b0 * c->block;
       bring(a, group, t.begin, t.begin, hn_min(last * c->block, c->positions) + c->reach, buffer);
-      run_blocks(&t, b0, last, n0);
+      run_blocks(&t, b0, last);
     }
   }
   a->ops->end();

@@ -10,14 +10,17 @@
  * - Strides: pixels are sorted into *planes* by their coordinates modulo the stride; in a plane neighbouring
  *   positions are neighbours again.  Planes that no tap reads are left out.
  * - Channels lie in steps of 32: step by step all positions, so a tile is one piece of memory.
- * - `fold`: few channels.  The taps of a line are one run of K; pixels lie as in the image, hi and lo parts
- * apart.
+ * - `fold`: few channels.  The taps of a line are one run of K; pixels lie as in the image, each part apart.
  *
  * An input of 16 bits whose pixels are the positions already (1x1, stride 1, whole steps of channels) is read
  * where it lies (direct); only a last tile that would reach beyond it is copied.
  *
  * A task either brings slabs of positions into its own scratch, that stays in L2, or (shared) all tasks read
- * one buffer that the threads have filled before. */
+ * one buffer that the threads have filled before.
+ *
+ * Three parts: the result is that of f32. Weights are kept as f32 and become parts in a task's scratch: a
+ * panel while the one before it is multiplied or (blocks_outside) all of a task's before its first block. A
+ * block whose sums hold a NaN, which infinite operands make of their parts, is summed once more in f32. */
 #ifndef HN_CPU_PRODUCT_BF16_DRIVER_H
 #define HN_CPU_PRODUCT_BF16_DRIVER_H
 
@@ -29,7 +32,7 @@
 
 typedef struct hn_bf16_conv {
   /* the problem */
-  int64_t x3;
+  int64_t parts;                    /* of a number (gemm_bf16.h) */
   int64_t batch, groups, cin, cout; /* channels of one group */
   int64_t in[3], out[3];            /* sizes */
   int64_t kernel[3], stride[3], dilation[3], pad[3];
@@ -49,7 +52,7 @@ typedef struct hn_bf16_conv {
   int64_t steps;                   /* of K */
   int64_t short_from, short_pairs; /* of a tile (gemm_bf16.h) */
   int64_t step_values; /* from one step of channels to the next; planes are c_steps of them (fold: planes) */
-  int64_t lo;          /* from high to low parts */
+  int64_t lo;          /* from part to part */
   int64_t buffer;      /* values of a buffer */
   int64_t rows, block; /* of a row tile, of a call */
   int64_t n_blocks, n_panels;
@@ -58,7 +61,9 @@ typedef struct hn_bf16_conv {
   int64_t m_tasks, n_tasks;
   int64_t chunk; /* steps of K that are done for all panels before the next ones: a chunk of the buffer stays
                     in L2 */
-  int64_t sums;  /* blocks of results that wait for the next chunk, of one thread */
+  int64_t
+      parted;   /* values of weights that a task holds in three parts; 0: fewer parts lie as they are read */
+  int64_t sums; /* blocks of results that wait for the next chunk, of one thread */
   int64_t blocks_outside; /* a block meets all panels of a task before the next block's turn */
 } hn_bf16_conv;
 

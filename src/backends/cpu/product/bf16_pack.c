@@ -5,27 +5,27 @@
 #include "backends/cpu/kernels/features.h"
 #include "base/fault.h"
 
-/* One tile: 32 values of k (places at[]) of `live` columns from `b` on. */
+/* One tile: 32 values of k (places at[]) of `live` columns from `b` on; part 2 lies `apart` behind. */
 static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live,
-                      float scale, uint16_t *hi, uint16_t *lo) {
-  if (o->pack_tile && o->pack_tile(b, at, sn, live, scale, hi, lo)) return;
-  float row[HN_BF16_STEP];
-  uint32_t h[HN_BF16_STEP / 2], l[HN_BF16_STEP / 2]; /* pairs of values */
+                      float scale, uint16_t *to, size_t apart, uint32_t parts) {
+  if (o->pack_tile && o->pack_tile(b, at, sn, live, scale, to, (ptrdiff_t)apart, parts)) return;
   for (size_t j = 0; j < 16; j++) {
-    if (j < live) {
-      const float *column = b + (int64_t)j * sn;
-      for (size_t k = 0; k < HN_BF16_STEP; k++) {
-        row[k] = 0;
-        if (at[k] < 0) continue;
-        memcpy(&row[k], column + at[k], sizeof row[k]); /* weights of a file lie at any alignment */
-        row[k] *= scale;
-      }
-      o->split(row, HN_BF16_STEP, (uint16_t *)(void *)h, lo ? (uint16_t *)(void *)l : NULL);
-    } else if (j == live) {
-      memset(h, 0, sizeof h), memset(l, 0, sizeof l);
+    float row[HN_BF16_STEP] = {0};
+    uint16_t part[2][HN_BF16_STEP];
+    for (size_t k = 0; k < HN_BF16_STEP && j < live; k++) {
+      if (at[k] < 0) continue;
+      memcpy(&row[k], b + (int64_t)j * sn + at[k],
+             sizeof row[k]); /* weights of a file lie at any alignment */
+      row[k] *= scale;
     }
-    for (size_t p = 0; p < HN_BF16_STEP / 2; p++) memcpy(hi + p * 32 + j * 2, &h[p], 4);
-    for (size_t p = 0; p < HN_BF16_STEP / 2 && lo; p++) memcpy(lo + p * 32 + j * 2, &l[p], 4);
+    if (parts > 2) {
+      for (size_t p = 0; p < HN_BF16_STEP / 2; p++) memcpy(to + 2 * (p * 32 + j * 2), &row[2 * p], 8);
+      continue;
+    }
+    o->split(row, HN_BF16_STEP, part[0], HN_BF16_STEP, parts);
+    for (uint32_t i = 0; i < parts; i++)
+      for (size_t p = 0; p < HN_BF16_STEP / 2; p++)
+        memcpy(to + i * apart + p * 32 + j * 2, &part[i][2 * p], 4);
   }
 }
 
@@ -39,40 +39,47 @@ static void pack_f16(const hn_bf16_ops *o, const float *b, const int64_t *at, in
       if (at[i] >= 0) memcpy(&row[j], b + (int64_t)j * sn + at[i], sizeof row[j]);
       row[j] *= scale;
     }
-    o->split(row, width, to, NULL);
+    o->split(row, width, to, 0, 1);
   }
 }
 
 /* Steps [s0, s1) of a panel. */
 static void pack_panel(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t s0,
-                       size_t s1, size_t left, float scale, bool x3, uint16_t *panel) {
-  const size_t tiles = left > 16 ? 2 : 1, planes = x3 ? 2 : 1;
+                       size_t s1, size_t left, float scale, uint32_t parts, uint16_t *panel) {
+  const size_t tiles = left > 16 ? 2 : 1, step = hn_bf16_packed(tiles * 16, 1, parts);
   for (size_t s = s0; s < s1; s++)
     for (size_t t = 0; t < tiles; t++) {
       size_t live = left - 16 * t < 16 ? left - 16 * t : 16;
       if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
-      uint16_t *hi = panel + (s * tiles * planes + t) * HN_BF16_TILE;
-      pack_tile(o, b + (int64_t)(16 * t) * sn, at + s * HN_BF16_STEP, sn, live, scale, hi,
-                x3 ? hi + tiles * HN_BF16_TILE : NULL);
+      uint16_t *to = panel + s * step + t * HN_BF16_TILE * (parts > 2 ? 2 : 1);
+      pack_tile(o, b + (int64_t)(16 * t) * sn, at + s * HN_BF16_STEP, sn, live, scale, to,
+                tiles * HN_BF16_TILE, parts);
     }
 }
 
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
-                  size_t n0, size_t n1, float scale, bool x3, uint16_t *dst) {
+                  size_t n0, size_t n1, float scale, uint32_t parts, uint16_t *dst) {
   /* B's rows are read from end to end where they are contiguous, else its columns. */
   const size_t together = sn == 1 && !o->f16 ? 1 : steps;
   for (size_t s = 0; s < steps; s += together)
     for (size_t c = n0; c < n1; c += HN_BF16_PANEL) {
-      uint16_t *panel = dst + hn_bf16_packed(c, steps, x3);
+      uint16_t *panel = dst + hn_bf16_packed(c, steps, parts);
       const float *from = b + (int64_t)c * sn;
       if (!o->f16) {
-        pack_panel(o, from, at, sn, s, s + together, n - c, scale, x3, panel);
+        pack_panel(o, from, at, sn, s, s + together, n - c, scale, parts, panel);
         continue;
       }
       size_t live = n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL;
       if (HN_FAULT("bf16_pack_last_column") && live > 1) live--;
       pack_f16(o, from, at, sn, steps * HN_BF16_STEP, live, n - c > 16 ? 32 : 16, scale, panel);
     }
+}
+
+void hn_bf16_part(const hn_bf16_ops *o, const uint16_t *packed, size_t n, size_t steps, uint16_t *to) {
+  const size_t values = (n > 16 ? 2 : 1) * HN_BF16_TILE;
+  const float *from = (const float *)(const void *)packed;
+  for (size_t s = 0; s < steps; s++, from += values, to += 3 * values)
+    o->split(from, values, to, (ptrdiff_t)values, 3);
 }
 
 double hn_bf16_rate(const hn_bf16_ops *o) { return o->x1_rate > 0 ? o->x1_rate : hn_cpu()->bf16_rate; }

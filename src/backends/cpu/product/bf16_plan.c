@@ -54,18 +54,20 @@ static bool geometry(hn_bf16_conv *c, const char **why) {
 /* Bytes of the buffer for one position; direct: of the input. */
 static int64_t position_bytes(const hn_bf16_conv *c) {
   if (c->direct) return c->cin * 2;
-  return c->size * 2 * c->n_planes * (c->fold ? 1 + c->x3 : c->c_steps);
+  return c->size * 2 * c->n_planes * (c->fold ? c->parts : c->c_steps);
 }
 
 /* Whether the weights of a task stay in L2 beside a part of the buffer: of a few blocks where no tap reaches
  * beyond its own position, of lines of positions else. */
 static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
   const int64_t columns = hn_div_up(c->n_panels, n_tasks) * HN_BF16_PANEL;
-  const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  const int64_t bytes = columns * c->steps * HN_BF16_STEP * 2 * c->parts;
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
 }
 
-#define CROSSING_BYTES 6 /* a cycle, from one core's cache to another's */
+#define PARTING_CYCLES 0.5 /* a weight that becomes three parts */
+#define FAR_CYCLES 0.12    /* a byte of large tensors of f32 */
+#define CROSSING_BYTES 6   /* a cycle, from one core's cache to another's */
 /* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
  * before, whose threads had rows each, left most of these there, and the step behind finds its own there,
  * too. */
@@ -76,16 +78,26 @@ static double across(const hn_bf16_conv *c, int64_t m, int64_t n) {
   return (read + left) * others / CROSSING_BYTES;
 }
 
+/* Of cycles in which weights become parts on the way, those that products do not hide. */
+static double parting_shown(double part, double products) {
+  const double shown = part - 0.2 * (products - 2 * part);
+  return shown < 0 ? 0 : shown > part ? part : shown;
+}
+
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
- * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts. */
+ * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts, one of
+ * weights kept as f32 as much each time that it is read. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
-  const double products = c->x3 ? 3 : 1, speed = 16 / hn_bf16_rate(o);
+  const double products = hn_bf16_products((uint32_t)c->parts), speed = 16 / hn_bf16_rate(o);
   const double all =
       (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
   const double weights = (double)hn_bf16_weights(c) * 2,
                elements = (double)c->positions * (double)(c->cin * c->n_planes);
-  const double a_bytes = elements * (c->x3 ? 4 : 2);
-  const double convert = c->direct ? 0 : elements * (c->x3 ? 0.6 : c->narrow_in ? 0.15 : 0.4);
+  const double a_bytes = elements * 2 * (double)c->parts;
+  const double convert = c->direct ? 0
+                                   : elements * (c->parts > 1   ? 0.3 * (double)c->parts
+                                                 : c->narrow_in ? 0.15
+                                                                : 0.4);
   double best = 0;
   int64_t many = all > 6e6 * threads ? 2 * threads : threads;
   if (all < 20000) many = 1;
@@ -109,12 +121,14 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double slabs = (double)hn_div_up(blocks, slab);
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
+        double part = c->parts < 3 ? 0 : weights / 4 / (double)n * turns * PARTING_CYCLES;
+        if (!weights_stay(c, n, l2)) part = parting_shown(part * slabs, all * share);
         if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
         double bring = shared ? convert / threads + 6000 : convert * (1 + halo) * turns / (double)m;
         double reading = shared ? a_bytes / (double)m * turns / 12 : across(c, m, n) * turns;
         double arithmetic = all * share;
         double longer = arithmetic > stream ? arithmetic : stream, shorter = arithmetic + stream - longer;
-        double cycles = longer + shorter / 4 + bring + reading;
+        double cycles = longer + shorter / 4 + bring + reading + part;
         if (best == 0 || cycles < best * 0.999)
           best = cycles, c->m_tasks = m, c->n_tasks = n, c->shared = shared, c->slab = slab;
       }
@@ -126,12 +140,12 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
 static void plan_chunks(hn_bf16_conv *c, const hn_bf16_ops *o, size_t l2) {
   const int64_t blocks =
       c->shared ? hn_div_up(c->n_blocks, c->m_tasks) : hn_min(c->slab, hn_div_up(c->n_blocks, c->m_tasks));
-  const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * (c->x3 ? 2 : 1);
+  const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * c->parts;
   const int64_t held = blocks * c->block * position_bytes(c) + 2 * panel;
   const int64_t count = hn_div_up(held, (int64_t)(l2 * 7 / 10)),
                 sums = blocks * hn_div_up(c->n_panels, c->n_tasks);
   c->chunk = c->steps, c->sums = 0;
-  if ((o->fused && !c->x3) || c->blocks_outside || c->fold || count < 2 ||
+  if ((o->fused && c->parts == 1) || c->blocks_outside || c->fold || count < 2 ||
       sums * HN_BF16_ROWS * HN_BF16_PANEL * 4 > 4 * (int64_t)l2)
     return;
   c->chunk = hn_max(hn_div_up(c->steps, count), 1);
@@ -140,7 +154,7 @@ static void plan_chunks(hn_bf16_conv *c, const hn_bf16_ops *o, size_t l2) {
 
 /* Pixels are positions, and lie as tiles are read. */
 static bool reads_direct(const hn_bf16_conv *c) {
-  bool one = c->narrow_in && !c->x3 && c->cin % HN_BF16_STEP == 0;
+  bool one = c->narrow_in && c->parts == 1 && c->cin % HN_BF16_STEP == 0;
   for (int i = 0; i < 3; i++)
     one = one && c->kernel[i] == 1 && c->stride[i] == 1 && c->pad[i] == 0 && c->in[i] == c->out[i] &&
           c->q[i] == c->out[i];
@@ -150,11 +164,11 @@ static bool reads_direct(const hn_bf16_conv *c) {
 bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l1, size_t l2,
                   const char **why) {
   (void)l1;
-  if (c->x3 && !o->x3) return *why = "this tier has no product of split f32", false;
+  if (c->parts > o->parts) return *why = "this tier has no product of split f32", false;
   if (c->batch < 1 || c->groups < 1 || c->cin < 1 || c->cout < 1) return *why = "an empty tensor", false;
   for (int i = 0; i < 3; i++)
     if (c->in[i] < 1 || c->out[i] < 1) return *why = "an empty tensor", false;
-  const int64_t run = c->kernel[2] * c->cin, parts = c->x3 ? 2 : 1;
+  const int64_t run = c->kernel[2] * c->cin;
   const int64_t padded = hn_fill_up(c->cin, HN_BF16_STEP);
   c->fold = c->kernel[2] > 1 && c->dilation[2] == 1 && c->groups == 1 && c->in_pitch == c->cin &&
             hn_fill_up(run, HN_BF16_STEP) < c->kernel[2] * padded;
@@ -162,7 +176,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   if (!geometry(c, why)) return false;
   c->c_steps = hn_div_up(c->fold ? run : c->cin, HN_BF16_STEP);
   c->direct = reads_direct(c);
-  c->size = c->direct ? c->in_pitch : c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * parts;
+  c->size = c->direct ? c->in_pitch : c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * c->parts;
   c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
   c->short_from = c->steps, c->short_pairs = 0;
   if (!c->fold || c->c_steps == 1) {
@@ -190,29 +204,33 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   if (c->step_values / 32 % 2 == 0) c->step_values += 32;
   int64_t plane = c->step_values * (c->fold ? 1 : c->c_steps);
   c->lo = c->fold ? plane * c->n_planes : HN_BF16_STEP;
-  c->buffer = (plane * c->n_planes * (c->fold ? parts : 1) + 63) / 64 * 64;
+  c->buffer = (plane * c->n_planes * (c->fold ? c->parts : 1) + 63) / 64 * 64;
   if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
   c->blocks_outside = weights_stay(c, c->n_tasks, l2);
   plan_chunks(c, o, l2);
+  if (c->parts == 3)
+    c->parted = (int64_t)hn_bf16_parted(
+        (size_t)(c->blocks_outside ? hn_div_up(c->n_panels, c->n_tasks) * HN_BF16_PANEL : 2 * HN_BF16_PANEL),
+        (size_t)c->chunk, 3);
   return true;
 }
 
 /* In cycles, fitted to the steps of some twenty networks (hone tune; docs/log/perf-log-cpu-narrow.md) and, of
- * vectors, to steps of ResNet-50 and BERT (bf16) and to convolutions and products of check_kernels --bench
- * (f16): a pair of tiles for each of its `rows` a product and step, a block's call, an element of a part that
- * is brought, an element that is stored. */
+ * three parts, to steps of the zoo's networks, of vectors, to steps of ResNet-50 and BERT (bf16) and to
+ * convolutions and products of check_kernels --bench (f16): a pair of tiles for each of its `rows` a product
+ * and step, a block's call, an element of a part that is brought, an element that is stored. */
 typedef struct cycles_of {
   double tiles, call, brought, stored;
 } cycles_of;
 
-static const cycles_of cycles_tiles = {1.47, 290, 0.4, 0.74}, cycles_vectors = {1.04, 60, 0.3, 0.4},
-                       cycles_f16 = {1, 160, 0.4, 0.25};
+static const cycles_of cycles_tiles = {1.47, 290, 0.4, 0.74}, cycles_triple = {1.25, 290, 0.45, 1.15},
+                       cycles_vectors = {1.04, 60, 0.3, 0.4}, cycles_f16 = {1, 160, 0.4, 0.25};
 
 /* Of the thread that has most to do; where threads share what they bring, they wait for each other. */
 double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_machine *machine) {
   const hn_gemm_ops *f32 = hn_gemm_find(hn_isa_of(machine->isa));
-  const double threads = machine->threads ? machine->threads : 1, parts = c->x3 ? 2 : 1,
-               products = c->x3 ? 3 : 1;
+  const double threads = machine->threads ? machine->threads : 1, parts = (double)c->parts,
+               products = hn_bf16_products((uint32_t)c->parts);
   const double turns = (double)hn_div_up(c->m_tasks * c->n_tasks * c->groups, (int64_t)threads);
   const int64_t blocks = hn_div_up(c->n_blocks, c->m_tasks), panels = hn_div_up(c->n_panels, c->n_tasks);
   const double calls = turns * (double)(blocks * panels);
@@ -220,7 +238,7 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   if (c->short_pairs && !o->f16 && !(o->x1_rate > 0))
     steps -= (double)(c->steps - c->short_from) * (1 - (double)c->short_pairs / 16);
   const double tiles = calls * (double)c->block * 2 * steps * products * 16 / hn_bf16_rate(o);
-  const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * 2 * parts;
+  const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * (parts > 1 ? 4 : 2);
   const double weights = hn_weights_cycles(turns * (double)panels * column_bytes,
                                            (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
   const double rows = (double)(c->m_tasks * c->groups);
@@ -228,20 +246,30 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
   const double stored =
       (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
-  const cycles_of *of = o->f16 ? &cycles_f16 : o->x1_rate > 0 ? &cycles_tiles : &cycles_vectors;
+  const cycles_of *of = o->f16           ? &cycles_f16
+                        : c->parts == 3  ? &cycles_triple
+                        : o->x1_rate > 0 ? &cycles_tiles
+                                         : &cycles_vectors;
   const double bring = c->direct ? 0 : c->narrow_in ? of->brought / 2 : of->brought;
   const double store = c->narrow_out ? of->stored * 0.6 : of->stored;
-  const double cycles = of->tiles * tiles + weights + of->call * calls + bring * brought + store * stored;
+  double part = c->parts < 3 ? 0 : turns * (double)panels * column_bytes / 4 * PARTING_CYCLES;
+  if (!c->blocks_outside && !c->shared) part *= (double)hn_div_up(blocks, c->slab);
+  if (!c->blocks_outside) part = parting_shown(part, of->tiles * tiles);
+  const double touched = 4 * ((double)(c->positions * c->n_planes * c->cin * c->groups) + stored * threads);
+  if (c->parts == 3 && touched > (double)machine->l2 * threads) part += FAR_CYCLES * touched / threads;
+  const double cycles =
+      part + of->tiles * tiles + weights + of->call * calls + bring * brought + store * stored;
   return cycles / hn_core_hertz(f32, machine) + 1.5e-6 + (c->shared ? 10e-6 : 0);
 }
 
 size_t hn_bf16_weights(const hn_bf16_conv *c) {
-  return hn_bf16_packed((size_t)c->cout, (size_t)c->steps, c->x3 != 0);
+  return hn_bf16_packed((size_t)c->cout, (size_t)c->steps, (uint32_t)c->parts);
 }
 
 size_t hn_bf16_workspace(const hn_bf16_conv *c, uint32_t threads) {
   return (size_t)c->buffer * 2 * (c->shared ? (size_t)c->groups : threads) +
-         (size_t)c->sums * threads * HN_BF16_ROWS * HN_BF16_PANEL * sizeof(float) + 64;
+         (size_t)c->sums * threads * HN_BF16_ROWS * HN_BF16_PANEL * sizeof(float) +
+         (size_t)c->parted * threads * 2 + 64;
 }
 
 /* Which of the planes that exist has remainder f in dimension i. */

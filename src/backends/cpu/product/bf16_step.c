@@ -19,6 +19,8 @@ static bool is_licensed(const hone_step *s, hn_bf16_form form, hone_reason *why)
   switch (form) {
   case HN_BF16_SPLIT:
     return s->math >= HONE_MATH_FAST || hn_refuse(why, "operands cut to two bf16 parts take level 3");
+  case HN_BF16_TRIPLE:
+    return s->math >= HONE_MATH_F32 || hn_refuse(why, "the step wants f32 products of its own formula");
   case HN_BF16_F16: return s->math == HONE_MATH_TF32 || hn_refuse(why, "operands in f16 take precision fp16");
   default: return s->math >= HONE_MATH_BF16 || hn_refuse(why, "the plan does not allow operands in bf16");
   }
@@ -26,9 +28,15 @@ static bool is_licensed(const hone_step *s, hn_bf16_form form, hone_reason *why)
 
 /* The type of 16 bits in which the input, the output and a tensor of the epilogue may lie. */
 static hone_dtype narrow_of(hn_bf16_form form) {
-  static const hone_dtype of[] = {
-      [HN_BF16_ROUNDED] = HONE_DTYPE_BF16, [HN_BF16_SPLIT] = HONE_DTYPE_F32, [HN_BF16_F16] = HONE_DTYPE_F16};
+  static const hone_dtype of[] = {[HN_BF16_ROUNDED] = HONE_DTYPE_BF16,
+                                  [HN_BF16_SPLIT] = HONE_DTYPE_F32,
+                                  [HN_BF16_TRIPLE] = HONE_DTYPE_F32,
+                                  [HN_BF16_F16] = HONE_DTYPE_F16};
   return of[form];
+}
+
+static int64_t parts_of(hn_bf16_form form) {
+  return form == HN_BF16_SPLIT ? 2 : form == HN_BF16_TRIPLE ? 3 : 1;
 }
 
 /* What comes before the operator is looked at: licence, tier, types, constant weights. */
@@ -37,12 +45,12 @@ static const hn_bf16_ops *begin(const hone_step *s, const hone_machine *m, hn_bf
   memset(d, 0, sizeof *d);
   d->isa = hn_isa_of(m->isa);
   d->alpha = d->bias_scale = 1;
-  d->conv.x3 = form == HN_BF16_SPLIT;
+  d->conv.parts = parts_of(form);
   d->f16 = form == HN_BF16_F16;
   if (!is_licensed(s, form, why)) return NULL;
   const hn_bf16_ops *o = ops_of(d);
-  if (!o || (d->conv.x3 && !o->x3)) {
-    static const char *const names[] = {"bf16", "split bf16", "f16"};
+  if (!o || d->conv.parts > o->parts) {
+    static const char *const names[] = {"bf16", "split bf16", "split bf16", "f16"};
     hn_refuse(why, "no %s kernel for %s", names[form], hn_isa_name(d->isa));
     return NULL;
   }
@@ -226,7 +234,7 @@ static hone_status fill(hn_bf16_step *d, const hone_step *s, void *blob, hone_er
   uint16_t *to = (uint16_t *)(void *)(base + d->weights_at);
   for (int64_t g = 0; g < c->groups; g++)
     hn_bf16_pack(o, (const float *)s->input[1].constant + g * c->cout * column, at, column, (size_t)c->steps,
-                 (size_t)c->cout, 0, (size_t)c->cout, d->alpha, c->x3 != 0,
+                 (size_t)c->cout, 0, (size_t)c->cout, d->alpha, (uint32_t)c->parts,
                  to + (size_t)g * hn_bf16_weights(c));
   hn_free(at);
   return HONE_OK;
@@ -240,7 +248,7 @@ void hn_bf16_step_work(const hone_step *s, const hone_machine *m, const hn_bf16_
   if (config->form == HN_BF16_F16)
     work->arithmetic = HONE_ARITHMETIC_F16;
   else
-    hn_bf16_work(s->cost.macs, config->form == HN_BF16_SPLIT, work);
+    hn_bf16_work(s->cost.macs, (uint32_t)parts_of(config->form), work);
 }
 
 hone_status hn_bf16_step_run(const hone_step_run *r, const hn_bf16_step_config *config, hone_error *error) {

@@ -1,6 +1,7 @@
 /* What the tactics on the gemm_bf16 kernels share: blob, workspace and run around a described product.  A
  * tactic says which operator it takes and which of these arithmetics it uses:
- *   split  f32 operands as two bf16 parts (x3): math fast and wider licences, tiers whose kernels have it
+ *   triple f32 operands as three bf16 parts, f32's own error: math f32 and wider licences, AMX
+ *   split  f32 operands as two bf16 parts: math fast and wider licences, AMX
  *   bf16   operands rounded to bf16: math bf16 only
  *   f16    operands rounded to f16, whose range is smaller than bf16's: math tf32 only, which is precision
  * fp16 */
@@ -11,7 +12,7 @@
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 
-typedef enum hn_bf16_form { HN_BF16_ROUNDED, HN_BF16_SPLIT, HN_BF16_F16 } hn_bf16_form;
+typedef enum hn_bf16_form { HN_BF16_ROUNDED, HN_BF16_SPLIT, HN_BF16_TRIPLE, HN_BF16_F16 } hn_bf16_form;
 
 typedef struct hn_bf16_step {
   hn_bf16_conv conv;

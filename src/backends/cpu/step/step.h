@@ -76,12 +76,11 @@ double hn_handed_over_seconds(const hone_machine *m, double bytes);
 /* Seconds that `flops` and `bytes` take on all threads at a fraction of the peak, and a fork-join. */
 double hn_step_seconds(const hone_machine *m, double flops, double bytes, double efficiency);
 
-/* hone_tactic_desc.work of products on bf16 units: operands rounded, or each product as three of their parts.
- */
-static inline void hn_bf16_work(double macs, bool split, hone_work *work) {
+/* hone_tactic_desc.work of products on bf16 units, of numbers in so many parts: one product, three or six. */
+static inline void hn_bf16_work(double macs, uint32_t parts, hone_work *work) {
   work->arithmetic = HONE_ARITHMETIC_BF16;
-  work->split = split;
-  if (split) work->flops += 2 * 2 * macs;
+  work->split = parts > 1;
+  work->flops += 2 * (parts * (parts + 1) / 2 - 1) * macs;
 }
 
 #endif

@@ -1,21 +1,27 @@
-/* Family "gemm_bf16": products of bf16 numbers summed in f32, for operands rounded to bf16 (x1) and for f32
- * operands split into two bf16 parts each (x3); with role "f16" of operands rounded to f16.
+/* Family "gemm_bf16": products of bf16 numbers summed in f32, for operands rounded to bf16 (one part) and for
+ * f32 operands split into two or three bf16 parts each; with role "f16" of operands rounded to f16.
  *
- * Split: hi = bf16(x), lo = bf16(x - hi); x * y is taken as hi hi + hi lo + lo hi.  With u = 2^-8, the
- * rounding unit of bf16, |x - hi| <= u|x| and |x - hi - lo| <= u^2 |x|, so a product is wrong by at most (3
- * u^2 + O(u^3)) |x y| < 2^-14.3 |x y|, and by 2^-17 |x y| on average; sums are f32.  x1 rounds both factors:
- * at most (2 u + u^2) |x y|. What is no number or beyond range: hi of a finite number is finite (it is cut
- * instead of rounded where rounding would overflow), lo of Inf and NaN is 0.  An Inf operand gives Inf or NaN
- * (Inf * lo of the other factor may be -Inf or NaN).  The instructions take denormals as 0 and make none.
+ * Split: part 1 = bf16(x), part 2 = bf16(x - part 1), part 3 = the rest.  With u = 2^-8, the rounding unit of
+ * bf16, the first n parts leave at most u^n |x|; three hold all 24 bits of x.  Of x * y are taken
+ * - one part: the product of both roundings, wrong by at most (2 u + u^2) |x y|;
+ * - two parts: 1*1 + 1*2 + 2*1 (three products), wrong by at most (3 u^2 + O(u^3)) |x y| < 2^-14.3 |x y|, by
+ *   2^-17 |x y| on average;
+ * - three parts: 1*1 + 1*2 + 2*1 + 2*2 + 1*3 + 3*1 (six), wrong by at most (2 u^3 + O(u^4)) |x y| < 2^-22.9
+ *   |x y|, by less than 2^-26 |x y| on average: beside sums in f32, nothing.
+ * Sums are f32. What is no number or beyond range: part 1 of a finite number is finite (it is cut instead of
+ * rounded where rounding would overflow), the others of Inf and NaN are 0.  An Inf operand gives Inf or NaN
+ * (Inf * a part of the other factor may be -Inf or NaN); who promises f32 looks for NaN in the sums.  The
+ * instructions take denormals as 0 and make none.
  *
- * A: rows of K values in steps of 32; step s of row i starts at a + step[s] + i * row, its low parts `lo`
+ * A: rows of K values in steps of 32; step s of row i starts at a + step[s] + i * row, part p at (p - 1) * lo
  * behind.  So A may be a matrix, or the pixels that one tap of a convolution meets.
  * B: panels of 32 columns, the last one 16 wide where that is enough; a panel is, step by step, tiles of 16
- * columns [16 pairs of k][16 columns][2]: hi tiles of the panel, then lo tiles.  What lies beyond K or N is
- * zero.
- * f16: a step of a panel is 32 rows of its 32 (16) columns. Numbers beyond 65504 are infinite. Products are
- * exact, sums of HN_F16_RUN of them are made in f16, and these are added in f32: with u = 2^-11 a sum of such
- * a run is wrong by at most HN_F16_RUN u sum |x y|, beside the rounding of the operands. */
+ * columns [16 pairs of k][16 columns][2]: tiles of part 1, then those of part 2 and 3.  What lies beyond K or
+ * N is zero.  Weights of three parts are kept as f32 in the same order, 4 bytes instead of 6 a number, and
+ * are split shortly before they are read (hn_bf16_part). f16: a step of a panel is 32 rows of its 32 (16)
+ * columns. Numbers beyond 65504 are infinite. Products are exact, sums of HN_F16_RUN of them are made in f16,
+ * and these are added in f32: with u = 2^-11 a sum of such a run is wrong by at most HN_F16_RUN u sum |x y|,
+ * beside the rounding of the operands. */
 #ifndef HN_KERNELS_GEMM_BF16_H
 #define HN_KERNELS_GEMM_BF16_H
 
@@ -34,6 +40,14 @@ enum {
   HN_F16_RUN = 32     /* products of one sum in f16 */
 };
 
+/* Weights kept as f32 that become three parts on the way, in the shadow of the products: groups of 32 values
+ * [first, last) of a panel's steps, each of `values` values. */
+typedef struct hn_bf16_ahead {
+  const float *from;
+  uint16_t *to;
+  uint32_t values, first, last;
+} hn_bf16_ahead;
+
 typedef struct hn_bf16_tile {
   const uint16_t *a;
   const int32_t *step; /* [steps] */
@@ -46,9 +60,10 @@ typedef struct hn_bf16_tile {
   float *c;          /* HN_BF16_ROWS x HN_BF16_PANEL, 64-byte aligned; rows from m and columns from n on
                         may be overwritten */
   uint32_t rows;     /* as given to begin */
-  uint32_t m, n; /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
-  bool x3;
-  bool accumulate;      /* add to what c holds from earlier steps */
+  uint32_t m, n;   /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
+  uint32_t parts;  /* of a number: 1, 2 or 3 */
+  bool accumulate; /* add to what c holds from earlier steps */
+  hn_bf16_ahead ahead;  /* of three parts alone */
   const char *prefetch; /* bytes that are pulled into L2 on the way (prefetch_bytes 0: none) */
   size_t prefetch_bytes;
 } hn_bf16_tile;
@@ -77,7 +92,7 @@ typedef struct hn_bf16_store {
 typedef struct hn_bf16_ops {
   uint32_t rows;      /* most rows of a row tile */
   uint32_t row_tiles; /* that one call takes */
-  bool x3;            /* has the split product */
+  uint32_t parts;     /* of a number, at most */
   bool f16;           /* operands are f16 */
   bool gelu;          /* fused takes HN_BF16_GELU */
   double x1_rate; /* multiply-adds of x1 per one of f32 in the same time; 0: as the processor's VDPBF16PS */
@@ -89,19 +104,22 @@ typedef struct hn_bf16_ops {
   /* tile and store in one, for operands of one part: sums stay in registers (t->c, t->accumulate, s->from and
    * s->m are not used). m: any number of rows, none behind them is read. NULL: there is none. */
   void (*fused)(const hn_bf16_tile *t, const hn_bf16_store *s);
-  /* n values to n high parts and, unless lo is NULL, n low parts. */
-  void (*split)(const float *x, size_t n, uint16_t *hi, uint16_t *lo);
-  /* `pixels` rows of n floats, `pitch` apart, to steps: values 32 b .. 32 b + 31 of row i become 32 high
-   * parts at to + b * block + i * (x3 ? 64 : 32), and 32 low parts behind them when x3.  Zeros beyond n. */
+  /* n values to n first parts at `to`, and n of each further one `apart` behind. */
+  void (*split)(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts);
+  /* `pixels` rows of n floats, `pitch` apart, to steps: values 32 b .. 32 b + 31 of row i become 32 values of
+   * each part, one behind the other, at to + b * block + i * 32 * parts.  Zeros beyond n. */
   void (*rows_to_steps)(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
-                        ptrdiff_t block, bool x3);
+                        ptrdiff_t block, uint32_t parts);
   /* The same with one part, where x lies in the operands' type already. */
   void (*copy_to_steps)(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
                         ptrdiff_t block);
-  /* One tile of B as hn_bf16_pack says: at[] of one step, `live` columns; lo NULL: high parts alone. False,
-   * with anything in hi and lo: it holds numbers that only split takes. NULL: split does it all. */
-  bool (*pack_tile)(const float *b, const int64_t *at, int64_t sn, size_t live, float scale, uint16_t *hi,
-                    uint16_t *lo);
+  /* One tile of B as hn_bf16_pack says: at[] of one step, `live` columns, part 2 `apart` behind part 1; three
+   * parts: as floats. False, with anything there: it holds numbers that only split takes. NULL: split does it
+   * all. */
+  bool (*pack_tile)(const float *b, const int64_t *at, int64_t sn, size_t live, float scale, uint16_t *to,
+                    ptrdiff_t apart, uint32_t parts);
+  /* Is one of m x n sums, as of tile, NaN? NULL below three parts. */
+  bool (*has_nan)(const float *sums, uint32_t m, uint32_t n);
 } hn_bf16_ops;
 
 /* Pairs of k in the last step of `values`, 0 where it is full. */
@@ -111,16 +129,24 @@ static inline uint32_t hn_bf16_short_pairs(int64_t values) {
 
 static inline size_t hn_bf16_round(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* Values of packed B of `steps` steps and n columns. */
-static inline size_t hn_bf16_packed(size_t n, size_t steps, bool x3) {
-  return hn_bf16_round(n, 16) * steps * HN_BF16_STEP * (x3 ? 2 : 1);
+/* Values (of 16 bits) of packed B of `steps` steps and n columns: as it is kept, and as tile reads it. */
+static inline size_t hn_bf16_packed(size_t n, size_t steps, uint32_t parts) {
+  return hn_bf16_round(n, 16) * steps * HN_BF16_STEP * (parts > 1 ? 2 : 1);
 }
+static inline size_t hn_bf16_parted(size_t n, size_t steps, uint32_t parts) {
+  return hn_bf16_round(n, 16) * steps * HN_BF16_STEP * parts;
+}
+
+/* Products of parts that make one. */
+static inline uint32_t hn_bf16_products(uint32_t parts) { return parts * (parts + 1) / 2; }
 
 /* Packs columns n0 .. n1-1 (n0 a multiple of 32) of B into dst, the packed form of the whole B of n columns.
  * B's element in row k of step s and column j is b[at[s * 32 + k] + j * sn] * scale, or 0 where at[] is
  * negative. */
 void hn_bf16_pack(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t steps, size_t n,
-                  size_t n0, size_t n1, float scale, bool x3, uint16_t *dst);
+                  size_t n0, size_t n1, float scale, uint32_t parts, uint16_t *dst);
+/* `steps` steps of a panel of n columns, packed for three parts, as tile reads them. */
+void hn_bf16_part(const hn_bf16_ops *o, const uint16_t *packed, size_t n, size_t steps, uint16_t *to);
 
 /* The kernel's x1_rate on this processor. */
 double hn_bf16_rate(const hn_bf16_ops *o);

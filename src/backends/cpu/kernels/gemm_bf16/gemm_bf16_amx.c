@@ -26,16 +26,44 @@ static void end(void) { _tile_release(); }
 #define LOAD_C(i, p) _tile_loadd(i, (p), HN_BF16_PANEL * 4)
 #define STORE_C(i, p) _tile_stored(i, (p), HN_BF16_PANEL * 4)
 
-/* mt, nt: row and column tiles; constants after inlining, as is x3. */
-static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile *t, const int mt,
-                                                             const int nt, const bool x3) {
+/* mt, nt: row and column tiles; constants after inlining, as are the parts. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* Tiles of A in 4 and 5, of B in 6 and 7: of one part each. */
+INLINE void load_a(const uint16_t *a, ptrdiff_t second, ptrdiff_t a_row, const int mt) {
+  LOAD_A(4, a);
+  if (mt > 1) LOAD_A(5, a + second);
+}
+INLINE void load_b(const uint16_t *b, const int nt) {
+  LOAD_B(6, b);
+  if (nt > 1) LOAD_B(7, b + HN_BF16_TILE);
+}
+INLINE void multiply(const int mt, const int nt) {
+  _tile_dpbf16ps(0, 4, 6);
+  if (nt > 1) _tile_dpbf16ps(1, 4, 7);
+  if (mt > 1) _tile_dpbf16ps(2, 5, 6);
+  if (mt > 1 && nt > 1) _tile_dpbf16ps(3, 5, 7);
+}
+
+/* `each` groups of weights become parts: vectors work while tiles do. */
+INLINE void part_ahead(const hn_bf16_ahead *w, uint32_t *at, uint32_t each) {
+  for (uint32_t i = 0; i < each && *at < w->last; i++, ++*at) {
+    const uint32_t value = *at * 32, step = w->values == 1024 ? value / 1024 : value / 512;
+    split32(w->from + value, 32, w->to + 2 * step * w->values + value, (ptrdiff_t)w->values, 3);
+  }
+}
+
+INLINE void tile_fixed(const hn_bf16_tile *t, const int mt, const int nt, const int parts) {
   const ptrdiff_t a_row = t->row * 2;
   const uint16_t *b = t->b;
-  const ptrdiff_t second = (ptrdiff_t)t->rows * t->row, lo = t->lo;
+  const ptrdiff_t second = (ptrdiff_t)t->rows * t->row, lo = t->lo, part_b = nt * HN_BF16_TILE;
   const char *pf = t->prefetch;
   const size_t lines = (t->prefetch_bytes + 63) / 64,
                share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
   const char *pf_end = pf + t->prefetch_bytes;
+  uint32_t group = t->ahead.first;
+  const uint32_t turns = 6 * (uint32_t)t->steps,
+                 each = turns ? (t->ahead.last - group + turns - 1) / turns : 0;
   float *c = t->c, *c2 = c + t->rows * HN_BF16_PANEL;
   if (t->accumulate && !HN_FAULT("bf16_no_accumulate")) {
     LOAD_C(0, c);
@@ -48,45 +76,40 @@ static inline __attribute__((always_inline)) void tile_fixed(const hn_bf16_tile 
     if (mt > 1) ZERO(2);
     if (mt > 1 && nt > 1) ZERO(3);
   }
-  for (size_t s = 0; s < t->steps; s++) {
+  for (size_t s = 0; s < t->steps; s++, b += parts * part_b) {
     const uint16_t *a = t->a + t->step[s];
-    if (x3) { /* low A x high B, high A x high B, high A x low B: each tile is loaded once */
-      LOAD_A(4, a + lo);
-      LOAD_B(6, b);
-      _tile_dpbf16ps(0, 4, 6);
-      if (nt > 1) {
-        LOAD_B(7, b + HN_BF16_TILE);
-        _tile_dpbf16ps(1, 4, 7);
-      }
-      if (mt > 1) {
-        LOAD_A(5, a + second + lo);
-        _tile_dpbf16ps(2, 5, 6);
-        if (nt > 1) _tile_dpbf16ps(3, 5, 7);
-      }
-      b += nt * HN_BF16_TILE;
-    } else {
-      LOAD_B(6, b);
-      if (nt > 1) LOAD_B(7, b + HN_BF16_TILE);
+    /* From part to part one side changes, so that few tiles are loaded again. */
+    if (parts == 1) {
+      load_b(b, nt);
+      load_a(a, second, a_row, mt);
+    } else if (parts == 2) { /* 2 * 1, 1 * 1, 1 * 2 */
+      load_a(a + lo, second, a_row, mt);
+      load_b(b, nt);
+      multiply(mt, nt);
+      load_a(a, second, a_row, mt);
+      multiply(mt, nt);
+      load_b(b + part_b, nt);
+    } else { /* 3 * 1, 2 * 1, 2 * 2, 1 * 2, 1 * 3, 1 * 1 */
+      load_a(a + 2 * lo, second, a_row, mt);
+      load_b(b, nt);
+      multiply(mt, nt);
+      part_ahead(&t->ahead, &group, each);
+      load_a(a + lo, second, a_row, mt);
+      multiply(mt, nt);
+      part_ahead(&t->ahead, &group, each);
+      load_b(b + part_b, nt);
+      multiply(mt, nt);
+      part_ahead(&t->ahead, &group, each);
+      load_a(a, second, a_row, mt);
+      multiply(mt, nt);
+      part_ahead(&t->ahead, &group, each);
+      load_b(b + 2 * part_b, nt);
+      multiply(mt, nt);
+      part_ahead(&t->ahead, &group, each);
+      load_b(b, nt);
     }
-    LOAD_A(4, a);
-    _tile_dpbf16ps(0, 4, 6);
-    if (nt > 1) _tile_dpbf16ps(1, 4, 7);
-    if (mt > 1) {
-      LOAD_A(5, a + second);
-      _tile_dpbf16ps(2, 5, 6);
-      if (nt > 1) _tile_dpbf16ps(3, 5, 7);
-    }
-    if (x3) {
-      LOAD_B(6, b);
-      _tile_dpbf16ps(0, 4, 6);
-      if (mt > 1) _tile_dpbf16ps(2, 5, 6);
-      if (nt > 1) {
-        LOAD_B(7, b + HN_BF16_TILE);
-        _tile_dpbf16ps(1, 4, 7);
-        if (mt > 1) _tile_dpbf16ps(3, 5, 7);
-      }
-    }
-    b += nt * HN_BF16_TILE;
+    multiply(mt, nt);
+    if (parts == 3) part_ahead(&t->ahead, &group, each);
     for (size_t i = 0; i < share && pf < pf_end; i++, pf += 64) __builtin_prefetch(pf, 0, 2);
   }
   STORE_C(0, c);
@@ -102,31 +125,41 @@ static void tile(const hn_bf16_tile *t) {
     short_one.steps--;
     t = &short_one;
   }
-  const bool two = t->m > t->rows, wide = t->n > 16;
-  if (t->x3) {
-    if (two && wide)
-      tile_fixed(t, 2, 2, true);
-    else if (two)
-      tile_fixed(t, 2, 1, true);
-    else if (wide)
-      tile_fixed(t, 1, 2, true);
-    else
-      tile_fixed(t, 1, 1, true);
-  } else {
-    if (two && wide)
-      tile_fixed(t, 2, 2, false);
-    else if (two)
-      tile_fixed(t, 2, 1, false);
-    else if (wide)
-      tile_fixed(t, 1, 2, false);
-    else
-      tile_fixed(t, 1, 1, false);
+#define FORM(parts)                                                                                          \
+  {                                                                                                          \
+    if (two && wide)                                                                                         \
+      tile_fixed(t, 2, 2, parts);                                                                            \
+    else if (two)                                                                                            \
+      tile_fixed(t, 2, 1, parts);                                                                            \
+    else if (wide)                                                                                           \
+      tile_fixed(t, 1, 2, parts);                                                                            \
+    else                                                                                                     \
+      tile_fixed(t, 1, 1, parts);                                                                            \
   }
+  const bool two = t->m > t->rows, wide = t->n > 16;
+  if (t->parts == 3)
+    FORM(3)
+  else if (t->parts == 2)
+    FORM(2)
+  else
+    FORM(1)
+#undef FORM
+}
+
+/* Pairs of vectors: a comparison tells of both. */
+static bool has_nan(const float *sums, uint32_t m, uint32_t n) {
+  const __mmask16 low = (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffff),
+                  high = (__mmask16)(((1ull << n) - 1) >> 16);
+  __mmask16 found = 0;
+  for (uint32_t i = 0; i < m; i++, sums += HN_BF16_PANEL)
+    found |= _mm512_cmp_ps_mask(_mm512_maskz_loadu_ps(low, sums), _mm512_maskz_loadu_ps(high, sums + 16),
+                                _CMP_UNORD_Q);
+  return found != 0;
 }
 
 static const hn_bf16_ops ops = {.rows = 16,
                                 .row_tiles = 2,
-                                .x3 = true,
+                                .parts = 3,
                                 .x1_rate = 16,
                                 .begin = begin,
                                 .end = end,
@@ -135,5 +168,6 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
                                 .copy_to_steps = copy_to_steps,
-                                .pack_tile = pack_tile};
+                                .pack_tile = pack_tile,
+                                .has_nan = has_nan};
 const struct hn_kernel hn_kernel_gemm_bf16_amx = {"gemm_bf16_amx", "gemm_bf16", "bf16", HN_ISA_AMX, &ops};

@@ -282,7 +282,7 @@ static void fused(const hn_bf16_tile *t, const hn_bf16_store *s) {
 
 static const hn_bf16_ops ops = {.rows = MR,
                                 .row_tiles = 1,
-                                .x3 = false,
+                                .parts = 1,
                                 .x1_rate = 0,
                                 .begin = begin,
                                 .end = end,

@@ -16,16 +16,25 @@
 static void begin(uint32_t rows) { (void)rows; }
 static void end(void) {}
 
+/* The smallest products first. */
 static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b, size_t k, ptrdiff_t low_b) {
-  const size_t at = k / 2 * 32 + k % 2;
-  const float ah = hn_bf16_to_f32(a[k]), bh = hn_bf16_to_f32(b[at]);
-  if (!t->x3) return ah * bh;
-  return ah * bh +
-         (hn_bf16_to_f32(a[(ptrdiff_t)k + t->lo]) * bh + ah * hn_bf16_to_f32(b[(ptrdiff_t)at + low_b]));
+  const int parts = (int)t->parts;
+  float sum = 0;
+  a += k, b += k / 2 * 32 + k % 2;
+  for (int order = parts - 1; order >= 0; order--)
+    for (int i = 0; i <= order; i++)
+      sum += hn_bf16_to_f32(a[i * t->lo]) * hn_bf16_to_f32(b[(order - i) * low_b]);
+  return sum;
 }
 
+static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts);
+
 static void tile(const hn_bf16_tile *t) {
-  const size_t tiles = t->n > 16 ? 2 : 1, size = tiles * HN_BF16_TILE * (t->x3 ? 2 : 1);
+  for (uint32_t g = t->ahead.first; g < t->ahead.last; g++) {
+    const uint32_t at = g * 32, step = at / t->ahead.values;
+    split(t->ahead.from + at, 32, t->ahead.to + 2 * step * t->ahead.values + at, t->ahead.values, 3);
+  }
+  const size_t tiles = t->n > 16 ? 2 : 1, size = tiles * HN_BF16_TILE * t->parts;
   const ptrdiff_t low = (ptrdiff_t)(tiles * HN_BF16_TILE);
   const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
   for (uint32_t i = 0; i < t->m; i++)
@@ -45,22 +54,33 @@ static uint16_t high(float x) {
   return (h & 0x7fff) == 0x7f80 && isfinite(x) ? (uint16_t)(h - 1) : h;
 }
 
-static void split(const float *x, size_t n, uint16_t *hi, uint16_t *lo) {
+static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts) {
   for (size_t i = 0; i < n; i++) {
-    hi[i] = high(x[i]);
-    if (lo) lo[i] = isfinite(x[i]) ? high(x[i] - hn_bf16_to_f32(hi[i])) : 0;
+    float rest = x[i];
+    for (uint32_t p = 0; p < parts; p++) {
+      uint16_t *part = to + (ptrdiff_t)p * apart + i;
+      *part = high(rest);
+      rest = isfinite(x[i]) ? rest - hn_bf16_to_f32(*part) : 0;
+    }
   }
 }
 
+static bool has_nan(const float *sums, uint32_t m, uint32_t n) {
+  for (uint32_t i = 0; i < m; i++)
+    for (uint32_t j = 0; j < n; j++)
+      if (isnan(sums[i * HN_BF16_PANEL + j])) return true;
+  return false;
+}
+
 static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
-                          ptrdiff_t block, bool x3) {
+                          ptrdiff_t block, uint32_t parts) {
   if (HN_FAULT("bf16_rows_last") && n > 1) n--;
   for (size_t i = 0; i < pixels; i++)
     for (size_t k = 0; k < n; k += HN_BF16_STEP) {
-      uint16_t *d = to + (ptrdiff_t)(k / HN_BF16_STEP) * block + i * (x3 ? 64 : 32);
+      uint16_t *d = to + (ptrdiff_t)(k / HN_BF16_STEP) * block + i * parts * HN_BF16_STEP;
       const size_t live = n - k < HN_BF16_STEP ? n - k : HN_BF16_STEP;
-      memset(d, 0, (x3 ? 64 : 32) * sizeof *d);
-      split(x + (ptrdiff_t)i * pitch + k, live, d, x3 ? d + HN_BF16_STEP : NULL);
+      memset(d, 0, parts * HN_BF16_STEP * sizeof *d);
+      split(x + (ptrdiff_t)i * pitch + k, live, d, HN_BF16_STEP, parts);
     }
 }
 
@@ -78,7 +98,7 @@ static void copy_to_steps(const uint16_t *x, ptrdiff_t pitch, size_t pixels, siz
 
 static const hn_bf16_ops ops = {.rows = 16,
                                 .row_tiles = 2,
-                                .x3 = true,
+                                .parts = 3,
                                 .x1_rate = 1,
                                 .begin = begin,
                                 .end = end,
@@ -86,6 +106,7 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .store = store,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
-                                .copy_to_steps = copy_to_steps};
+                                .copy_to_steps = copy_to_steps,
+                                .has_nan = has_nan};
 const struct hn_kernel hn_kernel_gemm_bf16_scalar = {"gemm_bf16_scalar", "gemm_bf16", "bf16", HN_ISA_SCALAR,
                                                      &ops};

@@ -20,19 +20,19 @@ enum { MR = 28, GROUPS = (MR + 2) / 3, RUN = HN_F16_RUN / HN_BF16_STEP };
 static void begin(uint32_t rows) { (void)rows; }
 static void end(void) {}
 
-static void split(const float *x, size_t n, uint16_t *hi, uint16_t *lo) {
-  (void)lo;
+static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts) {
+  (void)apart, (void)parts;
   size_t i = 0;
-  for (; i + VEC_W <= n; i += VEC_W) v_store_f16(hi + i, v_load(x + i));
+  for (; i + VEC_W <= n; i += VEC_W) v_store_f16(to + i, v_load(x + i));
   if (i == n) return;
   uint16_t tail[VEC_W];
   v_store_f16(tail, v_loadn(x + i, n - i));
-  memcpy(hi + i, tail, (n - i) * sizeof *hi);
+  memcpy(to + i, tail, (n - i) * sizeof *to);
 }
 
 static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
-                          ptrdiff_t block, bool x3) {
-  (void)x3;
+                          ptrdiff_t block, uint32_t parts) {
+  (void)parts;
   if (HN_FAULT("bf16_rows_last") && n > 1) n--;
   const size_t full = n / HN_BF16_STEP, tail = n % HN_BF16_STEP, high = tail > VEC_W ? tail - VEC_W : 0;
   for (size_t i = 0; i < pixels; i++, x += pitch, to += HN_BF16_STEP) {
@@ -164,7 +164,7 @@ static void tile(const hn_bf16_tile *t) {
 
 static const hn_bf16_ops ops = {.rows = MR,
                                 .row_tiles = 1,
-                                .x3 = false,
+                                .parts = 1,
                                 .f16 = true,
                                 .x1_rate = 1.6,
                                 .begin = begin,
