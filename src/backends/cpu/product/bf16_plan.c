@@ -66,6 +66,7 @@ static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
 }
 
 #define PARTING_CYCLES 0.5 /* a weight that becomes three parts */
+#define PARTED_SLAB 8       /* blocks that share such weights, at least: reading these takes longest */
 #define FAR_CYCLES 0.12    /* a byte of large tensors of f32 */
 #define CROSSING_BYTES 6   /* a cycle, from one core's cache to another's */
 /* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
@@ -106,6 +107,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   /* Many weights for few positions: rather chunks of K than the weights once more for every slab. */
   const int64_t most = 2 * (int64_t)l2;
   if (weights > (double)l2 && c->n_blocks * c->block * position_bytes(c) <= most) slab_most = c->n_blocks;
+  if (weights > (double)l2 && c->parts == 3) slab_most = hn_max(slab_most, PARTED_SLAB);
   c->m_tasks = c->n_tasks = 1, c->shared = 0, c->slab = hn_min(slab_most, c->n_blocks);
   for (int64_t n = 1; n <= hn_min(many, c->n_panels); n++)
     for (int64_t m = 1; m <= hn_min(many, c->n_blocks); m++) {
@@ -142,7 +144,8 @@ static void plan_chunks(hn_bf16_conv *c, const hn_bf16_ops *o, size_t l2) {
       c->shared ? hn_div_up(c->n_blocks, c->m_tasks) : hn_min(c->slab, hn_div_up(c->n_blocks, c->m_tasks));
   const int64_t panel = HN_BF16_PANEL * c->steps * HN_BF16_STEP * 2 * c->parts;
   const int64_t held = blocks * c->block * position_bytes(c) + 2 * panel;
-  const int64_t count = hn_div_up(held, (int64_t)(l2 * 7 / 10)),
+  /* Of three parts, the weights that become them share L2, too. */
+  const int64_t count = hn_div_up(held, (int64_t)(l2 * (c->parts == 3 ? 7 : 14) / 20)),
                 sums = blocks * hn_div_up(c->n_panels, c->n_tasks);
   c->chunk = c->steps, c->sums = 0;
   if ((o->fused && c->parts == 1) || c->blocks_outside || c->fold || count < 2 ||
