@@ -50,10 +50,15 @@ bool hn_feeds_differ(const hn_plan *p, const hn_feed_case *c) {
   return false;
 }
 
-bool hn_feeds_extreme(const hn_plan *p, const hn_feed_case *c) {
+/* A byte's values are those of random inputs, and indices of rows stay inside their table. */
+static bool is_boundless(const hone_model *model, uint32_t i, hone_dtype dtype) {
+  return hone_dtype_is_float(dtype) || (hone_dtype_size(dtype) > 1 && hone_model_input_bound(model, i) <= 0);
+}
+
+bool hn_feeds_extreme(const hn_plan *p, const hone_model *model, const hn_feed_case *c) {
   if (!hn_edge_is_extreme(c->edge)) return false;
   for (uint32_t i = 0; i < p->n_inputs; i++)
-    if (takes_input(p, c, i) && hone_dtype_is_float(p->inputs[i]->desc.dtype)) return true;
+    if (takes_input(p, c, i) && is_boundless(model, i, p->inputs[i]->desc.dtype)) return true;
   return false;
 }
 
@@ -79,17 +84,21 @@ static int64_t largest_integer(hone_dtype dtype, bool lowest) {
 }
 
 /* Indices of rows stay inside their table. */
-static int64_t integer(hn_edge edge, hone_dtype dtype, int64_t below, bool lowest) {
+static int64_t integer(hn_edge edge, hone_dtype dtype, int64_t below, double largest, bool lowest) {
   if (edge == HN_EDGE_ZEROS) return 0;
   if (edge == HN_EDGE_ONES) return below == 1 ? 0 : 1;
   if (below > 0) return lowest ? 0 : below - 1;
-  return largest_integer(dtype, lowest);
+  const int64_t v = largest_integer(dtype, lowest);
+  if (largest <= 0 || hone_dtype_size(dtype) == 1) return v;
+  /* -1 is the largest of u64. */
+  const bool inside = v != -1 && fabs((double)v) <= largest;
+  return inside ? v : lowest ? -(int64_t)largest : (int64_t)largest;
 }
 
-static void put_integers(hone_tensor *t, hn_edge edge, int64_t below, hn_rng *r) {
+static void put_integers(hone_tensor *t, hn_edge edge, int64_t below, double largest, hn_rng *r) {
   for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++) {
     const bool lowest = edge == HN_EDGE_LOWEST || (edge == HN_EDGE_EXTREMES && hn_rng_below(r, 2));
-    hn_set_i64(t, i, integer(edge, t->desc.dtype, below, lowest));
+    hn_set_i64(t, i, integer(edge, t->desc.dtype, below, largest, lowest));
   }
 }
 
@@ -131,7 +140,7 @@ hone_status hn_feeds_make(const hn_plan *p, const hone_model *model, const hn_fe
       const double most = largest_float(d->dtype);
       put_floats(&feeds[i].data.tensor, c->edge, c->largest > 0 && c->largest < most ? c->largest : most, &r);
     } else {
-      put_integers(&feeds[i].data.tensor, c->edge, below, &r);
+      put_integers(&feeds[i].data.tensor, c->edge, below, c->largest, &r);
     }
   }
   return HONE_OK;

@@ -23,14 +23,15 @@ typedef struct hn_feed_case {
   hn_edge edge;
   int32_t only;    /* the input that gets the edge's values, the others stay random; -1: all */
   uint64_t sample; /* of the set, counted from 1; 0: none */
-  double largest;  /* of floating-point inputs, instead of their type's; 0: the type's */
+  double largest;  /* of inputs that hold extremes, instead of their type's; 0: the type's */
 } hn_feed_case;
 
 const char *hn_edge_name(hn_edge edge);
 bool hn_edge_is_extreme(hn_edge edge);
-/* Does the case differ from random inputs, and does it hold largest values of floating point? */
+/* Does the case differ from random inputs, and does it hold values that arithmetic may carry out of its type:
+ * the largest of floating point, or of integers that no table bounds and that are wider than a byte? */
 bool hn_feeds_differ(const hn_plan *plan, const hn_feed_case *c);
-bool hn_feeds_extreme(const hn_plan *plan, const hn_feed_case *c);
+bool hn_feeds_extreme(const hn_plan *plan, const hone_model *model, const hn_feed_case *c);
 
 /* feeds[plan->n_inputs], zeroed or made before; bounds of integers are those of `model`. */
 hone_status hn_feeds_make(const hn_plan *plan, const hone_model *model, const hn_feed_case *c, hn_feed *feeds,

@@ -647,6 +647,13 @@ static void test_edges_without_answer(void **state) {
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
   assert_int_equal(r.edge_inputs, 8);
   hone_model_release(m);
+  /* Cubes of the largest integers leave f32, too. */
+  m = net_parse("test", "graph g(%n: i64[4x64]) -> (%y) {\n  %x = Cast(%n) {to=1}\n  %a = Mul(%x, %x)\n"
+                        "  %b = Mul(%a, %x)\n  %c = Sub(%b, %x)\n  %y = MatMul(%c, f32[64x8]rand(1))\n}\n");
+  r = verify(m, NULL, 0);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
+  assert_int_equal(r.edge_inputs, 5);
+  hone_model_release(m);
   /* Rows 0 to 99 exist, which the walk from input to table cannot see behind a product. */
   m = net_parse(
       "test",

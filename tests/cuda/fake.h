@@ -100,6 +100,7 @@ typedef struct fake_stream {
   fake_op *head, *tail;
   struct fake_capture *capture;
   unsigned *after, afters; /* captured: the next node comes after these */
+  bool early;              /* what comes next may begin before the last work has ended: that is a kernel */
 } fake_stream;
 
 typedef struct fake_capture {

@@ -361,6 +361,14 @@ API cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream) 
   return set(to, value, 4, n, s);
 }
 
+__attribute__((visibility("default"))) int fakeBeginsEarly(CUstream stream);
+int fakeBeginsEarly(CUstream stream) {
+  const int locked __attribute__((cleanup(leave))) = !pthread_mutex_lock(&lock);
+  (void)locked;
+  fake_stream *s = fake_stream_of(stream);
+  return s && s->early && arch() >= 90;
+}
+
 /* What the fake libraries put on a stream in place of kernels: call(args), on a copy of args. */
 API fakeCall(CUstream stream, void (*call)(const void *args), const void *args, size_t bytes) {
   ENTER_STREAM(fakeCall, CUDA_ERROR_INVALID_VALUE, stream);
@@ -584,6 +592,48 @@ API cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
 API cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   ENTER_STREAM(cuStreamEndCapture, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, stream);
   return fake_capture_end(s, graph);
+}
+
+/* The fake graph's order is its own: of an empty node only that it is there counts. */
+API cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                           const CUgraphNode **before,
+#if CUDA_VERSION >= 13000
+                           const CUgraphEdgeData **edges,
+#endif
+                           size_t *n) {
+  ENTER_STREAM(cuStreamGetCaptureInfo, CUDA_ERROR_NOT_SUPPORTED, stream);
+  *status = s->capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  if (id) *id = 1;
+  if (graph) *graph = s->capture ? (CUgraph)s->capture->graph : NULL;
+  if (before) *before = NULL;
+#if CUDA_VERSION >= 13000
+  if (edges) *edges = NULL;
+#endif
+  if (n) *n = 0;
+  return CUDA_SUCCESS;
+}
+
+API cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *before, size_t n) {
+  ENTER_CONTEXT(cuGraphAddEmptyNode, CUDA_ERROR_OUT_OF_MEMORY);
+  (void)before, (void)n;
+  *out = (CUgraphNode)graph;
+  return CUDA_SUCCESS;
+}
+
+API cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes,
+#if CUDA_VERSION >= 13000
+                                      const CUgraphEdgeData *edges,
+#endif
+                                      size_t n, unsigned flags) {
+  ENTER_STREAM(cuStreamUpdateCaptureDependencies, CUDA_ERROR_NOT_SUPPORTED, stream);
+#if CUDA_VERSION >= 13000
+  (void)edges;
+#endif
+  if (!s->capture || n != 1 || *nodes != (CUgraphNode)s->capture->graph ||
+      flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+    return CUDA_ERROR_INVALID_VALUE;
+  s->early = false;
+  return CUDA_SUCCESS;
 }
 
 API cuEventCreate(CUevent *event, unsigned flags) {

@@ -12,6 +12,9 @@
 
 #pragma GCC visibility push(default) /* what the libraries declare, they export */
 
+/* Whether a kernel launched now to begin early would do so behind another one that may still run: never
+ * before Hopper. */
+int fakeBeginsEarly(CUstream stream);
 CUresult fakeCall(CUstream stream, void (*call)(const void *args), const void *args, size_t bytes);
 
 /* e4m3: the smallest numbers are multiples of 2^-9. */

@@ -265,6 +265,7 @@ static unsigned add_node(fake_stream *s, const fake_op *op) {
 
 CUresult fake_submit(fake_stream *s, const fake_op *op) {
   if (s->capture && s->capture->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  s->early = op->kind == FAKE_LAUNCH;
   if (s->capture) {
     fake_op node = *op;
     free(node.staged); /* captured copies read when they run */

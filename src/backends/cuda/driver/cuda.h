@@ -48,6 +48,10 @@ typedef struct hn_cuda_shape {
  * is kept, as tensor maps want). Fails with the compiler's message when the text does not compile. */
 hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_cuda_shape *shape,
                            const void *args, size_t size, hone_error *error);
+/* What is launched next begins when all before it has ended, also where it was launched to begin early:
+ * kernels of a library may be, and read before they wait for what was written (cuDNN 9.14's generated
+ * convolutions on an H200). spare: four bytes of the device's that nobody needs. */
+hone_status hn_cuda_in_order(hn_cuda_queue *q, void *spare, hone_error *error);
 /* Sets bytes of device memory to zero, in order. */
 hone_status hn_cuda_zero(hn_cuda_queue *q, void *at, size_t bytes, hone_error *error);
 

@@ -59,6 +59,9 @@
 #define HN_CUDA_SYMBOLS_OPTIONAL(X)                                                                          \
   X(cuEventElapsedTime)                                                                                      \
   X(cuFuncGetParamInfo)                                                                                      \
+  X(cuGraphAddEmptyNode)                                                                                     \
+  X(cuStreamGetCaptureInfo)                                                                                  \
+  X(cuStreamUpdateCaptureDependencies)                                                                       \
   X(cuTensorMapEncodeTiled)                                                                                  \
   X(cuTensorMapEncodeIm2col)
 

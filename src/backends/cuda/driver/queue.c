@@ -170,6 +170,38 @@ hone_status hn_cuda_zero(hn_cuda_queue *q, void *at, size_t bytes, hone_error *e
   return HN_CU(d, error, cuMemsetD8Async, p, 0, bytes, q->stream);
 }
 
+/* An empty node of the graph that is captured: behind it nothing begins early, and it costs nothing. false:
+ * none was put there. */
+static bool put_empty_node(hn_cuda_queue *q) {
+  const hn_dl_cuda *cu = &q->device->cu;
+  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = NULL;
+  CUgraphNode node;
+  const CUgraphNode *before = NULL;
+  size_t n = 0;
+  if (!cu->cuGraphAddEmptyNode || !cu->cuStreamGetCaptureInfo || !cu->cuStreamUpdateCaptureDependencies)
+    return false;
+#if CUDA_VERSION >= 13000 /* the same, with the kinds of edges */
+  const CUresult asked = cu->cuStreamGetCaptureInfo(q->stream, &capturing, NULL, &graph, &before, NULL, &n);
+#else
+  const CUresult asked = cu->cuStreamGetCaptureInfo(q->stream, &capturing, NULL, &graph, &before, &n);
+#endif
+  if (asked || capturing != CU_STREAM_CAPTURE_STATUS_ACTIVE ||
+      cu->cuGraphAddEmptyNode(&node, graph, before, n))
+    return false;
+#if CUDA_VERSION >= 13000
+  return !cu->cuStreamUpdateCaptureDependencies(q->stream, &node, NULL, 1,
+                                                CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+#else
+  return !cu->cuStreamUpdateCaptureDependencies(q->stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+#endif
+}
+
+hone_status hn_cuda_in_order(hn_cuda_queue *q, void *spare, hone_error *error) {
+  if (q->dry || q->device->machine.arch < 90 || put_empty_node(q)) return HONE_OK;
+  return spare ? hn_cuda_zero(q, spare, 4, error) : HONE_OK;
+}
+
 static hone_status check_shape(const hn_device *d, const hn_cuda_kernel *k, const hn_cuda_shape *s,
                                size_t size, hone_error *error) {
   const char *what = !s->grid[0] || !s->grid[1] || !s->grid[2]   ? "an empty grid"

@@ -69,6 +69,7 @@ hone_status hn_cudnn_run(const hone_step_run *r, const hn_cudnn_config *config, 
   }
   if ((status = hn_cuda_cudnn_take(q, &handle, error))) return status;
   status = hn_cudnn_graph_prepare(a->plan, hn_cuda_device(q), handle, config->candidate, error);
+  if (!status) status = hn_cuda_in_order(q, r->workspace, error);
   if (!status && !hn_cuda_dry(q))
     status = hn_cudnn_graph_run(a->plan, config->candidate, handle, data, r->workspace, error);
   hn_cuda_cudnn_put(q, handle);

@@ -9,7 +9,8 @@
  * ring holds a block of A and of B of the first product, or a chunk's weights (as many bytes as B) and its piece of
  * the tensor that the epilogue adds (as many as A). Compiled with what conv_wgmma.cu wants, where
  *   HN_BN        columns of the first product, all of them: 64, 128, 192, 256
- *   HN_ALTERNATE 0, HN_SPLIT 0, HN_BUFFERS 2, HN_OUT as HN_T, HN_A HN_A_IM2COL with HN_FIRST
+ *   HN_ALTERNATE 0, HN_SPLIT 0, HN_OUT as HN_T, HN_A HN_A_IM2COL with HN_FIRST
+ *   HN_BUFFERS   2, with HN_FIRST 0
  *   HN_FIRST     0: there is no first product, rows of A are read into the registers as they are (HN_A_MATRIX; HN_BN
  *                is K in whole 64s): for 1x1 convolutions of few channels to many, where memory is what takes time
  * and the generated epilogues: hn_inner_* of the first product, hn_epilogue_* of the second. */
@@ -101,14 +102,16 @@ HN_FN void begin(float d[HN_WM][CHUNK / 2], u32 a[HN_WM][K_STEPS][4], u32 b) {
   hn_wgmma_commit();
 }
 
-/* Epilogue and store of a chunk, whose stage is free afterwards. What is read of 32 columns is on its way together. */
+/* Epilogue and store of a chunk. What is read of 32 columns is on its way together. Behind a first product (HN_BUFFERS
+ * 0) results take the place of what is added, whose stage is free when they have left: more stages are worth more
+ * there than places of the results' own. held: the stage that is not free yet, HN_STAGES for none; with HN_BUFFERS the
+ * place that is next. */
 HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float d[HN_WM][CHUNK / 2], u32 stage, i32 chunk,
-                        i32 row0, u32 group, u32 *buffer) {
+                        i32 row0, u32 group, u32 *held) {
   const hn_conv_wgmma_args *c = &g->conv;
   const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, row = warp * 16 + (lane & 15);
-  const u32 out = s->staging + (group * 2 + *buffer) * CHUNK_BYTES + row * 128;
   const u32 from = s->a + stage * A_BYTES + group * CHUNK_BYTES + row * 128;
-  *buffer ^= 1;
+  const u32 out = HN_BUFFERS ? s->staging + (group * 2 + *held) * CHUNK_BYTES + row * 128 : from;
   HN_UNROLL for (u32 j = 0; j < CHUNK / 8; j += 4) {
     float vectors[2][HN_EPILOGUE_VECTORS + 1][4];
     u32 place[2];
@@ -139,18 +142,24 @@ HN_FN void finish_chunk(const hn_conv_chain_args *g, const shared_map *s, float 
     }
   }
   hn_async_fence();
-  if (t == 0) HN_BULK_WAIT_READ(0); /* the next chunk's place is free, then */
+  if (HN_BUFFERS && t == 0) HN_BULK_WAIT_READ(0); /* the next chunk's place is free, then */
   hn_sync_some(1 + group, 128);
   if (t == 0) {
-    hn_barrier_arrive(s->empty + 8 * stage);
+    if (HN_BUFFERS) hn_barrier_arrive(s->empty + 8 * stage);
     hn_tma_store_2d(&c->out, out - row * 128, chunk * CHUNK, row0);
     hn_bulk_commit();
+    if (!HN_BUFFERS && *held < HN_STAGES) {
+      HN_BULK_WAIT_READ(1);
+      hn_barrier_arrive(s->empty + 8 * *held);
+    }
   }
+  *held = HN_BUFFERS ? *held ^ 1 : stage;
 }
 
 #if HN_FIRST
 /* The first product of a tile, with its epilogue, as the second one's A. */
-HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group) {
+HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group,
+                        u32 *held) {
   const hn_conv_wgmma_args *c = &g->conv;
   u32 t = threadIdx.x & 127, lane = t & 31, before = 0;
   float sum[HN_WM][HN_BN / 2];
@@ -163,6 +172,12 @@ HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *
     if (block > 0) {
       HN_WGMMA_WAIT(1);
       if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+    } else if (*held < HN_STAGES) { /* of the tile before */
+      if (t == 0) {
+        HN_BULK_WAIT_READ(0);
+        hn_barrier_arrive(s->empty + 8 * *held);
+      }
+      *held = HN_STAGES;
     }
     before = in->stage;
     advance(in);
@@ -183,9 +198,10 @@ HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *
 }
 #else
 /* Rows of a tile as they are. */
-HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group) {
+HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *in, u32 a[HN_WM][K_STEPS][4], u32 group,
+                        u32 *held) {
   u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
-  (void)g;
+  (void)g, (void)held;
   HN_UNROLL for (u32 block = 0; block < HN_BN / 64; block++) {
     hn_barrier_wait(s->full + 8 * in->stage, in->phase);
     HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
@@ -204,14 +220,14 @@ HN_FN void rows_of_tile(const hn_conv_chain_args *g, const shared_map *s, ring *
 
 HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 group) {
   const hn_conv_wgmma_args *c = &g->conv;
-  u32 t = threadIdx.x & 127, buffer = 0;
+  u32 t = threadIdx.x & 127, held = HN_BUFFERS ? 0 : HN_STAGES;
   ring in = {0, 0};
   HN_GRID_WAIT();
   fill_vectors(g, s);
   for (i32 tile = (i32)blockIdx.x; tile < c->tiles; tile += (i32)gridDim.x) {
     i32 row0 = tile * TILE_ROWS + (i32)group * GROUP_ROWS;
     u32 a[HN_WM][K_STEPS][4];
-    rows_of_tile(g, s, &in, a, group);
+    rows_of_tile(g, s, &in, a, group, &held);
     float even[HN_WM][CHUNK / 2], odd[HN_WM][CHUNK / 2];
     hn_barrier_wait(s->full + 8 * in.stage, in.phase);
     begin(even, a, s->b + in.stage * B_BYTES);
@@ -220,22 +236,22 @@ HN_FN void consume_chain(const hn_conv_chain_args *g, const shared_map *s, u32 g
       advance(&in);
       HN_WGMMA_WAIT(0);
       if (chunk + 1 >= g->chunks) {
-        finish_chunk(g, s, even, stage, chunk, row0, group, &buffer);
+        finish_chunk(g, s, even, stage, chunk, row0, group, &held);
         break;
       }
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
       begin(odd, a, s->b + in.stage * B_BYTES);
-      finish_chunk(g, s, even, stage, chunk, row0, group, &buffer);
+      finish_chunk(g, s, even, stage, chunk, row0, group, &held);
       stage = in.stage;
       advance(&in);
       HN_WGMMA_WAIT(0);
       if (chunk + 2 >= g->chunks) {
-        finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &buffer);
+        finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &held);
         break;
       }
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
       begin(even, a, s->b + in.stage * B_BYTES);
-      finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &buffer);
+      finish_chunk(g, s, odd, stage, chunk + 1, row0, group, &held);
     }
   }
   if (t == 0) HN_BULK_WAIT_READ(0);
@@ -249,7 +265,7 @@ HN_KERNEL_BOUNDS(conv_chain, hn_conv_chain_args, g, THREADS, 1) {
   s.a = base;
   s.b = s.a + HN_STAGES * A_BYTES;
   s.staging = s.b + HN_STAGES * B_BYTES;
-  s.kept = s.staging + 2 * HN_GROUPS * CHUNK_BYTES;
+  s.kept = s.staging + HN_BUFFERS * HN_GROUPS * CHUNK_BYTES;
   s.table = s.kept + HN_EPILOGUE_VECTORS * chain_pitch(&g);
 #if HN_FIRST
   s.full = s.table + HN_INNER_VECTORS * HN_BN * 4;

@@ -35,16 +35,19 @@ typedef struct chain {
 typedef hn_wgmma_chain_config shape;
 static uint32_t tile_rows(const shape *f) { return 64 * f->wm * f->groups; }
 
-/* The ring, two chunks of results of each warpgroup on their way out, and the epilogues' vectors. */
-static void lay_out(chain *c, const shape *f) {
+/* Chunks of results of each warpgroup on their way out; behind a first product they leave from the ring. */
+static uint32_t buffers_of(const chain *c) { return c->two ? 0 : 2; }
+
+/* The ring, results, and the epilogues' vectors, in `most` bytes. */
+static void lay_out(chain *c, const shape *f, uint32_t most) {
   const uint32_t stage = (tile_rows(f) + c->middle) * 128,
                  vectors =
                      hn_cuda_epilogue_vectors(c->last_step, c->last.p.bias) * c->chunks * CHUNK * 4 +
                      (c->two ? hn_cuda_epilogue_vectors(c->first_step, c->first.p.bias) * c->middle * 4 : 0),
-                 out = 2 * tile_rows(f) * CHUNK * 2 + vectors;
+                 out = buffers_of(c) * tile_rows(f) * CHUNK * 2 + vectors;
   c->stages = 0, c->shared = out;
-  if (out > 226 << 10) return;
-  c->stages = ((226 << 10) - out) / (stage + 16);
+  if (out > most) return;
+  c->stages = (most - out) / (stage + 16);
   if (c->stages > 8) c->stages = 8;
   c->shared = c->stages * (stage + 16) + out;
 }
@@ -85,8 +88,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const shape *f, 
   c->chunks = hn_div_up(c->last.columns, CHUNK);
   c->tiles = hn_div_up(c->last.p.args.m, tile_rows(f));
   c->staged = hn_cuda_epilogue_staged(c->last_step);
-  lay_out(c, f);
-  if (c->stages < 2 || c->shared > m->shared_bytes) return hn_refuse(why, "too little shared memory");
+  lay_out(c, f, (uint32_t)m->shared_bytes);
+  /* Results in the ring hold a stage while they leave, beside that of the next product and that after it. */
+  if (c->stages < (c->two ? 3 : 2)) return hn_refuse(why, "too little shared memory");
   return true;
 }
 
@@ -183,10 +187,11 @@ static hone_status write_prefix(const chain *c, const shape *f, hn_str *text, ho
   hn_str_printf(
       text,
       "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
-      "#define HN_SPLIT 0\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_BUFFERS 2\n#define HN_A "
+      "#define HN_SPLIT 0\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A "
       "%d\n"
       "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FIRST %d\n#define HN_FAST_MATH 1\n",
-      type, type, f->wm, c->middle, f->groups, c->stages, (int)a->mode, a->unit, c->staged >= 0, c->two);
+      type, type, f->wm, c->middle, f->groups, c->stages, buffers_of(c), (int)a->mode, a->unit,
+      c->staged >= 0, c->two);
   hone_status st = hn_cuda_epilogue_fragments(c->last_step, c->last.p.bias, c->staged, text, error);
   return st || !c->two ? st : hn_cuda_epilogue_inner(c->first_step, c->first.p.bias, text, error);
 }

@@ -13,6 +13,6 @@ typedef struct hn_wgmma_chain_config {
 HN_FAMILY_PACKED(hn_wgmma_chain);
 
 #define hn_cuda_wgmma_chain_tactic(NAME, ANCHOR, ...)                                                        \
-  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 2, hn_wgmma_chain, __VA_ARGS__)
+  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 3, hn_wgmma_chain, __VA_ARGS__)
 
 #endif
