@@ -14,10 +14,10 @@ class Roofs:
             self.of[t] = {r["name"]: r["value"] for r in d["roofs"] if r["value"]}
 
     def peak(self, threads, precision):
-        """The fastest unit for it: bf16 may fall back on f32, and f32 may be three products of its two bf16 parts."""
+        """The fastest unit for it: bf16 may fall back on f32, and f32 may be six products of its three bf16 parts."""
         roofs = self.of[threads]
         bf16 = roofs.get("bf16", 0)
-        return max(roofs["f32"], bf16 / 3 if precision == "f32" else bf16)
+        return max(roofs["f32"], bf16 / 6 if precision == "f32" else bf16)
 
     def lines(self):
         for t, roofs in self.of.items():

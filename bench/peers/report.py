@@ -54,7 +54,7 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 - ORT / hone: above 1 hone is faster; median of the rounds' ratios (smallest-largest). Against ONNX Runtime's
   f32; models in 8 bits: against ONNX Runtime on the same file. OpenVINO / hone: the same against OpenVINO on the same
   file in the same arithmetic (f32, or bf16 for `--precision bf16`); - where it is not installed or refuses the file.
-- floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or three products
+- floor: FLOPs as the model writes them over the measured peak of the fastest unit (f32: multiply-add, or six products
   of bf16 parts), or every weight once over the DRAM bandwidth, whichever takes longer. Winograd and caches may go below
   it.
 - RSS: peak of hone's whole process over the peer's growth after its imports. load: the whole `hone run` process,
