@@ -3,7 +3,7 @@
 # avx2, that on one core), lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
 # folder. Ends with what was skipped and why, the ten slowest tests, the seconds of every stage and the line "N passed, N failed" (with
 # ", N skipped" where tests found nothing here that they could test). HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz;
-# HONE_FUZZ_SECONDS is the time of a fuzz target (5; importers half of it).
+# HONE_FUZZ_SECONDS is the time of a fuzz target (4; importers half of it).
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0 skipped=0 stages='' stage='' since=0
@@ -78,8 +78,8 @@ if [ -z "${HONE_TEST_FAST:-}" ]; then
   say "threads, under TSan"
   sh tools/tsan.sh
   count tsan $?
-  say "fuzz, ${HONE_FUZZ_SECONDS:-5} seconds a target"
-  sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-5}"
+  say "fuzz, ${HONE_FUZZ_SECONDS:-4} seconds a target"
+  sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-4}"
   count fuzz $?
 fi
 lap ''
