@@ -129,9 +129,9 @@ static void compare_shown(void *arg, const hn_step *s, hone_tensor *const *out) 
   }
 }
 
-/* Values of a part of a wider tensor, too, where there are any; and what the watcher writes is what later
+/* Values of parts of wider tensors, too, at least so many; and what the watcher writes is what later
  * steps read. */
-static bool shows_what_it_makes(const network *n, hone_plan *cpu) {
+static bool shows_what_it_makes(const network *n, hone_plan *cpu, int parts) {
   shown q = {.cpu = hn_api_plan(cpu), .plan = hn_api_plan(n->plan), .tolerance = n->tolerance};
   hone_context *host = NULL, *device = NULL;
   hone_error error = {0};
@@ -157,7 +157,7 @@ static bool shows_what_it_makes(const network *n, hone_plan *cpu) {
     hn_free(t);
   }
   hn_map_free(&q.kept);
-  return !s && q.compared > 0 && !q.wrong;
+  return !s && q.compared > 0 && q.parts >= parts && !q.wrong;
 }
 
 /* Inputs and what the CPU makes of them. */
@@ -251,7 +251,7 @@ int main(int argc, char **argv) {
     pthread_join(thread[i], &result);
     good &= result != NULL;
   }
-  good &= shows_what_it_makes(&n, cpu);
+  good &= shows_what_it_makes(&n, cpu, strcmp(argv[1], "yolov3") ? 0 : 2);
   for (int k = 0; k < SETS; k++) {
     for (uint32_t i = 0; i < n.inputs; i++) hone_data_free(&n.set[k].in[i]);
     for (uint32_t i = 0; i < n.outputs; i++) hn_free(n.set[k].out[i].data);

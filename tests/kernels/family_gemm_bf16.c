@@ -221,10 +221,10 @@ static void check_tile(ck *c, const hn_bf16_ops *o, const tile_case *s) {
   if (parts == 3 && steps)
     ck_true(c, !memcmp(next, b_parts, hn_bf16_parted(s->n, steps, 3) * sizeof *next),
             "parts made on the way are those made before");
-  if (o->has_nan) {
-    bool nan = false;
-    for (size_t i = 0; i < s->m * s->n; i++) nan |= isnan(sums[i / s->n * HN_BF16_PANEL + i % s->n]) != 0;
-    ck_true(c, o->has_nan(sums, s->m, s->n) == nan, "a NaN among the sums is found, beyond them none");
+  if (o->finite) {
+    bool all = true;
+    for (size_t i = 0; i < s->m * s->n; i++) all &= isfinite(sums[i / s->n * HN_BF16_PANEL + i % s->n]) != 0;
+    ck_true(c, o->finite(sums, s->m, s->n) == all, "Inf and NaN among the sums are found, beyond them none");
   }
   const hn_bf16_store out = {.from = sums,
                              .c = y,
@@ -669,12 +669,45 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint3
               q.e.widen(&got, q.narrow_y + place, 1);
               want = stored(o, got, want, &bound);
             }
-            /* Folded lines multiply a few neighbours of the last tap by 0. */
-            if (q.g.fold && fill == CK_SPECIAL && isnan(got)) want = NAN;
+            /* Folded lines multiply a few neighbours of the last tap by 0; three parts promise f32. */
+            if (q.g.fold && parts < 3 && fill == CK_SPECIAL && isnan(got)) want = NAN;
             /* Three parts promise f32. */
             near_or_nan(c, index, got, want, bound, parts == 3 ? 0 : sum);
           }
   release(c, &q);
+}
+
+/* What is not finite in the last image changes no bit of the others, whatever lies beside each other. */
+static void check_apart(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, float poison, size_t l2) {
+  conv_run q;
+  ck_case(c, "one %g in the last of %lld images, %lld->%lld k %lldx%lld", (double)poison, (long long)s->batch,
+          (long long)s->cin, (long long)s->cout, (long long)s->kernel[1], (long long)s->kernel[2]);
+  if (!prepare(c, o, s, 3, false, CK_RANDOM, l2, &q)) {
+    ck_true(c, false, "the driver refuses the case");
+    return;
+  }
+  const hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 2};
+  const size_t others = (size_t)((s->batch - 1) * q.g.view.batch);
+  float *clean = ck_alloc(c, others, 0);
+  hn_bf16_exec(&args, ck_serial, NULL);
+  memcpy(clean, q.y, others * sizeof *clean);
+  q.x[(s->batch - 1) * q.g.in_batch] = poison;
+  hn_bf16_exec(&args, ck_serial, NULL);
+  ck_true(c, !memcmp(clean, q.y, others * sizeof *clean), "the other images keep their bits");
+  release(c, &q);
+}
+
+static void check_poisons(ck *c, const hn_bf16_ops *o) {
+  static const ck_conv_case cases[] = {
+      {3, 1, 64, 40, {1, 1, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false},
+      {3, 1, 3, 33, {1, 9, 8}, {1, 3, 3}, {1, 1, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, 0, false},
+      {2, 1, 40, 70, {1, 1, 9}, {1, 1, 3}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0, 0, 0, false},
+      {4, 1, 3, 48, {1, 16, 16}, {1, 8, 8}, {1, 8, 8}, {1, 1, 1}, {0}, {0}, 0, 0, HN_EPI_BIAS, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t l2 = 8u << 10; l2 <= 1u << 20; l2 <<= 7) {
+      check_apart(c, o, &cases[i], NAN, l2);
+      check_apart(c, o, &cases[i], -INFINITY, l2);
+    }
 }
 
 /* The driver refuses empty tensors, and groups that leave most of a step of 32 channels unused. */
@@ -698,7 +731,7 @@ static void check(ck *c, const struct hn_kernel *k) {
     check_split(c, o);
   }
   if (o->pack_tile) check_packs(c, o);
-  if (o->parts > 2) check_triple(c, o);
+  if (o->parts > 2) check_triple(c, o), check_poisons(c, o);
   check_tiles(c, o);
   if (o->fused) check_fused(c, o);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++) {

@@ -10,7 +10,8 @@
  * - Strides: pixels are sorted into *planes* by their coordinates modulo the stride; in a plane neighbouring
  *   positions are neighbours again.  Planes that no tap reads are left out.
  * - Channels lie in steps of 32: step by step all positions, so a tile is one piece of memory.
- * - `fold`: few channels.  The taps of a line are one run of K; pixels lie as in the image, each part apart.
+ * - `fold`: where channels would fill steps badly.  The taps of a line are one run of K; pixels lie as in the
+ * image, each part apart.
  *
  * An input of 16 bits whose pixels are the positions already (1x1, stride 1, whole steps of channels) is read
  * where it lies (direct); only a last tile that would reach beyond it is copied.
@@ -19,8 +20,9 @@
  * one buffer that the threads have filled before.
  *
  * Three parts: the result is that of f32. Weights are kept as f32 and become parts in a task's scratch: a
- * panel while the one before it is multiplied or (blocks_outside) all of a task's before its first block. A
- * block whose sums hold a NaN, which infinite operands make of their parts, is summed once more in f32. */
+ * panel while the one before it is multiplied or (blocks_outside) all of a task's before its first block.
+ * Rows whose sums are not finite, which infinite operands make of their parts, are summed once more in f32.
+ */
 #ifndef HN_CPU_PRODUCT_BF16_DRIVER_H
 #define HN_CPU_PRODUCT_BF16_DRIVER_H
 

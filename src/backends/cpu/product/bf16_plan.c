@@ -86,8 +86,8 @@ static double parting_shown(double part, double products) {
 }
 
 /* Threads' shares.  In cycles of one thread: a pair of row and column tiles costs `rows` cycles a product and
- * step, weights come at 6 bytes a cycle, an element takes half a cycle to be brought into parts, one of
- * weights kept as f32 as much each time that it is read. */
+ * step, weights come at 6 bytes a cycle, an element takes 0.3 cycles or a little more a part to be brought,
+ * one of weights kept as f32 as much each time that it is read. */
 static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_t l2) {
   const double products = hn_bf16_products((uint32_t)c->parts), speed = 16 / hn_bf16_rate(o);
   const double all =

@@ -199,7 +199,8 @@ static bool put_empty_node(hn_cuda_queue *q) {
 
 hone_status hn_cuda_in_order(hn_cuda_queue *q, void *spare, hone_error *error) {
   if (q->dry || q->device->machine.arch < 90 || put_empty_node(q)) return HONE_OK;
-  return spare ? hn_cuda_zero(q, spare, 4, error) : HONE_OK;
+  if (spare) return hn_cuda_zero(q, spare, 4, error);
+  return hn_fail(error, HONE_ERROR_INTERNAL, "a library's kernel has no memory to be kept in order by");
 }
 
 static hone_status check_shape(const hn_device *d, const hn_cuda_kernel *k, const hn_cuda_shape *s,

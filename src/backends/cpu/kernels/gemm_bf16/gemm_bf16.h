@@ -8,10 +8,12 @@
  *   2^-17 |x y| on average;
  * - three parts: 1*1 + 1*2 + 2*1 + 2*2 + 1*3 + 3*1 (six), wrong by at most (2 u^3 + O(u^4)) |x y| < 2^-22.9
  *   |x y|, by less than 2^-26 |x y| on average: beside sums in f32, nothing.
- * Sums are f32. What is no number or beyond range: part 1 of a finite number is finite (it is cut instead of
- * rounded where rounding would overflow), the others of Inf and NaN are 0.  An Inf operand gives Inf or NaN
- * (Inf * a part of the other factor may be -Inf or NaN); who promises f32 looks for NaN in the sums.  The
- * instructions take denormals as 0 and make none.
+ * Sums are f32, six roundings a product of three parts. What is no number or beyond range: part 1 of a finite
+ * number is finite (it is cut instead of rounded where rounding would overflow), the others of Inf and NaN
+ * are 0.  An Inf operand gives Inf or NaN (Inf * a part of the other factor may be -Inf or NaN), and a
+ * product just below the largest number Inf; who promises f32 looks for what is not finite among the sums.
+ * The instructions take denormals as 0 and make none: three parts hold 24 bits of numbers from 2^-110 on,
+ * fewer below.
  *
  * A: rows of K values in steps of 32; step s of row i starts at a + step[s] + i * row, part p at (p - 1) * lo
  * behind.  So A may be a matrix, or the pixels that one tap of a convolution meets.
@@ -118,8 +120,8 @@ typedef struct hn_bf16_ops {
    * all. */
   bool (*pack_tile)(const float *b, const int64_t *at, int64_t sn, size_t live, float scale, uint16_t *to,
                     ptrdiff_t apart, uint32_t parts);
-  /* Is one of m x n sums, as of tile, NaN? NULL below three parts. */
-  bool (*has_nan)(const float *sums, uint32_t m, uint32_t n);
+  /* Are all of m x n sums, as of tile, finite? NULL below three parts. */
+  bool (*finite)(const float *sums, uint32_t m, uint32_t n);
 } hn_bf16_ops;
 
 /* Pairs of k in the last step of `values`, 0 where it is full. */

@@ -61,7 +61,7 @@ INLINE void tile_fixed(const hn_bf16_tile *t, const int mt, const int nt, const 
   const size_t lines = (t->prefetch_bytes + 63) / 64,
                share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
   const char *pf_end = pf + t->prefetch_bytes;
-  uint32_t group = t->ahead.first;
+  uint32_t group = t->ahead.first + (HN_FAULT("bf16_ahead_last") && t->ahead.last > t->ahead.first);
   const uint32_t turns = 6 * (uint32_t)t->steps,
                  each = turns ? (t->ahead.last - group + turns - 1) / turns : 0;
   float *c = t->c, *c2 = c + t->rows * HN_BF16_PANEL;
@@ -146,15 +146,15 @@ static void tile(const hn_bf16_tile *t) {
 #undef FORM
 }
 
-/* Pairs of vectors: a comparison tells of both. */
-static bool has_nan(const float *sums, uint32_t m, uint32_t n) {
+static bool finite_sums(const float *sums, uint32_t m, uint32_t n) {
+  enum { NOT_FINITE = 0x01 | 0x08 | 0x10 | 0x80 }; /* NaN, quiet and signalling, and both infinities */
   const __mmask16 low = (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffff),
                   high = (__mmask16)(((1ull << n) - 1) >> 16);
   __mmask16 found = 0;
   for (uint32_t i = 0; i < m; i++, sums += HN_BF16_PANEL)
-    found |= _mm512_cmp_ps_mask(_mm512_maskz_loadu_ps(low, sums), _mm512_maskz_loadu_ps(high, sums + 16),
-                                _CMP_UNORD_Q);
-  return found != 0;
+    found |= _mm512_mask_fpclass_ps_mask(low, _mm512_maskz_loadu_ps(low, sums), NOT_FINITE) |
+             _mm512_mask_fpclass_ps_mask(high, _mm512_maskz_loadu_ps(high, sums + 16), NOT_FINITE);
+  return found == 0;
 }
 
 static const hn_bf16_ops ops = {.rows = 16,
@@ -169,5 +169,5 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .rows_to_steps = rows_to_steps,
                                 .copy_to_steps = copy_to_steps,
                                 .pack_tile = pack_tile,
-                                .has_nan = has_nan};
+                                .finite = finite_sums};
 const struct hn_kernel hn_kernel_gemm_bf16_amx = {"gemm_bf16_amx", "gemm_bf16", "bf16", HN_ISA_AMX, &ops};

@@ -30,7 +30,8 @@ static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b
 static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts);
 
 static void tile(const hn_bf16_tile *t) {
-  for (uint32_t g = t->ahead.first; g < t->ahead.last; g++) {
+  const uint32_t last = t->ahead.last - (HN_FAULT("bf16_ahead_last") && t->ahead.last);
+  for (uint32_t g = t->ahead.first; g < last; g++) {
     const uint32_t at = g * 32, step = at / t->ahead.values;
     split(t->ahead.from + at, 32, t->ahead.to + 2 * step * t->ahead.values + at, t->ahead.values, 3);
   }
@@ -65,11 +66,11 @@ static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint3
   }
 }
 
-static bool has_nan(const float *sums, uint32_t m, uint32_t n) {
+static bool finite_sums(const float *sums, uint32_t m, uint32_t n) {
   for (uint32_t i = 0; i < m; i++)
     for (uint32_t j = 0; j < n; j++)
-      if (isnan(sums[i * HN_BF16_PANEL + j])) return true;
-  return false;
+      if (!isfinite(sums[i * HN_BF16_PANEL + j])) return false;
+  return true;
 }
 
 static void rows_to_steps(const float *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to,
@@ -107,6 +108,6 @@ static const hn_bf16_ops ops = {.rows = 16,
                                 .split = split,
                                 .rows_to_steps = rows_to_steps,
                                 .copy_to_steps = copy_to_steps,
-                                .has_nan = has_nan};
+                                .finite = finite_sums};
 const struct hn_kernel hn_kernel_gemm_bf16_scalar = {"gemm_bf16_scalar", "gemm_bf16", "bf16", HN_ISA_SCALAR,
                                                      &ops};
