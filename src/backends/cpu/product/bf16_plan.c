@@ -124,7 +124,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
         double part = c->parts < 3 ? 0 : weights / 4 / (double)n * turns * PARTING_CYCLES;
-        if (!weights_stay(c, n, l2)) part = parting_shown(part * slabs, all * share);
+        if (shared || !weights_stay(c, n, l2)) part = parting_shown(part * slabs, all * share);
         if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
         double bring = shared ? convert / threads + 6000 : convert * (1 + halo) * turns / (double)m;
         double reading = shared ? a_bytes / (double)m * turns / 12 : across(c, m, n) * turns;
@@ -209,7 +209,8 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->lo = c->fold ? plane * c->n_planes : HN_BF16_STEP;
   c->buffer = (plane * c->n_planes * (c->fold ? c->parts : 1) + 63) / 64 * 64;
   if (c->buffer * c->groups >= (int64_t)1 << 30) return *why = "too large a buffer", false;
-  c->blocks_outside = weights_stay(c, c->n_tasks, l2);
+  /* Three parts of a shared buffer and of a task's weights would push each other out of L2. */
+  c->blocks_outside = weights_stay(c, c->n_tasks, l2) && !(c->parts == 3 && c->shared);
   plan_chunks(c, o, l2);
   if (c->parts == 3)
     c->parted = (int64_t)hn_bf16_parted(
