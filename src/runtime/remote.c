@@ -166,12 +166,14 @@ hone_status hn_remote_fetch(const hn_plan *p, hn_remote *r, const hone_tensor *f
 hone_status hn_remote_put(const hn_plan *p, hn_remote *r, const hone_tensor *from, const hone_tensor *to,
                           hone_error *error) {
   const int64_t bytes = hn_strided_bytes(&to->desc), held = hn_strided_bytes(&from->desc);
-  const size_t size = hone_dtype_size(to->desc.dtype);
+  const bool gaps = bytes > hone_desc_count(&to->desc) * (int64_t)hone_dtype_size(to->desc.dtype);
+  const bool alike =
+      !memcmp(from->desc.stride, to->desc.stride, (size_t)to->desc.rank * sizeof *to->desc.stride);
   hone_tensor there = {to->desc, NULL}, narrow = {from->desc, from->data};
   if (bytes <= 0) return HONE_OK;
-  there.data = hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
   narrow.desc.dtype = to->desc.dtype;
   if (from->desc.dtype != to->desc.dtype) narrow.data = hn_aligned(HN_MEM_ALIGN, (size_t)held / 2);
+  there.data = alike && !gaps ? narrow.data : hn_aligned(HN_MEM_ALIGN, (size_t)bytes);
   hone_status status = there.data && narrow.data
                            ? HONE_OK
                            : hn_fail_memory(error, (unsigned long long)bytes, "a tensor of the device");
@@ -181,16 +183,16 @@ hone_status hn_remote_put(const hn_plan *p, hn_remote *r, const hone_tensor *fro
       ((uint16_t *)narrow.data)[i] = to->desc.dtype == HONE_DTYPE_F16 ? hn_f32_to_f16(x) : hn_f32_to_bf16(x);
     }
   /* What lies between its elements may be another one's. */
-  if (status == HONE_OK && bytes > hone_desc_count(&to->desc) * (int64_t)size) {
+  if (status == HONE_OK && gaps) {
     status = p->backend->copy(p->device, r->queue, there.data, to->data, (size_t)bytes, error);
     if (status == HONE_OK) status = p->backend->sync(p->device, r->queue, error);
   }
   if (status == HONE_OK) {
-    hn_strided_copy(&narrow, &there);
+    if (there.data != narrow.data) hn_strided_copy(&narrow, &there);
     status = p->backend->copy(p->device, r->queue, to->data, there.data, (size_t)bytes, error);
   }
   if (status == HONE_OK) status = p->backend->sync(p->device, r->queue, error);
+  if (there.data != narrow.data) hn_free(there.data);
   if (narrow.data != from->data) hn_free(narrow.data);
-  hn_free(there.data);
   return status;
 }

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/strided.h"
+#include "improve/values.h"
 #include "runtime/context.h"
 
 #include <hone/data.h>
@@ -90,16 +91,8 @@ typedef struct shown {
   int compared, parts, wrong;
 } shown;
 
-static hone_tensor *rows_of(const hone_tensor *t) {
-  const hone_tensor_desc d = hone_desc(t->desc.dtype, t->desc.rank, t->desc.dim);
-  hone_tensor *rows = hn_malloc(sizeof *rows);
-  *rows = (hone_tensor){d, hn_aligned(64, (size_t)hone_desc_bytes(&d) + 1)};
-  hn_strided_copy(t, rows);
-  return rows;
-}
-
 static const hn_value *value_of(const hn_plan *p, const hn_step *s, uint32_t i, const hone_tensor *t) {
-  const hn_value *v = s->out[i] == HN_NO_SLOT ? NULL : p->slots.ptr[s->out[i]].value;
+  const hn_value *v = hn_value_of_step(p, s, i);
   return v && t && t->data && t->desc.dtype == HONE_DTYPE_F32 && hone_desc_count(&t->desc) > 0 ? v : NULL;
 }
 
@@ -107,7 +100,7 @@ static void keep_shown(void *arg, const hn_step *s, hone_tensor *const *out) {
   shown *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     const hn_value *v = value_of(q->cpu, s, i, out[i]);
-    if (v && !hn_map_has(&q->kept, v->name)) hn_map_set(&q->kept, v->name, rows_of(out[i]));
+    if (v && !hn_map_has(&q->kept, v->name)) hn_map_set(&q->kept, v->name, hn_rows_of(out[i]));
   }
 }
 
@@ -118,14 +111,13 @@ static void compare_shown(void *arg, const hn_step *s, hone_tensor *const *out) 
     const hn_value *v = value_of(q->plan, s, i, out[i]);
     const hone_tensor *want = v ? hn_map_get(&q->kept, v->name) : NULL;
     if (!want || !hone_desc_same_dims(&want->desc, &out[i]->desc)) continue;
-    hone_tensor *got = rows_of(out[i]);
+    hone_tensor *got = hn_rows_of(out[i]);
     const double d = difference(got, want);
     q->compared++;
     q->parts += hn_strided_bytes(&out[i]->desc) > hone_desc_bytes(&out[i]->desc);
     if (d > q->tolerance && !q->wrong++) printf("FAIL: %s as shown differs by %.3g\n", v->name, d);
-    hn_strided_copy(want, out[i]);
-    hn_free(got->data);
-    hn_free(got);
+    hn_rows_put(want, out[i]);
+    hn_rows_free(got);
   }
 }
 
@@ -151,11 +143,7 @@ static bool shows_what_it_makes(const network *n, hone_plan *cpu, int parts) {
   printf("shown: %d values, %d of them parts of others, %d wrong\n", q.compared, q.parts, q.wrong);
   hone_context_destroy(host);
   hone_context_destroy(device);
-  for (size_t i = 0; i < q.kept.cap; i++) {
-    hone_tensor *t = q.kept.slot[i].value;
-    if (t) hn_free(t->data);
-    hn_free(t);
-  }
+  for (size_t i = 0; i < q.kept.cap; i++) hn_rows_free(q.kept.slot[i].value);
   hn_map_free(&q.kept);
   return !s && q.compared > 0 && q.parts >= parts && !q.wrong;
 }

@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels/post/epilogue.h"
 #include "backends/cpu/kernels/kernel.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
+#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "base/error.h"
 #include "optimize/step/pixels.h"
 
@@ -80,7 +81,7 @@ double hn_step_seconds(const hone_machine *m, double flops, double bytes, double
 static inline void hn_bf16_work(double macs, uint32_t parts, hone_work *work) {
   work->arithmetic = HONE_ARITHMETIC_BF16;
   work->split = parts > 1;
-  work->flops += 2 * (parts * (parts + 1) / 2 - 1) * macs;
+  work->flops += 2 * (double)(hn_bf16_products(parts) - 1) * macs;
 }
 
 #endif

@@ -27,7 +27,21 @@ static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b
   return sum;
 }
 
-static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts);
+static uint16_t high(float x) {
+  const uint16_t h = hn_f32_to_bf16(x);
+  return (h & 0x7fff) == 0x7f80 && isfinite(x) ? (uint16_t)(h - 1) : h;
+}
+
+static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts) {
+  for (size_t i = 0; i < n; i++) {
+    float rest = x[i];
+    for (uint32_t p = 0; p < parts; p++) {
+      uint16_t *part = to + (ptrdiff_t)p * apart + i;
+      *part = high(rest);
+      rest = isfinite(x[i]) ? rest - hn_bf16_to_f32(*part) : 0;
+    }
+  }
+}
 
 static void tile(const hn_bf16_tile *t) {
   const uint32_t last = t->ahead.last - (HN_FAULT("bf16_ahead_last") && t->ahead.last);
@@ -48,22 +62,6 @@ static void tile(const hn_bf16_tile *t) {
       }
       t->c[i * HN_BF16_PANEL + j] = sum;
     }
-}
-
-static uint16_t high(float x) {
-  const uint16_t h = hn_f32_to_bf16(x);
-  return (h & 0x7fff) == 0x7f80 && isfinite(x) ? (uint16_t)(h - 1) : h;
-}
-
-static void split(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts) {
-  for (size_t i = 0; i < n; i++) {
-    float rest = x[i];
-    for (uint32_t p = 0; p < parts; p++) {
-      uint16_t *part = to + (ptrdiff_t)p * apart + i;
-      *part = high(rest);
-      rest = isfinite(x[i]) ? rest - hn_bf16_to_f32(*part) : 0;
-    }
-  }
 }
 
 static bool finite_sums(const float *sums, uint32_t m, uint32_t n) {
