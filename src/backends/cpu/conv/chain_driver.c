@@ -12,6 +12,7 @@ typedef struct work {
   int64_t n, split;
   int64_t g0, g1; /* output rows of the group */
   int64_t ready;  /* hidden rows below this one are in the ring already */
+  bool first;     /* no weights of the task were read yet */
   int64_t b0, b1; /* panels of the block */
   int64_t p0, p1; /* panels of the task */
   float *ring, *middle;
@@ -386,6 +387,53 @@ static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int6
   }
 }
 
+/* What the products of a panel pull into L2, since weights come from afar in every run: the next panel's
+ * expanding weights and, of the projecting ones that its block is about to meet, the panel's share. Bytes are
+ * counted through both. */
+typedef struct ahead {
+  const float *expand;
+  int64_t expand_floats;
+  int64_t at, end;       /* the panel's share of the block's projecting weights, in floats */
+  int64_t tiles;         /* that are left */
+} ahead;
+
+/* Weights that stay in L2 from group to group come from afar in the first one. */
+static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
+  const hn_chain *c = w->a->chain;
+  const int64_t k = hn_chain_e_values(c), b = w->b1 - w->b0;
+  ahead f = {.tiles = w->first ? tiles : 0};
+  if (panel + 1 < w->p1) {
+    f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
+    f.expand_floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
+  }
+  const int64_t all = c->project ? live_channels(c, w->b0, w->b1) * hn_fill_up(c->cout, w->a->gemm->vw) : 0;
+  f.at = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
+  return f;
+}
+
+/* The next tile's share, as much of it as lies in one piece. */
+static void pull(const work *w, ahead *f, hn_gemm_tile *t) {
+  const hn_chain *c = w->a->chain;
+  t->prefetch = t->prefetch_end = NULL;
+  if (f->tiles <= 0) return;
+  const int64_t share = hn_div_up(f->expand_floats + f->end - f->at, f->tiles--);
+  if (f->expand_floats > 0) {
+    const int64_t n = hn_min(share, f->expand_floats);
+    t->prefetch = f->expand, t->prefetch_end = f->expand + n;
+    f->expand += n, f->expand_floats -= n;
+    return;
+  }
+  /* Panels of columns, of each the rows of the block. */
+  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), nr = w->a->gemm->nr;
+  const int64_t n = f->at / (k * nr) * nr, from = f->at - n * k;
+  const int64_t width = (int64_t)hn_gemm_panel_width(w->a->gemm, (size_t)c->cout, (size_t)n);
+  const int64_t to = hn_min(hn_min(from + share, f->end - n * k), k * width);
+  if (to <= from) return;
+  const float *b = (const float *)w->a->w_project + n * c->hidden + k0 * width;
+  t->prefetch = b + from, t->prefetch_end = b + to;
+  f->at += to - from;
+}
+
 /* Hidden rows [h0, h1) of a panel into the ring, as full tiles of pixels as can be: where the input's lines
  * follow each other a tile may run over the end of one. */
 static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, hn_gemm_tile *t) {
@@ -393,6 +441,7 @@ static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, h
   const hn_gemm_ops *o = w->a->gemm;
   const bool dense = c->x.row == c->in[1] * c->x.pixel;
   const int64_t lines = dense ? h1 - h0 : 1, pixels = lines * c->in[1], tiles = hn_div_up(pixels, o->mr);
+  ahead f = ahead_of(w, panel, lines ? (h1 - h0) / lines * tiles : 0);
   for (int64_t h = h0; h < h1; h += lines) {
     const float *from = x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
     for (int64_t i = 0, m0 = 0, y = h, x = 0; i < tiles; i++) {
@@ -401,6 +450,7 @@ static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, h
       t->a = from + m0 * t->lda;
       t->c = within ? ring_row(w, panel, y) + (c->pad[1] + x) * c->width : w->sums;
       t->m = (uint32_t)m;
+      pull(w, &f, t);
       o->tile(t);
       if (!within) spread_tile(w, panel, y, x, m, w->sums);
       m0 = m1;
@@ -660,6 +710,7 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   if (c->ring_row && !HN_FAULT("chain_padding")) clear_padding(&w);
   for (w.g0 = y0; w.g0 < y1; w.g0 = w.g1) {
     w.g1 = hn_min(w.g0 + c->group, y1);
+    w.first = w.g0 == y0;
     group(&w);
   }
   if (c->parts) a->bf16->end();
