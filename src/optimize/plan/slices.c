@@ -17,23 +17,29 @@
 enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
 #define MESH_CACHE 30e9
 #define MESH_MEMORY 16e9
-/* Of what maps beyond L2 take from such a cache, this share shows. */
-#define MESH_MAPS_SHOW 0.4
 /* A map that left a cache is written, fetched to be written, and read. */
 #define SPILLED_PASSES 3
-/* Weights come in long rows that are fetched ahead while products are computed; this share of their time
- * shows. Of maps all shows in arithmetic of 16 bits, and less in f32, which computes longer on each byte.
- * Fitted to four networks on Zen 5 (docs/log/perf-log-cpu.md). */
-#define WEIGHTS_SHOW 0.15
-#define WIDE_MAPS_SHOW 0.2
-/* What a step takes beside its work: to begin, threads that wait for each other, weights that are cold; and
- * the least work of a slice. */
+/* What a step takes beside its work: to begin, and threads that wait for each other; and the least work of a
+ * slice. */
 #define STEP_SECONDS 6e-6
 #define LEAST_SLICE_SECONDS 1e-3
-/* More slices than are fastest take less memory: all of a plan's would be worth this share of a run's time,
- * and twice as much where they save a lot. */
-#define MEMORY_WORTH 0.05
+/* Memory that a slice saves is worth more where it is a lot. */
 #define A_LOT 128e6
+
+/* Shares of the time of what is moved that show beside arithmetic, and what memory is worth. Weights come in
+ * long rows that are fetched ahead; of maps on a mesh less shows in f32, which computes longer on each byte.
+ * Fitted to four networks in f32 and bf16, cut into 1 to 8 slices, on Zen 5 and on Xeons with AMX
+ * (docs/log/perf-log-cpu.md). */
+typedef struct shares {
+  double far, near; /* of maps beyond all caches, beyond the threads' own */
+  double weights;
+  double memory; /* a plan's memory is worth this share of a run's time... */
+  double a_lot;  /* ...times this where it is a lot */
+} shares;
+
+static const shares own_die = {1.2, 0.5, 0.5, 0.025, 4}, mesh_wide = {0.08, 0.08, 0.15, 0.05, 2},
+                    mesh_narrow = {0.4, 0.4, 0.15, 0.05, 2};
+
 /* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
  * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50
  * and yolov3 in f32, batch 8 cut into 2 to 8, Zen 5). */
@@ -122,20 +128,25 @@ static double too_large(const hn_plan *p, double slices, double room) {
   return bytes;
 }
 
-/* What the machine gives and what of it shows. */
+static bool on_mesh(const hn_plan *p) { return p->machine.l3 > MESH; }
+
+static const shares *shares_of(const hn_plan *p) {
+  if (!on_mesh(p)) return &own_die;
+  return p->storage == HONE_DTYPE_F32 ? &mesh_wide : &mesh_narrow;
+}
+
+/* What the machine gives. */
 typedef struct rates {
   double memory, cache; /* bytes a second of all threads */
   double own, room;     /* bytes of caches: of the threads' own, and with what they have of the last one */
-  double maps;          /* the share of the time of maps that shows */
 } rates;
 
 static rates rates_of(const hn_plan *p) {
   const hone_machine *m = &p->machine;
-  const double threads = m->threads ? m->threads : 1,
-               wide = p->storage == HONE_DTYPE_F32 ? WIDE_MAPS_SHOW : 1;
-  const bool mesh = m->l3 > MESH;
+  const double threads = m->threads ? m->threads : 1;
+  const bool mesh = on_mesh(p);
   const size_t last = m->l3 / 8 < LAST_CACHE_SHARE || mesh ? m->l3 / 8 : LAST_CACHE_SHARE;
-  rates r = {.own = (double)m->l2 * threads, .maps = wide * (mesh ? MESH_MAPS_SHOW : 1)};
+  rates r = {.own = (double)m->l2 * threads};
   r.room = r.own + (double)last;
   r.memory = mesh ? MESH_MEMORY * threads : m->dram_bytes > 0 ? m->dram_bytes : 25e9;
   r.cache = mesh ? MESH_CACHE * threads : m->cache_bytes > 0 ? m->cache_bytes : 40e9;
@@ -144,11 +155,12 @@ static rates rates_of(const hn_plan *p) {
 
 /* Weights of one slice: the share that shows in any case, or what arithmetic is too short to hide. */
 static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, uint32_t slices) {
+  const double share = shares_of(p)->weights;
   double shown = 0;
-  if (p->machine.l3 <= MESH) return WEIGHTS_SHOW * t->weights / r->memory;
+  if (!on_mesh(p)) return share * t->weights / r->memory;
   for (size_t i = 0; i < p->steps.len; i++) {
     const double all = t->blob[i] / r->memory;
-    shown += fmax(WEIGHTS_SHOW * all, all - p->steps.ptr[i].predicted_s / slices);
+    shown += fmax(share * all, all - p->steps.ptr[i].predicted_s / slices);
   }
   return shown;
 }
@@ -156,8 +168,9 @@ static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, 
 /* What weights, maps and the beginnings of steps add to the arithmetic of a run in so many slices. */
 static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const rates r = rates_of(p);
+  const shares *shown = shares_of(p);
   const double far = too_large(p, slices, r.room), near = too_large(p, slices, r.own) - far;
-  const double maps = SPILLED_PASSES * r.maps * (far / r.memory + near / r.cache);
+  const double maps = SPILLED_PASSES * (shown->far * far / r.memory + shown->near * near / r.cache);
   const double begin = STEP_SECONDS * (double)p->steps.len;
   return maps + (weights_shown(p, t, &r, slices) + begin) * slices;
 }
@@ -170,9 +183,10 @@ static double saved(const traffic *t, uint32_t slices) {
 }
 
 /* Seconds that it may cost. */
-static double worth(const traffic *t, uint32_t slices) {
-  const double share = saved(t, slices);
-  return (share * (t->widest + t->weights) > A_LOT ? 2 : 1) * MEMORY_WORTH * share * t->predicted;
+static double worth(const hn_plan *p, const traffic *t, uint32_t slices) {
+  const shares *of = shares_of(p);
+  const double share = saved(t, slices), lot = share * (t->widest + t->weights) > A_LOT ? of->a_lot : 1;
+  return lot * of->memory * share * t->predicted;
 }
 
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
@@ -191,7 +205,7 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   for (uint32_t n = 1; n <= most; n++)
     if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
   uint32_t n = most;
-  while (n > 1 && ((uint32_t)t.batch % n || seconds(p, &t, n) > least + worth(&t, n))) n--;
+  while (n > 1 && ((uint32_t)t.batch % n || seconds(p, &t, n) > least + worth(p, &t, n))) n--;
   hn_free(t.blob);
   return n;
 }
