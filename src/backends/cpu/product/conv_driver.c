@@ -83,6 +83,16 @@ static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2)
   if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
 }
 
+/* Rows that lie a multiple of a way's bytes apart meet in the same sets of L1: a tile of more rows than there
+ * are ways reads all of them from L2, for every value of k. (The index is below the page's bits: a way holds
+ * 4 KB.) */
+static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
+  enum { WAY = 4096 };
+  const int64_t ways = (int64_t)(l1 / WAY);
+  const bool meet = c->direct && !c->copy && c->in_pitch * (int64_t)sizeof(float) % WAY == 0;
+  return meet && ways < o->mr && 4 * ways >= 3 * o->mr ? ways : o->mr;
+}
+
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
   bool one_tap = c->k == c->cin && c->n_runs == 1;
   int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
@@ -104,10 +114,10 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
   c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
               (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
-  c->tiles_per_line = hn_div_up(c->line, o->mr);
-  c->tiles = c->tiles_per_line * c->lines;
   c->n_panels = hn_div_up(c->cout, o->nr);
   c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
+  c->tiles_per_line = hn_div_up(c->line, most_rows(c, o, l1));
+  c->tiles = c->tiles_per_line * c->lines;
   /* A tile of A takes half of L1. */
   int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
   if (kc < 64) kc = 64;
