@@ -41,7 +41,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (ctx->options->processor && few_rows(n, &w)) return hn_pass_miss(ctx, "few rows read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
-  /* Other constants are folded to save time in every run; these can be read as they are, in an eighth of the memory. */
+  /* Other constants are folded to save time in every run; these can be read as they are, in an eighth of the
+   * memory. */
   if (bytes > ctx->options->fold_tensor_bytes / 4 || ctx->folded + bytes > ctx->options->fold_bytes / 2)
     return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
   float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP *w.rows);

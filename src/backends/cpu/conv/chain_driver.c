@@ -393,8 +393,8 @@ static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int6
 typedef struct ahead {
   const float *expand;
   int64_t expand_floats;
-  int64_t at, end;       /* the panel's share of the block's projecting weights, in floats */
-  int64_t tiles;         /* that are left */
+  int64_t at, end; /* the panel's share of the block's projecting weights, in floats */
+  int64_t tiles;   /* that are left */
 } ahead;
 
 /* Weights that stay in L2 from group to group come from afar in the first one. */

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/half.h"
 #include "base/integers.h"
-#include "base/wide.h"
 
 typedef struct position {
   int64_t n, z, y, x;
@@ -257,85 +255,6 @@ static bool gelu_on_the_way(const hn_bf16_args *a) {
          e->post[0].kind == HN_POST_ACT && e->post[0].op == HONE_PW_GELU_ERF;
 }
 
-/* A step of a row: `live` values of A in three parts, times f32 weights in the order of tiles. */
-HN_WIDE_BODY void add_body(const uint16_t *a, int64_t lo, int64_t live, const float *b, int64_t columns,
-                           float *sum) {
-  for (int64_t k = 0; k < live; k++) {
-    const float x = hn_bf16_to_f32(a[k]) + hn_bf16_to_f32(a[k + lo]) + hn_bf16_to_f32(a[k + 2 * lo]);
-    for (int64_t h = 0; h < columns; h += 16) {
-      const float *at = b + h / 16 * HN_BF16_TILE + k / 2 * 32 + k % 2;
-      for (int64_t j = 0; j < 16; j++) sum[h + j] += x * at[2 * j];
-    }
-  }
-}
-
-HN_WIDE(void, add_step, add_body,
-        (const uint16_t *a, int64_t lo, int64_t live, const float *b, int64_t columns, float *sum),
-        (a, lo, live, b, columns, sum))
-
-static bool all_nan(const float *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    if (x[i] == x[i]) return false;
-  return true;
-}
-
-/* Values of step s of K that are a row's own; behind them lie zeros or, of a folded line, other pixels. */
-static int64_t live_values(const hn_bf16_conv *c, int64_t s) {
-  const int64_t run = c->fold ? c->kernel[2] * c->cin : c->cin, taps = c->steps / c->c_steps;
-  return hn_min(run - (c->fold ? s % c->c_steps : s / taps) * HN_BF16_STEP, HN_BF16_STEP);
-}
-
-/* A row of a folded line once more without the pixels of others, which weights of 0 turn into NaN where they
- * are not finite: the bits that finite ones give. False: the row's own values are not finite. */
-static bool sum_alone(const task_at *t, const hn_bf16_tile *tile, const piece *w, uint32_t i,
-                      uint32_t width) {
-  const hn_bf16_conv *c = t->a->conv;
-  static const int32_t first;
-  _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
-  _Alignas(64) uint16_t row[3 * HN_BF16_STEP];
-  hn_bf16_tile one = {.a = row,
-                      .step = &first,
-                      .steps = 1,
-                      .short_from = 1,
-                      .lo = HN_BF16_STEP,
-                      .b = tile->b,
-                      .c = sums,
-                      .rows = tile->rows,
-                      .m = 1,
-                      .n = width,
-                      .parts = 3};
-  for (int64_t s = 0; s < c->steps; s++, one.accumulate = true) {
-    const uint16_t *a = tile->a + t->a->step[s] + (ptrdiff_t)i * tile->row;
-    memset(row, 0, sizeof row);
-    for (int64_t p = 0; p < 3; p++)
-      memcpy(row + p * HN_BF16_STEP, a + p * c->lo, (size_t)live_values(c, s) * sizeof *row);
-    t->a->ops->tile(&one);
-    one.b += hn_bf16_parted(width, 1, 3);
-  }
-  if (!t->a->ops->finite(sums, 1, width)) return false;
-  memcpy(w->sums + i * HN_BF16_PANEL, sums, HN_BF16_PANEL * sizeof *sums);
-  return true;
-}
-
-/* Rows whose sums are not finite once more, by f32 products of what the parts stand for: where an operand is
- * infinite, its products with parts of the other one are not that of the operands. Other rows keep their
- * bits.
- */
-static void sum_plainly(const task_at *t, const hn_bf16_tile *tile, const piece *w) {
-  const hn_bf16_conv *c = t->a->conv;
-  const int64_t width = (int64_t)width_at(t, w->n), columns = hn_fill_up(width, 16);
-  for (uint32_t i = 0; i < tile->m; i++) {
-    float sum[HN_BF16_PANEL] = {0}, *const to = w->sums + i * HN_BF16_PANEL;
-    if (t->a->ops->finite(to, 1, (uint32_t)width) || HN_FAULT("bf16_parts_alone")) continue;
-    if (c->fold && sum_alone(t, tile, w, i, (uint32_t)width)) continue;
-    const float *b = (const float *)(const void *)panel_at(t, w->n, 0);
-    for (int64_t s = 0; s < c->steps && !all_nan(sum, width); s++, b += columns * HN_BF16_STEP) {
-      add_step(tile->a + t->a->step[s] + (ptrdiff_t)i * tile->row, c->lo, live_values(c, s), b, columns, sum);
-    }
-    memcpy(to, sum, sizeof sum);
-  }
-}
-
 static void run_block(task_at *t, const block *b, const piece *w) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
@@ -364,7 +283,7 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                              .prefetch_bytes = w->prefetch_bytes};
   if (!whole) a->ops->tile(&tile);
   if (w->to < c->steps) return;
-  if (c->parts == 3 && !a->ops->finite(w->sums, b->m, width)) sum_plainly(t, &tile, w);
+  if (c->parts == 3) hn_bf16_again(a, &tile, (const float *)(const void *)panel_at(t, n, 0), w->sums);
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
                        .flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0),

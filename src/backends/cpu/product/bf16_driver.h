@@ -99,4 +99,10 @@ typedef struct hn_bf16_args {
 
 void hn_bf16_exec(const hn_bf16_args *a, hn_parallel_fn parallel, void *pool);
 
+/* Of a block of three parts whose sums are complete: rows that are not finite once more, by f32 products of
+ * what the parts stand for, since an infinite operand's products with parts of the other one are not that of
+ * the operands. Other rows keep their bits.  weights: the panel's as they are kept, from the first step on.
+ */
+void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, const float *weights, float *sums);
+
 #endif
