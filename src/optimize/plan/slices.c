@@ -29,7 +29,7 @@ enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
 /* Shares of the time of what is moved that show beside arithmetic, and what memory is worth. Weights come in
  * long rows that are fetched ahead; of maps on a mesh less shows in f32, which computes longer on each byte.
  * Fitted to four networks in f32 and bf16, cut into 1 to 8 slices, on Zen 5 and on Xeons with AMX
- * (docs/log/perf-log-cpu.md). */
+ * (docs/log/perf-log-slices.md). */
 typedef struct shares {
   double far, near; /* of maps beyond all caches, beyond the threads' own */
   double weights;
