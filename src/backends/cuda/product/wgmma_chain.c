@@ -109,15 +109,15 @@ typedef struct times {
 
 /* Seconds of a value on its way out; warpgroups with more rows wait longer for each other. */
 static double leaves(const chain *c, const shape *f) {
-  if (c->two) return f->wm == 1 ? 38e-12 : 50e-12;
+  if (c->two) return f->wm == 1 ? 18e-12 : 26e-12;
   return f->wm == 1 ? 22e-12 : c->staged >= 0 ? 35e-12 : 27e-12;
 }
 
-/* Fitted to 63 measurements (25 of chains) of three networks on one H200 (docs/log/perf-log-gpu.md). */
+/* Fitted to 61 measurements (23 of chains) of three networks on two H200s (docs/log/perf-log-gpu.md). */
 static times times_of(const chain *c, const hone_machine *m, const shape *f) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
-  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.7;
+  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.82;
   const double multiply = 2 * rows * c->middle * BLOCK / (busy * half / sms),
                draw = (rows * (c->two || c->staged >= 0 ? 2 : 1) + c->middle) * 128 / l2,
                leave = rows * CHUNK * leaves(c, f);
@@ -145,7 +145,7 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_w
   const double bytes = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                        (double)hone_desc_bytes(&c.first_step->output[0].desc) + c.last.p.bytes -
                        (double)hone_desc_bytes(&c.last_step->input[0].desc);
-  return together(rounds * (t.first + last), bytes / (0.875 * dram)) + 1.25e-6 + m->launch_s;
+  return together(rounds * (t.first + last), bytes / (0.9 * dram)) + 1.25e-6 + m->launch_s;
 }
 
 /* ------------------------------------------------------------------ weights */
