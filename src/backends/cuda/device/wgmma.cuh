@@ -59,7 +59,7 @@ HN_FN void advance(ring *r) {
 }
 
 typedef struct shared_map {
-  u32 a, b, staging, kept, full, empty, arrived, turn, table; /* addresses */
+  u32 a, b, staging, kept, full, empty, arrived, turn, table, place_full, place_empty; /* addresses */
 } shared_map;
 
 /* This block's tiles: from `first` on, each `step`-th; of each, blocks [k, k_end) of K. */

@@ -15,10 +15,12 @@
 
 enum {
   BLOCK = HN_WGMMA_BLOCK_BYTES / 2,
-  CHUNK = 64,           /* columns of the second product that are made at a time */
-  MOST_MIDDLE = 256,    /* channels between the products: what a product of a warpgroup has columns */
-  MOST_SUMS = 256,      /* of wm x columns: more do not fit into the registers */
-  MOST_SUMS_THREE = 128 /* with three warpgroups */
+  CHUNK = 64,            /* columns of the second product that are made at a time */
+  MOST_MIDDLE = 256,     /* channels between the products: what a product of a warpgroup has columns */
+  MOST_SUMS = 256,       /* of wm x columns: more do not fit into the registers */
+  MOST_SUMS_THREE = 128, /* with three warpgroups */
+  LEAST_STAGES = 3,
+  MOST_STAGES = 8 /* of a ring */
 };
 
 typedef struct chain {
@@ -29,27 +31,26 @@ typedef struct chain {
   uint32_t middle; /* K of the last product, in whole 64s */
   uint32_t chunks;
   int staged; /* entry of the last epilogue that comes through shared memory: -1 for none */
-  uint32_t stages, shared;
+  uint32_t stages, places, shared;
 } chain;
 
 typedef hn_wgmma_chain_config shape;
 static uint32_t tile_rows(const shape *f) { return 64 * f->wm * f->groups; }
 
-/* Chunks of results of each warpgroup on their way out; behind a first product they leave from the ring. */
-static uint32_t buffers_of(const chain *c) { return c->two ? 0 : 2; }
-
-/* The ring, results, and the epilogues' vectors, in `most` bytes. */
+/* The rings with their barriers, and the epilogues' vectors, in `most` bytes. What is left of as many stages
+ * as places are makes more of what it has room for. */
 static void lay_out(chain *c, const shape *f, uint32_t most) {
-  const uint32_t stage = (tile_rows(f) + c->middle) * 128,
+  const uint32_t stage = c->middle * 128 + 2 * 8, place = tile_rows(f) * 128 + 3 * 8,
                  vectors =
                      hn_cuda_epilogue_vectors(c->last_step, c->last.p.bias) * c->chunks * CHUNK * 4 +
-                     (c->two ? hn_cuda_epilogue_vectors(c->first_step, c->first.p.bias) * c->middle * 4 : 0),
-                 out = buffers_of(c) * tile_rows(f) * CHUNK * 2 + vectors;
-  c->stages = 0, c->shared = out;
-  if (out > most) return;
-  c->stages = (most - out) / (stage + 16);
-  if (c->stages > 8) c->stages = 8;
-  c->shared = c->stages * (stage + 16) + out;
+                     (c->two ? hn_cuda_epilogue_vectors(c->first_step, c->first.p.bias) * c->middle * 4 : 0);
+  c->stages = c->places = 0, c->shared = vectors;
+  if (vectors > most) return;
+  c->stages = c->places = hn_min((most - vectors) / (stage + place), MOST_STAGES);
+  const uint32_t left = most - vectors - c->stages * (stage + place);
+  c->places = hn_min(c->places + left / place, MOST_STAGES);
+  c->stages = hn_min(c->stages + left % place / stage, MOST_STAGES);
+  c->shared += c->stages * stage + c->places * place;
 }
 
 static bool read_parts(const hone_step *s, const hone_machine *m, chain *c, hone_reason *why) {
@@ -89,8 +90,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const shape *f, 
   c->tiles = hn_div_up(c->last.p.args.m, tile_rows(f));
   c->staged = hn_cuda_epilogue_staged(c->last_step);
   lay_out(c, f, (uint32_t)m->shared_bytes);
-  /* Results in the ring hold a stage while they leave, beside that of the next product and that after it. */
-  if (c->stages < (c->two ? 3 : 2)) return hn_refuse(why, "too little shared memory");
+  /* One is multiplied with, the next one's product begins, the third is on its way. */
+  if (c->stages < LEAST_STAGES) return hn_refuse(why, "too little shared memory");
   return true;
 }
 
@@ -108,15 +109,15 @@ typedef struct times {
 
 /* Seconds of a value on its way out; warpgroups with more rows wait longer for each other. */
 static double leaves(const chain *c, const shape *f) {
-  if (c->two) return f->wm == 1 ? 38e-12 : 50e-12;
+  if (c->two) return f->wm == 1 ? 18e-12 : 26e-12;
   return f->wm == 1 ? 22e-12 : c->staged >= 0 ? 35e-12 : 27e-12;
 }
 
-/* Fitted to 63 measurements (25 of chains) of three networks on one H200 (docs/log/perf-log-gpu.md). */
+/* Fitted to 61 measurements (23 of chains) of three networks on two H200s (docs/log/perf-log-gpu.md). */
 static times times_of(const chain *c, const hone_machine *m, const shape *f) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
-  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.7;
+  const double busy = !c->two ? 0.57 : (double)c->tiles > sms ? 0.78 : 0.82;
   const double multiply = 2 * rows * c->middle * BLOCK / (busy * half / sms),
                draw = (rows * (c->two || c->staged >= 0 ? 2 : 1) + c->middle) * 128 / l2,
                leave = rows * CHUNK * leaves(c, f);
@@ -144,7 +145,7 @@ double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_w
   const double bytes = c.first.p.bytes - hn_wgmma_unread(c.first_step, &c.first) -
                        (double)hone_desc_bytes(&c.first_step->output[0].desc) + c.last.p.bytes -
                        (double)hone_desc_bytes(&c.last_step->input[0].desc);
-  return together(rounds * (t.first + last), bytes / (0.875 * dram)) + 1.25e-6 + m->launch_s;
+  return together(rounds * (t.first + last), bytes / (0.9 * dram)) + 1.25e-6 + m->launch_s;
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -187,11 +188,11 @@ static hone_status write_prefix(const chain *c, const shape *f, hn_str *text, ho
   hn_str_printf(
       text,
       "#define HN_T %s\n#define HN_OUT %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE 0\n"
-      "#define HN_SPLIT 0\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_BUFFERS %u\n#define HN_A "
+      "#define HN_SPLIT 0\n#define HN_GROUPS %u\n#define HN_STAGES %u\n#define HN_PLACES %u\n#define HN_A "
       "%d\n"
       "#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_FIRST %d\n#define HN_FAST_MATH 1\n",
-      type, type, f->wm, c->middle, f->groups, c->stages, buffers_of(c), (int)a->mode, a->unit,
-      c->staged >= 0, c->two);
+      type, type, f->wm, c->middle, f->groups, c->stages, c->places, (int)a->mode, a->unit, c->staged >= 0,
+      c->two);
   hone_status st = hn_cuda_epilogue_fragments(c->last_step, c->last.p.bias, c->staged, text, error);
   return st || !c->two ? st : hn_cuda_epilogue_inner(c->first_step, c->first.p.bias, text, error);
 }
@@ -204,7 +205,7 @@ static hone_status make_maps(const hone_step_run *run, const chain *c, const sha
   hone_status st = hn_wgmma_map_a(queue, c->two ? &c->first : &c->last, x, tile_rows(f), &a->a, error);
   if (!st)
     st = hn_cuda_map_rows(queue, &a->out, type, run->out[0], c->last.columns, g->m, g->out_pitch, CHUNK,
-                          64 * f->wm, error);
+                          tile_rows(f), error);
   if (!st && c->staged >= 0)
     st = hn_cuda_map_rows(queue, &a->staged, type, added, c->last.columns, g->m, g->out_pitch, CHUNK,
                           tile_rows(f), error);
