@@ -176,6 +176,7 @@ static struct watched {
   const float *w, *x, *w_end, *x_end;
   unsigned char *asked; /* weight i */
   bool wrong;
+  uint32_t rows; /* of the largest tile */
 } watched;
 
 static void watch(const hn_gemm_tile *t) {
@@ -186,6 +187,7 @@ static void watch(const hn_gemm_tile *t) {
     if (weights)
       memset(watched.asked + (t->prefetch - watched.w), 1, (size_t)(t->prefetch_end - t->prefetch));
   }
+  if (t->m > watched.rows) watched.rows = t->m;
   watched.tile(t);
 }
 
@@ -273,7 +275,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum 
   hn_gemm_ops looked_at = *o;
   looked_at.tile = watch;
   const size_t weights = psize * (size_t)s->groups;
-  watched = (struct watched){o->tile, packed, x, packed + weights, x + nx, calloc(weights + 1, 1), false};
+  watched = (struct watched){o->tile, packed, x, packed + weights, x + nx, calloc(weights + 1, 1), false, 0};
   if (!watched.asked) exit(6);
   hn_conv_args args = {&g, &looked_at, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, ck_serial, NULL);
@@ -317,6 +319,21 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum 
   ck_release_all(c);
 }
 
+/* Rows 4 KB apart: no more of them in a tile than L1 has ways, here one less than the kernel takes. */
+static void check_rows_that_meet(ck *c, const hn_gemm_ops *o) {
+  const ck_conv_case rows = {.batch = 1,
+                             .groups = 1,
+                             .cin = 1024,
+                             .cout = o->nr + 1,
+                             .in = {1, 1, 5 * o->mr},
+                             .kernel = {1, 1, 1},
+                             .stride = {1, 1, 1},
+                             .dilation = {1, 1, 1},
+                             .flags = HN_EPI_BIAS | HN_EPI_RESIDUAL};
+  check_conv(c, o, &rows, CK_RANDOM, (o->mr - 1) * (size_t)4096, 1u << 20);
+  if (watched.rows >= o->mr) ck_near(c, watched.rows, 1, 0, 0);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   const hn_gemm_ops *o = k->ops;
   check_tiles(c, o);
@@ -339,6 +356,7 @@ static void check(ck *c, const struct hn_kernel *k) {
                              .stride = {1, 1, 1},
                              .dilation = {1, 1, 1}};
   check_conv(c, o, &wide, CK_RANDOM, 2u << 10, 256u << 10);
+  check_rows_that_meet(c, o);
 }
 
 /* ---- bench: one thread, through the driver */

@@ -413,6 +413,56 @@ static float element_of(const hn_chain *c, const float *y, int64_t i) {
   return c->f16 ? hn_f16_to_f32(half) : hn_bf16_to_f32(half);
 }
 
+/* What the tiles of a chain ask for beforehand: floats of its weights. */
+static struct asked {
+  void (*tile)(const hn_gemm_tile *t);
+  const float *expand, *project;
+  size_t n_expand, n_project;
+  unsigned char *of; /* expanding weight i */
+  bool outside;
+} asked;
+
+static void watch(const hn_gemm_tile *t) {
+  if (t->prefetch < t->prefetch_end) {
+    if (t->prefetch >= asked.expand && t->prefetch_end <= asked.expand + asked.n_expand)
+      memset(asked.of + (t->prefetch - asked.expand), 1, (size_t)(t->prefetch_end - t->prefetch));
+    else if (t->prefetch < asked.project || t->prefetch_end > asked.project + asked.n_project)
+      asked.outside = true;
+  }
+  asked.tile(t);
+}
+
+static void serial(void *none, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)none;
+  for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+}
+
+/* All of a task's expanding weights but those of its first panel. */
+static void check_asked(const char *name, const shape *s, const hn_chain_args *args) {
+  const hn_chain *c = args->chain;
+  const hn_gemm_ops *o = args->gemm;
+  hn_gemm_ops looked_at = *o;
+  hn_chain_args a = *args;
+  asked = (struct asked){.tile = o->tile, .expand = args->w_expand, .project = args->w_project};
+  asked.n_expand = hn_gemm_packed_size(o, (size_t)s->hidden, (size_t)s->cin);
+  asked.n_project = s->project ? hn_gemm_packed_size(o, (size_t)s->cout, (size_t)s->hidden) : 0;
+  asked.of = calloc(asked.n_expand + 1, 1);
+  looked_at.tile = watch;
+  a.gemm = &looked_at;
+  hn_chain_exec(&a, THREADS, serial, NULL);
+  if (asked.outside) fail(name, "asks for memory that is none of its weights");
+  for (int64_t split = 0; split < c->splits; split++)
+    for (int64_t p = split * c->panels / c->splits + 1; p < (split + 1) * c->panels / c->splits; p++)
+      for (int64_t i = p * c->width * s->cin;
+           i < hn_min((p + 1) * c->width * s->cin, (int64_t)asked.n_expand); i++)
+        if (!asked.of[i]) {
+          fail(name, "does not ask for the next panel's weights");
+          split = c->splits, p = c->panels;
+          break;
+        }
+  free(asked.of);
+}
+
 static void run_division(const shape *s, const hn_chain *c, const weights *w, hn_isa isa) {
   const hn_gemm_ops *o = hn_gemm_find(isa);
   char name[160];
@@ -491,6 +541,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
     fail(name, text);
     break;
   }
+  if (s->expand && !c->window && !c->parts) check_asked(name, s, &a);
   if (memcmp(scratch + work, kept, CANARY * sizeof *kept)) fail(name, "wrote beyond its scratch memory");
   if (memcmp(y + ny, kept, CANARY * sizeof *kept)) fail(name, "wrote beyond its output");
   hn_free(we), hn_free(wp), hn_free(wd), hn_free(ones), hn_free(scratch), hn_free(y), hn_free(kept);

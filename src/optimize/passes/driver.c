@@ -254,8 +254,9 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
       .model = model, .graph = model->graph, .options = &o, .scratch = &scratch, .error = error, .report = r};
   ctx.fold.deadline_ns = hn_now_ns() + (uint64_t)((o.fold_seconds > 0 ? o.fold_seconds : 20) * 1e9);
   ctx.fold.cancel = o.cancel;
-  if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)1 << 30;
-  if (!o.fold_bytes) o.fold_bytes = (uint64_t)2 << 30;
+  /* What is lowered would make the tensor in every run; a file would grow by it. */
+  if (!o.fold_tensor_bytes) o.fold_tensor_bytes = (uint64_t)(o.lowered ? 1024 : 256) << 20;
+  if (!o.fold_bytes) o.fold_bytes = (uint64_t)1 << 30;
   const hn_listing *passes = hn_registry_take(&hn_passes);
   hone_status status = check_globs(passes, &o, error);
   if (status != HONE_OK) {

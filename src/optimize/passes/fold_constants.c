@@ -22,6 +22,10 @@ static bool wanted(const hone_node *n) {
   return true;
 }
 
+/* Results are made where they stay: a large one would else be there twice. */
+static void *take(void *arena, size_t bytes) { return hn_arena_raw(arena, bytes ? bytes : 1, HN_MEM_ALIGN); }
+static void give(void *arena, void *data) { (void)arena, (void)data; }
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!wanted(n)) return HN_PASS_NONE;
   int64_t in_bytes = 0, out_bytes = 0;
@@ -48,7 +52,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   for (uint32_t i = 0; i < n->n_out; i++) out[i] = n->out[i] ? &result[i] : NULL;
   hn_pass_result answer = HN_PASS_HIT;
   hone_error local = {0};
-  hone_status status = hn_eval_node(n, in, out, &ctx->model->arena, &ctx->fold, &local);
+  hn_budget budget = ctx->fold;
+  budget.take = take, budget.give = give, budget.memory = &ctx->model->arena;
+  hone_status status = hn_eval_node(n, in, out, &ctx->model->arena, &budget, &local);
+  ctx->fold.nodes = budget.nodes;
   if (status == HONE_ERROR_CANCELLED) {
     ctx->status = status;
     if (ctx->error) *ctx->error = local;
@@ -60,14 +67,15 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     if (!out[i]) continue;
     int64_t bytes = hone_desc_bytes(&result[i].desc);
     made[i] = HN_NEW(&ctx->model->arena, hone_tensor);
-    void *data = made[i] && bytes >= 0 ? hn_arena_raw(&ctx->model->arena, (size_t)bytes, HN_MEM_ALIGN) : NULL;
-    if (!data) {
+    if (!made[i] || bytes < 0) {
       answer = hn_pass_memory(ctx);
       break;
     }
-    if (bytes) memcpy(data, result[i].data, (size_t)bytes);
-    made[i]->desc = result[i].desc;
-    made[i]->data = data;
+    *made[i] = result[i];
+    if (!made[i]->data && !(made[i]->data = take(&ctx->model->arena, 0))) {
+      answer = hn_pass_memory(ctx);
+      break;
+    }
     ctx->folded += (uint64_t)bytes;
   }
   if (answer == HN_PASS_HIT) {
@@ -76,7 +84,6 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
     hn_node_remove(n);
   }
-  for (uint32_t i = 0; i < n->n_out; i++) hn_free(result[i].data);
   return answer;
 }
 

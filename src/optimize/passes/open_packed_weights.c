@@ -11,6 +11,8 @@ static const char *missing(const hone_node *n) {
 }
 
 enum { FEW = 16, GROUP = 16 };
+/* Bytes of decoded weights: fewer than may be folded, as codes can be read as they are, too. */
+#define MOST ((uint64_t)256 << 20)
 
 static bool few_rows(const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
@@ -41,9 +43,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (ctx->options->processor && few_rows(n, &w)) return hn_pass_miss(ctx, "few rows read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
-  /* Other constants are folded to save time in every run; these can be read as they are, in an eighth of the
-   * memory. */
-  if (bytes > ctx->options->fold_tensor_bytes / 4 || ctx->folded + bytes > ctx->options->fold_bytes / 2)
+  const hn_optimize_options *o = ctx->options;
+  if (bytes > MOST || bytes > o->fold_tensor_bytes || ctx->folded + bytes > o->fold_bytes)
     return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
   float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP *w.rows);
   void *data = NULL;

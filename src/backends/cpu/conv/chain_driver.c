@@ -12,7 +12,7 @@ typedef struct work {
   int64_t n, split;
   int64_t g0, g1; /* output rows of the group */
   int64_t ready;  /* hidden rows below this one are in the ring already */
-  bool first;     /* no weights of the task were read yet */
+  bool first;     /* the task's first group */
   int64_t b0, b1; /* panels of the block */
   int64_t p0, p1; /* panels of the task */
   float *ring, *middle;
@@ -387,51 +387,51 @@ static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int6
   }
 }
 
-/* What the products of a panel pull into L2, since weights come from afar in every run: the next panel's
- * expanding weights and, of the projecting ones that its block is about to meet, the panel's share. Bytes are
- * counted through both. */
+/* What the products of a panel pull into L2, since weights come from afar in every run: the first tiles ask
+ * for the next panel's expanding weights, the others for projecting ones that the block is about to meet,
+ * which are pieces of the block's rows and a panel of columns. A tile asks for one range; pieces that find no
+ * tile are left to the processor. */
 typedef struct ahead {
   const float *expand;
-  int64_t expand_floats;
-  int64_t at, end; /* the panel's share of the block's projecting weights, in floats */
-  int64_t tiles;   /* that are left */
+  int64_t floats;        /* of them */
+  int64_t tile, tiles;   /* the next one; all */
+  int64_t expanding;     /* tiles that ask for expanding weights */
+  int64_t piece, pieces; /* the first one of the panel's share, and the end */
 } ahead;
 
 /* Weights that stay in L2 from group to group come from afar in the first one. */
 static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
   const hn_chain *c = w->a->chain;
-  const int64_t k = hn_chain_e_values(c), b = w->b1 - w->b0;
-  ahead f = {.tiles = w->first ? tiles : 0};
-  if (panel + 1 < w->p1) {
-    f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
-    f.expand_floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
-  }
-  const int64_t all = c->project ? live_channels(c, w->b0, w->b1) * hn_fill_up(c->cout, w->a->gemm->vw) : 0;
-  f.at = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
+  const int64_t b = w->b1 - w->b0, all = c->project ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
+  ahead f = {.tiles = w->first && !HN_FAULT("chain_weights_not_pulled") ? tiles : 0,
+             .piece = all * (panel - w->b0) / b,
+             .pieces = all * (panel - w->b0 + 1) / b};
+  if (panel + 1 >= w->p1) return f;
+  const int64_t k = hn_chain_e_values(c);
+  f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
+  f.floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
+  f.expanding = f.pieces > f.piece ? hn_max(tiles / (f.pieces - f.piece + 1), 1) : tiles;
   return f;
 }
 
-/* The next tile's share, as much of it as lies in one piece. */
 static void pull(const work *w, ahead *f, hn_gemm_tile *t) {
   const hn_chain *c = w->a->chain;
+  const hn_gemm_ops *o = w->a->gemm;
+  const int64_t i = f->tile++, rest = f->tiles - f->expanding, count = f->pieces - f->piece;
   t->prefetch = t->prefetch_end = NULL;
-  if (f->tiles <= 0) return;
-  const int64_t share = hn_div_up(f->expand_floats + f->end - f->at, f->tiles--);
-  if (f->expand_floats > 0) {
-    const int64_t n = hn_min(share, f->expand_floats);
-    t->prefetch = f->expand, t->prefetch_end = f->expand + n;
-    f->expand += n, f->expand_floats -= n;
+  if (i >= f->tiles) return;
+  if (i < f->expanding) {
+    t->prefetch = f->expand + f->floats * i / f->expanding;
+    t->prefetch_end = f->expand + f->floats * (i + 1) / f->expanding;
     return;
   }
-  /* Panels of columns, of each the rows of the block. */
-  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), nr = w->a->gemm->nr;
-  const int64_t n = f->at / (k * nr) * nr, from = f->at - n * k;
-  const int64_t width = (int64_t)hn_gemm_panel_width(w->a->gemm, (size_t)c->cout, (size_t)n);
-  const int64_t to = hn_min(hn_min(from + share, f->end - n * k), k * width);
-  if (to <= from) return;
+  const int64_t each = count > 0 ? hn_max(rest / count, 1) : 1, at = i - f->expanding; /* tiles of a piece */
+  if (at / each >= count) return;
+  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), n = (f->piece + at / each) * o->nr;
+  const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
   const float *b = (const float *)w->a->w_project + n * c->hidden + k0 * width;
-  t->prefetch = b + from, t->prefetch_end = b + to;
-  f->at += to - from;
+  t->prefetch = b + k * width * (at % each) / each;
+  t->prefetch_end = b + k * width * (at % each + 1) / each;
 }
 
 /* Hidden rows [h0, h1) of a panel into the ring, as full tiles of pixels as can be: where the input's lines

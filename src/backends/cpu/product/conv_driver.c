@@ -17,8 +17,8 @@ size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) {
 /* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
  * n task all input rows of its tiles: among the divisions that keep the threads equally busy, take the one
  * that reads least. */
-static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
-  double flop = 2.0 * (double)(c->tiles * o->mr) * (double)c->cout * (double)c->k;
+static void plan_tasks(hn_conv *c, int64_t tile_rows, uint32_t threads) {
+  double flop = 2.0 * (double)(c->tiles * tile_rows) * (double)c->cout * (double)c->k;
   int64_t want = threads;
   if (c->groups >= 4 * (int64_t)threads || threads == 1) want = 1;
   /* Several tasks a thread even out disturbances, but read their operands more often: for large steps only.
@@ -26,12 +26,12 @@ static void plan_tasks(hn_conv *c, const hn_gemm_ops *o, uint32_t threads) {
   else if (flop > 4e8 * threads)
     want = 2 * (int64_t)threads;
   /* Too little for two threads, in cycles: 64 FLOP in each, and some for every run of taps gathered. */
-  double runs = c->direct ? 0 : 16.0 * (double)(c->tiles * o->mr * c->n_runs);
+  double runs = c->direct ? 0 : 16.0 * (double)(c->tiles * tile_rows * c->n_runs);
   if ((flop / 64 + runs) * (double)c->groups < 6250) want = 1;
   /* In cycles of one thread: 32 multiply-adds a cycle, 12 bytes a cycle for weights (pulled in ahead), 4 for
    * the input: where a step is divided by columns, part of it was written by another core.  8 floats a cycle
    * for gathering rows. */
-  double pixels = (double)c->tiles * o->mr, compute = pixels * (double)c->k * (double)c->cout / 32;
+  double pixels = (double)(c->tiles * tile_rows), compute = pixels * (double)c->k * (double)c->cout / 32;
   double weights = (double)c->k * (double)c->cout * 4 / 12;
   double rows = (double)(c->batch * c->in[0] * c->in[1] * c->in[2] * c->cin) +
                 (c->direct ? 0 : pixels * (double)c->k / 8);
@@ -90,7 +90,7 @@ static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   enum { WAY = 4096 };
   const int64_t ways = (int64_t)(l1 / WAY);
   const bool meet = c->direct && !c->copy && c->in_pitch * (int64_t)sizeof(float) % WAY == 0;
-  return meet && ways < o->mr && 4 * ways >= 3 * o->mr ? ways : o->mr;
+  return meet && ways < o->mr && 4 * ways >= 3 * o->mr && !HN_FAULT("conv_rows_that_meet") ? ways : o->mr;
 }
 
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
@@ -116,17 +116,18 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
               (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
   c->n_panels = hn_div_up(c->cout, o->nr);
   c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
-  c->tiles_per_line = hn_div_up(c->line, most_rows(c, o, l1));
+  const int64_t tile_rows = most_rows(c, o, l1);
+  c->tiles_per_line = hn_div_up(c->line, tile_rows);
   c->tiles = c->tiles_per_line * c->lines;
   /* A tile of A takes half of L1. */
   int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
   if (kc < 64) kc = 64;
   int64_t blocks = hn_div_up(c->k, kc);
   c->kc = blocks ? hn_div_up(c->k, blocks) : 1;
-  plan_tasks(c, o, threads);
+  plan_tasks(c, tile_rows, threads);
   int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr, tiles = hn_div_up(c->tiles, c->m_tasks);
   c->resident = c->k * columns * 4 <= (int64_t)l2 * 5 / 8;
-  if (tiles * o->mr > 1024 && c->resident) {
+  if (tiles * tile_rows > 1024 && c->resident) {
     /* Finish a tile at a time, so that C stays in L1. */
     c->block_tiles = 1;
     c->block_columns = c->first_columns = columns;

@@ -17,7 +17,8 @@ typedef struct hn_optimize_options {
   bool processor;  /* lowered for a processor, no accelerator: operators that have steps of their own there
                       stay */
   bool check_each; /* check the graph's invariants after every pass (always on in debug builds) */
-  double fold_seconds; /* budgets of constant folding; 0: 20 s, 2 GiB together, 1 GiB a tensor */
+  double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor (1 GiB where
+                          the model is lowered) */
   uint64_t fold_bytes;
   uint64_t fold_tensor_bytes;
   const _Atomic bool *cancel; /* NULL: none */
