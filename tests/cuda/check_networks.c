@@ -198,14 +198,17 @@ static int count_whole_concats(const hone_plan *plan) {
 
 int main(int argc, char **argv) {
   if (argc < 5) {
-    fprintf(stderr, "usage: check_networks NETWORK WIDTH SIZE PRECISION [--batch N] [--on-host N]\n");
+    fprintf(stderr,
+            "usage: check_networks NETWORK WIDTH SIZE PRECISION [--batch N] [--on-host N] [--parts N]\n");
     return 2;
   }
   static network n;
   const char *precision = argv[4];
-  int64_t batch = 2, on_host = 0;
+  int64_t batch = 2, on_host = 0, parts = 0; /* values that are parts of others */
   for (int i = 5; i + 1 < argc; i += 2)
-    *(strcmp(argv[i], "--batch") ? &on_host : &batch) = atoll(argv[i + 1]);
+    *(!strcmp(argv[i], "--batch")   ? &batch
+      : !strcmp(argv[i], "--parts") ? &parts
+                                    : &on_host) = atoll(argv[i + 1]);
   const hone_zoo_options zoo = {.batch = batch, .width = atof(argv[2]), .size = atoll(argv[3]), .seed = 1};
   hone_model *model = NULL;
   hone_engine *engine[2] = {NULL};
@@ -239,7 +242,7 @@ int main(int argc, char **argv) {
     pthread_join(thread[i], &result);
     good &= result != NULL;
   }
-  good &= shows_what_it_makes(&n, cpu, strcmp(argv[1], "yolov3") ? 0 : 2);
+  good &= shows_what_it_makes(&n, cpu, (int)parts);
   for (int k = 0; k < SETS; k++) {
     for (uint32_t i = 0; i < n.inputs; i++) hone_data_free(&n.set[k].in[i]);
     for (uint32_t i = 0; i < n.outputs; i++) hn_free(n.set[k].out[i].data);

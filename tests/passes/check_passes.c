@@ -364,9 +364,32 @@ static void all_types(void **state) {
   hn_model_destroy(m);
 }
 
+/* A constant of 307 MB that a node makes: in a plan it is made beforehand, a file does not grow by it. */
+static void large_constants(void **state) {
+  (void)state;
+  static const char *const text = "graph g(%x: f32[1x64]) -> (%y) {\n"
+                                  "  const %s: i64[2] = {64, 1200000}\n"
+                                  "  %w = ConstantOfShape(%s)\n"
+                                  "  %y = MatMul(%x, %w)\n"
+                                  "}\n";
+  for (int lowered = 0; lowered < 2; lowered++) {
+    hone_error e = {0};
+    hn_pass_report r = {0};
+    hn_model *m = net_parse("large_constants", text);
+    hn_optimize_options o = {.level = 2, .passes = "fold_constants", .lowered = lowered};
+    if (hn_optimize(m, &o, &r, &e) != HONE_OK) fail_msg("%s", e.what);
+    assert_int_equal(r.nodes_after, 2 - lowered);
+    char *words = said(&r);
+    assert_non_null(strstr(words, lowered ? "hit fold_constants" : "more than the limit of 268435456"));
+    free(words);
+    hn_pass_report_free(&r);
+    hn_model_destroy(m);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cases), cmocka_unit_test(every_pass_fires),
-                                     cmocka_unit_test(bad_text), cmocka_unit_test(deep_text),
-                                     cmocka_unit_test(all_types)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cases),     cmocka_unit_test(every_pass_fires),
+                                     cmocka_unit_test(bad_text),  cmocka_unit_test(deep_text),
+                                     cmocka_unit_test(all_types), cmocka_unit_test(large_constants)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
