@@ -181,6 +181,8 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
   c->direct = reads_direct(c);
   c->size = c->direct ? c->in_pitch : c->fold ? c->stride[2] * c->cin : HN_BF16_STEP * c->parts;
   c->steps = c->c_steps * c->kernel[0] * c->kernel[1] * (c->fold ? 1 : c->kernel[2]);
+  if (c->parts == 3 && c->steps > INT32_MAX / (HN_BF16_STEP * HN_BF16_PANEL)) /* as kernels count */
+    return *why = "too long a sum", false;
   c->short_from = c->steps, c->short_pairs = 0;
   if (!c->fold || c->c_steps == 1) {
     c->short_from = c->steps / c->c_steps * (c->c_steps - 1);
