@@ -50,8 +50,11 @@ static const shares own_die = {1.2, 0.5, 0.5, 0.025, 4}, mesh_wide = {0.08, 0.08
 typedef struct traffic {
   double weights, extra, predicted; /* bytes as packed; of them, what is beyond one f32 for each weight */
   double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
+  double again;  /* seconds of steps that no input reaches: every slice takes them anew... */
+  double made;   /* ...and reads what they make, these bytes, as it reads weights */
   int64_t batch;
-  double *blob; /* [steps] bytes of each one's packed weights */
+  double *blob;  /* [steps] bytes of each one's packed weights */
+  bool *follows; /* [slots] the inputs reach it; of a view or part, asked of its root */
 } traffic;
 
 /* The samples of a run, or 0 with a reason: the plan's inputs and outputs do not all begin with them. */
@@ -96,9 +99,35 @@ static double tensor_bytes(const hone_tensor_desc *d) {
   return bytes > 0 ? (double)bytes : 0;
 }
 
+static uint32_t root_of(const hn_plan *p, uint32_t slot) {
+  while (p->slots.ptr[slot].alias != HN_NO_SLOT) slot = p->slots.ptr[slot].alias;
+  return slot;
+}
+
+static bool follows(const hn_plan *p, const traffic *t, uint32_t slot) {
+  return slot != HN_NO_SLOT && t->follows[root_of(p, slot)];
+}
+
+/* From the inputs through step s. */
+static void follow(const hn_plan *p, const hn_step *s, traffic *t) {
+  bool reached = false;
+  for (uint32_t k = 0; k < s->desc.n_inputs; k++) reached = reached || follows(p, t, s->in[k]);
+  for (uint32_t k = 0; k < s->desc.n_outputs; k++) {
+    if (s->out[k] == HN_NO_SLOT) continue;
+    if (reached)
+      t->follows[root_of(p, s->out[k])] = true;
+    else
+      t->made += (double)p->slots.ptr[s->out[k]].bytes;
+  }
+  if (!reached) t->again += s->predicted_s;
+}
+
 static void count(const hn_plan *p, traffic *t) {
+  for (uint32_t i = 0; i < p->slots.len; i++)
+    if (p->slots.ptr[i].place == HN_PLACE_INPUT) t->follows[i] = true;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
+    follow(p, s, t);
     hone_tactic_need need = {0};
     if (s->tactic->need && s->tactic->need(&s->desc, &p->machine, &need, NULL) != HONE_OK)
       need.blob_bytes = 0;
@@ -111,18 +140,19 @@ static void count(const hn_plan *p, traffic *t) {
     t->predicted += s->predicted_s;
     double bytes = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs; k++)
-      if (!s->desc.input[k].constant) bytes += tensor_bytes(&s->desc.input[k].desc);
-    for (uint32_t k = 0; k < s->desc.n_outputs; k++) bytes += tensor_bytes(&s->desc.output[k].desc);
+      if (follows(p, t, s->in[k])) bytes += tensor_bytes(&s->desc.input[k].desc);
+    for (uint32_t k = 0; k < s->desc.n_outputs; k++)
+      if (follows(p, t, s->out[k])) bytes += tensor_bytes(&s->desc.output[k].desc);
     t->widest = fmax(t->widest, bytes);
   }
 }
 
 /* Bytes of the maps between steps of which a slice does not fit into `room`, for the whole batch. */
-static double too_large(const hn_plan *p, double slices, double room) {
+static double too_large(const hn_plan *p, const traffic *t, double slices, double room) {
   double bytes = 0;
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i];
-    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
+    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA || !t->follows[i]) continue;
     if ((double)s->bytes > room * slices) bytes += (double)s->bytes;
   }
   return bytes;
@@ -169,10 +199,11 @@ static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, 
 static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const rates r = rates_of(p);
   const shares *shown = shares_of(p);
-  const double far = too_large(p, slices, r.room), near = too_large(p, slices, r.own) - far;
+  const double far = too_large(p, t, slices, r.room), near = too_large(p, t, slices, r.own) - far;
   const double maps = SPILLED_PASSES * (shown->far * far / r.memory + shown->near * near / r.cache);
   const double begin = STEP_SECONDS * (double)p->steps.len;
-  return maps + (weights_shown(p, t, &r, slices) + begin) * slices;
+  const double again = t->again + shown->weights * t->made / r.memory;
+  return maps + (weights_shown(p, t, &r, slices) + again + begin) * slices;
 }
 
 /* The share of the plan's memory that so many slices save. */
@@ -189,6 +220,17 @@ static double worth(const hn_plan *p, const traffic *t, uint32_t slices) {
   return lot * of->memory * share * t->predicted;
 }
 
+/* The most slices that are as fast as any, or are worth their memory. */
+static uint32_t best(const hn_plan *p, const traffic *t) {
+  const uint32_t most = (uint32_t)fmin((double)t->batch, fmax(t->predicted / LEAST_SLICE_SECONDS, 1));
+  double least = INFINITY;
+  for (uint32_t n = 1; n <= most; n++)
+    if ((uint32_t)t->batch % n == 0) least = fmin(least, seconds(p, t, n));
+  uint32_t n = most;
+  while (n > 1 && ((uint32_t)t->batch % n || seconds(p, t, n) > least + worth(p, t, n))) n--;
+  return n;
+}
+
 uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   traffic t = {0};
   if (!is_plain(p, why) || !(t.batch = batch_of(p, why)) || t.batch > UINT32_MAX) return 1;
@@ -198,15 +240,15 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
     return 1;
   }
   if (t.batch < 2) return 1;
-  if (!(t.blob = hn_calloc(p->steps.len, sizeof *t.blob))) return 1;
-  count(p, &t);
-  const uint32_t most = (uint32_t)fmin((double)t.batch, fmax(t.predicted / LEAST_SLICE_SECONDS, 1));
-  double least = INFINITY;
-  for (uint32_t n = 1; n <= most; n++)
-    if ((uint32_t)t.batch % n == 0) least = fmin(least, seconds(p, &t, n));
-  uint32_t n = most;
-  while (n > 1 && ((uint32_t)t.batch % n || seconds(p, &t, n) > least + worth(p, &t, n))) n--;
+  uint32_t n = 1;
+  t.blob = hn_calloc(p->steps.len, sizeof *t.blob);
+  t.follows = hn_calloc(p->slots.len, sizeof *t.follows);
+  if (t.blob && t.follows) {
+    count(p, &t);
+    n = best(p, &t);
+  }
   hn_free(t.blob);
+  hn_free(t.follows);
   return n;
 }
 
