@@ -295,6 +295,29 @@ static void what_meets_is_not_cut(void **state) {
           2, "computes with its size");
 }
 
+/* A weight of 100 MB that a step makes from constants would be made and read in each slice. */
+static void what_no_input_reaches_is_made_once(void **state) {
+  static const char *const text = "graph g(%x: f32[8x5000]) -> (%y) {\n"
+                                  "  const %c: f32[100x500] = full(0.5)\n"
+                                  "  const %r: i64[2] = {50, 10}\n"
+                                  "  %t = Tile(%c, %r)\n"
+                                  "  %w = Exp(%t)\n"
+                                  "  %y = MatMul(%x, %w)\n"
+                                  "}\n";
+  (void)state;
+  hone_model *m = net_parse("made", text);
+  hone_engine *engine = NULL;
+  hone_plan *plan = NULL;
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, &e), HONE_OK);
+  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e) != HONE_OK)
+    fail_msg("%s: %s", e.where, e.what);
+  assert_int_equal(hone_plan_slices(plan), 1);
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  hone_model_release(m);
+}
+
 static void a_prefix_is_not_all_parts(void **state) {
   (void)state;
   hn_model *m = net_parse(
@@ -369,10 +392,15 @@ static void made_up_slices_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(networks_answer_the_same),      cmocka_unit_test(callers_memory_holds_all_slices),
-      cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
-      cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(a_prefix_is_not_all_parts),
-      cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(made_up_slices_are_refused),
+      cmocka_unit_test(networks_answer_the_same),
+      cmocka_unit_test(callers_memory_holds_all_slices),
+      cmocka_unit_test(a_saved_plan_keeps_its_slices),
+      cmocka_unit_test(a_record_counts_every_slice),
+      cmocka_unit_test(what_meets_is_not_cut),
+      cmocka_unit_test(a_prefix_is_not_all_parts),
+      cmocka_unit_test(what_no_input_reaches_is_made_once),
+      cmocka_unit_test(parts_that_are_not_alike),
+      cmocka_unit_test(made_up_slices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
