@@ -297,25 +297,20 @@ static void what_meets_is_not_cut(void **state) {
 
 /* A weight of 100 MB that a step makes from constants would be made and read in each slice. */
 static void what_no_input_reaches_is_made_once(void **state) {
-  static const char *const text = "graph g(%x: f32[8x5000]) -> (%y) {\n"
+  (void)state;
+  hn_model *m = net_parse("made", "graph g(%x: f32[Nx5000]) -> (%y) {\n"
                                   "  const %c: f32[100x500] = full(0.5)\n"
                                   "  const %r: i64[2] = {50, 10}\n"
                                   "  %t = Tile(%c, %r)\n"
                                   "  %w = Exp(%t)\n"
                                   "  %y = MatMul(%x, %w)\n"
-                                  "}\n";
-  (void)state;
-  hone_model *m = net_parse("made", text);
-  hone_engine *engine = NULL;
-  hone_plan *plan = NULL;
-  hone_error e = {0};
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, &e), HONE_OK);
-  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2}, &plan, &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
+                                  "}\n");
+  hone_engine *engine = engine_of(1);
+  hone_plan *plan = plan_of(engine, m, 0, "f32");
   assert_int_equal(hone_plan_slices(plan), 1);
   hone_plan_destroy(plan);
   hone_engine_destroy(engine);
-  hone_model_release(m);
+  hn_model_destroy(m);
 }
 
 static void a_prefix_is_not_all_parts(void **state) {

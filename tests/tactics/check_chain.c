@@ -27,7 +27,7 @@ enum { THREADS = 3, CANARY = 64 };
 
 static int failures;
 static hn_rng rng;
-static hn_pool *pool;
+static hn_pool *pool, *alone; /* of all threads, of one: what is watched must not be written by several */
 
 static void fail(const char *where, const char *what) {
   printf("FAIL %s: %s\n", where, what);
@@ -432,11 +432,6 @@ static void watch(const hn_gemm_tile *t) {
   asked.tile(t);
 }
 
-static void serial(void *none, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
-  (void)none;
-  for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
-}
-
 /* All of a task's expanding weights but those of its first panel. */
 static void check_asked(const char *name, const shape *s, const hn_chain_args *args) {
   const hn_chain *c = args->chain;
@@ -449,7 +444,7 @@ static void check_asked(const char *name, const shape *s, const hn_chain_args *a
   asked.of = calloc(asked.n_expand + 1, 1);
   looked_at.tile = watch;
   a.gemm = &looked_at;
-  hn_chain_exec(&a, THREADS, serial, NULL);
+  hn_chain_exec(&a, THREADS, hn_pool_parallel, alone);
   if (asked.outside) fail(name, "asks for memory that is none of its weights");
   for (int64_t split = 0; split < c->splits; split++)
     for (int64_t p = split * c->panels / c->splits + 1; p < (split + 1) * c->panels / c->splits; p++)
@@ -733,14 +728,14 @@ int main(int argc, char **argv) {
   bool expect_failure = argc > 1 && !strcmp(argv[1], "--expect-failure");
   hn_device *device = NULL;
   rng = (hn_rng){1};
-  if (hn_pool_create(THREADS, &pool, NULL)) return 6;
+  if (hn_pool_create(THREADS, &pool, NULL) || hn_pool_create(1, &alone, NULL)) return 6;
   int runs = check_driver();
   /* The choice is one between f32 tactics: other tiers have others. */
   const char *tier = hn_cpu()->isa > HN_ISA_AVX512 ? "avx512" : NULL;
   if (hn_backend_cpu.open(0, 1, tier, &device, NULL)) return 6;
   for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) check_network(&networks[i], device);
   hn_backend_cpu.close(device);
-  hn_pool_destroy(pool);
+  hn_pool_destroy(pool), hn_pool_destroy(alone);
   printf("check_chain: %d divisions, %zu networks, %d failures\n", runs, sizeof networks / sizeof *networks,
          failures);
   return expect_failure ? expected_failure(failures) : failures > 0;

@@ -99,13 +99,8 @@ static double tensor_bytes(const hone_tensor_desc *d) {
   return bytes > 0 ? (double)bytes : 0;
 }
 
-static uint32_t root_of(const hn_plan *p, uint32_t slot) {
-  while (p->slots.ptr[slot].alias != HN_NO_SLOT) slot = p->slots.ptr[slot].alias;
-  return slot;
-}
-
 static bool follows(const hn_plan *p, const traffic *t, uint32_t slot) {
-  return slot != HN_NO_SLOT && t->follows[root_of(p, slot)];
+  return slot != HN_NO_SLOT && t->follows[hn_slot_root(p, slot)];
 }
 
 /* From the inputs through step s. */
@@ -115,7 +110,7 @@ static void follow(const hn_plan *p, const hn_step *s, traffic *t) {
   for (uint32_t k = 0; k < s->desc.n_outputs; k++) {
     if (s->out[k] == HN_NO_SLOT) continue;
     if (reached)
-      t->follows[root_of(p, s->out[k])] = true;
+      t->follows[hn_slot_root(p, s->out[k])] = true;
     else
       t->made += (double)p->slots.ptr[s->out[k]].bytes;
   }

@@ -392,46 +392,48 @@ static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int6
  * which are pieces of the block's rows and a panel of columns. A tile asks for one range; pieces that find no
  * tile are left to the processor. */
 typedef struct ahead {
-  const float *expand;
-  int64_t floats;        /* of them */
-  int64_t tile, tiles;   /* the next one; all */
-  int64_t expanding;     /* tiles that ask for expanding weights */
-  int64_t piece, pieces; /* the first one of the panel's share, and the end */
+  const float *expand, *expand_end;
+  int64_t step;        /* floats of them that a tile asks for */
+  int64_t piece, end;  /* pieces that are left of the panel's share */
+  int64_t part, parts; /* tiles that have asked for the next piece; that ask for each */
 } ahead;
 
 /* Weights that stay in L2 from group to group come from afar in the first one. */
 static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
   const hn_chain *c = w->a->chain;
+  ahead f = {0};
+  if (!w->first || tiles <= 0 || HN_FAULT("chain_weights_not_pulled")) return f;
   const int64_t b = w->b1 - w->b0, all = c->project ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
-  ahead f = {.tiles = w->first && !HN_FAULT("chain_weights_not_pulled") ? tiles : 0,
-             .piece = all * (panel - w->b0) / b,
-             .pieces = all * (panel - w->b0 + 1) / b};
-  if (panel + 1 >= w->p1) return f;
-  const int64_t k = hn_chain_e_values(c);
-  f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
-  f.floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
-  f.expanding = f.pieces > f.piece ? hn_max(tiles / (f.pieces - f.piece + 1), 1) : tiles;
+  f.piece = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
+  const int64_t pieces = f.end - f.piece;
+  int64_t expanding = 0;
+  if (panel + 1 < w->p1) {
+    const int64_t k = hn_chain_e_values(c),
+                  floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
+    expanding = pieces ? hn_max(tiles / (pieces + 1), 1) : tiles;
+    f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
+    f.expand_end = f.expand + floats;
+    f.step = hn_div_up(floats, expanding);
+  }
+  f.parts = pieces ? hn_max((tiles - expanding) / pieces, 1) : 1;
   return f;
 }
 
 static void pull(const work *w, ahead *f, hn_gemm_tile *t) {
-  const hn_chain *c = w->a->chain;
-  const hn_gemm_ops *o = w->a->gemm;
-  const int64_t i = f->tile++, rest = f->tiles - f->expanding, count = f->pieces - f->piece;
   t->prefetch = t->prefetch_end = NULL;
-  if (i >= f->tiles) return;
-  if (i < f->expanding) {
-    t->prefetch = f->expand + f->floats * i / f->expanding;
-    t->prefetch_end = f->expand + f->floats * (i + 1) / f->expanding;
+  if (f->expand < f->expand_end) {
+    t->prefetch = f->expand;
+    t->prefetch_end = f->expand += hn_min(f->step, f->expand_end - f->expand);
     return;
   }
-  const int64_t each = count > 0 ? hn_max(rest / count, 1) : 1, at = i - f->expanding; /* tiles of a piece */
-  if (at / each >= count) return;
-  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), n = (f->piece + at / each) * o->nr;
-  const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
+  if (f->piece >= f->end) return;
+  const hn_chain *c = w->a->chain;
+  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), n = f->piece * w->a->gemm->nr;
+  const int64_t width = (int64_t)hn_gemm_panel_width(w->a->gemm, (size_t)c->cout, (size_t)n);
   const float *b = (const float *)w->a->w_project + n * c->hidden + k0 * width;
-  t->prefetch = b + k * width * (at % each) / each;
-  t->prefetch_end = b + k * width * (at % each + 1) / each;
+  t->prefetch = b + k * width * f->part / f->parts;
+  t->prefetch_end = b + k * width * (f->part + 1) / f->parts;
+  if (++f->part == f->parts) f->part = 0, f->piece++;
 }
 
 /* Hidden rows [h0, h1) of a panel into the ring, as full tiles of pixels as can be: where the input's lines
