@@ -244,7 +244,9 @@ static void start(const judge *q, const hn_tolerance *t, int64_t i, double scale
     x->error = (2 * t->ulps + 1) * u * fabs(y) + t->slack * u * in + 4 * FLT_MIN;
     break;
   }
-  case HN_TOLERANCE_SOFTMAX: x->error = 1.01 * (hn_tolerance_share(t) + 2 * u * scale) * y + FLT_MIN; break;
+  case HN_TOLERANCE_SOFTMAX: /* kernels take weights below e^-87 = 1.4 FLT_MIN as 0 */
+    x->error = 1.01 * (hn_tolerance_share(t) + 2 * u * scale) * y + 2 * FLT_MIN;
+    break;
   default: break;
   }
 }

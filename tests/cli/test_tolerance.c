@@ -117,6 +117,8 @@ static const char *const layers[] = {
     "graph g(%x: f32[11x130]) -> (%s, %t, %u, %v, %w) {\n  %s = Exp(%x)\n  %t = Erf(%x)\n  %u = "
     "HardSwish(%x)\n"
     "  %v = Softmax(%x)\n  %w = Softplus(%x)\n}\n",
+    /* weights down to denormal ones */
+    "graph g(%x: f32[4x3000]) -> (%y) {\n  %a = Mul(%x, f32[]{60})\n  %y = Softmax(%a)\n}\n",
     "graph g(%x: f32[1x24x20x20]) -> (%y) {\n  %a = Conv(%x, f32[24x1x5x5]rand(7)) {group=24, "
     "pads=[2,2,2,2]}\n"
     "  %b = Clip(%a, f32[]{0}, f32[]{6})\n  %c = Conv(%b, f32[40x24x1x1]rand(8), f32[40]rand(9))\n"
