@@ -508,6 +508,64 @@ static void suppression(void **state) {
   op_end(&c);
 }
 
+/* Whether two boxes overlap by more than `iou`, by the definition. */
+static bool boxes_overlap(const hone_tensor *t, int64_t i, int64_t j, float iou) {
+  const float *a = (const float *)t->data + 4 * i, *b = (const float *)t->data + 4 * j;
+  const float height = fminf(a[2], b[2]) - fmaxf(a[0], b[0]), width = fminf(a[3], b[3]) - fmaxf(a[1], b[1]);
+  const float of_a = (a[2] - a[0]) * (a[3] - a[1]), of_b = (b[2] - b[0]) * (b[3] - b[1]);
+  if (!(height > 0 && width > 0 && of_a > 0 && of_b > 0)) return false;
+  return height * width / (of_a + of_b - height * width) > iou;
+}
+
+/* Many boxes, near each other or far apart on either axis, of very different sizes, some without area,
+ * infinite or NaN: what is kept must be what the definition keeps, whatever is compared with what. */
+static void suppression_of_many(void **state) {
+  (void)state;
+  enum { N = 700 };
+  static const struct {
+    float apart[2], size; /* of 7 groups of boxes, along each axis; of the largest box */
+    bool odd;             /* some boxes are no boxes */
+  } fields[] = {{{0, 0}, 40, false}, {{0, 500}, 40, false},   {{900, 0}, 40, true},  {{3, 3}, 1, false},
+                {{0, 0}, 1, true},   {{0, 500}, 4000, false}, {{1e30F, 0}, 1, true}, {{0, 0}, 0, false}};
+  uint32_t seed = 5;
+  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+    op_case c;
+    op_begin(&c, "NonMaxSuppression", 11);
+    hone_tensor *boxes = op_in(&c, F32, "1x700x4", NULL, 1), *scores = op_in(&c, F32, "1x1x700", NULL, 2);
+    float *box = boxes->data;
+    for (int64_t i = 0; i < N; i++) {
+      float random[4];
+      for (int k = 0; k < 4; k++) random[k] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-24F;
+      for (int k = 0; k < 2; k++) {
+        box[4 * i + k] = random[k] * 100 + fields[f].apart[k] * (float)(i % 7);
+        box[4 * i + 2 + k] = box[4 * i + k] + fields[f].size * random[2 + k] * random[2 + k];
+      }
+      if (fields[f].odd && i % 50 == 3) box[4 * i + 3] = INFINITY;
+      if (fields[f].odd && i % 50 == 13) box[4 * i] = -INFINITY;
+      if (fields[f].odd && i % 50 == 23) box[4 * i] = box[4 * i + 2] = NAN;
+      if (fields[f].odd && i % 50 == 33) box[4 * i + 2] = box[4 * i];
+      ((float *)scores->data)[i] = (float)((i * 331) % N); /* all different */
+    }
+    double want[3 * N] = {0}; /* image, class, box */
+    int64_t kept = 0;
+    for (int64_t score = N - 1; score >= 0; score--)
+      for (int64_t i = 0; i < N; i++) {
+        if ((i * 331) % N != score) continue;
+        bool stays = true;
+        for (int64_t k = 0; stays && k < kept; k++)
+          stays = !boxes_overlap(boxes, i, (int64_t)want[3 * k + 2], 0.3F);
+        if (stays) want[3 * kept++ + 2] = (double)i;
+      }
+    op_in(&c, HONE_DTYPE_I64, "1", V(N), 0);
+    op_in(&c, F32, "1", V(0.3F), 0);
+    assert_int_equal(op_run(&c, 1), HONE_OK);
+    char dims[32];
+    snprintf(dims, sizeof dims, "%lldx3", (long long)kept);
+    op_expect(&c, 0, HONE_DTYPE_I64, dims, want, 0);
+    op_end(&c);
+  }
+}
+
 /* ------------------------------------------------------------------ recurrences */
 
 static void rnn_lengths(void **state) {
@@ -596,6 +654,7 @@ int main(void) {
       cmocka_unit_test(grid_sample_wild_coordinates),
       cmocka_unit_test(regions),
       cmocka_unit_test(suppression),
+      cmocka_unit_test(suppression_of_many),
       cmocka_unit_test(rnn_lengths),
       cmocka_unit_test(lstm_layouts_agree),
       cmocka_unit_test(dropout_training),

@@ -1,6 +1,6 @@
 /* NonMaxSuppression: of each class of each image, the best boxes that do not overlap a better one too much.
  * Equal scores go to the lower index. */
-#include "model/ops/common/bulk.h"
+#include "model/ops/detection/kept_boxes.h"
 
 #include <stdlib.h>
 
@@ -74,24 +74,17 @@ static void corners(const float *box, bool center, float *c) {
   c[3] = fmaxf(x0, x1);
 }
 
-static bool overlaps(const float *a, const float *b, float threshold) {
-  float height = fminf(a[2], b[2]) - fmaxf(a[0], b[0]), width = fminf(a[3], b[3]) - fmaxf(a[1], b[1]);
-  if (!(height > 0 && width > 0)) return false;
-  float area_a = (a[2] - a[0]) * (a[3] - a[1]), area_b = (b[2] - b[0]) * (b[3] - b[1]);
-  float both = height * width, either = area_a + area_b - both;
-  return area_a > 0 && area_b > 0 && either > 0 && both / either > threshold;
-}
-
 /* Chooses boxes of one class; writes their indices to kept[] in order of score and returns their number. */
 static int64_t suppress(hone_call *call, const candidate *c, int64_t n, const float *corner, int64_t most,
-                        float iou, int64_t *kept) {
+                        float iou, hn_kept_boxes *boxes, int64_t *kept) {
   int64_t chosen = 0;
+  if (n) hn_kept_boxes_start(boxes, corner, &c->index, sizeof *c / sizeof c->index, n);
   for (int64_t i = 0; i < n && chosen < most; i++) {
-    bool free_place = true;
     if ((i & 255) == 0 && call->stopped(call)) return -1;
-    for (int64_t k = 0; free_place && k < chosen; k++)
-      free_place = !overlaps(corner + 4 * c[i].index, corner + 4 * kept[k], iou);
-    if (free_place) kept[chosen++] = c[i].index;
+    const hn_box b = hn_box_of(corner + 4 * c[i].index);
+    if (hn_kept_boxes_overlap(boxes, &b, iou)) continue;
+    hn_kept_boxes_add(boxes, &b);
+    kept[chosen++] = c[i].index;
   }
   return chosen;
 }
@@ -114,7 +107,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   float *corner = c ? hn_scratch(call, n, 4 * sizeof *corner, error) : NULL;
   int64_t *kept = corner ? hn_scratch(call, n, sizeof *kept, error) : NULL;
   int64_t *out = kept ? hn_scratch(call, batches * classes * most, 3 * sizeof *out, error) : NULL;
-  if (!out) return HONE_ERROR_MEMORY;
+  hn_kept_boxes near;
+  if (!out || hn_kept_boxes_init(call, n, &near, error)) return HONE_ERROR_MEMORY;
   for (int64_t b = 0; b < batches && most; b++) {
     for (int64_t i = 0; i < n; i++) corners(boxes + (b * n + i) * 4, center, corner + 4 * i);
     for (int64_t k = 0; k < classes; k++) {
@@ -123,7 +117,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
       for (int64_t i = 0; i < n; i++)
         if (limited ? s[i] > least : !isnan(s[i])) c[m++] = (candidate){s[i], i};
       qsort(c, (size_t)m, sizeof *c, by_score);
-      int64_t chosen = suppress(call, c, m, corner, most, iou, kept);
+      int64_t chosen = suppress(call, c, m, corner, most, iou, &near, kept);
       if (chosen < 0) return HONE_ERROR_CANCELLED;
       for (int64_t i = 0; i < chosen; i++, found++) {
         out[3 * found] = b;

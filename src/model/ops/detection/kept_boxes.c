@@ -1,0 +1,94 @@
+/* Boxes that are kept so far, in strips. */
+#include "model/ops/detection/kept_boxes.h"
+
+#include <float.h>
+
+enum { MOST_STRIPS = 1024, PLACES = 3 /* for a box on average: its own width, and an edge on both sides */ };
+
+static float least(float a, float b) { return a < b ? a : b; }
+static float greatest(float a, float b) { return a > b ? a : b; }
+
+hn_box hn_box_of(const float c[4]) {
+  return (hn_box){{c[0], c[1], c[2], c[3]}, (c[2] - c[0]) * (c[3] - c[1])};
+}
+
+bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold) {
+  const float height = least(a->corner[2], b->corner[2]) - greatest(a->corner[0], b->corner[0]);
+  const float width = least(a->corner[3], b->corner[3]) - greatest(a->corner[1], b->corner[1]);
+  if (!(height > 0 && width > 0 && a->area > 0 && b->area > 0)) return false;
+  const float both = height * width, either = a->area + b->area - both;
+  return either > 0 && both / either > threshold;
+}
+
+hone_status hn_kept_boxes_init(hone_call *call, int64_t most, hn_kept_boxes *k, hone_error *error) {
+  *k = (hn_kept_boxes){.capacity = PLACES * most};
+  k->box = hn_scratch(call, k->capacity, sizeof *k->box, error);
+  k->first = k->box ? hn_scratch(call, MOST_STRIPS, sizeof *k->first, error) : NULL;
+  k->n = k->first ? hn_scratch(call, MOST_STRIPS, sizeof *k->n, error) : NULL;
+  return k->n ? HONE_OK : HONE_ERROR_MEMORY;
+}
+
+/* The strip of a place; grows with it, so what lies between two places lies between their strips. */
+static int64_t strip(const hn_kept_boxes *k, float at) {
+  const float s = (at - k->from) / k->width;
+  return !(s > 0) ? 0 : s < (float)(k->n_strips - 1) ? (int64_t)s : k->n_strips - 1;
+}
+
+/* How many boxes can touch each strip, in n[]; returns their sum. */
+static int64_t touched(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride, int64_t n) {
+  int64_t sum = 0;
+  for (int64_t s = 0; s < k->n_strips; s++) k->n[s] = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const float *c = corner + 4 * index[(size_t)i * stride];
+    const int64_t from = strip(k, c[k->axis]), to = strip(k, c[k->axis + 2]);
+    for (int64_t s = from; s <= to; s++) k->n[s]++;
+    sum += to - from + 1;
+    if (sum > k->capacity) break;
+  }
+  return sum;
+}
+
+void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride, int64_t n) {
+  float best = 1;
+  k->n_strips = 1, k->axis = 0, k->from = 0, k->width = 1;
+  for (int32_t axis = 0; axis < 2 && n > 0; axis++) {
+    float from = INFINITY, to = -INFINITY;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+      const float *c = corner + 4 * index[(size_t)i * stride];
+      from = least(from, c[axis]), to = greatest(to, c[axis + 2]);
+      sum += (double)c[axis + 2] - (double)c[axis];
+    }
+    const float width = (float)(sum / (double)n), strips = (to - from) / width;
+    if (!(width >= FLT_MIN && isfinite(to - from) && strips > best)) continue; /* NaN and infinite places, too */
+    best = strips;
+    k->axis = axis, k->from = from;
+    k->n_strips = hn_min_i64((int64_t)least(strips, MOST_STRIPS), MOST_STRIPS);
+    k->width = (to - from) / (float)k->n_strips;
+  }
+  if (touched(k, corner, index, stride, n) > k->capacity) {
+    k->n_strips = 1;
+    k->n[0] = n;
+  }
+  int64_t at = 0;
+  for (int64_t s = 0; s < k->n_strips; s++) {
+    k->first[s] = at;
+    at += k->n[s];
+    k->n[s] = 0;
+  }
+}
+
+bool hn_kept_boxes_overlap(const hn_kept_boxes *k, const hn_box *b, float threshold) {
+  const int64_t to = strip(k, b->corner[k->axis + 2]);
+  for (int64_t s = strip(k, b->corner[k->axis]); s <= to; s++) {
+    const hn_box *at = k->box + k->first[s];
+    for (int64_t i = 0; i < k->n[s]; i++)
+      if (hn_boxes_overlap(b, at + i, threshold)) return true;
+  }
+  return false;
+}
+
+void hn_kept_boxes_add(hn_kept_boxes *k, const hn_box *b) {
+  const int64_t to = strip(k, b->corner[k->axis + 2]);
+  for (int64_t s = strip(k, b->corner[k->axis]); s <= to; s++) k->box[k->first[s] + k->n[s]++] = *b;
+}
