@@ -1,10 +1,12 @@
 /* Late steps: what a device does with shapes that only the run knows. Inside of runtime only.
  *
  * When such a step is due, its operands' dimensions and the values of its small inputs on the host are known:
- * its outputs' shapes are inferred, a tactic is chosen by the cost models, and it is launched, uncaptured, on
- * the queue. What was chosen is kept until another shape comes. Outputs lie in blocks that are kept from run
- * to run, so that equal runs allocate nothing. Where no tactic takes the step the host does it, with copies,
- * and that is counted. */
+ * its outputs' shapes are inferred, a tactic is chosen by the cost models, and it is launched, on
+ * accelerators uncaptured, on the queue. What was chosen is kept until another shape comes; packed weights
+ * stay then where they say nothing of shapes. On accelerators outputs lie in blocks that are kept from run to
+ * run, so that equal runs allocate nothing; where no tactic takes the step the host does it, with copies, and
+ * that is counted. On the CPU outputs are the run's as those of references are, and the reference does what
+ * no tactic takes and what is too small for a choice to pay. */
 #ifndef HN_RUNTIME_LATE_H
 #define HN_RUNTIME_LATE_H
 
@@ -23,7 +25,7 @@ struct hn_late {
   const hn_plan *plan;
   hn_remote *remote;
   hn_bound **bound; /* by step; NULL: none yet */
-  bool *fell_back;  /* by step: the host did it in the last run */
+  bool *fell_back;  /* by step: the reference did it in the last run */
   void *workspace;
   size_t workspace_bytes;
   HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
@@ -42,8 +44,10 @@ void hn_late_give(hn_late *late, void *at);
 const hone_step *hn_late_step(const hn_late *late, uint32_t k, const hone_tactic_desc **tactic);
 
 /* Does step k: fills the descriptors of its outputs and, but for views and outputs with a place in the arena,
- * gives them memory. in: addresses on the device; tin: descriptors, and the data of inputs on the host. */
+ * gives them memory. in: addresses on the device; tin: descriptors, and the data of inputs on the host.
+ * *done false, on the CPU: it is left to the reference. */
 hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const hone_tensor *const *tin,
-                        hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, hone_error *error);
+                        hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, bool *done,
+                        hone_error *error);
 
 #endif

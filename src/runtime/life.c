@@ -68,7 +68,7 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   c->ref.tensor = c->tensor;
   if ((status = hn_slices_open(p, &c->slices, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
-  if (c->apart && (status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
+  if ((status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
   if (!block && p->arena_bytes) c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
   if (!block && p->workspace_bytes)

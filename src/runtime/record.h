@@ -19,7 +19,7 @@ typedef struct hn_recorder {
   bool past;            /* the last run was not recorded any more */
   hn_trace *trace;      /* of devices that work behind the host's back; NULL: none */
   const hn_tracing *tracing;
-  const struct hn_late *late; /* of such devices: what late steps turned out to be */
+  const struct hn_late *late; /* what late steps turned out to be */
   /* When recording began: the clock, processor time of everybody and of this process, interruptions of it. */
   uint64_t started_ns, interrupted;
   double busy_seconds, own_seconds, delay_seconds;

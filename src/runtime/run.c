@@ -161,7 +161,7 @@ hone_status hn_context_record(hn_context *c, hone_facts *facts, uint32_t max_run
   hone_status status = stop_recording(c, error);
   if (status != HONE_OK || !facts) return status;
   status = hn_recorder_init(&c->recorder, facts, c->plan, c->remote.queue, max_runs, error);
-  c->recorder.late = c->apart ? &c->late : NULL;
+  c->recorder.late = &c->late;
   return status == HONE_OK && c->recorder.trace ? hn_apart_capture(c, error) : status;
 }
 

@@ -109,8 +109,10 @@ hone_status hn_steps_issue(hn_context *c, const hn_step *s, hone_error *error) {
                          .flush = s->flush};
     status = p->backend->launch(p->device, c->remote.queue, s->tactic, &run, error);
   } else if (s->kind == HN_STEP_LATE) {
+    bool done;
     status = hn_late_run(&c->late, (uint32_t)(s - p->steps.ptr), c->in, c->ref.tin, c->ref.tout, &c->ref.keep,
-                         &c->ref.budget, error);
+                         &c->ref.budget, &done, error);
+    if (status == HONE_OK && !done) status = hn_run_reference(&c->ref, s, error);
   } else if (s->kind == HN_STEP_COPY && hn_step_apart(p, s)) {
     status = copy_apart(c, s, error);
   } else if (s->kind == HN_STEP_COPY) {

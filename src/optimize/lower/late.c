@@ -1,5 +1,5 @@
-/* What an accelerator does with shapes that only the run knows, and with the small numbers that decide them.
- */
+/* What is done with shapes that only the run knows, and, for accelerators, with the small numbers that decide
+ * them. */
 #include "optimize/lower/late.h"
 
 #include "base/error.h"
@@ -139,8 +139,32 @@ static bool made_on_host(hn_lowering *l, const hn_value *v) {
          l->plan->slots.ptr[hn_slot_root(l->plan, s[HN_HOST])].place != HN_PLACE_INPUT;
 }
 
+/* The same on the CPU, where every value is at hand: steps whose shapes only the run knows. Views and what
+ * counts elements are the reference's. */
+static bool late_here(hn_lowering *l, const hn_unit *u) {
+  enum {
+    APART = HONE_OP_CONTROL | HONE_OP_SHAPE_ONLY | HONE_OP_DATA_DEPENDENT | HONE_OP_RANDOM | HONE_OP_VIEW
+  };
+  const hone_node *n = u->node;
+  bool late = false, data = false;
+  if (l->plan->reference || u->n_absorbed || !n->op->infer || n->op->flags & APART) return false;
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    if (!n->out[i]) continue;
+    if (!plain_tensor(n->out[i])) return false;
+    late |= !hone_desc_known(&n->out[i]->desc);
+  }
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    if (!n->in[i]) continue;
+    if (!plain_tensor(n->in[i])) return false;
+    late |= !hone_desc_known(&n->in[i]->desc);
+    data |= !on_host(n, i);
+  }
+  return late && data && (has_tactic(l->plan, n->op_type) || function_of(l, n, NULL));
+}
+
 bool hn_late(hn_lowering *l, const hn_unit *u) {
   const hone_node *n = u->node;
+  if (!l->plan->backend->asynchronous) return late_here(l, u);
   if (!ordinary(l, u) || !n->op->infer || n->op->flags & HONE_OP_SHAPE_ONLY) return false;
   bool late = n->op->flags & HONE_OP_DATA_DEPENDENT, data = false, on_device = false;
   if (late && !n->op->most) return false;
@@ -177,10 +201,11 @@ static void lie_there(hn_plan *p, const hn_step *s) {
 hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why, hone_error *error) {
   hn_plan *p = l->plan;
   const hone_node *n = u->node;
+  const bool apart = p->backend->asynchronous;
   hn_unit plain = *u;
   plain.kind = HN_UNIT_NODE;
   if (!hn_draft_make(l, &plain, 0, HN_ROW, d)) return hn_fail_memory(error, sizeof *d, "lowering");
-  for (uint32_t i = 0; i < d->step.n_inputs; i++) {
+  for (uint32_t i = 0; i < d->step.n_inputs && apart; i++) {
     if (!d->in_value[i] || !on_host(n, i)) continue;
     d->in_form[i] = HN_HOST;
     if (d->in_slot[i] == HN_NO_SLOT) d->in[i].desc = hn_laid_out(p, &d->in_value[i]->desc, HN_HOST);

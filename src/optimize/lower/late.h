@@ -1,9 +1,9 @@
-/* Shapes that only the run knows, on accelerators. Inside of optimize/lower only.
+/* Shapes that only the run knows. Inside of optimize/lower only.
  *
- * Shape work is arithmetic on short lists of numbers that say what shapes are (what Shape gives; what becomes
- * the sizes of a Reshape): the host does it, where these numbers are wanted, and no tensor of the device is
- * copied for it. A late step is one whose shapes, or whose small inputs on the host, are known in the run
- * alone: the device does it with the tactic that is chosen then. */
+ * On accelerators shape work is arithmetic on short lists of numbers that say what shapes are (what Shape
+ * gives; what becomes the sizes of a Reshape): the host does it, where these numbers are wanted, and no
+ * tensor of the device is copied for it. A late step is one whose shapes, or whose small inputs on the host,
+ * are known in the run alone: the device, also the CPU, does it with the tactic that is chosen then. */
 #ifndef HN_OPTIMIZE_LOWER_LATE_H
 #define HN_OPTIMIZE_LOWER_LATE_H
 

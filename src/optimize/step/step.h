@@ -49,8 +49,8 @@ typedef enum hn_step_kind {
   HN_STEP_REF,     /* the operator's scalar reference, on row-major host memory */
   HN_STEP_COPY,    /* between the host arena and the device's */
   HN_STEP_CONTROL, /* If, Loop, Scan: bodies by evaluation */
-  HN_STEP_LATE     /* accelerators: a tactic chosen in the run, when shapes and the values of small inputs on
-                      the host are known (runtime/late.h) */
+  HN_STEP_LATE     /* a tactic chosen in the run, when shapes and the values of small inputs on the host are
+                      known (runtime/late.h) */
 } hn_step_kind;
 
 typedef struct hn_step {

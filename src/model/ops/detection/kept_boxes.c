@@ -35,7 +35,8 @@ static int64_t strip(const hn_kept_boxes *k, float at) {
 }
 
 /* How many boxes can touch each strip, in n[]; returns their sum. */
-static int64_t touched(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride, int64_t n) {
+static int64_t touched(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride,
+                       int64_t n) {
   int64_t sum = 0;
   for (int64_t s = 0; s < k->n_strips; s++) k->n[s] = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -48,7 +49,8 @@ static int64_t touched(hn_kept_boxes *k, const float *corner, const int64_t *ind
   return sum;
 }
 
-void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride, int64_t n) {
+void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride,
+                         int64_t n) {
   float best = 1;
   k->n_strips = 1, k->axis = 0, k->from = 0, k->width = 1;
   for (int32_t axis = 0; axis < 2 && n > 0; axis++) {
@@ -60,7 +62,8 @@ void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *i
       sum += (double)c[axis + 2] - (double)c[axis];
     }
     const float width = (float)(sum / (double)n), strips = (to - from) / width;
-    if (!(width >= FLT_MIN && isfinite(to - from) && strips > best)) continue; /* NaN and infinite places, too */
+    if (!(width >= FLT_MIN && isfinite(to - from) && strips > best))
+      continue; /* NaN and infinite places, too */
     best = strips;
     k->axis = axis, k->from = from;
     k->n_strips = hn_min_i64((int64_t)least(strips, MOST_STRIPS), MOST_STRIPS);

@@ -1,5 +1,5 @@
-/* Boxes that are kept so far, found by where they lie: of many boxes that are far apart, such as those of many
- * classes moved apart by an offset, each is compared with its neighbours alone. */
+/* Boxes that are kept so far, found by where they lie: of many boxes that are far apart, such as those of
+ * many classes moved apart by an offset, each is compared with its neighbours alone. */
 #ifndef HN_MODEL_OPS_DETECTION_KEPT_BOXES_H
 #define HN_MODEL_OPS_DETECTION_KEPT_BOXES_H
 
@@ -11,11 +11,12 @@ typedef struct hn_box {
 } hn_box;
 
 hn_box hn_box_of(const float corner[4]);
-/* Whether the intersection over the union is above the threshold (>= 0). Never with a box without area, or with
- * NaN. */
+/* Whether the intersection over the union is above the threshold (>= 0). Never with a box without area, or
+ * with NaN. */
 bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold);
 
-/* Strips across one axis. A box stands in each strip that it touches, so boxes that share a point share a strip. */
+/* Strips across one axis. A box stands in each strip that it touches, so boxes that share a point share a
+ * strip. */
 typedef struct hn_kept_boxes {
   hn_box *box;                /* of strip s: box[first[s] .. first[s] + n[s]) */
   int64_t *first, *n;         /* of each strip */
@@ -26,9 +27,10 @@ typedef struct hn_kept_boxes {
 
 /* Room for `most` boxes, in the call's scratch. */
 hone_status hn_kept_boxes_init(hone_call *call, int64_t most, hn_kept_boxes *k, hone_error *error);
-/* Empty again, with strips for any of the n <= most boxes whose corners are corner[4 * index[i * stride]]: no wider
- * than they are on average. */
-void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride, int64_t n);
+/* Empty again, with strips for any of the n <= most boxes whose corners are corner[4 * index[i * stride]]: no
+ * wider than they are on average. */
+void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride,
+                         int64_t n);
 bool hn_kept_boxes_overlap(const hn_kept_boxes *k, const hn_box *b, float threshold);
 void hn_kept_boxes_add(hn_kept_boxes *k, const hn_box *b);
 

@@ -1,0 +1,170 @@
+/* Steps whose shapes only the run knows, on the CPU: they run with tactics that are chosen in the run, their answers
+ * are those of the scalar references whatever shapes come one after the other, and weights that were packed once stay
+ * packed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+#include "api/api.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "runtime/context.h"
+#include "runtime/inside.h"
+#include "runtime/late_bind.h"
+
+#include <hone/hone.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 200, MOST = 4 };
+
+/* Rows of x whose number in n is not zero: %g, of [?, 96]. */
+#define PICKED \
+  "graph g(%x: f32[200x96], %n: i64[200]) -> (%y) {\n  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n" \
+  "  %g = Gather(%x, %s) {axis=0}\n"
+
+typedef struct net {
+  const char *name, *text;
+  const char *fast; /* operators, each in blanks, that a tactic must do in a run with many rows */
+} net;
+
+static const net nets[] = {
+    {"head of a detector",
+     PICKED "  %a = Gemm(%g, f32[96x77]rand(1), f32[77]rand(2))\n  %b = Relu(%a)\n"
+            "  %c = Gemm(%b, f32[31x77]rand(3), f32[31]rand(4)) {transB=1, alpha=0.5}\n  %y = Softmax(%c)\n}\n",
+     " Gather Gemm Pointwise Softmax "},
+    {"products, norms and arithmetic",
+     PICKED "  %a = MatMul(%g, f32[96x64]rand(5))\n  %b = LayerNormalization(%a, f32[64]rand(6), f32[64]rand(7))\n"
+            "  %c = Sigmoid(%b)\n  %d = Mul(%b, %c)\n  %t = Transpose(%d) {perm=[1, 0]}\n  %e = MatMul(%d, %t)\n"
+            "  %y = ReduceSum(%e, i64[1]{1})\n}\n",
+     " Gather MatMul LayerNormalization Transpose ReduceSum "},
+    {"head of masks",
+     PICKED "  %p = Reshape(%g, i64[4]{-1, 6, 4, 4})\n"
+            "  %a = Conv(%p, f32[24x6x3x3]rand(8, -0.3, 0.3), f32[24]rand(9)) {pads=[1, 1, 1, 1]}\n  %b = Relu(%a)\n"
+            "  %c = Conv(%b, f32[40x24x1x1]rand(10, -0.3, 0.3))\n  %d = MaxPool(%c) {kernel_shape=[2, 2]}\n"
+            "  %y = Flatten(%d)\n}\n",
+     " Conv MaxPool "},
+};
+
+typedef struct given {
+  hone_tensor tensor[MOST];
+} given;
+
+/* x random; n: `rows` numbers that are not zero, spread over all. */
+static given inputs_of(const hone_plan *plan, uint32_t rows, uint64_t seed) {
+  given g = {0};
+  hn_rng rng = {seed};
+  for (uint32_t i = 0; i < hone_plan_inputs(plan); i++) {
+    hone_tensor *t = &g.tensor[i];
+    t->desc = *hone_plan_input_desc(plan, i);
+    const int64_t n = hone_desc_count(&t->desc);
+    t->data = hn_aligned(64, (size_t)hone_desc_bytes(&t->desc));
+    assert_non_null(t->data);
+    for (int64_t k = 0; k < n; k++)
+      if (t->desc.dtype == HONE_DTYPE_F32)
+        ((float *)t->data)[k] = (float)(hn_rng_unit(&rng) * 2 - 1);
+      else
+        ((int64_t *)t->data)[k] = (k * 77 + 13) % ROWS < rows;
+  }
+  return g;
+}
+
+static void compare(const net *c, const hone_tensor *got, const hone_tensor *want) {
+  assert_true(hone_desc_same_dims(&got->desc, &want->desc));
+  const float *g = got->data, *w = want->data;
+  double range = 1e-6;
+  const int64_t n = hone_desc_count(&want->desc);
+  for (int64_t i = 0; i < n; i++) range = fmax(range, fabs((double)w[i]));
+  for (int64_t i = 0; i < n; i++)
+    if (!(fabs((double)g[i] - (double)w[i]) <= 2e-5 * range))
+      fail_msg("%s: element %lld is %g, not %g", c->name, (long long)i, (double)g[i], (double)w[i]);
+}
+
+/* Every step of the named operators was done by a tactic, and there is one of each. */
+static void all_fast(const net *c, const hn_context *x) {
+  char left[128], word[64];
+  snprintf(left, sizeof left, "%s", c->fast);
+  for (uint32_t k = 0; k < x->plan->steps.len; k++) {
+    const hone_tactic_desc *tactic;
+    if (x->plan->steps.ptr[k].kind != HN_STEP_LATE) continue;
+    const hone_step *s = hn_late_step(&x->late, k, &tactic);
+    snprintf(word, sizeof word, " %s ", s->anchor);
+    if (!strstr(c->fast, word)) continue;
+    if (!tactic || x->late.fell_back[k]) fail_msg("%s: %s is slow", c->name, s->anchor);
+    char *at = strstr(left, word);
+    if (at) memset(at, ' ', strlen(word));
+  }
+  if (strspn(left, " ") != strlen(left)) fail_msg("%s: no step of%s", c->name, left);
+}
+
+/* Bytes of packed weights, and the sum of their addresses: the same weights at the same places. */
+static size_t weights_of(const hn_context *x, uintptr_t *places) {
+  size_t bytes = 0;
+  *places = 0;
+  for (uint32_t k = 0; k < x->plan->steps.len; k++) {
+    const hn_bound *b = x->late.bound[k];
+    if (!b || !b->weights.memory) continue;
+    bytes += b->weights.bytes;
+    *places += (uintptr_t)b->weights.memory;
+  }
+  return bytes;
+}
+
+static void run(const net_session *s, const given *g) {
+  hone_error e = {0};
+  const hone_tensor *list[MOST];
+  for (int i = 0; i < MOST; i++) list[i] = &g->tensor[i];
+  if (hone_context_run(s->context, list, NULL, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+}
+
+static void let_go(given *g) {
+  for (int i = 0; i < MOST; i++) hn_free(g->tensor[i].data);
+}
+
+static void check(const net *c, uint32_t threads) {
+  static const uint32_t rows[] = {150, 150, 149, 3, 200, 0, 1, 180};
+  net_session got = net_open(net_parse("late", c->text), 2, false, threads),
+              want = net_open(net_parse("late", c->text), 0, true, 1);
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    given g = inputs_of(got.plan, rows[k], k + 1);
+    run(&got, &g);
+    run(&want, &g);
+    compare(c, hone_context_output(got.context, 0), hone_context_output(want.context, 0));
+    if (rows[k] > 100) all_fast(c, hn_api_context(got.context));
+    let_go(&g);
+  }
+  net_close(&got);
+  net_close(&want);
+}
+
+static void test_changing(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+    for (uint32_t threads = 1; threads <= 2; threads++) check(&nets[i], threads);
+}
+
+/* Weights of a product are packed once: they say nothing of rows. */
+static void test_packed_once(void **state) {
+  (void)state;
+  net_session s = net_open(net_parse("late", nets[0].text), 2, false, 1);
+  uintptr_t first = 0, next;
+  for (uint32_t rows = 150; rows > 140; rows--) {
+    given g = inputs_of(s.plan, rows, rows);
+    run(&s, &g);
+    assert_true(weights_of(hn_api_context(s.context), &next) >= (96 * 77 + 77 * 31) * sizeof(float));
+    if (first) assert_true(next == first);
+    first = next;
+    let_go(&g);
+  }
+  net_close(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
