@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-enum { WORTH = 16 << 10 }; /* bytes of operands and results from which on a choice is quicker than the reference */
+enum {
+  WORTH = 16 << 10
+}; /* bytes of operands and results from which on a choice is quicker than the reference */
 
 static void drop_move(const hn_plan *p, hn_late_move *m) {
   if (m->blob) p->backend->free(p->device, m->blob);
@@ -118,8 +120,8 @@ static hone_status widen_workspace(hn_late *late, size_t bytes, hone_error *erro
 }
 
 /* The step's constants as the tactic wants them, where the device reads them. */
-static hone_status pack_into(hn_late *late, const hone_tactic_desc *tactic, const hone_step *step, size_t bytes,
-                             void **out, hone_error *error) {
+static hone_status pack_into(hn_late *late, const hone_tactic_desc *tactic, const hone_step *step,
+                             size_t bytes, void **out, hone_error *error) {
   const hn_plan *p = late->plan;
   const bool apart = p->backend->asynchronous;
   if (!(*out = hn_pools_take(p, HONE_MEMORY_FOR_WEIGHTS, bytes)))
@@ -129,8 +131,7 @@ static hone_status pack_into(hn_late *late, const hone_tactic_desc *tactic, cons
   if (!apart) memset(made, 0, bytes);
   hone_status status = tactic->prepack ? tactic->prepack(step, &p->machine, made, error) : HONE_OK;
   if (!apart) return status;
-  if (status == HONE_OK)
-    status = p->backend->copy(p->device, late->remote->queue, *out, made, bytes, error);
+  if (status == HONE_OK) status = p->backend->copy(p->device, late->remote->queue, *out, made, bytes, error);
   if (status == HONE_OK) status = p->backend->sync(p->device, late->remote->queue, error);
   hn_free(made);
   return status;
@@ -216,7 +217,8 @@ static hone_status lay_last(hn_late *late, const hn_step *s, hn_bound *b, hone_e
   const hn_plan *p = late->plan;
   const uint32_t n_out = s->desc.n_outputs;
   const int32_t rank = b->in[0].desc.rank;
-  hn_late_move *before = HN_NEW(&b->arena, hn_late_move), *after = HN_NEW_ARRAY(&b->arena, hn_late_move, n_out);
+  hn_late_move *before = HN_NEW(&b->arena, hn_late_move),
+               *after = HN_NEW_ARRAY(&b->arena, hn_late_move, n_out);
   hone_step_tensor *out = HN_NEW_ARRAY(&b->arena, hone_step_tensor, n_out);
   if (!before || !after || !out) return hn_fail_memory(error, n_out * sizeof *after, "a late step");
   if (rank < 3 || b->in[0].constant || b->out[0].desc.rank != rank) return HONE_OK;
@@ -246,8 +248,8 @@ static hone_status lay_last(hn_late *late, const hn_step *s, hn_bound *b, hone_e
   return HONE_OK;
 }
 
-static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *const *tin, hn_bound *old, hn_bound *b,
-                        hone_error *error) {
+static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *const *tin, hn_bound *old,
+                        hn_bound *b, hone_error *error) {
   const hn_plan *p = late->plan;
   const bool apart = p->backend->asynchronous;
   const uint32_t n_in = s->desc.n_inputs, n_out = s->desc.n_outputs;
@@ -312,8 +314,8 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
   return pack(late, b, old, error);
 }
 
-hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before, hn_bound **out,
-                         hone_error *error) {
+hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before,
+                         hn_bound **out, hone_error *error) {
   hn_bound *b = hn_calloc(1, sizeof *b);
   *out = NULL;
   hone_status status = b ? bind(late, &late->plan->steps.ptr[k], tin, before, b, error)

@@ -32,7 +32,7 @@ struct hn_bound {
   const hone_tactic_desc *tactic; /* NULL: the host does it, or nothing is to be done (a view) */
   void *blob;                     /* where the device reads it */
   hn_late_weights weights;
-  bool flush;             /* denormal numbers count as zero (optimize/step/denormals.h) */
+  bool flush;                   /* denormal numbers count as zero (optimize/step/denormals.h) */
   hn_late_move *before, *after; /* of input 0; by output. NULL: all is row-major */
 };
 
@@ -43,8 +43,8 @@ bool hn_late_counted(const hn_step *s);
 
 /* Makes *out, or leaves it NULL. `before`: what the step was bound for until now, which is used up: packed
  * weights are taken over where they are the same; NULL: nothing. */
-hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before, hn_bound **out,
-                         hone_error *error);
+hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before,
+                         hn_bound **out, hone_error *error);
 void hn_late_unbind(const hn_plan *plan, hn_bound *b); /* NULL is fine */
 void hn_late_forget(hn_late *late);                    /* unbinds all steps */
 

@@ -1,6 +1,6 @@
-/* Steps whose shapes only the run knows, on the CPU: they run with tactics that are chosen in the run, their answers
- * are those of the scalar references whatever shapes come one after the other, and weights that were packed once stay
- * packed. */
+/* Steps whose shapes only the run knows, on the CPU: they run with tactics that are chosen in the run, their
+ * answers are those of the scalar references whatever shapes come one after the other, and weights that were
+ * packed once stay packed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@
 enum { ROWS = 200, MOST = 4 };
 
 /* Rows of x whose number in n is not zero: %g, of [?, 96]. */
-#define PICKED \
-  "graph g(%x: f32[200x96], %n: i64[200]) -> (%y) {\n  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n" \
+#define PICKED                                                                                               \
+  "graph g(%x: f32[200x96], %n: i64[200]) -> (%y) {\n  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n"    \
   "  %g = Gather(%x, %s) {axis=0}\n"
 
 typedef struct net {
@@ -35,19 +35,22 @@ typedef struct net {
 
 static const net nets[] = {
     {"head of a detector",
-     PICKED "  %a = Gemm(%g, f32[96x77]rand(1), f32[77]rand(2))\n  %b = Relu(%a)\n"
-            "  %c = Gemm(%b, f32[31x77]rand(3), f32[31]rand(4)) {transB=1, alpha=0.5}\n  %y = Softmax(%c)\n}\n",
+     PICKED
+     "  %a = Gemm(%g, f32[96x77]rand(1), f32[77]rand(2))\n  %b = Relu(%a)\n"
+     "  %c = Gemm(%b, f32[31x77]rand(3), f32[31]rand(4)) {transB=1, alpha=0.5}\n  %y = Softmax(%c)\n}\n",
      " Gather Gemm Pointwise Softmax "},
     {"products, norms and arithmetic",
-     PICKED "  %a = MatMul(%g, f32[96x64]rand(5))\n  %b = LayerNormalization(%a, f32[64]rand(6), f32[64]rand(7))\n"
-            "  %c = Sigmoid(%b)\n  %d = Mul(%b, %c)\n  %t = Transpose(%d) {perm=[1, 0]}\n  %e = MatMul(%d, %t)\n"
-            "  %y = ReduceSum(%e, i64[1]{1})\n}\n",
+     PICKED
+     "  %a = MatMul(%g, f32[96x64]rand(5))\n  %b = LayerNormalization(%a, f32[64]rand(6), f32[64]rand(7))\n"
+     "  %c = Sigmoid(%b)\n  %d = Mul(%b, %c)\n  %t = Transpose(%d) {perm=[1, 0]}\n  %e = MatMul(%d, %t)\n"
+     "  %y = ReduceSum(%e, i64[1]{1})\n}\n",
      " Gather MatMul LayerNormalization Transpose ReduceSum "},
     {"head of masks",
-     PICKED "  %p = Reshape(%g, i64[4]{-1, 6, 4, 4})\n"
-            "  %a = Conv(%p, f32[24x6x3x3]rand(8, -0.3, 0.3), f32[24]rand(9)) {pads=[1, 1, 1, 1]}\n  %b = Relu(%a)\n"
-            "  %c = Conv(%b, f32[40x24x1x1]rand(10, -0.3, 0.3))\n  %d = MaxPool(%c) {kernel_shape=[2, 2]}\n"
-            "  %y = Flatten(%d)\n}\n",
+     PICKED
+     "  %p = Reshape(%g, i64[4]{-1, 6, 4, 4})\n"
+     "  %a = Conv(%p, f32[24x6x3x3]rand(8, -0.3, 0.3), f32[24]rand(9)) {pads=[1, 1, 1, 1]}\n  %b = Relu(%a)\n"
+     "  %c = Conv(%b, f32[40x24x1x1]rand(10, -0.3, 0.3))\n  %d = MaxPool(%c) {kernel_shape=[2, 2]}\n"
+     "  %y = Flatten(%d)\n}\n",
      " Conv MaxPool "},
 };
 

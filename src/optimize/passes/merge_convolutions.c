@@ -1,0 +1,223 @@
+/* Conv(x, A) + Conv(x, B) + ...  ->  Conv(x, A + B + ...)
+ *
+ * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were exported as
+ * they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts them. Sums of
+ * weights in double, rounded once. */
+#include "model/ops/common/window.h"
+#include "optimize/passes/common/pass.h"
+
+#include <math.h>
+
+enum { MOST = 16 };
+
+typedef struct branch {
+  hone_node *conv;
+  hn_window window;
+} branch;
+
+/* A sum of branches, as one convolution. */
+typedef struct whole {
+  branch part[MOST];
+  uint32_t n;
+  hn_window window; /* kernel, dilation, pad and pad_end of the sum */
+  int64_t volume;   /* elements of all kernels */
+} whole;
+
+static const hone_tensor *weights_of(const hone_node *n) { return hn_known_desc(hn_in(n, 1)); }
+
+/* A convolution by constants that nothing but the sum reads. */
+static bool read_branch(hn_value *v, branch *b) {
+  hone_node *n = v->producer;
+  if (!n || n->graph != v->graph || !hn_is_op(n, "Conv") || !hn_value_single_use(v) || !n->in[0]) return false;
+  const hone_tensor *w = weights_of(n), *bias = hn_known_desc(hn_in(n, 2));
+  if (!w || w->desc.dtype != HONE_DTYPE_F32 || w->desc.rank < 3 || n->in[0]->desc.rank != w->desc.rank) return false;
+  if (hn_in(n, 2) && (!bias || bias->desc.dtype != HONE_DTYPE_F32)) return false;
+  b->conv = n;
+  if (hn_window_init(&b->window, n, &n->in[0]->desc, w->desc.dim + 2, false, NULL) != HONE_OK) return false;
+  for (int32_t d = 0; d < b->window.n; d++)
+    if (b->window.in[d] < 1 || b->window.out[d] < 1) return false; /* not known */
+  return true;
+}
+
+static int64_t volume(const hn_window *w) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < w->n; d++) n *= w->kernel[d];
+  return n;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The window that has the elements of both, *out; false where there is none: elements of one lie between those of the
+ * other. */
+static bool join_windows(const hn_window *a, const hn_window *b, hn_window *out) {
+  *out = *a;
+  for (int32_t d = 0; d < a->n; d++) {
+    if (a->stride[d] != b->stride[d] || a->out[d] != b->out[d]) return false;
+    const int64_t step = a->kernel[d] > 1 ? a->dilation[d] : b->kernel[d] > 1 ? b->dilation[d] : 1;
+    if (a->kernel[d] > 1 && b->kernel[d] > 1 && a->dilation[d] != b->dilation[d]) return false;
+    if ((a->pad[d] - b->pad[d]) % step) return false;
+    const int64_t last = larger((a->kernel[d] - 1) * step - a->pad[d], (b->kernel[d] - 1) * step - b->pad[d]);
+    out->dilation[d] = step;
+    out->pad[d] = larger(a->pad[d], b->pad[d]);
+    out->kernel[d] = (out->pad[d] + last) / step + 1;
+    out->pad_end[d] = larger(0, (a->out[d] - 1) * a->stride[d] + last + 1 - a->in[d]);
+  }
+  return true;
+}
+
+/* Takes the branch into the sum, where that makes no more products than both have now. */
+static bool take(whole *w, const branch *b) {
+  hn_window joined;
+  if (w->n == MOST) return false;
+  if (w->n) {
+    const hone_node *one = w->part[0].conv, *two = b->conv;
+    const hone_tensor *a = weights_of(one), *c = weights_of(two);
+    if (one->in[0] != two->in[0] || a->desc.rank != c->desc.rank || a->desc.dim[0] != c->desc.dim[0] ||
+        a->desc.dim[1] != c->desc.dim[1] || hone_node_int(one, "group", 1) != hone_node_int(two, "group", 1) ||
+        !join_windows(&w->window, &b->window, &joined) || volume(&joined) > w->volume + volume(&b->window))
+      return false;
+    w->window = joined;
+  } else
+    w->window = b->window;
+  w->volume += volume(&b->window);
+  w->part[w->n++] = *b;
+  return true;
+}
+
+/* The operands of a sum of sums. */
+static uint32_t addends(hone_node *root, hn_value **list) {
+  hn_value *open[2 * MOST] = {root->in[0], root->in[1]};
+  uint32_t n = 0, left = 2;
+  while (left) {
+    hn_value *v = open[--left];
+    hone_node *add = v->producer;
+    if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) && left + 2 <= 2 * MOST &&
+        hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
+      open[left++] = add->in[0], open[left++] = add->in[1];
+      continue;
+    }
+    if (n < 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc)) list[n++] = v;
+  }
+  return n;
+}
+
+/* Is the sum itself an operand of a larger one? That one is looked at then. */
+static bool within_larger(const hone_node *add) {
+  if (!hn_value_single_use(add->out[0])) return false;
+  const hone_node *user = add->out[0]->users.ptr[0].node;
+  return user->graph == add->graph && hn_is_op(user, "Add") && user->out[0] &&
+         hn_same_shape(&user->out[0]->desc, &add->out[0]->desc);
+}
+
+/* Of the sum's largest group of branches that are one convolution: true with two or more. */
+static bool find(hone_node *add, whole *w) {
+  hn_value *operand[2 * MOST];
+  branch all[2 * MOST];
+  const uint32_t n = addends(add, operand);
+  uint32_t branches = 0;
+  for (uint32_t i = 0; i < n; i++) branches += read_branch(operand[i], &all[branches]);
+  w->n = 0;
+  for (uint32_t i = 0; i + 1 < branches && w->n < 2; i++) {
+    *w = (whole){0};
+    for (uint32_t k = 0; k < branches; k++) /* the larger kernels first: the others lie in them */
+      if (all[k].conv->in[0] == all[i].conv->in[0] && (!w->n || volume(&all[k].window) > volume(&w->part[0].window)))
+        w->part[0] = all[k], w->n = 1;
+    const branch largest = w->part[0];
+    *w = (whole){0};
+    take(w, &largest);
+    for (uint32_t k = 0; k < branches; k++)
+      if (all[k].conv != largest.conv) take(w, &all[k]);
+  }
+  return w->n >= 2;
+}
+
+/* sum[] of the window's elements += the branch's, at their places. */
+static void add_weights(const whole *w, const branch *b, double *sum) {
+  const float *from = hn_known(b->conv->in[1])->data;
+  const int64_t pairs = weights_of(b->conv)->desc.dim[0] * weights_of(b->conv)->desc.dim[1];
+  int64_t shift[HN_MAX_SPATIAL], k[HN_MAX_SPATIAL] = {0};
+  for (int32_t d = 0; d < w->window.n; d++) shift[d] = (w->window.pad[d] - b->window.pad[d]) / w->window.dilation[d];
+  for (int64_t pair = 0; pair < pairs;) {
+    int64_t at = pair;
+    for (int32_t d = 0; d < w->window.n; d++) at = at * w->window.kernel[d] + shift[d] + k[d];
+    sum[at] += (double)*from++;
+    int32_t d = w->window.n - 1;
+    for (; d >= 0 && ++k[d] == b->window.kernel[d]; d--) k[d] = 0;
+    pair += d < 0;
+  }
+}
+
+/* The sum as a node in front of the first branch; NULL with ctx->status. *beyond: the numbers leave f32's range. */
+static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond) {
+  hone_node *first = w->part[0].conv;
+  hone_tensor_desc d = weights_of(first)->desc, row = hone_desc(HONE_DTYPE_F32, 1, d.dim);
+  int64_t pads[2 * HN_MAX_SPATIAL];
+  bool biased = false;
+  for (int32_t i = 0; i < w->window.n; i++) {
+    d.dim[i + 2] = w->window.kernel[i];
+    pads[i] = w->window.pad[i], pads[w->window.n + i] = w->window.pad_end[i];
+  }
+  hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
+  const int64_t count = hone_desc_count(&d);
+  double *sum = HN_NEW_ARRAY(ctx->scratch, double, count),
+         *bias = HN_NEW_ARRAY(ctx->scratch, double, d.dim[0]);
+  if (!sum || !bias) return hn_pass_memory(ctx), NULL;
+  for (uint32_t i = 0; i < w->n; i++) {
+    const hone_tensor *b = hn_known(hn_in(w->part[i].conv, 2));
+    if (!hn_known(w->part[i].conv->in[1])) return hn_pass_memory(ctx), NULL;
+    add_weights(w, &w->part[i], sum);
+    for (int64_t c = 0; b && c < d.dim[0]; c++) bias[c] += hn_get_f64(b, c);
+    biased |= b != NULL;
+  }
+  *beyond = false;
+  for (int64_t i = 0; i < count; i++) *beyond |= !(fabs(sum[i]) <= 3.4028234e38);
+  for (int64_t i = 0; i < d.dim[0]; i++) *beyond |= !(fabs(bias[i]) <= 3.4028234e38);
+  if (*beyond) return NULL;
+  hn_value *in[3] = {first->in[0], hn_make_floats(ctx, first->in[1]->name, &d, sum),
+                     biased ? hn_make_floats(ctx, first->out[0]->name, &row, bias) : NULL};
+  if (!in[1] || (biased && !in[2])) return NULL;
+  hone_node *n = hn_make_node(ctx, first, "Conv", in, biased ? 3 : 2, &first->out[0]->desc);
+  if (!n) return NULL;
+  if (!hn_node_copy_attrs(n, first) || !hn_node_set_ints(n, "kernel_shape", w->window.kernel, (size_t)w->window.n) ||
+      !hn_node_set_ints(n, "dilations", w->window.dilation, (size_t)w->window.n) ||
+      !hn_node_set_ints(n, "pads", pads, 2 * (size_t)w->window.n))
+    return hn_pass_memory(ctx), NULL;
+  hn_node_drop_attr(n, "auto_pad");
+  for (uint32_t i = 0; i < w->n; i++)
+    if (!hn_inherit(ctx, n, w->part[i].conv)) return NULL;
+  return n;
+}
+
+static hn_value *beside(const hone_node *add, const hn_value *v) { return add->in[add->in[0] == v]; }
+
+static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
+  whole w;
+  bool beyond;
+  if (!hn_is_op(add, "Add") || !add->in[0] || !add->in[1] || !add->out[0] || within_larger(add) || !find(add, &w))
+    return HN_PASS_NONE;
+  /* A sum goes that returns its value under the value's own name: what stays must be able to bear it. */
+  for (uint32_t i = 1; i < w.n; i++) {
+    const hone_node *sum = w.part[i].conv->out[0]->users.ptr[0].node;
+    if (!hn_can_replace(sum->out[0], beside(sum, w.part[i].conv->out[0])) && sum->out[0]->is_output)
+      return hn_pass_miss(ctx, "the sum '%.80s' is an output of the model, and so is its operand", sum->name);
+  }
+  hone_node *n = make_whole(ctx, &w, &beyond);
+  if (!n) return beyond ? hn_pass_miss(ctx, "the sum of the weights would overflow") : HN_PASS_FAIL;
+  hn_pass_hit(ctx, "%u convolutions of '%.80s' became one", w.n, n->in[0]->name);
+  if (!hn_replace(ctx, w.part[0].conv->out[0], n->out[0])) return HN_PASS_FAIL;
+  hn_remove_unread(w.part[0].conv, 0);
+  for (uint32_t i = 1; i < w.n; i++) {
+    hn_value *y = w.part[i].conv->out[0];
+    hone_node *sum = y->users.ptr[0].node;
+    if (!hn_inherit(ctx, n, sum) || !hn_replace(ctx, sum->out[0], beside(sum, y))) return HN_PASS_FAIL;
+    hn_remove_unread(sum, 1);
+  }
+  return HN_PASS_HIT;
+}
+
+HN_PASS(merge_convolutions) = {
+    .name = "merge_convolutions",
+    .level = 2,
+    .about = "Conv(x, A) + Conv(x, B) -> Conv(x, A + B)",
+    .visit = visit,
+};
