@@ -1,8 +1,9 @@
-#include "runtime/late_bind.h"
+#include "runtime/late.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "runtime/late_bind.h"
 #include "runtime/pools.h"
 
 #include <string.h>

@@ -10,27 +10,7 @@
 #ifndef HN_RUNTIME_LATE_H
 #define HN_RUNTIME_LATE_H
 
-#include "model/ir/eval.h"
-#include "runtime/remote.h"
-
-typedef struct hn_bound hn_bound;
-typedef struct hn_late hn_late;
-
-typedef struct hn_late_block {
-  void *at;
-  size_t bytes;
-} hn_late_block;
-
-struct hn_late {
-  const hn_plan *plan;
-  hn_remote *remote;
-  hn_bound **bound; /* by step; NULL: none yet */
-  bool *fell_back;  /* by step: the reference did it in the last run */
-  void *workspace;
-  size_t workspace_bytes;
-  HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
-  HN_VEC(uint64_t) key;              /* what a step's operands are now */
-};
+#include "runtime/late_state.h"
 
 hone_status hn_late_open(const hn_plan *plan, hn_remote *remote, hn_late *late, hone_error *error);
 void hn_late_close(hn_late *late);

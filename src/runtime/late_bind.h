@@ -3,7 +3,7 @@
 #ifndef HN_RUNTIME_LATE_BIND_H
 #define HN_RUNTIME_LATE_BIND_H
 
-#include "runtime/late.h"
+#include "runtime/late_state.h"
 
 /* Input 0 or an output in another layout than the plan has: brought there by a step of its own. */
 typedef struct hn_late_move {

@@ -1,14 +1,14 @@
 /* Conv(x, W)  ->  Conv(x, W without rows and columns that only ever meet padding)
  *
- * A dilation as wide as the picture (the branches of DeepLab's ASPP on small pictures), or a kernel of 3 over one
- * frame of a video that is left: what these weights are multiplied by is padding, everywhere. */
+ * A dilation as wide as the picture (the branches of DeepLab's ASPP on small pictures), or a kernel of 3 over
+ * one frame of a video that is left: what these weights are multiplied by is padding, everywhere. */
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
 #include <math.h>
 
-/* How many elements of the kernel meet the input nowhere, at its begin and at its end along dimension d. As many as
- * the padding on that side covers. */
+/* How many elements of the kernel meet the input nowhere, at its begin and at its end along dimension d. As
+ * many as the padding on that side covers. */
 static void unread_ends(const hn_window *w, int32_t d, int64_t *begin, int64_t *end) {
   int64_t lo, hi;
   *begin = *end = 0;
@@ -22,10 +22,10 @@ static void unread_ends(const hn_window *w, int32_t d, int64_t *begin, int64_t *
   }
 }
 
-/* Copies what stays of the kernel's elements, those of one pair of channels behind those of the one before. False:
- * a number that goes is not finite, and makes NaN of the padding. */
-static bool cut(const hn_window *w, const int64_t *begin, const int64_t *left, int64_t pairs, const float *from,
-                float *to) {
+/* Copies what stays of the kernel's elements, those of one pair of channels behind those of the one before.
+ * False: a number that goes is not finite, and makes NaN of the padding. */
+static bool cut(const hn_window *w, const int64_t *begin, const int64_t *left, int64_t pairs,
+                const float *from, float *to) {
   int64_t k[HN_MAX_SPATIAL] = {0};
   for (int64_t pair = 0; pair < pairs;) {
     bool stays = true;
@@ -46,8 +46,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const hone_tensor *weights;
   hn_window w;
   if (!hn_is_op(n, "Conv") || !n->in[0] || !(weights = hn_known_desc(hn_in(n, 1)))) return HN_PASS_NONE;
-  if (weights->desc.dtype != HONE_DTYPE_F32 || weights->desc.rank < 3 || n->in[0]->desc.rank != weights->desc.rank ||
-      hone_desc_count(&weights->desc) < 1 ||
+  if (weights->desc.dtype != HONE_DTYPE_F32 || weights->desc.rank < 3 ||
+      n->in[0]->desc.rank != weights->desc.rank || hone_desc_count(&weights->desc) < 1 ||
       hn_window_init(&w, n, &n->in[0]->desc, weights->desc.dim + 2, false, NULL) != HONE_OK)
     return HN_PASS_NONE;
   int64_t begin[HN_MAX_SPATIAL], end, left[HN_MAX_SPATIAL], pads[2 * HN_MAX_SPATIAL];

@@ -1,8 +1,8 @@
 /* Conv(x, A) + Conv(x, B) + ...  ->  Conv(x, A + B + ...)
  *
- * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were exported as
- * they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts them. Sums of
- * weights in double, rounded once. */
+ * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were
+ * exported as they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts
+ * them. Sums of weights in double, rounded once. */
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
@@ -28,9 +28,11 @@ static const hone_tensor *weights_of(const hone_node *n) { return hn_known_desc(
 /* A convolution by constants that nothing but the sum reads. */
 static bool read_branch(hn_value *v, branch *b) {
   hone_node *n = v->producer;
-  if (!n || n->graph != v->graph || !hn_is_op(n, "Conv") || !hn_value_single_use(v) || !n->in[0]) return false;
+  if (!n || n->graph != v->graph || !hn_is_op(n, "Conv") || !hn_value_single_use(v) || !n->in[0])
+    return false;
   const hone_tensor *w = weights_of(n), *bias = hn_known_desc(hn_in(n, 2));
-  if (!w || w->desc.dtype != HONE_DTYPE_F32 || w->desc.rank < 3 || n->in[0]->desc.rank != w->desc.rank) return false;
+  if (!w || w->desc.dtype != HONE_DTYPE_F32 || w->desc.rank < 3 || n->in[0]->desc.rank != w->desc.rank)
+    return false;
   if (hn_in(n, 2) && (!bias || bias->desc.dtype != HONE_DTYPE_F32)) return false;
   b->conv = n;
   if (hn_window_init(&b->window, n, &n->in[0]->desc, w->desc.dim + 2, false, NULL) != HONE_OK) return false;
@@ -47,8 +49,8 @@ static int64_t volume(const hn_window *w) {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The window that has the elements of both, *out; false where there is none: elements of one lie between those of the
- * other. */
+/* The window that has the elements of both, *out; false where there is none: elements of one lie between
+ * those of the other. */
 static bool join_windows(const hn_window *a, const hn_window *b, hn_window *out) {
   *out = *a;
   for (int32_t d = 0; d < a->n; d++) {
@@ -73,7 +75,8 @@ static bool take(whole *w, const branch *b) {
     const hone_node *one = w->part[0].conv, *two = b->conv;
     const hone_tensor *a = weights_of(one), *c = weights_of(two);
     if (one->in[0] != two->in[0] || a->desc.rank != c->desc.rank || a->desc.dim[0] != c->desc.dim[0] ||
-        a->desc.dim[1] != c->desc.dim[1] || hone_node_int(one, "group", 1) != hone_node_int(two, "group", 1) ||
+        a->desc.dim[1] != c->desc.dim[1] ||
+        hone_node_int(one, "group", 1) != hone_node_int(two, "group", 1) ||
         !join_windows(&w->window, &b->window, &joined) || volume(&joined) > w->volume + volume(&b->window))
       return false;
     w->window = joined;
@@ -91,8 +94,8 @@ static uint32_t addends(hone_node *root, hn_value **list) {
   while (left) {
     hn_value *v = open[--left];
     hone_node *add = v->producer;
-    if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) && left + 2 <= 2 * MOST &&
-        hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
+    if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) &&
+        left + 2 <= 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
       open[left++] = add->in[0], open[left++] = add->in[1];
       continue;
     }
@@ -120,7 +123,8 @@ static bool find(hone_node *add, whole *w) {
   for (uint32_t i = 0; i + 1 < branches && w->n < 2; i++) {
     *w = (whole){0};
     for (uint32_t k = 0; k < branches; k++) /* the larger kernels first: the others lie in them */
-      if (all[k].conv->in[0] == all[i].conv->in[0] && (!w->n || volume(&all[k].window) > volume(&w->part[0].window)))
+      if (all[k].conv->in[0] == all[i].conv->in[0] &&
+          (!w->n || volume(&all[k].window) > volume(&w->part[0].window)))
         w->part[0] = all[k], w->n = 1;
     const branch largest = w->part[0];
     *w = (whole){0};
@@ -136,7 +140,8 @@ static void add_weights(const whole *w, const branch *b, double *sum) {
   const float *from = hn_known(b->conv->in[1])->data;
   const int64_t pairs = weights_of(b->conv)->desc.dim[0] * weights_of(b->conv)->desc.dim[1];
   int64_t shift[HN_MAX_SPATIAL], k[HN_MAX_SPATIAL] = {0};
-  for (int32_t d = 0; d < w->window.n; d++) shift[d] = (w->window.pad[d] - b->window.pad[d]) / w->window.dilation[d];
+  for (int32_t d = 0; d < w->window.n; d++)
+    shift[d] = (w->window.pad[d] - b->window.pad[d]) / w->window.dilation[d];
   for (int64_t pair = 0; pair < pairs;) {
     int64_t at = pair;
     for (int32_t d = 0; d < w->window.n; d++) at = at * w->window.kernel[d] + shift[d] + k[d];
@@ -147,7 +152,8 @@ static void add_weights(const whole *w, const branch *b, double *sum) {
   }
 }
 
-/* The sum as a node in front of the first branch; NULL with ctx->status. *beyond: the numbers leave f32's range. */
+/* The sum as a node in front of the first branch; NULL with ctx->status. *beyond: the numbers leave f32's
+ * range. */
 static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond) {
   hone_node *first = w->part[0].conv;
   hone_tensor_desc d = weights_of(first)->desc, row = hone_desc(HONE_DTYPE_F32, 1, d.dim);
@@ -178,7 +184,8 @@ static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond)
   if (!in[1] || (biased && !in[2])) return NULL;
   hone_node *n = hn_make_node(ctx, first, "Conv", in, biased ? 3 : 2, &first->out[0]->desc);
   if (!n) return NULL;
-  if (!hn_node_copy_attrs(n, first) || !hn_node_set_ints(n, "kernel_shape", w->window.kernel, (size_t)w->window.n) ||
+  if (!hn_node_copy_attrs(n, first) ||
+      !hn_node_set_ints(n, "kernel_shape", w->window.kernel, (size_t)w->window.n) ||
       !hn_node_set_ints(n, "dilations", w->window.dilation, (size_t)w->window.n) ||
       !hn_node_set_ints(n, "pads", pads, 2 * (size_t)w->window.n))
     return hn_pass_memory(ctx), NULL;
@@ -193,7 +200,8 @@ static hn_value *beside(const hone_node *add, const hn_value *v) { return add->i
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
   whole w;
   bool beyond;
-  if (!hn_is_op(add, "Add") || !add->in[0] || !add->in[1] || !add->out[0] || within_larger(add) || !find(add, &w))
+  if (!hn_is_op(add, "Add") || !add->in[0] || !add->in[1] || !add->out[0] || within_larger(add) ||
+      !find(add, &w))
     return HN_PASS_NONE;
   /* A sum goes that returns its value under the value's own name: what stays must be able to bear it. */
   for (uint32_t i = 1; i < w.n; i++) {
