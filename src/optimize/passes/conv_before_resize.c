@@ -1,9 +1,9 @@
 /* Conv(Resize(x), W)                    ->  Resize(Conv(x, W))                              1x1, x smaller
  * Conv(Concat(Resize(x), ..., z), W)    ->  Conv(z, W_z) + Resize(Conv(x, W_x)) + ...
  *
- * Resizing mixes pixels of a channel, a 1x1 convolution channels of a pixel: their order is free. Heads that bring
- * the maps of several scales together (SegFormer, feature pyramids) multiply each map at its own size then, and
- * gather nothing. */
+ * Resizing mixes pixels of a channel, a 1x1 convolution channels of a pixel: their order is free. Heads that
+ * bring the maps of several scales together (SegFormer, feature pyramids) multiply each map at its own size
+ * then, and gather nothing. */
 #include "optimize/passes/common/pass.h"
 
 enum { MOST = 8, FEW_CHANNELS = 32 /* below, the product saved weighs little beside one more sum */ };
@@ -53,7 +53,8 @@ static bool is_plain_resize(const hone_node *r) {
   const int64_t *axes = hone_node_ints(r, "axes", &n_axes);
   for (size_t i = 0; i < n_axes && axes; i++)
     if (axes[i] == 1 || axes[i] == 1 - x->rank) return false;
-  if (scales && hn_count(scales) > 0) return has_axes || (hn_count(scales) == x->rank && hn_get_f64(scales, 1) == 1);
+  if (scales && hn_count(scales) > 0)
+    return has_axes || (hn_count(scales) == x->rank && hn_get_f64(scales, 1) == 1);
   return sizes && (has_axes || hn_count(sizes) == x->rank);
 }
 
@@ -79,7 +80,8 @@ static bool read_parts(const hone_node *conv, parts *p) {
   if (!concat || concat->graph != conv->graph || !hone_desc_known(&x->desc)) return false;
   const bool one = !hn_is_op(concat, "Concat");
   const int64_t axis = hone_node_int(concat, "axis", 1);
-  if (!one && ((axis != 1 && axis != 1 - x->desc.rank) || !hn_value_single_use(x) || concat->n_in > MOST)) return false;
+  if (!one && ((axis != 1 && axis != 1 - x->desc.rank) || !hn_value_single_use(x) || concat->n_in > MOST))
+    return false;
   for (uint32_t i = 0; i < (one ? 1 : concat->n_in); i++) {
     hn_value *v = one ? x : concat->in[i];
     if (!v || !hone_desc_known(&v->desc)) return false;
@@ -113,7 +115,8 @@ static hn_value *weights_of(hn_pass_context *ctx, const hone_node *conv, const p
 }
 
 /* The convolution of some of the parts, which `x` holds; with the bias or without. */
-static hn_value *mix(hn_pass_context *ctx, hone_node *conv, hn_value *x, const part *list, uint32_t n, bool biased) {
+static hn_value *mix(hn_pass_context *ctx, hone_node *conv, hn_value *x, const part *list, uint32_t n,
+                     bool biased) {
   hone_tensor_desc d = x->desc;
   d.dim[1] = conv->out[0]->desc.dim[1];
   hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
@@ -175,7 +178,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *conv) {
     hn_value *small = mix(ctx, conv, one->resize->in[0], one, 1, !y),
              *large = small ? resized(ctx, conv, one->resize, small) : NULL;
     if (!large) return HN_PASS_FAIL;
-    hone_node *sum = y ? hn_make_node(ctx, conv, "Add", (hn_value *const[]){y, large}, 2, &conv->out[0]->desc) : NULL;
+    hone_node *sum =
+        y ? hn_make_node(ctx, conv, "Add", (hn_value *const[]){y, large}, 2, &conv->out[0]->desc) : NULL;
     if (y && (!sum || !hn_inherit(ctx, sum, conv))) return HN_PASS_FAIL;
     y = sum ? sum->out[0] : large;
   }

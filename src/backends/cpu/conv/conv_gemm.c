@@ -23,6 +23,22 @@ typedef struct blob_head {
       taps; /* dynamic: weights known at run time only, packed into the workspace then */
 } blob_head;
 
+/* As hn_conv.idle says it. */
+static double idle_share(const hn_conv_attr *a) {
+  double inside = 1;
+  for (int d = 0; d < 2; d++) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < a->kernel[d]; k++)
+      for (int64_t i = 0; i < a->y.size[d]; i++) {
+        const int64_t at = i * a->stride[d] + k * a->dilation[d] - a->pad[d];
+        n += at >= 0 && at < a->x.size[d];
+      }
+    const double all = (double)(a->kernel[d] * a->y.size[d]);
+    inside *= all > 0 ? (double)n / all : 1;
+  }
+  return 1 - inside;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   hn_conv_attr a;
   if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
@@ -47,6 +63,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     c->run_step = (a.kernel[1] > 1 ? a.dilation[1] : a.dilation[0] * c->in[1]) * c->in[2] * c->in_pitch;
   for (int i = 0; i < 2; i++)
     c->pad[i] = a.pad[i + 1], c->window[i] = (a.kernel[i + 1] - 1) * a.dilation[i + 1] + 1;
+  c->idle = idle_share(&a);
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);

@@ -116,6 +116,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
               (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
   c->n_panels = hn_div_up(c->cout, o->nr);
   c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
+  c->skips = c->idle > 0.02 && !c->padded && !c->strided;
   const int64_t tile_rows = most_rows(c, o, l1);
   c->tiles_per_line = hn_div_up(c->line, tile_rows);
   c->tiles = c->tiles_per_line * c->lines;
@@ -156,6 +157,8 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   /* A panel of one vector makes one product of each broadcast. */
   double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
   double layer = (double)(c->groups * c->cout) * k * 4;
+  /* Tiles over the end of a line lie in two: what one leaves out the other may need. */
+  if (c->skips) products *= 1 - c->idle * (double)c->grid[2] / (double)(c->grid[2] + o->mr - 1);
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
   double gather = pixels * row_cycles(c);
   if (c->direct)
@@ -330,6 +333,37 @@ static bool inside(const hn_conv *c, const hn_tap_run *runs, const position *p, 
          x + first->dx >= 0 && x + (m - 1) * c->stride[2] + last->dx + (int64_t)last->taps <= c->in[2];
 }
 
+/* Does one of the m grid positions from p on find a tap of the run inside the image? */
+static bool met(const hn_conv *c, const hn_tap_run *t, position p, int64_t m) {
+  for (int64_t i = 0, run; i < m; i += run) {
+    run = hn_min(m - i, c->grid[2] - p.x);
+    const int64_t z = p.z * c->stride[0] + t->dz, y = p.y * c->stride[1] + t->dy,
+                  x = p.x * c->stride[2] + t->dx;
+    if (z >= 0 && z < c->in[0] && y >= 0 && y < c->in[1] && x < c->in[2] &&
+        x + (run - 1) * c->stride[2] + (int64_t)t->taps > 0)
+      return true;
+    p.x += run - 1;
+    advance(c, &p);
+  }
+  return false;
+}
+
+/* Takes from [*k0, *k1) what the m grid positions from p on all find outside of the image, at both ends.
+ * Something is left in any case: results are written by products. */
+static void leave_out(const hn_conv *c, const hn_tap_run *runs, position p, int64_t m, int64_t *k0,
+                      int64_t *k1) {
+  int64_t begin = 0, from = *k1, to = *k0;
+  for (int64_t r = 0, end; r < c->n_runs && begin < *k1; r++, begin = end) {
+    end = begin + runs[r].taps * c->cin;
+    if (end <= *k0 || !met(c, &runs[r], p, m)) continue;
+    from = hn_min(from, hn_max(begin, *k0));
+    to = hn_min(end, *k1);
+  }
+  if (HN_FAULT("conv_leaves_out_too_much") && to - from > 1) to--;
+  *k1 = from < to ? to : *k0 + 1;
+  *k0 = from < to ? from : *k0;
+}
+
 /* A block of weights: rows from k0 on (kc of them), columns [n0, n1). */
 typedef struct block {
   int64_t k0, n0, n1;
@@ -389,12 +423,14 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
   int64_t k1 = hn_min(k0 + c->kc, c->k), panel = 0;
+  const bool last = k1 == c->k;
   position p = cursor_pixel(c, at, m0);
+  if (c->skips) leave_out(c, a->runs, p, m1 - m0, &k0, &k1);
   const float *x = a->x + group * c->cin * c->in_k;
   hn_gemm_tile t = {.k = (size_t)(k1 - k0),
                     .m = (uint32_t)(m1 - m0),
                     .ldc = c->out.pixel,
-                    .accumulate = k0 > 0,
+                    .accumulate = b->k0 > 0,
                     .segment = (size_t)(k1 - k0)};
   if (c->direct && !c->copy) {
     t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
@@ -422,7 +458,6 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
     t.a = scratch;
   }
-  bool last = k1 == c->k;
   if (last) {
     t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
     t.ldr = e->residual_view.pixel;

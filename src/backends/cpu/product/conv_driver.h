@@ -37,12 +37,15 @@ typedef struct hn_conv {
   int64_t line_taps; /* ...so many; else 0, and a run is a line */
   int64_t pad[2],
       window[2]; /* above and left; rows and columns from the first tap to the last. 0: not known */
+  double idle; /* share of all pairs of a line of the grid and a run of taps that lie above, below, before or
+                  behind the image */
   /* the plan, set by hn_conv_plan */
   int64_t direct; /* input pixels are the rows of A as they lie */
   int64_t copy;   /* direct, but rows are copied first, because their distance aliases in L1 */
   int64_t padded; /* floats of a small input with its border of zeros, which a task makes and then walks; else
                      0 */
   int64_t padded_size[2]; /* its height and width */
+  int64_t skips;          /* gathered tiles leave out what all of their pixels find outside of the image */
   int64_t strided; /* where no tap lies outside, the kernel walks the input itself, line of taps by line */
   int64_t line, lines; /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
   int64_t tiles_per_line, tiles;
