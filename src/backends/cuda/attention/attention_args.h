@@ -2,6 +2,7 @@
 #ifndef HN_ATTENTION_ARGS_H
 #define HN_ATTENTION_ARGS_H
 
+#include "divisor.h"
 #include "quantise_args.h"
 
 enum { HN_ATTENTION_BATCH = 6, HN_ATTENTION_MASK = 3 };
@@ -10,10 +11,11 @@ typedef struct hn_attention_args {
   const void *q, *k, *v, *mask[HN_ATTENTION_MASK];
   void *y;
   u32 rows, keys, depth, depth_v;
-  u32 row_tiles; /* blocks of one batch */
+  hn_divisor row_tiles; /* blocks of one batch */
   float scale;
   i64 q_row, k_row, k_col, v_row, y_row;
-  u32 n_batch, batch[HN_ATTENTION_BATCH]; /* the last one fastest */
+  u32 n_batch;
+  hn_divisor batch[HN_ATTENTION_BATCH]; /* the last one fastest */
   i64 q_batch[HN_ATTENTION_BATCH], k_batch[HN_ATTENTION_BATCH], v_batch[HN_ATTENTION_BATCH];
   i64 y_batch[HN_ATTENTION_BATCH], mask_batch[HN_ATTENTION_MASK][HN_ATTENTION_BATCH];
   i64 mask_row[HN_ATTENTION_MASK], mask_col[HN_ATTENTION_MASK];

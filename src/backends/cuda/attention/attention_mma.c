@@ -6,10 +6,12 @@
 
 #include "backends/cuda/attention/attention_args.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/quantise.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 
 enum { Q, K, V, MASK };
@@ -124,7 +126,8 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   for (int32_t i = 0; i < n; i++) {
     if (q->dim[i] != y->dim[i] || k->dim[i] != y->dim[i] || v->dim[i] != y->dim[i] || !fits(y->dim[i]))
       return hn_refuse(why, "the batches differ");
-    g->batch[i] = (uint32_t)y->dim[i];
+    if (y->dim[i] == 0) return hn_refuse(why, "an empty batch");
+    g->batch[i] = hn_cuda_divisor((uint32_t)y->dim[i]);
     g->q_batch[i] = q->stride[i], g->k_batch[i] = k->stride[i];
     g->v_batch[i] = v->stride[i], g->y_batch[i] = y->stride[i];
     p->vectors = p->vectors && (q->stride[i] | k->stride[i] | v->stride[i]) % chunk == 0;
@@ -138,9 +141,9 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   p->depth = (uint32_t)hn_round_up((size_t)depth, 16),
   p->depth_v = (uint32_t)hn_round_up((size_t)depth_v, 16);
   if (!read_masks(s, p, why) || !choose(p, m, why)) return false;
-  g->row_tiles = (g->rows + 16 * p->warps - 1) / (16 * p->warps);
-  if (p->batches < 1 || !fits(p->batches * g->row_tiles))
-    return hn_refuse(why, "no or more than 2^31 blocks");
+  const int64_t row_tiles = hn_div_up(g->rows, 16 * p->warps);
+  g->row_tiles = hn_cuda_divisor((uint32_t)row_tiles);
+  if (!fits(p->batches * row_tiles)) return hn_refuse(why, "more than 2^31 blocks");
   return true;
 }
 
@@ -174,6 +177,8 @@ static bool pairs(const hone_step *s, const plan *p, const void *y) {
   return all % 2 == 0 && (uintptr_t)y % (2 * hone_dtype_size(s->output[0].desc.dtype)) == 0;
 }
 
+/* Each mask as two functions: its value, and a score with it. Values that do not hang on the row are read
+ * ahead of the scores, once for all of a thread's rows. */
 static void write_masks(const hone_step *s, const plan *p, hn_str *t) {
   const uint32_t masks = s->n_inputs - MASK;
   static const char *const use[] = {"x + p->mask_value[%u] * m", "m != 0 ? x : p->mask_value[%u]",
@@ -182,28 +187,34 @@ static void write_masks(const hone_step *s, const plan *p, hn_str *t) {
   for (uint32_t i = 0; i < masks; i++) {
     const hone_dtype d = s->input[MASK + i].desc.dtype;
     hn_str_printf(t,
-                  "HN_FN float hn_mask%u(const hn_attention_args *p, i64 at, u32 row, u32 key, float x) {\n"
+                  "HN_FN float hn_mask_value%u(const hn_attention_args *p, i64 at, u32 row, u32 key) {\n"
                   "  i64 i = at",
                   i);
-    /* What does not hang on the row is read once for all of a thread's rows. */
     if (p->args.mask_row[i]) hn_str_printf(t, " + (i64)row * p->mask_row[%u]", i);
     if (p->args.mask_col[i] == 1)
       hn_str_puts(t, " + key");
     else if (p->args.mask_col[i])
       hn_str_printf(t, " + (i64)key * p->mask_col[%u]", i);
-    hn_str_puts(t, ";\n  (void)row, (void)key;\n  float m = ");
+    hn_str_puts(t, ";\n  (void)row, (void)key;\n  return ");
     if (p->kind[i] == ADDED)
       hn_str_printf(t, "hn_load_%s(p->mask[%u], i)", hn_cuda_type(d), i);
     else
       hn_str_printf(t, "(float)((const u8 *)p->mask[%u])[i]", i);
-    hn_str_puts(t, ";\n  return ");
+    hn_str_printf(t, ";\n}\nHN_FN float hn_mask%u(const hn_attention_args *p, float x, float m) {\n  return ",
+                  i);
     hn_str_printf(t, use[p->kind[i]], i);
     hn_str_puts(t, ";\n}\n");
   }
-  hn_str_puts(t, "#define HN_MASKED(x, row, key) ");
-  for (uint32_t i = masks; i-- > 0;) hn_str_printf(t, "hn_mask%u(p, m_at[%u], row, key, ", i, i);
+  hn_str_puts(t, "#define HN_READ_MASKS(ahead, key)");
+  for (uint32_t i = 0; i < masks; i++)
+    if (!p->args.mask_row[i])
+      hn_str_printf(t, " (ahead)[%u] = hn_mask_value%u(p, m_at[%u], 0, key);", i, i, i);
+  hn_str_puts(t, "\n#define HN_MASKED(x, row, key, ahead) ");
+  for (uint32_t i = masks; i-- > 0;) hn_str_printf(t, "hn_mask%u(p, ", i);
   hn_str_puts(t, "x");
-  for (uint32_t i = 0; i < masks; i++) hn_str_putc(t, ')');
+  for (uint32_t i = 0; i < masks; i++)
+    hn_str_printf(t, p->args.mask_row[i] ? ", hn_mask_value%u(p, m_at[%u], row, key))" : ", (ahead)[%u])", i,
+                  i);
   hn_str_putc(t, '\n');
 }
 
@@ -230,7 +241,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);
   const hn_cuda_kernel k = {"attention_mma", text.ptr, "attention_mma"};
-  const hn_cuda_shape shape = {.grid = {(uint32_t)p.batches * p.args.row_tiles, 1, 1},
+  const hn_cuda_shape shape = {.grid = {(uint32_t)p.batches * p.args.row_tiles.by, 1, 1},
                                .threads = 32 * p.warps * p.parts,
                                .shared = (uint32_t)p.shared,
                                .overlap = true};
@@ -245,5 +256,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   hn_cuda_tf32_work(s, w);
 }
 
-HN_TACTIC(cuda, attention_mma, "FusedAttention", 2, .accepts = accepts, .cost = cost, .run = run,
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 3, .accepts = accepts, .cost = cost, .run = run,
           .work = work);

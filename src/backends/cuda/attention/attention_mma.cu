@@ -10,7 +10,9 @@
  * (that a multiprocessor is to hold);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
- * are whole chunks; HN_PAIRS: two columns of the result are stored together; HN_MASKS, HN_MASKED(x, i, row, key): applies the masks to a score. */
+ * are whole chunks; HN_PAIRS: two columns of the result are stored together; HN_MASKS; HN_READ_MASKS(ahead, key): reads what masks have for a key
+ * and all rows; HN_MASKED(x, row, key, ahead): applies the masks to a score. */
+#include "divide.cuh"
 #include "math.cuh"
 
 #include "attention_args.h"
@@ -185,13 +187,14 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
   HN_DYNAMIC_SHARED(element, shared);
   const hn_attention_args *p = &args;
   u32 part = threadIdx.x / GROUP, thread = threadIdx.x % GROUP, warp = thread / 32, lane = threadIdx.x % 32;
-  u32 batch = blockIdx.x / p->row_tiles;
-  u32 row0 = (blockIdx.x - batch * p->row_tiles) * ROWS;
+  u32 batch = hn_quotient(blockIdx.x, &p->row_tiles);
+  u32 row0 = (blockIdx.x - batch * p->row_tiles.by) * ROWS;
   i64 q_at = 0, k_at = 0, v_at = 0, y_at = 0, m_at[HN_ATTENTION_MASK] = {0, 0, 0};
-  for (u32 d = p->n_batch, left = batch; d-- > 0; left /= p->batch[d]) {
-    u32 i = left % p->batch[d];
+  for (u32 d = p->n_batch, left = batch; d-- > 0;) {
+    const u32 above = hn_quotient(left, &p->batch[d]), i = left - above * p->batch[d].by;
     q_at += i * p->q_batch[d], k_at += i * p->k_batch[d], v_at += i * p->v_batch[d], y_at += i * p->y_batch[d];
     HN_UNROLL for (u32 m = 0; m < HN_MASKS; m++) m_at[m] += i * p->mask_batch[m][d];
+    left = above;
   }
   (void)m_at;
   element *keys = shared + ROWS * QP + part * RING * KEYS * (QP + VP), *values = keys + RING * KEYS * QP;
@@ -199,6 +202,10 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
   float acc[DEPTH_V / 8][4], top[2] = {NEVER, NEVER}, sum[2] = {0, 0};
   HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) HN_UNROLL for (u32 e = 0; e < 4; e++) acc[n][e] = 0;
   u32 blocks = (p->keys + KEYS * PARTS - 1) / (KEYS * PARTS); /* of each part; beyond the end they are empty */
+#if HN_MASKS
+  u32 rows[2];
+  HN_UNROLL for (u32 h = 0; h < 2; h++) rows[h] = min(row0 + warp * 16 + lane / 4 + h * 8, p->rows - 1), (void)rows[h];
+#endif
   HN_GRID_GO();
   HN_GRID_WAIT();
   load_rows(threadIdx.x, THREADS, shared, QP, (const element *)p->q + q_at, p->q_row, 1, row0, p->rows, ROWS, p->depth, DEPTH);
@@ -212,21 +219,34 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
     }
     hn_cp_async_commit();
     if (t + 1 < RING) continue;
+    const u32 now = t + 1 - RING, first = (now * PARTS + part) * KEYS;
+#if HN_MASKS
+    float ahead[KEYS / 8][2][HN_MASKS]; /* on their way while keys and values are */
+    HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 2; e++) {
+      const u32 key = min(first + j * 8 + lane % 4 * 2 + e, p->keys - 1);
+      HN_READ_MASKS(ahead[j][e], key)
+      (void)key;
+    }
+#endif
     HN_CP_ASYNC_WAIT(RING - 1);
     HN_SYNC();
-    u32 now = t + 1 - RING, first = (now * PARTS + part) * KEYS;
     float s[KEYS / 8][4], high[2] = {NEVER, NEVER};
     make_scores(q, keys + now % RING * KEYS * QP, s);
     HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) {
-      u32 key = first + j * 8 + lane % 4 * 2 + e % 2, row = row0 + warp * 16 + lane / 4 + e / 2 * 8;
       float x = s[j][e] * p->scale;
 #if HN_MASKS
-      if (row < p->rows && key < p->keys) x = HN_MASKED(x, row, key);
+      const u32 key = min(first + j * 8 + lane % 4 * 2 + e % 2, p->keys - 1);
+      x = HN_MASKED(x, rows[e / 2], key, ahead[j][e % 2]);
+      (void)key;
 #endif
-      (void)row;
-      s[j][e] = key < p->keys ? x : NEVER;
-      high[e / 2] = fmaxf(high[e / 2], s[j][e]);
+      s[j][e] = x;
     }
+    if (first + KEYS > p->keys) {
+      HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) {
+        if (first + j * 8 + lane % 4 * 2 + e % 2 >= p->keys) s[j][e] = NEVER;
+      }
+    }
+    HN_UNROLL for (u32 j = 0; j < KEYS / 8; j++) HN_UNROLL for (u32 e = 0; e < 4; e++) high[e / 2] = fmaxf(high[e / 2], s[j][e]);
     HN_UNROLL for (u32 h = 0; h < 2; h++) {
       float now_top = fmaxf(top[h], quad_max(high[h])), base = now_top == NEVER ? 0.0f : now_top;
       float shrink = hn_exp(top[h] - base), part = 0;

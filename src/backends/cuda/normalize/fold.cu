@@ -49,6 +49,14 @@ HN_FN void hn_finish(const hn_fold_args *a, u32 output, i64 y, HN_ACC acc) {
     acc = met[threadIdx.x];                                                                                  \
   } while (0)
 
+/* Of column `w` of vector k. */
+HN_FN void hn_column_ends(const hn_fold_args *a, u32 k, i64 y, int w, HN_ACC acc) {
+  if (a->splits > 1)
+    ((HN_ACC *)a->part)[((u64)blockIdx.y * a->outputs + k) * HN_W + (u32)w] = acc;
+  else
+    hn_finish(a, k * HN_W + (u32)w, y + w, acc);
+}
+
 HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
   HN_GRID_GO();
   const int lanes = 256 / a.group, mine = (int)threadIdx.x / lanes;
@@ -87,15 +95,14 @@ HN_KERNEL_BOUNDS(hn_fold_columns, hn_fold_args, a, 256, 2) {
         HN_UNROLL for (int w = 0; w < HN_W; w++)
           met[w][threadIdx.x] = HN_MEET(met[w][threadIdx.x], met[w][(int)threadIdx.x + half * lanes]);
     }
-    HN_UNROLL for (int w = 0; w < HN_W; w++) acc[w] = met[w][threadIdx.x];
+    /* The threads that shared columns share what is left to do, too: a division takes long. */
+    HN_SYNC();
+    if (works)
+      for (int w = mine; w < HN_W; w += a.group) hn_column_ends(&a, k, at.y, w, met[w][(int)threadIdx.x % lanes]);
+    return;
   }
-  if (!works || mine != 0) return;
-  HN_UNROLL for (int w = 0; w < HN_W; w++) {
-    if (a.splits > 1)
-      ((HN_ACC *)a.part)[((u64)blockIdx.y * a.outputs + k) * HN_W + w] = acc[w];
-    else
-      hn_finish(&a, k * HN_W + w, at.y + w, acc[w]);
-  }
+  if (!works) return;
+  HN_UNROLL for (int w = 0; w < HN_W; w++) hn_column_ends(&a, k, at.y, w, acc[w]);
 }
 
 HN_KERNEL_BOUNDS(hn_fold_rows, hn_fold_args, a, 256, 2) {

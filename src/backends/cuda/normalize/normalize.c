@@ -47,6 +47,7 @@ typedef struct plan {
   bool columns;
   int width, keep;
   uint32_t group, threads;
+  bool crowded; /* more threads than are on the device at once with many registers each */
 } plan;
 
 static bool input_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_has(s, i); }
@@ -86,6 +87,7 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
     p->threads /= 2;
   const int64_t kept = hn_div_up(p->length, p->group);
   p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
+  p->crowded = p->threads == 256 && p->rows * p->group > processors * 512;
   return true;
 }
 
@@ -169,11 +171,12 @@ double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m) {
                          hn_cuda_bytes(s), 0.7);
 }
 
-/* Factors that no kernel makes, of which a thread wants no more than of the row. */
+/* Factors that no kernel makes, of which a thread wants no more than of the row. Where threads wait for room,
+ * registers are better spent on more of them. */
 static bool early(const hone_step *s, const hn_rows *rows, const plan *p) {
   const bool scale = !input_at(s, rows->scale) || s->input[rows->scale].constant,
              shift = !input_at(s, rows->shift) || s->input[rows->shift].constant;
-  return rows->place == HN_AT_ELEMENT && p->keep && p->width > 1 && scale && shift;
+  return rows->place == HN_AT_ELEMENT && p->keep && !p->crowded && p->width > 1 && scale && shift;
 }
 
 static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, hn_str *t) {
@@ -186,7 +189,9 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
                 hone_dtype_name(y), hone_dtype_name(type));
   hn_str_printf(t, "#define HN_W %d\n#define HN_OUT_WORDS %d\n#define HN_VECTOR_WORDS %d\n", p->width,
                 p->width * (int)hone_dtype_size(y) / 4, p->width * (int)hone_dtype_size(type) / 4);
-  hn_str_printf(t, "#define HN_GROUP %u\n#define HN_THREADS %u\n", p->group, p->threads);
+  hn_str_printf(t, "#define HN_GROUP %u\n#define HN_THREADS %u\n#define HN_BLOCKS %d\n", p->group, p->threads,
+                p->crowded ? 4 : 1);
+  hn_str_printf(t, "#define HN_KEPT_RANK %d\n#define HN_GONE_RANK %d\n", p->kept.rank, p->gone.rank);
   hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
   hn_str_printf(t, "#define HN_EARLY %d\n#define HN_SKIP %d\n", early(s, rows, p),

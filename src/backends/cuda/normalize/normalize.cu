@@ -2,6 +2,8 @@
  * HN_GROUP threads share one. Prefix:
  *   HN_TYPE, HN_OUT, HN_VECTOR (type of scale and shift), HN_W (elements of a vector), HN_GROUP, HN_THREADS
  *   HN_OUT_WORDS, HN_VECTOR_WORDS   32-bit words of HN_W elements of those types
+ *   HN_BLOCKS    that a multiprocessor is to hold
+ *   HN_KEPT_RANK, HN_GONE_RANK   of the walks over rows and within one
  *   HN_COLUMNS   rows lie across memory: threads beside each other have different rows
  *   HN_KEEP      vectors of a row that a thread keeps in registers; 0: rows are read again for every pass
  *   HN_KIND      one of the numbers below
@@ -122,7 +124,7 @@ HN_FN void hn_store_vector(const hn_normalize_args *a, void *y, i64 at, const fl
 
 /* The values of vector r of a row; stores their sum when it is wanted. */
 HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[HN_W], bool store) {
-  const hn_walk_at in = hn_walk(&a->gone, r);
+  const hn_walk_at in = hn_walk_ranked(&a->gone, HN_GONE_RANK, r);
 #if HN_W > 1
   const hn_u4 raw = hn_ld16((const u8 *)a->x + (row.x + in.x) * (16 / HN_W));
   HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = HN_READ(raw.v, w);
@@ -154,7 +156,7 @@ HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[
 }
 
 HN_FN void hn_results(const hn_normalize_args *a, hn_walk_at row, u32 r, const float v[HN_W]) {
-  const hn_walk_at in = hn_walk(&a->gone, r);
+  const hn_walk_at in = hn_walk_ranked(&a->gone, HN_GONE_RANK, r);
 #if HN_W > 1
   hn_store_vector(a, a->y, row.y + in.y, v);
 #else
@@ -217,7 +219,7 @@ HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane,
 #define HN_SHIFT(w) hn_factor(&a, a.shift, plane, r * HN_W + (w), 0.0f)
 #endif
 
-HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
+HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, HN_BLOCKS) {
   HN_GRID_GO();
   HN_SHARED float met[HN_THREADS];
   const int tid = (int)threadIdx.x, rows = HN_THREADS / HN_GROUP;
@@ -225,7 +227,7 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, 1) {
   const u32 number = blockIdx.x * (u32)rows + (u32)(HN_COLUMNS ? tid % rows : tid / HN_GROUP);
   const bool works = number < a.rows;
   const u32 o = works ? number : 0;
-  const hn_walk_at row = hn_walk(&a.kept, o);
+  const hn_walk_at row = hn_walk_ranked(&a.kept, HN_KEPT_RANK, o);
   const u32 plane = o - hn_quotient(o, &a.planes) * a.planes.by;
   const float n = (float)a.elements;
 #if HN_EARLY

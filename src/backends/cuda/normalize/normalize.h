@@ -59,6 +59,6 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
     if (!READ(r->step, &rows, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, #NAME ": %s", why.text);     \
     return hn_cuda_rows_run(r, &rows, error);                                                                \
   }                                                                                                          \
-  HN_TACTIC(cuda, NAME, ANCHOR, 1, .accepts = NAME##_accepts, .cost = hn_cuda_rows_cost, .run = NAME##_run)
+  HN_TACTIC(cuda, NAME, ANCHOR, 2, .accepts = NAME##_accepts, .cost = hn_cuda_rows_cost, .run = NAME##_run)
 
 #endif

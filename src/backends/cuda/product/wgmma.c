@@ -139,16 +139,19 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;
   const double added = !q->staged ? 1 : t->alternate ? 1.85 : 2.2;
   const double leave = r->rows * t->bn * added * 60e-12 / groups + gather_seconds(q, r->rows);
+  /* Functions of values wait for one another where few warpgroups are at them together. */
+  const double functions =
+      r->rows * t->bn * q->functions * (1.55e-12 + 4.35e-12 / (t->alternate ? 1 : t->groups));
   /* The copy engine gathers pixel by pixel. */
   const double gather = q->mode == HN_WGMMA_IM2COL ? r->rows * (BLOCK_BYTES / 2.0 / q->unit) * 1.75e-9 : 0;
   if (rounds <= 1) {
     const double least = q->mode == HN_WGMMA_IM2COL ? 0.17e-6 : 0.126e-6;
     const double one = fmax(fmax(r->flops / (0.82 * r->half), least), gather);
     /* One tile: a warpgroup has it alone where it cannot be shared. */
-    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + 0.48e-6;
+    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + functions + 0.48e-6;
   }
   const double one = fmax(r->flops / (busy_of(t) * r->half), gather);
-  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave);
+  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave + functions);
 }
 
 /* Seconds of one launch. */
@@ -189,7 +192,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
                      hone_reason *why) {
   if (!hn_wgmma_read(s, m, q, why)) return false;
   q->staged = staged_entry(s, q, t) >= 0, q->unread = hn_wgmma_unread(s, q);
-  q->vectors = hn_cuda_epilogue_vectors(s, q->p.bias);
+  q->vectors = hn_cuda_epilogue_vectors(s, q->p.bias), q->functions = hn_cuda_epilogue_instructions(s);
   return hn_wgmma_tiles(q, m, t, why);
 }
 

@@ -49,6 +49,6 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q,
 #define HN_WGMMA_SPLIT_64 1, 64, false, true, 2
 #define HN_WGMMA_SPLIT_32 1, 32, false, true, 2
 
-#define hn_cuda_wgmma_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma, __VA_ARGS__)
+#define hn_cuda_wgmma_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 2, hn_wgmma, __VA_ARGS__)
 
 #endif

@@ -24,6 +24,7 @@ typedef struct hn_wgmma_problem {
   int64_t tiles;
   uint32_t splits;  /* blocks of a cluster */
   uint32_t vectors; /* of the epilogue, which lie in shared memory */
+  double functions; /* instructions of the epilogue's functions for a value */
   bool staged;      /* a tensor of the epilogue comes through shared memory */
   double unread;    /* hn_wgmma_unread */
   bool outside;     /* what lies outside of an image is not zero... */

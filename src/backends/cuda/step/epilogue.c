@@ -272,3 +272,10 @@ double hn_cuda_epilogue_bytes(const hone_step *s) {
       bytes += (double)hone_desc_bytes(&s->input[s->epilogue[i].input].desc);
   return bytes;
 }
+
+double hn_cuda_epilogue_instructions(const hone_step *s) {
+  double n = 0;
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (s->epilogue[i].kind == HONE_EPI_ACT) n += hn_cuda_function_instructions(s->epilogue[i].act);
+  return n;
+}

@@ -82,5 +82,7 @@ int64_t hn_cuda_epilogue_channels(const hone_step *s);
 
 /* Bytes that the list reads: what a cost function adds to those of the anchor. */
 double hn_cuda_epilogue_bytes(const hone_step *s);
+/* Instructions that the list's functions take for a value, beyond what every list takes. */
+double hn_cuda_epilogue_instructions(const hone_step *s);
 
 #endif

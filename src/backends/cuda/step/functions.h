@@ -10,6 +10,9 @@
  * no function (LOAD, STORE, CONST, unknown numbers). */
 const char *hn_cuda_function(unsigned op, unsigned *operands);
 
+/* Instructions that it takes for a value, under HN_FAST_MATH; 0 for what takes one or a few. For costs. */
+unsigned hn_cuda_function_instructions(unsigned op);
+
 /* "f32", "f16" or "bf16": what hn_load_<type> and HN_T want. NULL for any other. */
 const char *hn_cuda_type(hone_dtype dtype);
 /* The C type of an element: "float", "u16" (f16 and bf16, too), "i64"... NULL for strings and complex
