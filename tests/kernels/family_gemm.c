@@ -202,8 +202,8 @@ static void check_asked(ck *c, const hn_conv *g, const hn_gemm_ops *o) {
   }
 }
 
-static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum ck_fill fill, size_t l1,
-                       size_t l2) {
+static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, double idle, enum ck_fill fill,
+                       size_t l1, size_t l2) {
   int64_t out[3], taps = 1, pixels = s->batch, in_pixels = s->batch;
   for (int i = 0; i < 3; i++) {
     out[i] =
@@ -235,6 +235,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, enum 
                .cout = s->cout,
                .in_pitch = ip,
                .in_k = 1,
+               .idle = idle,
                .in_batch = s->in[0] * s->in[1] * s->in[2] * ip,
                .k = k,
                .out = {out[0] * out[1] * out[2] * op, out[1] * out[2] * op, out[2] * op, op}};
@@ -330,8 +331,25 @@ static void check_rows_that_meet(ck *c, const hn_gemm_ops *o) {
                              .stride = {1, 1, 1},
                              .dilation = {1, 1, 1},
                              .flags = HN_EPI_BIAS | HN_EPI_RESIDUAL};
-  check_conv(c, o, &rows, CK_RANDOM, (o->mr - 1) * (size_t)4096, 1u << 20);
+  check_conv(c, o, &rows, 0, CK_RANDOM, (o->mr - 1) * (size_t)4096, 1u << 20);
   if (watched.rows >= o->mr) ck_near(c, watched.rows, 1, 0, 0);
+}
+
+/* Lines of which many taps lie outside of the image: what a whole tile finds there is left out, which must be
+ * all that is. K in one block and in several, tiles of a line and over the ends of lines, lines without any
+ * tap. */
+static void check_idle_taps(ck *c, const hn_gemm_ops *o) {
+  /* clang-format off */
+  static const ck_conv_case cases[] = {
+      {2, 1, 40, 33, {1, 14, 15}, {1, 3, 3}, {1, 1, 1}, {1, 12, 12}, {0, 12, 12}, {0, 12, 12}, 0, 0, HN_EPI_BIAS, false},
+      {1, 1, 24, 20, {2, 7, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
+      {1, 2, 33, 19, {3, 5, 30}, {3, 5, 2}, {2, 1, 1}, {1, 2, 3}, {1, 4, 3}, {1, 4, 0}, 3, 2, HN_EPI_BIAS, true},
+      {1, 1, 50, 17, {1, 3, 4}, {1, 5, 5}, {1, 2, 1}, {1, 3, 2}, {0, 9, 4}, {0, 9, 4}, 0, 0, HN_EPI_BIAS, false},
+  };
+  /* clang-format on */
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t l1 = 2u << 10; l1 <= 48u << 10; l1 *= 24)
+      check_conv(c, o, &cases[i], 0.5, CK_RANDOM, l1, 1u << 20);
 }
 
 static void check(ck *c, const struct hn_kernel *k) {
@@ -342,8 +360,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   ck_matmul(c, k->isa);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++)
     for (int fill = 0; fill < CK_FILLS; fill++) {
-      check_conv(c, o, &ck_conv_cases[i], (enum ck_fill)fill, 48u << 10, 1u << 20);
-      check_conv(c, o, &ck_conv_cases[i], (enum ck_fill)fill, 2u << 10,
+      check_conv(c, o, &ck_conv_cases[i], 0, (enum ck_fill)fill, 48u << 10, 1u << 20);
+      check_conv(c, o, &ck_conv_cases[i], 0, (enum ck_fill)fill, 2u << 10,
                  16u << 10); /* many K blocks and passes */
     }
   /* Blocks of one, two and four panels, two of K, and rows in several blocks. */
@@ -355,8 +373,9 @@ static void check(ck *c, const struct hn_kernel *k) {
                              .kernel = {1, 1, 1},
                              .stride = {1, 1, 1},
                              .dilation = {1, 1, 1}};
-  check_conv(c, o, &wide, CK_RANDOM, 2u << 10, 256u << 10);
+  check_conv(c, o, &wide, 0, CK_RANDOM, 2u << 10, 256u << 10);
   check_rows_that_meet(c, o);
+  check_idle_taps(c, o);
 }
 
 /* ---- bench: one thread, through the driver */
