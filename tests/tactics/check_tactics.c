@@ -12,7 +12,8 @@
  *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings |
  *               u8{0,6} a tensor | else a string
  *   input       f32[2,3] random, i64[4]%9 whole and below 9, - left out; = in front: a constant:
- *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =f32<0.5> a scalar
+ *               =f32[8] random, =p32[8] random positive, =i64{1,-2} these values, =i64[2,2]{1,2,3,4} of
+ *               these dimensions, =f32<0.5> a scalar
  *   layouts     that some tactic must accept: r row-major, c channels-last, p channels-last with a wider
  *               pitch, m row-major in, channels-last out, n the reverse
  * or several, for every choice of sizes: for M=1,65 K=64 : Gemm : f32[M,K] =f32[K,8]

@@ -105,7 +105,21 @@ static void put_value(hone_tensor *t, int64_t i, double v) {
   }
 }
 
-/* "[2,3]%9", "{1,2}" or "<0.5>" behind the dtype. */
+enum { MAX_VALUES = 64 };
+
+/* Numbers up to a closing bracket into value[MAX_VALUES]; where that stands. */
+static const char *read_numbers(const one_case *c, const char *p, double *value, int64_t *count) {
+  for (*count = 0; *p && !strchr("]}>", *p);) {
+    char *end;
+    const double v = strtod(p, &end);
+    if (end == p || *count >= MAX_VALUES) die("bad input", c->line);
+    value[(*count)++] = v;
+    p = *end == ',' ? end + 1 : end;
+  }
+  return p;
+}
+
+/* "[2,3]%9", "{1,2}", "[1,2]{1,2}" or "<0.5>" behind the dtype. */
 static void read_input(one_case *c, const char *word, hn_rng *rng) {
   const uint32_t k = c->n_in++;
   if (k >= MAX_TENSORS) die("too many inputs", c->line);
@@ -119,25 +133,21 @@ static void read_input(one_case *c, const char *word, hn_rng *rng) {
   const bool positive = !strcmp(name, "p32");
   const hone_dtype dtype = positive ? HONE_DTYPE_F32 : hone_dtype_from_name(name);
   int64_t dim[HONE_MAX_RANK], count = 0;
-  double value[64];
+  double value[MAX_VALUES];
   const char kind = word[n];
-  const char *p = word + n + 1;
-  while (*p && !strchr("]}>", *p)) {
-    char *end;
-    const double v = strtod(p, &end);
-    if (end == p || count >= 64) die("bad input", c->line);
-    value[count++] = v;
-    p = *end == ',' ? end + 1 : end;
-  }
+  const char *p = read_numbers(c, word + n + 1, value, &count);
   int32_t rank = kind == '[' ? (int32_t)count : kind == '{' ? 1 : 0;
   for (int32_t i = 0; i < rank; i++) dim[i] = kind == '[' ? (int64_t)value[i] : count;
   hone_tensor *t = &c->in[k];
   t->desc = hone_desc(dtype, rank, dim);
   t->data = hn_aligned(64, (size_t)hone_desc_bytes(&t->desc) + 1);
-  if (kind == '[')
-    fill_random(t, p[0] && p[1] == '%' ? strtoll(p + 2, NULL, 10) : 0, positive, rng);
-  else
-    for (int64_t i = 0; i < count; i++) put_value(t, i, value[i]);
+  const bool given = kind != '[' || (p[0] && p[1] == '{');
+  if (kind == '[' && given) {
+    read_numbers(c, p + 2, value, &count);
+    if (count != hone_desc_count(&t->desc)) die("so many values do not fit the dimensions", c->line);
+  }
+  if (!given) fill_random(t, p[0] && p[1] == '%' ? strtoll(p + 2, NULL, 10) : 0, positive, rng);
+  for (int64_t i = 0; given && i < count; i++) put_value(t, i, value[i]);
 }
 
 static void read_floats(one_case *c, const char *name, char *value) {

@@ -1,0 +1,117 @@
+/* GatherND: the slice of the data that every tuple of indices names. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backends/cpu/movement/blocks.h"
+#include "backends/cpu/movement/indices.h"
+#include "backends/tactic.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/integers.h"
+#include "optimize/step/boxes.h"
+
+enum { TASK_BYTES = 32 * 1024 };
+
+typedef struct head {
+  int32_t length;                                   /* of a tuple */
+  int64_t dim[HONE_MAX_RANK], bytes[HONE_MAX_RANK]; /* of the axes that it names: size, and step in bytes */
+  int64_t tuples;                                   /* of all batches */
+  int64_t per_batch, batch_bytes;
+  int64_t slice; /* bytes */
+  int64_t per_task;
+} head;
+
+static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
+  const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc;
+  int32_t element;
+  bool wide;
+  (void)m;
+  memset(h, 0, sizeof *h);
+  if (!hn_boxes_check(s, &element, why) || !hn_indices_accept(s, &wide, why)) return false;
+  if (!wide) return hn_refuse(why, "indices are not i64");
+  if (!hn_step_plain(x) || !hn_step_plain(&s->output[0].desc))
+    return hn_refuse(why, "a tensor is not row-major");
+  const int64_t batch = hone_node_int(s->node, "batch_dims", 0);
+  if (i->rank < 1 || batch < 0 || batch >= i->rank) return hn_refuse(why, "no tuples of indices");
+  const int64_t n = i->dim[i->rank - 1];
+  if (batch + n > x->rank) return hn_refuse(why, "tuples are longer than the rank");
+  h->length = (int32_t)n, h->slice = element, h->tuples = 1, h->per_batch = 1;
+  for (int64_t d = batch + n; d < x->rank; d++) h->slice *= x->dim[d];
+  for (int64_t d = 0; d < i->rank - 1; d++) {
+    h->tuples *= i->dim[d];
+    if (d >= batch) h->per_batch *= i->dim[d];
+  }
+  h->batch_bytes = h->slice;
+  for (int64_t k = n - 1; k >= 0; k--) {
+    h->dim[k] = x->dim[batch + k], h->bytes[k] = h->batch_bytes;
+    h->batch_bytes *= h->dim[k];
+  }
+  h->per_task = TASK_BYTES / (h->slice + 8 * n + 16) + 1;
+  return true;
+}
+
+HN_DESCRIBED(head)
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  head h;
+  if (!describe(s, m, &h, NULL)) return HN_REFUSED_SECONDS;
+  const double n = (double)h.tuples;
+  return hn_step_seconds(m, 0, n * (double)(2 * h.slice + 8 * h.length), 1) +
+         n * (1e-9 + 0.7e-9 * h.length) / (m->threads > 0 ? m->threads : 1);
+}
+
+typedef struct job {
+  const hone_step_run *run;
+  const head *h;
+  atomic_bool outside; /* an index was outside of its axis */
+} job;
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  job *j = arg;
+  const head *h = j->h;
+  const int64_t first = index * h->per_task, end = hn_min(h->tuples, first + h->per_task);
+  const int64_t *tuple = (const int64_t *)j->run->in[1] + first * h->length;
+  const unsigned char *x = j->run->in[0];
+  unsigned char *y = (unsigned char *)j->run->out[0] + first * h->slice;
+  int64_t batch = first / h->per_batch, left = h->per_batch - first % h->per_batch;
+  bool outside = false;
+  (void)thread;
+  for (int64_t i = first; i < end; i++, tuple += h->length, y += h->slice) {
+    int64_t at = batch * h->batch_bytes;
+    bool inside = true;
+    for (int32_t k = 0; k < h->length; k++) {
+      const int64_t place = hn_index_place(tuple[k], h->dim[k]);
+      inside &= (uint64_t)place < (uint64_t)h->dim[k];
+      at += (inside ? place : 0) * h->bytes[k];
+    }
+    outside |= !inside;
+    if (inside) hn_copy_block(y, x + at, h->slice);
+    if (--left == 0) batch += HN_FAULT("gather_nd_batch") ? 0 : 1, left = h->per_batch;
+  }
+  if (outside) atomic_store_explicit(&j->outside, true, memory_order_relaxed);
+}
+
+/* The first index that names nothing, as the reference finds it. */
+static hone_status fail(const hone_step_run *r, const head *h, hone_error *error) {
+  const int64_t *tuple = r->in[1];
+  hone_status status = HONE_OK;
+  for (int64_t i = 0; i < h->tuples * h->length && !status; i++)
+    status = hn_indices_check(r->step, tuple + i, true, 1, h->dim[i % h->length], error);
+  return status;
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  const head *h = r->blob;
+  job j = {.run = r, .h = h};
+  if (h->tuples == 0) return HONE_OK;
+  atomic_init(&j.outside, false);
+  const int64_t tasks = hn_div_up(h->tuples, h->per_task);
+  if (tasks == 1)
+    task(&j, 0, 0);
+  else
+    r->parallel(r->pool, tasks, task, &j);
+  return atomic_load_explicit(&j.outside, memory_order_relaxed) ? fail(r, h, error) : HONE_OK;
+}
+
+HN_TACTIC(cpu, gather_nd, "GatherND", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+          .run = run);
