@@ -178,6 +178,54 @@ bool hn_boxes_tile(const hone_step *step, hn_boxes *b, hone_reason *why) {
   return true;
 }
 
+/* Where index i of a constant tensor lies in a dimension of `dim`; not within it where there is no such
+ * place. */
+static int64_t place(const hone_step_tensor *t, int64_t i, int64_t dim) {
+  const int64_t v =
+      t->desc.dtype == HONE_DTYPE_I64 ? ((const int64_t *)t->constant)[i] : ((const int32_t *)t->constant)[i];
+  return v < 0 ? v + dim : v;
+}
+
+/* The step of row-major indices along each of their dimensions, where they have one and all lie within
+ * `dim`. */
+static bool even_steps(const hone_step_tensor *t, int64_t dim, int64_t *step) {
+  const hone_tensor_desc *d = &t->desc;
+  const int64_t n = hone_desc_count(d), first = place(t, 0, dim);
+  for (int32_t k = 0; k < d->rank; k++) step[k] = d->dim[k] > 1 ? place(t, d->stride[k], dim) - first : 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = place(t, i, dim);
+    int64_t even = first;
+    for (int32_t k = 0; k < d->rank; k++) even += i / d->stride[k] % d->dim[k] * step[k];
+    if (at != even || at < 0 || at >= dim) return false;
+  }
+  return true;
+}
+
+/* Gather: the axis becomes the dimensions of the indices, in any layout of the data; one move. */
+bool hn_boxes_gather(const hone_step *step, hn_boxes *b, hone_reason *why) {
+  const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc, *i = &step->input[1].desc;
+  int64_t by[HONE_MAX_RANK];
+  int32_t element;
+  if (!hn_boxes_check(step, &element, why)) return false;
+  if (!step->input[1].constant) return hn_refuse(why, "indices are known in the run only");
+  if ((i->dtype != HONE_DTYPE_I64 && i->dtype != HONE_DTYPE_I32) || i->layout != HONE_LAYOUT_ROW_MAJOR)
+    return hn_refuse(why, "indices are %s", hone_dtype_name(i->dtype));
+  int64_t axis = hone_node_int(step->node, "axis", 0);
+  if (axis < 0) axis += x->rank;
+  if (axis < 0 || axis >= x->rank || y->rank != x->rank - 1 + i->rank)
+    return hn_refuse(why, "axis outside the rank");
+  if (hone_desc_count(i) <= 0) return hn_refuse(why, "no indices");
+  if (!even_steps(&step->input[1], x->dim[axis], by)) return hn_refuse(why, "indices do not step evenly");
+  const hn_box_side dst = hn_box_side_of(0, y);
+  hn_box_side src = {.tensor = 0, .at = place(&step->input[1], 0, x->dim[axis]) * x->stride[axis]};
+  for (int32_t k = 0; k < y->rank; k++) {
+    const int64_t d = k - axis;
+    src.stride[k] = d < 0 ? x->stride[k] : d < i->rank ? by[d] * x->stride[axis] : x->stride[k - i->rank + 1];
+  }
+  if (hone_desc_count(y) > 0) add(b, element, y->rank, y->dim, &dst, &src);
+  return true;
+}
+
 /* DepthToSpace, both modes and any layout: the channel is split into (block, block, rest) or (rest, block,
  * block). */
 bool hn_boxes_depth_to_space(const hone_step *step, hn_boxes *b, hone_reason *why) {

@@ -48,6 +48,9 @@ bool hn_boxes_expand(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_tile(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_depth_to_space(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_space_to_depth(const hone_step *step, hn_boxes *b, hone_reason *why);
+/* Gather by constant indices that step evenly along each of their dimensions: ranges, and windows that
+ * overlap. */
+bool hn_boxes_gather(const hone_step *step, hn_boxes *b, hone_reason *why);
 bool hn_boxes_pad(const hone_step *step, hn_boxes *b, hone_reason *why);
 /* Pad: begin widths per dimension; ends follow from the dimensions. */
 bool hn_boxes_widths(const hone_step *step, int64_t *begin, hone_reason *why);
