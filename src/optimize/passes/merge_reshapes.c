@@ -2,35 +2,17 @@
  *
  * When the second's result is known up to one dimension; only views of the same row-major elements are
  * concerned. */
+#include "optimize/passes/common/dims.h"
 #include "optimize/passes/common/pass.h"
 
 #define VIEW "Reshape|Flatten|Squeeze|Unsqueeze"
-
-/* Shape that makes a Reshape of x give what `y` is: numbers, 0 where x has the same symbol at the same place,
- * one -1. */
-static bool target(const hn_value *x, const hn_value *y, int64_t *shape) {
-  int unknown = 0;
-  for (int32_t i = 0; i < y->desc.rank; i++) {
-    int64_t d = y->desc.dim[i];
-    if (d == 0) return false; /* would mean "copy" */
-    if (d > 0)
-      shape[i] = d;
-    else if (d <= -2 && i < x->desc.rank && x->desc.dim[i] == d)
-      shape[i] = 0;
-    else {
-      shape[i] = -1;
-      unknown++;
-    }
-  }
-  return y->desc.rank >= 0 && unknown <= 1;
-}
 
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   hone_node *inner = m->node[0], *outer = m->node[1];
   hn_value *x = hn_match_get(m, "x"), *y = outer->out[0];
   int64_t shape[HONE_MAX_RANK];
   if (outer->opset < 5) return hn_pass_miss(ctx, "the opset is older than 5");
-  if (!target(x, y, shape)) {
+  if (!hn_dims_reshape(&x->desc, &y->desc, shape)) {
     /* An explicit shape without zeros does not look at what it reshapes. */
     int64_t given[HONE_MAX_RANK];
     int64_t n = hn_is_op(outer, "Reshape") ? hn_known_ints(hn_in(outer, 1), given, HONE_MAX_RANK) : -1;

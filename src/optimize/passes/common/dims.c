@@ -142,3 +142,20 @@ int32_t hn_dims_of(const hn_value *v, hn_dim out[HN_DIMS_MAX]) {
   if (d != HONE_DTYPE_I64 && d != HONE_DTYPE_I32) return -1;
   return elements(v, out, 0, &steps);
 }
+
+bool hn_dims_reshape(const hone_tensor_desc *x, const hone_tensor_desc *y, int64_t shape[HONE_MAX_RANK]) {
+  int unknown = 0;
+  for (int32_t i = 0; i < y->rank; i++) {
+    const int64_t d = y->dim[i];
+    if (d == 0) return false; /* would mean "copy" */
+    if (d > 0)
+      shape[i] = d;
+    else if (d <= -2 && i < x->rank && x->dim[i] == d)
+      shape[i] = 0;
+    else {
+      shape[i] = -1;
+      unknown++;
+    }
+  }
+  return y->rank >= 0 && unknown <= 1;
+}
