@@ -181,6 +181,17 @@ static void check_sweep(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, const
   ck_release_all(c);
 }
 
+/* Rows of one number each; nothing around them is written. */
+static void check_spread(ck *c, const struct hn_pw_ops *ops, size_t rows, size_t n, size_t step) {
+  float *src = ck_alloc(c, rows ? (rows - 1) * step + 1 : 0, 0), *dst = ck_alloc(c, rows * n, n % 2);
+  for (size_t r = 0; r < rows; r++) src[r * step] = (float)(r + 1);
+  for (size_t i = 0; i < rows * n; i++) dst[i] = -1;
+  ck_case(c, "spread to %zu rows of %zu, step %zu", rows, n, step);
+  ops->spread(dst, src, (ptrdiff_t)step, rows, n);
+  for (size_t i = 0; i < rows * n; i++) ck_same(c, i, dst[i], src[i / n * step]);
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   const struct hn_pw_ops *ops = k->ops;
@@ -199,6 +210,9 @@ static void check(ck *c, const struct hn_kernel *k) {
     }
     if (ck_failed(c)) return;
   }
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (size_t step = 0; step < 4; step++) check_spread(c, ops, lengths[l] % 5, lengths[l], step);
+  for (size_t n = 0; n < 70; n++) check_spread(c, ops, 3, n, 1);
 }
 
 struct job {

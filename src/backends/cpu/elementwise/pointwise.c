@@ -190,7 +190,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
-    if (h.operand[k].access == GATHERED) per_element += 4;
+    if (h.operand[k].access == GATHERED) per_element += h.operand[k].inner ? 4 : 2;
     if (h.operand[k].access == CONVERTED) per_element += 1;
   }
   /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
@@ -247,7 +247,7 @@ static float load_one(const void *p, const operand *o) {
   return *(const float *)p;
 }
 
-/* n elements with a stride into consecutive floats. */
+/* n elements with a stride other than 0 into consecutive floats. */
 static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
   if (is_half(o) && stride == 1) {
     widen(isa, dst, src, (size_t)n, o);
@@ -268,11 +268,7 @@ static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int6
     memcpy(dst, src, (size_t)n * sizeof *dst);
   } else {
     const float *p = src;
-    const float first = stride == 0 && n > 0 ? *p : 0.0f;
-    if (stride == 0)
-      for (int64_t i = 0; i < n; i++) dst[i] = first;
-    else
-      for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride];
+    for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride];
   }
 }
 
@@ -321,6 +317,32 @@ static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64
   }
 }
 
+/* The tile's rows of operand k, which lie anywhere. Offsets are counted anew where the dimension outside of
+ * the rows ends. */
+static void gather_rows(const state *t, int32_t k, float *dst) {
+  const blob_head *h = t->j->h;
+  const hn_nest *nest = &h->nest;
+  const operand *o = &h->operand[k];
+  const int32_t outside = nest->rank - 2;
+  const int64_t step = nest->stride[k][outside], rows = t->n / h->row;
+  for (int64_t r = 0, some; r < rows; r += some, dst += some * h->row) {
+    const int64_t row = t->first_row + r;
+    const char *src = (const char *)operand_base(t, k) + hn_nest_offset(nest, k, row, 1) * o->element;
+    some = hn_min(nest->dim[outside] - row % nest->dim[outside], rows - r);
+    if (o->inner == 0 && o->element == 4) {
+      t->j->ops->spread(dst, (const float *)(const void *)src, step, (size_t)some, (size_t)h->row);
+      continue;
+    }
+    for (int64_t i = 0; i < some; i++, src += step * o->element) {
+      const float one = o->inner ? 0.0f : load_one(src, o);
+      if (o->inner)
+        gather(h->isa, dst + i * h->row, src, o->inner, h->row, o);
+      else
+        t->j->ops->spread(dst + i * h->row, &one, 0, 1, (size_t)h->row);
+    }
+  }
+}
+
 static void load(state *t, const hone_pw_instr *ins) {
   const blob_head *h = t->j->h;
   const int32_t k = (int32_t)(h->n_out + ins->a);
@@ -339,11 +361,7 @@ static void load(state *t, const hone_pw_instr *ins) {
     if (h->tile_rows == 0) {
       gather(h->isa, slot, operand_at(t, k), o->inner, t->n, o);
     } else {
-      for (int64_t r = 0; r * h->row < t->n; r++)
-        gather(h->isa, slot + r * h->row,
-               (const char *)operand_base(t, k) +
-                   hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
-               o->inner, h->row, o);
+      gather_rows(t, k, slot);
     }
   }
   t->value[ins->dst] = slot;
@@ -467,5 +485,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, pointwise, "Pointwise", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, pointwise, "Pointwise", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

@@ -69,7 +69,8 @@ typedef bool (*row_fn)(unsigned char *y, const unsigned char *x, const void *ind
     return outside;                                                                                          \
   }
 ROW(1, int32)
-ROW(2, int32) ROW(4, int32) ROW(8, int32) ROW(1, int64) ROW(2, int64) ROW(4, int64) ROW(8, int64)
+ROW(2, int32)
+ROW(4, int32) ROW(8, int32) ROW(1, int64) ROW(2, int64) ROW(4, int64) ROW(8, int64)
 
     static row_fn row_of(const head *h) {
   static const row_fn rows[2][4] = {{row_1_int32, row_2_int32, row_4_int32, row_8_int32},

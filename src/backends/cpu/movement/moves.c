@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/movement/blocks.h"
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/transpose/transpose.h"
@@ -67,7 +68,7 @@ typedef struct builder {
   hn_boxes boxes;
   hn_moves *out; /* NULL: count only */
   uint32_t n;
-  double short_runs; /* contiguous runs below 256 bytes, for the cost */
+  double seconds; /* what short contiguous runs and single elements take beyond their bytes */
 } builder;
 
 static void add_move(hn_boxes *self, const hn_box *box) {
@@ -78,9 +79,9 @@ static void add_move(hn_boxes *self, const hn_box *box) {
   if (b->out) b->out->move[b->n] = m;
   const int64_t run = m.nest.dim[m.nest.rank - 1] * box->element;
   if (m.kind == HN_MOVE_ELEMENTS)
-    b->short_runs += (double)hn_nest_count(&m.nest) * 0.2;
+    b->seconds += (double)hn_nest_count(&m.nest) * 1e-9;
   else if ((m.kind == HN_MOVE_BLOCKS || m.kind == HN_MOVE_FILL) && run < 256)
-    b->short_runs += (double)m.tasks;
+    b->seconds += (double)m.tasks * 1.5e-9;
   b->n++;
 }
 
@@ -97,8 +98,7 @@ double hn_moves_cost(const hone_step *step, const hone_machine *machine, const h
   if (!config->build(step, &b.boxes, NULL)) return 1e9;
   for (uint32_t i = 0; i < step->n_outputs; i++)
     bytes += 2.0 * (double)hone_desc_bytes(&step->output[i].desc);
-  return hn_step_seconds(machine, 0, bytes, 1) +
-         b.short_runs * 5e-9 / (machine->threads > 0 ? machine->threads : 1);
+  return hn_step_seconds(machine, 0, bytes, 1) + b.seconds / (machine->threads > 0 ? machine->threads : 1);
 }
 
 hone_status hn_moves_need(const hone_step *step, const hone_machine *machine, const hn_moves_config *config,
@@ -133,21 +133,6 @@ typedef struct job {
   int64_t per_task; /* rows x chunks that one pool task does */
 } job;
 
-static void fill(unsigned char *dst, const unsigned char *value, int64_t n, int32_t element) {
-  switch (element) {
-  case 1: memset(dst, *value, (size_t)n); break;
-#define FILL(type)                                                                                           \
-  do {                                                                                                       \
-    type v;                                                                                                  \
-    memcpy(&v, value, sizeof v);                                                                             \
-    for (int64_t i = 0; i < n; i++) memcpy(dst + i * (int64_t)sizeof v, &v, sizeof v);                       \
-  } while (0)
-  case 2: FILL(uint16_t); break;
-  case 4: FILL(uint32_t); break;
-  default: FILL(uint64_t); break;
-  }
-}
-
 static void elements(unsigned char *dst, int64_t dst_step, const unsigned char *src, int64_t src_step,
                      int64_t n, int32_t element) {
 #define STEP(type)                                                                                           \
@@ -160,15 +145,29 @@ static void elements(unsigned char *dst, int64_t dst_step, const unsigned char *
   }
 }
 
-/* A short run without a call; memcpy of a constant size is one or two instructions. */
-static inline void copy_run(unsigned char *dst, const unsigned char *src, int64_t bytes) {
-  switch (bytes) {
-  case 4: memcpy(dst, src, 4); break;
-  case 8: memcpy(dst, src, 8); break;
-  case 16: memcpy(dst, src, 16); break;
-  case 32: memcpy(dst, src, 32); break;
-  default: memcpy(dst, src, (size_t)bytes); break;
-  }
+/* Whole runs, `rows` of them. */
+static void runs(const hn_move *m, unsigned char *dst, const unsigned char *src, int64_t dst_step,
+                 int64_t src_step, int64_t rows) {
+  const int64_t bytes = m->nest.dim[m->nest.rank - 1] * m->element;
+  unsigned char pattern[HN_PATTERN_BYTES];
+#define RUNS(SIZE)                                                                                           \
+  for (int64_t r = 0; r < rows; r++) memcpy(dst + r * dst_step, src + r * src_step, SIZE);                   \
+  break
+  if (m->kind == HN_MOVE_FILL)
+    for (int64_t r = 0; r < rows; r++) {
+      hn_pattern(pattern, src + r * src_step, m->element);
+      hn_fill_block(dst + r * dst_step, pattern, bytes);
+    }
+  else
+    switch (bytes) {
+    case 4: RUNS(4);
+    case 8: RUNS(8);
+    case 16: RUNS(16);
+    case 32: RUNS(32);
+    default:
+      for (int64_t r = 0; r < rows; r++) hn_copy_block(dst + r * dst_step, src + r * src_step, bytes);
+    }
+#undef RUNS
 }
 
 /* Chunk [at, at + n) of the split dimension, at one place of the outer dimensions. */
@@ -177,9 +176,13 @@ static void piece(const job *j, unsigned char *dst, const unsigned char *src, in
   const int64_t *ds = m->nest.stride[0], *ss = m->nest.stride[1], e = m->element;
   const int32_t last = m->nest.rank - 1;
   const unsigned log_size = e == 1 ? 0 : e == 2 ? 1 : e == 4 ? 2 : 3;
+  unsigned char pattern[HN_PATTERN_BYTES];
   switch (m->kind) {
-  case HN_MOVE_BLOCKS: copy_run(dst + at * e, src + at * e, n * e); break;
-  case HN_MOVE_FILL: fill(dst + at * e, src, n, m->element); break;
+  case HN_MOVE_BLOCKS: hn_copy_block(dst + at * e, src + at * e, n * e); break;
+  case HN_MOVE_FILL:
+    hn_pattern(pattern, src, m->element);
+    hn_fill_block(dst + at * e, pattern, n * e);
+    break;
   case HN_MOVE_MATRIX:
     j->ops->matrix[log_size](dst + at * ds[last - 1] * e, ds[last - 1], src + at * e, ss[last],
                              (size_t)m->nest.dim[last], (size_t)n);
@@ -210,6 +213,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const int64_t split =
       m->nest.dim[m->kind == HN_MOVE_MATRIX || m->kind == HN_MOVE_INTERLEAVE ? last - 1 : last];
   const int32_t next = last - inner; /* the innermost of the outer dimensions */
+  const bool whole = m->chunks == 1 && (m->kind == HN_MOVE_BLOCKS || m->kind == HN_MOVE_FILL);
   int64_t i = index * j->per_task, end = i + j->per_task, left = 0;
   unsigned char *dst = j->dst;
   const unsigned char *src = j->src;
@@ -221,6 +225,13 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       dst = j->dst + hn_nest_offset(&m->nest, 0, row, inner) * m->element;
       src = j->src + hn_nest_offset(&m->nest, 1, row, inner) * m->element;
       left = next >= 0 ? m->nest.dim[next] - row % m->nest.dim[next] : 1;
+    }
+    if (whole) { /* all runs of this pass at once */
+      const int64_t rows = hn_min(left, end - i), e = m->element;
+      runs(m, dst, src, next >= 0 ? m->nest.stride[0][next] * e : 0,
+           next >= 0 ? m->nest.stride[1][next] * e : 0, HN_FAULT("move_last_run") ? rows - 1 : rows);
+      i += rows - 1, left = 0;
+      continue;
     }
     if (!(m->chunks > 1 && at + n == split && HN_FAULT("move_last_chunk"))) piece(j, dst, src, at, n);
     left--;

@@ -21,6 +21,8 @@ typedef void (*hn_pw_fn)(float *dst, const float *a, const float *b, const float
 struct hn_pw_ops {
   hn_pw_fn fn[HONE_PW_COUNT];   /* NULL for NONE, LOAD, STORE, CONST */
   hn_act_fn act[HONE_PW_COUNT]; /* the unary ones, in place */
+  /* Rows of one float each: dst[r * n + i] = src[r * step] for r < rows, i < n; no overlap. */
+  void (*spread)(float *dst, const float *src, ptrdiff_t step, size_t rows, size_t n);
 };
 
 /* Number of operands of an instruction: 0 for LOAD and CONST, 1 for STORE and unary functions... */

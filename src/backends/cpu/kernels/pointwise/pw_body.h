@@ -72,6 +72,20 @@ static void fill(float *dst, float value, size_t n) {
   if (i < n) v_storen(dst + i, v, n - i);
 }
 
+/* The end of a row of a vector or more is a whole vector, too: masked stores take longer. */
+static void spread(float *dst, const float *src, ptrdiff_t step, size_t rows, size_t n) {
+  for (size_t r = 0; r < rows; r++, dst += n, src += step) {
+    const vf v = v_set1(*src);
+    size_t i = 0;
+    for (; i + VEC_W <= n; i += VEC_W) v_store(dst + i, v);
+    if (i == n || HN_FAULT("pointwise_spread_tail")) continue;
+    if (n >= VEC_W)
+      v_store(dst + n - VEC_W, v);
+    else
+      v_storen(dst, v, n);
+  }
+}
+
 /* A comparison's result as a number. */
 static inline vf truth(vm m) { return v_sel(m, v_set1(1.0f), v_zero()); }
 static inline vm nonzero(vf x) { return v_ne(x, v_zero()); }
@@ -167,6 +181,7 @@ static void where_f(float *dst, const float *a, const float *b, const float *c, 
 
 #define BOTH(op, nm) .fn[op] = nm, .act[op] = nm##_act
 static const struct hn_pw_ops table = {
+    .spread = spread,
     .fn[HONE_PW_ADD] = add_f,
     .fn[HONE_PW_SUB] = sub_f,
     .fn[HONE_PW_MUL] = mul_f,
