@@ -80,7 +80,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     int64_t at = batch * h->batch_bytes;
     bool inside = true;
     for (int32_t k = 0; k < h->length; k++) {
-      const int64_t place = hn_index_place(tuple[k], h->dim[k]);
+      const int64_t place = tuple[k] < 0 ? tuple[k] + h->dim[k] : tuple[k];
       inside &= (uint64_t)place < (uint64_t)h->dim[k];
       at += (inside ? place : 0) * h->bytes[k];
     }

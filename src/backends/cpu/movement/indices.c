@@ -15,7 +15,9 @@ bool hn_indices_accept(const hone_step *s, bool *wide, hone_reason *why) {
 hone_status hn_indices_check(const hone_step *s, const void *indices, bool wide, int64_t n, int64_t dim,
                              hone_error *error) {
   hone_status status = HONE_OK;
-  for (int64_t i = 0, at; i < n && !status; i++)
-    status = hn_index(s->node, hn_index_at(indices, wide, i), dim, &at, error);
+  for (int64_t i = 0, at; i < n && !status; i++) {
+    const int64_t v = wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+    status = hn_index(s->node, v, dim, &at, error);
+  }
   return status;
 }
