@@ -33,6 +33,20 @@ static const struct {
      2,
      {INDICES / 2, 2},
      2},
+    {"opset 18\ngraph g(%i: i64[2x20000]) -> (%y) {\n%u = Cast(%i) {to=1}\n%y = ScatterElements(f32[2x7]{0, "
+     "1, 2, "
+     "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, %i, %u) {axis=1}\n}\n",
+     "ScatterElements",
+     2,
+     {2, INDICES / 2},
+     7},
+    {"opset 18\ngraph g(%i: i64[40000x1]) -> (%y) {\n%u = Cast(%i) {to=1}\n%v = Reshape(%u, "
+     "i64[1]{40000})\n%y = "
+     "ScatterND(f32[7]{0, 1, 2, 3, 4, 5, 6}, %i, %v)\n}\n",
+     "ScatterND",
+     2,
+     {INDICES, 1},
+     7},
 };
 
 /* What a run says. */

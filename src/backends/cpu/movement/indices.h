@@ -1,4 +1,4 @@
-/* Indices of Gather and its relations, as tactics read them. */
+/* Indices of Gather, Scatter and their relations, as tactics read them. */
 #ifndef HN_CPU_MOVEMENT_INDICES_H
 #define HN_CPU_MOVEMENT_INDICES_H
 
