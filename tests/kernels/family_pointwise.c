@@ -192,6 +192,20 @@ static void check_spread(ck *c, const struct hn_pw_ops *ops, size_t rows, size_t
   ck_release_all(c);
 }
 
+/* Any byte but 0 is true, and so is any number, NaN, but the zeros. */
+static void check_bool(ck *c, const struct hn_pw_ops *ops, size_t n, enum ck_fill fill) {
+  uint8_t *in = (uint8_t *)ck_alloc(c, n, 0) + 3 * n, *out = (uint8_t *)ck_alloc(c, n, 0) + 3 * n;
+  float *dst = ck_alloc(c, n, n % 2), *src = ck_alloc(c, n, 0);
+  for (size_t i = 0; i < n; i++) in[i] = ck_random(c) % 3 ? (uint8_t)ck_random(c) : 0;
+  ck_fill(c, src, n, fill);
+  ck_case(c, "bool n=%zu fill=%s", n, ck_fill_name(fill));
+  ops->from_bool(dst, in, n);
+  for (size_t i = 0; i < n; i++) ck_same(c, i, dst[i], truth(in[i] != 0));
+  ops->to_bool(out, src, n);
+  for (size_t i = 0; i < n; i++) ck_same(c, i, out[i], truth(src[i] != 0.0f));
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   const struct hn_pw_ops *ops = k->ops;
@@ -213,6 +227,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (size_t step = 0; step < 4; step++) check_spread(c, ops, lengths[l] % 5, lengths[l], step);
   for (size_t n = 0; n < 70; n++) check_spread(c, ops, 3, n, 1);
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (int fill = 0; fill < CK_FILLS; fill++) check_bool(c, ops, lengths[l], fill);
 }
 
 struct job {

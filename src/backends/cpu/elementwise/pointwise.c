@@ -23,7 +23,7 @@
 
 enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
 
-/* CONVERTED: codes or floats of 16 bits that lie as the tile does. */
+/* CONVERTED: bool, codes or floats of 16 bits that lie as the tile does. */
 typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED, CONVERTED } access;
 
 typedef struct operand {
@@ -103,8 +103,8 @@ static void classify(blob_head *h, int32_t k) {
   for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
   if (o->inner == 0 && (outer_still || h->tile_rows == 0))
     o->access = SCALAR; /* one value a tile */
-  else if ((o->element == 4 || o->code) && (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k)))
-    o->access = o->code ? CONVERTED : DIRECT;
+  else if (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k))
+    o->access = o->element == 4 ? DIRECT : CONVERTED;
   else if (outer_still && o->inner == 1 && h->tile_rows > 0)
     o->access = ROW_VECTOR;
   else
@@ -261,6 +261,8 @@ static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int6
       hn_quantize_find(isa)->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
     else
       for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
+  } else if (o->element == 1 && stride == 1) {
+    hn_pw_find(isa)->from_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     const uint8_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride] ? 1.0f : 0.0f;
@@ -306,6 +308,8 @@ static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64
     scatter_halves(isa, src, uniform, dst, stride, n, o);
   } else if (o->code) {
     scatter_codes(isa, src, uniform, dst, stride, n, o);
+  } else if (o->element == 1 && stride == 1 && !uniform) {
+    hn_pw_find(isa)->to_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     uint8_t *p = dst;
     for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i] != 0.0f;

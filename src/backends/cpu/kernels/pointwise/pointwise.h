@@ -23,6 +23,9 @@ struct hn_pw_ops {
   hn_act_fn act[HONE_PW_COUNT]; /* the unary ones, in place */
   /* Rows of one float each: dst[r * n + i] = src[r * step] for r < rows, i < n; no overlap. */
   void (*spread)(float *dst, const float *src, ptrdiff_t step, size_t rows, size_t n);
+  /* bool to 1 or 0, and back: whether it is not 0. */
+  void (*from_bool)(float *dst, const uint8_t *src, size_t n);
+  void (*to_bool)(uint8_t *dst, const float *src, size_t n);
 };
 
 /* Number of operands of an instruction: 0 for LOAD and CONST, 1 for STORE and unary functions... */

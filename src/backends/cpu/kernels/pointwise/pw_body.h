@@ -86,6 +86,16 @@ static void spread(float *dst, const float *src, ptrdiff_t step, size_t rows, si
   }
 }
 
+/* Loops that compilers make vectors of. */
+static void from_bool(float *restrict dst, const uint8_t *restrict src, size_t n) {
+  if (n && HN_FAULT("pointwise_bool_end")) n--;
+  for (size_t i = 0; i < n; i++) dst[i] = src[i] ? 1.0f : 0.0f;
+}
+static void to_bool(uint8_t *restrict dst, const float *restrict src, size_t n) {
+  if (n && HN_FAULT("pointwise_bool_end")) n--;
+  for (size_t i = 0; i < n; i++) dst[i] = src[i] != 0.0f;
+}
+
 /* A comparison's result as a number. */
 static inline vf truth(vm m) { return v_sel(m, v_set1(1.0f), v_zero()); }
 static inline vm nonzero(vf x) { return v_ne(x, v_zero()); }
@@ -182,6 +192,8 @@ static void where_f(float *dst, const float *a, const float *b, const float *c, 
 #define BOTH(op, nm) .fn[op] = nm, .act[op] = nm##_act
 static const struct hn_pw_ops table = {
     .spread = spread,
+    .from_bool = from_bool,
+    .to_bool = to_bool,
     .fn[HONE_PW_ADD] = add_f,
     .fn[HONE_PW_SUB] = sub_f,
     .fn[HONE_PW_MUL] = mul_f,
