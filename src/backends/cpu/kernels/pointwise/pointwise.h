@@ -21,6 +21,9 @@ typedef void (*hn_pw_fn)(float *dst, const float *a, const float *b, const float
 struct hn_pw_ops {
   hn_pw_fn fn[HONE_PW_COUNT];   /* NULL for NONE, LOAD, STORE, CONST */
   hn_act_fn act[HONE_PW_COUNT]; /* the unary ones, in place */
+  /* Rows one behind the other: dst[r * n + i] = src[r * pitch + i], or src[r * pitch] where not `dense`, for
+   * i < n. */
+  void (*rows)(float *dst, const float *src, size_t rows, size_t n, ptrdiff_t pitch, bool dense);
 };
 
 /* Number of operands of an instruction: 0 for LOAD and CONST, 1 for STORE and unary functions... */
