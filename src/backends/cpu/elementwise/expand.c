@@ -59,8 +59,8 @@ static void fill(const expansion *e, int32_t d, const float *x, int64_t from, in
   }
 }
 
-void hn_expand_rows(hn_isa isa, const hn_nest *nest, int32_t k, const float *x, int64_t first_row, int64_t rows,
-                    float *dst) {
+void hn_expand_rows(hn_isa isa, const hn_nest *nest, int32_t k, const float *x, int64_t first_row,
+                    int64_t rows, float *dst) {
   expansion e = {nest, nest->stride[k], isa, {0}};
   e.unit[nest->rank - 2] = 1;
   for (int32_t d = nest->rank - 2; d > 0; d--) e.unit[d - 1] = e.unit[d] * nest->dim[d];
