@@ -11,6 +11,9 @@ struct hn_softmax_ops {
   /* One contiguous row of n elements; mask is n floats or NULL. dst may be src. A row of -inf gives NaN, as
    * the formula does. */
   void (*row)(float *dst, const float *src, size_t n, float scale, const float *mask, bool log);
+  /* The same of `rows` rows of x alone, pitches apart; dst may be src, with the same pitch. */
+  void (*rows)(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows, size_t n,
+               bool log);
   /* `cols` neighbouring columns of length n; element (i, c) lies at [i * ld + c]. dst may be src. */
   void (*columns)(float *dst, const float *src, size_t n, size_t cols, ptrdiff_t ld, bool log);
 };

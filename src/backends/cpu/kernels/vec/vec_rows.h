@@ -14,8 +14,8 @@
       const vf a = s[4 * i], b = s[4 * i + 1], c = s[4 * i + 2], d = s[4 * i + 3];                           \
       const __m512d ab = _mm512_castps_pd(join(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));         \
       const __m512d cd = _mm512_castps_pd(join(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)));         \
-      q[i] = join(_mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)),                                              \
-                  _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)));                                             \
+      q[i] =                                                                                                 \
+          join(_mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)), _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)));  \
     }                                                                                                        \
     for (int i = 0; i < 2; i++)                                                                              \
       h[i] = join(_mm512_shuffle_f32x4(q[2 * i], q[2 * i + 1], 0x88),                                        \
@@ -30,8 +30,8 @@
       const vf a = s[4 * i], b = s[4 * i + 1], c = s[4 * i + 2], d = s[4 * i + 3];                           \
       const __m256d ab = _mm256_castps_pd(join(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));         \
       const __m256d cd = _mm256_castps_pd(join(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d)));         \
-      q[i] = join(_mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd)),                                              \
-                  _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd)));                                             \
+      q[i] =                                                                                                 \
+          join(_mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd)), _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd)));  \
     }                                                                                                        \
     return join(_mm256_permute2f128_ps(q[0], q[1], 0x20), _mm256_permute2f128_ps(q[0], q[1], 0x31));         \
   }
