@@ -207,8 +207,8 @@ static const void *table(const job *j, int64_t at) { return (const unsigned char
 
 /* Lines from to end of a pass along the innermost axis. */
 static void run_lines(const job *j, const pass *p, const float *x, float *y, int64_t from, int64_t end) {
-  const hn_taps taps = {table(j, p->at),    table(j, p->weight), table(j, j->h->zeros),
-                        (size_t)p->out,     (size_t)p->taps,     (size_t)p->out};
+  const hn_taps taps = {table(j, p->at), table(j, p->weight), table(j, j->h->zeros),
+                        (size_t)p->out,  (size_t)p->taps,     (size_t)p->out};
   for (int64_t o = from; o < end; o++) {
     if (j->h->nearest)
       j->ops->pick_row(y + o * p->out, 1, x + o * p->in, 1, 1, (size_t)p->out, taps.at);
