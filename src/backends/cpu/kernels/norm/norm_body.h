@@ -105,8 +105,10 @@ static void row(struct hn_norm_row *r) {
   }
 }
 
-/* Rows of up to so many elements are taken a vector of rows at a time. */
-#define SHORT_ROW 512
+/* Rows of up to so many elements are taken several at a time: a vector of rows, or as many as stay in L1
+ * between the passes. */
+#define SHORT_ROW 2048
+#define BLOCK_ELEMENTS 6144
 
 VEC_FOLD_ROWS(row_sums, v_add)
 
@@ -137,20 +139,31 @@ static void block_of_rows(const struct hn_norm_row *r, size_t rows, float *mean,
   for (size_t k = 0; k < VEC_W; k++) s[k] = v_zero();
   for (size_t k = 0; k < rows && !r->rms; k++) {
     const float *x = h + k * n;
-    vf sum = v_zero();
-    for (size_t i = 0; i < whole; i += VEC_W) sum = v_add(sum, v_load(x + i));
-    if (tail) sum = v_add(sum, v_loadn(x + whole, tail));
-    s[k] = sum;
+    vf sum = v_zero(), s1 = sum, s2 = sum, s3 = sum;
+    size_t i = 0;
+    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+      sum = v_add(sum, v_load(x + i)), s1 = v_add(s1, v_load(x + i + VEC_W));
+      s2 = v_add(s2, v_load(x + i + 2 * VEC_W)), s3 = v_add(s3, v_load(x + i + 3 * VEC_W));
+    }
+    for (; i < whole; i += VEC_W) sum = v_add(sum, v_load(x + i));
+    if (tail) s1 = v_add(s1, v_loadn(x + whole, tail));
+    s[k] = v_add(v_add(sum, s1), v_add(s2, s3));
   }
   v_store(mean, v_div(row_sums(s), count));
   for (size_t k = 0; k < rows; k++) {
     const float *x = h + k * n;
     const vf m = v_set1(mean[k]);
-    vf sum = v_zero();
-    for (size_t i = 0; i < whole; i += VEC_W) sum = add_square(sum, v_sub(v_load(x + i), m));
+    vf sum = v_zero(), s1 = sum, s2 = sum, s3 = sum;
+    size_t i = 0;
+    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+      sum = add_square(sum, v_sub(v_load(x + i), m)), s1 = add_square(s1, v_sub(v_load(x + i + VEC_W), m));
+      s2 = add_square(s2, v_sub(v_load(x + i + 2 * VEC_W), m));
+      s3 = add_square(s3, v_sub(v_load(x + i + 3 * VEC_W), m));
+    }
+    for (; i < whole; i += VEC_W) sum = add_square(sum, v_sub(v_load(x + i), m));
     if (tail && !HN_FAULT("norm_rows_tail"))
-      sum = v_sel(present, add_square(sum, v_sub(v_loadn(x + whole, tail), m)), sum);
-    s[k] = sum;
+      s1 = v_sel(present, add_square(s1, v_sub(v_loadn(x + whole, tail), m)), s1);
+    s[k] = v_add(v_add(sum, s1), v_add(s2, s3));
   }
   const vf var = v_add(v_div(row_sums(s), count), v_set1(r->eps));
   v_store(inv_std, v_div(v_set1(1.0f), v_sqrt(var)));
@@ -170,7 +183,8 @@ static void block_of_rows(const struct hn_norm_row *r, size_t rows, float *mean,
 static void rows(const struct hn_norm_row *r, size_t rows, float *mean, float *inv_std) {
   const bool is_short = VEC_W > 1 && r->n <= SHORT_ROW;
   if (r->n == 0) return;
-  for (size_t k = 0; k < rows; k += is_short ? VEC_W : 1) {
+  const size_t fit = BLOCK_ELEMENTS / r->n, each = !is_short ? 1 : fit < VEC_W ? fit : VEC_W;
+  for (size_t k = 0; k < rows; k += each) {
     struct hn_norm_row one = row_behind(r, k);
     if (!is_short) {
       row(&one);
@@ -178,7 +192,7 @@ static void rows(const struct hn_norm_row *r, size_t rows, float *mean, float *i
       if (inv_std) inv_std[k] = one.inv_std;
       continue;
     }
-    const size_t some = rows - k < VEC_W ? rows - k : VEC_W;
+    const size_t some = rows - k < each ? rows - k : each;
     float m[VEC_W], s[VEC_W];
     block_of_rows(&one, some, m, s);
     for (size_t i = 0; i < some && mean; i++) mean[k + i] = m[i];

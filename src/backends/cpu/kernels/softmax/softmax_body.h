@@ -7,38 +7,23 @@
 #include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
-/* t = scale x + mask into dst (skipped when there is nothing to do); returns the maximum. */
-static float scaled_max(float *dst, const float *src, size_t n, float scale, const float *mask) {
-  const vf s = v_set1(scale), lowest = v_set1(-__builtin_inff());
+/* One long row. A NaN may get lost on the way to the maximum: it makes the sum NaN all the same. */
+static void row(float *dst, const float *src, size_t n, bool log) {
+  const vf lowest = v_set1(-__builtin_inff());
   vf m0 = lowest, m1 = lowest;
   size_t i = 0;
-  if (!mask && scale == 1.0f) {
-    for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
-      m0 = v_max(m0, v_load(src + i));
-      m1 = v_max(m1, v_load(src + i + VEC_W));
-    }
-    for (; i < n; i += VEC_W) {
-      const size_t k = n - i < VEC_W ? n - i : VEC_W;
-      m0 = v_max(m0, v_sel(v_first(k), v_loadn(src + i, k), lowest));
-    }
-  } else {
-    for (; i < n; i += VEC_W) {
-      const size_t k = n - i < VEC_W ? n - i : VEC_W;
-      const vf x = v_loadn(src + i, k), t = mask ? v_fma(x, s, v_loadn(mask + i, k)) : v_mul(x, s);
-      v_storen(dst + i, t, k);
-      m0 = v_max(m0, v_sel(v_first(k), t, lowest));
-    }
+  for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
+    m0 = v_max_number(m0, v_load(src + i));
+    m1 = v_max_number(m1, v_load(src + i + VEC_W));
   }
-  return v_hmax(v_max(m0, m1));
-}
-
-static void row(float *dst, const float *src, size_t n, float scale, const float *mask, bool log) {
-  const float top = scaled_max(dst, src, n, scale, mask);
-  if (mask || scale != 1.0f) src = dst;
-  const vf m = v_set1(top);
+  for (; i < n; i += VEC_W) {
+    const size_t k = n - i < VEC_W ? n - i : VEC_W;
+    m0 = v_max_number(m0, v_sel(v_first(k), v_loadn(src + i, k), lowest));
+  }
+  const vf m = v_set1(v_hmax(v_max_number(m0, m1)));
   vf s0 = v_zero(), s1 = v_zero();
-  size_t i = 0;
-  /* The logarithmic form keeps t in dst: it is needed once more. */
+  i = 0;
+  /* The logarithmic form reads x once more. */
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
     const vf e0 = v_exp_weight(v_sub(v_load(src + i), m)),
              e1 = v_exp_weight(v_sub(v_load(src + i + VEC_W), m));
@@ -68,14 +53,14 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
   }
 }
 
-/* A NaN may get lost on the way to a row's maximum: it makes the sum NaN all the same. */
 VEC_FOLD_ROWS(row_maxima, v_max_number)
 VEC_FOLD_ROWS(row_sums, v_add)
 
-/* Rows of up to so many elements are taken a vector of rows at a time: they stay in L1 between the passes.
- * What lies there between these is a copy in whole vectors: loads that meet a masked store wait until it is
- * done. */
-#define SHORT_ROW 256
+/* Rows of up to so many elements are taken several at a time: a vector of rows, or as many as stay in L1
+ * between the passes. What lies there is a copy in whole vectors: loads that meet a masked store wait until
+ * it is done. */
+#define SHORT_ROW 2048
+#define KEPT 4096
 
 /* Up to VEC_W rows. */
 static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows,
@@ -84,7 +69,7 @@ static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptr
   const vm present = v_first(tail);
   const vf lowest = v_set1(-__builtin_inff());
   const size_t pitch = whole + (tail ? VEC_W : 0);
-  float top[VEC_W], factor[VEC_W], kept[VEC_W * SHORT_ROW];
+  float top[VEC_W], factor[VEC_W], kept[KEPT];
   vf s[VEC_W];
   for (size_t k = 0; k < VEC_W; k++) s[k] = lowest;
   for (size_t k = 0; k < rows; k++) {
@@ -126,12 +111,12 @@ static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptr
 
 static void rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows,
                  size_t n, bool log) {
-  const size_t each = VEC_W == 1 || n > SHORT_ROW ? 1 : VEC_W;
+  const size_t fit = KEPT / (n + VEC_W), each = VEC_W == 1 || n > SHORT_ROW ? 1 : fit < VEC_W ? fit : VEC_W;
   for (size_t r = 0; r < rows; r += each) {
     float *y = dst + (ptrdiff_t)r * dst_pitch;
     const float *x = src + (ptrdiff_t)r * src_pitch;
     if (each == 1)
-      row(y, x, n, 1.0f, NULL, log);
+      row(y, x, n, log);
     else
       block_of_rows(y, dst_pitch, x, src_pitch, rows - r < each ? rows - r : each, n, log);
   }
@@ -158,4 +143,4 @@ static void columns(float *dst, const float *src, size_t n, size_t cols, ptrdiff
   }
 }
 
-static const struct hn_softmax_ops table = {.row = row, .rows = rows, .columns = columns};
+static const struct hn_softmax_ops table = {.rows = rows, .columns = columns};
