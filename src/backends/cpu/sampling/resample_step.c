@@ -35,12 +35,8 @@ typedef struct blob_head {
   pass pass[HONE_MAX_RANK];
 } blob_head;
 
-/* True where no element of the axis moves, whatever the tables would say. */
-static bool is_still(const hn_resize *r, int32_t d) {
-  if (r->in[d] != r->out[d] || r->scale[d] != 1 || r->in[d] >= 1 << 22) return false;
-  return r->coord == HN_COORD_HALF_PIXEL || r->coord == HN_COORD_PYTORCH_HALF_PIXEL ||
-         r->coord == HN_COORD_ASYMMETRIC;
-}
+/* Axes that are no pass. Of long ones the tables know. */
+static bool is_still(const hn_resize *r, int32_t d) { return r->in[d] < 4096 && hn_resample_is_still(r, d); }
 
 /* The axes that shrink most come first, then the inner ones, whose passes are the dearest. */
 static void order_passes(blob_head *h, const hn_resize *r) {

@@ -62,14 +62,13 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
     return hn_refuse(why, "only nearest and linear without antialiasing");
   if (resize->coord == HN_COORD_TF_CROP) return hn_refuse(why, "only whole inputs");
   for (int32_t i = 0; i < x->rank; i++) {
-    /* A scale may leave the length and yet move what lies along it. */
-    if (i + 2 < x->rank && (resize->out[i] != resize->in[i] || resize->scale[i] != 1))
+    if (i + 2 < x->rank && !hn_resample_is_still(resize, i))
       return hn_refuse(why, "dimension %d is resized, too", (int)i);
   }
   if (!images_of(x, &h->x) || !images_of(y, &h->y) || h->x.channels != h->y.channels)
     return hn_refuse(
         why, "input and output are not both channels-last or row-major, with at most two spatial axes");
-  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && resize->out[1] != resize->in[1])
+  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && !hn_resample_is_still(resize, 1))
     return hn_refuse(why, "channels are resized");
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
