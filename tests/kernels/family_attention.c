@@ -223,11 +223,101 @@ static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_blend(c, ops, sizes[i]);
 }
 
+/* A whole head, a query a lane. A score carries depth products and the roundings that a row's do; weights are
+ * off as there, their sum and a column of the result by as many roundings as there are keys. */
+static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t depth, size_t depth_v,
+                       int form, enum ck_fill fill) {
+  const size_t lanes = ops->lanes, k_row = depth + keys % 3, v_row = depth_v + depth % 2;
+  float *q = ck_alloc(c, depth * lanes, 0), *k = ck_alloc(c, (keys - 1) * k_row + depth, 0),
+        *v = ck_alloc(c, (keys - 1) * v_row + depth_v, 0), *y = ck_alloc(c, depth_v * lanes, 0),
+        *weights = ck_alloc(c, keys * lanes, 0), *add = ck_alloc(c, keys, 0),
+        *wide = ck_alloc(c, keys * lanes, 0);
+  uint8_t *bytes = (uint8_t *)ck_alloc(c, keys / 4 + 1, 0) + (keys / 4 + 1) * 4 - keys;
+  hn_attention_head h = {.q = q,
+                         .k = k,
+                         .v = v,
+                         .k_row = (ptrdiff_t)k_row,
+                         .k_col = 1,
+                         .v_row = (ptrdiff_t)v_row,
+                         .keys = keys,
+                         .depth = depth,
+                         .depth_v = depth_v,
+                         .scale = 0.4f,
+                         .weights = weights,
+                         .y = y};
+  ck_fill(c, q, depth * lanes, CK_RANDOM);
+  ck_fill(c, k, (keys - 1) * k_row + depth, fill);
+  ck_fill(c, v, (keys - 1) * v_row + depth_v, CK_RANDOM);
+  for (size_t i = 0; i < keys; i++) add[i] = i % 5 == 3 ? -10000.0f : 0.25f * (float)(i % 3);
+  for (size_t i = 0; i < keys; i++) bytes[i] = (uint8_t)(i % 4 == 1 ? 0 : i % 7 + 1);
+  for (size_t i = 0; i < keys * lanes; i++) wide[i] = i % 11 == 5 ? -INFINITY : 0.5f * (float)(i % 4);
+  h.n_masks = masks_of(form % FORMS, add, bytes, h.mask);
+  if (form == FORMS)
+    h.mask[0] = (hn_mask_row){HN_MASK_ADD, wide, 1, 1.0f}, h.in_lanes[0] = true, h.n_masks = 1;
+  ck_case(c, "head of %zu keys, depth %zu, %zu, masks %d, fill %s", keys, depth, depth_v, form,
+          ck_fill_name(fill));
+  ops->head(&h);
+  for (size_t l = 0; l < lanes; l++) {
+    double t[300], err[300], top = -INFINITY, top_err = 0, sum = 0, off = 0;
+    for (size_t i = 0; i < keys; i++) {
+      double dot = 0, size = 0;
+      for (size_t d = 0; d < depth; d++) {
+        const double p = (double)q[d * lanes + l] * (double)k[i * k_row + d];
+        dot += p, size += fabs(p);
+      }
+      t[i] = dot * (double)h.scale;
+      err[i] = (double)(depth + 2) * CK_EPS * size * (double)h.scale + CK_TINY * (double)(depth + 1);
+      for (uint32_t m = 0; m < h.n_masks; m++) {
+        const hn_mask_row *mask = &h.mask[m];
+        if (mask->kind == HN_MASK_ADD) {
+          const double by =
+              (double)mask->value * (double)(h.in_lanes[m] ? wide[i * lanes + l] : add[mask->step ? i : 0]);
+          t[i] += by;
+          if (isfinite(by)) err[i] += CK_EPS * (fabs(t[i]) + fabs(by));
+        } else if ((bytes[mask->step ? i : 0] != 0) != (mask->kind == HN_MASK_KEEP))
+          t[i] = (double)mask->value, err[i] = 0;
+      }
+      top = isnan(t[i]) || isnan(top) ? NAN : fmax(top, t[i]);
+    }
+    if (top == -INFINITY) top = NAN; /* nothing is seen: 0 / 0 */
+    for (size_t i = 0; i < keys; i++)
+      if (t[i] == top) top_err = fmax(top_err, err[i]);
+    for (size_t i = 0; i < keys; i++) {
+      const double w = exp(t[i] - top);
+      err[i] += top_err + CK_EPS * (fabs(t[i] - top) + (double)keys + 6);
+      sum += w;
+      if (w > 0) off += w * err[i];
+    }
+    for (size_t d = 0; d < depth_v; d++) {
+      double want = 0, bound = 0, most = 0;
+      for (size_t i = 0; i < keys; i++) {
+        const double w = exp(t[i] - top) / sum, x = (double)v[i * v_row + d];
+        want += w * x, most = fmax(most, fabs(x));
+        if (w > 0) bound += w * fabs(x) * (err[i] + off / sum);
+      }
+      ck_near(c, l * depth_v + d, y[d * lanes + l], want,
+              1.05 * bound + 2 * (double)keys * CK_WEIGHT * (most + fabs(want)));
+    }
+  }
+  ck_release_all(c);
+}
+
+static void check_heads(ck *c, const hn_attention_ops *ops) {
+  static const size_t keys[] = {1, 2, 7, 8, 9, 16, 49, 64, 130}, depths[] = {1, 6, 8, 33};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+      for (int form = 0; form <= FORMS; form++) {
+        check_head(c, ops, keys[i], depths[d], depths[(d + i) % 4], form, CK_RANDOM);
+        check_head(c, ops, keys[i], depths[d], depths[(d + i) % 4], form, CK_SPECIAL);
+      }
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   if (strcmp(k->role, "bf16") == 0) {
     check_bf16(c, k->ops);
     return;
   }
+  if (((const hn_attention_ops *)k->ops)->head) check_heads(c, k->ops);
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 64, 127, 128, 1009};
   static const float tops[] = {-INFINITY, 3.0f, 40.0f};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {

@@ -36,21 +36,52 @@ static double known_bound(double b) { return isfinite(b) ? b : 0; }
 
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fill fill, unsigned parts,
-                      bool rms) {
-  float *part[4] = {NULL}, *x = ck_alloc(c, n, 0), *y = ck_alloc(c, n, n % 3), *sum = NULL;
-  ck_fill(c, x, n, fill);
-  for (unsigned i = 0; i < 4; i++)
-    if (parts >> i & 1) ck_fill(c, part[i] = ck_alloc(c, n, i), n, i == 2 ? CK_RANDOM : fill);
-  if (parts & 16) sum = ck_alloc(c, n, 1);
+/* What normalising one row gave. */
+typedef struct result {
+  const float *x, *part[4], *y, *sum;
+  float mean, inv_std;
+} result;
+
+static void expect_row(ck *c, const result *r, size_t n, float eps, bool rms) {
+  const float *x = r->x;
   double mag = 0; /* infinite inputs are left out: what they make of the result is exact */
   for (size_t i = 0; i < n; i++) {
-    h[i] = (double)x[i] + (part[0] ? (double)part[0][i] : 0) + (part[1] ? (double)part[1][i] : 0);
-    const double sizes = fabs((double)x[i]) + fabs(h[i]) + (part[0] ? fabs((double)part[0][i]) : 0) +
-                         (part[1] ? fabs((double)part[1][i]) : 0);
+    h[i] = (double)x[i] + (r->part[0] ? (double)r->part[0][i] : 0) + (r->part[1] ? (double)r->part[1][i] : 0);
+    const double sizes = fabs((double)x[i]) + fabs(h[i]) + (r->part[0] ? fabs((double)r->part[0][i]) : 0) +
+                         (r->part[1] ? fabs((double)r->part[1][i]) : 0);
     if (isfinite(sizes)) mag = fmax(mag, sizes);
   }
-  const double input_err = parts & 3 ? 2 * CK_EPS * mag : 0;
+  const double input_err = r->part[0] || r->part[1] ? 2 * CK_EPS * mag : 0;
+  const moments m = moments_of(h, n, smaller((double)n, 4096), input_err, rms);
+  const double total = m.var + (double)eps, s = 1 / sqrt(total), s_rel = 0.5 * m.var_err / total + 3 * CK_EPS;
+  ck_near(c, 0, r->mean, m.mean, m.mean_err + CK_EPS * fabs(m.mean));
+  /* when the uncertainty of the variance is not small against it, first order says nothing */
+  const bool known = s_rel < 0.01 || !isfinite(s_rel);
+  if (known) ck_near(c, 1, r->inv_std, s, known_bound(1.05 * s_rel * s));
+  for (size_t i = 0; i < n; i++) {
+    if (r->sum) ck_near(c, i, r->sum[i], h[i], known_bound(input_err));
+    if (!known) continue;
+    const double g = r->part[2] ? (double)r->part[2][i] : 1, b = r->part[3] ? (double)r->part[3][i] : 0,
+                 z = (h[i] - m.mean) * s;
+    const double z_err = (input_err + m.mean_err + CK_EPS * (fabs(h[i]) + 2 * fabs(m.mean))) * s +
+                         fabs(z) * (1.05 * s_rel + 2 * CK_EPS);
+    ck_near(c, i, r->y[i], z * g + b,
+            known_bound(fabs(g) * z_err + 2 * CK_EPS * (fabs(z * g) + fabs(b)) + 4 * CK_TINY));
+  }
+}
+
+/* rows: so many at once; 0: one by the function for one. */
+static void check_row(ck *c, const struct hn_norm_ops *ops, size_t rows, size_t n, enum ck_fill fill,
+                      unsigned parts, bool rms) {
+  const size_t all = (rows ? rows : 1) * n;
+  float *part[4] = {NULL}, *x = ck_alloc(c, all, 0), *y = ck_alloc(c, all, n % 3), *sum = NULL;
+  float *mean = ck_alloc(c, rows + 1, 0), *inv_std = ck_alloc(c, rows + 1, 1);
+  ck_fill(c, x, all, fill);
+  for (unsigned i = 0; i < 4; i++) {
+    const size_t some = i == 0 ? all : n;
+    if (parts >> i & 1) ck_fill(c, part[i] = ck_alloc(c, some, i), some, i == 2 ? CK_RANDOM : fill);
+  }
+  if (parts & 16) sum = ck_alloc(c, all, 1);
   struct hn_norm_row r = {.x = x,
                           .residual = part[0],
                           .bias = part[1],
@@ -61,29 +92,33 @@ static void check_row(ck *c, const struct hn_norm_ops *ops, size_t n, enum ck_fi
                           .n = n,
                           .eps = 1e-5f,
                           .rms = rms};
-  ck_case(c, "row n=%zu fill=%s parts=%u rms=%d", n, ck_fill_name(fill), parts, rms);
-  ops->row(&r);
+  ck_case(c, "%zu rows n=%zu fill=%s parts=%u rms=%d", rows, n, ck_fill_name(fill), parts, rms);
+  if (rows == 0) {
+    ops->row(&r);
+    mean[0] = r.mean, inv_std[0] = r.inv_std;
+  } else {
+    ops->rows(&r, rows, parts & 8 ? NULL : mean, parts & 4 ? NULL : inv_std);
+  }
   if (n == 0) {
     ck_true(c, true, "an empty row returns");
     ck_release_all(c);
     return;
   }
-  const moments m = moments_of(h, n, smaller((double)n, 4096), input_err, rms);
-  const double total = m.var + (double)r.eps, s = 1 / sqrt(total),
-               s_rel = 0.5 * m.var_err / total + 3 * CK_EPS;
-  ck_near(c, 0, r.mean, m.mean, m.mean_err + CK_EPS * fabs(m.mean));
-  /* when the uncertainty of the variance is not small against it, first order says nothing */
-  const bool known = s_rel < 0.01 || !isfinite(s_rel);
-  if (known) ck_near(c, 1, r.inv_std, s, known_bound(1.05 * s_rel * s));
-  for (size_t i = 0; i < n; i++) {
-    if (sum) ck_near(c, i, sum[i], h[i], known_bound(input_err));
-    if (!known) continue;
-    const double g = part[2] ? (double)part[2][i] : 1, b = part[3] ? (double)part[3][i] : 0,
-                 z = (h[i] - m.mean) * s;
-    const double z_err = (input_err + m.mean_err + CK_EPS * (fabs(h[i]) + 2 * fabs(m.mean))) * s +
-                         fabs(z) * (1.05 * s_rel + 2 * CK_EPS);
-    ck_near(c, i, y[i], z * g + b,
-            known_bound(fabs(g) * z_err + 2 * CK_EPS * (fabs(z * g) + fabs(b)) + 4 * CK_TINY));
+  for (size_t k = 0; k < rows || k == 0; k++) {
+    const size_t at = k * n;
+    result one = {x + at,  {part[0] ? part[0] + at : NULL, part[1], part[2], part[3]},
+                  y + at,  sum ? sum + at : NULL,
+                  mean[k], inv_std[k]};
+    if (rows > 0 && (parts & 12) != 0) { /* results that were not asked for: of the row alone */
+      struct hn_norm_row again = r;
+      float *scratch = ck_alloc(c, n, 0);
+      again.x += at, again.y = scratch, again.h = NULL;
+      if (part[0]) again.residual += at;
+      ops->row(&again);
+      if (parts & 8) one.mean = again.mean;
+      if (parts & 4) one.inv_std = again.inv_std;
+    }
+    expect_row(c, &one, n, r.eps, rms);
   }
   ck_release_all(c);
 }
@@ -167,7 +202,10 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++) {
       for (unsigned parts = 0; parts < 32; parts++)
-        for (int rms = 0; rms < 2; rms++) check_row(c, k->ops, lengths[l], fill, parts, rms);
+        for (int rms = 0; rms < 2; rms++) check_row(c, k->ops, 0, lengths[l], fill, parts, rms);
+      for (unsigned parts = 0; parts < 32; parts++)
+        for (size_t rows = 1; rows < 36 && lengths[l] < 1000; rows += 1 + rows * 2 / 3)
+          check_row(c, k->ops, rows, lengths[l], fill, parts, (rows + parts) % 3 == 0);
       if (lengths[l]) check_flat(c, k->ops, lengths[l], fill);
     }
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
@@ -190,29 +228,33 @@ struct job {
 };
 static void run_job(void *arg) {
   struct job *j = arg;
-  for (size_t i = 0; i < j->rows; i++) {
-    struct hn_norm_row r = j->r;
-    r.x += i * r.n, r.residual += i * r.n, r.y += i * r.n;
-    j->ops->row(&r);
-  }
+  j->ops->rows(&j->r, j->rows, NULL, NULL);
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
   enum { N = 768, ROWS = 16 };
+  static const size_t lengths[] = {N, 24, 60, 192};
   const struct hn_kernel *scalar = hn_kernel_find("norm", "f32", HN_ISA_SCALAR);
   float *x = ck_alloc(c, N * ROWS, 0), *res = ck_alloc(c, N * ROWS, 0), *y = ck_alloc(c, N * ROWS, 0),
         *g = ck_alloc(c, N, 0);
   ck_fill(c, x, N * ROWS, CK_RANDOM);
   ck_fill(c, res, N * ROWS, CK_RANDOM);
   ck_fill(c, g, N, CK_RANDOM);
-  struct job j = {
-      k->ops, {.x = x, .residual = res, .gamma = g, .beta = g, .y = y, .n = N, .eps = 1e-5f}, ROWS};
-  const double t = ck_time(run_job, &j);
-  j.ops = scalar->ops;
-  const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-  ck_bench_line(c, "add + layer norm 16x768", t,
-                &(ck_work){.instructions = 7.0 * N * ROWS, .read = 8.0 * N * ROWS, .written = 4.0 * N * ROWS},
-                ts);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    const size_t n = lengths[i];
+    struct job j = {
+        k->ops,
+        {.x = x, .residual = n == N ? res : NULL, .gamma = g, .beta = g, .y = y, .n = n, .eps = 1e-5f},
+        ROWS};
+    const double t = ck_time(run_job, &j), all = (double)n * ROWS, inputs = n == N ? 2 : 1;
+    j.ops = scalar->ops;
+    const double ts = k == scalar ? 0 : ck_time(run_job, &j);
+    char label[48];
+    snprintf(label, sizeof label, "%slayer norm 16x%zu", n == N ? "add + " : "", n);
+    ck_bench_line(
+        c, label, t,
+        &(ck_work){.instructions = (5 + inputs) * all, .read = 4 * inputs * all, .written = 4 * all}, ts);
+  }
 }
 
 const ck_family ck_family_norm = {"norm", check, bench};

@@ -181,17 +181,6 @@ static void check_sweep(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, const
   ck_release_all(c);
 }
 
-/* Rows of one number each; nothing around them is written. */
-static void check_spread(ck *c, const struct hn_pw_ops *ops, size_t rows, size_t n, size_t step) {
-  float *src = ck_alloc(c, rows ? (rows - 1) * step + 1 : 0, 0), *dst = ck_alloc(c, rows * n, n % 2);
-  for (size_t r = 0; r < rows; r++) src[r * step] = (float)(r + 1);
-  for (size_t i = 0; i < rows * n; i++) dst[i] = -1;
-  ck_case(c, "spread to %zu rows of %zu, step %zu", rows, n, step);
-  ops->spread(dst, src, (ptrdiff_t)step, rows, n);
-  for (size_t i = 0; i < rows * n; i++) ck_same(c, i, dst[i], src[i / n * step]);
-  ck_release_all(c);
-}
-
 /* Any byte but 0 is true, and so is any number, NaN, but the zeros. */
 static void check_bool(ck *c, const struct hn_pw_ops *ops, size_t n, enum ck_fill fill) {
   uint8_t *in = (uint8_t *)ck_alloc(c, n, 0) + 3 * n, *out = (uint8_t *)ck_alloc(c, n, 0) + 3 * n;
@@ -206,7 +195,24 @@ static void check_bool(ck *c, const struct hn_pw_ops *ops, size_t n, enum ck_fil
   ck_release_all(c);
 }
 
+static void check_rows(ck *c, const struct hn_pw_ops *ops, size_t rows, size_t n, ptrdiff_t pitch,
+                       bool dense) {
+  const size_t row = dense ? n : n > 0, n_x = rows && n ? (rows - 1) * (size_t)pitch + row : 0;
+  float *x = ck_alloc(c, n_x, rows % 3), *y = ck_alloc(c, rows * n, n % 4);
+  ck_fill(c, x, n_x, CK_RANDOM);
+  ck_case(c, "%zu rows of %zu, %td apart, dense %d", rows, n, pitch, dense);
+  ops->rows(y, x, rows, n, pitch, dense);
+  for (size_t r = 0; r < rows; r++)
+    for (size_t i = 0; i < n; i++)
+      ck_same(c, r * n + i, y[r * n + i], x[r * (size_t)pitch + (dense ? i : 0)]);
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  for (size_t rows = 0; rows < 40; rows += 1 + rows / 3)
+    for (size_t n = 0; n < 70; n += 1 + n / 8)
+      for (ptrdiff_t pitch = 0; pitch < 80; pitch += 1 + pitch / 2)
+        for (int dense = 0; dense < 2; dense++) check_rows(c, k->ops, rows, n, pitch, dense != 0);
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   const struct hn_pw_ops *ops = k->ops;
   for (unsigned op = HONE_PW_ADD; op < HONE_PW_COUNT; op++) {
@@ -225,9 +231,6 @@ static void check(ck *c, const struct hn_kernel *k) {
     if (ck_failed(c)) return;
   }
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-    for (size_t step = 0; step < 4; step++) check_spread(c, ops, lengths[l] % 5, lengths[l], step);
-  for (size_t n = 0; n < 70; n++) check_spread(c, ops, 3, n, 1);
-  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++) check_bool(c, ops, lengths[l], fill);
 }
 
@@ -242,6 +245,33 @@ static void run_job(void *arg) {
   struct job *j = arg;
   static const float p[2] = {1.0f / 6.0f, 0.5f};
   j->fn(j->d, j->a, j->b, j->b, j->n, j->uniform, p);
+}
+
+struct rows_job {
+  const struct hn_pw_ops *ops;
+  float *d;
+  const float *a;
+  size_t n;
+};
+static void run_rows(void *arg) {
+  struct rows_job *j = arg;
+  j->ops->rows(j->d, j->a, 2048 / j->n, j->n, 1, false);
+}
+
+static void bench_rows(ck *c, const struct hn_kernel *k) {
+  static const size_t sizes[] = {2, 10, 196};
+  const struct hn_kernel *scalar = hn_kernel_find("pointwise", "f32", HN_ISA_SCALAR);
+  float *d = ck_alloc(c, 2048, 0), *a = ck_alloc(c, 2048, 0);
+  ck_fill(c, a, 2048, CK_RANDOM);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    struct rows_job j = {k->ops, d, a, sizes[i]};
+    const double t = ck_time(run_rows, &j), rows = (double)(2048 / j.n);
+    j.ops = scalar->ops;
+    char label[64];
+    snprintf(label, sizeof label, "rows of %zu of one value", j.n);
+    ck_bench_line(c, label, t, &(ck_work){.read = 4 * rows, .written = 4 * rows * (double)j.n},
+                  k == scalar ? 0 : ck_time(run_rows, &j));
+  }
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
@@ -285,6 +315,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
                           .written = 4.0 * N};
     ck_bench_line(c, label, t, &work, ts);
   }
+  bench_rows(c, k);
 }
 
 const ck_family ck_family_pointwise = {"pointwise", check, bench};

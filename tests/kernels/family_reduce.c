@@ -69,6 +69,17 @@ static void check(ck *c, const struct hn_kernel *k) {
         expect(c, 0, ops->row[kind](x, n), kind, x, n, 1, smaller((double)n, 4096));
         ck_release_all(c);
       }
+      for (size_t l = 0; l < sizeof lengths / sizeof *lengths && lengths[l] < 300; l++)
+        for (size_t rows = 0; rows < 40; rows += 1 + rows / 3) {
+          const size_t n = lengths[l], ld = n + rows % 3, total = rows ? (rows - 1) * ld + n : 0;
+          float *x = ck_alloc(c, total, n % 4), *y = ck_alloc(c, rows, rows % 3);
+          ck_fill(c, x, total, fill);
+          ck_case(c, "rows kind=%d rows=%zu n=%zu fill=%s", kind, rows, n, ck_fill_name(fill));
+          ops->rows[kind](y, x, rows, n, (ptrdiff_t)ld);
+          for (size_t r = 0; r < rows; r++)
+            expect(c, r, y[r], kind, x + (total ? r * ld : 0), n, 1, (double)n);
+          ck_release_all(c);
+        }
       for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
         for (size_t r = 0; r < sizeof heights / sizeof *heights; r++) {
           const size_t rows = heights[r], w = cols[i], ld = w + r % 3, total = rows ? (rows - 1) * ld + w : 0;
@@ -89,28 +100,29 @@ struct job {
   const struct hn_reduce_ops *ops;
   float *y;
   const float *x;
-  bool columns;
+  size_t n; /* of a row; 0: columns */
 };
 static void run_job(void *arg) {
   struct job *j = arg;
-  if (j->columns)
+  if (j->n == 0)
     j->ops->columns[HN_REDUCE_SUM](j->y, j->x, 49, 2048, 2048);
   else
-    for (size_t i = 0; i < 2048; i++) j->y[i] = j->ops->row[HN_REDUCE_SUM](j->x + i * 49, 49);
+    j->ops->rows[HN_REDUCE_SUM](j->y, j->x, 2048, j->n, (ptrdiff_t)j->n);
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {
+  static const size_t lengths[] = {0, 10, 49, 1000};
   const struct hn_kernel *scalar = hn_kernel_find("reduce", "f32", HN_ISA_SCALAR);
-  float *x = ck_alloc(c, 49 * 2048, 0), *y = ck_alloc(c, 2048, 0);
-  ck_fill(c, x, 49 * 2048, CK_RANDOM);
-  for (int columns = 1; columns >= 0; columns--) {
-    struct job j = {k->ops, y, x, columns};
-    const double t = ck_time(run_job, &j);
+  float *x = ck_alloc(c, 1000 * 2048, 0), *y = ck_alloc(c, 2048, 0);
+  ck_fill(c, x, 1000 * 2048, CK_RANDOM);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    struct job j = {k->ops, y, x, lengths[i]};
+    const double t = ck_time(run_job, &j), n = 2048.0 * (double)(j.n ? j.n : 49);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
-    ck_bench_line(c, columns ? "sum of columns 49x2048" : "sum of 2048 rows of 49", t,
-                  &(ck_work){.instructions = 49.0 * 2048, .read = 4.0 * 49 * 2048, .written = 4.0 * 2048},
-                  ts);
+    char label[48] = "sum of columns 49x2048";
+    if (j.n) snprintf(label, sizeof label, "sum of 2048 rows of %zu", j.n);
+    ck_bench_line(c, label, t, &(ck_work){.instructions = n, .read = 4 * n, .written = 4.0 * 2048}, ts);
   }
 }
 

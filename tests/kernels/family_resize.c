@@ -38,7 +38,32 @@ static void check_row(ck *c, const struct hn_resize_ops *ops, size_t channels, s
   ck_release_all(c);
 }
 
+/* A sum of k products: k eps of their absolute values, and what underflows. */
+static void check_sums(ck *c, const struct hn_resize_ops *ops, size_t n, size_t taps, enum ck_fill fill) {
+  enum { ROWS = 9 };
+  const size_t pitch = n + taps % 3;
+  float *x = ck_alloc(c, (ROWS - 1) * pitch + n, 0), *y = ck_alloc(c, n, n % 3), w[16];
+  int32_t at[16];
+  ck_fill(c, x, (ROWS - 1) * pitch + n, fill);
+  for (size_t t = 0; t < taps; t++)
+    at[t] = (int32_t)(ck_random(c) % ROWS), w[t] = (float)(ck_random(c) % 1000) / 700.0f - 0.3f;
+  ck_case(c, "sum of %zu rows of %zu, fill %s", taps, n, ck_fill_name(fill));
+  ops->sum_rows(y, x, (ptrdiff_t)pitch, n, taps, at, w);
+  for (size_t i = 0; i < n; i++) {
+    double sum = 0, size = 0;
+    for (size_t t = 0; t < taps; t++) {
+      const double v = (double)w[t] * (double)x[(size_t)at[t] * pitch + i];
+      sum += v, size += fabs(v);
+    }
+    ck_near(c, i, y[i], sum, (double)(taps + 1) * CK_EPS * size + (double)taps * CK_TINY);
+  }
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  for (int fill = 0; fill < CK_FILLS; fill++)
+    for (size_t n = 0; n < 200; n += 1 + n / 4)
+      for (size_t taps = 1; taps <= 16; taps += 1 + taps / 2) check_sums(c, k->ops, n, taps, fill);
   static const size_t channels[] = {1, 2, 3, 7, 8, 9, 16, 17, 33, 64};
   static const size_t widths[] = {0, 1, 5, 16, 37};
   const struct hn_resize_ops *ops = k->ops;

@@ -36,12 +36,14 @@ if(HONE_FAULTS)
     normalize/instance_norm=InstanceNormalization normalize/lrn=LRN movement/gather=Gather movement/gather_elements=GatherElements
     movement/gather_nd=GatherND movement/scatter_elements=ScatterElements movement/scatter_nd=ScatterND
     recurrent/recurrent_driver=hidden_size elementwise/cast=Cast
+    normalize/layer_norm=Normalization sampling/resize_step=Resize sampling/resample_step=Resize normalize/batch_norm=BatchNormalization
+    normalize/instance_norm=InstanceNormalization normalize/lrn=LRN movement/gather=Gather recurrent/recurrent_driver=hidden_size elementwise/cast=Cast
     quantized/dynamic_quantize=DynamicQuantizeLinear attention/group_query_attention=com.microsoft
     normalize/embed_layer_norm=com.microsoft attention/rotary_embedding=RotaryEmbedding attention/linear_attention=@27
     conv/causal_conv=@27 conv/grouped_driver=group sampling/points=com.microsoft sampling/grid_sample_step=GridSample
     sampling/crop_and_resize=CropAndResize matrix/inverse=Inverse
     classical/trees_step=TreeEnsemble)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise elementwise/expand)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
 endif()
 hone_portable(check_tactics check_pointwise)

@@ -19,6 +19,7 @@
 #include "backends/cpu/recurrent/recurrent_step.h"
 #include "backends/cpu/sampling/grid_sample_step.h"
 #include "backends/cpu/sampling/resize_step.h"
+#include "backends/cpu/sampling/resample_step.h"
 
 #define TACTIC(NAME)
 #define TACTIC_OF(NAME, ANCHOR, FAMILY, ...) hn_cpu_##FAMILY##_tactic(NAME, ANCHOR, __VA_ARGS__);

@@ -97,7 +97,6 @@ static bool read_parts(const hone_node *conv, parts *p) {
 /* Columns of the weights. */
 static hn_value *weights_of(hn_pass_context *ctx, const hone_node *conv, const part *list, uint32_t n) {
   const hone_tensor *w = hn_known(conv->in[1]);
-  if (!w) return hn_pass_memory(ctx), NULL;
   hone_tensor_desc d = w->desc;
   const int64_t rows = d.dim[0], columns = d.dim[1];
   void *room;
@@ -168,6 +167,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *conv) {
   part list[MOST];
   uint32_t n;
   if (!is_mixing(conv) || !read_parts(conv, &p)) return HN_PASS_NONE;
+  if (!hn_known(conv->in[1])) return HN_PASS_NONE; /* its scaled numbers leave f32's range */
   hn_value *rest = rest_of(ctx, conv, &p, list, &n), *y = NULL;
   if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   if (rest && !(y = mix(ctx, conv, rest, list, n, true))) return HN_PASS_FAIL;

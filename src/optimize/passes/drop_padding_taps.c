@@ -64,8 +64,9 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!any) return HN_PASS_NONE;
   hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
   void *room;
-  hn_value *fewer = hn_known(n->in[1]) ? hn_make_room(ctx, n->in[1]->name, &d, &room) : NULL;
-  if (!fewer) return hn_pass_memory(ctx);
+  if (!hn_known(n->in[1])) return HN_PASS_NONE; /* their scaled numbers leave f32's range */
+  hn_value *fewer = hn_make_room(ctx, n->in[1]->name, &d, &room);
+  if (!fewer) return HN_PASS_FAIL;
   if (!cut(&w, begin, left, d.dim[0] * d.dim[1], n->in[1]->constant->data, room))
     return hn_pass_miss(ctx, "weights of '%.80s' that meet padding alone are not finite", n->name);
   hn_node_drop_attr(n, "auto_pad");

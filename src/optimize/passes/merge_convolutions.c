@@ -170,7 +170,6 @@ static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond)
   if (!sum || !bias) return hn_pass_memory(ctx), NULL;
   for (uint32_t i = 0; i < w->n; i++) {
     const hone_tensor *b = hn_known(hn_in(w->part[i].conv, 2));
-    if (!hn_known(w->part[i].conv->in[1])) return hn_pass_memory(ctx), NULL;
     add_weights(w, &w->part[i], sum);
     for (int64_t c = 0; b && c < d.dim[0]; c++) bias[c] += hn_get_f64(b, c);
     biased |= b != NULL;
@@ -195,6 +194,14 @@ static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond)
   return n;
 }
 
+/* Can all numbers be read? Scaled ones may leave f32's range. */
+static bool readable(const whole *w) {
+  for (uint32_t i = 0; i < w->n; i++)
+    if (!hn_known(w->part[i].conv->in[1]) || (hn_in(w->part[i].conv, 2) && !hn_known(w->part[i].conv->in[2])))
+      return false;
+  return true;
+}
+
 static hn_value *beside(const hone_node *add, const hn_value *v) { return add->in[add->in[0] == v]; }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
@@ -209,6 +216,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
     if (!hn_can_replace(sum->out[0], beside(sum, w.part[i].conv->out[0])) && sum->out[0]->is_output)
       return hn_pass_miss(ctx, "the sum '%.80s' is an output of the model, and so is its operand", sum->name);
   }
+  if (!readable(&w)) return HN_PASS_NONE;
   hone_node *n = make_whole(ctx, &w, &beyond);
   if (!n) return beyond ? hn_pass_miss(ctx, "the sum of the weights would overflow") : HN_PASS_FAIL;
   hn_pass_hit(ctx, "%u convolutions of '%.80s' became one", w.n, n->in[0]->name);

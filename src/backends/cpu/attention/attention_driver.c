@@ -26,6 +26,8 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
   p->direct = p->rows <= FEW_ROWS && (p->k_col == 1 || p->depth == 1);
+  p->in_lanes = hn_attention_lanes_plan(p, threads);
+  if (p->in_lanes) return;
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
   int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
@@ -246,5 +248,9 @@ void hn_attention_exec(const hn_attention *p, const void *q, const void *k, cons
   j.bf16_ops = hn_attention_bf16_find(p->isa);
   for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[p->mask[i].input];
   if (p->batches * p->rows == 0) return;
-  parallel(pool, p->batches * p->chunks, p->parts ? hn_attention_bf16_task : task_f32, &j);
+  parallel(pool, p->batches * p->chunks,
+           p->parts      ? hn_attention_bf16_task
+           : p->in_lanes ? hn_attention_lanes_task
+                         : task_f32,
+           &j);
 }

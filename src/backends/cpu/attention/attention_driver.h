@@ -40,7 +40,9 @@ typedef struct hn_attention {
   /* Lies in bf16, with one part alone; the result then takes keys of one block. */
   bool narrow_q, narrow_k, narrow_v, narrow_y;
   /* filled by hn_attention_plan: */
-  bool direct; /* nothing is packed */
+  bool direct;        /* nothing is packed */
+  bool in_lanes;      /* a query a lane (attention_lanes.c) */
+  double lane_cycles; /* a batch takes then */
   int64_t batches;
   int64_t tile_rows;  /* rows of a gemm tile: even shares of the rows */
   int64_t part_rows;  /* rows whose scores are in scratch together */
@@ -95,6 +97,9 @@ void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, i
 /* Rows of a task, from part_rows on, and the number of tasks of a batch. */
 void hn_attention_divide(hn_attention *p, uint32_t threads);
 
+/* Whether a query a lane is the faster way, and if so all that is to be filled for it. */
+bool hn_attention_lanes_plan(hn_attention *p, uint32_t threads);
+void hn_attention_lanes_task(void *job, int64_t index, uint32_t thread);
 void hn_attention_bf16_plan(hn_attention *p, uint32_t threads);
 void hn_attention_bf16_task(void *job, int64_t index, uint32_t thread);
 

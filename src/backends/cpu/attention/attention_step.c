@@ -149,8 +149,9 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
       (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
-  return hn_step_seconds(m, 2 * macs / rate + cycles * 4 * vector, s->cost.bytes, 1) +
-         hn_handed_over_seconds(m, read * sizeof(float));
+  const double work =
+      p.in_lanes ? (double)p.batches * p.lane_cycles * 4 * vector : 2 * macs / rate + cycles * 4 * vector;
+  return hn_step_seconds(m, work, s->cost.bytes, 1) + hn_handed_over_seconds(m, read * sizeof(float));
 }
 
 hone_status hn_attention_need(const hone_step *s, const hone_machine *m, const hn_attention_config *config,

@@ -2,15 +2,16 @@
  *
  * Dimensions are coalesced over all tensors first. With a long innermost dimension a tile is a piece of one
  * row; with a short one it is several whole rows. Operands that lie as the output does are read in place;
- * scalars stay scalars (vector-scalar instructions); vectors along the innermost dimension are expanded once
- * a task; anything else is gathered into a register. The last result is written straight to the output.
- * Working in place on an input of equal layout is safe for programs with one output, because its last
+ * scalars stay scalars (vector-scalar instructions); what is the same in every tile of whole rows is expanded
+ * once a task, anything else into a tile of its own (expand.h). The last result is written straight to the
+ * output. Working in place on an input of equal layout is safe for programs with one output, because its last
  * instruction reads each element before writing it. */
 #include <math.h>
 #include <string.h>
 
 #include "base/integers.h"
 #include "base/nest.h"
+#include "backends/cpu/elementwise/expand.h"
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/halves/halves.h"
@@ -23,8 +24,9 @@
 
 enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
 
-/* CONVERTED: bool, codes or floats of 16 bits that lie as the tile does. */
-typedef enum access { DIRECT, SCALAR, ROW_VECTOR, GATHERED, CONVERTED } access;
+/* REPEATED: every tile has the same elements; CONVERTED: bool, codes or floats of 16 bits that lie as the
+ * tile does. */
+typedef enum access { DIRECT, SCALAR, REPEATED, GATHERED, CONVERTED } access;
 
 typedef struct operand {
   int32_t access;
@@ -44,6 +46,7 @@ typedef struct blob_head {
   int64_t row;       /* length of the innermost dimension */
   int64_t rows;      /* number of rows */
   int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
+  int32_t block;     /* tiles are whole numbers of the dimensions from this on */
   int64_t tiles, per_row;
 } blob_head;
 
@@ -94,22 +97,34 @@ static bool is_dense(const hn_nest *n, int32_t k) {
   return true;
 }
 
+/* Tiles of whole rows, and of as many inner dimensions as fit: operands that do not move along the others are
+ * then the same in every tile. */
+static void find_tiles(blob_head *h) {
+  const hn_nest *n = &h->nest;
+  const int64_t most = TILE / h->row;
+  int64_t rows = 1;
+  h->block = n->rank - 1;
+  while (h->block > 0 && rows * n->dim[h->block - 1] <= most) rows *= n->dim[--h->block];
+  h->tile_rows = most / rows * rows;
+}
+
 static void classify(blob_head *h, int32_t k) {
   const hn_nest *n = &h->nest;
   operand *o = &h->operand[k];
-  bool outer_still = true;
+  bool outer_still = true, repeated = h->tile_rows > 0 && k >= (int32_t)h->n_out;
   o->inner = n->stride[k][n->rank - 1];
   o->slot = -1;
   for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
+  for (int32_t i = 0; i < h->block; i++) repeated = repeated && n->stride[k][i] == 0;
   if (o->inner == 0 && (outer_still || h->tile_rows == 0))
     o->access = SCALAR; /* one value a tile */
   else if (h->tile_rows == 0 ? o->inner == 1 : is_dense(n, k))
     o->access = o->element == 4 ? DIRECT : CONVERTED;
-  else if (outer_still && o->inner == 1 && h->tile_rows > 0)
-    o->access = ROW_VECTOR;
+  else if (repeated)
+    o->access = REPEATED;
   else
     o->access = GATHERED;
-  if (o->access == ROW_VECTOR || o->access == GATHERED || o->access == CONVERTED)
+  if (o->access == REPEATED || o->access == GATHERED || o->access == CONVERTED)
     o->slot = (int32_t)h->n_slots++;
 }
 
@@ -147,7 +162,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   const int64_t count = hn_nest_count(&h->nest);
   h->row = h->nest.dim[h->nest.rank - 1];
   h->rows = h->row ? count / h->row : 0;
-  h->tile_rows = h->row > 0 && h->row < TILE / 2 && h->rows > 1 ? TILE / h->row : 0;
+  if (h->row > 0 && h->row < TILE / 2 && h->rows > 1) find_tiles(h);
   h->per_row = h->tile_rows ? 1 : hn_div_up(h->row, TILE);
   h->tiles = h->tile_rows ? hn_div_up(h->rows, h->tile_rows) : h->rows * h->per_row;
   for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
@@ -190,8 +205,10 @@ static double cost(const hone_step *s, const hone_machine *m) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
-    if (h.operand[k].access == GATHERED) per_element += h.operand[k].inner ? 4 : 2;
-    if (h.operand[k].access == CONVERTED) per_element += 1;
+    const operand *o = &h.operand[k];
+    const bool expanded = o->access == GATHERED && o->element == 4 && (o->inner == 0 || o->inner == 1);
+    if (o->access == GATHERED) per_element += expanded ? 1 + 4.0 / (double)h.row : 4;
+    if (o->access == CONVERTED) per_element += 1;
   }
   /* A cycle of one vector is as long as two fused multiply-adds of it: 4 FLOP a lane. */
   return hn_step_seconds(m, 2 * per_element * (double)hn_nest_count(&h.nest), bytes, 0.5);
@@ -321,30 +338,19 @@ static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64
   }
 }
 
-/* The tile's rows of operand k, which lie anywhere. Offsets are counted anew where the dimension outside of
- * the rows ends. */
-static void gather_rows(const state *t, int32_t k, float *dst) {
+/* Rows of an operand into its slot. */
+static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   const blob_head *h = t->j->h;
-  const hn_nest *nest = &h->nest;
   const operand *o = &h->operand[k];
-  const int32_t outside = nest->rank - 2;
-  const int64_t step = nest->stride[k][outside], rows = t->n / h->row;
-  for (int64_t r = 0, some; r < rows; r += some, dst += some * h->row) {
-    const int64_t row = t->first_row + r;
-    const char *src = (const char *)operand_base(t, k) + hn_nest_offset(nest, k, row, 1) * o->element;
-    some = hn_min(nest->dim[outside] - row % nest->dim[outside], rows - r);
-    if (o->inner == 0 && o->element == 4) {
-      t->j->ops->spread(dst, (const float *)(const void *)src, step, (size_t)some, (size_t)h->row);
-      continue;
-    }
-    for (int64_t i = 0; i < some; i++, src += step * o->element) {
-      const float one = o->inner ? 0.0f : load_one(src, o);
-      if (o->inner)
-        gather(h->isa, dst + i * h->row, src, o->inner, h->row, o);
-      else
-        t->j->ops->spread(dst + i * h->row, &one, 0, 1, (size_t)h->row);
-    }
+  float *slot = t->slots + (int64_t)o->slot * TILE;
+  if (o->element == 4) {
+    hn_expand_rows(h->isa, &h->nest, k, operand_base(t, k), first_row, rows, slot);
+    return;
   }
+  for (int64_t r = 0; r < rows; r++)
+    gather(h->isa, slot + r * h->row,
+           (const char *)operand_base(t, k) + hn_nest_offset(&h->nest, k, first_row + r, 1) * o->element,
+           o->inner, h->row, o);
 }
 
 static void load(state *t, const hone_pw_instr *ins) {
@@ -359,14 +365,13 @@ static void load(state *t, const hone_pw_instr *ins) {
     t->value[ins->dst] = &t->scalars[ins->dst];
     return;
   case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
-  case ROW_VECTOR: break; /* expanded at the task's start */
+  case REPEATED: break; /* expanded at the task's start */
   case CONVERTED: gather(h->isa, slot, operand_at(t, k), 1, t->n, o); break;
   default:
-    if (h->tile_rows == 0) {
+    if (h->tile_rows == 0)
       gather(h->isa, slot, operand_at(t, k), o->inner, t->n, o);
-    } else {
-      gather_rows(t, k, slot);
-    }
+    else
+      expand(t, k, t->first_row, t->n / h->row);
   }
   t->value[ins->dst] = slot;
 }
@@ -426,13 +431,12 @@ static void run_tile(state *t) {
   }
 }
 
-static void expand_row_vectors(state *t) {
+static void expand_repeated(const state *t) {
   const blob_head *h = t->j->h;
   for (int32_t k = (int32_t)h->n_out; k < h->nest.n; k++) {
     const operand *o = &h->operand[k];
-    if (o->access != ROW_VECTOR || (HN_FAULT("pointwise_row_vector") && o->slot > 0)) continue;
-    for (int64_t r = 0; r < h->tile_rows; r++)
-      gather(h->isa, t->slots + (int64_t)o->slot * TILE + r * h->row, operand_base(t, k), 1, h->row, o);
+    if (o->access != REPEATED || (HN_FAULT("pointwise_repeated") && o->slot > 0)) continue;
+    expand(t, k, 0, h->rows < h->tile_rows ? h->rows : h->tile_rows);
   }
 }
 
@@ -443,7 +447,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   t.registers = (float *)j->run->workspace + (size_t)thread * scratch_floats(h);
   t.slots = t.registers + HONE_PW_REGISTERS * TILE;
   t.scalars = t.slots + (size_t)h->n_slots * TILE;
-  expand_row_vectors(&t);
+  expand_repeated(&t);
   int64_t tile = index * j->tiles_per_task, end = tile + j->tiles_per_task;
   for (end = end < h->tiles ? end : h->tiles; tile < end; tile++) {
     if (h->tile_rows) {

@@ -92,17 +92,14 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
-  for (end = end < j->rows ? end : j->rows; i < end; i++) {
-    struct hn_norm_row r = j->row;
-    const size_t at = (size_t)i * r.n;
-    r.x += at, r.y += at;
-    if (r.residual && !HN_FAULT("layer_norm_residual_row")) r.residual += at;
-    if (HN_FAULT("layer_norm_shift") && i > 0) r.beta = NULL;
-    if (r.h) r.h += at;
-    j->ops->row(&r);
-    if (j->mean) j->mean[i] = r.mean;
-    if (j->inv_std) j->inv_std[i] = r.inv_std;
-  }
+  end = end < j->rows ? end : j->rows;
+  struct hn_norm_row r = j->row;
+  const size_t at = (size_t)i * r.n;
+  r.x += at, r.y += at;
+  if (r.residual && !HN_FAULT("layer_norm_residual_row")) r.residual += at;
+  if (HN_FAULT("layer_norm_shift") && i > 0) r.beta = NULL;
+  if (r.h) r.h += at;
+  j->ops->rows(&r, (size_t)(end - i), j->mean ? j->mean + i : NULL, j->inv_std ? j->inv_std + i : NULL);
 }
 
 static const void *input(const hone_step_run *run, uint32_t i) {

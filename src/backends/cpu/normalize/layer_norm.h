@@ -31,6 +31,6 @@ typedef hn_layer_norm_roles hn_layer_norm_config;
 HN_FAMILY_PACKED(hn_layer_norm);
 
 #define hn_cpu_layer_norm_tactic(NAME, ANCHOR, ...)                                                          \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_layer_norm, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 3, hn_layer_norm, __VA_ARGS__)
 
 #endif

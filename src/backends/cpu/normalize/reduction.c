@@ -123,7 +123,8 @@ static int64_t parts_of(const hn_reduction *r) {
 
 /* About how many elements a pass could move in its time. */
 static double effort(const hn_reduction *r) {
-  const double call = 32, outer = (double)r->outer, length = (double)r->length;
+  const double call = r->columns || r->length > 128 ? 32 : 4, outer = (double)r->outer,
+               length = (double)r->length;
   if (!r->columns) return outer * (call + length + 2);
   /* Vectors are filled up; rows on pages of their own defeat the prefetcher. */
   const double far = r->nest.stride[0][r->nest.rank - 2] >= 1024 ? 1.5 : 1, kept = (double)r->kept;
@@ -296,13 +297,35 @@ static void finish(const job *j, float *y, int64_t n) {
 /* Where part `part` of the reduced dimension begins, and its length. */
 static int64_t part_begin(const hn_reduction *r, int64_t part) { return r->length * part / r->parts; }
 
-static void row(const job *j, int64_t index) {
+/* Rows whole or in parts, one after the other. */
+static void single_rows(const job *j, int64_t index, int64_t n) {
   const hn_reduction *r = j->r;
-  const int64_t outer = index / r->parts, part = index % r->parts, from = part_begin(r, part);
-  float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 1) + part * r->part_stride;
-  *y = j->ops->row[r->kind](j->x + hn_nest_offset(&r->nest, 0, outer, 1) + from,
-                            (size_t)(part_begin(r, part + 1) - from));
-  finish(j, y, 1);
+  for (const int64_t end = index + n; index < end; index++) {
+    const int64_t outer = index / r->parts, part = index % r->parts, from = part_begin(r, part);
+    float *y = j->y + hn_nest_offset(&r->nest, 1, outer, 1) + part * r->part_stride;
+    *y = j->ops->row[r->kind](j->x + hn_nest_offset(&r->nest, 0, outer, 1) + from,
+                              (size_t)(part_begin(r, part + 1) - from));
+    finish(j, y, 1);
+  }
+}
+
+/* Rows evenly apart whose results are neighbours go together. */
+static void rows(const job *j, int64_t index, int64_t n) {
+  const hn_reduction *r = j->r;
+  const hn_nest *nest = &r->nest;
+  const int32_t d = nest->rank - 2;
+  if (r->parts > 1 || d < 0 || nest->stride[1][d] != 1) {
+    single_rows(j, index, n);
+    return;
+  }
+  for (int64_t some; n > 0; index += some, n -= some) {
+    const int64_t left = nest->dim[d] - index % nest->dim[d];
+    some = left < n ? left : n;
+    float *y = j->y + hn_nest_offset(nest, 1, index, 1);
+    j->ops->rows[r->kind](y, j->x + hn_nest_offset(nest, 0, index, 1), (size_t)some, (size_t)r->length,
+                          (ptrdiff_t)nest->stride[0][d]);
+    finish(j, y, some);
+  }
 }
 
 static void columns(const job *j, int64_t index) {
@@ -321,7 +344,12 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
-  for (end = end < j->tasks ? end : j->tasks; i < end; i++) (j->r->columns ? columns : row)(j, i);
+  end = end < j->tasks ? end : j->tasks;
+  if (!j->r->columns) {
+    rows(j, i, end - i);
+    return;
+  }
+  for (; i < end; i++) columns(j, i);
 }
 
 hone_status hn_reduction_run(const hone_step_run *run, const hn_reduction_config *config, hone_error *error) {

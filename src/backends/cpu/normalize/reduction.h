@@ -54,6 +54,6 @@ typedef struct hn_reduction_config {
 HN_FAMILY_PACKED(hn_reduction);
 
 #define hn_cpu_reduction_tactic(NAME, ANCHOR, ...)                                                           \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_reduction, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 3, hn_reduction, __VA_ARGS__)
 
 #endif

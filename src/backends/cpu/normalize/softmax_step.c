@@ -87,6 +87,20 @@ static void narrow_rows(const job *j, int64_t row, int64_t rows) {
   turn(j->y + row * n, n, block, NARROW_ROWS, (size_t)n, (size_t)rows);
 }
 
+/* n rows from `row` on; those that are evenly apart go together. */
+static void rows(const job *j, int64_t row, int64_t n) {
+  const hn_nest *nest = &j->r->nest;
+  const int32_t d = nest->rank - 2;
+  const struct hn_softmax_ops *ops = hn_softmax_find(j->r->isa);
+  for (int64_t some; n > 0; row += some, n -= some) {
+    const int64_t left = d < 0 ? 1 : nest->dim[d] - row % nest->dim[d];
+    some = left < n ? left : n;
+    ops->rows(j->y + hn_nest_offset(nest, 1, row, 1), d < 0 ? 0 : (ptrdiff_t)nest->stride[1][d],
+              j->x + hn_nest_offset(nest, 0, row, 1), d < 0 ? 0 : (ptrdiff_t)nest->stride[0][d], (size_t)some,
+              (size_t)j->r->length, j->log);
+  }
+}
+
 static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_reduction *r = j->r;
@@ -99,17 +113,18 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       narrow_rows(j, i, end - i < NARROW_ROWS ? end - i : NARROW_ROWS);
     return;
   }
-  for (end = end < j->tasks ? end : j->tasks; i < end; i++) {
-    const int32_t inner = r->columns ? 2 : 1;
-    if (HN_FAULT("softmax_last_row") && i + 1 == j->tasks) continue;
+  end = end < j->tasks ? end : j->tasks;
+  if (HN_FAULT("softmax_last_row") && end == j->tasks) end--;
+  if (!r->columns) {
+    rows(j, i, end - i);
+    return;
+  }
+  for (; i < end; i++) {
     const int64_t row = i / chunks, at = i % chunks * r->chunk;
-    const float *x = j->x + hn_nest_offset(&r->nest, 0, row, inner) + at;
-    float *y = j->y + hn_nest_offset(&r->nest, 1, row, inner) + at;
-    if (r->columns)
-      ops->columns(y, x, (size_t)r->length, (size_t)(r->kept - at < r->chunk ? r->kept - at : r->chunk),
-                   (ptrdiff_t)r->nest.stride[0][r->nest.rank - 2], j->log);
-    else
-      ops->row(y, x, (size_t)r->length, 1.0f, NULL, j->log);
+    const float *x = j->x + hn_nest_offset(&r->nest, 0, row, 2) + at;
+    float *y = j->y + hn_nest_offset(&r->nest, 1, row, 2) + at;
+    ops->columns(y, x, (size_t)r->length, (size_t)(r->kept - at < r->chunk ? r->kept - at : r->chunk),
+                 (ptrdiff_t)r->nest.stride[0][r->nest.rank - 2], j->log);
   }
 }
 

@@ -14,7 +14,7 @@ hone_status hn_grid_step_prepack(const hone_step *step, const hone_machine *mach
 hone_status hn_grid_step_run(const hone_step_run *run, hone_error *error);
 
 #define hn_cpu_grid_sample_tactic(NAME, ANCHOR, ...)                                                         \
-  HN_TACTIC(cpu, NAME, ANCHOR, 1, .accepts = hn_grid_step_accepts, .cost = hn_grid_step_cost,                \
+  HN_TACTIC(cpu, NAME, ANCHOR, 2, .accepts = hn_grid_step_accepts, .cost = hn_grid_step_cost,                \
             .need = hn_grid_step_need, .prepack = hn_grid_step_prepack, .run = hn_grid_step_run)
 
 #endif

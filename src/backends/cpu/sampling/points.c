@@ -88,7 +88,8 @@ static void sample(void *arg, int64_t index, uint32_t thread) {
   if (!p->turned) {
     const float *x = j->x + (HN_FAULT("points_image") ? 0 : image) * p->channels * p->in;
     const int64_t end = (part + 1) * CHUNK < p->channels ? (part + 1) * CHUNK : p->channels;
-    for (int64_t c = part * CHUNK; c < end; c++) j->ops->plane(y + c * p->out, x + c * p->in, &taps);
+    for (int64_t c = part * CHUNK; c < end; c++)
+      j->ops->plane(y + c * p->out, x + c * p->in, (size_t)p->in, &taps);
     return;
   }
   const float *x = (const float *)j->run->workspace + image * p->channels * p->in;

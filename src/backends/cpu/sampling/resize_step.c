@@ -4,11 +4,11 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/resize/resize.h"
+#include "backends/cpu/sampling/resize_read.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "model/ops/sampling/resample.h"
 
 /* Images of `channels` neighbouring elements a pixel; a row-major tensor is many images of one channel. */
 typedef struct images {
@@ -50,44 +50,26 @@ static bool images_of(const hone_tensor_desc *d, images *m) {
 
 static bool describe(const hone_step *step, const hone_machine *machine, blob_head *h, hn_resize *resize,
                      hone_reason *why) {
-  const hone_tensor_desc *input[4] = {NULL}, *x = &step->input[0].desc, *y = &step->output[0].desc;
-  hone_tensor tensor[4];
-  const hone_tensor *value[4] = {NULL};
-  hone_error error = {0};
-  bool known = false;
+  const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
   memset(h, 0, sizeof *h);
   if (x->dtype == HONE_DTYPE_U8 || x->dtype == HONE_DTYPE_I8) h->picked = 1;
   if (x->dtype == HONE_DTYPE_F16 || x->dtype == HONE_DTYPE_BF16) h->picked = 2;
   if ((x->dtype != HONE_DTYPE_F32 && !h->picked) || y->dtype != x->dtype)
     return hn_refuse(why, "the elements are %s, neither floats nor codes of 8 bits",
                      hone_dtype_name(x->dtype));
-  if (!hone_desc_known(x) || !hone_desc_known(y)) return hn_refuse(why, "dimensions are not known");
-  if (step->n_epilogue) return hn_refuse(why, "a resize has no epilogue");
-  const uint32_t n = step->n_anchor_inputs < 4 ? step->n_anchor_inputs : 4;
-  for (uint32_t i = 0; i < n; i++) {
-    if (!hn_step_has(step, i)) continue;
-    tensor[i] = (hone_tensor){step->input[i].desc, (void *)(uintptr_t)step->input[i].constant};
-    input[i] = &tensor[i].desc;
-    if (step->input[i].constant) value[i] = &tensor[i];
-  }
-  if (hn_resize_init(resize, step->node, input, value, n, &known, &error))
-    return hn_refuse(why, "%.140s", error.what);
-  if (!known) return hn_refuse(why, "scales or sizes are not constant");
+  if (!hn_resize_read(step, resize, why)) return false;
   if (resize->mode == HN_RESIZE_CUBIC || resize->antialias)
     return hn_refuse(why, "only nearest and linear without antialiasing");
   if (resize->coord == HN_COORD_TF_CROP) return hn_refuse(why, "only whole inputs");
   for (int32_t i = 0; i < x->rank; i++) {
-    if (resize->out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
-    /* A scale may leave the length and yet move what lies along it. */
-    if (i + 2 < x->rank && (resize->out[i] != resize->in[i] || resize->scale[i] != 1))
+    if (i + 2 < x->rank && !hn_resample_is_still(resize, i))
       return hn_refuse(why, "dimension %d is resized, too", (int)i);
   }
   if (!images_of(x, &h->x) || !images_of(y, &h->y) || h->x.channels != h->y.channels)
     return hn_refuse(
         why, "input and output are not both channels-last or row-major, with at most two spatial axes");
-  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && resize->out[1] != resize->in[1])
+  if (x->rank == 3 && x->layout == HONE_LAYOUT_CHANNELS_LAST && !hn_resample_is_still(resize, 1))
     return hn_refuse(why, "channels are resized");
-  if (hone_desc_count(x) == 0) return hn_refuse(why, "an empty input");
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
   if (h->linear && h->picked) return hn_refuse(why, "%s between two pixels", hone_dtype_name(x->dtype));
@@ -108,7 +90,13 @@ bool hn_resize_step_accepts(const hone_step *step, const hone_machine *machine, 
 double hn_resize_step_cost(const hone_step *step, const hone_machine *machine) {
   const double in = (double)hone_desc_bytes(&step->input[0].desc),
                out = (double)hone_desc_bytes(&step->output[0].desc);
-  return hn_step_seconds(machine, 2 * out, in + 2 * out, 0.5);
+  blob_head h;
+  hn_resize r;
+  hone_reason why = {""};
+  if (!describe(step, machine, &h, &r, &why)) return 1e9;
+  /* Pixels are found one by one. */
+  const double pixels = (double)(h.y.count * h.y.height * h.y.width);
+  return hn_step_seconds(machine, 2 * out + 140 * pixels, in + 2 * out, 0.5);
 }
 
 hone_status hn_resize_step_need(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,

@@ -16,7 +16,7 @@ hone_status hn_resize_step_prepack(const hone_step *step, const hone_machine *ma
 hone_status hn_resize_step_run(const hone_step_run *run, hone_error *error);
 
 #define hn_cpu_resize_tactic(NAME, ANCHOR, ...)                                                              \
-  HN_TACTIC(cpu, NAME, ANCHOR, 1, .accepts = hn_resize_step_accepts, .cost = hn_resize_step_cost,            \
+  HN_TACTIC(cpu, NAME, ANCHOR, 2, .accepts = hn_resize_step_accepts, .cost = hn_resize_step_cost,            \
             .need = hn_resize_step_need, .prepack = hn_resize_step_prepack, .run = hn_resize_step_run)
 
 #endif

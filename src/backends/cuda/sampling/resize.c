@@ -47,7 +47,7 @@ static bool describe(const hone_step *s, tables *t, hone_reason *why) {
   for (int32_t i = 0; i < x->rank; i++) {
     if (t->r.out[i] != y->dim[i]) return hn_refuse(why, "the output's dimension %d does not fit", (int)i);
     /* A dimension that keeps its size is still resampled under tf_crop_and_resize. */
-    if (t->r.out[i] == t->r.in[i] && t->r.coord != HN_COORD_TF_CROP && t->r.scale[i] == 1.0f) continue;
+    if (hn_resample_is_still(&t->r, i)) continue;
     const int64_t taps = hn_resample_taps(&t->r, i), entries = taps * y->dim[i];
     t->taps[i] = taps, all *= taps;
     if (all > 65536) return hn_refuse(why, "more than 65536 taps");

@@ -58,6 +58,13 @@ int64_t hn_resample_taps(const hn_resize *r, int32_t d) {
   return 2 * (int64_t)ceil(support / shrink(r, d));
 }
 
+bool hn_resample_is_still(const hn_resize *r, int32_t d) {
+  if (r->in[d] != r->out[d] || r->scale[d] != 1 || r->coord == HN_COORD_TF_CROP) return false;
+  return r->coord != HN_COORD_TF_HALF_PIXEL_NN ||
+         (r->mode == HN_RESIZE_NEAREST && r->nearest != HN_NEAREST_CEIL &&
+          r->nearest != HN_NEAREST_ROUND_PREFER_CEIL);
+}
+
 void hn_resample_fill(const hn_resize *r, int32_t d, hn_resample_axis *t) {
   const double by = shrink(r, d);
   t->taps = hn_resample_taps(r, d);

@@ -57,6 +57,9 @@ typedef struct hn_resample_axis {
 
 /* Number of taps of an axis, to size the tables with. */
 int64_t hn_resample_taps(const hn_resize *r, int32_t axis);
+/* True where no element of the axis moves, but for roundings of coordinates. A scale may leave the length and
+ * yet move what lies along it, and so do coordinates that end half an element behind. */
+bool hn_resample_is_still(const hn_resize *r, int32_t axis);
 /* Fills the tables, which the caller has allocated: index and weight out[axis] * taps, outside out[axis]. */
 void hn_resample_fill(const hn_resize *r, int32_t axis, hn_resample_axis *table);
 

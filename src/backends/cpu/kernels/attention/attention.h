@@ -24,6 +24,20 @@ typedef struct hn_mask_row {
   float value;
 } hn_mask_row;
 
+/* `lanes` queries of a head, a lane each: q[depth][lanes], y[depth_v][lanes]. Keys and values lie where they
+ * may, distances in floats. */
+typedef struct hn_attention_head {
+  const float *q, *k, *v;
+  ptrdiff_t k_row, k_col, v_row;
+  size_t keys, depth, depth_v;
+  float scale;
+  uint32_t n_masks;
+  hn_mask_row mask[HN_ATTENTION_MASKS]; /* step: between keys; */
+  bool in_lanes[HN_ATTENTION_MASKS];    /* or f32 of [keys][lanes] */
+  float *weights;                       /* scratch of [keys][lanes] */
+  float *y;
+} hn_attention_head;
+
 typedef struct hn_attention_ops {
   /* n scores x become exp(t - m): t = scale x with the masks applied in order, m = max(*top, max t). *top
    * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by
@@ -37,6 +51,9 @@ typedef struct hn_attention_ops {
                ptrdiff_t k_ld, size_t n, size_t depth);
   void (*mix)(float *y, ptrdiff_t y_ld, const float *w, ptrdiff_t w_ld, size_t rows, const float *v,
               ptrdiff_t v_ld, size_t n, size_t depth, bool accumulate);
+  /* y = softmax(scale q k^T + masks) v. NULL where a vector has one lane. */
+  void (*head)(const hn_attention_head *h);
+  size_t lanes;
   /* Pairs (a, b) of x, `half` of them, turned: c a - s b, s a + c b. A pair is x[i] and x[half + i], or two
    * neighbours. */
   void (*turn)(float *y, const float *x, const float *c, const float *s, size_t half, bool neighbours);

@@ -157,6 +157,82 @@ static void mix(float *y, ptrdiff_t y_ld, const float *w, ptrdiff_t w_ld, size_t
   for (; rows > 0; rows--, y += y_ld, w += w_ld) mix_rows(y, y_ld, w, w_ld, v, v_ld, n, depth, accumulate, 1);
 }
 
+#if VEC_W > 1
+enum { CHAINS = 8 }; /* sums at once, as many as hide an addition's latency */
+
+/* A key's scores, scaled and masked. */
+static inline vf lane_scores(const hn_attention_head *h, vf sum, size_t key) {
+  vf t = v_mul(sum, v_set1(h->scale));
+  for (uint32_t i = 0; i < h->n_masks; i++) {
+    const hn_mask_row *m = &h->mask[i];
+    const ptrdiff_t at = (ptrdiff_t)key * m->step;
+    if (h->in_lanes[i])
+      t = v_fma(v_load((const float *)m->at + key * VEC_W), v_set1(m->value), t);
+    else if (m->kind == HN_MASK_ADD)
+      t = v_fma(v_set1(((const float *)m->at)[at]), v_set1(m->value), t);
+    else if ((((const uint8_t *)m->at)[at] != 0) != (m->kind == HN_MASK_KEEP))
+      t = v_set1(m->value);
+  }
+  return t;
+}
+
+/* Scores of n keys from `key` on, n constant where it is inlined; returns the maxima with `top`. */
+static inline __attribute__((always_inline)) vf lane_keys(const hn_attention_head *h, size_t key, size_t n,
+                                                          vf top) {
+  const float *k = h->k + (ptrdiff_t)key * h->k_row;
+  vf sum[CHAINS];
+  for (size_t i = 0; i < n; i++) sum[i] = v_zero();
+  for (size_t d = 0; d < h->depth; d++, k += h->k_col) {
+    const vf q = v_load(h->q + d * VEC_W);
+    for (size_t i = 0; i < n; i++) sum[i] = v_fma(q, v_set1(k[(ptrdiff_t)i * h->k_row]), sum[i]);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const vf t = lane_scores(h, sum[i], key + i);
+    v_store(h->weights + (key + i) * VEC_W, t);
+    top = v_max_number(top, t); /* a NaN that is lost here makes the sum NaN */
+  }
+  return top;
+}
+
+/* n columns of the result from d on. */
+static inline __attribute__((always_inline)) void lane_columns(const hn_attention_head *h, size_t d, size_t n,
+                                                               vf factor) {
+  const float *v = h->v + d;
+  vf sum[CHAINS];
+  for (size_t i = 0; i < n; i++) sum[i] = v_zero();
+  for (size_t key = 0; key < h->keys; key++, v += h->v_row) {
+    const vf w = v_load(h->weights + key * VEC_W);
+    for (size_t i = 0; i < n; i++) sum[i] = v_fma(w, v_set1(v[i]), sum[i]);
+  }
+  for (size_t i = 0; i < n; i++) v_store(h->y + (d + i) * VEC_W, v_mul(sum[i], factor));
+}
+
+static void head(const hn_attention_head *h) {
+  const vf lowest = v_set1(-__builtin_inff());
+  vf top = lowest, sum = v_zero(), more = v_zero();
+  size_t i = 0;
+  for (; i + CHAINS <= h->keys; i += CHAINS) top = lane_keys(h, i, CHAINS, top);
+  for (; i < h->keys; i++) top = lane_keys(h, i, 1, top);
+  /* No key is seen: no weight, and the result 0 / 0. */
+  top = v_sel(v_eq(top, lowest), v_zero(), top);
+  for (i = 0; i < h->keys; i++) {
+    float *w = h->weights + i * VEC_W;
+    const vf e = v_exp_weight(v_sub(v_load(w), top));
+    v_store(w, e);
+    const vf before = sum;
+    sum = v_add(more, HN_FAULT("attention_lanes_sum") && i == 0 ? v_zero() : e);
+    more = before;
+  }
+  const vf factor = v_div(v_set1(1.0f), v_add(sum, more));
+  for (i = 0; i + CHAINS <= h->depth_v; i += CHAINS) lane_columns(h, i, CHAINS, factor);
+  for (; i + 2 <= h->depth_v; i += 2) lane_columns(h, i, 2, factor);
+  if (i < h->depth_v) lane_columns(h, i, 1, factor);
+}
+#define HEAD .head = head, .lanes = VEC_W
+#else
+#define HEAD .head = NULL, .lanes = 1
+#endif
+
 static void turn(float *restrict y, const float *restrict x, const float *restrict c, const float *restrict s,
                  size_t half, bool neighbours) {
   for (size_t i = 0; i < half && neighbours; i++) {
@@ -173,4 +249,5 @@ static void turn(float *restrict y, const float *restrict x, const float *restri
   }
 }
 
-static const hn_attention_ops table = {.row = row, .scale = scale, .dots = dots, .mix = mix, .turn = turn};
+static const hn_attention_ops table = {HEAD,         .row = row, .scale = scale,
+                                       .dots = dots, .mix = mix, .turn = turn};

@@ -36,6 +36,9 @@ struct hn_norm_neighbours {
 
 struct hn_norm_ops {
   void (*row)(struct hn_norm_row *r);
+  /* `rows` rows that lie one behind the other in x, residual, y and h, with the same bias, gamma and beta.
+   * mean and inv_std receive a number a row, or are NULL; what r holds of them is not set. */
+  void (*rows)(const struct hn_norm_row *r, size_t rows, float *mean, float *inv_std);
   /* Mean and variance of n contiguous elements (n > 0). */
   void (*stats)(const float *x, size_t n, float *mean, float *var);
   /* y = (x - mean) * scale + shift over n contiguous elements; y may be x. */

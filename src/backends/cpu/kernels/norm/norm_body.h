@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "backends/cpu/kernels/vec/vec_math.h"
+#include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
 /* Rows whose partial sums are added in f32 before they go into a double: keeps the error of long sums small.
@@ -104,6 +105,101 @@ static void row(struct hn_norm_row *r) {
   }
 }
 
+/* Rows of up to so many elements are taken several at a time: a vector of rows, or as many as stay in L1
+ * between the passes. */
+#define SHORT_ROW 2048
+#define BLOCK_ELEMENTS 6144
+
+VEC_FOLD_ROWS(row_sums, v_add)
+
+/* The row that lies k rows behind r. */
+static struct hn_norm_row row_behind(const struct hn_norm_row *r, size_t k) {
+  struct hn_norm_row one = *r;
+  one.x += k * r->n, one.y += k * r->n;
+  if (r->residual) one.residual += k * r->n;
+  if (r->h) one.h += k * r->n;
+  return one;
+}
+
+/* Up to VEC_W short rows: sums of x, and of squares of x less its row's mean, a vector each. */
+static void block_of_rows(const struct hn_norm_row *r, size_t rows, float *mean, float *inv_std) {
+  const size_t n = r->n, whole = n / VEC_W * VEC_W, tail = n - whole;
+  const vm present = v_first(tail);
+  const vf count = v_set1((float)n);
+  const float *h = r->x;
+  vf s[VEC_W];
+  if (r->residual || r->bias || r->h) {
+    float *sum = r->h ? r->h : r->y;
+    for (size_t k = 0; k < rows; k++) {
+      const struct hn_norm_row one = row_behind(r, k);
+      add_parts(sum + k * n, &one);
+    }
+    h = sum;
+  }
+  for (size_t k = 0; k < VEC_W; k++) s[k] = v_zero();
+  for (size_t k = 0; k < rows && !r->rms; k++) {
+    const float *x = h + k * n;
+    vf sum = v_zero(), s1 = sum, s2 = sum, s3 = sum;
+    size_t i = 0;
+    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+      sum = v_add(sum, v_load(x + i)), s1 = v_add(s1, v_load(x + i + VEC_W));
+      s2 = v_add(s2, v_load(x + i + 2 * VEC_W)), s3 = v_add(s3, v_load(x + i + 3 * VEC_W));
+    }
+    for (; i < whole; i += VEC_W) sum = v_add(sum, v_load(x + i));
+    if (tail) s1 = v_add(s1, v_loadn(x + whole, tail));
+    s[k] = v_add(v_add(sum, s1), v_add(s2, s3));
+  }
+  v_store(mean, v_div(row_sums(s), count));
+  for (size_t k = 0; k < rows; k++) {
+    const float *x = h + k * n;
+    const vf m = v_set1(mean[k]);
+    vf sum = v_zero(), s1 = sum, s2 = sum, s3 = sum;
+    size_t i = 0;
+    for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+      sum = add_square(sum, v_sub(v_load(x + i), m)), s1 = add_square(s1, v_sub(v_load(x + i + VEC_W), m));
+      s2 = add_square(s2, v_sub(v_load(x + i + 2 * VEC_W), m));
+      s3 = add_square(s3, v_sub(v_load(x + i + 3 * VEC_W), m));
+    }
+    for (; i < whole; i += VEC_W) sum = add_square(sum, v_sub(v_load(x + i), m));
+    if (tail && !HN_FAULT("norm_rows_tail"))
+      s1 = v_sel(present, add_square(s1, v_sub(v_loadn(x + whole, tail), m)), s1);
+    s[k] = v_add(v_add(sum, s1), v_add(s2, s3));
+  }
+  const vf var = v_add(v_div(row_sums(s), count), v_set1(r->eps));
+  v_store(inv_std, v_div(v_set1(1.0f), v_sqrt(var)));
+  for (size_t k = 0; k < rows; k++) {
+    const float *x = h + k * n;
+    float *y = r->y + k * n;
+    const vf m = v_set1(mean[k]), f = v_set1(inv_std[k]);
+    if (r->gamma && r->beta)
+      for (size_t i = 0; i < whole; i += VEC_W)
+        v_store(y + i, v_fma(v_mul(v_sub(v_load(x + i), m), f), v_load(r->gamma + i), v_load(r->beta + i)));
+    else
+      for (size_t i = 0; i < whole; i += VEC_W) v_store(y + i, normalised(r, v_load(x + i), i, VEC_W, m, f));
+    if (tail) v_storen(y + whole, normalised(r, v_loadn(x + whole, tail), whole, tail, m, f), tail);
+  }
+}
+
+static void rows(const struct hn_norm_row *r, size_t rows, float *mean, float *inv_std) {
+  const bool is_short = VEC_W > 1 && r->n <= SHORT_ROW;
+  if (r->n == 0) return;
+  const size_t fit = BLOCK_ELEMENTS / r->n, each = !is_short ? 1 : fit < VEC_W ? fit : VEC_W;
+  for (size_t k = 0; k < rows; k += each) {
+    struct hn_norm_row one = row_behind(r, k);
+    if (!is_short) {
+      row(&one);
+      if (mean) mean[k] = one.mean;
+      if (inv_std) inv_std[k] = one.inv_std;
+      continue;
+    }
+    const size_t some = rows - k < each ? rows - k : each;
+    float m[VEC_W], s[VEC_W];
+    block_of_rows(&one, some, m, s);
+    for (size_t i = 0; i < some && mean; i++) mean[k + i] = m[i];
+    for (size_t i = 0; i < some && inv_std; i++) inv_std[k + i] = s[i];
+  }
+}
+
 /* Per column: sums of at most this many rows before they are folded into the running total. */
 #define ROW_BLOCK 256
 
@@ -183,6 +279,7 @@ static void neighbours(const struct hn_norm_neighbours *r) {
 }
 
 static const struct hn_norm_ops table = {.row = row,
+                                         .rows = rows,
                                          .stats = stats,
                                          .affine = affine,
                                          .column_stats = column_stats,

@@ -21,8 +21,9 @@ typedef void (*hn_pw_fn)(float *dst, const float *a, const float *b, const float
 struct hn_pw_ops {
   hn_pw_fn fn[HONE_PW_COUNT];   /* NULL for NONE, LOAD, STORE, CONST */
   hn_act_fn act[HONE_PW_COUNT]; /* the unary ones, in place */
-  /* Rows of one float each: dst[r * n + i] = src[r * step] for r < rows, i < n; no overlap. */
-  void (*spread)(float *dst, const float *src, ptrdiff_t step, size_t rows, size_t n);
+  /* Rows one behind the other: dst[r * n + i] = src[r * pitch + i], or src[r * pitch] where not `dense`, for
+   * i < n. */
+  void (*rows)(float *dst, const float *src, size_t rows, size_t n, ptrdiff_t pitch, bool dense);
   /* bool to 1 or 0, and back: whether it is not 0. */
   void (*from_bool)(float *dst, const uint8_t *src, size_t n);
   void (*to_bool)(uint8_t *dst, const float *src, size_t n);

@@ -72,20 +72,6 @@ static void fill(float *dst, float value, size_t n) {
   if (i < n) v_storen(dst + i, v, n - i);
 }
 
-/* The end of a row of a vector or more is a whole vector, too: masked stores take longer. */
-static void spread(float *dst, const float *src, ptrdiff_t step, size_t rows, size_t n) {
-  for (size_t r = 0; r < rows; r++, dst += n, src += step) {
-    const vf v = v_set1(*src);
-    size_t i = 0;
-    for (; i + VEC_W <= n; i += VEC_W) v_store(dst + i, v);
-    if (i == n || HN_FAULT("pointwise_spread_tail")) continue;
-    if (n >= VEC_W)
-      v_store(dst + n - VEC_W, v);
-    else
-      v_storen(dst, v, n);
-  }
-}
-
 /* Loops that compilers make vectors of. */
 static void from_bool(float *restrict dst, const uint8_t *restrict src, size_t n) {
   if (n && HN_FAULT("pointwise_bool_end")) n--;
@@ -189,9 +175,66 @@ static void where_f(float *dst, const float *a, const float *b, const float *c, 
   }
 }
 
+#if VEC_W > 1
+/* Lane i is lane floor((first + i + 1/2) * by) of a. */
+static inline vf v_spread(vf a, float first, float by) {
+#if VEC_W == 16
+  const vf lane = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const vf from = v_mul(v_add(lane, v_set1(first + 0.5f)), v_set1(by));
+  return _mm512_permutexvar_ps(_mm512_cvttps_epi32(from), a);
+#else
+  const vf lane = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+  const vf from = v_mul(v_add(lane, v_set1(first + 0.5f)), v_set1(by));
+  return _mm256_permutevar8x32_ps(a, _mm256_cvttps_epi32(from));
+#endif
+}
+
+/* src[r] n times each, n < VEC_W: a vector of the result comes from neighbouring elements. */
+static void spread_rows(float *dst, const float *src, size_t rows, size_t n) {
+  const float by = 1.0f / (float)n;
+  const size_t rows_each = VEC_W / n, rest = VEC_W % n;
+  size_t r = 0, within = 0; /* row of the vector's first element, which of it that is */
+  for (size_t left = rows * n, some; left; left -= some, dst += some) {
+    const vf from = rows - r < VEC_W ? v_loadn(src + r, rows - r) : v_load(src + r);
+    const vf v = v_spread(from, (float)within, by);
+    some = left < VEC_W ? left : VEC_W;
+    if (some == VEC_W)
+      v_store(dst, v);
+    else
+      v_storen(dst, v, HN_FAULT("pointwise_spread_tail") ? some - 1 : some);
+    r += rows_each, within += rest;
+    if (within >= n) within -= n, r++;
+  }
+}
+#endif
+
+/* Whole vectors are stored as long as there is room: what they write behind a row is written again by the
+ * next ones. */
+static void rows_f(float *dst, const float *src, size_t rows, size_t n, ptrdiff_t pitch, bool dense) {
+  if (dense && (size_t)pitch == n) n *= rows, rows = rows > 0;
+#if VEC_W > 1
+  if (!dense && pitch == 1 && n > 0 && n < VEC_W) {
+    spread_rows(dst, src, rows, n);
+    return;
+  }
+#endif
+  const size_t whole = n / VEC_W * VEC_W, tail = n - whole;
+  const float *end = dst + rows * n;
+  for (size_t r = 0; r < rows; r++, dst += n, src += pitch) {
+    const vf one = n ? v_set1(*src) : v_zero();
+    for (size_t i = 0; i < whole; i += VEC_W) v_store(dst + i, dense ? v_load(src + i) : one);
+    if (tail == 0) continue;
+    const vf v = dense ? v_loadn(src + whole, tail) : one;
+    if ((size_t)(end - dst) - whole >= VEC_W)
+      v_store(dst + whole, v);
+    else
+      v_storen(dst + whole, v, HN_FAULT("pointwise_rows_tail") ? tail - 1 : tail);
+  }
+}
+
 #define BOTH(op, nm) .fn[op] = nm, .act[op] = nm##_act
 static const struct hn_pw_ops table = {
-    .spread = spread,
+    .rows = rows_f,
     .from_bool = from_bool,
     .to_bool = to_bool,
     .fn[HONE_PW_ADD] = add_f,

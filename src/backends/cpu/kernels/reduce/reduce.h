@@ -19,6 +19,8 @@ typedef enum hn_reduce_kind {
 struct hn_reduce_ops {
   /* Of n contiguous elements; the neutral element (0, 1, -inf, inf) for n = 0. */
   float (*row[HN_REDUCE_COUNT])(const float *x, size_t n);
+  /* The same of each of `rows` rows, ld apart, to neighbours in dst, which must not overlap src. */
+  void (*rows[HN_REDUCE_COUNT])(float *dst, const float *src, size_t rows, size_t n, ptrdiff_t ld);
   /* dst[c] = reduction over r of src[r * ld + c]; dst must not overlap src. */
   void (*columns[HN_REDUCE_COUNT])(float *dst, const float *src, size_t rows, size_t cols, ptrdiff_t ld);
 };

@@ -4,11 +4,12 @@
 
 #include <math.h>
 
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
 #define ROW_BLOCK 4096
 #define COLUMN_BLOCK 256
+#define SHORT_ROW (8 * VEC_W) /* up to which rows are folded together */
 
 static inline vf step_sum(vf s, vf x) { return v_add(s, x); }
 static inline vf step_abs(vf s, vf x) { return v_add(s, v_abs(x)); }
@@ -47,6 +48,28 @@ static inline double fold_min(double a, double b) { return a != a || a < b ? a :
       n -= len;                                                                                              \
     }                                                                                                        \
     return (float)total;                                                                                     \
+  }                                                                                                          \
+  VEC_FOLD_ROWS(lanes_##nm, join)                                                                            \
+  static void rows_##nm(float *dst, const float *src, size_t rows, size_t n, ptrdiff_t ld) {                 \
+    if (VEC_W == 1 || n > SHORT_ROW) {                                                                       \
+      for (size_t r = 0; r < rows; r++) dst[r] = row_##nm(src + (ptrdiff_t)r * ld, n);                       \
+      return;                                                                                                \
+    }                                                                                                        \
+    const size_t whole = n / VEC_W * VEC_W, tail = n - whole;                                                \
+    vf s[VEC_W];                                                                                             \
+    for (size_t k = 0; k < VEC_W; k++) s[k] = v_set1(init);                                                  \
+    for (size_t r = 0; r < rows; r += VEC_W) {                                                               \
+      const size_t some = rows - r < VEC_W ? rows - r : VEC_W;                                               \
+      for (size_t k = 0; k < some; k++) {                                                                    \
+        const float *x = src + (ptrdiff_t)(r + k) * ld;                                                      \
+        vf t = v_set1(init);                                                                                 \
+        for (size_t i = 0; i < whole; i += VEC_W) t = step_##nm(t, v_load(x + i));                           \
+        if (tail && !HN_FAULT("reduce_rows_tail"))                                                           \
+          t = v_sel(v_first(tail), step_##nm(t, v_loadn(x + whole, tail)), t);                               \
+        s[k] = t;                                                                                            \
+      }                                                                                                      \
+      v_storen(dst + r, lanes_##nm(s), some);                                                                \
+    }                                                                                                        \
   }                                                                                                          \
   static void columns_##nm(float *dst, const float *src, size_t rows, size_t cols, ptrdiff_t ld) {           \
     size_t c = 0;                                                                                            \
@@ -96,6 +119,12 @@ static const struct hn_reduce_ops table = {
             [HN_REDUCE_PROD] = row_prod,
             [HN_REDUCE_MAX] = row_max,
             [HN_REDUCE_MIN] = row_min},
+    .rows = {[HN_REDUCE_SUM] = rows_sum,
+             [HN_REDUCE_ABS] = rows_abs,
+             [HN_REDUCE_SQUARE] = rows_square,
+             [HN_REDUCE_PROD] = rows_prod,
+             [HN_REDUCE_MAX] = rows_max,
+             [HN_REDUCE_MIN] = rows_min},
     .columns = {[HN_REDUCE_SUM] = columns_sum,
                 [HN_REDUCE_ABS] = columns_abs,
                 [HN_REDUCE_SQUARE] = columns_square,

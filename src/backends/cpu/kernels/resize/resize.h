@@ -17,6 +17,9 @@ struct hn_resize_ops {
   /* Output pixel x is a copy of input pixel at[x]. */
   void (*pick_row)(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_t in_pitch, size_t channels,
                    size_t out_width, const int32_t *at);
+  /* dst[i] = sum over t of w[t] * src[at[t] * pitch + i], i < n, for one tap or more. */
+  void (*sum_rows)(float *dst, const float *src, ptrdiff_t pitch, size_t n, size_t taps, const int32_t *at,
+                   const float *w);
 };
 
 /* The best table at or below a tier. */

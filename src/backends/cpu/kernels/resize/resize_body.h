@@ -26,6 +26,9 @@ static void blend_row(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff
 
 static void pick_row(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_t in_pitch, size_t channels,
                      size_t out_width, const int32_t *at) {
+  for (size_t x = 0; channels == 1 && x < out_width; x++)
+    dst[(ptrdiff_t)x * out_pitch] = src[at[x] * in_pitch];
+  if (channels == 1) return;
   for (size_t x = 0; x < out_width; x++, dst += out_pitch) {
     const float *p = src + at[x] * in_pitch;
     size_t c = 0;
@@ -34,4 +37,30 @@ static void pick_row(float *dst, ptrdiff_t out_pitch, const float *src, ptrdiff_
   }
 }
 
-static const struct hn_resize_ops table = {.blend = blend, .blend_row = blend_row, .pick_row = pick_row};
+static void sum_rows(float *dst, const float *src, ptrdiff_t pitch, size_t n, size_t taps, const int32_t *at,
+                     const float *w) {
+  size_t i = 0;
+  for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+    const float *x = src + at[0] * pitch + i;
+    const vf first = v_set1(w[0]);
+    vf s0 = v_mul(first, v_load(x)), s1 = v_mul(first, v_load(x + VEC_W)),
+       s2 = v_mul(first, v_load(x + 2 * VEC_W)), s3 = v_mul(first, v_load(x + 3 * VEC_W));
+    for (size_t t = 1; t < taps; t++) {
+      const vf by = v_set1(w[t]);
+      x = src + at[t] * pitch + i;
+      s0 = v_fma(by, v_load(x), s0), s1 = v_fma(by, v_load(x + VEC_W), s1);
+      s2 = v_fma(by, v_load(x + 2 * VEC_W), s2), s3 = v_fma(by, v_load(x + 3 * VEC_W), s3);
+    }
+    v_store(dst + i, s0), v_store(dst + i + VEC_W, s1);
+    v_store(dst + i + 2 * VEC_W, s2), v_store(dst + i + 3 * VEC_W, s3);
+  }
+  for (; i < n; i += VEC_W) {
+    const size_t k = n - i < VEC_W ? n - i : VEC_W, last = HN_FAULT("resize_last_tap") ? taps - 1 : taps;
+    vf s = v_mul(v_set1(w[0]), v_loadn(src + at[0] * pitch + i, k));
+    for (size_t t = 1; t < last; t++) s = v_fma(v_set1(w[t]), v_loadn(src + at[t] * pitch + i, k), s);
+    v_storen(dst + i, s, k);
+  }
+}
+
+static const struct hn_resize_ops table = {
+    .sum_rows = sum_rows, .blend = blend, .blend_row = blend_row, .pick_row = pick_row};

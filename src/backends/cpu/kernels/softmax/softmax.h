@@ -1,4 +1,4 @@
-/* Softmax kernels: y = exp(t - max t) / sum exp(t - max t) with t = scale x + mask, or its logarithm. */
+/* Softmax kernels: y = exp(x - max x) / sum exp(x - max x), or its logarithm. */
 #ifndef HN_KERNELS_SOFTMAX_H
 #define HN_KERNELS_SOFTMAX_H
 
@@ -8,9 +8,10 @@
 #include "backends/cpu/kernels/kernel.h"
 
 struct hn_softmax_ops {
-  /* One contiguous row of n elements; mask is n floats or NULL. dst may be src. A row of -inf gives NaN, as
-   * the formula does. */
-  void (*row)(float *dst, const float *src, size_t n, float scale, const float *mask, bool log);
+  /* `rows` contiguous rows of n elements, pitches apart; dst may be src, with the same pitch. A row of -inf
+   * gives NaN, as the formula does. */
+  void (*rows)(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows, size_t n,
+               bool log);
   /* `cols` neighbouring columns of length n; element (i, c) lies at [i * ld + c]. dst may be src. */
   void (*columns)(float *dst, const float *src, size_t n, size_t cols, ptrdiff_t ld, bool log);
 };

@@ -4,40 +4,26 @@
 #include <math.h>
 
 #include "backends/cpu/kernels/vec/vec_math.h"
+#include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
-/* t = scale x + mask into dst (skipped when there is nothing to do); returns the maximum. */
-static float scaled_max(float *dst, const float *src, size_t n, float scale, const float *mask) {
-  const vf s = v_set1(scale), lowest = v_set1(-__builtin_inff());
+/* One long row. A NaN may get lost on the way to the maximum: it makes the sum NaN all the same. */
+static void row(float *dst, const float *src, size_t n, bool log) {
+  const vf lowest = v_set1(-__builtin_inff());
   vf m0 = lowest, m1 = lowest;
   size_t i = 0;
-  if (!mask && scale == 1.0f) {
-    for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
-      m0 = v_max(m0, v_load(src + i));
-      m1 = v_max(m1, v_load(src + i + VEC_W));
-    }
-    for (; i < n; i += VEC_W) {
-      const size_t k = n - i < VEC_W ? n - i : VEC_W;
-      m0 = v_max(m0, v_sel(v_first(k), v_loadn(src + i, k), lowest));
-    }
-  } else {
-    for (; i < n; i += VEC_W) {
-      const size_t k = n - i < VEC_W ? n - i : VEC_W;
-      const vf x = v_loadn(src + i, k), t = mask ? v_fma(x, s, v_loadn(mask + i, k)) : v_mul(x, s);
-      v_storen(dst + i, t, k);
-      m0 = v_max(m0, v_sel(v_first(k), t, lowest));
-    }
+  for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
+    m0 = v_max_number(m0, v_load(src + i));
+    m1 = v_max_number(m1, v_load(src + i + VEC_W));
   }
-  return v_hmax(v_max(m0, m1));
-}
-
-static void row(float *dst, const float *src, size_t n, float scale, const float *mask, bool log) {
-  const float top = scaled_max(dst, src, n, scale, mask);
-  if (mask || scale != 1.0f) src = dst;
-  const vf m = v_set1(top);
+  for (; i < n; i += VEC_W) {
+    const size_t k = n - i < VEC_W ? n - i : VEC_W;
+    m0 = v_max_number(m0, v_sel(v_first(k), v_loadn(src + i, k), lowest));
+  }
+  const vf m = v_set1(v_hmax(v_max_number(m0, m1)));
   vf s0 = v_zero(), s1 = v_zero();
-  size_t i = 0;
-  /* The logarithmic form keeps t in dst: it is needed once more. */
+  i = 0;
+  /* The logarithmic form reads x once more. */
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
     const vf e0 = v_exp_weight(v_sub(v_load(src + i), m)),
              e1 = v_exp_weight(v_sub(v_load(src + i + VEC_W), m));
@@ -67,6 +53,75 @@ static void row(float *dst, const float *src, size_t n, float scale, const float
   }
 }
 
+VEC_FOLD_ROWS(row_maxima, v_max_number)
+VEC_FOLD_ROWS(row_sums, v_add)
+
+/* Rows of up to so many elements are taken several at a time: a vector of rows, or as many as stay in L1
+ * between the passes. What lies there is a copy in whole vectors: loads that meet a masked store wait until
+ * it is done. */
+#define SHORT_ROW 2048
+#define KEPT 4096
+
+/* Up to VEC_W rows. */
+static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows,
+                          size_t n, bool log) {
+  const size_t whole = n / VEC_W * VEC_W, tail = n - whole;
+  const vm present = v_first(tail);
+  const vf lowest = v_set1(-__builtin_inff());
+  const size_t pitch = whole + (tail ? VEC_W : 0);
+  float top[VEC_W], factor[VEC_W], kept[KEPT];
+  vf s[VEC_W];
+  for (size_t k = 0; k < VEC_W; k++) s[k] = lowest;
+  for (size_t k = 0; k < rows; k++) {
+    const float *x = src + (ptrdiff_t)k * src_pitch;
+    vf m = lowest;
+    for (size_t i = 0; i < whole; i += VEC_W) m = v_max_number(m, v_load(x + i));
+    if (tail) m = v_max_number(m, v_sel(present, v_loadn(x + whole, tail), lowest));
+    s[k] = m;
+  }
+  v_store(top, row_maxima(s));
+  for (size_t k = 0; k < rows; k++) {
+    const float *x = src + (ptrdiff_t)k * src_pitch;
+    float *y = kept + k * pitch;
+    const vf m = v_set1(top[k]);
+    vf sum = v_zero();
+    for (size_t i = 0; i < whole; i += VEC_W) {
+      const vf t = v_sub(v_load(x + i), m), e = v_exp_weight(t);
+      v_store(y + i, log ? t : e);
+      sum = v_add(sum, e);
+    }
+    if (tail) {
+      const vf t = v_sub(v_loadn(x + whole, tail), m), e = v_exp_weight(t);
+      v_store(y + whole, log ? t : e);
+      if (!HN_FAULT("softmax_rows_tail")) sum = v_add(sum, v_sel(present, e, v_zero()));
+    }
+    s[k] = sum;
+  }
+  const vf sums = row_sums(s);
+  v_store(factor, log ? v_log(sums) : v_div(v_set1(1.0f), sums));
+  for (size_t k = 0; k < rows; k++) {
+    const float *x = kept + k * pitch;
+    float *y = dst + (ptrdiff_t)k * dst_pitch;
+    const vf f = v_set1(factor[k]);
+    for (size_t i = 0; i < whole; i += VEC_W)
+      v_store(y + i, log ? v_sub(v_load(x + i), f) : v_mul(v_load(x + i), f));
+    if (tail) v_storen(y + whole, log ? v_sub(v_load(x + whole), f) : v_mul(v_load(x + whole), f), tail);
+  }
+}
+
+static void rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t src_pitch, size_t rows,
+                 size_t n, bool log) {
+  const size_t fit = KEPT / (n + VEC_W), each = VEC_W == 1 || n > SHORT_ROW ? 1 : fit < VEC_W ? fit : VEC_W;
+  for (size_t r = 0; r < rows; r += each) {
+    float *y = dst + (ptrdiff_t)r * dst_pitch;
+    const float *x = src + (ptrdiff_t)r * src_pitch;
+    if (each == 1)
+      row(y, x, n, log);
+    else
+      block_of_rows(y, dst_pitch, x, src_pitch, rows - r < each ? rows - r : each, n, log);
+  }
+}
+
 static void columns(float *dst, const float *src, size_t n, size_t cols, ptrdiff_t ld, bool log) {
   for (size_t c = 0; c < cols; c += VEC_W) {
     const size_t k = cols - c < VEC_W ? cols - c : VEC_W;
@@ -88,4 +143,4 @@ static void columns(float *dst, const float *src, size_t n, size_t cols, ptrdiff
   }
 }
 
-static const struct hn_softmax_ops table = {.row = row, .columns = columns};
+static const struct hn_softmax_ops table = {.rows = rows, .columns = columns};
