@@ -71,11 +71,23 @@ static const hone_tensor *scope_find(void *self, const hn_value *v) {
   return NULL;
 }
 
-hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *error) {
-  if (!s->desc.node) {
-    hn_strided_copy(r->tin[0], r->tout[0]); /* a layout change that no tactic took */
-    return HONE_OK;
+/* A layout change that no tactic took; of a tensor whose shape the run alone knows, into memory of its own. */
+static hone_status lay_out_anew(hn_references *r, const hn_step *s, hone_error *error) {
+  const hone_tensor *x = r->tin[0];
+  hone_tensor *y = r->tout[0];
+  if (r->plan->slots.ptr[s->out[0]].place == HN_PLACE_HEAP) {
+    memcpy(y->desc.dim, x->desc.dim, sizeof y->desc.dim);
+    hone_desc_set_layout(&y->desc, HONE_LAYOUT_ROW_MAJOR, 0);
+    const int64_t bytes = hone_desc_bytes(&y->desc);
+    const hone_status status = hn_budget_alloc(&r->budget, bytes > 0 ? bytes : 0, &y->data, error);
+    if (status != HONE_OK) return status;
   }
+  hn_strided_copy(x, y);
+  return HONE_OK;
+}
+
+hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *error) {
+  if (!s->desc.node) return lay_out_anew(r, s, error);
   bool heap = s->kind == HN_STEP_CONTROL;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
     heap |= s->out[i] != HN_NO_SLOT && r->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP;
