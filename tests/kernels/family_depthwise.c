@@ -18,7 +18,7 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, 0);
 }
 
-static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1, size_t l2) {
+static hn_depthwise describe(const shape *s, uint32_t vw, uint32_t threads, size_t l1, size_t l2) {
   hn_depthwise d = {.batch = s->batch, .channels = s->channels};
   for (int i = 0; i < 2; i++) {
     d.in[i] = s->in[i], d.kernel[i] = s->kernel[i], d.stride[i] = s->stride[i],
@@ -31,7 +31,7 @@ static hn_depthwise describe(const shape *s, uint32_t threads, size_t l1, size_t
   int64_t p = s->channels + s->extra_out;
   d.y = (hn_view){d.out[0] * d.out[1] * p, d.out[0] * d.out[1] * p, d.out[1] * p, p};
   d.w_tap = (s->channels + 15) / 16 * 16;
-  hn_depthwise_plan(&d, threads, l1, l2);
+  hn_depthwise_plan(&d, vw, threads, l1, l2);
   return d;
 }
 
@@ -40,7 +40,7 @@ static void negate(float *x, size_t n, const float *p) {
 }
 
 static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum ck_fill fill, size_t l1) {
-  hn_depthwise d = describe(s, 2, l1, 1u << 14);
+  hn_depthwise d = describe(s, o->vw, 2, l1, 1u << 14);
   ck_case(
       c,
       "depthwise n%lld c%lld %lldx%lld k%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u post=%d fill=%s",
@@ -101,7 +101,7 @@ static void check_shape(ck *c, const hn_depthwise_ops *o, const shape *s, enum c
   ck_release_all(c);
 }
 
-static const int64_t channel_counts[] = {1, 7, 8, 15, 16, 17, 32, 33, 61, 96};
+static const int64_t channel_counts[] = {1, 3, 7, 8, 12, 15, 16, 17, 20, 32, 33, 61, 96};
 static const shape shapes[] = {
     {1, 0, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
     {2, 0, {7, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false},
@@ -150,7 +150,8 @@ static void check(ck *c, const struct hn_kernel *k) {
 static void bench_call(void *p) { hn_depthwise_exec(p, serial, NULL); }
 
 static double bench_one(const struct hn_kernel *k, const shape *s) {
-  hn_depthwise d = describe(s, 1, hn_cpu()->l1d, hn_cpu()->l2);
+  const hn_depthwise_ops *o = k->ops;
+  hn_depthwise d = describe(s, o->vw, 1, hn_cpu()->l1d, hn_cpu()->l2);
   size_t nx = (size_t)d.in_batch, ny = (size_t)d.y.batch, nw = hn_depthwise_packed_size(&d);
   float *mem = aligned_alloc(4096, ((nx + ny + nw + (size_t)d.w_tap) * 4 + 4096) / 4096 * 4096);
   if (!mem) exit(6);
@@ -170,7 +171,9 @@ static void bench(ck *c, const struct hn_kernel *k) {
               {"3x3 144x56x56", 144, 56, 3, 1},  {"3x3 192x28x28", 192, 28, 3, 1},
               {"3x3 384x14x14", 384, 14, 3, 1},  {"3x3s2 576x14x14", 576, 14, 3, 2},
               {"3x3 960x7x7", 960, 7, 3, 1},     {"5x5 240x28x28", 240, 28, 5, 1},
-              {"7x7 96x56x56", 96, 56, 7, 1}};
+              {"7x7 96x56x56", 96, 56, 7, 1},    {"3x3 8x112x112", 8, 112, 3, 1},
+              {"3x3 20x56x56", 20, 56, 3, 1},    {"3x3 24x112x112", 24, 112, 3, 1},
+              {"3x3s2 24x112x112", 24, 112, 3, 2}, {"3x3s2 8x112x112", 8, 112, 3, 2}, {"5x5 20x56x56", 20, 56, 5, 1},{"5x5 24x56x56", 24, 56, 5, 1}, {"3x3 12x56x56", 12, 56, 3, 1}};
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
     int64_t p = line[i].k / 2;

@@ -24,7 +24,20 @@ const hn_depthwise_bf16_ops *hn_depthwise_bf16_find(hn_isa isa) {
   return k ? k->ops : NULL;
 }
 
-void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) {
+enum { LONGEST_RUN = 512 }; /* values of a period */
+
+/* Pixels that fill whole vectors, where a row may be taken as one run and more than a third of the lanes would
+ * be empty otherwise; else 0. */
+static int64_t period_of(const hn_depthwise *d, int64_t vw) {
+  const bool dense = d->stride[1] == 1 && d->in_pixel == d->channels && d->y.pixel == d->channels;
+  if (!dense || d->channels == 0 || d->channels * 5 > hn_fill_up(d->channels, vw) * 4) return 0;
+  int64_t period = 1;
+  while (period * d->channels % vw) period *= 2; /* vw is a power of two */
+  return period * d->channels <= LONGEST_RUN ? period : 0;
+}
+
+void hn_depthwise_plan(hn_depthwise *d, uint32_t vw, uint32_t threads, size_t l1, size_t l2) {
+  d->period = period_of(d, vw);
   /* A slab's input rows of one output row and the output row fill about two thirds of L1.  An image beyond L2
    * is better streamed in one go, in the order in which it lies in memory. */
   int64_t pixels = d->kernel[0] * d->in[1] + d->out[1];
@@ -36,6 +49,11 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) 
   double work = 2.0 * (double)(d->batch * d->out[0] * d->out[1] * d->channels * d->kernel[0] * d->kernel[1]);
   int64_t want = threads == 1 || work < 2e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : 2 * (int64_t)threads;
   int64_t blocks = d->batch ? hn_div_up(want, d->batch) : 1;
+  if (d->period) { /* channels are not cut */
+    d->slab = d->w_tap, d->slabs = d->slab_tasks = 1;
+    d->row_blocks = hn_max(hn_min(blocks, d->out[0]), 1);
+    return;
+  }
   /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels
    * instead. */
   int64_t most = d->out[0] / (2 * d->kernel[0]);
@@ -52,14 +70,21 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2) 
 }
 
 size_t hn_depthwise_packed_size(const hn_depthwise *d) {
-  return (size_t)(d->kernel[0] * d->kernel[1] * d->w_tap);
+  return (size_t)(d->kernel[0] * d->kernel[1] * (d->w_tap + d->period * d->channels));
 }
+
+/* Where the weights of runs lie in the packed ones. */
+static int64_t run_weights_at(const hn_depthwise *d) { return d->kernel[0] * d->kernel[1] * d->w_tap; }
 
 void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst) {
   int64_t taps = d->kernel[0] * d->kernel[1];
   memset(dst, 0, hn_depthwise_packed_size(d) * sizeof *dst);
   for (int64_t c = 0; c < d->channels; c++)
     for (int64_t t = 0; t < taps; t++) dst[t * d->w_tap + c] = w[c * taps + t];
+  float *run = dst + run_weights_at(d);
+  for (int64_t t = 0; t < taps; t++)
+    for (int64_t p = 0; p < d->period; p++, run += d->channels)
+      memcpy(run, dst + t * d->w_tap, (size_t)d->channels * sizeof *run);
 }
 
 static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t y1, int64_t c0, int64_t c1) {
@@ -83,6 +108,12 @@ static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t
                         .slope = e->slope,
                         .bias = e->bias ? e->bias + c0 : NULL,
                         .r_pixel = e->residual_view.pixel};
+  float run_bias[LONGEST_RUN];
+  if (d->period && (!e->residual || e->residual_view.pixel == d->channels)) {
+    r.period = d->period, r.run_bias = run_bias;
+    for (int64_t i = 0; e->bias && i < d->period; i++)
+      memcpy(run_bias + i * d->channels, e->bias, (size_t)d->channels * sizeof *run_bias);
+  }
   for (int64_t y = y0; y < y1; y++) {
     /* Kernel rows [v0, v1) lie inside the image. */
     int64_t top = y * d->stride[0] - d->pad[0], v0 = 0, v1 = d->kernel[0];
@@ -93,6 +124,7 @@ static void slab_rows(const hn_depthwise_args *a, int64_t n, int64_t y0, int64_t
     for (int64_t v = v0; v < v1; v++)
       rows[v - v0] = a->x + n * d->in_batch + (top + v * d->dilation[0]) * d->in_row + c0;
     r.w = a->w + v0 * d->kernel[1] * d->w_tap + c0;
+    if (r.period) r.run_w = a->w + run_weights_at(d) + v0 * d->kernel[1] * d->period * d->channels;
     r.y = a->y + hn_view_at(&d->y, n, 0, y, 0) + c0;
     r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) + c0 : NULL;
     a->ops->row(&r);

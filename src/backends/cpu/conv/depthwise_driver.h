@@ -16,14 +16,16 @@ typedef struct hn_depthwise {
   hn_view y;
   int64_t w_tap; /* channels rounded up to 16 */
   /* set by hn_depthwise_plan */
+  int64_t period;                 /* pixels that fill whole vectors, of rows that are one run; else 0 */
   int64_t slab, slabs;            /* channels of a slab */
   int64_t row_blocks, slab_tasks; /* tasks: batch * row_blocks * slab_tasks */
 } hn_depthwise;
 
-void hn_depthwise_plan(hn_depthwise *d, uint32_t threads, size_t l1, size_t l2);
+/* vw: floats in a vector of the kernel. */
+void hn_depthwise_plan(hn_depthwise *d, uint32_t vw, uint32_t threads, size_t l1, size_t l2);
 
-/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels.  w: [channels][kernel rows * taps].
- */
+/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels; of runs, [kernel rows * taps][period *
+ * channels] behind them.  w: [channels][kernel rows * taps]. */
 size_t hn_depthwise_packed_size(const hn_depthwise *d);
 void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst);
 

@@ -38,7 +38,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   d->in_batch = a.x.view.batch, d->in_row = a.x.view.row, d->in_pixel = a.x.view.pixel;
   d->y = a.y.view;
   d->w_tap = (int64_t)hn_round_up((size_t)d->channels, 16);
-  hn_depthwise_plan(d, m->threads, m->l1, m->l2);
+  hn_depthwise_plan(d, hn_depthwise_find(h->isa)->vw, m->threads, m->l1, m->l2);
   h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->dynamic = !s->input[1].constant;
   h->bytes = h->weights_at + (h->dynamic ? 0 : (int64_t)hn_depthwise_packed_size(d) * 4);
@@ -98,5 +98,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, depthwise_rows, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, depthwise_rows, "Conv", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

@@ -26,6 +26,12 @@ typedef struct hn_depthwise_row {
   float lo, hi, slope;
   const float *bias, *residual;
   int64_t r_pixel;
+  /* Channels that leave lanes empty, stride 1: where pixels follow each other without a gap in x, y and
+   * residual, a row is one run of values, and the weights are repeated along it. `period` pixels fill whole
+   * vectors; 0: not so. */
+  int64_t period;
+  const float *run_w;    /* as w, with period * channels floats a tap */
+  const float *run_bias; /* of so many */
 } hn_depthwise_row;
 
 typedef struct hn_depthwise_ops {
