@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "optimize/step/conv_attr.h"
 
-enum { HN_WINDOW_ROWS = 128 }; /* kernel rows of all slices, at most */
+enum { HN_WINDOW_ROWS = 256 }; /* kernel rows of all slices, at most */
 
 typedef struct hn_window {
   int64_t in[3], out[3]; /* depth, height, width */
