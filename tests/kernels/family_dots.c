@@ -65,8 +65,9 @@ static double sum_of(const hn_dots *d, const float *x, const float *w, int64_t n
 static void check_shape(ck *c, const hn_dots_ops *ops, const shape *s, enum ck_fill fill, size_t l1) {
   const hn_dots d = describe(s, 2, l1);
   const int64_t *out = d.window.out, taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
-  ck_case(c, "dots n%lld c%lld>%lld %lldx%lldx%lld k%lldx%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u "
-             "post=%d fill=%s",
+  ck_case(c,
+          "dots n%lld c%lld>%lld %lldx%lldx%lld k%lldx%lldx%lld s%lld d%lld p%lld pitch+%lld/%lld flags=%u "
+          "post=%d fill=%s",
           (long long)s->batch, (long long)s->channels, (long long)s->outputs, (long long)s->in[0],
           (long long)s->in[1], (long long)s->in[2], (long long)s->kernel[0], (long long)s->kernel[1],
           (long long)s->kernel[2], (long long)s->stride[2], (long long)s->dilation[2], (long long)s->pad[2],
@@ -78,7 +79,8 @@ static void check_shape(ck *c, const hn_dots_ops *ops, const shape *s, enum ck_f
   const size_t nw = hn_dots_packed_size(&d);
   float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0));
   const size_t filters = (size_t)(s->outputs * s->channels * taps);
-  float *w = ck_alloc(c, filters, 0), *packed = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)s->outputs, 0);
+  float *w = ck_alloc(c, filters, 0), *packed = ck_alloc(c, nw, 0),
+        *bias = ck_alloc(c, (size_t)s->outputs, 0);
   ck_fill(c, x, nx, fill);
   ck_fill(c, w, filters, fill);
   ck_fill(c, bias, (size_t)s->outputs, fill);
@@ -107,15 +109,51 @@ static void check_shape(ck *c, const hn_dots_ops *ops, const shape *s, enum ck_f
 
 static const int64_t channel_counts[] = {1, 3, 8, 15, 16, 17, 24, 33, 64};
 static const shape shapes[] = {
-    {1, 0, 1, {1, 5, 19}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
+    {1,
+     0,
+     1,
+     {1, 5, 19},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     false},
     {2, 0, 1, {1, 3, 40}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, 0, 0, HN_EPI_BIAS, true},
-    {1, 0, 2, {1, 6, 70}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_LEAKY, false},
+    {1,
+     0,
+     2,
+     {1, 6, 70},
+     {1, 3, 3},
+     {1, 1, 1},
+     {1, 1, 1},
+     {0, 1, 1},
+     {0, 1, 1},
+     0,
+     0,
+     HN_EPI_BIAS | HN_EPI_LEAKY,
+     false},
     {2, 0, 3, {1, 4, 33}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, 5, 3, HN_EPI_BIAS, true},
     {1, 0, 4, {1, 7, 14}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 1}, {0, 1, 2}, 3, 0, HN_EPI_CLAMP, false},
     {1, 0, 5, {1, 9, 21}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {0, 2, 2}, 0, 0, HN_EPI_BIAS, false},
     {1, 0, 6, {3, 4, 9}, {3, 2, 3}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1}, {1, 1, 1}, 0, 1, HN_EPI_BIAS, true},
     {1, 0, 7, {1, 5, 6}, {1, 7, 9}, {1, 1, 1}, {1, 1, 1}, {0, 3, 4}, {0, 3, 4}, 0, 0, HN_EPI_BIAS, false},
-    {1, 0, 8, {2, 3, 12}, {2, 1, 2}, {2, 1, 3}, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}, 1, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
+    {1,
+     0,
+     8,
+     {2, 3, 12},
+     {2, 1, 2},
+     {2, 1, 3},
+     {1, 1, 1},
+     {1, 0, 0},
+     {1, 0, 0},
+     1,
+     0,
+     HN_EPI_BIAS | HN_EPI_CLAMP,
+     false},
     {1, 0, 11, {1, 2, 17}, {1, 2, 3}, {1, 1, 1}, {1, 1, 1}, {0, 2, 5}, {0, 2, 5}, 0, 0, HN_EPI_BIAS, false},
     {0, 0, 1, {1, 5, 5}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0, 0, 0, false},
 };

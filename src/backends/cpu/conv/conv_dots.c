@@ -71,8 +71,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, bias, r->in, &e);
   if (e.residual) hn_epilogue_bind_rows(s, h->isa, false, bias, r->in, &e);
-  const hn_dots_args a = {&h->d,  hn_dots_find(h->isa), r->in[0], hn_shared_at(r, h->weights_at),
-                          r->out[0], &e};
+  const hn_dots_args a = {&h->d, hn_dots_find(h->isa), r->in[0], hn_shared_at(r, h->weights_at), r->out[0],
+                          &e};
   hn_dots_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }

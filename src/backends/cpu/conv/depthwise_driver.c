@@ -26,8 +26,8 @@ const hn_depthwise_bf16_ops *hn_depthwise_bf16_find(hn_isa isa) {
 
 enum { LONGEST_RUN = 512 }; /* values of a period */
 
-/* Pixels that fill whole vectors, where a row may be taken as one run and a fifth of the lanes or more would be
- * empty otherwise; else 0. */
+/* Pixels that fill whole vectors, where a row may be taken as one run and a fifth of the lanes or more would
+ * be empty otherwise; else 0. */
 static int64_t period_of(const hn_depthwise *d, int64_t vw) {
   const bool dense = d->window.stride[2] == 1 && d->in_pixel == d->channels && d->y.pixel == d->channels;
   if (!dense || d->channels == 0 || d->channels * 5 > hn_fill_up(d->channels, vw) * 4) return 0;
@@ -38,8 +38,8 @@ static int64_t period_of(const hn_depthwise *d, int64_t vw) {
 
 static int64_t kernel_rows(const hn_depthwise *d) { return d->window.kernel[0] * d->window.kernel[1]; }
 
-/* Channels of a slab: its input rows of one output row and the output row fill about two thirds of L1. An image
- * beyond L2 is better streamed in one go, in the order in which it lies in memory. */
+/* Channels of a slab: its input rows of one output row and the output row fill about two thirds of L1. An
+ * image beyond L2 is better streamed in one go, in the order in which it lies in memory. */
 static int64_t slab_of(const hn_depthwise *d, size_t l1, size_t l2) {
   const int64_t pixels = kernel_rows(d) * d->window.in[2] + d->window.out[2];
   int64_t slab = (int64_t)(l1 * 2 / 3 / 4) / (pixels > 0 ? pixels : 1) / 16 * 16;
@@ -55,8 +55,9 @@ void hn_depthwise_plan(hn_depthwise *d, uint32_t vw, uint32_t threads, size_t l1
   d->slabs = d->slab ? hn_div_up(d->channels, d->slab) : 0;
   const double work =
       2.0 * (double)(d->batch * lines * out[2] * d->channels * kernel_rows(d) * d->window.kernel[2]);
-  const int64_t want =
-      threads == 1 || work < 2e5 ? 1 : work > 4e6 ? 4 * (int64_t)threads : 2 * (int64_t)threads;
+  const int64_t want = threads == 1 || work < 2e5 ? 1
+                       : work > 4e6               ? 4 * (int64_t)threads
+                                                  : 2 * (int64_t)threads;
   const int64_t blocks = d->batch ? hn_div_up(want, d->batch) : 1;
   /* Blocks of rows share kernel - stride input rows with their neighbours: keep them tall, cut channels
    * instead; those of runs are not cut. */

@@ -23,8 +23,8 @@ typedef struct hn_depthwise {
 /* vw: floats in a vector of the kernel. */
 void hn_depthwise_plan(hn_depthwise *d, uint32_t vw, uint32_t threads, size_t l1, size_t l2);
 
-/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels; of runs, [kernel rows * taps][period *
- * channels] behind them.  w: [channels][kernel rows * taps]. */
+/* Packed weights: [kernel rows * taps][w_tap], zeros past the channels; of runs, [kernel rows * taps][period
+ * * channels] behind them.  w: [channels][kernel rows * taps]. */
 size_t hn_depthwise_packed_size(const hn_depthwise *d);
 void hn_depthwise_pack(const hn_depthwise *d, const float *w, float *dst);
 

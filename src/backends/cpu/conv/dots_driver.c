@@ -98,9 +98,9 @@ void hn_dots_exec(const hn_dots_args *a, hn_parallel_fn parallel, void *pool) {
 }
 
 /* Cycles of the cost model. */
-#define LOAD 0.5 /* two a cycle, as many as multiply-adds */
+#define LOAD 0.5  /* two a cycle, as many as multiply-adds */
 #define CROSS 1.5 /* a load of channels that do not fill vectors: most cross a line */
-#define SUM 1.5  /* of a vector's lanes, of as many vectors as it has lanes */
+#define SUM 1.5   /* of a vector's lanes, of as many vectors as it has lanes */
 #define ROW 120
 #define TOUCH 0.05 /* a byte of the input, read once from beyond L1 */
 
@@ -108,8 +108,8 @@ double hn_dots_seconds(const hn_dots *d, const hn_dots_ops *ops, const hone_mach
   const hn_window *g = &d->window;
   const int64_t rows = g->kernel[0] * g->kernel[1], vw = ops->vw;
   const bool run = d->in_pixel == d->channels && g->dilation[2] == 1;
-  const int64_t vectors = rows * (run ? hn_div_up(g->kernel[2] * d->channels, vw)
-                                      : g->kernel[2] * hn_div_up(d->channels, vw));
+  const int64_t vectors =
+      rows * (run ? hn_div_up(g->kernel[2] * d->channels, vw) : g->kernel[2] * hn_div_up(d->channels, vw));
   const int64_t together = hn_min(d->outputs, ops->together), pixels = hn_max(vw / hn_max(together, 1), 1);
   const double loads = (double)d->outputs / (double)hn_max(together, 1) * (d->channels % vw ? CROSS : 1) +
                        (double)d->outputs / (double)pixels;
@@ -118,7 +118,8 @@ double hn_dots_seconds(const hn_dots *d, const hn_dots_ops *ops, const hone_mach
   const int64_t threads = machine->threads ? machine->threads : 1, lines = g->out[0] * g->out[1],
                 tasks = d->batch * d->row_blocks * d->pieces;
   const double share = tasks ? (double)hn_div_up(tasks, threads) / (double)tasks : 1;
-  const double products = (double)(d->batch * lines) * ((double)g->out[2] * pixel + (double)(d->pieces * ROW));
+  const double products =
+      (double)(d->batch * lines) * ((double)g->out[2] * pixel + (double)(d->pieces * ROW));
   const double read = TOUCH * 4 * (double)(d->batch * g->in[0] * g->in[1] * g->in[2] * d->channels);
   return share * hn_overlapped_cycles(products, read) / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
 }

@@ -19,7 +19,8 @@ typedef struct hn_dots {
 
 void hn_dots_plan(hn_dots *d, uint32_t threads, size_t l1);
 
-/* Packed weights: [kernel rows][outputs][taps * channels, filled up to a line]; w: [outputs][channels][kernel rows * taps]. */
+/* Packed weights: [kernel rows][outputs][taps * channels, filled up to a line]; w: [outputs][channels][kernel
+ * rows * taps]. */
 size_t hn_dots_packed_size(const hn_dots *d);
 void hn_dots_pack(const hn_dots *d, const float *w, float *dst);
 

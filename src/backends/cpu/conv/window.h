@@ -45,8 +45,7 @@ static inline uint32_t hn_window_rows(const hn_window *w, int64_t z, int64_t y,
     if (at < 0 || at >= w->in[0]) continue;
     for (int64_t v = 0; v < w->kernel[1]; v++) {
       const int64_t line = y * w->stride[1] - w->pad[1] + v * w->dilation[1];
-      if (line >= 0 && line < w->in[1])
-        rows[n++] = (hn_window_row){d * w->kernel[1] + v, at, line};
+      if (line >= 0 && line < w->in[1]) rows[n++] = (hn_window_row){d * w->kernel[1] + v, at, line};
     }
   }
   return n;

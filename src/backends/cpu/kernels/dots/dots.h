@@ -1,5 +1,6 @@
 /* Family "dots": one row of output pixels of a channels-last convolution to few channels. Each sum is a dot
- * product along the channels of the pixels under the kernel, so vectors are full however few outputs there are.
+ * product along the channels of the pixels under the kernel, so vectors are full however few outputs there
+ * are.
  */
 #ifndef HN_KERNELS_DOTS_H
 #define HN_KERNELS_DOTS_H
@@ -14,10 +15,10 @@ typedef struct hn_dots_row {
   const float *const *x; /* [rows] the input row under each live kernel row: pixel 0, first channel */
   const float *const *w; /* [rows] its weights: tap u of output o at w[v] + o * w_output + u * channels */
   int64_t w_output;
-  int64_t x_pixel; /* floats from pixel to pixel */
-  int64_t width;   /* input pixels of a row */
-  uint32_t rows;   /* live kernel rows: those inside the image (0: only bias) */
-  uint32_t taps;   /* kernel width */
+  int64_t x_pixel;               /* floats from pixel to pixel */
+  int64_t width;                 /* input pixels of a row */
+  uint32_t rows;                 /* live kernel rows: those inside the image (0: only bias) */
+  uint32_t taps;                 /* kernel width */
   int64_t stride, dilation, pad; /* horizontal; pad at the left */
   size_t channels;               /* of the input */
   uint32_t outputs;

@@ -1,5 +1,5 @@
-/* The body of dots_f32_<tier>.c: sums of several pixels and outputs, one vector each, meet in one vector at the
- * end, in the order in which they lie in memory. */
+/* The body of dots_f32_<tier>.c: sums of several pixels and outputs, one vector each, meet in one vector at
+ * the end, in the order in which they lie in memory. */
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/dots/dots.h"
@@ -13,8 +13,9 @@ enum { TOGETHER = VEC_W < 8 ? VEC_W : 8 };
 #define PIN(pointer) __asm__("" : "+r"(pointer))
 
 /* One vector of channels of P pixels, `step` apart, times O filters, `filter` apart. */
-static inline __attribute__((always_inline)) void products(vf *acc, const int P, const int O, const float *const *x,
-                                                           ptrdiff_t step, const float *const *w, ptrdiff_t filter,
+static inline __attribute__((always_inline)) void products(vf *acc, const int P, const int O,
+                                                           const float *const *x, ptrdiff_t step,
+                                                           const float *const *w, ptrdiff_t filter,
                                                            size_t live) {
   vf weight[TOGETHER];
 #define AT(p, i, distance) (p[(i) / 3] + (i) % 3 * distance)
@@ -29,8 +30,9 @@ static inline __attribute__((always_inline)) void products(vf *acc, const int P,
 }
 
 /* P pixels from ox on and O outputs from o0 on, taps [u0, u1), all inside the row. */
-static inline __attribute__((always_inline)) void sums(const hn_dots_row *r, const int P, const int O, int64_t ox,
-                                                       int64_t o0, int64_t u0, int64_t u1, vf *acc) {
+static inline __attribute__((always_inline)) void sums(const hn_dots_row *r, const int P, const int O,
+                                                       int64_t ox, int64_t o0, int64_t u0, int64_t u1,
+                                                       vf *acc) {
   const bool run = r->x_pixel == (int64_t)r->channels && r->dilation == 1; /* neighbouring taps are one run */
   const size_t length = run ? (size_t)(u1 - u0) * r->channels : r->channels;
   const ptrdiff_t step = r->x_pixel * r->stride, tap = r->x_pixel * r->dilation, filter = r->w_output;
@@ -59,28 +61,33 @@ static inline __attribute__((always_inline)) void sums(const hn_dots_row *r, con
   }
 }
 
-static inline __attribute__((always_inline)) void block(const hn_dots_row *r, const int P, const int O, int64_t ox,
-                                                        int64_t o0, int64_t u0, int64_t u1, vf bias) {
+static inline __attribute__((always_inline)) void block(const hn_dots_row *r, const int P, const int O,
+                                                        int64_t ox, int64_t o0, int64_t u0, int64_t u1,
+                                                        vf bias) {
   vf acc[VEC_W];
   sums(r, P, O, ox, o0, u0, u1, acc);
   vf s = v_add(v_sums(acc), bias);
-  if (r->flags & HN_EPI_CLAMP) s = v_min_number(v_set1(r->hi), v_max_number(v_set1(r->lo), s));
-  else if (r->flags & HN_EPI_LEAKY) s = v_sel(v_lt(s, v_zero()), v_mul(s, v_set1(r->slope)), s);
+  if (r->flags & HN_EPI_CLAMP)
+    s = v_min_number(v_set1(r->hi), v_max_number(v_set1(r->lo), s));
+  else if (r->flags & HN_EPI_LEAKY)
+    s = v_sel(v_lt(s, v_zero()), v_mul(s, v_set1(r->slope)), s);
   float *y = r->y + ox * r->y_pixel + o0;
   if (r->y_pixel == O) {
-    if (P * O == VEC_W) v_store(y, s);
-    else v_storen(y, s, (size_t)(P * O));
+    if (P * O == VEC_W)
+      v_store(y, s);
+    else
+      v_storen(y, s, (size_t)(P * O));
     return;
   }
   float one[VEC_W];
   v_store(one, s);
-  HN_UNROLL for (int p = 0; p < P; p++)
-    HN_UNROLL for (int o = 0; o < O; o++) y[p * r->y_pixel + o] = one[p * O + o];
+  HN_UNROLL for (int p = 0; p < P; p++) HN_UNROLL for (int o = 0; o < O; o++) y[p * r->y_pixel + o] =
+      one[p * O + o];
 }
 
 /* A pixel some of whose taps lie outside the row. */
-static inline __attribute__((always_inline)) void edge(const hn_dots_row *r, const int O, int64_t ox, int64_t o0,
-                                                       vf bias) {
+static inline __attribute__((always_inline)) void edge(const hn_dots_row *r, const int O, int64_t ox,
+                                                       int64_t o0, vf bias) {
   const int64_t first = ox * r->stride - r->pad;
   int64_t u0 = 0, u1 = r->taps;
   while (u0 < u1 && first + u0 * r->dilation < 0) u0++;
@@ -95,7 +102,8 @@ typedef struct interior {
 
 static interior interior_of(const hn_dots_row *r) {
   const int64_t reach = (r->taps - 1) * r->dilation, last = r->width - 1 - reach + r->pad;
-  int64_t x0 = r->pad > 0 ? (r->pad + r->stride - 1) / r->stride : 0, x1 = last < 0 ? 0 : last / r->stride + 1;
+  int64_t x0 = r->pad > 0 ? (r->pad + r->stride - 1) / r->stride : 0,
+          x1 = last < 0 ? 0 : last / r->stride + 1;
   if (HN_FAULT("dots_edge") && x0 > 0) x0--;
   if (x0 > r->n) x0 = r->n;
   if (x1 > r->n) x1 = r->n;
@@ -104,7 +112,8 @@ static interior interior_of(const hn_dots_row *r) {
 
 /* All pixels of O outputs from o0 on. The last pixels are computed with some before them once more: single
  * pixels would wait for their own sums. */
-static inline __attribute__((always_inline)) void outputs(const hn_dots_row *r, const int O, int64_t o0, interior in) {
+static inline __attribute__((always_inline)) void outputs(const hn_dots_row *r, const int O, int64_t o0,
+                                                          interior in) {
   enum { BIAS = VEC_W };
   const int P = VEC_W / O;
   float pattern[BIAS] = {0};
@@ -114,14 +123,17 @@ static inline __attribute__((always_inline)) void outputs(const hn_dots_row *r, 
   for (int64_t ox = 0; ox < in.x0; ox++) edge(r, O, ox, o0, bias);
   int64_t ox = in.x0;
   for (; ox + P <= in.x1; ox += P) block(r, P, O, ox, o0, 0, r->taps, bias);
-  if (ox < in.x1 && in.x1 - in.x0 >= P) block(r, P, O, in.x1 - P, o0, 0, r->taps, bias);
+  if (ox < in.x1 && in.x1 - in.x0 >= P)
+    block(r, P, O, in.x1 - P, o0, 0, r->taps, bias);
   else
     for (; ox < in.x1; ox++) block(r, 1, O, ox, o0, 0, r->taps, bias);
   for (ox = in.x1; ox < r->n; ox++) edge(r, O, ox, o0, bias);
 }
 
-#define FOR_OUTPUTS(n) \
-  static __attribute__((noinline)) void outputs_##n(const hn_dots_row *r, int64_t o0, interior in) { outputs(r, n, o0, in); }
+#define FOR_OUTPUTS(n)                                                                                       \
+  static __attribute__((noinline)) void outputs_##n(const hn_dots_row *r, int64_t o0, interior in) {         \
+    outputs(r, n, o0, in);                                                                                   \
+  }
 #if VEC_W == 1
 #define COUNTS(X) X(1)
 #else

@@ -135,12 +135,12 @@ static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)
 static inline vf v_sums(const vf v[8]) {
   vf pair[4], four[2];
   for (int i = 0; i < 4; i++)
-    pair[i] = _mm256_add_ps(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]),
-                            _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+    pair[i] =
+        _mm256_add_ps(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
   for (int i = 0; i < 2; i++) {
     const __m256d a = _mm256_castps_pd(pair[2 * i]), b = _mm256_castps_pd(pair[2 * i + 1]);
-    four[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
-                            _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+    four[i] =
+        _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
   }
   return _mm256_add_ps(_mm256_permute2f128_ps(four[0], four[1], 0x20),
                        _mm256_permute2f128_ps(four[0], four[1], 0x31));

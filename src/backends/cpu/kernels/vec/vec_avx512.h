@@ -117,12 +117,12 @@ static inline vm v_first(size_t n) { return v_lanes_below(n); }
 static inline vf v_sums(const vf v[16]) {
   vf pair[8], four[4], half[2];
   for (int i = 0; i < 8; i++) /* in each block of four lanes: v[2 i], v[2 i + 1], and both once more */
-    pair[i] = _mm512_add_ps(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]),
-                            _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+    pair[i] =
+        _mm512_add_ps(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
   for (int i = 0; i < 4; i++) {
     const __m512d a = _mm512_castps_pd(pair[2 * i]), b = _mm512_castps_pd(pair[2 * i + 1]);
-    four[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
-                            _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    four[i] =
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
   }
   for (int i = 0; i < 2; i++)
     half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(four[2 * i], four[2 * i + 1], 0x88),
