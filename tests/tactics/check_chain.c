@@ -486,7 +486,8 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
   for (size_t i = 0; i < work; i++) scratch[i] = NAN; /* what is not written must not be read */
   memcpy(scratch + work, kept, CANARY * sizeof *kept);
   memcpy(y + ny, kept, CANARY * sizeof *kept);
-  hn_depthwise d = {.channels = s->hidden, .kernel = {s->kernel[0], s->kernel[1]}, .w_tap = c->w_tap};
+  hn_depthwise d = {
+      .channels = s->hidden, .window.kernel = {1, s->kernel[0], s->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, w->wd, wd);
   hn_epilogue e[3] = {{.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = -0.5f, .hi = 0.75f, .bias = w->be},
                       {.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = -0.5f, .hi = 0.75f, .bias = w->bd},

@@ -293,7 +293,7 @@ static void depthwise_pairs(const work *w, int64_t panel) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_depthwise;
-  const uint16_t *rows[HN_DEPTHWISE_ROWS];
+  const uint16_t *rows[HN_CHAIN_ROWS];
   const int64_t c0 = panel * c->width;
   hn_depthwise_bf16_row r = {.x = rows,
                              .w_tap = c->w_tap,
@@ -504,7 +504,7 @@ static void depthwise_rows(const work *w, int64_t panel) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_depthwise;
-  const float *rows[HN_DEPTHWISE_ROWS];
+  const float *rows[HN_CHAIN_ROWS];
   int64_t c0 = panel * c->width;
   hn_depthwise_row r = {.x = rows,
                         .x_pixel = c->ring_row ? c->width : c->x.pixel,
@@ -734,7 +734,7 @@ static void add_partials(void *arg, int64_t i, uint32_t thread) {
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_project;
   int64_t n = i / s->parts, part = i % s->parts, image = c->out[0] * c->out[1];
-  const float *rows[HN_DEPTHWISE_ROWS];
+  const float *rows[HN_CHAIN_ROWS];
   hn_depthwise_row r = {.x = rows,
                         .x_pixel = c->cout,
                         .width = c->out[1],

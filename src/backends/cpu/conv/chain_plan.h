@@ -10,6 +10,8 @@
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
 #include "base/integers.h"
 
+enum { HN_CHAIN_ROWS = 64 }; /* kernel rows at most, and threads */
+
 typedef struct hn_chain {
   /* the problem */
   int64_t batch, expand, project; /* is there a convolution in front, behind? */

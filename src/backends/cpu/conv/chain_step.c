@@ -157,8 +157,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
   const hn_conv_attr *first = r.expand ? &a[0] : &a[1], *last = r.project ? &a[2] : &a[1];
   if (a[1].x.size[0] != 1 || a[1].kernel[0] != 1 || a[1].y.size[0] != 1)
     return hn_refuse(why, "three spatial dimensions");
-  if (a[1].kernel[1] > HN_DEPTHWISE_ROWS || m->threads > HN_DEPTHWISE_ROWS)
-    return hn_refuse(why, "more than %d kernel rows or threads", HN_DEPTHWISE_ROWS);
+  if (a[1].kernel[1] > HN_CHAIN_ROWS || m->threads > HN_CHAIN_ROWS)
+    return hn_refuse(why, "more than %d kernel rows or threads", HN_CHAIN_ROWS);
   if (!last->y.even) return hn_refuse(why, "output pixels are not evenly spaced");
   hn_chain *c = &h->chain;
   const int parts = config->parts;
@@ -275,7 +275,8 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   if (r.project)
     pack(parts_ops(c, h.isa), c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden,
          1, base + h.project_at);
-  hn_depthwise d = {.channels = c->hidden, .kernel = {c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
+  hn_depthwise d = {
+      .channels = c->hidden, .window.kernel = {1, c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};
   hn_depthwise_pack(&d, s->input[weights_of(r.depthwise)].constant, (float *)(void *)(base + h.depthwise_at));
   return HONE_OK;
 }

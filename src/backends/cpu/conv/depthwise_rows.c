@@ -1,4 +1,4 @@
-/* Depthwise Conv (one filter a channel) of one or two dimensions, channels-last. */
+/* Depthwise Conv (one filter a channel) of one to three dimensions, channels-last. */
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -22,23 +22,18 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
                      (long long)a.cout);
-  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
-  if (a.kernel[1] > HN_DEPTHWISE_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DEPTHWISE_ROWS);
+  if (!hn_window_fits(&a, why)) return false;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_depthwise_find(h->isa)) return hn_refuse(why, "no depthwise kernel for %s", hn_isa_name(h->isa));
   if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
   hn_depthwise *d = &h->d;
   d->batch = a.x.batch, d->channels = a.groups;
-  for (int i = 0; i < 2; i++) {
-    d->in[i] = a.x.size[i + 1], d->out[i] = a.y.size[i + 1], d->kernel[i] = a.kernel[i + 1];
-    d->stride[i] = a.stride[i + 1], d->dilation[i] = a.dilation[i + 1], d->pad[i] = a.pad[i + 1];
-  }
-  d->in_batch = a.x.view.batch, d->in_row = a.x.view.row, d->in_pixel = a.x.view.pixel;
+  d->window = hn_window_of(&a);
+  d->in_batch = a.x.view.batch, d->in_pixel = a.x.view.pixel;
   d->y = a.y.view;
   d->w_tap = (int64_t)hn_round_up((size_t)d->channels, 16);
-  hn_depthwise_plan(d, m->threads, m->l1, m->l2);
+  hn_depthwise_plan(d, hn_depthwise_find(h->isa)->vw, m->threads, m->l1, m->l2);
   h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->dynamic = !s->input[1].constant;
   h->bytes = h->weights_at + (h->dynamic ? 0 : (int64_t)hn_depthwise_packed_size(d) * 4);
@@ -98,5 +93,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, depthwise_rows, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, depthwise_rows, "Conv", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

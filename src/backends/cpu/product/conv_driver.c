@@ -161,12 +161,14 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   if (c->skips) products *= 1 - c->idle * (double)c->grid[2] / (double)(c->grid[2] + o->mr - 1);
   double weights = hn_weights_cycles(k * width * 4, layer, o, machine);
   double gather = pixels * row_cycles(c);
+  /* Where the kernel walks lines of taps, it begins and ends a loop for each. */
+  const double walk = 3.2 * pixels * (double)c->n_runs;
   if (c->direct)
     gather = 0;
   else if (c->padded)
-    gather = padding_cycles(c, (double)hn_div_up(c->lines, c->m_tasks));
+    gather = padding_cycles(c, (double)hn_div_up(c->lines, c->m_tasks)) + walk;
   else if (c->strided) /* of lines of taps, the few at the border are not counted */
-    gather *= c->tap_step ? border_share(c) : 0;
+    gather = (c->tap_step ? gather * border_share(c) : 0) + walk;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
          7e-7;

@@ -16,8 +16,9 @@ typedef struct hn_depthwise_row {
   int64_t width;         /* input pixels of a row */
   const float *w; /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
   int64_t w_tap;  /* channels rounded up to 16 */
-  uint32_t rows;  /* live kernel rows: those inside the image (0: only bias) */
-  uint32_t taps;  /* kernel width */
+  const float *const *w_rows;    /* [rows] where live kernel rows do not follow each other; else NULL */
+  uint32_t rows;                 /* live kernel rows: those inside the image (0: only bias) */
+  uint32_t taps;                 /* kernel width */
   int64_t stride, dilation, pad; /* horizontal; pad at the left */
   float *y;
   int64_t y_pixel, n; /* output distance and number of pixels */
@@ -26,6 +27,12 @@ typedef struct hn_depthwise_row {
   float lo, hi, slope;
   const float *bias, *residual;
   int64_t r_pixel;
+  /* Channels that leave lanes empty, stride 1: where pixels follow each other without a gap in x, y and
+   * residual, a row is one run of values, and the weights are repeated along it. `period` pixels fill whole
+   * vectors; 0: not so. */
+  int64_t period;
+  const float *run_w;    /* as w, with period * channels floats a tap */
+  const float *run_bias; /* of so many */
 } hn_depthwise_row;
 
 typedef struct hn_depthwise_ops {

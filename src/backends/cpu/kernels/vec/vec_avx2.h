@@ -131,6 +131,21 @@ static inline void v_store_bf16(void *p, vf v) {
 static inline bool v_any(vm m) { return _mm256_movemask_ps(m) != 0; }
 static inline vm v_first(size_t n) { return _mm256_castsi256_ps(v_lanes_below(n)); }
 
+/* Lane i is the sum of v[i]'s lanes, of as many vectors as there are lanes. */
+static inline vf v_sums(const vf v[8]) {
+  vf pair[4], four[2];
+  for (int i = 0; i < 4; i++)
+    pair[i] =
+        _mm256_add_ps(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+  for (int i = 0; i < 2; i++) {
+    const __m256d a = _mm256_castps_pd(pair[2 * i]), b = _mm256_castps_pd(pair[2 * i + 1]);
+    four[i] =
+        _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+  }
+  return _mm256_add_ps(_mm256_permute2f128_ps(four[0], four[1], 0x20),
+                       _mm256_permute2f128_ps(four[0], four[1], 0x31));
+}
+
 /* The lanes folded in halves: 8, 4, 2, 1. */
 #define VEC_FOLD(a, op)                                                                                      \
   __m128 s = op##_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));                                \

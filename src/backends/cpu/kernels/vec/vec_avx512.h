@@ -113,6 +113,24 @@ static inline void v_store_bf16(void *p, vf v) {
 static inline bool v_any(vm m) { return m != 0; }
 static inline vm v_first(size_t n) { return v_lanes_below(n); }
 
+/* Lane i is the sum of v[i]'s lanes, of as many vectors as there are lanes. */
+static inline vf v_sums(const vf v[16]) {
+  vf pair[8], four[4], half[2];
+  for (int i = 0; i < 8; i++) /* in each block of four lanes: v[2 i], v[2 i + 1], and both once more */
+    pair[i] =
+        _mm512_add_ps(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+  for (int i = 0; i < 4; i++) {
+    const __m512d a = _mm512_castps_pd(pair[2 * i]), b = _mm512_castps_pd(pair[2 * i + 1]);
+    four[i] =
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  }
+  for (int i = 0; i < 2; i++)
+    half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(four[2 * i], four[2 * i + 1], 0x88),
+                            _mm512_shuffle_f32x4(four[2 * i], four[2 * i + 1], 0xdd));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(half[0], half[1], 0x88),
+                       _mm512_shuffle_f32x4(half[0], half[1], 0xdd));
+}
+
 static inline float v_hsum(vf a) { return _mm512_reduce_add_ps(a); }
 static inline float v_hprod(vf a) { return _mm512_reduce_mul_ps(a); }
 static inline float v_hmax(vf a) { return v_unord(a) ? __builtin_nanf("") : _mm512_reduce_max_ps(a); }

@@ -77,6 +77,7 @@ static inline void v_store_bf16(void *p, vf v) { *(uint16_t *)p = hn_f32_to_bf16
 static inline bool v_any(vm m) { return m; }
 static inline vm v_first(size_t n) { return n > 0; }
 
+static inline vf v_sums(const vf v[1]) { return v[0]; }
 static inline float v_hsum(vf a) { return a; }
 static inline float v_hprod(vf a) { return a; }
 static inline float v_hmax(vf a) { return a; }
