@@ -10,14 +10,14 @@ static int64_t key_of(double v) {
 }
 
 void hn_order_keys(int64_t *keys, const void *src, hone_dtype dtype, int64_t first, int64_t n) {
-  if (hone_dtype_is_float(dtype)) {
-    for (int64_t i = 0; i < n; i++) {
-      double v;
-      hn_read_f64(&v, src, dtype, first + i, 1);
-      keys[i] = key_of(v);
-    }
-    return;
+  enum { RUN = 256 };
+  double v[RUN];
+  for (int64_t at = 0; hone_dtype_is_float(dtype) && at < n; at += RUN) {
+    const int64_t some = n - at < RUN ? n - at : RUN;
+    hn_read_f64(v, src, dtype, first + at, some);
+    for (int64_t i = 0; i < some; i++) keys[at + i] = key_of(v[i]);
   }
+  if (hone_dtype_is_float(dtype)) return;
   hn_read_i64(keys, src, dtype, first, n);
   if (dtype == HONE_DTYPE_U64)
     for (int64_t i = 0; i < n; i++) keys[i] ^= INT64_MIN;
