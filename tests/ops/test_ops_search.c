@@ -49,10 +49,10 @@ static void check_non_zero(hone_dtype dtype, const char *dims, uint32_t part) {
 }
 
 static void non_zero_finds_every_element_in_order(void **s) {
-  static const hone_dtype dtypes[] = {HONE_DTYPE_BOOL, HONE_DTYPE_U8,  HONE_DTYPE_F16, HONE_DTYPE_BF16,
-                                      HONE_DTYPE_I16,  HONE_DTYPE_F32, HONE_DTYPE_I32, HONE_DTYPE_F64,
-                                      HONE_DTYPE_I64};
-  static const char *const dims[] = {"",    "0",    "1",    "7",     "63",    "64",     "65",     "700",
+  static const hone_dtype dtypes[] = {HONE_DTYPE_BOOL, HONE_DTYPE_U8,  HONE_DTYPE_F16,
+                                      HONE_DTYPE_BF16, HONE_DTYPE_I16, HONE_DTYPE_F32,
+                                      HONE_DTYPE_I32,  HONE_DTYPE_F64, HONE_DTYPE_I64};
+  static const char *const dims[] = {"",    "0",    "1",    "7",     "63",    "64",    "65",     "700",
                                      "1x1", "9x64", "64x9", "130x1", "1x130", "5x0x3", "3x1x41", "2x3x5x7"};
   static const uint32_t parts[] = {0, 3, 50, 100, 200};
   (void)s;
@@ -148,8 +148,7 @@ static void whole_range_of_integers(void **s) {
     for (int i = 0; i < N; i++) {
       int64_t ahead = 0; /* a result exactly where fewer than K come before it */
       bool there = false;
-      for (int j = 0; j < N; j++)
-        ahead += v[j] == v[i] ? j < i : largest ? v[j] > v[i] : v[j] < v[i];
+      for (int j = 0; j < N; j++) ahead += v[j] == v[i] ? j < i : largest ? v[j] > v[i] : v[j] < v[i];
       for (int j = 0; j < K; j++) there |= index[j] == i;
       assert_int_equal(there, ahead < K);
     }
