@@ -50,7 +50,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis],
           inner = hn_product(d->dim, axis + 1, d->rank);
   size_t size = hone_dtype_size(d->dtype);
-  char *row = hn_scratch(call, n, size, error);
+  char *row = hn_scratch(call, inner > 1 ? n : 0, size, error);
   int64_t *key = row ? hn_scratch(call, n, 8, error) : NULL;
   int64_t *index = key ? hn_scratch(call, k, 8, error) : NULL,
           *spare = index ? hn_scratch(call, hn_best_spare(n, k), 8, error) : NULL;
@@ -60,13 +60,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
     const int64_t one = 1;
     status = hn_call_check(call, error);
     if (status) return status;
-    hn_move(row, &one, hn_at(x, o * n * inner + i), &inner, &n, 1, size);
-    hn_order_keys(key, row, d->dtype, 0, n);
+    const char *from = hn_at(x, o * n * inner + i);
+    if (inner > 1) hn_move(row, &one, from, &inner, &n, 1, size), from = row;
+    hn_order_keys(key, from, d->dtype, 0, n);
     for (int64_t j = 0; !largest && j < n; j++) key[j] = ~key[j]; /* the order turned around */
     hn_best(index, key, n, k, spare);
     for (int64_t j = 0; j < k; j++) {
       int64_t at = (o * k + j) * inner + i;
-      if (call->output[0]) memcpy(hn_at_mut(call->output[0], at), row + (size_t)index[j] * size, size);
+      if (call->output[0]) memcpy(hn_at_mut(call->output[0], at), from + (size_t)index[j] * size, size);
       if (call->n_outputs > 1 && call->output[1]) ((int64_t *)call->output[1]->data)[at] = index[j];
     }
   }
