@@ -1,5 +1,5 @@
-/* Indices outside of their axis: the tactics of Gather and its relations refuse them in the reference's
- * words, wherever among the indices they stand and however many threads read them. */
+/* Indices outside of their axis: the tactics of Gather, Scatter and their relations refuse them in the
+ * reference's words, wherever among the indices they stand and however many threads read them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,6 +47,24 @@ static const struct {
      2,
      {INDICES, 1},
      7},
+    {"opset 18\ngraph g(%i: i64[1x40000]) -> (%y) {\n%u = Expand(f32[1]{9}, i64[2]{1, 40000})\n"
+     "%y = ScatterElements(f32[1x7]{0, 1, 2, 3, 4, 5, 6}, %i, %u) {axis=1}\n}\n",
+     "ScatterElements",
+     2,
+     {1, INDICES},
+     7},
+    {"opset 18\ngraph g(%i: i64[4x10000]) -> (%y) {\n%u = Expand(f32[1]{9}, i64[2]{4, 10000})\n"
+     "%x = Expand(f32[1]{8}, i64[2]{7, 10000})\n%y = ScatterElements(%x, %i, %u) {axis=0}\n}\n",
+     "ScatterElements",
+     2,
+     {4, INDICES / 4},
+     7},
+    {"opset 18\ngraph g(%i: i64[20000x2]) -> (%y) {\n%u = Expand(f32[1]{9}, i64[1]{20000})\n"
+     "%y = ScatterND(f32[2x2]{0, 1, 2, 3}, %i, %u)\n}\n",
+     "ScatterND",
+     2,
+     {INDICES / 2, 2},
+     2},
 };
 
 /* What a run says. */

@@ -66,28 +66,46 @@ typedef struct job {
   atomic_bool outside; /* an index was outside of its axis */
 } job;
 
-static void task(void *arg, int64_t index, uint32_t thread) {
-  job *j = arg;
+/* Tuples first to end - 1, of `length` and of slices of `slice` bytes. Returns whether one names nothing. */
+static inline __attribute__((always_inline)) bool gather(const job *j, int64_t first, int64_t end,
+                                                         int32_t length, int64_t slice) {
   const head *h = j->h;
-  const int64_t first = index * h->per_task, end = hn_min(h->tuples, first + h->per_task);
-  const int64_t *tuple = (const int64_t *)j->run->in[1] + first * h->length;
+  const int64_t *tuple = (const int64_t *)j->run->in[1] + first * length;
   const unsigned char *x = j->run->in[0];
-  unsigned char *y = (unsigned char *)j->run->out[0] + first * h->slice;
+  unsigned char *y = (unsigned char *)j->run->out[0] + first * slice;
   int64_t batch = first / h->per_batch, left = h->per_batch - first % h->per_batch;
   bool outside = false;
-  (void)thread;
-  for (int64_t i = first; i < end; i++, tuple += h->length, y += h->slice) {
+  for (int64_t i = first; i < end; i++, tuple += length, y += slice) {
     int64_t at = batch * h->batch_bytes;
     bool inside = true;
-    for (int32_t k = 0; k < h->length; k++) {
+    for (int32_t k = 0; k < length; k++) {
       const int64_t place = tuple[k] < 0 ? tuple[k] + h->dim[k] : tuple[k];
       inside &= (uint64_t)place < (uint64_t)h->dim[k];
       at += (inside ? place : 0) * h->bytes[k];
     }
     outside |= !inside;
-    if (inside) hn_copy_block(y, x + at, h->slice);
+    if (inside) hn_copy_block(y, x + at, slice);
     if (--left == 0) batch += HN_FAULT("gather_nd_batch") ? 0 : 1, left = h->per_batch;
   }
+  return outside;
+}
+
+/* Single elements and boxes of four floats by one index each, which detectors pick, have loops of their own.
+ */
+static void task(void *arg, int64_t index, uint32_t thread) {
+  job *j = arg;
+  const head *h = j->h;
+  const int64_t first = index * h->per_task, end = hn_min(h->tuples, first + h->per_task);
+  bool outside;
+  (void)thread;
+  if (h->length == 1 && h->slice == 4)
+    outside = gather(j, first, end, 1, 4);
+  else if (h->length == 1 && h->slice == 8)
+    outside = gather(j, first, end, 1, 8);
+  else if (h->length == 1 && h->slice == 16)
+    outside = gather(j, first, end, 1, 16);
+  else
+    outside = gather(j, first, end, h->length, h->slice);
   if (outside) atomic_store_explicit(&j->outside, true, memory_order_relaxed);
 }
 

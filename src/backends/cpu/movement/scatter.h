@@ -1,28 +1,29 @@
-/* What ScatterElements and ScatterND have in common: a copy of the data in which updates replace elements, or
- * are combined with them. */
+/* What scattered updates do to what is there: ScatterElements and ScatterND. */
 #ifndef HN_CPU_MOVEMENT_SCATTER_H
 #define HN_CPU_MOVEMENT_SCATTER_H
 
 #include <hone/plugin.h>
 
-#include "model/ops/indexing/combine.h"
+enum { HN_SCATTER_RUN = 256 }; /* updates that are placed together */
 
-/* Whether data, updates and result are row-major and of one type that moves as bits, and that type, where
- * they are combined, f32. *element: bytes of one. */
-bool hn_scatter_accept(const hone_step *s, int32_t *element, hn_combine *how, hone_reason *why);
+/* y[place[i] * step + i * along] = u[i], or that combined with what is there, for n updates one after the
+ * other: where places meet the last one wins. All count in elements. */
+typedef void (*hn_scatter_fn)(void *y, const uint32_t *place, int64_t step, int64_t along, const void *u,
+                              int64_t n);
 
-/* The result begins as a copy of the data. */
-void hn_scatter_begin(const hone_step_run *r);
+typedef struct hn_scatter {
+  hn_scatter_fn put;
+  bool replaces;   /* updates are moved as bits */
+  int32_t element; /* bytes */
+} hn_scatter;
 
-/* n floats, one after the other, combined with what is there. how is not HN_COMBINE_NONE. */
-static inline void hn_scatter_combine(hn_combine how, float *y, const float *u, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    const float a = y[i], b = u[i];
-    y[i] = how == HN_COMBINE_ADD   ? a + b
-           : how == HN_COMBINE_MUL ? a * b
-           : how == HN_COMBINE_MAX ? (b > a || b != b ? b : a)
-                                   : (b < a || b != b ? b : a);
-  }
-}
+/* What a step does: data and updates row-major and of one type, an output like the data. */
+bool hn_scatter_describe(const hone_step *s, hn_scatter *sc, hone_reason *why);
+
+/* Seconds of the copy of the data and of n updates by indices of `index_bytes` each. */
+double hn_scatter_seconds(const hone_step *s, const hone_machine *m, double index_bytes);
+
+/* The data becomes the output, on all threads. */
+void hn_scatter_copy(const hone_step_run *r);
 
 #endif

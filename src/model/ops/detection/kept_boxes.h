@@ -18,7 +18,7 @@ bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold);
 /* Strips across one axis. A box stands in each strip that it touches, so boxes that share a point share a
  * strip. */
 typedef struct hn_kept_boxes {
-  hn_box *box;                /* of strip s: box[first[s] .. first[s] + n[s]) */
+  float *corner[4], *area;    /* of the boxes of strip s: [first[s] .. first[s] + n[s]) */
   int64_t *first, *n;         /* of each strip */
   int64_t n_strips, capacity; /* strips in use; what fits into `box` */
   int32_t axis;               /* 0: y, 1: x */
@@ -27,10 +27,9 @@ typedef struct hn_kept_boxes {
 
 /* Room for `most` boxes, in the call's scratch. */
 hone_status hn_kept_boxes_init(hone_call *call, int64_t most, hn_kept_boxes *k, hone_error *error);
-/* Empty again, with strips for any of the n <= most boxes whose corners are corner[4 * index[i * stride]]: no
- * wider than they are on average. */
-void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, size_t stride,
-                         int64_t n);
+/* Empty again, with strips for any of the n <= most boxes whose corners are corner[4 * index[i]]: no wider
+ * than they are on average. */
+void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *index, int64_t n);
 bool hn_kept_boxes_overlap(const hn_kept_boxes *k, const hn_box *b, float threshold);
 void hn_kept_boxes_add(hn_kept_boxes *k, const hn_box *b);
 

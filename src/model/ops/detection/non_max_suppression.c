@@ -1,8 +1,8 @@
 /* NonMaxSuppression: of each class of each image, the best boxes that do not overlap a better one too much.
  * Equal scores go to the lower index. */
 #include "model/ops/detection/kept_boxes.h"
-
-#include <stdlib.h>
+#include "model/ops/search/best.h"
+#include "model/ops/search/order.h"
 
 enum { BOXES, SCORES, MAX_BOXES, IOU_THRESHOLD, SCORE_THRESHOLD };
 
@@ -48,17 +48,6 @@ static hone_status most(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-typedef struct candidate {
-  float score;
-  int64_t index;
-} candidate;
-
-static int by_score(const void *a, const void *b) {
-  const candidate *x = a, *y = b;
-  if (x->score != y->score) return x->score > y->score ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /* Corners in order: least y, least x, greatest y, greatest x. */
 static void corners(const float *box, bool center, float *c) {
   float y0 = box[0], x0 = box[1], y1 = box[2], x1 = box[3];
@@ -74,17 +63,18 @@ static void corners(const float *box, bool center, float *c) {
   c[3] = fmaxf(x0, x1);
 }
 
-/* Chooses boxes of one class; writes their indices to kept[] in order of score and returns their number. */
-static int64_t suppress(hone_call *call, const candidate *c, int64_t n, const float *corner, int64_t most,
+/* Chooses boxes of one class, whose indices come the best first; writes those of the chosen to kept[] in
+ * order of score and returns their number. */
+static int64_t suppress(hone_call *call, const int64_t *index, int64_t n, const float *corner, int64_t most,
                         float iou, hn_kept_boxes *boxes, int64_t *kept) {
   int64_t chosen = 0;
-  if (n) hn_kept_boxes_start(boxes, corner, &c->index, sizeof *c / sizeof c->index, n);
+  if (n) hn_kept_boxes_start(boxes, corner, index, n);
   for (int64_t i = 0; i < n && chosen < most; i++) {
     if ((i & 255) == 0 && call->stopped(call)) return -1;
-    const hn_box b = hn_box_of(corner + 4 * c[i].index);
+    const hn_box b = hn_box_of(corner + 4 * index[i]);
     if (hn_kept_boxes_overlap(boxes, &b, iou)) continue;
     hn_kept_boxes_add(boxes, &b);
-    kept[chosen++] = c[i].index;
+    kept[chosen++] = index[i];
   }
   return chosen;
 }
@@ -103,8 +93,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   bool center = hone_node_int(call->node, "center_point_box", 0) == 1;
   if (!(iou >= 0 && iou <= 1)) return hn_op_bad(call->node, error, "iou_threshold is %g", (double)iou);
   most = hn_min_i64(hn_max_i64(most, 0), n);
-  candidate *c = hn_scratch(call, n, sizeof *c, error);
-  float *corner = c ? hn_scratch(call, n, 4 * sizeof *corner, error) : NULL;
+  int64_t *key = hn_scratch(call, n, sizeof *key, error), *index = NULL, *order = NULL, *spare = NULL;
+  if (key) index = hn_scratch(call, n, sizeof *index, error);
+  if (index) order = hn_scratch(call, n, sizeof *order, error);
+  if (order) spare = hn_scratch(call, hn_best_spare(n, n), sizeof *spare, error);
+  float *corner = spare ? hn_scratch(call, n, 4 * sizeof *corner, error) : NULL;
   int64_t *kept = corner ? hn_scratch(call, n, sizeof *kept, error) : NULL;
   int64_t *out = kept ? hn_scratch(call, batches * classes * most, 3 * sizeof *out, error) : NULL;
   hn_kept_boxes near;
@@ -114,10 +107,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t k = 0; k < classes; k++) {
       const float *s = scores + (b * classes + k) * n;
       int64_t m = 0;
+      hn_order_keys(key, s, HONE_DTYPE_F32, 0, n);
       for (int64_t i = 0; i < n; i++)
-        if (limited ? s[i] > least : !isnan(s[i])) c[m++] = (candidate){s[i], i};
-      qsort(c, (size_t)m, sizeof *c, by_score);
-      int64_t chosen = suppress(call, c, m, corner, most, iou, &near, kept);
+        if (limited ? s[i] > least : !isnan(s[i])) key[m] = key[i], kept[m++] = i;
+      hn_best(order, key, m, m, spare);
+      for (int64_t i = 0; i < m; i++) index[i] = kept[order[i]];
+      int64_t chosen = suppress(call, index, m, corner, most, iou, &near, kept);
       if (chosen < 0) return HONE_ERROR_CANCELLED;
       for (int64_t i = 0; i < chosen; i++, found++) {
         out[3 * found] = b;

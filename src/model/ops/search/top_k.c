@@ -2,6 +2,7 @@
  * first wins. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
+#include "model/ops/search/best.h"
 #include "model/ops/search/order.h"
 
 /* k from the attribute (opset 1) or input 1; -1: not known yet. */
@@ -37,54 +38,6 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-typedef struct order {
-  const int64_t *key;
-} order;
-
-static int descending(const void *context, int64_t a, int64_t b) {
-  const int64_t *key = ((const order *)context)->key;
-  return (key[a] < key[b]) - (key[a] > key[b]);
-}
-static int ascending(const void *context, int64_t a, int64_t b) { return -descending(context, a, b); }
-
-/* Keeps in index[0..k) a heap whose root is the worst of the best k of all n; ties are worse for later
- * indices. */
-static bool worse(const int64_t *key, bool largest, int64_t a, int64_t b) {
-  if (key[a] != key[b]) return largest ? key[a] < key[b] : key[a] > key[b];
-  return a > b;
-}
-static void sift(int64_t *heap, int64_t at, int64_t k, const int64_t *key, bool largest) {
-  for (;;) {
-    int64_t child = 2 * at + 1;
-    if (child >= k) return;
-    if (child + 1 < k && worse(key, largest, heap[child + 1], heap[child])) child++;
-    if (!worse(key, largest, heap[child], heap[at])) return;
-    int64_t t = heap[at];
-    heap[at] = heap[child];
-    heap[child] = t;
-    at = child;
-  }
-}
-static int by_number(const void *context, int64_t a, int64_t b) {
-  (void)context;
-  return (a > b) - (a < b);
-}
-static void select_best(int64_t *index, int64_t *spare, int64_t n, int64_t k, const int64_t *key,
-                        bool largest) {
-  for (int64_t i = 0; i < k; i++) index[i] = i;
-  if (k > 0 && k < n) {
-    for (int64_t i = k / 2 - 1; i >= 0; i--) sift(index, i, k, key, largest);
-    for (int64_t i = k; i < n; i++) {
-      if (!worse(key, largest, index[0], i)) continue;
-      index[0] = i;
-      sift(index, 0, k, key, largest);
-    }
-    hn_sort(index, spare, k, by_number,
-            NULL); /* the stable sort below then keeps the first of equals first */
-  }
-  hn_sort(index, spare, k, largest ? descending : ascending, &(order){key});
-}
-
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const hone_tensor_desc *d = &x->desc;
@@ -97,22 +50,24 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis],
           inner = hn_product(d->dim, axis + 1, d->rank);
   size_t size = hone_dtype_size(d->dtype);
-  char *row = hn_scratch(call, n, size, error);
+  char *row = hn_scratch(call, inner > 1 ? n : 0, size, error);
   int64_t *key = row ? hn_scratch(call, n, 8, error) : NULL;
-  int64_t *index = key ? hn_scratch(call, n, 8, error) : NULL,
-          *spare = index ? hn_scratch(call, n, 8, error) : NULL;
+  int64_t *index = key ? hn_scratch(call, k, 8, error) : NULL,
+          *spare = index ? hn_scratch(call, hn_best_spare(n, k), 8, error) : NULL;
   if (!spare) return HONE_ERROR_MEMORY;
   for (int64_t line = 0; line < outer * inner; line++) {
     int64_t o = line / inner, i = line % inner;
     const int64_t one = 1;
     status = hn_call_check(call, error);
     if (status) return status;
-    hn_move(row, &one, hn_at(x, o * n * inner + i), &inner, &n, 1, size);
-    hn_order_keys(key, row, d->dtype, 0, n);
-    select_best(index, spare, n, k, key, largest);
+    const char *from = hn_at(x, o * n * inner + i);
+    if (inner > 1) hn_move(row, &one, from, &inner, &n, 1, size), from = row;
+    hn_order_keys(key, from, d->dtype, 0, n);
+    for (int64_t j = 0; !largest && j < n; j++) key[j] = ~key[j]; /* the order turned around */
+    hn_best(index, key, n, k, spare);
     for (int64_t j = 0; j < k; j++) {
       int64_t at = (o * k + j) * inner + i;
-      if (call->output[0]) memcpy(hn_at_mut(call->output[0], at), row + (size_t)index[j] * size, size);
+      if (call->output[0]) memcpy(hn_at_mut(call->output[0], at), from + (size_t)index[j] * size, size);
       if (call->n_outputs > 1 && call->output[1]) ((int64_t *)call->output[1]->data)[at] = index[j];
     }
   }

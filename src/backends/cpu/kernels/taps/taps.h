@@ -25,6 +25,10 @@ struct hn_taps_ops {
   /* The same for pixels of `channels` neighbouring floats, x_pitch and y_pitch apart. */
   void (*pixels)(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch, size_t channels,
                  const hn_taps *taps);
+  /* The largest of weight * x[at] and base[p] instead of the sum, for such pixels. NaN counts where there is
+   * nothing else; places below 0 count as 0. */
+  void (*largest)(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch, size_t channels,
+                  const hn_taps *taps);
   /* Tables of n points of a grid g[n][axes], which names the last axis first, on images of size[axes]: all
    * choices of one tap an axis, the last axis' changing fastest, in pixels of a plane; -1: a zero of the
    * padding. Coordinates are rounded as hn_grid_place does. Points that are reflected from so far that f32

@@ -146,6 +146,24 @@ static void pixels(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitc
   }
 }
 
+/* fmax: a number wins against NaN. */
+static inline vf larger(vf a, vf b) { return v_sel(v_ne(b, b), a, v_max_number(a, b)); }
+
+static void largest(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch, size_t channels,
+                    const hn_taps *s) {
+  for (size_t p = 0; p < s->points; p++)
+    for (size_t c = 0; c < channels; c += VEC_W) {
+      const size_t n = channels - c < VEC_W ? channels - c : VEC_W;
+      vf most = v_set1(s->base[p]);
+      for (size_t t = 0; t < s->taps; t++) {
+        const size_t i = t * s->pitch + p;
+        most = larger(most, s->at[i] < 0 ? v_zero()
+                                         : v_mul(v_set1(s->weight[i]), some(x + s->at[i] * x_pitch + c, n)));
+      }
+      put(y + (ptrdiff_t)p * y_pitch + c, most, n);
+    }
+}
+
 /* Integers of a vector, as places need them: numbers that are integers, a * b + c, and all bits where c or d
  * is negative (as well). */
 #if VEC_W == 16
@@ -305,4 +323,5 @@ static size_t places(int32_t *at, float *weight, size_t pitch, const float *g, s
   return left;
 }
 
-static const struct hn_taps_ops table = {.plane = plane, .pixels = pixels, .places = places};
+static const struct hn_taps_ops table = {
+    .plane = plane, .pixels = pixels, .largest = largest, .places = places};
