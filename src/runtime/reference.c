@@ -71,7 +71,8 @@ static const hone_tensor *scope_find(void *self, const hn_value *v) {
   return NULL;
 }
 
-/* A layout change that no tactic took; of a tensor whose shape the run alone knows, into memory of its own. */
+/* A layout change that no tactic took; of a tensor whose shape the run alone knows, into memory of its own.
+ */
 static hone_status lay_out_anew(hn_references *r, const hn_step *s, hone_error *error) {
   const hone_tensor *x = r->tin[0];
   hone_tensor *y = r->tout[0];
