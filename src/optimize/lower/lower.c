@@ -292,7 +292,7 @@ static hone_status emit_wide(hn_lowering *l, const hn_unit *u, hone_error *error
                 : HN_NO_SLOT;
     if (out[i] == HN_NO_SLOT) return hn_fail_memory(error, sizeof *of, "lowering");
     dout[i].desc.quant = l->plan->slots.ptr[out[i]].desc.quant;
-    of[HN_ROW] = out[i];
+    of[hn_home(l->plan)] = out[i];
   }
   hn_step s = {.kind = HN_STEP_REF, .in = in, .out = out, .what = u->anchor};
   s.desc = (hone_step){HONE_DESC_HEAD(hone_step),
