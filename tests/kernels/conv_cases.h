@@ -1,4 +1,4 @@
-/* What the adapters of the gemm families send through their drivers. */
+/* Convolutions that adapters send through their drivers; the list is of the gemm families. */
 #ifndef HN_TESTS_KERNELS_CONV_CASES_H
 #define HN_TESTS_KERNELS_CONV_CASES_H
 
@@ -10,7 +10,7 @@ typedef struct ck_conv_case {
   int64_t batch, groups, cin, cout, in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
   int64_t extra_in, extra_out; /* channel pitch beyond the channels */
   uint32_t flags;
-  bool post; /* followed by 2 x^2 r */
+  bool post; /* followed by 2 x^2 r; by -2 x in conv_oracle.c */
 } ck_conv_case;
 
 /* A family leaves out what its driver refuses by rule. */

@@ -1,4 +1,4 @@
-/* What the adapters of the gemm families share: the epilogue of epilogue.h in double. */
+/* What the adapters of the gemm families and conv_oracle.c share: the epilogue of epilogue.h in double. */
 #ifndef HN_TESTS_KERNELS_GEMM_ORACLE_H
 #define HN_TESTS_KERNELS_GEMM_ORACLE_H
 
