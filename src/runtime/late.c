@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "runtime/late_bind.h"
 #include "runtime/pools.h"
+#include "runtime/reference.h"
 
 #include <string.h>
 
@@ -227,6 +228,9 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
     if (!tout[i]) continue;
     const hn_slot *slot = &p->slots.ptr[s->out[i]];
     const int64_t bytes = hone_desc_bytes(&b->out[i].desc);
+    if (slot->place != HN_PLACE_HEAP && slot->alias == HN_NO_SLOT)
+      status = hn_same_as_planned(s, i, &b->out[i].desc, &slot->desc, error);
+    if (status != HONE_OK) return status;
     tout[i]->desc = b->out[i].desc;
     any |= bytes > 0;
     if (slot->alias != HN_NO_SLOT) continue;

@@ -71,6 +71,15 @@ static const hone_tensor *scope_find(void *self, const hn_value *v) {
   return NULL;
 }
 
+hone_status hn_same_as_planned(const hn_step *s, uint32_t i, const hone_tensor_desc *made,
+                               const hone_tensor_desc *planned, hone_error *error) {
+  char a[96], b[96];
+  if (hone_desc_same_dims(made, planned)) return HONE_OK;
+  return hn_fail(error, HONE_ERROR_INPUT,
+                 "output %u of %s has another shape in this run than the graph says: %s, not %s", i,
+                 s->desc.anchor, hone_desc_format(made, a, sizeof a), hone_desc_format(planned, b, sizeof b));
+}
+
 /* A layout change that no tactic took; of a tensor whose shape the run alone knows, into memory of its own.
  */
 static hone_status lay_out_anew(hn_references *r, const hn_step *s, hone_error *error) {
@@ -92,6 +101,10 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
   bool heap = s->kind == HN_STEP_CONTROL;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
     heap |= s->out[i] != HN_NO_SLOT && r->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP;
+  /* Operands whose shapes the run alone knows may not fit together, also where the plan knows the result's.
+   */
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++)
+    heap |= s->in[i] != HN_NO_SLOT && !hone_desc_known(&r->plan->slots.ptr[s->in[i]].desc);
   if (s->kind == HN_STEP_CONTROL) {
     captured in = {r, s};
     hn_scope scope = {NULL, scope_find, &in};
@@ -108,14 +121,15 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
       if (!out[i]) continue;
       if (r->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP) {
         *r->tout[i] = made[i];
+        made[i].data = NULL;
       } else {
-        int64_t bytes = hone_desc_bytes(&made[i].desc);
-        if (bytes > hone_desc_bytes(&r->tout[i]->desc)) bytes = hone_desc_bytes(&r->tout[i]->desc);
-        if (bytes > 0) memcpy(r->tout[i]->data, made[i].data, (size_t)bytes);
-        r->budget.bytes -= (uint64_t)(bytes > 0 ? bytes : 0);
-        hn_heap_free(r, made[i].data);
+        const int64_t bytes = hone_desc_bytes(&made[i].desc);
+        status = hn_same_as_planned(s, i, &made[i].desc, &r->tout[i]->desc, error);
+        if (status == HONE_OK && bytes > 0) memcpy(r->tout[i]->data, made[i].data, (size_t)bytes);
       }
     }
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (made[i].data) hn_budget_release(&r->budget, &made[i]);
     return status;
   }
   hone_call call = {.node = s->desc.node,

@@ -21,6 +21,10 @@ typedef struct hn_references {
 
 /* The step, from what tin points at to what tout points at. */
 hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *error);
+/* HONE_ERROR_INPUT unless output i has the shape that the plan has room for: operands whose shapes the run
+ * alone knows may not fit what the graph says. */
+hone_status hn_same_as_planned(const hn_step *s, uint32_t i, const hone_tensor_desc *made,
+                               const hone_tensor_desc *planned, hone_error *error);
 /* Memory of the host for values and for references: of the pool where the device's is the host's. */
 void hn_heap_free(const hn_references *r, void *at);
 

@@ -167,7 +167,46 @@ static void test_packed_once(void **state) {
   net_close(&s);
 }
 
+/* Operands that do not fit in a run, where the graph alone would say what comes out: an error, no memory that
+ * is not there; and the next run is as good as ever. */
+static void test_misfits(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      PICKED "  %y = Add(%g, f32[150x96]rand(1))\n}\n",
+      PICKED "  %h = Slice(%g, i64[1]{0}, i64[1]{1}, i64[1]{1})\n  %y = Sub(%h, f32[150x1]rand(2))\n}\n",
+      PICKED "  %t = Transpose(%g) {perm=[1, 0]}\n  %y = MatMul(%t, f32[150x40]rand(3))\n}\n",
+      PICKED "  %y = Concat(%g, f32[150x3]rand(4)) {axis=1}\n}\n",
+      PICKED "  %c = Cast(%g) {to=9}\n  %y = Where(%c, f32[150x96]rand(5), f32[150x96]rand(6))\n}\n",
+      PICKED "  %t = Transpose(%g) {perm=[1, 0]}\n  %z4 = ReduceSum(%t, i64[1]{0}) {keepdims=0}\n"
+             "  %y = LayerNormalization(f32[3x150]rand(7), %z4)\n}\n"};
+  static const uint32_t rows[] = {150, 149, 150, 3, 200, 150};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const net c = {"misfit", texts[i], ""};
+    net_session got = net_open(net_parse("late", texts[i]), 2, false, 1),
+                want = net_open(net_parse("late", texts[i]), 0, true, 1);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+      given g = inputs_of(got.plan, rows[k], k + 1);
+      const hone_tensor *list[MOST];
+      hone_error e = {0};
+      for (int j = 0; j < MOST; j++) list[j] = &g.tensor[j];
+      if (rows[k] == 150) {
+        run(&got, &g);
+        run(&want, &g);
+        compare(&c, hone_context_output(got.context, 0), hone_context_output(want.context, 0));
+      } else {
+        if (hone_context_run(got.context, list, NULL, &e) != HONE_ERROR_INPUT || !e.what[0])
+          fail_msg("%zu: %u rows: %s", i, rows[k], e.what);
+        assert_int_equal(hone_context_run(want.context, list, NULL, NULL), HONE_ERROR_INPUT);
+      }
+      let_go(&g);
+    }
+    net_close(&got);
+    net_close(&want);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once),
+                                     cmocka_unit_test(test_misfits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
  * then, and gather nothing. */
 #include "optimize/passes/common/pass.h"
 
+#include <math.h>
+
 enum { MOST = 8, FEW_CHANNELS = 32 /* below, the product saved weighs little beside one more sum */ };
 
 typedef struct part {
@@ -68,6 +70,13 @@ static double pixels(const hone_tensor_desc *d) {
 static bool pays(const hone_node *resize, int64_t out) {
   const hone_tensor_desc *x = &resize->in[0]->desc, *y = &resize->out[0]->desc;
   return x->dim[1] >= FEW_CHANNELS && out <= x->dim[1] && pixels(y) >= 2 * pixels(x);
+}
+
+static bool all_finite(const hone_tensor *t) {
+  if (!t) return false;
+  for (int64_t i = 0, n = hn_count(t); i < n; i++)
+    if (!isfinite(((const float *)t->data)[i])) return false;
+  return true;
 }
 
 /* What the convolution reads: its operand, or what that puts together. */
@@ -168,6 +177,9 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *conv) {
   uint32_t n;
   if (!is_mixing(conv) || !read_parts(conv, &p)) return HN_PASS_NONE;
   if (!hn_known(conv->in[1])) return HN_PASS_NONE; /* its scaled numbers leave f32's range */
+  /* Sums of pixels would make NaN of the infinities that they make. */
+  if (!all_finite(hn_known(conv->in[1])) || (hn_in(conv, 2) && !all_finite(hn_known(conv->in[2]))))
+    return hn_pass_miss(ctx, "weights or bias of '%.80s' are not finite", conv->name);
   hn_value *rest = rest_of(ctx, conv, &p, list, &n), *y = NULL;
   if (ctx->status != HONE_OK) return HN_PASS_FAIL;
   if (rest && !(y = mix(ctx, conv, rest, list, n, true))) return HN_PASS_FAIL;

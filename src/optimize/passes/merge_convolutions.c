@@ -23,6 +23,8 @@ typedef struct whole {
   int64_t volume;   /* elements of all kernels */
 } whole;
 
+enum { LARGEST = 4096 }; /* elements of a window */
+
 static const hone_tensor *weights_of(const hone_node *n) { return hn_known_desc(hn_in(n, 1)); }
 
 /* A convolution by constants that nothing but the sum reads. */
@@ -67,6 +69,27 @@ static bool join_windows(const hn_window *a, const hn_window *b, hn_window *out)
   return true;
 }
 
+/* Does each element of the window belong to a kernel? Others would be zeros, which make NaN of infinities
+ * that no branch reads, and products for nothing. */
+static bool is_covered(const hn_window *w, const branch *part, uint32_t n) {
+  bool seen[LARGEST] = {false};
+  int64_t left = volume(w);
+  if (left > LARGEST) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const hn_window *own = &part[i].window;
+    int64_t k[HN_MAX_SPATIAL] = {0};
+    for (int64_t e = 0, all = volume(own); e < all; e++) {
+      int64_t at = 0;
+      for (int32_t d = 0; d < w->n; d++)
+        at = at * w->kernel[d] + (w->pad[d] - own->pad[d]) / w->dilation[d] + k[d];
+      left -= !seen[at];
+      seen[at] = true;
+      for (int32_t d = w->n - 1; d >= 0 && ++k[d] == own->kernel[d]; d--) k[d] = 0;
+    }
+  }
+  return left == 0;
+}
+
 /* Takes the branch into the sum, where that makes no more products than both have now. */
 static bool take(whole *w, const branch *b) {
   hn_window joined;
@@ -79,6 +102,8 @@ static bool take(whole *w, const branch *b) {
         hone_node_int(one, "group", 1) != hone_node_int(two, "group", 1) ||
         !join_windows(&w->window, &b->window, &joined) || volume(&joined) > w->volume + volume(&b->window))
       return false;
+    w->part[w->n] = *b;
+    if (!is_covered(&joined, w->part, w->n + 1)) return false;
     w->window = joined;
   } else
     w->window = b->window;
@@ -119,18 +144,16 @@ static bool find(hone_node *add, whole *w) {
   const uint32_t n = addends(add, operand);
   uint32_t branches = 0;
   for (uint32_t i = 0; i < n; i++) branches += read_branch(operand[i], &all[branches]);
-  w->n = 0;
+  for (uint32_t i = 1; i < branches; i++) /* the larger kernels first: the others lie in them */
+    for (uint32_t k = i; k > 0 && volume(&all[k].window) > volume(&all[k - 1].window); k--) {
+      const branch larger = all[k];
+      all[k] = all[k - 1], all[k - 1] = larger;
+    }
+  *w = (whole){0};
   for (uint32_t i = 0; i + 1 < branches && w->n < 2; i++) {
     *w = (whole){0};
-    for (uint32_t k = 0; k < branches; k++) /* the larger kernels first: the others lie in them */
-      if (all[k].conv->in[0] == all[i].conv->in[0] &&
-          (!w->n || volume(&all[k].window) > volume(&w->part[0].window)))
-        w->part[0] = all[k], w->n = 1;
-    const branch largest = w->part[0];
-    *w = (whole){0};
-    take(w, &largest);
-    for (uint32_t k = 0; k < branches; k++)
-      if (all[k].conv != largest.conv) take(w, &all[k]);
+    take(w, &all[i]);
+    for (uint32_t k = i + 1; k < branches; k++) take(w, &all[k]);
   }
   return w->n >= 2;
 }

@@ -1,6 +1,7 @@
 /* Conv of one to three dimensions, any kernel, stride, dilation, padding and groups, as tiles of a matrix
  * product: weights packed at plan time, a 1x1 convolution reads the activation as it lies, others gather a
  * tile's input rows. */
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/product/conv_driver.h"
@@ -131,6 +132,12 @@ static void pack_panel(void *arg, int64_t task, uint32_t thread) {
                        to);
 }
 
+static bool all_finite(const float *w, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (!isfinite(w[i])) return false;
+  return true;
+}
+
 static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   hn_conv_attr a;
   hone_reason why = {""};
@@ -148,6 +155,10 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
                          (int32_t)(x * a.dilation[2] - a.pad[2]), merge ? (uint32_t)a.kernel[2] : 1};
   packing p = {h, o, s->input[1].constant, (float *)(void *)(base + h->weights_at)};
   for (int64_t i = 0; i < panels(&p) && !h->dynamic && !s->own_only; i++) pack_panel(&p, i, 0);
+  /* Padding times a weight that is not finite is NaN, wherever tiles begin. */
+  if (h->conv.skips &&
+      (h->dynamic || !all_finite(s->input[1].constant, h->conv.groups * h->conv.cout * h->conv.k)))
+    ((blob_head *)(void *)base)->conv.skips = 0;
   return HONE_OK;
 }
 

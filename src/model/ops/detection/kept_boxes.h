@@ -20,7 +20,7 @@ bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold);
 typedef struct hn_kept_boxes {
   float *corner[4], *area;    /* of the boxes of strip s: [first[s] .. first[s] + n[s]) */
   int64_t *first, *n;         /* of each strip */
-  int64_t n_strips, capacity; /* strips in use; what fits into `box` */
+  int64_t n_strips, capacity; /* strips in use; boxes that there is room for */
   int32_t axis;               /* 0: y, 1: x */
   float from, width;          /* of the first strip; of each one */
 } hn_kept_boxes;
