@@ -222,7 +222,9 @@ int main(int argc, char **argv) {
   }
   if (!s) s = hone_engine_create(&(hone_engine_options){.threads = 2, .tuning = "off"}, &engine[0], &error);
   if (!s) s = hone_zoo_build(argv[1], &zoo, &model, &error);
-  if (!s) s = hone_plan_create(engine[0], model, &(hone_plan_options){.level = -1}, &cpu, &error);
+  /* A pass that plans of devices do without: both are to have the same values. */
+  const hone_plan_options same = {.level = -1, .passes = "-conv_before_resize"};
+  if (!s) s = hone_plan_create(engine[0], model, &same, &cpu, &error);
   if (!s) s = make_values(&n, cpu, &error);
   if (!s)
     s = hone_plan_create(engine[1], model, &(hone_plan_options){.level = -1, .precision = precision}, &n.plan,

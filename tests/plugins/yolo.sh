@@ -5,7 +5,7 @@ build=$1 source=$2 bad=0
 hone=$build/hone python=${HONE_PYTHON:-python3}
 CC=${CC:-cc}
 command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-"$python" -c 'import onnx' 2>/dev/null || { echo "SKIP: $python has no onnx"; exit 77; }
+"$python" -c 'import onnx.helper' 2>/dev/null || { echo "SKIP: $python has no onnx"; exit 77; }
 fail() { echo "FAIL: $*"; bad=1; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -5,7 +5,7 @@ set -u
 build=$1
 shift
 for python in "${HONE_PYTHON:-}" python3; do
-  [ -n "$python" ] && "$python" -c 'import numpy, onnx' 2>/dev/null && break
+  [ -n "$python" ] && "$python" -c 'import numpy, onnx.helper' 2>/dev/null && break
   python=
 done
 [ -n "$python" ] || { echo "SKIP: no Python with onnx (HONE_PYTHON names one)"; exit 77; }
