@@ -194,7 +194,8 @@ static bool trifle(const hn_step *s, const hone_tensor *const *tin) {
 }
 
 /* What step k is bound for, bound again where its operands are other ones now. */
-static hone_status bound_for(hn_late *late, uint32_t k, const hone_tensor *const *tin, hone_error *error) {
+static hone_status bound_for(hn_late *late, uint32_t k, const hone_tensor *const *tin, uint64_t most,
+                             hone_error *error) {
   const hn_step *s = &late->plan->steps.ptr[k];
   hn_bound *b = late->bound[k];
   if (b) {
@@ -204,7 +205,7 @@ static hone_status bound_for(hn_late *late, uint32_t k, const hone_tensor *const
     if (like && memcmp(late->key.ptr, b->key, n * sizeof *b->key) == 0) return HONE_OK;
   }
   late->bound[k] = NULL; /* used up, also when this fails */
-  return hn_late_bind(late, k, tin, b, &late->bound[k], error);
+  return hn_late_bind(late, k, tin, b, most, &late->bound[k], error);
 }
 
 hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const hone_tensor *const *tin,
@@ -218,7 +219,7 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   *done = apart;
   late->fell_back[k] = !apart;
   if (!apart && trifle(s, tin)) return HONE_OK;
-  hone_status status = bound_for(late, k, tin, error);
+  hone_status status = bound_for(late, k, tin, budget->max_bytes, error);
   if (status != HONE_OK) return status;
   const hn_bound *b = late->bound[k];
   if (!apart && !b->tactic) return HONE_OK;

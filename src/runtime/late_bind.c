@@ -249,7 +249,7 @@ static hone_status lay_last(hn_late *late, const hn_step *s, hn_bound *b, hone_e
 }
 
 static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *const *tin, hn_bound *old,
-                        hn_bound *b, hone_error *error) {
+                        uint64_t most, hn_bound *b, hone_error *error) {
   const hn_plan *p = late->plan;
   const bool apart = p->backend->asynchronous;
   const uint32_t n_in = s->desc.n_inputs, n_out = s->desc.n_outputs;
@@ -304,7 +304,7 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     const int64_t n = d->dtype == HONE_DTYPE_NONE ? 0 : hone_desc_bytes(d);
     bytes += n > 0 ? (double)n : 0;
   }
-  if (!apart && bytes < WORTH) return HONE_OK;
+  if (!apart && (bytes < WORTH || (most && bytes > (double)most))) return HONE_OK;
   cost.bytes = bytes;
   b->step.cost = cost;
   b->tactic = cheapest(p, &b->step);
@@ -315,10 +315,10 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
 }
 
 hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before,
-                         hn_bound **out, hone_error *error) {
+                         uint64_t most, hn_bound **out, hone_error *error) {
   hn_bound *b = hn_calloc(1, sizeof *b);
   *out = NULL;
-  hone_status status = b ? bind(late, &late->plan->steps.ptr[k], tin, before, b, error)
+  hone_status status = b ? bind(late, &late->plan->steps.ptr[k], tin, before, most, b, error)
                          : hn_fail_memory(error, sizeof *b, "a late step");
   hn_late_unbind(late->plan, before);
   if (status == HONE_OK)

@@ -205,8 +205,29 @@ static void test_misfits(void **state) {
   }
 }
 
+/* A result beyond the run's budget: nothing is made ready for it, however large its tables would be. */
+static void test_beyond_budget(void **state) {
+  (void)state;
+  net_session s = net_open(net_parse("late", "graph g(%x: f32[1x1x40x40], %s: f32[4]) -> (%y) {\n"
+                                             "  %y = Resize(%x, _, %s) {mode=\"nearest\"}\n}\n"),
+                           2, false, 1);
+  float x[1600] = {0}, by[2][4] = {{1, 1, 3, 3}, {1, 1, 1e5F, 1e5F}};
+  for (int k = 0; k < 2; k++) {
+    hone_tensor in[2] = {{*hone_plan_input_desc(s.plan, 0), x}, {*hone_plan_input_desc(s.plan, 1), by[k]}};
+    const hone_tensor *list[] = {&in[0], &in[1]};
+    hone_error e = {0};
+    const hone_status status =
+        hone_context_run(s.context, list, &(hone_run_options){.max_bytes = 1 << 20}, &e);
+    assert_int_equal(status, k ? HONE_ERROR_MEMORY : HONE_OK);
+    const hn_context *c = hn_api_context(s.context);
+    for (uint32_t i = 0; k && i < c->plan->steps.len; i++)
+      assert_true(!c->late.bound[i] || (!c->late.bound[i]->tactic && !c->late.bound[i]->blob));
+  }
+  net_close(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once),
-                                     cmocka_unit_test(test_misfits)};
+                                     cmocka_unit_test(test_misfits), cmocka_unit_test(test_beyond_budget)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
