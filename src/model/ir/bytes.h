@@ -8,6 +8,8 @@
 
 #include "model/ir/graph.h"
 
+#include <string.h>
+
 /* From this size on a constant may lie unaligned in its file, and may be deferred. */
 enum { HN_BYTES_LARGE = 64 << 10 };
 
@@ -44,6 +46,13 @@ bool hn_deferred_make(const hn_deferred *d, float *out);
 /* Makes the bytes of a deferred constant now, for good, in the model's arena. False: out of memory, or beyond
  * f32's range. */
 bool hn_value_make_bytes(const hn_value *value);
+
+/* Number i of f32 numbers at any alignment. */
+static inline float hn_f32_at(const void *data, int64_t i) {
+  float v;
+  memcpy(&v, (const char *)data + (size_t)i * sizeof v, sizeof v);
+  return v;
+}
 
 /* Whether the bytes lie so that elements can be read through their type. */
 bool hn_is_aligned(const hone_tensor *tensor);

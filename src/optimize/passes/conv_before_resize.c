@@ -75,7 +75,7 @@ static bool pays(const hone_node *resize, int64_t out) {
 static bool all_finite(const hone_tensor *t) {
   if (!t) return false;
   for (int64_t i = 0, n = hn_count(t); i < n; i++)
-    if (!isfinite(((const float *)t->data)[i])) return false;
+    if (!isfinite(hn_f32_at(t->data, i))) return false;
   return true;
 }
 
@@ -116,7 +116,8 @@ static hn_value *weights_of(hn_pass_context *ctx, const hone_node *conv, const p
   float *to = room;
   for (int64_t r = 0; v && r < rows; r++)
     for (uint32_t i = 0; i < n; i++) {
-      memcpy(to, (const float *)w->data + r * columns + list[i].from, (size_t)list[i].channels * sizeof *to);
+      memcpy(to, (const char *)w->data + (size_t)(r * columns + list[i].from) * sizeof *to,
+             (size_t)list[i].channels * sizeof *to);
       to += list[i].channels;
     }
   return v;

@@ -26,15 +26,15 @@ static void unread_ends(const hn_window *w, int32_t d, int64_t *begin, int64_t *
  * False: a number that goes is not finite, and makes NaN of the padding. */
 static bool cut(const hn_window *w, const int64_t *begin, const int64_t *left, int64_t pairs,
                 const float *from, float *to) {
-  int64_t k[HN_MAX_SPATIAL] = {0};
+  int64_t k[HN_MAX_SPATIAL] = {0}, at = 0;
   for (int64_t pair = 0; pair < pairs;) {
     bool stays = true;
     for (int32_t d = 0; d < w->n; d++) stays &= k[d] >= begin[d] && k[d] < begin[d] + left[d];
+    const float v = hn_f32_at(from, at++);
     if (stays)
-      *to++ = *from;
-    else if (!isfinite(*from))
+      *to++ = v;
+    else if (!isfinite(v))
       return false;
-    from++;
     int32_t d = w->n - 1;
     for (; d >= 0 && ++k[d] == w->kernel[d]; d--) k[d] = 0;
     pair += d < 0;

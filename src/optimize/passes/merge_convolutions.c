@@ -160,7 +160,8 @@ static bool find(hone_node *add, whole *w) {
 
 /* sum[] of the window's elements += the branch's, at their places. */
 static void add_weights(const whole *w, const branch *b, double *sum) {
-  const float *from = hn_known(b->conv->in[1])->data;
+  const void *from = hn_known(b->conv->in[1])->data;
+  int64_t next = 0;
   const int64_t pairs = weights_of(b->conv)->desc.dim[0] * weights_of(b->conv)->desc.dim[1];
   int64_t shift[HN_MAX_SPATIAL], k[HN_MAX_SPATIAL] = {0};
   for (int32_t d = 0; d < w->window.n; d++)
@@ -168,7 +169,7 @@ static void add_weights(const whole *w, const branch *b, double *sum) {
   for (int64_t pair = 0; pair < pairs;) {
     int64_t at = pair;
     for (int32_t d = 0; d < w->window.n; d++) at = at * w->window.kernel[d] + shift[d] + k[d];
-    sum[at] += (double)*from++;
+    sum[at] += (double)hn_f32_at(from, next++);
     int32_t d = w->window.n - 1;
     for (; d >= 0 && ++k[d] == b->window.kernel[d]; d--) k[d] = 0;
     pair += d < 0;

@@ -132,9 +132,12 @@ static void pack_panel(void *arg, int64_t task, uint32_t thread) {
                        to);
 }
 
-static bool all_finite(const float *w, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    if (!isfinite(w[i])) return false;
+static bool all_finite(const void *w, int64_t n) { /* at any alignment */
+  for (int64_t i = 0; i < n; i++) {
+    float v;
+    memcpy(&v, (const char *)w + (size_t)i * sizeof v, sizeof v);
+    if (!isfinite(v)) return false;
+  }
   return true;
 }
 
