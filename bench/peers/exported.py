@@ -157,7 +157,8 @@ def export(folder, name, make):
         model, inputs = make(name)
         with torch.no_grad():
             torch.onnx.export(model.eval(), inputs, path, opset_version=17,
-                              input_names=["in%d" % i for i in range(len(inputs))], do_constant_folding=True)
+                              input_names=model.names or ["in%d" % i for i in range(len(inputs))],
+                              do_constant_folding=True)
     except Exception as why:  # whatever the exporter cannot do
         if os.path.exists(path):
             os.remove(path)
