@@ -88,7 +88,7 @@ static double clusters_held(const rates *r, uint32_t n) {
 
 /* Blocks that divide K: 0.24 us a wave, a block of K that nothing overlaps, and parts that meet; from half of
  * the multiprocessors on clusters wait for room, since those of the launch before are still there. Fitted to
- * 170 layers of four networks on one H200 (docs/log/perf-log-gpu.md); in a network they take a little longer
+ * 170 layers of four networks on one H200 (docs/log/perf-log-hopper.md); in a network they take a little longer
  * than alone, since they leave less room for what follows. */
 #define DIVIDED_AMONG_OTHERS 1.06
 static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t, uint32_t splits) {
@@ -133,7 +133,7 @@ static double busy_of(const hn_wgmma_tile *t) {
 
 /* The same of floats. A value leaves in 30 ps where two warpgroups store, or the other one multiplies
  * meanwhile. Fitted to 561 measurements of 87 layers of three networks on one H200
- * (docs/log/perf-log-gpu.md).
+ * (docs/log/perf-log-hopper.md).
  */
 static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;

@@ -113,7 +113,7 @@ static double leaves(const chain *c, const shape *f) {
   return f->wm == 1 ? 22e-12 : c->staged >= 0 ? 35e-12 : 27e-12;
 }
 
-/* Fitted to 61 measurements (23 of chains) of three networks on two H200s (docs/log/perf-log-gpu.md). */
+/* Fitted to 61 measurements (23 of chains) of three networks on two H200s (docs/log/perf-log-hopper.md). */
 static times times_of(const chain *c, const hone_machine *m, const shape *f) {
   const double sms = m->processors ? m->processors : 132, half = m->half_flops > 0 ? m->half_flops : 1e15;
   const double l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms, rows = tile_rows(f);
