@@ -101,10 +101,15 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
   bool heap = s->kind == HN_STEP_CONTROL;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
     heap |= s->out[i] != HN_NO_SLOT && r->plan->slots.ptr[s->out[i]].place == HN_PLACE_HEAP;
-  /* Operands whose shapes the run alone knows may not fit together, also where the plan knows the result's.
-   */
-  for (uint32_t i = 0; i < s->desc.n_inputs; i++)
-    heap |= s->in[i] != HN_NO_SLOT && !hone_desc_known(&r->plan->slots.ptr[s->in[i]].desc);
+  /* Operands whose shapes, or numbers that say shapes, the run alone knows may not fit together, also where
+   * the plan knows the result's. */
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+    if (s->in[i] == HN_NO_SLOT) continue;
+    const hn_slot *slot = &r->plan->slots.ptr[s->in[i]];
+    const bool counts = s->desc.node->op && i < 32 && s->desc.node->op->host_inputs >> i & 1;
+    heap |= !hone_desc_known(&slot->desc) ||
+            (counts && r->plan->slots.ptr[hn_slot_root(r->plan, s->in[i])].place != HN_PLACE_CONST);
+  }
   if (s->kind == HN_STEP_CONTROL) {
     captured in = {r, s};
     hn_scope scope = {NULL, scope_find, &in};

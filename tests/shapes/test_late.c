@@ -207,6 +207,33 @@ static void test_misfits(void **state) {
   }
 }
 
+/* Expand keeps dimensions above 1, so that its result is known before its shape is; a shape that it does not
+ * broadcast with is an error all the same. */
+static void test_expand_misfits(void **state) {
+  (void)state;
+  enum { ROWS = 96, WIDE = 40 };
+  static const int64_t shapes[][2] = {{1, WIDE}, {ROWS, 1}, {2, WIDE}, {ROWS, WIDE},
+                                      {0, WIDE}, {1, 1},    {-1, WIDE}};
+  static const bool good[] = {true, true, false, true, false, true, false};
+  static float x[ROWS * WIDE]; /* not a trifle */
+  for (int i = 0; i < ROWS * WIDE; i++) x[i] = (float)i;
+  net_session s =
+      net_open(net_parse("late", "graph g(%x: f32[96x40], %s: i64[2]) -> (%y) {\n  %y = Expand(%x, %s)\n}\n"),
+               2, false, 1);
+  for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+    int64_t to[2] = {shapes[k][0], shapes[k][1]};
+    hone_tensor in[2] = {{*hone_plan_input_desc(s.plan, 0), x}, {*hone_plan_input_desc(s.plan, 1), to}};
+    const hone_tensor *list[] = {&in[0], &in[1]};
+    hone_error e = {0};
+    assert_int_equal(hone_context_run(s.context, list, NULL, &e), good[k] ? HONE_OK : HONE_ERROR_INPUT);
+    if (good[k])
+      assert_memory_equal(hone_context_output(s.context, 0)->data, x, sizeof x);
+    else
+      assert_true(e.what[0]);
+  }
+  net_close(&s);
+}
+
 /* A result beyond the run's budget: nothing is made ready for it, however large its tables would be. */
 static void test_beyond_budget(void **state) {
   (void)state;
@@ -230,6 +257,7 @@ static void test_beyond_budget(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once),
-                                     cmocka_unit_test(test_misfits), cmocka_unit_test(test_beyond_budget)};
+                                     cmocka_unit_test(test_misfits), cmocka_unit_test(test_expand_misfits),
+                                     cmocka_unit_test(test_beyond_budget)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

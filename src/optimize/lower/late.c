@@ -139,8 +139,8 @@ static bool made_on_host(hn_lowering *l, const hn_value *v) {
          l->plan->slots.ptr[hn_slot_root(l->plan, s[HN_HOST])].place != HN_PLACE_INPUT;
 }
 
-/* The same on the CPU, where every value is at hand: steps whose shapes only the run knows. Views and what
- * counts elements are the reference's. */
+/* The same on the CPU, where every value is at hand: steps whose shapes, or the numbers that decide them,
+ * only the run knows. Views and what counts elements are the reference's. */
 static bool late_here(hn_lowering *l, const hn_unit *u) {
   enum {
     APART = HONE_OP_CONTROL | HONE_OP_SHAPE_ONLY | HONE_OP_DATA_DEPENDENT | HONE_OP_RANDOM | HONE_OP_VIEW
@@ -156,7 +156,7 @@ static bool late_here(hn_lowering *l, const hn_unit *u) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
     if (!plain_tensor(n->in[i])) return false;
-    late |= !hone_desc_known(&n->in[i]->desc);
+    late |= !hone_desc_known(&n->in[i]->desc) || (on_host(n, i) && !is_constant(n->in[i]));
     data |= !on_host(n, i);
   }
   return late && data && (has_tactic(l->plan, n->op_type) || function_of(l, n, NULL));

@@ -148,6 +148,8 @@ bool hn_boxes_expand(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hn_box_side dst = hn_box_side_of(0, y);
   hn_box_side src = {.tensor = 0};
   const int32_t lead = y->rank - x->rank;
+  /* Inference may know the result without the shape, but not whether the input broadcasts with it. */
+  if (!step->input[1].constant) return hn_refuse(why, "the shape is known in the run only");
   if (lead < 0) return hn_refuse(why, "the output has fewer dimensions than the input");
   for (int32_t i = 0; i < x->rank; i++) {
     if (x->dim[i] != 1 && x->dim[i] != y->dim[lead + i])

@@ -9,6 +9,7 @@ static bool describe(const hone_step *s, hn_cuda_elementwise *plan, void *const 
   hone_tensor_desc x = s->input[0].desc, y = s->output[0].desc;
   const hone_tensor_desc *in = &x, *out = &y;
   if (s->n_epilogue) return hn_refuse(why, "a move has no epilogue");
+  if (!s->input[1].constant) return hn_refuse(why, "the shape is known in the run only");
   if (x.dtype != y.dtype || !hn_box_element(x.dtype))
     return hn_refuse(why, "%s does not become %s", hone_dtype_name(x.dtype), hone_dtype_name(y.dtype));
   x.dtype = y.dtype = hn_cuda_bits_of(x.dtype);

@@ -88,8 +88,8 @@ static double clusters_held(const rates *r, uint32_t n) {
 
 /* Blocks that divide K: 0.24 us a wave, a block of K that nothing overlaps, and parts that meet; from half of
  * the multiprocessors on clusters wait for room, since those of the launch before are still there. Fitted to
- * 170 layers of four networks on one H200 (docs/log/perf-log-hopper.md); in a network they take a little longer
- * than alone, since they leave less room for what follows. */
+ * 170 layers of four networks on one H200 (docs/log/perf-log-hopper.md); in a network they take a little
+ * longer than alone, since they leave less room for what follows. */
 #define DIVIDED_AMONG_OTHERS 1.06
 static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t, uint32_t splits) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.173e-6 : 0.053e-6;

@@ -7,7 +7,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hn_list shape;
   hone_status status = hn_list_infer(io, "", 0, 1, &shape, error);
   if (status) return status;
-  hone_tensor_desc y = *x, with = {.rank = -1};
+  hone_tensor_desc y = *x, with = {.dtype = x->dtype, .rank = -1};
   if (shape.known) {
     if (shape.n > HONE_MAX_RANK) return hn_op_refuse(io->node, error, "rank %d", shape.n);
     with.rank = shape.n;
