@@ -270,6 +270,9 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
   hone_status status = HONE_OK;
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
+  const bool folds = level > 0 && !o->reference && (!o->passes || !*o->passes);
+  if (!store) status = hn_api_weights(o->weights, engine, model, folds, &model, &store, error);
+  if (status != HONE_OK) return status;
   const uint64_t lost = hn_mem_lost();
   hone_plan *p = hn_calloc(1, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the plan");
@@ -450,7 +453,7 @@ bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, co
 void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, uint64_t *workspace) {
   if (!p) return;
   if (arena) *arena = p->plan->arena_bytes;
-  if (constants) *constants = p->plan->blob_bytes + p->plan->constant_bytes;
+  if (constants) *constants = p->plan->blob_bytes - p->plan->twin_bytes + p->plan->constant_bytes;
   if (workspace) *workspace = p->plan->workspace_bytes;
 }
 

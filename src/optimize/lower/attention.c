@@ -36,7 +36,8 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
                  hn_node_set_ints(n, "mask_finite", finite, masks) && set_mix(n, "mix_before", &h->before) &&
                  set_mix(n, "mix_behind", &h->behind) &&
-                 (!mixes(h) || hn_node_set_int(n, "masks_before", h->masks_before))
+                 (!mixes(h) || hn_node_set_int(n, "masks_before", h->masks_before)) &&
+                 hn_node_set_int(n, "nan_to_zero", h->nan_to_zero)
              ? n
              : NULL;
 }

@@ -32,6 +32,7 @@ typedef struct hn_attention {
   int64_t q_batch[HONE_MAX_RANK], k_batch[HONE_MAX_RANK], v_batch[HONE_MAX_RANK], y_batch[HONE_MAX_RANK];
   int64_t q_row, k_row, k_col, v_row, y_row; /* columns of Q, V and the result are neighbours */
   float scale;
+  bool nan_to_zero; /* weights of a row that are no numbers, as where it sees no key, are 0 instead */
   uint32_t n_masks;
   hn_attention_mask mask[HN_ATTENTION_MASKS];
   /* Row r sees the keys from r + place - window to r + place only, f32 arithmetic alone; where a side is
@@ -45,6 +46,11 @@ typedef struct hn_attention {
   uint32_t masks_before;
   float factor[2][HN_ATTENTION_HEADS * HN_ATTENTION_HEADS],
       sum[2][HN_ATTENTION_HEADS]; /* of the mix before and behind: [out][in], and what is added */
+  /* A number beside the scores of each row, which takes a part of its weights and gives nothing (f32
+   * arithmetic alone); sink NULL: zeros. Distances in elements. */
+  bool sinks;
+  const float *sink;
+  int64_t sink_batch[HONE_MAX_RANK], sink_row;
   int32_t parts; /* 0: f32 arithmetic; else that of the gemm_bf16 kernels: 1 or 2 bf16 parts of a number */
   /* Lies in bf16, with one part alone; the result then takes keys of one block. */
   bool narrow_q, narrow_k, narrow_v, narrow_y;
@@ -94,6 +100,7 @@ typedef struct hn_attention_task {
   int64_t first, end;
   const void *q, *k, *v; /* of row 0, key 0 */
   void *y;
+  const float *sink; /* of row 0; NULL: zeros */
   const void *mask[HN_ATTENTION_MASKS];
 } hn_attention_task;
 /* Element i of an operand of either type. */
@@ -106,6 +113,8 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
 /* Masks of one row from one key on. */
 void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,
                             hn_mask_row *out);
+/* A row whose weights became 0: zero times each value, which is no number where the value is none. */
+void hn_attention_clear_row(const hn_attention *p, const hn_attention_task *t, int64_t row);
 /* Rows of a task, from part_rows on, and the number of tasks of a batch. */
 void hn_attention_divide(hn_attention *p, uint32_t threads);
 
