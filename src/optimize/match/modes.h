@@ -40,12 +40,21 @@ typedef struct hn_node_list {
 bool hn_node_list_has(const hn_node_list *list, const hone_node *node);
 bool hn_node_list_add(hn_node_list *list, hone_node *node);
 
+/* What operands `in` were traced through (via) and nothing but `nodes` reads joins these; what an operand lies
+ * in does not. */
+void hn_nodes_own(hn_node_list *nodes, const hn_node_list *via, const hn_strided *in, uint32_t n_in);
+
 /* v as it is. False: dimensions unknown, empty, or too many. */
 bool hn_modes_of(hn_value *v, hn_modes *out);
 /* v as a part of the value furthest up that still works; the nodes between are added to via. scale not NULL:
  * products and quotients with one constant number that nobody else reads are gone through too, their factors
  * multiplied into *scale. */
 bool hn_modes_trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out);
+
+/* What a Split, Slice or Gather of one index makes, as a part of what it reads. */
+bool hn_modes_part(hn_value *v, hn_modes *out);
+/* Whether the elements follow each other from the offset on. */
+bool hn_modes_contiguous(const hn_modes *m);
 
 /* Each in place; false leaves m undefined. */
 bool hn_modes_reshape(hn_modes *m, int32_t rank, const int64_t *dim);
