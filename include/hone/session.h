@@ -21,6 +21,7 @@ extern "C" {
 typedef struct hone_engine hone_engine;
 typedef struct hone_plan hone_plan;
 typedef struct hone_context hone_context;
+typedef struct hone_weights hone_weights;
 
 typedef struct hone_engine_options {
   const char *device; /* NULL or "cpu"; "cuda" or "cuda:N" */
@@ -115,12 +116,23 @@ typedef struct hone_plan_options {
                       and activations take a slice's memory. 0: as many as cost models call fastest, where it
                       is proved that samples do not meet (CPU, level 2 and up); 1: the whole batch at once; n:
                       so many, or an error says why not */
+  const hone_weights *weights; /* of this engine and model: where plans leave packed weights and look for
+                                  them; NULL: the plan has its own */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
 HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model,
                                       const hone_plan_options *options, hone_plan **out, hone_error *error);
 HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
+
+/* Packed weights that plans of one model for different shapes have in common: what of them says nothing of
+ * shapes is packed by the first plan and read by all others (on the CPU; accelerators share nothing yet). Keeps the
+ * model alive and borrows the engine; plans may be made with it from several threads at once. What plans
+ * still read stays when it is destroyed, and what none reads is given back with the last that did. */
+HONE_API hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,
+                                         hone_error *error);
+HONE_API void hone_weights_destroy(hone_weights *weights);          /* before the engine */
+HONE_API uint64_t hone_weights_bytes(const hone_weights *weights); /* held now, by plans */
 
 /* ---- saved plans: decisions and packed weights in one file, which is mapped and run without packing again
  */

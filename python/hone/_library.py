@@ -59,7 +59,7 @@ class PlanOptions(c.Structure):
                 ("n_f32_nodes", c.c_uint32), ("bindings", c.POINTER(Binding)), ("n_bindings", c.c_uint32),
                 ("batch", c.c_int64), ("reference", c.c_bool), ("passes", c.c_char_p), ("fold_seconds", c.c_double),
                 ("prefer", c.c_int), ("untuned", c.c_bool), ("chains", c.c_int), ("separate", c.c_bool),
-                ("preview", c.c_bool), ("slices", c.c_uint32)]
+                ("preview", c.c_bool), ("slices", c.c_uint32), ("weights", c.c_void_p)]
 
 
 class RunOptions(c.Structure):
@@ -98,6 +98,8 @@ _FUNCTIONS = {
     "hone_engine_create": (c.c_int, c.POINTER(EngineOptions), _out, _error),
     "hone_engine_destroy": (None, c.c_void_p),
     "hone_device_about": (c.c_int, c.c_char_p, c.c_void_p, _error),
+    "hone_weights_create": (c.c_int, c.c_void_p, c.c_void_p, _out, _error),
+    "hone_weights_destroy": (None, c.c_void_p),
     "hone_plan_create": (c.c_int, c.c_void_p, c.c_void_p, c.POINTER(PlanOptions), _out, _error),
     "hone_plan_destroy": (None, c.c_void_p),
     "hone_plan_is_saved": (c.c_bool, c.c_char_p),

@@ -171,6 +171,10 @@ class Session:
         options = lib.EngineOptions(device=lib.encoded(device), threads=threads)
         self._model: Any = None if saved else self._load(model, path)
         self._engine: Any = _Handle(library.hone_engine_create, library.hone_engine_destroy, c.byref(options))
+        # What plans for different shapes pack of the weights is the same for the most part: it is kept once.
+        self._weights: Any = None if saved else _Handle(
+            library.hone_weights_create, library.hone_weights_destroy, self._engine.value, self._model.value,
+            needs=(self._engine, self._model))
         if saved:
             handle = _Handle(library.hone_plan_open, library.hone_plan_destroy, self._engine.value, path,
                              needs=self._engine)
@@ -236,7 +240,7 @@ class Session:
         with self._lock:
             self._closed = True
             self._plans.clear()
-            self._saved = self._model = self._engine = None
+            self._saved = self._weights = self._model = self._engine = None
 
     def __enter__(self) -> "Session":
         return self
@@ -287,9 +291,9 @@ class Session:
             binding.input, binding.rank = name.encode(), len(dims)
             binding.dim[:len(dims)] = dims
         options = lib.PlanOptions(level=self._level, precision=lib.encoded(self._precision), bindings=bindings,
-                                  n_bindings=len(key))
+                                  n_bindings=len(key), weights=self._weights.value)
         return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
-                             self._model.value, c.byref(options), needs=(self._engine, self._model)))
+                             self._model.value, c.byref(options), needs=(self._engine, self._model, self._weights)))
 
     @staticmethod
     def _check_shape(port: Port, array: Any) -> None:
