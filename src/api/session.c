@@ -270,7 +270,8 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
   hone_status status = HONE_OK;
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
-  if (!store) status = hn_api_store(o->weights, engine, model, &store, error);
+  const bool folds = level > 0 && !o->reference && (!o->passes || !*o->passes);
+  if (!store) status = hn_api_weights(o->weights, engine, model, folds, &model, &store, error);
   if (status != HONE_OK) return status;
   const uint64_t lost = hn_mem_lost();
   hone_plan *p = hn_calloc(1, sizeof *p);

@@ -2,11 +2,16 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/passes/optimize.h"
 #include "optimize/plan/packed.h"
+
+#include <pthread.h>
 
 struct hone_weights {
   const hone_engine *engine;
   hn_model *model; /* keys are addresses of its weights */
+  hn_model *prepared;     /* what plans are made of; NULL: none was yet */
+  pthread_mutex_t lock;   /* for it */
   hn_packed_store *store; /* NULL: on devices with memory of their own */
 };
 
@@ -24,6 +29,7 @@ hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_wei
     w = NULL;
   }
   if (!w) return hn_fail_memory(error, sizeof *w, "packed weights");
+  pthread_mutex_init(&w->lock, NULL);
   w->engine = engine;
   w->model = hn_model_retain(model);
   *out = w;
@@ -33,7 +39,9 @@ hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_wei
 void hone_weights_destroy(hone_weights *w) {
   if (!w) return;
   hn_packed_store_drop(w->store);
+  if (w->prepared) hn_model_destroy(w->prepared);
   hn_model_destroy(w->model);
+  pthread_mutex_destroy(&w->lock);
   hn_free(w);
 }
 
@@ -41,13 +49,33 @@ uint64_t hone_weights_bytes(const hone_weights *w) {
   return w && w->store ? hn_packed_store_bytes(w->store, NULL) : 0;
 }
 
-hone_status hn_api_store(const hone_weights *w, const hone_engine *engine, const hone_model *model,
-                         hn_packed_store **store, hone_error *error) {
+/* The model with what moves its weights done: a Transpose of an embedding that is the last layer's matrix, too,
+ * would else be made anew for every plan, with bytes that no key can name by their address. Nothing but moves:
+ * they come before or behind all other passes alike. When anything is against it, it is the model itself. */
+static hn_model *prepare(hn_model *model) {
+  hn_model *m = NULL;
+  if (hn_model_clone(model, &m, NULL) != HONE_OK) return hn_model_retain(model);
+  const hn_optimize_options options = {
+      .level = 1, .passes = "freeze_initializers,fold_constants", .moves = true, .lowered = true};
+  if (hn_model_infer(m, NULL) == HONE_OK && hn_optimize(m, &options, NULL, NULL) == HONE_OK) return m;
+  hn_model_destroy(m);
+  return hn_model_retain(model);
+}
+
+hone_status hn_api_weights(const hone_weights *given, const hone_engine *engine, hone_model *model, bool folds,
+                           hn_model **prepared, hn_packed_store **store, hone_error *error) {
+  hone_weights *w = (hone_weights *)(uintptr_t)given; /* what it keeps changes no plan */
   *store = NULL;
+  *prepared = model;
   if (!w) return HONE_OK;
   if (w->engine != engine || w->model != model)
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_plan_create: the packed weights belong to another model or engine");
   *store = w->store;
+  if (!folds || !w->store) return HONE_OK;
+  pthread_mutex_lock(&w->lock);
+  if (!w->prepared) w->prepared = prepare(model);
+  *prepared = w->prepared;
+  pthread_mutex_unlock(&w->lock);
   return HONE_OK;
 }

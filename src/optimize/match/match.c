@@ -171,6 +171,7 @@ typedef struct search {
   const hn_pattern *p;
   uint32_t allowed; /* misses */
   uint32_t steps;   /* bounds the backtracking */
+  bool refused;     /* with more misses allowed the search would have gone on somewhere */
   hone_reason *why;
   hone_match *out;
 } search;
@@ -179,7 +180,8 @@ typedef struct search {
 static bool missed(search *s, state *st, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static bool missed(search *s, state *st, const char *format, ...) {
   /* A single line that does not fit is no near miss: every Mul would be one of "Mul by 1". */
-  if (s->p->n_lines == 1 || ++st->misses > s->allowed) return false;
+  if (s->p->n_lines == 1) return false;
+  if (++st->misses > s->allowed) return s->refused = true, false;
   va_list args;
   va_start(args, format);
   vsnprintf(s->why->text, sizeof s->why->text, format, args);
@@ -258,6 +260,14 @@ static bool push_operands(state *st, const hn_line *l, const hone_node *n, bool 
   return true;
 }
 
+/* Goals beyond those that are left say nothing. */
+static void copy_state(state *to, const state *from) {
+  to->m = from->m;
+  memcpy(to->goal, from->goal, from->n_goals * sizeof *from->goal);
+  to->n_goals = from->n_goals;
+  to->misses = from->misses;
+}
+
 /* Matches line k with node n, then everything that is left to do. */
 static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
   const hn_line *l = &s->p->line[k];
@@ -285,7 +295,7 @@ static bool match_line(search *s, state *st, uint32_t k, hone_node *n) {
   if (l->n_in == 2 && n->n_in == 2 && commutative(n->op_type)) {
     state *copy = hn_malloc(sizeof *copy);
     if (!copy) return false;
-    *copy = *st;
+    copy_state(copy, st);
     bool ok = push_operands(copy, l, n, false) && solve(s, copy);
     hn_free(copy);
     if (ok) return true;
@@ -326,7 +336,7 @@ static bool conditions_hold(search *s, state *st) {
   hone_reason why;
   for (uint32_t i = 0; i < s->p->n_conditions; i++) {
     if (hn_where_holds(&s->p->condition[i], &st->m, &why)) continue;
-    if (++st->misses > s->allowed) return false;
+    if (++st->misses > s->allowed) return s->refused = true, false;
     *s->why = why;
     return true;
   }
@@ -379,8 +389,9 @@ hn_match_result hn_pattern_match(const hn_pattern *p, hone_node *root, hone_matc
   state *st = hn_malloc(sizeof *st);
   hn_match_result result = HN_MATCH_NO;
   for (s.allowed = 0; st && s.allowed <= (why != NULL) && result == HN_MATCH_NO; s.allowed++) {
-    memset(st, 0, sizeof *st);
-    st->m.pattern = p;
+    if (s.allowed && !s.refused) break; /* it would come to the same */
+    st->m = (hone_match){.pattern = p};
+    st->n_goals = st->misses = 0;
     s.steps = 0;
     if (match_line(&s, st, p->n_lines - 1, root)) result = s.allowed ? HN_MATCH_NEAR : HN_MATCH_YES;
   }

@@ -82,35 +82,61 @@ hone_status hn_passes_check(const hn_optimize_options *o, hone_error *error) {
 
 typedef HN_VEC(hone_node *) node_list;
 
-/* Runs the pass at one place with a record prepared for the nodes, since a hit takes them out of the graph.
- */
-static hn_pass_result recorded(hn_pass_context *ctx, hone_node *const *nodes, uint32_t n, const hone_match *m,
-                               hone_node *at) {
-  uint32_t before = ctx->graph->n_nodes;
+/* Fills in what the pass said of the record, which was made when the model had `before` nodes, and its graph
+ * `in_graph`. */
+static void complete(hn_pass_context *ctx, hn_pass_record *k, bool hit, uint32_t before, uint32_t in_graph) {
+  char *text = hn_arena_strdup(&ctx->report->arena, ctx->why.text);
+  k->reason = text ? text : "";
+  k->hit = hit;
+  k->enable_level = hit ? -1 : ctx->enable_level;
+  k->nodes_before = before;
+  k->nodes_after = before - in_graph + ctx->graph->n_nodes;
+}
+
+/* Runs the pass where its pattern matched, with a record prepared for the nodes, since a hit takes them out of
+ * the graph. */
+static hn_pass_result matched(hn_pass_context *ctx, const hone_match *m) {
+  const uint32_t before = hn_model_nodes(ctx->model), in_graph = ctx->graph->n_nodes;
   hn_pass_report *r = ctx->report;
   size_t record = r->records.len;
   const hn_arena_mark mark = hn_arena_here(&r->arena);
-  hn_pass_record_text(ctx, true, nodes, n, "");
+  hn_pass_record_text(ctx, true, m->node, m->pattern->n_lines, "");
   ctx->why.text[0] = 0;
   ctx->enable_level = -1;
-  hn_pass_result result = m ? ctx->pass->match(ctx, m) : ctx->pass->visit(ctx, at);
+  hn_pass_result result = ctx->pass->match(ctx, m);
   if (record >= r->records.len) { /* the record itself found no memory */
     ctx->changed |= result == HN_PASS_HIT;
     return result;
   }
-  hn_pass_record *k = &r->records.ptr[record];
   if (result == HN_PASS_NONE || result == HN_PASS_FAIL) {
     r->records.len--;
     if (r->records.len == record) hn_arena_back(&r->arena, mark);
     return result;
   }
-  char *text = hn_arena_strdup(&r->arena, ctx->why.text);
-  k->reason = text ? text : "";
-  k->hit = result == HN_PASS_HIT;
-  k->enable_level = k->hit ? -1 : ctx->enable_level;
-  k->nodes_after = k->nodes_before - before + ctx->graph->n_nodes;
-  ctx->changed |= k->hit;
+  complete(ctx, &r->records.ptr[record], result == HN_PASS_HIT, before, in_graph);
+  ctx->changed |= result == HN_PASS_HIT;
   return result;
+}
+
+/* Runs the pass at a node. Most say nothing, and this goes over every node of every model many times: the
+ * record is made behind it, of what the node was. */
+static void visited(hn_pass_context *ctx, hone_node *at) {
+  const uint32_t before = hn_model_nodes(ctx->model), in_graph = ctx->graph->n_nodes;
+  hone_node was = {.name = at->name, .origin = at->origin, .n_origin = at->n_origin}, *place = &was;
+  hn_pass_report *r = ctx->report;
+  const size_t record = r->records.len;
+  ctx->why.text[0] = 0;
+  ctx->enable_level = -1;
+  const hn_pass_result result = ctx->pass->visit(ctx, at);
+  if (result == HN_PASS_NONE || result == HN_PASS_FAIL) return;
+  ctx->changed |= result == HN_PASS_HIT;
+  const size_t said = r->records.len; /* by the pass itself: they come behind */
+  hn_pass_record_text(ctx, true, &place, 1, "");
+  if (said == r->records.len) return; /* the record found no memory */
+  const hn_pass_record own = r->records.ptr[said];
+  for (size_t i = said; i > record; i--) r->records.ptr[i] = r->records.ptr[i - 1];
+  r->records.ptr[record] = own;
+  complete(ctx, &r->records.ptr[record], result == HN_PASS_HIT, before, in_graph);
 }
 
 static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
@@ -121,7 +147,7 @@ static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns,
   for (uint32_t i = 0; i < n_patterns; i++) {
     hn_match_result found = hn_pattern_match(&patterns[i], node, &m, &why);
     if (found == HN_MATCH_YES) {
-      hn_pass_result result = recorded(ctx, m.node, patterns[i].n_lines, &m, NULL);
+      hn_pass_result result = matched(ctx, &m);
       if (result != HN_PASS_NONE) return result;
     } else if (found == HN_MATCH_NEAR && !have_near) {
       have_near = true;
@@ -149,7 +175,7 @@ static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, u
       hone_node *n = nodes.ptr[i];
       if (!hn_is_linked(n)) continue;
       if (p->visit)
-        recorded(ctx, &n, 1, NULL, n);
+        visited(ctx, n);
       else
         match_at(ctx, patterns, n_patterns, n);
     }
@@ -213,12 +239,28 @@ static uint32_t count_nodes(const hn_graph *g) {
   return n;
 }
 
-/* Near misses of earlier rounds may have become hits; those of the last round say what is left. */
-static void drop_near_misses(hn_pass_report *r) {
+/* Near misses of a pass that runs again may have become hits; those of its last run say what is left. */
+static void drop_near_misses(hn_pass_report *r, const char *pass) {
   size_t k = 0;
   for (size_t i = 0; i < r->records.len; i++)
-    if (r->records.ptr[i].hit) r->records.ptr[k++] = r->records.ptr[i];
+    if (r->records.ptr[i].hit || r->records.ptr[i].pass != pass) r->records.ptr[k++] = r->records.ptr[i];
   r->records.len = k;
+}
+
+/* Hits as they came, then the near misses that are left, in the order of the passes. */
+static bool near_misses_last(hn_pass_report *r) {
+  HN_VEC(hn_pass_record) near = {0};
+  bool good = true;
+  for (size_t t = 0; t < r->totals.len; t++)
+    for (size_t i = 0; i < r->records.len && good; i++)
+      if (!r->records.ptr[i].hit && r->records.ptr[i].pass == r->totals.ptr[t].pass)
+        good = hn_vec_push(&near, r->records.ptr[i]);
+  size_t k = 0;
+  for (size_t i = 0; i < r->records.len && good; i++)
+    if (r->records.ptr[i].hit) r->records.ptr[k++] = r->records.ptr[i];
+  for (size_t i = 0; i < near.len && good; i++) r->records.ptr[k++] = near.ptr[i];
+  hn_vec_free(&near);
+  return good;
 }
 
 static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
@@ -277,10 +319,13 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   if (any && status == HONE_OK && o.verify_each)
     status = hn_verifier_create(model, o.verify_seed, o.cancel, &verifier, error);
   bool changed = any;
+  /* How often the graph had changed when each pass had last gone over it without changing anything: what has
+   * not changed since would be gone over for nothing. */
+  uint64_t edits = 1, *seen = hn_calloc(passes->n + 1, sizeof *seen);
+  if (!seen) status = hn_fail_memory(error, passes->n * sizeof *seen, "the optimizer");
   while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
     changed = false;
     r->rounds++;
-    drop_near_misses(r);
     for (uint32_t i = 0, t = 0; i < passes->n && status == HONE_OK; i++) {
       ctx.pass = passes->unit[i];
       if (!enabled(passes, ctx.pass, &o)) continue;
@@ -288,17 +333,26 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
         status = hn_fail(error, HONE_ERROR_CANCELLED, "the optimizer was cancelled");
         break;
       }
+      if (seen[i] == edits) {
+        t++;
+        continue;
+      }
       uint64_t start = hn_now_ns();
+      drop_near_misses(r, ctx.pass->name);
       size_t first = r->records.len;
       ctx.changed = false;
       status = run_pass(&ctx);
       hn_arena_free(&scratch);
       if (status == HONE_OK && ctx.changed) status = after_pass(&ctx, verifier);
       changed |= ctx.changed;
+      edits += ctx.changed;
+      seen[i] = ctx.changed ? 0 : edits;
       for (size_t k = first; k < r->records.len; k++) r->totals.ptr[t].hits += r->records.ptr[k].hit;
       r->totals.ptr[t++].seconds += (double)(hn_now_ns() - start) * 1e-9;
     }
   }
+  hn_free(seen);
+  if (status == HONE_OK && !near_misses_last(r)) status = hn_fail_memory(error, 0, "the passes' report");
   r->fixed_point = !changed;
   r->nodes_after = count_nodes(model->graph);
   hn_verifier_destroy(verifier);

@@ -6,7 +6,7 @@
  * broadcast table is not. */
 #include "optimize/passes/common/pass.h"
 
-enum { GROWTH_FREE = 16 << 20 };
+enum { GROWTH_FREE = 16 << 20, LARGE = 4096 };
 
 static bool wanted(const hone_node *n) {
   static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
@@ -22,12 +22,18 @@ static bool wanted(const hone_node *n) {
   return true;
 }
 
+/* Does the node only move elements of a large constant? */
+static bool moves(const hone_node *n) {
+  return n->op->flags & HONE_OP_MOVE && !(n->op->flags & (HONE_OP_SHAPE_ONLY | HONE_OP_ITEMS)) && n->n_in &&
+         n->in[0] && hone_desc_bytes(&n->in[0]->constant->desc) >= LARGE;
+}
+
 /* Results are made where they stay: a large one would else be there twice. */
 static void *take(void *arena, size_t bytes) { return hn_arena_raw(arena, bytes ? bytes : 1, HN_MEM_ALIGN); }
 static void give(void *arena, void *data) { (void)arena, (void)data; }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!wanted(n)) return HN_PASS_NONE;
+  if (!wanted(n) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
   int64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i]) in_bytes += hone_desc_bytes(&n->in[i]->constant->desc);
