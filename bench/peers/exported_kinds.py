@@ -71,7 +71,7 @@ AUDIO = {
     "ast": ("ASTForAudioClassification", "ASTConfig", dict(HIDDEN, max_length=256), "spectrum"),
     "encodec_enc": ("EncodecModel", "EncodecConfig", {}, "encode"),
     "encodec_dec": ("EncodecModel", "EncodecConfig", {}, "decode"),
-    "vits": ("VitsModel", "VitsConfig", dict(vocab_size=60, use_stochastic_duration_prediction=False), "text"),
+    "vits": ("VitsModel", "VitsConfig", dict(vocab_size=120, use_stochastic_duration_prediction=False), "text"),
     "hifigan": ("SpeechT5HifiGan", "SpeechT5HifiGanConfig", {}, "spectrogram"),
     "univnet": ("UnivNetModel", "UnivNetConfig", {}, "univnet"),
     "parakeet": ("ParakeetForCTC", "ParakeetCTCConfig", {}, "parakeet"),

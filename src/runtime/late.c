@@ -28,6 +28,8 @@ void hn_late_close(hn_late *late) {
   hn_vec_free(&late->used);
   hn_vec_free(&late->spare);
   hn_vec_free(&late->key);
+  hn_vec_free(&late->bodies);
+  hn_arena_free(&late->bodies_arena);
   hn_free(late->bound);
   hn_free(late->fell_back);
   *late = (hn_late){0};
@@ -193,19 +195,18 @@ static bool trifle(const hn_step *s, const hone_tensor *const *tin) {
   return bytes < TRIFLE;
 }
 
-/* What step k is bound for, bound again where its operands are other ones now. */
-static hone_status bound_for(hn_late *late, uint32_t k, const hone_tensor *const *tin, uint64_t most,
-                             hone_error *error) {
-  const hn_step *s = &late->plan->steps.ptr[k];
-  hn_bound *b = late->bound[k];
+/* What step s is bound for, bound again where its operands are other ones now. */
+static hone_status bound_for(hn_late *late, const hn_step *s, hn_bound **bound, const hone_tensor *const *tin,
+                             uint64_t most, hone_error *error) {
+  hn_bound *b = *bound;
   if (b) {
     const size_t n = hn_late_describe(s, tin, NULL);
     const bool like = n == b->key_words && hn_vec_reserve(&late->key, n + 1);
     if (like) hn_late_describe(s, tin, late->key.ptr);
     if (like && memcmp(late->key.ptr, b->key, n * sizeof *b->key) == 0) return HONE_OK;
   }
-  late->bound[k] = NULL; /* used up, also when this fails */
-  return hn_late_bind(late, k, tin, b, most, &late->bound[k], error);
+  *bound = NULL; /* used up, also when this fails */
+  return hn_late_bind(late, s, tin, b, most, bound, error);
 }
 
 hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const hone_tensor *const *tin,
@@ -219,7 +220,7 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   *done = apart;
   late->fell_back[k] = !apart;
   if (!apart && trifle(s, tin)) return HONE_OK;
-  hone_status status = bound_for(late, k, tin, budget->max_bytes, error);
+  hone_status status = bound_for(late, s, &late->bound[k], tin, budget->max_bytes, error);
   if (status != HONE_OK) return status;
   const hn_bound *b = late->bound[k];
   if (!apart && !b->tactic) return HONE_OK;
@@ -249,6 +250,93 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   if (!b->tactic) return fall_back(late, s, tin, tout, keep, budget, error);
   status = launch(late, s, b, in, out, error);
   return status == HONE_OK && hn_late_counted(s) ? count(late, s, tout, error) : status;
+}
+
+/* ------------------------------------------------------------------ bodies */
+
+static bool plain(const hn_value *v) {
+  return !v->foreign && !hn_dtype_points(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_NONE;
+}
+
+/* Is the node one that a tactic may do? Its step, then. */
+static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
+  enum {
+    APART = HONE_OP_CONTROL | HONE_OP_SHAPE_ONLY | HONE_OP_DATA_DEPENDENT | HONE_OP_RANDOM | HONE_OP_VIEW |
+            HONE_OP_ITEMS
+  };
+  const hn_plan *p = late->plan;
+  *b = (hn_body_step){.node = n};
+  if (!n->op || !n->op->infer || n->op->flags & APART || n->domain[0] || n->n_in > 32 || n->n_out > 32 ||
+      !hn_listing_find(p->tactics, n->op_type))
+    return true;
+  bool good = n->n_out && n->out[0];
+  for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || plain(n->in[i]));
+  for (uint32_t i = 0; i < n->n_out; i++) good = good && (!n->out[i] || plain(n->out[i]));
+  if (!good) return true;
+  hone_step_tensor *out = HN_NEW_ARRAY(&late->bodies_arena, hone_step_tensor, n->n_out);
+  if (!out) return false;
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i]) out[i].desc.dtype = n->out[i]->desc.dtype;
+  const uint32_t last = n->op->layouts;
+  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step),
+                               .anchor = n->op_type,
+                               .name = n->name,
+                               .node = n,
+                               .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32,
+                               .n_inputs = n->n_in,
+                               .n_anchor_inputs = n->n_in,
+                               .n_outputs = n->n_out,
+                               .output = out},
+                      .kind = HN_STEP_LATE,
+                      .node = n,
+                      .late_last = last && !(last & HONE_LAST_ALL)};
+  return true;
+}
+
+/* The step of a node, made when it is met for the first time. NULL: out of memory. */
+static hn_body_step *body_step(hn_late *late, const hone_node *n) {
+  size_t lo = 0, hi = late->bodies.len;
+  while (lo < hi) {
+    const size_t mid = (lo + hi) / 2;
+    if (late->bodies.ptr[mid]->node == n) return late->bodies.ptr[mid];
+    if ((uintptr_t)late->bodies.ptr[mid]->node < (uintptr_t)n)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  hn_body_step *b = HN_NEW(&late->bodies_arena, hn_body_step);
+  if (!b || !describe_body(late, n, b) || !hn_vec_push(&late->bodies, b)) return NULL;
+  for (size_t i = late->bodies.len - 1; i > lo; i--) late->bodies.ptr[i] = late->bodies.ptr[i - 1];
+  late->bodies.ptr[lo] = b;
+  return b;
+}
+
+hone_status hn_late_body(void *self, const hone_node *n, const hone_tensor *const *tin,
+                         hone_tensor *const *tout, hn_budget *budget, bool *done, hone_error *error) {
+  hn_late *late = self;
+  hn_body_step *k = body_step(late, n);
+  const void *in[32];
+  void *out[32];
+  bool any = false;
+  *done = false;
+  if (!k) return hn_fail_memory(error, sizeof *k, "a body");
+  if (!k->step.desc.anchor || trifle(&k->step, tin)) return HONE_OK;
+  hone_status status = bound_for(late, &k->step, &k->bound, tin, budget->max_bytes, error);
+  if (status != HONE_OK || !k->bound->tactic) return status;
+  const hn_bound *b = k->bound;
+  for (uint32_t i = 0; i < n->n_in; i++) in[i] = tin[i] ? tin[i]->data : NULL;
+  for (uint32_t i = 0; i < n->n_out; i++) any |= tout[i] && hone_desc_bytes(&b->out[i].desc) > 0;
+  if (!any) return HONE_OK;
+  for (uint32_t i = 0; i < n->n_out && status == HONE_OK; i++) {
+    out[i] = NULL;
+    if (!tout[i]) continue;
+    tout[i]->desc = b->out[i].desc;
+    status = hn_budget_alloc(budget, hone_desc_bytes(&b->out[i].desc), &tout[i]->data, error);
+    out[i] = tout[i]->data;
+  }
+  if (status == HONE_OK) status = launch(late, &k->step, b, in, out, error);
+  *done = status == HONE_OK;
+  return status;
 }
 
 const hone_step *hn_late_step(const hn_late *late, uint32_t k, const hone_tactic_desc **tactic) {

@@ -33,6 +33,21 @@ void hn_late_forget(hn_late *late) {
     hn_late_unbind(late->plan, late->bound[k]);
     late->bound[k] = NULL;
   }
+  for (size_t i = 0; i < late->bodies.len; i++) {
+    hn_late_unbind(late->plan, late->bodies.ptr[i]->bound);
+    late->bodies.ptr[i]->bound = NULL;
+  }
+}
+
+/* Steps of bodies have no slots: their node says what their operands are. */
+static bool reads_constant(const hn_plan *p, const hn_step *s, uint32_t i, const hone_tensor *t) {
+  if (s->in) return p->slots.ptr[hn_slot_root(p, s->in[i])].place == HN_PLACE_CONST;
+  const hn_value *v = s->node->in[i];
+  return v->constant && v->constant->data == t->data;
+}
+
+static bool makes(const hn_step *s, uint32_t i) {
+  return s->out ? s->out[i] != HN_NO_SLOT : s->node->out[i] != NULL;
 }
 
 static bool on_host(const hn_step *s, uint32_t i) {
@@ -81,12 +96,11 @@ static hone_status infer(const hn_plan *p, const hn_step *s, const hone_tensor *
     if (n->in[i]) value[i].desc.dtype = n->in[i]->desc.dtype;
     value[i].desc.device = 0;
     din[i] = &value[i].desc;
-    if (on_host(s, i) || p->slots.ptr[hn_slot_root(p, s->in[i])].place == HN_PLACE_CONST)
-      known[i] = &value[i];
+    if (on_host(s, i) || reads_constant(p, s, i, tin[i])) known[i] = &value[i];
   }
   for (uint32_t i = 0; i < n->n_out; i++) {
     out[i] = (hone_tensor_desc){.rank = -1};
-    dout[i] = s->out[i] == HN_NO_SLOT ? NULL : &out[i];
+    dout[i] = makes(s, i) ? &out[i] : NULL;
   }
   if (n->n_in && din[0]) {
     hone_status takes = hn_op_takes(n, din[0], 0, error);
@@ -226,7 +240,7 @@ static hone_status lay_last(hn_late *late, const hn_step *s, hn_bound *b, hone_e
   b->in[0].desc = channels_last(p, &row.desc);
   for (uint32_t i = 0; i < n_out; i++) {
     out[i] = b->out[i];
-    if (s->out[i] != HN_NO_SLOT && out[i].desc.rank >= 3) out[i].desc = channels_last(p, &out[i].desc);
+    if (makes(s, i) && out[i].desc.rank >= 3) out[i].desc = channels_last(p, &out[i].desc);
   }
   b->step.output = out;
   b->before = before, b->after = after;
@@ -268,7 +282,7 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     value += 1 + (tin[i] ? tin[i]->desc.rank : 0);
     now[i] = NULL;
     if (!tin[i]) continue;
-    const bool constant = p->slots.ptr[hn_slot_root(p, s->in[i])].place == HN_PLACE_CONST;
+    const bool constant = reads_constant(p, s, i, tin[i]);
     b->in[i] = (hone_step_tensor){tin[i]->desc, constant ? tin[i]->data : NULL};
     held[i] = *tin[i];
     now[i] = &held[i];
@@ -287,7 +301,7 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     out[0] = tin[0]->desc; /* a reformat */
   if (status != HONE_OK) return apart ? status : HONE_OK;
   for (uint32_t i = 0; i < n_out; i++) {
-    if (s->out[i] == HN_NO_SLOT) continue;
+    if (!makes(s, i)) continue;
     hone_tensor_desc d = s->desc.output[i].desc;
     d.rank = out[i].rank;
     memcpy(d.dim, out[i].dim, sizeof d.dim);
@@ -297,7 +311,8 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
   b->step = s->desc;
   b->step.input = b->in;
   b->step.output = b->out;
-  if (s->out[0] != HN_NO_SLOT && p->slots.ptr[s->out[0]].alias != HN_NO_SLOT) return HONE_OK; /* a view */
+  if (s->out && s->out[0] != HN_NO_SLOT && p->slots.ptr[s->out[0]].alias != HN_NO_SLOT)
+    return HONE_OK; /* a view */
   double bytes = 0;
   for (uint32_t i = 0; i < n_in + n_out; i++) {
     const hone_tensor_desc *d = i < n_in ? &b->in[i].desc : &b->out[i - n_in].desc;
@@ -314,11 +329,11 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
   return pack(late, b, old, error);
 }
 
-hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before,
+hone_status hn_late_bind(hn_late *late, const hn_step *s, const hone_tensor *const *tin, hn_bound *before,
                          uint64_t most, hn_bound **out, hone_error *error) {
   hn_bound *b = hn_calloc(1, sizeof *b);
   *out = NULL;
-  hone_status status = b ? bind(late, &late->plan->steps.ptr[k], tin, before, most, b, error)
+  hone_status status = b ? bind(late, s, tin, before, most, b, error)
                          : hn_fail_memory(error, sizeof *b, "a late step");
   hn_late_unbind(late->plan, before);
   if (status == HONE_OK)

@@ -44,7 +44,7 @@ bool hn_late_counted(const hn_step *s);
 /* Makes *out, or leaves it NULL. `before`: what the step was bound for until now, which is used up: packed
  * weights are taken over where they are the same; NULL: nothing. most: bytes that a run may have; nothing is
  * chosen, and nothing packed, for operands and results beyond that (0: any). */
-hone_status hn_late_bind(hn_late *late, uint32_t k, const hone_tensor *const *tin, hn_bound *before,
+hone_status hn_late_bind(hn_late *late, const hn_step *step, const hone_tensor *const *tin, hn_bound *before,
                          uint64_t most, hn_bound **out, hone_error *error);
 void hn_late_unbind(const hn_plan *plan, hn_bound *b); /* NULL is fine */
 void hn_late_forget(hn_late *late);                    /* unbinds all steps */

@@ -13,6 +13,13 @@ typedef struct hn_late_block {
   size_t bytes;
 } hn_late_block;
 
+/* A node of a body of If, Loop or Scan that has tactics. */
+typedef struct hn_body_step {
+  const hone_node *node;
+  hn_step step; /* without slots; anchor NULL: it is the reference's */
+  hn_bound *bound;
+} hn_body_step;
+
 struct hn_late {
   const hn_plan *plan;
   hn_remote *remote;
@@ -21,6 +28,8 @@ struct hn_late {
   void *workspace;
   size_t workspace_bytes;
   HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
+  hn_arena bodies_arena;
+  HN_VEC(hn_body_step *) bodies;     /* those that were met, in the order of their addresses */
   HN_VEC(uint64_t) key;              /* what a step's operands are now */
 };
 

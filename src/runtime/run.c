@@ -98,6 +98,10 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   c->heap_peak = c->touched = 0;
   c->ref.budget = (hn_budget){.cancel = &c->cancel};
   if (!c->apart) hn_pools_serve(c->plan, &c->ref.budget);
+  if (!c->apart && !c->plan->reference) {
+    c->ref.budget.quick = hn_late_body;
+    c->ref.budget.quick_self = &c->late;
+  }
   if (limits) {
     if (limits->max_seconds > 0)
       c->ref.budget.deadline_ns = hn_now_ns() + (uint64_t)(limits->max_seconds * 1e9);

@@ -245,6 +245,23 @@ static hone_status copy_tensor(const hone_tensor *from, hone_tensor *to, hn_budg
   return HONE_OK;
 }
 
+/* A node of a graph that is being evaluated, by its operator's tactics where the run has a way to them. */
+static hone_status eval_inner(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
+                              hn_arena *keep, hn_budget *budget, hone_error *error) {
+  bool done = false;
+  if (!budget || !budget->quick) return hn_eval_node(n, in, out, keep, budget, error);
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (out[i]) *out[i] = (hone_tensor){.desc = {.rank = -1}};
+  hone_status status = budget->quick(budget->quick_self, n, in, out, budget, &done, error);
+  if (status == HONE_OK && !done) return hn_eval_node(n, in, out, keep, budget, error);
+  if (status == HONE_OK) status = hn_budget_check(budget, error);
+  if (status == HONE_OK) return status;
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (out[i]) hn_budget_release(budget, out[i]);
+  if (error && !error->where[0]) hn_error_where(error, "node '%s' (%s)", n->name, n->op_type);
+  return status;
+}
+
 hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, hone_tensor *outputs,
                           hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
                           void *watch_arg, hone_error *error) {
@@ -286,7 +303,7 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
       if (n->out[i]) out[i] = &f.slot[n->out[i]->index].t;
     status = n->op && (n->op->flags & HONE_OP_CONTROL)
                  ? hn_eval_control(n, in, out, &f.scope, keep, budget, error)
-                 : hn_eval_node(n, in, out, keep, budget, error);
+                 : eval_inner(n, in, out, keep, budget, error);
     if (status != HONE_OK) goto done;
     for (uint32_t i = 0; i < n->n_out; i++)
       if (n->out[i]) f.slot[n->out[i]->index].present = f.slot[n->out[i]->index].owned = true;

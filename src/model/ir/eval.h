@@ -8,6 +8,14 @@
 
 #include <stdatomic.h>
 
+struct hn_budget;
+
+/* A faster way than the reference for a node of a body: in and out as in hn_eval_node. *done false: it is left
+ * to the reference. */
+typedef hone_status (*hn_eval_quick)(void *self, const hone_node *node, const hone_tensor *const *in,
+                                     hone_tensor *const *out, struct hn_budget *budget, bool *done,
+                                     hone_error *error);
+
 /* Limits of a run; shared by everything that runs on its behalf. Zero means no limit. */
 typedef struct hn_budget {
   uint64_t deadline_ns; /* hn_now_ns() value */
@@ -19,6 +27,8 @@ typedef struct hn_budget {
   void *(*take)(void *memory, size_t bytes);
   void (*give)(void *memory, void *at);
   void *memory;
+  hn_eval_quick quick; /* NULL: there is none */
+  void *quick_self;
 } hn_budget;
 
 /* HONE_OK, HONE_ERROR_CANCELLED or HONE_ERROR_BUDGET (with the reason). */

@@ -28,6 +28,25 @@ PUT(put_2, uint16_t, b)
 PUT(put_4, uint32_t, b)
 PUT(put_8, uint64_t, b)
 
+/* The same of n neighbours, in blocks that the compiler makes vectors of. */
+#define LINE(NAME, T, RESULT)                                                                                \
+  static void NAME(void *to, const void *from, int64_t n) {                                                  \
+    enum { BLOCK = 16 };                                                                                     \
+    const T *restrict u = from;                                                                              \
+    T *restrict y = to;                                                                                      \
+    for (; n >= BLOCK; n -= BLOCK, u += BLOCK, y += BLOCK)                                                   \
+      for (int i = 0; i < BLOCK; i++) {                                                                      \
+        const T b = u[i];                                                                                    \
+        T *const p = y + i;                                                                                  \
+        *p = (T)(RESULT);                                                                                    \
+      }                                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const T b = u[i];                                                                                      \
+      T *const p = y + i;                                                                                    \
+      *p = (T)(RESULT);                                                                                      \
+    }                                                                                                        \
+  }
+
 /* Of numbers that C computes with. U: an unsigned type no narrower than int, where sums wrap. NaN spreads, as
  * it does in the reference. */
 #define COMBINE(NAME, T, U)                                                                                  \
@@ -35,6 +54,15 @@ PUT(put_8, uint64_t, b)
   PUT(mul_##NAME, T, (U)*p *(U)b)                                                                            \
   PUT(max_##NAME, T, b > *p || b != b ? b : *p)                                                              \
   PUT(min_##NAME, T, b < *p || b != b ? b : *p)
+#define COMBINE_LINE(NAME, T, U)                                                                             \
+  LINE(add_line_##NAME, T, (U)*p + (U)b)                                                                     \
+  LINE(mul_line_##NAME, T, (U)*p *(U)b)                                                                      \
+  LINE(max_line_##NAME, T, b > *p || b != b ? b : *p)                                                        \
+  LINE(min_line_##NAME, T, b < *p || b != b ? b : *p)
+COMBINE_LINE(f32, float, float)
+COMBINE_LINE(f64, double, double)
+COMBINE_LINE(i32, int32_t, uint32_t)
+COMBINE_LINE(i64, int64_t, uint64_t)
 COMBINE(f32, float, float)
 COMBINE(f64, double, double)
 COMBINE(i8, int8_t, uint32_t)
@@ -79,6 +107,17 @@ static hn_scatter_fn combining(hone_dtype dtype, hn_combine how) {
   return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
 }
 
+static hn_scatter_line_fn line_of(hone_dtype dtype, hn_combine how) {
+#define ROW(NAME)                                                                                            \
+  { add_line_##NAME, mul_line_##NAME, max_line_##NAME, min_line_##NAME }
+  static const hn_scatter_line_fn of[][4] = {[HONE_DTYPE_F32] = ROW(f32),
+                                             [HONE_DTYPE_F64] = ROW(f64),
+                                             [HONE_DTYPE_I32] = ROW(i32),
+                                             [HONE_DTYPE_I64] = ROW(i64)};
+#undef ROW
+  return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
+}
+
 static hn_scatter_fn replacing(int32_t element) {
   return element == 1 ? put_1 : element == 2 ? put_2 : element == 4 ? put_4 : put_8;
 }
@@ -94,6 +133,7 @@ bool hn_scatter_describe(const hone_step *s, hn_scatter *sc, hone_reason *why) {
   if (!s->node || hn_combine_of(s->node, &how, NULL)) return hn_refuse(why, "no reduction of that name");
   sc->replaces = how == HN_COMBINE_NONE;
   sc->put = sc->replaces ? replacing(sc->element) : combining(x->dtype, how);
+  sc->line = sc->replaces ? NULL : line_of(x->dtype, how);
   return sc->put ? true : hn_refuse(why, "no such reduction of %s", hone_dtype_name(x->dtype));
 }
 

@@ -83,6 +83,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     unsigned char *y = (unsigned char *)j->run->out[0] + base * size;
     if (sc->replaces)
       hn_copy_block(y, u, n * size);
+    else if (sc->line && n > 1)
+      sc->line(y, u, n);
     else
       for (int64_t i = 0; i < n; i += HN_SCATTER_RUN)
         sc->put(y + i * size, here, 0, 1, u + i * size, hn_min(n - i, HN_SCATTER_RUN));

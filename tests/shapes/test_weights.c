@@ -1,0 +1,154 @@
+/* hone_weights: plans of one model for several shapes have their packed weights, and what moves them, once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+#include "api/api.h"
+#include "base/mem.h"
+
+#include <hone/hone.h>
+#include <string.h>
+
+/* An embedding that is the last layer's matrix, too, as of most small language models; keys that were cached. */
+static const char tied[] =
+    "graph g(%id: i64[1xT], %past: f32[1xPx64]) -> (%y, %present) {\n  const %e: f32[50x64] = rand(2)\n"
+    "  %x = Gather(%e, %id) {axis=0}\n  %k = MatMul(%x, f32[64x64]rand(1))\n"
+    "  %present = Concat(%past, %k) {axis=1}\n  %t = Transpose(%present) {perm=[0, 2, 1]}\n"
+    "  %s = MatMul(%x, %t)\n  %p = Softmax(%s)\n  %a = MatMul(%p, %present)\n"
+    "  %w = Transpose(%e) {perm=[1, 0]}\n  %y = MatMul(%a, %w)\n}\n";
+
+static hone_model *model_of(void) {
+  hn_model *m = net_parse("tied", tied);
+  return m;
+}
+
+static hone_plan *plan_of(hone_engine *engine, hone_model *m, int64_t tokens, int64_t past,
+                          const hone_weights *weights, const char *passes) {
+  hone_plan *plan = NULL;
+  hone_error e = {0};
+  const hone_binding shapes[] = {{.input = "id", .rank = 2, .dim = {1, tokens}},
+                                 {.input = "past", .rank = 3, .dim = {1, past, 64}}};
+  const hone_plan_options o = {
+      .level = 2, .bindings = shapes, .n_bindings = 2, .weights = weights, .passes = passes};
+  if (hone_plan_create(engine, m, &o, &plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+  return plan;
+}
+
+/* Runs both on the same inputs: the answers are the same bit for bit. */
+static void same(hone_plan *a, hone_plan *b, int64_t tokens, int64_t past) {
+  enum { MOST = 64 };
+  int64_t ids[MOST];
+  static float cache[MOST * 64];
+  for (int i = 0; i < MOST; i++) ids[i] = i * 7 % 50;
+  for (int i = 0; i < MOST * 64; i++) cache[i] = (float)(i % 13) / 13 - 0.5f;
+  hone_tensor in[2] = {{hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){1, tokens}), ids},
+                       {hone_desc(HONE_DTYPE_F32, 3, (const int64_t[]){1, past, 64}), cache}};
+  const hone_tensor *list[2];
+  hone_plan *plan[2] = {a, b};
+  hone_context *context[2];
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(hone_context_create(plan[i], &context[i], NULL), HONE_OK);
+    for (uint32_t k = 0; k < 2; k++) list[k] = &in[strcmp(hone_plan_input_name(plan[i], k), "id") != 0];
+    assert_int_equal(hone_context_run(context[i], list, NULL, NULL), HONE_OK);
+  }
+  for (uint32_t k = 0; k < 2; k++) {
+    const hone_tensor *x = hone_context_output(context[0], k), *y = hone_context_output(context[1], k);
+    assert_true(hone_desc_same_dims(&x->desc, &y->desc));
+    assert_memory_equal(x->data, y->data, (size_t)hone_desc_bytes(&x->desc));
+  }
+  for (int i = 0; i < 2; i++) hone_context_destroy(context[i]);
+}
+
+static hone_engine *engine_of(void) {
+  hone_engine *engine = NULL;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  return engine;
+}
+
+static void test_growing(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of();
+  hone_model *m = model_of();
+  hone_weights *w = NULL;
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  assert_int_equal(hone_weights_bytes(w), 0);
+  hone_plan *kept[6];
+  uint64_t first = 0;
+  for (int64_t i = 0; i < 6; i++) {
+    kept[i] = plan_of(engine, m, 1, i, w, NULL);
+    hone_plan *alone = plan_of(engine, m, 1, i, NULL, NULL);
+    same(kept[i], alone, 1, i);
+    hone_plan_destroy(alone);
+    if (i == 0) first = hone_weights_bytes(w);
+  }
+  /* Two matrices of 64 x 64 and 64 x 50 numbers, once; each plan's own blob is small. */
+  assert_true(first >= (64 * 64 + 64 * 50) * sizeof(float));
+  assert_true(hone_weights_bytes(w) < 2 * first);
+  hone_weights_destroy(w); /* before its plans, which go on */
+  hone_model_release(m);
+  hone_plan *alone = NULL;
+  m = model_of();
+  for (int64_t i = 5; i >= 0; i--) {
+    alone = plan_of(engine, m, 1, i, NULL, NULL);
+    same(kept[i], alone, 1, i);
+    hone_plan_destroy(alone);
+    hone_plan_destroy(kept[i]);
+  }
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
+/* Other tactics for more rows; passes that are chosen by name fold nothing behind the caller's back. */
+static void test_mixed(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of();
+  hone_model *m = model_of();
+  hone_weights *w = NULL;
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  static const struct {
+    int64_t tokens, past;
+    const char *passes;
+  } cases[] = {{1, 3, NULL}, {17, 0, NULL}, {1, 4, "-fold_constants"}, {40, 20, NULL}, {1, 3, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hone_plan *a = plan_of(engine, m, cases[i].tokens, cases[i].past, w, cases[i].passes),
+              *b = plan_of(engine, m, cases[i].tokens, cases[i].past, NULL, cases[i].passes);
+    assert_int_equal(hone_plan_steps(a), hone_plan_steps(b));
+    same(a, b, cases[i].tokens, cases[i].past);
+    hone_plan_destroy(a);
+    hone_plan_destroy(b);
+  }
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
+static void test_misuse(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(), *other = engine_of();
+  hone_model *m = model_of(), *n = model_of();
+  hone_weights *w = NULL;
+  hone_plan *plan = NULL;
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  const hone_plan_options o = {.level = 2, .weights = w};
+  assert_int_equal(hone_plan_create(engine, n, &o, &plan, NULL), HONE_ERROR_USAGE);
+  assert_int_equal(hone_plan_create(other, m, &o, &plan, NULL), HONE_ERROR_USAGE);
+  assert_null(plan);
+  assert_int_equal(hone_weights_create(NULL, m, &w, NULL), HONE_ERROR_USAGE);
+  hone_weights_destroy((hone_weights *)(uintptr_t)o.weights);
+  hone_weights_destroy(NULL);
+  assert_int_equal(hone_weights_bytes(NULL), 0);
+  hone_model_release(m);
+  hone_model_release(n);
+  hone_engine_destroy(engine);
+  hone_engine_destroy(other);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
+                                     cmocka_unit_test(test_misuse)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
