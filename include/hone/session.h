@@ -126,12 +126,12 @@ HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model,
 HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
 
 /* Packed weights that plans of one model for different shapes have in common: what of them says nothing of
- * shapes is packed by the first plan and read by all others (on the CPU; accelerators share nothing yet). Keeps the
- * model alive and borrows the engine; plans may be made with it from several threads at once. What plans
- * still read stays when it is destroyed, and what none reads is given back with the last that did. */
+ * shapes is packed by the first plan and read by all others (on the CPU; accelerators share nothing yet).
+ * Keeps the model alive and borrows the engine; plans may be made with it from several threads at once. What
+ * plans still read stays when it is destroyed, and what none reads is given back with the last that did. */
 HONE_API hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,
                                          hone_error *error);
-HONE_API void hone_weights_destroy(hone_weights *weights);          /* before the engine */
+HONE_API void hone_weights_destroy(hone_weights *weights);         /* before the engine */
 HONE_API uint64_t hone_weights_bytes(const hone_weights *weights); /* held now, by plans */
 
 /* ---- saved plans: decisions and packed weights in one file, which is mapped and run without packing again

@@ -20,8 +20,9 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
                                const hn_ports *ports, hn_packed_store *store, hone_plan **out,
                                hone_error *error);
 
-/* Where `weights` keeps what plans pack (NULL for none), and the model that they are made of: with constants that
- * are only moved folded once for all of them, if they fold any. HONE_ERROR_USAGE for those of another model. */
+/* Where `weights` keeps what plans pack (NULL for none), and the model that they are made of: with constants
+ * that are only moved folded once for all of them, if they fold any. HONE_ERROR_USAGE for those of another
+ * model. */
 hone_status hn_api_weights(const hone_weights *weights, const hone_engine *engine, hone_model *model,
                            bool folds, hn_model **prepared, hn_packed_store **store, hone_error *error);
 

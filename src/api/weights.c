@@ -9,7 +9,7 @@
 
 struct hone_weights {
   const hone_engine *engine;
-  hn_model *model; /* keys are addresses of its weights */
+  hn_model *model;        /* keys are addresses of its weights */
   hn_model *prepared;     /* what plans are made of; NULL: none was yet */
   pthread_mutex_t lock;   /* for it */
   hn_packed_store *store; /* NULL: on devices with memory of their own */
@@ -49,9 +49,10 @@ uint64_t hone_weights_bytes(const hone_weights *w) {
   return w && w->store ? hn_packed_store_bytes(w->store, NULL) : 0;
 }
 
-/* The model with what moves its weights done: a Transpose of an embedding that is the last layer's matrix, too,
- * would else be made anew for every plan, with bytes that no key can name by their address. Nothing but moves:
- * they come before or behind all other passes alike. When anything is against it, it is the model itself. */
+/* The model with what moves its weights done: a Transpose of an embedding that is the last layer's matrix,
+ * too, would else be made anew for every plan, with bytes that no key can name by their address. Nothing but
+ * moves: they come before or behind all other passes alike. When anything is against it, it is the model
+ * itself. */
 static hn_model *prepare(hn_model *model) {
   hn_model *m = NULL;
   if (hn_model_clone(model, &m, NULL) != HONE_OK) return hn_model_retain(model);
@@ -62,8 +63,8 @@ static hn_model *prepare(hn_model *model) {
   return hn_model_retain(model);
 }
 
-hone_status hn_api_weights(const hone_weights *given, const hone_engine *engine, hone_model *model, bool folds,
-                           hn_model **prepared, hn_packed_store **store, hone_error *error) {
+hone_status hn_api_weights(const hone_weights *given, const hone_engine *engine, hone_model *model,
+                           bool folds, hn_model **prepared, hn_packed_store **store, hone_error *error) {
   hone_weights *w = (hone_weights *)(uintptr_t)given; /* what it keeps changes no plan */
   *store = NULL;
   *prepared = model;

@@ -278,15 +278,9 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i]) out[i].desc.dtype = n->out[i]->desc.dtype;
   const uint32_t last = n->op->layouts;
-  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step),
-                               .anchor = n->op_type,
-                               .name = n->name,
-                               .node = n,
-                               .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32,
-                               .n_inputs = n->n_in,
-                               .n_anchor_inputs = n->n_in,
-                               .n_outputs = n->n_out,
-                               .output = out},
+  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = n->op_type, .name = n->name, .node = n,
+                               .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32, .n_inputs = n->n_in,
+                               .n_anchor_inputs = n->n_in, .n_outputs = n->n_out, .output = out},
                       .kind = HN_STEP_LATE,
                       .node = n,
                       .late_last = last && !(last & HONE_LAST_ALL)};

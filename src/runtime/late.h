@@ -30,8 +30,8 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
                         hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, bool *done,
                         hone_error *error);
 
-/* On the CPU: a node of a body of If, Loop or Scan, as a hn_eval_quick whose `self` is the hn_late. What is bound
- * is kept from trip to trip and run to run. */
+/* On the CPU: a node of a body of If, Loop or Scan, as a hn_eval_quick whose `self` is the hn_late. What is
+ * bound is kept from trip to trip and run to run. */
 hone_status hn_late_body(void *self, const hone_node *node, const hone_tensor *const *in,
                          hone_tensor *const *out, hn_budget *budget, bool *done, hone_error *error);
 

@@ -333,8 +333,8 @@ hone_status hn_late_bind(hn_late *late, const hn_step *s, const hone_tensor *con
                          uint64_t most, hn_bound **out, hone_error *error) {
   hn_bound *b = hn_calloc(1, sizeof *b);
   *out = NULL;
-  hone_status status = b ? bind(late, s, tin, before, most, b, error)
-                         : hn_fail_memory(error, sizeof *b, "a late step");
+  hone_status status =
+      b ? bind(late, s, tin, before, most, b, error) : hn_fail_memory(error, sizeof *b, "a late step");
   hn_late_unbind(late->plan, before);
   if (status == HONE_OK)
     *out = b;

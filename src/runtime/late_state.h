@@ -29,8 +29,8 @@ struct hn_late {
   size_t workspace_bytes;
   HN_VEC(hn_late_block) used, spare; /* blocks of outputs */
   hn_arena bodies_arena;
-  HN_VEC(hn_body_step *) bodies;     /* those that were met, in the order of their addresses */
-  HN_VEC(uint64_t) key;              /* what a step's operands are now */
+  HN_VEC(hn_body_step *) bodies; /* those that were met, in the order of their addresses */
+  HN_VEC(uint64_t) key;          /* what a step's operands are now */
 };
 
 #endif

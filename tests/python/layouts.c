@@ -82,6 +82,7 @@ int main(void) {
   AT(hone_plan_options, separate);
   AT(hone_plan_options, preview);
   AT(hone_plan_options, slices);
+  AT(hone_plan_options, weights);
 
   SIZE(hone_run_options);
   AT(hone_run_options, max_seconds);

@@ -167,7 +167,7 @@ class AgainstOnnxRuntime(unittest.TestCase):
         turn = (np.cos(angles), np.sin(angles))
 
         def call(tokens: int, lengths: list, total: int, room: int, packed: bool = False, rotary: bool = False,
-                 bias: object = None, **more: object) -> None:
+                 bias: object = None, sink: object = None, **more: object) -> None:
             q, k, v = (numbers(batch, tokens, n * size) for n in (heads, kv, kv))
             if packed:
                 q, k, v = np.concatenate([q, k, v], 2), None, None
@@ -175,7 +175,7 @@ class AgainstOnnxRuntime(unittest.TestCase):
             if not room:
                 past = [np.zeros((batch, kv, 0, size), "f")] * 2
             self.same(op, q, k, v, *past, np.array(lengths, "i4"), np.array(total, "i4").reshape(1),
-                      *(turn if rotary else (None, None)), None, bias, outputs=3, **attributes,
+                      *(turn if rotary else (None, None)), None, bias, sink, outputs=3, **attributes,
                       **({"do_rotary": 1} if rotary else {}), **more)
 
         call(5, [4, 4], 5, 0)
@@ -186,6 +186,11 @@ class AgainstOnnxRuntime(unittest.TestCase):
         call(6, [5, 5], 6, 0, local_window_size=3)
         call(5, [4, 4], 5, 0, softcap=5.0, scale=0.2)
         call(5, [4, 4], 5, 0, bias=numbers(1, 1, 5, 5))
+        call(5, [4, 4], 5, 0, smooth_softmax=1)
+        call(1, [8, 8], 9, 8, smooth_softmax=1, local_window_size=4)
+        call(5, [4, 4], 5, 0, sink=numbers(heads))
+        call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), softcap=5.0)
+        call(1, [8, 8], 9, 8, sink=4 * numbers(heads), rotary=True)
 
     def test_rotary_embedding(self) -> None:
         angles = RANDOM.uniform(0, 3, (20, SIZE // 2)).astype("f")

@@ -1,5 +1,5 @@
-/* Bodies of If, Loop and Scan on the CPU: their large nodes run with tactics that are chosen when they are met, and
- * the answers are those of the scalar references, also where shapes change from trip to trip. */
+/* Bodies of If, Loop and Scan on the CPU: their large nodes run with tactics that are chosen when they are
+ * met, and the answers are those of the scalar references, also where shapes change from trip to trip. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,8 @@ typedef struct net {
 static const net nets[] = {
     {"scan",
      "graph g(%h: f32[40x96], %x: f32[7x40x96]) -> (%y, %all) {\n"
-     "  %y, %all = Scan(%h, %x) {num_scan_inputs=1, body=graph body(%s: f32[40x96], %r: f32[40x96]) -> (%next, %out) "
+     "  %y, %all = Scan(%h, %x) {num_scan_inputs=1, body=graph body(%s: f32[40x96], %r: f32[40x96]) -> "
+     "(%next, %out) "
      "{\n"
      "    %a = MatMul(%s, f32[96x96]rand(1, -0.1, 0.1))\n    %b = Add(%a, %r)\n    %next = Tanh(%b)\n"
      "    %out = Softmax(%next)\n  }}\n}\n",
@@ -38,14 +39,16 @@ static const net nets[] = {
     {"one of two, which reads values from outside",
      "graph g(%x: f32[1x8x24x24], %c: bool[]) -> (%y) {\n  %w = Relu(%x)\n"
      "  %y = If(%c) {then_branch=graph yes() -> (%a) {\n"
-     "    %p = Conv(%w, f32[8x8x3x3]rand(1, -0.3, 0.3), f32[8]rand(2)) {pads=[1, 1, 1, 1]}\n    %a = Mul(%p, %x)\n"
+     "    %p = Conv(%w, f32[8x8x3x3]rand(1, -0.3, 0.3), f32[8]rand(2)) {pads=[1, 1, 1, 1]}\n    %a = Mul(%p, "
+     "%x)\n"
      "  }, else_branch=graph no() -> (%b) {\n    %q = MaxPool(%w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
      "    %b = Conv(%q, f32[8x8x1x1]rand(3, -0.3, 0.3))\n  }}\n}\n",
      " Conv "},
     {"a state that grows",
      "graph g(%x: f32[60x96], %n: i64[]) -> (%y) {\n"
      "  %y = Loop(%n, _, %x) {body=graph body(%i: i64[], %go: bool[], %s: f32[?x96]) -> (%on, %next) {\n"
-     "    %on = Identity(%go)\n    %a = MatMul(%s, f32[96x96]rand(4, -0.1, 0.1))\n    %b = ReduceMax(%a) {axes=[0]}\n"
+     "    %on = Identity(%go)\n    %a = MatMul(%s, f32[96x96]rand(4, -0.1, 0.1))\n    %b = ReduceMax(%a) "
+     "{axes=[0]}\n"
      "    %next = Concat(%s, %b) {axis=0}\n  }}\n}\n",
      " MatMul Concat "},
     {"a branch in a loop",
@@ -53,7 +56,8 @@ static const net nets[] = {
      "  %y = Loop(%n, _, %x) {body=graph body(%i: i64[], %go: bool[], %s: f32[64x96]) -> (%on, %next) {\n"
      "    %on = Identity(%go)\n    %next = If(%c) {then_branch=graph yes() -> (%a) {\n"
      "      %p = MatMul(%s, %v)\n      %q = Softmax(%p)\n      %a = MatMul(%q, %x)\n"
-     "    }, else_branch=graph no() -> (%b) {\n      %b = Gemm(%s, f32[96x96]rand(5, -0.1, 0.1), f32[96]rand(6))\n"
+     "    }, else_branch=graph no() -> (%b) {\n      %b = Gemm(%s, f32[96x96]rand(5, -0.1, 0.1), "
+     "f32[96]rand(6))\n"
      "    }}\n  }}\n}\n",
      " MatMul Gemm "},
 };
@@ -164,7 +168,8 @@ static void test_limits(void **state) {
   const hone_tensor *list[MOST];
   for (int i = 0; i < MOST; i++) list[i] = &g.tensor[i];
   hone_error e = {0};
-  assert_int_equal(hone_context_run(got.context, list, &(hone_run_options){.max_nodes = 12}, &e), HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(got.context, list, &(hone_run_options){.max_nodes = 12}, &e),
+                   HONE_ERROR_BUDGET);
   assert_int_equal(hone_context_run(got.context, list, &(hone_run_options){.max_bytes = 9000}, &e),
                    HONE_ERROR_MEMORY);
   run(&got, &g);

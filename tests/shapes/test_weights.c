@@ -1,4 +1,5 @@
-/* hone_weights: plans of one model for several shapes have their packed weights, and what moves them, once. */
+/* hone_weights: plans of one model for several shapes have their packed weights, and what moves them, once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 #include <hone/hone.h>
 #include <string.h>
 
-/* An embedding that is the last layer's matrix, too, as of most small language models; keys that were cached. */
+/* An embedding that is the last layer's matrix, too, as of most small language models; keys that were cached.
+ */
 static const char tied[] =
     "graph g(%id: i64[1xT], %past: f32[1xPx64]) -> (%y, %present) {\n  const %e: f32[50x64] = rand(2)\n"
     "  %x = Gather(%e, %id) {axis=0}\n  %k = MatMul(%x, f32[64x64]rand(1))\n"

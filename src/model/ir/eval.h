@@ -10,8 +10,8 @@
 
 struct hn_budget;
 
-/* A faster way than the reference for a node of a body: in and out as in hn_eval_node. *done false: it is left
- * to the reference. */
+/* A faster way than the reference for a node of a body: in and out as in hn_eval_node. *done false: it is
+ * left to the reference. */
 typedef hone_status (*hn_eval_quick)(void *self, const hone_node *node, const hone_tensor *const *in,
                                      hone_tensor *const *out, struct hn_budget *budget, bool *done,
                                      hone_error *error);

@@ -123,7 +123,8 @@ struct hone_model {
 
 /* Is the node (or NULL) ONNX's own operator of this type? Other domains may have the same names. */
 static inline bool hn_is_op(const hone_node *n, const char *op) {
-  return n && strcmp(n->op_type, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
+  return n && n->op_type[0] == op[0] && strcmp(n->op_type, op) == 0 &&
+         (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
 }
 
 /* Elements that point to bytes elsewhere: only the host can follow them. */

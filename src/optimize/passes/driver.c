@@ -93,8 +93,8 @@ static void complete(hn_pass_context *ctx, hn_pass_record *k, bool hit, uint32_t
   k->nodes_after = before - in_graph + ctx->graph->n_nodes;
 }
 
-/* Runs the pass where its pattern matched, with a record prepared for the nodes, since a hit takes them out of
- * the graph. */
+/* Runs the pass where its pattern matched, with a record prepared for the nodes, since a hit takes them out
+ * of the graph. */
 static hn_pass_result matched(hn_pass_context *ctx, const hone_match *m) {
   const uint32_t before = hn_model_nodes(ctx->model), in_graph = ctx->graph->n_nodes;
   hn_pass_report *r = ctx->report;

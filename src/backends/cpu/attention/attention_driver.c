@@ -26,7 +26,7 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
   p->direct = p->rows <= FEW_ROWS && (p->k_col == 1 || p->depth == 1);
-  p->in_lanes = hn_attention_lanes_plan(p, threads);
+  p->in_lanes = !p->sinks && hn_attention_lanes_plan(p, threads);
   if (p->in_lanes) return;
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
@@ -72,7 +72,7 @@ static int64_t mask_bytes(const hn_attention_mask *m, int64_t elements) {
 
 hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index) {
   const hn_attention *p = j->p;
-  hn_attention_task t = {.q = j->q, .k = j->k, .v = j->v, .y = j->y};
+  hn_attention_task t = {.q = j->q, .k = j->k, .v = j->v, .y = j->y, .sink = p->sink};
   int64_t rest = index / p->chunks, at_mask[HN_ATTENTION_MASKS] = {0};
   for (int32_t i = p->n_batch - 1; i >= 0; i--) {
     const int64_t b = rest % p->batch[i];
@@ -81,6 +81,7 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
     t.k = hn_attention_place(t.k, b * p->k_batch[i], p->narrow_k);
     t.v = hn_attention_place(t.v, b * p->v_batch[i], p->narrow_v);
     t.y = hn_attention_place(t.y, b * p->y_batch[i], p->narrow_y);
+    if (t.sink) t.sink += b * p->sink_batch[i];
     for (uint32_t m = 0; m < p->n_masks; m++) at_mask[m] += b * p->mask[m].batch[i];
   }
   for (uint32_t m = 0; m < p->n_masks; m++)
@@ -172,6 +173,12 @@ static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_att
   if (shrink != 1.0f) o->scale(y, (size_t)p->depth_v, shrink);
 }
 
+/* What the number beside a row's scores adds to their sum of weights. */
+static float beside(const hn_attention *p, const hn_attention_task *t, int64_t row, float top) {
+  if (!p->sinks) return 0;
+  return expf((t->sink ? t->sink[row * p->sink_row] : 0.0f) - top);
+}
+
 /* Keys and values of a block, packed or where they lie. */
 typedef struct key_block {
   int64_t at, n;
@@ -209,7 +216,8 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
   else
     product(j, score, p->score_ld, b->v, b->n, lo, y, p->y_row, m, p->depth_v, n, !first);
   if (b->at + b->n >= last)
-    for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[i]);
+    for (int64_t i = 0; i < m; i++)
+      o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / (sum[i] + beside(p, t, r + i, top[i])));
 }
 
 static void task_f32(void *job, int64_t index, uint32_t thread) {

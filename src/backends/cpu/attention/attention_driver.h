@@ -36,6 +36,11 @@ typedef struct hn_attention {
    * open: the first or the last one. */
   bool ends, begins;
   int64_t place, window;
+  /* A number beside the scores of each row, which takes a part of its weights and gives nothing (f32
+   * arithmetic alone); sink NULL: zeros. Distances in elements. */
+  bool sinks;
+  const float *sink;
+  int64_t sink_batch[HONE_MAX_RANK], sink_row;
   int32_t parts; /* 0: f32 arithmetic; else that of the gemm_bf16 kernels: 1 or 2 bf16 parts of a number */
   /* Lies in bf16, with one part alone; the result then takes keys of one block. */
   bool narrow_q, narrow_k, narrow_v, narrow_y;
@@ -84,6 +89,7 @@ typedef struct hn_attention_task {
   int64_t first, end;
   const void *q, *k, *v; /* of row 0, key 0 */
   void *y;
+  const float *sink; /* of row 0; NULL: zeros */
   const void *mask[HN_ATTENTION_MASKS];
 } hn_attention_task;
 /* Element i of an operand of either type. */

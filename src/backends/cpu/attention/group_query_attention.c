@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 
-enum { Q, K, V, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN, POSITIONS, FURTHER };
+enum { Q, K, V, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN, POSITIONS, FURTHER, SINK };
 enum { Y, PRESENT_KEY, PRESENT_VALUE };
 
 typedef struct blob_head {
@@ -39,6 +39,8 @@ static bool describe_attention(const hone_step *s, const hone_machine *m, blob_h
   p->batch[0] = h->kv_heads;
   p->q_batch[0] = p->y_batch[0] = group * size;
   p->k_batch[0] = p->v_batch[0] = h->room * size;
+  p->sinks = hn_step_has(s, SINK) || hone_node_int(s->node, "smooth_softmax", 0) > 0;
+  p->sink_batch[0] = group, p->sink_batch[1] = 1, p->sink_row = h->tokens == 1;
   if (h->tokens == 1) {
     p->n_batch = 1, p->rows = group, p->q_row = p->y_row = size;
   } else {
@@ -64,7 +66,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     return hn_refuse(why, "the cache is not handed on");
   if (hone_node_float(s->node, "softcap", 0) > 0) return hn_refuse(why, "scores are capped");
   for (uint32_t i = FURTHER; i < s->n_inputs; i++)
-    if (hn_step_has(s, i)) return hn_refuse(why, "input %u", i);
+    if (hn_step_has(s, i) && i != SINK) return hn_refuse(why, "input %u", i);
+  if (hn_step_has(s, SINK) && !is_plain(&s->input[SINK].desc, HONE_DTYPE_F32))
+    return hn_refuse(why, "head_sink is no row of f32");
   for (uint32_t i = 0; i < s->n_inputs && i < FURTHER; i++) {
     const hone_dtype type = i == POSITIONS               ? HONE_DTYPE_I64
                             : i == LENGTHS || i == TOTAL ? HONE_DTYPE_I32
@@ -212,6 +216,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                 *v = (const float *)r->out[PRESENT_VALUE] + b * h->kv_heads * h->room * h->size,
                 *q = h->half ? (const float *)r->workspace + b * h->tokens * q_row : input(r, h, Q, b);
     float *y = (float *)r->out[Y] + b * h->tokens * h->heads * h->size;
+    p.sink = hn_step_has(r->step, SINK) && !HN_FAULT("group_query_sink") ? r->in[SINK] : NULL;
     p.place = before(r, h, b);
     p.keys = p.place + h->tokens;
     if (h->tokens == 1) { /* all rows are of one token */

@@ -17,8 +17,8 @@ typedef void (*hn_scatter_line_fn)(void *y, const void *u, int64_t n);
 typedef struct hn_scatter {
   hn_scatter_fn put;
   hn_scatter_line_fn line; /* NULL: put does lines, too */
-  bool replaces;   /* updates are moved as bits */
-  int32_t element; /* bytes */
+  bool replaces;           /* updates are moved as bits */
+  int32_t element;         /* bytes */
 } hn_scatter;
 
 /* What a step does: data and updates row-major and of one type, an output like the data. */

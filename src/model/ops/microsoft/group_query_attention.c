@@ -4,6 +4,8 @@
  * their positions first (RotaryEmbedding). */
 #include "model/ops/microsoft/attend.h"
 
+#include <math.h>
+
 enum {
   Q,
   K,
@@ -37,10 +39,10 @@ static hone_status check_attrs(const hone_infer *io, hone_error *error) {
     return hn_op_bad(n, error, "seqlens_k or total_sequence_length is left out");
   if (hn_has_input(io, K) != hn_has_input(io, V))
     return hn_op_bad(n, error, "key and value must be given together");
-  static const char *const off[] = {"sliding_window_cache", "smooth_softmax", "qk_output"};
+  static const char *const off[] = {"sliding_window_cache", "qk_output"};
   for (size_t i = 0; i < sizeof off / sizeof *off; i++)
     if (hone_node_int(n, off[i], 0) > 0) return hn_op_refuse(n, error, "%s", off[i]);
-  for (uint32_t i = SINK; i <= QUERY_LENGTHS; i++)
+  for (uint32_t i = K_SCALE; i <= QUERY_LENGTHS; i++)
     if (hn_has_input(io, i)) return hn_op_refuse(n, error, "input %u", i);
   if (strcmp(hone_node_string(n, "k_quant_type", "NONE"), "NONE") != 0 ||
       strcmp(hone_node_string(n, "v_quant_type", "NONE"), "NONE") != 0)
@@ -103,6 +105,7 @@ static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *
   if (!s && bias &&
       (bias->rank >= 0 && (bias->rank != 4 || (bias->dim[0] != 1 && hn_dims_differ(bias->dim[0], z->batch)))))
     s = hn_op_bad(io->node, error, "attention_bias is not for %lld inputs", (long long)z->batch);
+  if (!s) s = hn_infer_dims(io, SINK, "head_sink", 1, &z->heads, error);
   return s;
 }
 
@@ -114,7 +117,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_status s = check_attrs(io, error);
   if (!s) s = read(io->node, q, k, past, &z, error);
   if (!s) s = check_dims(io, &z, error);
-  static const uint32_t same[] = {K, V, PAST_KEY, PAST_VALUE, COS, SIN};
+  static const uint32_t same[] = {K, V, PAST_KEY, PAST_VALUE, COS, SIN, SINK};
   for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
     s = hn_infer_same_dtype(io, Q, same[i], error);
   for (uint32_t i = LENGTHS; i <= TOTAL && !s; i++)
@@ -180,16 +183,42 @@ static hone_tensor entry(const hone_tensor *t, int64_t b) {
   return one;
 }
 
-/* The tokens of input b that are cached: [1, heads, old, size]. */
+/* The tokens of input b that are cached, behind `zeros` tokens of zeros: [1, heads, zeros + old, size]. */
 static bool cached(hone_call *call, const sizes *z, const hone_tensor *past, hone_dtype type, int64_t b,
-                   int64_t old, hone_tensor *out, hone_error *error) {
-  const int64_t dim[4] = {1, z->kv_heads, old, z->size};
+                   int64_t zeros, int64_t old, hone_tensor *out, hone_error *error) {
+  const int64_t dim[4] = {1, z->kv_heads, zeros + old, z->size};
   const size_t row = (size_t)z->size * hone_dtype_size(type), part = (size_t)old * row;
   if (!hn_inner_tensor(call, type, 4, dim, out, error)) return false;
-  for (int64_t h = 0; h < z->kv_heads && old; h++)
-    memcpy((char *)out->data + (size_t)h * part,
-           (const char *)past->data + (size_t)((b * z->kv_heads + h) * z->room) * row, part);
+  for (int64_t h = 0; h < z->kv_heads && zeros + old; h++) {
+    char *to = (char *)out->data + (size_t)h * ((size_t)zeros * row + part);
+    memset(to, 0, (size_t)zeros * row);
+    if (old)
+      memcpy(to + (size_t)zeros * row,
+             (const char *)past->data + (size_t)((b * z->kv_heads + h) * z->room) * row, part);
+  }
   return true;
+}
+
+/* A number beside the scores of each head, which takes a part of the weights and gives nothing: a key of
+ * zeros before all others, whose score is that number, with a value of zeros. What else hides keys is added,
+ * too. */
+static hone_status sink(hone_call *call, const sizes *z, int64_t old, hn_attend *a, hone_tensor *room,
+                        hone_error *error) {
+  const hone_tensor *number = given(call, SINK);
+  const int64_t keys = old + z->queries, dim[4] = {1, z->heads, z->queries, keys + 1};
+  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 4, dim, room, error)) return HONE_ERROR_MEMORY;
+  float *to = room->data;
+  for (int64_t h = 0; h < z->heads; h++)
+    for (int64_t q = 0; q < z->queries; q++, to += keys + 1) {
+      const int64_t at = a->added && a->added->desc.dim[1] > 1 ? h * z->queries + q : q;
+      to[0] = number ? (float)hn_get_f64(number, h) : 0.0f;
+      for (int64_t k = 0; k < keys; k++) {
+        const bool seen = (!a->causal || k <= old + q) && (a->window < 0 || k >= old + q - a->window);
+        to[1 + k] = !seen ? -INFINITY : a->added ? ((const float *)a->added->data)[at * keys + k] : 0.0f;
+      }
+    }
+  a->added = room, a->causal = false, a->window = -1;
+  return HONE_OK;
 }
 
 /* What is handed on of input b: the cache, and the new tokens behind the `old` ones. */
@@ -211,9 +240,10 @@ static void hand_on(const sizes *z, const hone_tensor *past, const hone_tensor *
 static hone_status attend(hone_call *call, const sizes *z, const hone_tensor part[3],
                           hone_tensor *const present[2], int64_t b, hone_error *error) {
   const hone_tensor *bias = given(call, ADDED), *added;
+  const bool sinks = given(call, SINK) || hone_node_int(call->node, "smooth_softmax", 0) > 0;
   const int64_t old = before(call, z, b), window = hone_node_int(call->node, "local_window_size", -1),
                 total = hn_max_i64(z->room, hn_get_i64(call->input[TOTAL], 0));
-  hone_tensor room, q = entry(&part[0], b), y = entry(call->output[Y], b), was[2], is[2];
+  hone_tensor room, beside, q = entry(&part[0], b), y = entry(call->output[Y], b), was[2], is[2];
   if (old < 0 || old > z->room || old + z->queries > total)
     return hn_op_bad(call->node, error,
                      "seqlens_k of input %lld is %lld, with %lld tokens and a cache of %lld", (long long)b,
@@ -222,25 +252,26 @@ static hone_status attend(hone_call *call, const sizes *z, const hone_tensor par
     const hone_tensor *past = given(call, PAST_KEY + (uint32_t)i);
     is[i] = entry(&part[1 + i], b);
     if (present[i]) hand_on(z, past, &part[1 + i], b, old, present[i]);
-    if (!cached(call, z, past, q.desc.dtype, b, old, &was[i], error)) return HONE_ERROR_MEMORY;
+    if (!cached(call, z, past, q.desc.dtype, b, sinks, old, &was[i], error)) return HONE_ERROR_MEMORY;
   }
   const hone_tensor one = bias ? entry(bias, bias->desc.dim[0] == 1 ? 0 : b) : (hone_tensor){0};
   const hn_key_mask mask = {
       .bias = bias ? &one : NULL, .batch = 1, .queries = z->queries, .keys = old + z->queries};
-  const hone_status s = hn_key_mask_sum(call, &mask, &room, &added, error);
+  hone_status s = hn_key_mask_sum(call, &mask, &room, &added, error);
   if (s) return s;
-  const hn_attend a = {.q = &q,
-                       .k = &is[0],
-                       .v = &is[1],
-                       .past_k = &was[0],
-                       .past_v = &was[1],
-                       .added = added,
-                       .causal = hone_node_int(call->node, "causal", 1) != 0,
-                       .window = window > 0 ? window - 1 : -1,
-                       .scale = hone_node_float(call->node, "scale", 0),
-                       .cap = hone_node_float(call->node, "softcap", 0),
-                       .y = &y};
-  return hn_attend_run(call, &a, error);
+  hn_attend a = {.q = &q,
+                 .k = &is[0],
+                 .v = &is[1],
+                 .past_k = &was[0],
+                 .past_v = &was[1],
+                 .added = added,
+                 .causal = hone_node_int(call->node, "causal", 1) != 0,
+                 .window = window > 0 ? window - 1 : -1,
+                 .scale = hone_node_float(call->node, "scale", 0),
+                 .cap = hone_node_float(call->node, "softcap", 0),
+                 .y = &y};
+  if (sinks) s = sink(call, z, old, &a, &beside, error);
+  return s ? s : hn_attend_run(call, &a, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
