@@ -6,7 +6,7 @@ Random weights, small configurations. Needs `pip install torch==2.15.0 transform
 onnx==1.23.2 onnxscript==0.7.2`; what is not installed or cannot be exported is left out with a line that says so.
 Decoders have their caches of keys and values as inputs and outputs, and dimensions for tokens and past that stay open.
 For networks with open dimensions NAME.shapes beside the file says the shapes of its uses, a line each: what it is
-called, then what `hone --shape` is given. exported_kinds_old.py writes some of them by the older exporter."""
+called, then what `hone --shape` is given. decoding.py runs decoders token by token."""
 import os
 import sys
 import warnings
@@ -428,13 +428,6 @@ def drawn(name):
                                                 pos_embed_max_size=32)
         return Flat(model.eval(), ["hidden_states", "encoder_hidden_states", "pooled_projections", "timestep"]), \
             (torch.randn(1, 4, 32, 32), torch.randn(1, 77, 256), torch.randn(1, 128), torch.tensor([7])), {}, {}
-    if name == "pixart":
-        model = diffusers.PixArtTransformer2DModel(num_attention_heads=6, attention_head_dim=64, in_channels=4,
-                                                   out_channels=8, num_layers=4, cross_attention_dim=384,
-                                                   sample_size=32, patch_size=2, caption_channels=256)
-        return Flat(model.eval(), ["hidden_states", "encoder_hidden_states", "timestep"],
-                    lambda m, x, e, t: m(x, e, t, added_cond_kwargs=dict(resolution=None, aspect_ratio=None)).sample), \
-            (torch.randn(1, 4, 32, 32), torch.randn(1, 77, 256), torch.tensor([7])), {}, {}
     if name == "unet1d":
         model = diffusers.UNet1DModel(sample_size=256, in_channels=14, out_channels=14, block_out_channels=(32, 64, 128),
                                       down_block_types=("DownResnetBlock1D",) * 3, up_block_types=("UpResnetBlock1D",) * 2,
@@ -472,7 +465,7 @@ ALL = {n: decoder for n in DECODERS}
 ALL.update({n: crossed for n in CROSSED})
 ALL.update({n: mamba for n in ("mamba", "mamba_step")})
 ALL.update({n: audio for n in AUDIO})
-ALL.update({n: drawn for n in ("unet", "vae_dec", "vae_enc", "dit", "sd3", "pixart", "unet1d", "taesd")})
+ALL.update({n: drawn for n in ("unet", "vae_dec", "vae_enc", "dit", "sd3", "unet1d", "taesd")})
 ALL.update({n: series for n in SERIES})
 ALL.update({
     "vad": plain(Vad, torch.randn(1, 576), torch.zeros(1, 1, 128), torch.zeros(1, 1, 128)),

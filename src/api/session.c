@@ -453,7 +453,7 @@ bool hone_plan_source_node(const hone_plan *p, uint32_t i, const char **name, co
 void hone_plan_memory(const hone_plan *p, uint64_t *arena, uint64_t *constants, uint64_t *workspace) {
   if (!p) return;
   if (arena) *arena = p->plan->arena_bytes;
-  if (constants) *constants = p->plan->blob_bytes + p->plan->constant_bytes;
+  if (constants) *constants = p->plan->blob_bytes - p->plan->twin_bytes + p->plan->constant_bytes;
   if (workspace) *workspace = p->plan->workspace_bytes;
 }
 

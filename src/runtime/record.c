@@ -283,12 +283,13 @@ hone_status hn_recorder_finish(hn_recorder *r, const hn_plan *p, uint64_t actual
   }
   hn_provenance_nodes(facts, p);
   memory_over_time(r, p);
-  hone_facts_set_memory(facts, &(hone_memory_facts){.predicted_peak = p->arena_bytes,
-                                                    .actual_peak = actual_peak,
-                                                    .naive_sum = p->naive_bytes,
-                                                    .weights = p->blob_bytes + p->constant_bytes,
-                                                    .rss_peak = hn_rss_peak_bytes(),
-                                                    .device_peak = hn_device_peak(p->backend, p->device)});
+  hone_facts_set_memory(facts,
+                        &(hone_memory_facts){.predicted_peak = p->arena_bytes,
+                                             .actual_peak = actual_peak,
+                                             .naive_sum = p->naive_bytes,
+                                             .weights = p->blob_bytes - p->twin_bytes + p->constant_bytes,
+                                             .rss_peak = hn_rss_peak_bytes(),
+                                             .device_peak = hn_device_peak(p->backend, p->device)});
   hone_memory_stats pools;
   if (!hn_pools_describe(p->backend, p->device, &pools)) {
     hn_arena_free(&temp);

@@ -7,11 +7,13 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "temporary.h"
 
 #include "api/api.h"
 #include "base/mem.h"
 
 #include <hone/hone.h>
+#include <math.h>
 #include <string.h>
 
 /* An embedding that is the last layer's matrix, too, as of most small language models; keys that were cached.
@@ -128,6 +130,50 @@ static void test_mixed(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* Four products by one matrix, as a recurrence that was unrolled has them, and one by another. */
+static void test_twins(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph g(%x: f32[1x128]) -> (%y) {\n  const %w: f32[128x128] = rand(1, -0.1, 0.1)\n"
+      "  const %v: f32[128x128] = rand(2, -0.1, 0.1)\n  %a = MatMul(%x, %w)\n  %b = Tanh(%a)\n"
+      "  %c = MatMul(%b, %w)\n  %d = Tanh(%c)\n  %e = MatMul(%d, %v)\n  %f = Tanh(%e)\n  %h = MatMul(%f, "
+      "%w)\n"
+      "  %i = Tanh(%h)\n  %j = MatMul(%i, %w)\n  %y = Tanh(%j)\n}\n";
+  for (int saved = 0; saved < 2; saved++) {
+    net_session s = net_open(net_parse("twins", text), 2, false, 1),
+                want = net_open(net_parse("twins", text), 0, true, 1);
+    uint64_t arena, constants, workspace;
+    hone_plan_memory(s.plan, &arena, &constants, &workspace);
+    assert_true(constants < 3 * 128 * 128 * sizeof(float));
+    assert_true(hn_api_plan(s.plan)->twin_bytes >= 3 * 128 * 128 * sizeof(float));
+    float x[128];
+    for (int i = 0; i < 128; i++) x[i] = (float)(i % 11) / 11 - 0.4f;
+    const hone_tensor in = {hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){1, 128}), x}, *list[] = {&in};
+    hone_plan *plan = s.plan;
+    hone_context *context = s.context;
+    if (saved) { /* in the file each step has its own */
+      char folder[256], path[280];
+      assert_non_null(mkdtemp(temporary(folder, sizeof folder, "twins")));
+      snprintf(path, sizeof path, "%s/twins.hone", folder);
+      assert_int_equal(hone_plan_save(s.plan, path, NULL), HONE_OK);
+      assert_int_equal(hone_plan_open(s.engine, path, &plan, NULL), HONE_OK);
+      assert_int_equal(hone_context_create(plan, &context, NULL), HONE_OK);
+      assert_int_equal(temporary_remove(folder), 0);
+    }
+    assert_int_equal(hone_context_run(context, list, NULL, NULL), HONE_OK);
+    assert_int_equal(hone_context_run(want.context, list, NULL, NULL), HONE_OK);
+    const float *got = hone_context_output(context, 0)->data,
+                *right = hone_context_output(want.context, 0)->data;
+    for (int i = 0; i < 128; i++) assert_true(fabsf(got[i] - right[i]) < 1e-5f);
+    if (saved) {
+      hone_context_destroy(context);
+      hone_plan_destroy(plan);
+    }
+    net_close(&s);
+    net_close(&want);
+  }
+}
+
 static void test_misuse(void **state) {
   (void)state;
   hone_engine *engine = engine_of(), *other = engine_of();
@@ -151,6 +197,6 @@ static void test_misuse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
-                                     cmocka_unit_test(test_misuse)};
+                                     cmocka_unit_test(test_twins), cmocka_unit_test(test_misuse)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

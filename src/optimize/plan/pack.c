@@ -44,7 +44,11 @@ typedef struct packing {
   uint64_t blob_bytes;            /* of it: less than the plan's, where others have packed some */
   uint64_t *at;                   /* [steps] where a step's own bytes begin in it */
   HN_VEC(hn_packed_piece) pieces; /* of it: what others may read */
-  uint32_t *job;                  /* steps in the order of work */
+  uint32_t *seen;     /* steps whose weights may be those of later ones, by a hash: number and 1 */
+  size_t seen_room;   /* a power of two */
+  hn_packed_key *key; /* [steps] of those whose key was wanted */
+  bool *keyed;
+  uint32_t *job; /* steps in the order of work */
   size_t n_jobs;
   size_t scratch; /* bytes that a lane needs */
   size_t room;    /* that it has */
@@ -356,6 +360,7 @@ static hone_status order_jobs(packing *k, hone_error *error) {
     if (!s->tactic || !s->need.blob_bytes) continue;
     s->blob = (char *)k->blob + k->at[i];
     if (s->shared_at && !s->found) s->shared = (const char *)s->blob + s->shared_at;
+    if (s->twin) s->shared = p->steps.ptr[s->twin - 1].shared;
     size_t need = all_gathered(p, s);
     if (need > k->scratch) k->scratch = need;
     list[k->n_jobs++] = (sized){own_bytes(s), i};
@@ -440,23 +445,73 @@ static void count_weights(const hn_plan *p, hn_step *s) {
   s->sparse_pct = hn_sparse_groups(&step);
 }
 
-/* What the step shares: found where another plan left it, or noted as what this one will leave. False: out of
- * memory. */
-static bool look_for(packing *k, hn_packed_store *store, hn_step *s) {
+/* Which constants the step packs, and how, at a glance: steps of one number may share, others do not. */
+static uint64_t glance(const hn_step *s) {
+  const uint64_t of[] = {(uint64_t)(uintptr_t)s->tactic, s->need.blob_bytes - s->shared_at, s->shared_key};
+  uint64_t hash = hn_hash(of, sizeof of, 0);
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++)
+    if (s->in[i] != HN_NO_SLOT && packs(s, i)) hash = hn_hash(&s->in[i], sizeof s->in[i], hash + i);
+  return hash;
+}
+
+/* The step's key, made when it is wanted for the first time: it may have to read the weights. */
+static bool key_of(packing *k, uint32_t number, hn_packed_key *out) {
+  const size_t n = k->p->steps.len;
+  if (!k->key && !(k->key = hn_calloc(n, sizeof *k->key))) return false;
+  if (!k->keyed && !(k->keyed = hn_calloc(n, sizeof *k->keyed))) return false;
+  if (!k->keyed[number] && !hn_packed_key_of(k->p, &k->p->steps.ptr[number], &k->key[number])) return false;
+  k->keyed[number] = true;
+  *out = k->key[number];
+  return true;
+}
+
+/* A recurrence that was unrolled multiplies by one matrix in each of its steps: packed once it stays in a
+ * cache that its copies would not fit in. False: out of memory. */
+static bool find_twin(packing *k, uint32_t number) {
+  hn_plan *p = k->p;
+  hn_step *s = &p->steps.ptr[number];
+  hn_packed_key key, other;
+  if (!k->seen) {
+    for (k->seen_room = 64; k->seen_room < 2 * p->steps.len; k->seen_room *= 2) continue;
+    if (!(k->seen = hn_calloc(k->seen_room, sizeof *k->seen))) return false;
+  }
+  const uint64_t hash = glance(s);
+  size_t at = hash & (k->seen_room - 1);
+  for (; k->seen[at]; at = (at + 1) & (k->seen_room - 1)) {
+    const hn_step *t = &p->steps.ptr[k->seen[at] - 1];
+    if (glance(t) != hash) continue;
+    if (!key_of(k, number, &key) || !key_of(k, k->seen[at] - 1, &other)) return false;
+    if (memcmp(&key, &other, sizeof key) != 0) continue;
+    s->found = true;
+    s->twin = k->seen[at];
+    s->denormal_pct = t->denormal_pct, s->sparse_pct = t->sparse_pct;
+    p->found_bytes += s->need.blob_bytes - s->shared_at;
+    p->twin_bytes += s->need.blob_bytes - s->shared_at;
+    return true;
+  }
+  k->seen[at] = number + 1;
+  return true;
+}
+
+/* What the step shares: found where another plan left it or another step will have it, or noted as what this
+ * one will leave. False: out of memory. */
+static bool look_for(packing *k, hn_packed_store *store, uint32_t number) {
+  hn_step *s = &k->p->steps.ptr[number];
   const size_t bytes = s->need.blob_bytes - s->shared_at;
   hn_packed_piece piece = {.bytes = bytes};
-  if (!hn_packed_key_of(k->p, s, &piece.key)) return false;
+  if (!store) return find_twin(k, number);
+  if (!key_of(k, number, &piece.key)) return false;
   s->found = hn_packed_find(store, &piece.key, bytes, &k->p->blocks, &piece);
-  if (!s->found) return hn_vec_push(&k->pieces, piece);
+  if (!s->found) return find_twin(k, number) && (s->found || hn_vec_push(&k->pieces, piece));
   s->shared = piece.at;
   s->denormal_pct = piece.denormal_pct, s->sparse_pct = piece.sparse_pct;
   k->p->found_bytes += bytes;
   return true;
 }
 
-static bool shares(const packing *k, const hn_plan_request *r, hn_step *s) {
+static bool shares(const packing *k, hn_step *s) {
   const hn_plan *p = k->p;
-  if (!r->store || p->saved || p->backend->asynchronous || !s->need.blob_bytes) return false;
+  if (p->saved || p->backend->asynchronous || !s->need.blob_bytes) return false;
   if (!s->tactic || !s->tactic->shared) return false;
   s->shared_at = s->tactic->shared(&s->desc, &p->machine, &s->shared_key);
   if (s->shared_at >= s->need.blob_bytes) s->shared_at = 0;
@@ -475,7 +530,8 @@ static hone_status lay_out(packing *k, const hn_plan_request *r, hone_error *err
       if (status != HONE_OK) return status;
     }
     s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
-    if (shares(k, r, s) && !look_for(k, r->store, s))
+    const bool shared = shares(k, s);
+    if (shared && !look_for(k, r->store, (uint32_t)i))
       return hn_fail_memory(error, sizeof(hn_packed_piece), "packing");
     if (!s->found) count_weights(p, s);
     s->blob_offset = p->blob_bytes;
@@ -529,6 +585,9 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   hn_model_drop_all_pages(p->model);
   if (r->beyond) *r->beyond = k.beyond;
   hn_vec_free(&k.pieces);
+  hn_free(k.seen);
+  hn_free(k.key);
+  hn_free(k.keyed);
   hn_free(k.at);
   hn_free(k.constants);
   hn_free(k.of_slot);

@@ -211,11 +211,12 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
                 "the plan has packed '%.80s' and reads it elsewhere: it cannot be saved", c.missing->name);
   if (status == HONE_OK) status = write_meta(p, c.largest, &meta, error);
   void *fetched = NULL;
-  if (status == HONE_OK && (p->backend->asynchronous || p->blocks.len) && p->blob_bytes) {
+  const bool parts = p->blocks.len || p->twin_bytes;
+  if (status == HONE_OK && (p->backend->asynchronous || parts) && p->blob_bytes) {
     fetched = hn_aligned(HN_MEM_ALIGN, (size_t)p->blob_bytes);
     if (!fetched)
       status = hn_fail_memory(error, p->blob_bytes, "saving a plan");
-    else if (p->blocks.len)
+    else if (parts)
       bring_together(p, fetched);
     else
       status = hn_plan_download(p, fetched, error);

@@ -70,7 +70,8 @@ typedef struct hn_step {
   size_t shared_at; /* of plans with a store: from here on it may be another plan's; 0: it is all its own */
   uint64_t shared_key;   /* as the tactic's `shared` says it */
   const void *shared;    /* the blob from shared_at on; NULL: behind the rest */
-  bool found;            /* ...another plan packed it */
+  bool found;            /* ...another plan packed it, or another step: */
+  uint32_t twin;         /* ...of this plan, its number and 1; 0: none */
   uint64_t blob_offset;  /* as if everything lay in one block */
   double predicted_s;    /* measured, where `tuned` */
   const char *signature; /* of TACTIC steps: what measurements of it are filed under, tuned.h */
@@ -160,7 +161,8 @@ typedef struct hn_plan {
   void *resident;          /* accelerators: constants that steps read */
   void *blob;              /* in device memory; NULL also for saved plans of the CPU: their file holds it */
   hn_packed_blocks blocks; /* held: with a store, the blob is one of these, and others' weights are, too */
-  uint64_t found_bytes;    /* of blob_bytes: others packed them */
+  uint64_t found_bytes;    /* of blob_bytes: others packed them, */
+  uint64_t twin_bytes;     /* ...of which other steps of this plan */
   hn_decisions *decisions; /* recorded, for saving */
   hn_decisions *follow;    /* of a saved plan, while it is lowered again; NULL: none */
   hn_saved *saved;         /* the file that it came from, or NULL */
