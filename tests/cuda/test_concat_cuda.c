@@ -1,5 +1,5 @@
-/* Concat in plans of a GPU (an emulated one will do): a constant beside values that are stored narrow, and more
- * operands than a launch takes. No step falls back to the host, and the answers are the CPU's. */
+/* Concat in plans of a GPU (an emulated one will do): a constant beside values that are stored narrow, and
+ * more operands than a launch takes. No step falls back to the host, and the answers are the CPU's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ static float *run(hn_model *m, const char *device, const char *precision, const 
   hone_plan *plan = NULL;
   hone_context *c = NULL;
   hone_error e = {0};
-  const hone_engine_options o = {.device = device, .threads = 2, .tuning = "off", .tactics = "-cu*,-*_wgmma*"};
+  const hone_engine_options o = {
+      .device = device, .threads = 2, .tuning = "off", .tactics = "-cu*,-*_wgmma*"};
   assert_int_equal(hone_engine_create(&o, &engine, &e), HONE_OK);
   if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2, .precision = precision}, &plan, &e))
     fail_msg("%s: %s", e.where, e.what);
@@ -47,7 +48,8 @@ static float *run(hn_model *m, const char *device, const char *precision, const 
 static void check(const char *text) {
   static float x[4096];
   unsigned seed = 3;
-  for (int i = 0; i < 4096; i++) x[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
+  for (int i = 0; i < 4096; i++)
+    x[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216.0f - 0.5f;
   static const char *const precisions[] = {"f32", "fp16", "bf16"};
   for (int k = 0; k < 3; k++) {
     int64_t n, as_many;
@@ -90,7 +92,8 @@ static void many_operands(void **state) {
   (void)state;
   char text[8192] = "graph g(%x: f32[2x3x5]) -> (%y) {\n  %a0 = Relu(%x)\n", list[1024] = "%a0";
   for (int i = 1; i < PARTS; i++) {
-    sprintf(text + strlen(text), "  %%a%d = LeakyRelu(%%a%d) {alpha=0.5}\n  %%b%d = Neg(%%a%d)\n", i, i - 1, i, i);
+    sprintf(text + strlen(text), "  %%a%d = LeakyRelu(%%a%d) {alpha=0.5}\n  %%b%d = Neg(%%a%d)\n", i, i - 1,
+            i, i);
     sprintf(list + strlen(list), ", %%b%d", i);
   }
   sprintf(text + strlen(text), "  %%c = Concat(%s) {axis=1}\n  %%y = Neg(%%c)\n}\n", list);

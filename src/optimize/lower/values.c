@@ -74,7 +74,7 @@ uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hn_form form) {
   if ((!as_is || narrow) && !hn_value_make_bytes(v)) return HN_NO_SLOT;
   hone_tensor_desc wide = d;
   wide.dtype = v->constant->desc.dtype;
-  const void *data = !as_is                  ? permuted(l, v->constant, &wide)
+  const void *data = !as_is                   ? permuted(l, v->constant, &wide)
                      : v->deferred && !narrow ? v->deferred->from
                                               : v->constant->data;
   if (data && narrow) data = narrowed(l, data, &d);

@@ -2,8 +2,8 @@
  *
  * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were
  * exported as they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts
- * them. x k + d beside such a convolution, with a number a channel (a normalisation of x itself), is one of 1x1 whose
- * weights lie on the diagonal. Sums of weights in double, rounded once. */
+ * them. x k + d beside such a convolution, with a number a channel (a normalisation of x itself), is one of
+ * 1x1 whose weights lie on the diagonal. Sums of weights in double, rounded once. */
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
@@ -168,7 +168,8 @@ static uint32_t addends(hone_node *root, hn_value **list) {
     hone_node *add = v->producer;
     branch scaled;
     if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) &&
-        !read_scaled(v, &scaled) && left + 2 <= 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
+        !read_scaled(v, &scaled) && left + 2 <= 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc) &&
+        add->in[0] && add->in[1]) {
       open[left++] = add->in[0], open[left++] = add->in[1];
       continue;
     }

@@ -1,7 +1,9 @@
-/* Gathers, Transposes and Reshapes that move whole rows, one behind the other  ->  Reshape(Gather(Reshape(x), order))
+/* Gathers, Transposes and Reshapes that move whole rows, one behind the other  ->  Reshape(Gather(Reshape(x),
+ * order))
  *
- * Windows of pixels that are rolled before they are parted (Swin) or turned after it (MaxViT) are copied two or three
- * times. All of it is an order of rows, the innermost dimension being left alone, which is the same for every image. */
+ * Windows of pixels that are rolled before they are parted (Swin) or turned after it (MaxViT) are copied two
+ * or three times. All of it is an order of rows, the innermost dimension being left alone, which is the same
+ * for every image. */
 #include "optimize/passes/common/pass.h"
 
 enum { MOST = 12, SHORTEST = 16, ROWS = 1 << 18 };
@@ -145,9 +147,11 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *last) {
   if (!in[1] || !order || !form) return hn_pass_memory(ctx);
   hone_node *first = hn_make_node(ctx, last, "Reshape", in, 2, &unknown);
   hone_node *gather =
-      first ? hn_make_node(ctx, last, "Gather", (hn_value *const[]){first->out[0], order}, 2, &unknown) : NULL;
+      first ? hn_make_node(ctx, last, "Gather", (hn_value *const[]){first->out[0], order}, 2, &unknown)
+            : NULL;
   hone_node *back =
-      gather ? hn_make_node(ctx, last, "Reshape", (hn_value *const[]){gather->out[0], form}, 2, &y->desc) : NULL;
+      gather ? hn_make_node(ctx, last, "Reshape", (hn_value *const[]){gather->out[0], form}, 2, &y->desc)
+             : NULL;
   if (!back || !hn_node_set_int(gather, "axis", 1)) return hn_pass_memory(ctx);
   for (uint32_t k = 0; k < m.n; k++)
     if (!hn_inherit(ctx, gather, m.node[k])) return HN_PASS_FAIL;

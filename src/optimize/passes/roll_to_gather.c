@@ -1,7 +1,7 @@
 /* Concat(Slice(x, a..n), Slice(x, 0..a))  ->  Gather(x, [a..n-1, 0..a-1])        one axis of x, rolled
  *
- * Exporters spell a roll (Swin's shifted windows) with two copies and a third; it is one. Where rows behind the
- * axis are long enough to be copied as such. */
+ * Exporters spell a roll (Swin's shifted windows) with two copies and a third; it is one. Where rows behind
+ * the axis are long enough to be copied as such. */
 #include "optimize/passes/common/pass.h"
 
 enum { SHORTEST = 16, LONGEST = 1 << 20 }; /* elements of a row; length of the axis */
@@ -11,7 +11,8 @@ static hn_value *part_of(const hn_value *v, int64_t axis, int64_t *start, int64_
   const hone_node *n = v ? v->producer : NULL;
   int64_t axes, step;
   bool absent;
-  if (!n || n->graph != v->graph || !hn_is_op(n, "Slice") || !hn_value_single_use(v) || !n->in[0]) return NULL;
+  if (!n || n->graph != v->graph || !hn_is_op(n, "Slice") || !hn_value_single_use(v) || !n->in[0])
+    return NULL;
   const hone_tensor_desc *x = &n->in[0]->desc;
   if (axis >= x->rank || x->dim[axis] < 1 || x->dim[axis] > LONGEST) return NULL;
   if (hn_node_ints_or_input(n, "starts", 1, start, 1, &absent) != 1 ||
@@ -46,7 +47,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *concat) {
   if (!order) return hn_pass_memory(ctx);
   for (int64_t i = 0; i < n; i++) order[i] = (first + i) % n;
   hn_value *index = hn_make_ints(ctx, y->name, order, n);
-  hone_node *g = index ? hn_make_node(ctx, concat, "Gather", (hn_value *const[]){x, index}, 2, &y->desc) : NULL;
+  hone_node *g =
+      index ? hn_make_node(ctx, concat, "Gather", (hn_value *const[]){x, index}, 2, &y->desc) : NULL;
   if (!g || !hn_node_set_int(g, "axis", axis)) return hn_pass_memory(ctx);
   for (int k = 0; k < 2; k++)
     if (!hn_inherit(ctx, g, concat->in[k]->producer)) return HN_PASS_FAIL;

@@ -1,11 +1,12 @@
-/* Transpose(Reshape(x [N, C, H, W], [N, C, HW]), [0, 2, 1])   ->  Reshape(Transpose(x, [0, 2, 3, 1]), [N, HW, C])
- * Reshape(Transpose(x [N, HW, C], [0, 2, 1]), [N, C, H, W])   ->  Transpose(Reshape(x, [N, H, W, C]), [0, 3, 1, 2])
+/* Transpose(Reshape(x [N, C, H, W], [N, C, HW]), [0, 2, 1])   ->  Reshape(Transpose(x, [0, 2, 3, 1]), [N, HW,
+ * C]) Reshape(Transpose(x [N, HW, C], [0, 2, 1]), [N, C, H, W])   ->  Transpose(Reshape(x, [N, H, W, C]), [0,
+ * 3, 1, 2])
  *
  * The same with windows of pixels, which another Transpose then turns: it moves whole rows of channels.
  *
- * Networks that have tokens here and convolutions there (PVT, SegFormer, CoaT, MaxViT) turn pixels to rows of channels
- * and back. Channels-last tensors are such rows: the Transposes around x are another name for what lies there, while
- * planes would have to be made for a Reshape. */
+ * Networks that have tokens here and convolutions there (PVT, SegFormer, CoaT, MaxViT) turn pixels to rows of
+ * channels and back. Channels-last tensors are such rows: the Transposes around x are another name for what
+ * lies there, while planes would have to be made for a Reshape. */
 #include "optimize/passes/common/pass.h"
 
 /* The same images and channels, and as many pixels: [N, C, S...] and [N, C, s...]. */
@@ -20,8 +21,8 @@ static bool same_planes(const hone_tensor_desc *a, const hone_tensor_desc *b) {
       pixels[k] *= n;
     }
   }
-  return a->dim[0] == b->dim[0] && a->dim[0] != HONE_DIM_UNKNOWN && a->dim[1] >= 1 && a->dim[1] == b->dim[1] &&
-         pixels[0] == pixels[1];
+  return a->dim[0] == b->dim[0] && a->dim[0] != HONE_DIM_UNKNOWN && a->dim[1] >= 1 &&
+         a->dim[1] == b->dim[1] && pixels[0] == pixels[1];
 }
 
 static bool in_order(const int64_t *perm, int32_t rank) {
@@ -62,7 +63,8 @@ static void reshape(chain *c, const hone_tensor_desc *planes, bool last) {
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   const hone_node *first = m->node[0], *second = m->node[1];
   const bool flattens = hn_is_op(first, "Reshape");
-  const hone_tensor_desc *x = &first->in[0]->desc, *between = &first->out[0]->desc, *y = &second->out[0]->desc;
+  const hone_tensor_desc *x = &first->in[0]->desc, *between = &first->out[0]->desc,
+                         *y = &second->out[0]->desc;
   size_t count;
   const int64_t *given = hone_node_ints(flattens ? second : first, "perm", &count);
   const int32_t rank = between->rank;
@@ -70,7 +72,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   if (!given || rank < 3 || count != (size_t)rank) return HN_PASS_NONE;
   const hone_tensor_desc *image = flattens ? x : y;
   if (!same_planes(image, between) || image->rank < 4) return HN_PASS_NONE;
-  /* Channels become, or were, the innermost dimension; the image stays the outermost one of what is reshaped. */
+  /* Channels become, or were, the innermost dimension; the image stays the outermost one of what is reshaped.
+   */
   if (flattens ? given[rank - 1] != 1 : given[1] != rank - 1 || given[0] != 0) return HN_PASS_NONE;
   const int32_t last = image->rank - 1;
   chain c = {.ctx = ctx, .m = m, .v = first->in[0]};

@@ -286,7 +286,8 @@ static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t 
   double whole = conv_seconds(s, m, narrow ? 128 : 32, 1);
   if (!hn_conv_attr_of(s, &a, NULL)) return whole;
   if (!narrow) return whole * 8;
-  const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]), functions = hn_library_functions(s, m);
+  const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]),
+               functions = hn_library_functions(s, m);
   if (a.groups > 1 || a.cin < 16) return whole * uneven(&a) + functions;
   if (taps == 1) return whole * 1.6 + functions;
   const double blocks = fmax((double)a.cin, 128) * taps / 64;

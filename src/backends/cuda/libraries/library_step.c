@@ -65,8 +65,8 @@ bool hn_library_exact(hone_dtype dtype, hone_math math) {
   return dtype == HONE_DTYPE_F32 && math < HONE_MATH_TF32;
 }
 
-/* Measured on one H200: Gelu behind products of 5 to 19 million values 2.5 ps a value beyond the product, Swish
- * 1.3: the compiled epilogue does nothing else meanwhile. */
+/* Measured on one H200: Gelu behind products of 5 to 19 million values 2.5 ps a value beyond the product,
+ * Swish 1.3: the compiled epilogue does nothing else meanwhile. */
 double hn_library_functions(const hone_step *s, const hone_machine *m) {
   const double values = (double)hone_desc_count(&s->output[0].desc);
   return 0.2e-12 * 132 / (m->processors ? m->processors : 132) * values * hn_cuda_epilogue_instructions(s);

@@ -52,7 +52,7 @@ typedef struct plan {
   int width, keep;
   uint32_t group, threads;
   int64_t parts, part; /* of a row; vectors of one */
-  bool crowded; /* more threads than are on the device at once with many registers each */
+  bool crowded;        /* more threads than are on the device at once with many registers each */
 } plan;
 
 static bool input_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_has(s, i); }
@@ -63,8 +63,8 @@ static bool has_parts(const hone_step *s, const hn_rows *rows) {
          !output_at(s, rows->sum);
 }
 
-/* Rows that a block would walk along for long while other multiprocessors have none: blocks share them, in two
- * launches (H200: a row of 200,704 elements took 65 us by one block). */
+/* Rows that a block would walk along for long while other multiprocessors have none: blocks share them, in
+ * two launches (H200: a row of 200,704 elements took 65 us by one block). */
 static void divide(const hone_step *s, const hn_rows *rows, int64_t processors, plan *p) {
   p->parts = 1, p->part = p->length;
   const uint32_t group = p->columns ? 8 : 256; /* across memory a warp reads 32 numbers that lie together */
@@ -216,7 +216,8 @@ hone_status hn_cuda_rows_need(const hone_step *s, const hone_machine *m, const h
 static bool early(const hone_step *s, const hn_rows *rows, const plan *p) {
   const bool scale = !input_at(s, rows->scale) || s->input[rows->scale].constant,
              shift = !input_at(s, rows->shift) || s->input[rows->shift].constant;
-  return rows->place == HN_AT_ELEMENT && p->keep && p->parts == 1 && !p->crowded && p->width > 1 && scale && shift;
+  return rows->place == HN_AT_ELEMENT && p->keep && p->parts == 1 && !p->crowded && p->width > 1 && scale &&
+         shift;
 }
 
 /* pass: of parts (HN_PARTS). */

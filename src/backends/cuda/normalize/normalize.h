@@ -45,7 +45,8 @@ bool hn_rows_axis(const hone_step *s, int64_t otherwise, bool trailing, uint32_t
 bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *why);
 double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m);
 /* Room for the moments of parts of rows. */
-hone_status hn_cuda_rows_need(const hone_step *s, const hone_machine *m, const hn_rows *rows, hone_tactic_need *n);
+hone_status hn_cuda_rows_need(const hone_step *s, const hone_machine *m, const hn_rows *rows,
+                              hone_tactic_need *n);
 hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_error *error);
 
 /* The tactic NAME for ANCHOR; READ(step, hn_rows *, why) describes a step. */

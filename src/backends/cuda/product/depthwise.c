@@ -63,7 +63,8 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
   if (w < 2) p.tw = 1;
   /* A row after the other takes as many latencies as there are rows; of few threads each may have more
    * registers. */
-  const int64_t columns = a->dilation[2] == 1 ? (p.tw - 1) * a->stride[2] + a->kernel[2] : p.tw * a->kernel[2];
+  const int64_t columns =
+      a->dilation[2] == 1 ? (p.tw - 1) * a->stride[2] + a->kernel[2] : p.tw * a->kernel[2];
   p.together = a->kernel[1] * columns <= 16 ? a->kernel[1] : 1;
   if (p.together == 1 && a->x.batch * h * hn_div_up(w, p.tw) * threads <= processors * 768 && columns <= 16) {
     p.blocks = 3;
