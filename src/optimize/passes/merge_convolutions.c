@@ -3,7 +3,8 @@
  * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were
  * exported as they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts
  * them. x k + d beside such a convolution, with a number a channel (a normalisation of x itself), is one of
- * 1x1 whose weights lie on the diagonal. Sums of weights in double, rounded once. */
+ * 1x1 whose weights lie on the diagonal: not where weights have few bits, of which its large ones would take
+ * most (bf16), and not in files, which may get codes of 8 bits. Sums of weights in double, rounded once. */
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
@@ -160,16 +161,16 @@ static bool take(whole *w, const branch *b) {
 }
 
 /* The operands of a sum of sums. */
-static uint32_t addends(hone_node *root, hn_value **list) {
+static uint32_t addends(hone_node *root, bool scaled, hn_value **list) {
   hn_value *open[2 * MOST] = {root->in[0], root->in[1]};
   uint32_t n = 0, left = 2;
   while (left) {
     hn_value *v = open[--left];
     hone_node *add = v->producer;
-    branch scaled;
+    branch unread;
     if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) &&
-        !read_scaled(v, &scaled) && left + 2 <= 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc) &&
-        add->in[0] && add->in[1]) {
+        !(scaled && read_scaled(v, &unread)) && left + 2 <= 2 * MOST &&
+        hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
       open[left++] = add->in[0], open[left++] = add->in[1];
       continue;
     }
@@ -187,14 +188,14 @@ static bool within_larger(const hone_node *add) {
 }
 
 /* Of the sum's largest group of branches that are one convolution: true with two or more. */
-static bool find(hone_node *add, whole *w) {
+static bool find(hone_node *add, bool scaled, whole *w) {
   hn_value *operand[2 * MOST];
   branch all[2 * MOST];
-  const uint32_t n = addends(add, operand);
+  const uint32_t n = addends(add, scaled, operand);
   uint32_t branches = 0;
   for (uint32_t i = 0; i < n; i++) branches += read_branch(operand[i], &all[branches]);
   const uint32_t convs = branches;
-  for (uint32_t i = 0; i < n && convs; i++) {
+  for (uint32_t i = 0; i < n && convs && scaled; i++) {
     const hn_value *x = read_scaled(operand[i], &all[branches]);
     uint32_t k = 0;
     while (x && k < convs && !stands_beside(&all[branches], x, &all[k])) k++;
@@ -304,7 +305,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
   whole w;
   bool beyond;
   if (!hn_is_op(add, "Add") || !add->in[0] || !add->in[1] || !add->out[0] || within_larger(add) ||
-      !find(add, &w))
+      !find(add, ctx->options->lowered && !ctx->options->coarse, &w))
     return HN_PASS_NONE;
   /* A sum goes that returns its value under the value's own name: what stays must be able to bear it. */
   for (uint32_t i = 1; i < w.n; i++) {

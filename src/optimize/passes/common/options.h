@@ -12,11 +12,13 @@ typedef struct hn_optimize_options {
   const char *const *others; /* names that the list may have, too, and that are nothing to the passes (NULL at
                                 the end); NULL: none */
   bool verify_each;          /* after every pass that changed something: same answers on random inputs */
-  bool defer;      /* scaled weights may stay unmade (ir/bytes.h): for a model that is lowered at once */
-  bool lowered;    /* the model is lowered at once, never written: what makes lowering simpler is rewritten */
-  bool processor;  /* lowered for a processor, no accelerator: operators that have steps of their own there
-                      stay */
-  bool check_each; /* check the graph's invariants after every pass (always on in debug builds) */
+  bool defer;     /* scaled weights may stay unmade (ir/bytes.h): for a model that is lowered at once */
+  bool lowered;   /* the model is lowered at once, never written: what makes lowering simpler is rewritten */
+  bool processor; /* lowered for a processor, no accelerator: operators that have steps of their own there
+                     stay */
+  bool coarse;    /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
+                     what the small ones say */
+  bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
   double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor (1 GiB where
                           the model is lowered) */
   uint64_t fold_bytes;
