@@ -22,7 +22,7 @@ static bool known(const hone_tensor_desc *d) {
 /* 0: it does something else than moving rows; 1: it only names dimensions; 2: it copies. */
 static int kind_of(const hone_node *n) {
   size_t count;
-  if (n->n_out != 1 || !n->out[0] || !n->in[0]) return 0;
+  if (n->n_out != 1 || !n->out[0] || !hn_in(n, 0)) return 0;
   const hone_tensor_desc *x = &n->in[0]->desc, *y = &n->out[0]->desc;
   if (!known(x) || !known(y) || x->dim[x->rank - 1] != y->dim[y->rank - 1]) return 0;
   if (hn_is_op(n, "Reshape")) return 1;
