@@ -187,7 +187,8 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                                    .fold_seconds = o->fold_seconds,
                                    .defer = w->defer,
                                    .lowered = true,
-                                   .processor = !p->engine->backend->asynchronous};
+                                   .processor = !p->engine->backend->asynchronous,
+                                   .coarse = precision == HN_PRECISION_BF16 || precision == HN_PRECISION_FP8};
     status = hn_optimize(bound, &options, &report, error);
     if (status == HONE_OK) status = hn_export_rewrites(&report, &p->rewrites, error);
     if (status != HONE_OK) goto done;

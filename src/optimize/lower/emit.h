@@ -11,7 +11,7 @@
 #include "optimize/lower/lowering.h"
 #include "optimize/match/modes.h"
 
-enum { HN_MAX_IN = 24 };
+enum { HN_MAX_IN = 64 }; /* of DenseNet's Concats the widest has 49 */
 
 /* values.c */
 /* The slots of a value, one per form; NULL when memory is short. */

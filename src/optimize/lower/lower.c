@@ -82,9 +82,15 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
     if (!taken || (wide && estimate->seconds < narrow.seconds)) return wide;
     return choose_form(l, u, n_epi, d, tactic, estimate, why);
   }
-  if (l->plan->storage == HONE_DTYPE_F32 ||
-      (l->plan->backend->asynchronous && !hn_touches_exact(l, u, n_epi)))
-    return false;
+  if (l->plan->storage == HONE_DTYPE_F32) return false;
+  if (l->plan->backend->asynchronous && !hn_touches_exact(l, u, n_epi)) {
+    /* Moves (a Concat with a constant token) take one type. */
+    if (hn_is_program(u) || !u->node->op || !(u->node->op->flags & HONE_OP_MOVE)) return false;
+    l->narrow_constants = true;
+    const bool found = choose_form(l, u, n_epi, d, tactic, estimate, why);
+    l->narrow_constants = false;
+    return found;
+  }
   l->all_wide = true;
   const bool found = choose_form(l, u, n_epi, d, tactic, estimate, why);
   l->all_wide = false;

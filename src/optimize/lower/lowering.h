@@ -87,6 +87,7 @@ typedef struct hn_lowering {
   uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
   bool stored;             /* which values of a processor's plan are narrow is decided (stored.c) */
   bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
+  bool narrow_constants;   /* drafts: constants of f32 as values are stored, as the tactic mixes no types */
   bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
 

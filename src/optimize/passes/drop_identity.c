@@ -42,10 +42,12 @@ static bool identity_slice(const hone_node *n) {
   return count >= 0;
 }
 
+/* Exporters leave training on where nothing is dropped (Swin's attention in torchvision: ratio 0). */
 static bool identity_dropout(const hone_node *n) {
-  double training;
+  double training, ratio;
   if (n->n_out > 1 && n->out[1] && hn_value_needed(n->out[1])) return false;
   if (hone_node_int(n, "is_test", 1) == 0) return false;
+  if (hn_in(n, 1) && hn_constant_scalar(n->in[1], &ratio) && ratio == 0) return true;
   return !hn_in(n, 2) || (hn_constant_scalar(n->in[2], &training) && training == 0);
 }
 

@@ -2,7 +2,9 @@
  *
  * Networks that were trained with several branches for one (RepVGG, MobileOne, RepViT, FastViT) and were
  * exported as they were trained. Smaller kernels stand in the middle of larger ones, where their padding puts
- * them. Sums of weights in double, rounded once. */
+ * them. x k + d beside such a convolution, with a number a channel (a normalisation of x itself), is one of
+ * 1x1 whose weights lie on the diagonal: not where weights have few bits, of which its large ones would take
+ * most (bf16), and not in files, which may get codes of 8 bits. Sums of weights in double, rounded once. */
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
@@ -11,8 +13,10 @@
 enum { MOST = 16 };
 
 typedef struct branch {
-  hone_node *conv;
+  hn_value *out;
+  hone_node *conv; /* of x k + d: the one beside it, whose attributes it has */
   hn_window window;
+  const hone_tensor *scale, *shift; /* k and d; NULL: a convolution, and no shift */
 } branch;
 
 /* A sum of branches, as one convolution. */
@@ -36,10 +40,54 @@ static bool read_branch(hn_value *v, branch *b) {
   if (!w || w->desc.dtype != HONE_DTYPE_F32 || w->desc.rank < 3 || n->in[0]->desc.rank != w->desc.rank)
     return false;
   if (hn_in(n, 2) && (!bias || bias->desc.dtype != HONE_DTYPE_F32)) return false;
-  b->conv = n;
+  *b = (branch){.out = v, .conv = n};
   if (hn_window_init(&b->window, n, &n->in[0]->desc, w->desc.dim + 2, false, NULL) != HONE_OK) return false;
   for (int32_t d = 0; d < b->window.n; d++)
     if (b->window.in[d] < 1 || b->window.out[d] < 1) return false; /* not known */
+  return true;
+}
+
+/* A constant with a number for each channel of `like`, and no more dimensions. */
+static const hone_tensor *by_channel(const hn_value *v, const hone_tensor_desc *like) {
+  const hone_tensor *t = hn_known(v);
+  if (!t || t->desc.dtype != HONE_DTYPE_F32 || t->desc.rank > like->rank || t->desc.rank + 1 < like->rank)
+    return NULL;
+  for (int32_t i = 0; i < t->desc.rank; i++)
+    if (t->desc.dim[i] != (i == t->desc.rank - like->rank + 1 ? like->dim[1] : 1)) return NULL;
+  return t;
+}
+
+/* x k + d, or x k, that nothing but the sum reads: x, and the numbers. */
+static hn_value *read_scaled(hn_value *v, branch *b) {
+  hone_node *n = v->producer;
+  *b = (branch){.out = v};
+  if (v->desc.rank < 3 || !hn_value_single_use(v)) return NULL;
+  if (n && hn_is_op(n, "Add") && n->in[0] && n->in[1]) {
+    const int at = by_channel(n->in[1], &v->desc) != NULL;
+    b->shift = by_channel(n->in[at], &v->desc);
+    if (!b->shift || !hn_value_single_use(n->in[!at])) return NULL;
+    n = n->in[!at]->producer;
+  }
+  if (!n || n->graph != v->graph || !hn_is_op(n, "Mul") || !n->in[0] || !n->in[1]) return NULL;
+  const int at = by_channel(n->in[1], &v->desc) != NULL;
+  b->scale = by_channel(n->in[at], &v->desc);
+  hn_value *x = n->in[!at];
+  return b->scale && v->producer->graph == v->graph && hn_same_shape(&x->desc, &v->desc) ? x : NULL;
+}
+
+/* As a convolution of 1x1, in the form of one that reads x, too, and has as many channels behind it. */
+static bool stands_beside(branch *b, const hn_value *x, const branch *conv) {
+  const hone_tensor *w = hn_known_desc(hn_in(conv->conv, 1));
+  const int64_t channels = x->desc.dim[1];
+  if (conv->scale || conv->conv->in[0] != x || w->desc.dim[0] != channels ||
+      w->desc.dim[1] * hone_node_int(conv->conv, "group", 1) != channels)
+    return false;
+  b->conv = conv->conv;
+  b->window = conv->window;
+  for (int32_t d = 0; d < b->window.n; d++) {
+    if (b->window.stride[d] != 1 || b->window.in[d] != b->window.out[d]) return false;
+    b->window.kernel[d] = b->window.dilation[d] = 1, b->window.pad[d] = b->window.pad_end[d] = 0;
+  }
   return true;
 }
 
@@ -113,14 +161,16 @@ static bool take(whole *w, const branch *b) {
 }
 
 /* The operands of a sum of sums. */
-static uint32_t addends(hone_node *root, hn_value **list) {
+static uint32_t addends(hone_node *root, bool scaled, hn_value **list) {
   hn_value *open[2 * MOST] = {root->in[0], root->in[1]};
   uint32_t n = 0, left = 2;
   while (left) {
     hn_value *v = open[--left];
     hone_node *add = v->producer;
+    branch unread;
     if (add && add->graph == root->graph && hn_is_op(add, "Add") && hn_value_single_use(v) &&
-        left + 2 <= 2 * MOST && hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
+        !(scaled && read_scaled(v, &unread)) && left + 2 <= 2 * MOST &&
+        hn_same_shape(&v->desc, &root->out[0]->desc) && add->in[0] && add->in[1]) {
       open[left++] = add->in[0], open[left++] = add->in[1];
       continue;
     }
@@ -138,12 +188,19 @@ static bool within_larger(const hone_node *add) {
 }
 
 /* Of the sum's largest group of branches that are one convolution: true with two or more. */
-static bool find(hone_node *add, whole *w) {
+static bool find(hone_node *add, bool scaled, whole *w) {
   hn_value *operand[2 * MOST];
   branch all[2 * MOST];
-  const uint32_t n = addends(add, operand);
+  const uint32_t n = addends(add, scaled, operand);
   uint32_t branches = 0;
   for (uint32_t i = 0; i < n; i++) branches += read_branch(operand[i], &all[branches]);
+  const uint32_t convs = branches;
+  for (uint32_t i = 0; i < n && convs && scaled; i++) {
+    const hn_value *x = read_scaled(operand[i], &all[branches]);
+    uint32_t k = 0;
+    while (x && k < convs && !stands_beside(&all[branches], x, &all[k])) k++;
+    branches += x && k < convs;
+  }
   for (uint32_t i = 1; i < branches; i++) /* the larger kernels first: the others lie in them */
     for (uint32_t k = i; k > 0 && volume(&all[k].window) > volume(&all[k - 1].window); k--) {
       const branch larger = all[k];
@@ -151,6 +208,7 @@ static bool find(hone_node *add, whole *w) {
     }
   *w = (whole){0};
   for (uint32_t i = 0; i + 1 < branches && w->n < 2; i++) {
+    if (all[i].scale) continue; /* beside which convolution? */
     *w = (whole){0};
     take(w, &all[i]);
     for (uint32_t k = i + 1; k < branches; k++) take(w, &all[k]);
@@ -158,8 +216,23 @@ static bool find(hone_node *add, whole *w) {
   return w->n >= 2;
 }
 
+/* The same of x k: [channel, channel of its group, the element that stands on the pixel itself]. */
+static void add_diagonal(const whole *w, const branch *b, double *sum) {
+  const int64_t channels = weights_of(b->conv)->desc.dim[0], deep = weights_of(b->conv)->desc.dim[1];
+  for (int64_t c = 0; c < channels; c++) {
+    int64_t at = c * deep + c % deep;
+    for (int32_t d = 0; d < w->window.n; d++)
+      at = at * w->window.kernel[d] + (w->window.pad[d] - b->window.pad[d]) / w->window.dilation[d];
+    sum[at] += hn_get_f64(b->scale, c);
+  }
+}
+
 /* sum[] of the window's elements += the branch's, at their places. */
 static void add_weights(const whole *w, const branch *b, double *sum) {
+  if (b->scale) {
+    add_diagonal(w, b, sum);
+    return;
+  }
   const void *from = hn_known(b->conv->in[1])->data;
   int64_t next = 0;
   const int64_t pairs = weights_of(b->conv)->desc.dim[0] * weights_of(b->conv)->desc.dim[1];
@@ -193,7 +266,7 @@ static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond)
          *bias = HN_NEW_ARRAY(ctx->scratch, double, d.dim[0]);
   if (!sum || !bias) return hn_pass_memory(ctx), NULL;
   for (uint32_t i = 0; i < w->n; i++) {
-    const hone_tensor *b = hn_known(hn_in(w->part[i].conv, 2));
+    const hone_tensor *b = w->part[i].scale ? w->part[i].shift : hn_known(hn_in(w->part[i].conv, 2));
     add_weights(w, &w->part[i], sum);
     for (int64_t c = 0; b && c < d.dim[0]; c++) bias[c] += hn_get_f64(b, c);
     biased |= b != NULL;
@@ -214,7 +287,7 @@ static hone_node *make_whole(hn_pass_context *ctx, const whole *w, bool *beyond)
     return hn_pass_memory(ctx), NULL;
   hn_node_drop_attr(n, "auto_pad");
   for (uint32_t i = 0; i < w->n; i++)
-    if (!hn_inherit(ctx, n, w->part[i].conv)) return NULL;
+    if (!hn_inherit(ctx, n, w->part[i].out->producer)) return NULL;
   return n;
 }
 
@@ -232,12 +305,12 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
   whole w;
   bool beyond;
   if (!hn_is_op(add, "Add") || !add->in[0] || !add->in[1] || !add->out[0] || within_larger(add) ||
-      !find(add, &w))
+      !find(add, ctx->options->lowered && !ctx->options->coarse, &w))
     return HN_PASS_NONE;
   /* A sum goes that returns its value under the value's own name: what stays must be able to bear it. */
   for (uint32_t i = 1; i < w.n; i++) {
-    const hone_node *sum = w.part[i].conv->out[0]->users.ptr[0].node;
-    if (!hn_can_replace(sum->out[0], beside(sum, w.part[i].conv->out[0])) && sum->out[0]->is_output)
+    const hone_node *sum = w.part[i].out->users.ptr[0].node;
+    if (!hn_can_replace(sum->out[0], beside(sum, w.part[i].out)) && sum->out[0]->is_output)
       return hn_pass_miss(ctx, "the sum '%.80s' is an output of the model, and so is its operand", sum->name);
   }
   if (!readable(&w)) return HN_PASS_NONE;
@@ -247,10 +320,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *add) {
   if (!hn_replace(ctx, w.part[0].conv->out[0], n->out[0])) return HN_PASS_FAIL;
   hn_remove_unread(w.part[0].conv, 0);
   for (uint32_t i = 1; i < w.n; i++) {
-    hn_value *y = w.part[i].conv->out[0];
+    hn_value *y = w.part[i].out;
     hone_node *sum = y->users.ptr[0].node;
     if (!hn_inherit(ctx, n, sum) || !hn_replace(ctx, sum->out[0], beside(sum, y))) return HN_PASS_FAIL;
-    hn_remove_unread(sum, 1);
+    hn_remove_unread(sum, 3);
   }
   return HN_PASS_HIT;
 }

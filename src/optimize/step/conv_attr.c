@@ -67,6 +67,39 @@ bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   return true;
 }
 
+/* Images are one behind the other, so that slices of all of them are as many images. */
+static bool dense(const hn_pixels *p) {
+  return p->even && (p->batch == 1 || p->view.batch == p->size[0] * p->view.slice);
+}
+
+static void take_slices(hn_pixels *p) {
+  p->batch *= p->size[0], p->size[0] = 1;
+  p->view.batch = p->view.slice;
+}
+
+static void take_rows(hn_pixels *p) {
+  p->size[2] *= p->size[1], p->size[1] = p->size[0], p->size[0] = 1;
+  p->view.row = p->view.slice, p->view.slice = p->size[1] * p->view.row;
+}
+
+static bool untouched(const hn_conv_attr *a, int i) {
+  return a->kernel[i] == 1 && a->stride[i] == 1 && a->pad[i] == 0 && a->x.size[i] == a->y.size[i];
+}
+
+void hn_conv_attr_flatten(hn_conv_attr *a) {
+  if (a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1) return;
+  if (!dense(&a->x) || !dense(&a->y)) return;
+  if (untouched(a, 0)) {
+    take_slices(&a->x), take_slices(&a->y);
+    a->dilation[0] = 1;
+  } else if (untouched(a, 1) && untouched(a, 2)) {
+    take_rows(&a->x), take_rows(&a->y);
+    a->kernel[1] = a->kernel[0], a->stride[1] = a->stride[0], a->pad[1] = a->pad[0];
+    a->dilation[1] = a->dilation[0], a->dilation[2] = 1;
+    a->kernel[0] = a->stride[0] = a->dilation[0] = 1, a->pad[0] = 0;
+  }
+}
+
 bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!common(s, a, why)) return false;
   const hone_tensor_desc *w = &s->input[1].desc;

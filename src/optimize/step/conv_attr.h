@@ -15,6 +15,10 @@ typedef struct hn_conv_attr {
  * otherwise.  Data types are for the caller to look at. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
+/* Where a volume's convolution is one of pictures, it becomes that: of every slice by itself, or along the
+ * slices alone (each slice is a row then). Of densely stored tensors. */
+void hn_conv_attr_flatten(hn_conv_attr *a);
+
 /* ConvTranspose: constant weights [groups * cin, cout, kernel...]. */
 bool hn_conv_transpose_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 

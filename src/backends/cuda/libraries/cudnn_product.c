@@ -71,7 +71,8 @@ static double seconds(const hone_step *s, const hone_machine *m, uint32_t candid
   const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
   return hn_library_seconds(m, l.spec.dtype, l.spec.math, (double)l.spec.m * (double)l.spec.batches,
                             (double)l.spec.n, (double)l.spec.k, bytes, 0.5) *
-         1.12;
+             1.12 +
+         hn_library_functions(s, m);
 }
 
 const hn_cudnn_kind hn_cudnn_product_fused = {product_of, pack, seconds};

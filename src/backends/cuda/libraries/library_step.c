@@ -1,5 +1,6 @@
 #include "backends/cuda/libraries/library_step.h"
 
+#include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -62,6 +63,13 @@ double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math) 
 
 bool hn_library_exact(hone_dtype dtype, hone_math math) {
   return dtype == HONE_DTYPE_F32 && math < HONE_MATH_TF32;
+}
+
+/* Measured on one H200: Gelu behind products of 5 to 19 million values 2.5 ps a value beyond the product,
+ * Swish 1.3: the compiled epilogue does nothing else meanwhile. */
+double hn_library_functions(const hone_step *s, const hone_machine *m) {
+  const double values = (double)hone_desc_count(&s->output[0].desc);
+  return 0.2e-12 * 132 / (m->processors ? m->processors : 132) * values * hn_cuda_epilogue_instructions(s);
 }
 
 /* Beside the roofs: what a kernel takes before and after its work, and its way along k, which is one after

@@ -28,6 +28,8 @@ double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math);
 
 /* Seconds of a product of m x n x k, of `bytes` in memory, that reaches `efficiency` of the rate once there
  * is enough of it. */
+/* Seconds of functions (Gelu, Swish) in an epilogue that a library compiles, beyond the product. */
+double hn_library_functions(const hone_step *s, const hone_machine *m);
 double hn_library_seconds(const hone_machine *machine, hone_dtype dtype, hone_math math, double m, double n,
                           double k, double bytes, double efficiency);
 

@@ -54,5 +54,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_cuda_rows_run(&rows, &g.rows, error);
 }
 
+static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
+  grouped g;
+  hone_reason why = {""};
+  if (!read(s, &g, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "group_norm: %s", why.text);
+  return hn_cuda_rows_need(&g.step, m, &g.rows, n);
+}
+
 HN_TACTIC(cuda, group_norm, "GroupNormalization", 1, .accepts = accepts, .cost = hn_cuda_rows_cost,
-          .run = run);
+          .need = need, .run = run);

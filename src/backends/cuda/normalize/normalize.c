@@ -11,7 +11,11 @@
 #include "base/error.h"
 #include "base/integers.h"
 
-enum { MOST_KEPT = 32 }; /* values of a row that a thread keeps */
+enum {
+  MOST_KEPT = 32,  /* values of a row that a thread keeps */
+  MOST_PARTS = 64, /* of a row, on blocks of their own */
+  PART_EACH = 4    /* vectors of a part that a thread takes; twice as many single elements across memory */
+};
 
 hn_rows hn_rows_make(hn_row_kind kind, uint32_t axes) {
   return (hn_rows){.kind = kind,
@@ -47,11 +51,33 @@ typedef struct plan {
   bool columns;
   int width, keep;
   uint32_t group, threads;
-  bool crowded; /* more threads than are on the device at once with many registers each */
+  int64_t parts, part; /* of a row; vectors of one */
+  bool crowded;        /* more threads than are on the device at once with many registers each */
 } plan;
 
 static bool input_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_has(s, i); }
 static bool output_at(const hone_step *s, uint32_t i) { return i != HN_ROWS_NONE && hn_cuda_gives(s, i); }
+
+static bool has_parts(const hone_step *s, const hn_rows *rows) {
+  return rows->kind >= HN_ROWS_MOMENTS && !input_at(s, rows->skip) && !input_at(s, rows->bias) &&
+         !output_at(s, rows->sum);
+}
+
+/* Rows that a block would walk along for long while other multiprocessors have none: blocks share them, in
+ * two launches (H200: a row of 200,704 elements took 65 us by one block). */
+static void divide(const hone_step *s, const hn_rows *rows, int64_t processors, plan *p) {
+  p->parts = 1, p->part = p->length;
+  const uint32_t group = p->columns ? 8 : 256; /* across memory a warp reads 32 numbers that lie together */
+  const int64_t each = p->columns ? group * PART_EACH * 2 : group * PART_EACH;
+  const int64_t blocks = hn_div_up(p->rows * group, 256), room = processors * 2 / (blocks ? blocks : 1);
+  if (!has_parts(s, rows) || p->length < 4 * each || room < 2) return;
+  p->group = group, p->threads = 256;
+  int64_t parts = hn_div_up(p->length, each);
+  if (parts > room) parts = room;
+  if (parts > MOST_PARTS) parts = MOST_PARTS;
+  p->part = hn_div_up(p->length, parts);
+  p->parts = hn_div_up(p->length, p->part);
+}
 
 static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m, bool aligned, plan *p,
                  hone_reason *why) {
@@ -85,7 +111,8 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   while (!p->columns && p->threads > 32 && p->threads > p->group &&
          p->rows * p->group < processors * (int64_t)p->threads)
     p->threads /= 2;
-  const int64_t kept = hn_div_up(p->length, p->group);
+  divide(s, rows, processors, p);
+  const int64_t kept = hn_div_up(p->part, p->group);
   p->keep = kept * p->width <= MOST_KEPT ? (int)kept : 0;
   p->crowded = p->threads == 256 && p->rows * p->group > processors * 512;
   return true;
@@ -161,6 +188,8 @@ bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *
         return hn_refuse(why, "output %u lies otherwise than the first", i);
     } else if ((i != rows->mean && i != rows->inv_std) || d->dtype != HONE_DTYPE_F32) {
       return hn_refuse(why, "output %u is not computed", i);
+    } else if (d->layout != HONE_LAYOUT_ROW_MAJOR) {
+      return hn_refuse(why, "moments do not lie densely");
     }
   }
   return make(s, rows, NULL, true, &p, why);
@@ -171,15 +200,28 @@ double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m) {
                          hn_cuda_bytes(s), 0.7);
 }
 
+/* As many parts as any alignment of operands leads to. */
+hone_status hn_cuda_rows_need(const hone_step *s, const hone_machine *m, const hn_rows *rows,
+                              hone_tactic_need *n) {
+  plan vectors, single;
+  hone_reason why = {""};
+  if (!make(s, rows, m, true, &vectors, &why) || !make(s, rows, m, false, &single, &why)) return HONE_OK;
+  if (vectors.parts > 1 || single.parts > 1)
+    n->workspace_bytes = (size_t)vectors.rows * MOST_PARTS * 2 * sizeof(float);
+  return HONE_OK;
+}
+
 /* Factors that no kernel makes, of which a thread wants no more than of the row. Where threads wait for room,
  * registers are better spent on more of them. */
 static bool early(const hone_step *s, const hn_rows *rows, const plan *p) {
   const bool scale = !input_at(s, rows->scale) || s->input[rows->scale].constant,
              shift = !input_at(s, rows->shift) || s->input[rows->shift].constant;
-  return rows->place == HN_AT_ELEMENT && p->keep && !p->crowded && p->width > 1 && scale && shift;
+  return rows->place == HN_AT_ELEMENT && p->keep && p->parts == 1 && !p->crowded && p->width > 1 && scale &&
+         shift;
 }
 
-static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, hn_str *t) {
+/* pass: of parts (HN_PARTS). */
+static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p, int pass, hn_str *t) {
   const hone_dtype x = s->input[0].desc.dtype, y = s->output[0].desc.dtype;
   const uint32_t vectors[] = {rows->scale, rows->shift, rows->bias};
   hone_dtype type = HONE_DTYPE_F32;
@@ -194,6 +236,7 @@ static void write_prefix(const hone_step *s, const hn_rows *rows, const plan *p,
   hn_str_printf(t, "#define HN_KEPT_RANK %d\n#define HN_GONE_RANK %d\n", p->kept.rank, p->gone.rank);
   hn_str_printf(t, "#define HN_COLUMNS %d\n#define HN_KEEP %d\n#define HN_KIND %d\n#define HN_PLACE %d\n",
                 p->columns, p->keep, (int)rows->kind, (int)rows->place);
+  hn_str_printf(t, "#define HN_PARTS %d\n", pass);
   hn_str_printf(t, "#define HN_EARLY %d\n#define HN_SKIP %d\n", early(s, rows, p),
                 input_at(s, rows->skip) || input_at(s, rows->bias) || output_at(s, rows->sum));
   if (input_at(s, rows->x_scale))
@@ -230,11 +273,14 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
   a.rows = (u32)p.rows, a.length = (u32)p.length, a.elements = (u32)p.elements;
   a.epsilon = rows->epsilon;
   a.each = (i32)rows->each, a.inner = (i32)rows->inner, a.planes = hn_cuda_divisor((uint32_t)rows->planes);
-  hn_str text = {0};
-  write_prefix(s, rows, &p, &text);
-  if (!status)
-    status = hn_cuda_launch_line(q, "normalize", &text, "hn_normalize", p.rows * p.group, p.threads, &a,
+  a.partial = r->workspace, a.part = (u32)p.part, a.parts = hn_cuda_divisor((uint32_t)p.parts);
+  const int64_t blocks = hn_div_up(p.rows * p.group, p.threads) * p.parts;
+  for (int pass = p.parts > 1; !status && pass <= (p.parts > 1 ? 2 : 0); pass++) {
+    hn_str text = {0};
+    write_prefix(s, rows, &p, pass, &text);
+    status = hn_cuda_launch_line(q, "normalize", &text, "hn_normalize", blocks * p.threads, p.threads, &a,
                                  sizeof a, error);
-  hn_str_free(&text);
+    hn_str_free(&text);
+  }
   return status;
 }

@@ -11,6 +11,8 @@
  *                within the row's group, 4 at the group
  *   HN_EARLY     scale and shift are constants at the element: they are loaded while the kernel before works
  *   HN_SKIP      something is added first
+ *   HN_PARTS     rows are few and long, and lie in parts on as many blocks: 1 makes each part's moments, 2 normalises by
+ *                those of all parts; else 0
  *   HN_CODES_IN  codes of 8 bits are read: 0x80 where they are i8, else 0
  *   HN_CODES_OUT codes of 8 bits are written */
 #include "normalize_args.h"
@@ -182,18 +184,25 @@ HN_FN float hn_factor(const hn_normalize_args *a, const void *vector, u32 plane,
 }
 
 /* Runs statements for every vector of the thread: float *v its values, u32 r its number. */
+#if HN_PARTS
+#define HN_BEGIN begin
+#define HN_END end
+#else
+#define HN_BEGIN 0u
+#define HN_END a.length
+#endif
 #if HN_KEEP
 #define HN_EACH(...)                                                                                         \
   HN_UNROLL for (int k = 0; k < HN_KEEP; k++) {                                                              \
-    const u32 r = (u32)mine + (u32)k * HN_GROUP;                                                             \
+    const u32 r = HN_BEGIN + (u32)mine + (u32)k * HN_GROUP;                                                  \
     float *v = kept[k];                                                                                      \
-    if (r < a.length) {                                                                                      \
+    if (r < HN_END) {                                                                                      \
       __VA_ARGS__ \
     }                                                                                                        \
   }
 #else
 #define HN_EACH(...)                                                                                         \
-  for (u32 r = (u32)mine; r < a.length; r += HN_GROUP) {                                                     \
+  for (u32 r = HN_BEGIN + (u32)mine; r < HN_END; r += HN_GROUP) {                                            \
     float v[HN_W];                                                                                           \
     hn_values(&a, row, r, v, false);                                                                         \
     __VA_ARGS__ \
@@ -224,7 +233,13 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, HN_BLOCKS) {
   HN_SHARED float met[HN_THREADS];
   const int tid = (int)threadIdx.x, rows = HN_THREADS / HN_GROUP;
   const int mine = HN_COLUMNS ? tid / rows : tid % HN_GROUP;
-  const u32 number = blockIdx.x * (u32)rows + (u32)(HN_COLUMNS ? tid % rows : tid / HN_GROUP);
+#if HN_PARTS
+  const u32 block = hn_quotient(blockIdx.x, &a.parts), part = blockIdx.x - block * a.parts.by;
+  const u32 begin = part * a.part, end = a.length - begin < a.part ? a.length : begin + a.part;
+#else
+  const u32 block = blockIdx.x;
+#endif
+  const u32 number = block * (u32)rows + (u32)(HN_COLUMNS ? tid % rows : tid / HN_GROUP);
   const bool works = number < a.rows;
   const u32 o = works ? number : 0;
   const hn_walk_at row = hn_walk_ranked(&a.kept, HN_KEPT_RANK, o);
@@ -243,8 +258,8 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, HN_BLOCKS) {
 #if HN_KEEP
   float kept[HN_KEEP][HN_W];
   HN_UNROLL for (int k = 0; k < HN_KEEP; k++) {
-    const u32 r = (u32)mine + (u32)k * HN_GROUP;
-    if (r < a.length) hn_values(&a, row, r, kept[k], works);
+    const u32 r = HN_BEGIN + (u32)mine + (u32)k * HN_GROUP;
+    if (r < HN_END) hn_values(&a, row, r, kept[k], works);
   }
 #elif HN_SKIP
   for (u32 r = (u32)mine; r < a.length; r += HN_GROUP) {
@@ -277,15 +292,35 @@ HN_KERNEL_BOUNDS(hn_normalize, hn_normalize_args, a, HN_THREADS, HN_BLOCKS) {
   const float norm = HN_KIND == HN_NORM1 ? sum : sqrtf(sum);
 #else
   float sum = 0, mean = 0;
+#if HN_PARTS == 2 /* the mean of means, and what each part's squares are about it */
+  float *const parts = a.partial + (i64)o * a.parts.by * 2;
+#define HN_PART_SIZE(q) ((float)((q) + 1 == a.parts.by ? a.length - (q) * a.part : a.part) * HN_W)
 #if HN_KIND != HN_RMS
-  HN_EACH(HN_EVERY sum += v[w];)
+  for (u32 q = (u32)mine; q < a.parts.by; q += HN_GROUP) sum += HN_PART_SIZE(q) * parts[2 * q];
   mean = hn_all_sum(sum, met) / n;
   sum = 0;
 #endif
+  for (u32 q = (u32)mine; q < a.parts.by; q += HN_GROUP)
+    sum += parts[2 * q + 1] + HN_PART_SIZE(q) * (parts[2 * q] - mean) * (parts[2 * q] - mean);
+#else
+#if HN_KIND != HN_RMS
+  HN_EACH(HN_EVERY sum += v[w];)
+  mean = hn_all_sum(sum, met) / (HN_PARTS ? (float)(HN_END - HN_BEGIN) * HN_W : n);
+  sum = 0;
+#endif
   HN_EACH(HN_EVERY sum += (v[w] - mean) * (v[w] - mean);)
+#endif
+#if HN_PARTS == 1
+  sum = hn_all_sum(sum, met);
+  if (works && mine == 0) {
+    float *const to = a.partial + ((i64)o * a.parts.by + part) * 2;
+    to[0] = mean, to[1] = sum;
+  }
+  return;
+#endif
   const float variance = hn_all_sum(sum, met) / n;
   const float inverse = HN_KIND == HN_STANDARD ? 1.0f / (sqrtf(variance) + a.epsilon) : 1.0f / sqrtf(variance + a.epsilon);
-  if (works && mine == 0) {
+  if (works && mine == 0 && (HN_PARTS == 0 || HN_BEGIN == 0)) {
     if (a.mean) a.mean[o] = mean;
     if (a.inv_std) a.inv_std[o] = inverse;
   }

@@ -44,6 +44,9 @@ bool hn_rows_axis(const hone_step *s, int64_t otherwise, bool trailing, uint32_t
 
 bool hn_cuda_rows_accepts(const hone_step *s, const hn_rows *rows, hone_reason *why);
 double hn_cuda_rows_cost(const hone_step *s, const hone_machine *m);
+/* Room for the moments of parts of rows. */
+hone_status hn_cuda_rows_need(const hone_step *s, const hone_machine *m, const hn_rows *rows,
+                              hone_tactic_need *n);
 hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_error *error);
 
 /* The tactic NAME for ANCHOR; READ(step, hn_rows *, why) describes a step. */
@@ -59,6 +62,14 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
     if (!READ(r->step, &rows, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, #NAME ": %s", why.text);     \
     return hn_cuda_rows_run(r, &rows, error);                                                                \
   }                                                                                                          \
-  HN_TACTIC(cuda, NAME, ANCHOR, 2, .accepts = NAME##_accepts, .cost = hn_cuda_rows_cost, .run = NAME##_run)
+  static hone_status NAME##_need(const hone_step *s, const hone_machine *m, hone_tactic_need *n,             \
+                                 hone_error *error) {                                                        \
+    hn_rows rows;                                                                                            \
+    hone_reason why = {""};                                                                                  \
+    if (!READ(s, &rows, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, #NAME ": %s", why.text);           \
+    return hn_cuda_rows_need(s, m, &rows, n);                                                                \
+  }                                                                                                          \
+  HN_TACTIC(cuda, NAME, ANCHOR, 2, .accepts = NAME##_accepts, .cost = hn_cuda_rows_cost,                     \
+            .need = NAME##_need, .run = NAME##_run)
 
 #endif

@@ -17,6 +17,9 @@ typedef struct hn_normalize_args {
   float x_scale, x_zero;  /* HN_CODES_IN; the zero point less the lowest code */
   hn_quantise_args codes; /* HN_CODES_OUT */
   i32 each, inner;        /* HN_PLACE: channels of a group, elements of a channel in a row */
+  float *partial;         /* HN_PARTS: mean and squares about it of every part of every row */
+  u32 part;               /* HN_PARTS: vectors of a part; the last one may have fewer */
+  hn_divisor parts;       /* HN_PARTS: of a row */
   hn_divisor planes;      /* rows count through this many channels or groups */
 } hn_normalize_args;
 

@@ -13,6 +13,7 @@ enum { MOST_CHANNELS = 4, MOST_TAPS = 16, MOST_STEPS = 64 };
 
 bool hn_conv_image_read(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!hn_cuda_stored(s, why) || !hn_conv_attr_of(s, a, why)) return false;
+  hn_conv_attr_flatten(a);
   if (s->input[0].desc.dtype == HONE_DTYPE_F32) return hn_refuse(why, "f32 pixels");
   if (a->groups != 1 || a->cin > MOST_CHANNELS)
     return hn_refuse(why, "%lld groups of %lld channels: it takes one of up to %d", (long long)a->groups,

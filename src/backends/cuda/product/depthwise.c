@@ -40,6 +40,7 @@ typedef struct plan {
   const char *text, *entry;
   int64_t v, tw;            /* channels and output pixels of a row that a thread makes */
   int64_t rows;             /* of a strip */
+  int64_t together;         /* rows of the kernel whose pixels a thread has on their way */
   uint32_t threads, blocks; /* of a block; resident ones that the compiler is to allow for */
   bool apart;               /* x or y lie at odd addresses */
 } plan;
@@ -60,6 +61,15 @@ static plan choose(const hone_machine *m, const hn_conv_attr *a, bool apart) {
             .apart = apart};
   if (taps > 9) p.blocks = 4;
   if (w < 2) p.tw = 1;
+  /* A row after the other takes as many latencies as there are rows; of few threads each may have more
+   * registers. */
+  const int64_t columns =
+      a->dilation[2] == 1 ? (p.tw - 1) * a->stride[2] + a->kernel[2] : p.tw * a->kernel[2];
+  p.together = a->kernel[1] * columns <= 16 ? a->kernel[1] : 1;
+  if (p.together == 1 && a->x.batch * h * hn_div_up(w, p.tw) * threads <= processors * 768 && columns <= 16) {
+    p.blocks = 3;
+    p.together = a->kernel[1] < 32 / columns ? a->kernel[1] : 32 / columns;
+  }
   if (!near || a->x.batch * h * hn_div_up(w, 4) * threads < processors * 384 * 14) return p;
   p.text = "depthwise_rows", p.entry = "hn_depthwise_rows";
   p.tw = taps > 9 ? 2 : 4, p.blocks = taps > 9 ? 2 : 3;
@@ -84,6 +94,7 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
                 (long long)a->stride[2]);
   hn_str_printf(t, "#define HN_DH %lld\n#define HN_DW %lld\n", (long long)a->dilation[1],
                 (long long)a->dilation[2]);
+  hn_str_printf(t, "#define HN_ROWS %d\n", (int)p->together);
   if (p->apart) hn_str_puts(t, "#define HN_APART\n");
   return hn_cuda_epilogue(s, hn_cuda_depthwise_bias(s), t, error);
 }

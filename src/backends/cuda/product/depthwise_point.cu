@@ -1,5 +1,5 @@
 /* Depthwise convolution with any kernel, stride and dilation: a thread makes HN_TW neighbouring output pixels of
- * HN_V channels, and a row of the kernel is loaded before it is used. The most threads and the shortest way to
+ * HN_V channels, and HN_ROWS rows of the kernel are on their way together. The most threads and the shortest way to
  * the result: for small tensors, large kernels and dilations. */
 #include "depthwise.cuh"
 
@@ -12,12 +12,6 @@
 #define HN_COLS (HN_TW * HN_KW)
 #define HN_COL(p, kw) ((p) * HN_KW + (kw))
 #define HN_X(c) ((c) / HN_KW * HN_SW + (c) % HN_KW * HN_DW)
-#endif
-/* Rows of the kernel that are on their way together. */
-#if HN_KH * HN_COLS <= 16
-#define HN_ROWS HN_KH
-#else
-#define HN_ROWS 1
 #endif
 
 HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS) {
@@ -34,11 +28,14 @@ HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS
   hn_weights(&a, HN_KH * HN_KW, v, bias);
   hn_begin(acc, bias);
   HN_GRID_WAIT();
+#if HN_ROWS > 1
+  HN_UNROLL
+#endif
   for (int kh0 = 0; kh0 < HN_KH; kh0 += HN_ROWS) {
     hn_raw in[HN_ROWS][HN_COLS];
     HN_UNROLL for (int r = 0; r < HN_ROWS; r++) {
       const int yy = yin + (kh0 + r) * HN_DH;
-      const bool inside = (u32)yy < (u32)a.in_h;
+      const bool inside = kh0 + r < HN_KH && (u32)yy < (u32)a.in_h;
       const u8 *row = x + (i64)yy * a.x_row;
       HN_UNROLL for (int c = 0; c < HN_COLS; c++) {
         const int xx = xin + HN_X(c);
@@ -46,7 +43,7 @@ HN_KERNEL_BOUNDS(hn_depthwise_point, hn_depthwise_args, a, HN_THREADS, HN_BLOCKS
         if (inside && (u32)xx < (u32)a.in_w) in[r][c] = hn_ld_raw(row + (i64)xx * a.x_pixel);
       }
     }
-    HN_UNROLL for (int r = 0; r < HN_ROWS; r++) {
+    HN_UNROLL for (int r = 0; r < HN_ROWS && kh0 + r < HN_KH; r++) {
       HN_UNROLL for (int kw = 0; kw < HN_KW; kw++) {
         float w[HN_V];
         hn_weights(&a, (kh0 + r) * HN_KW + kw, v, w);

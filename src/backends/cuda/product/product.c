@@ -106,6 +106,7 @@ static bool conv_of(const hone_step *s, hn_product *p, hone_reason *why) {
   hn_conv_attr a;
   hn_product_args *g = &p->args;
   if (!hn_conv_attr_of(s, &a, why)) return false;
+  hn_conv_attr_flatten(&a);
   if (!a.y.even ||
       (a.y.batch > 1 && a.y.view.batch != a.y.size[0] * a.y.size[1] * a.y.size[2] * a.y.view.pixel))
     return hn_refuse(why, "output pixels are not evenly spaced");

@@ -171,6 +171,10 @@ hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error) {
   hn_str_printf(&text, "#define HN_W %d\n#define HN_ONE %d\n#define HN_SUM %s\n", width, a.all == 1,
                 !strcmp(value, "float") ? "float" : "double");
   hn_str_printf(&text, "#define HN_ROUND(v) %s\n", real ? "(v)" : "((HN_VALUE)(v))");
+  hn_str_printf(&text, "#define HN_RANK %d\n#define HN_ALL %d\n#define HN_TAPS(d) (", (int)a.rank,
+                (int)a.all);
+  for (i32 k = 0; k < a.rank; k++) hn_str_printf(&text, "(d) == %d ? %d : ", (int)k, (int)a.taps[k]);
+  hn_str_puts(&text, "1)\n");
   if (!status) status = hn_cuda_launch_line(q, "resize", &text, "hn_resize", work, 128, &a, sizeof a, error);
   hn_str_free(&text);
   return status;

@@ -193,6 +193,9 @@ hone_status hn_cuda_epilogue(const hone_step *s, int bias, hn_str *text, hone_er
   if (bias >= 0 && !hn_cuda_type(s->input[bias].desc.dtype))
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s: the bias is %s", s->anchor,
                    hone_dtype_name(s->input[bias].desc.dtype));
+  const hone_dtype y = s->output[0].desc.dtype;
+  if (y == HONE_DTYPE_F16 || y == HONE_DTYPE_BF16)
+    hn_str_puts(text, "#ifndef HN_FAST_MATH\n#define HN_FAST_MATH 1\n#endif\n");
   hn_str_puts(text, "#include \"epilogue.cuh\"\n");
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
     write_list(s, bias, "hn_epilogue_list", widths[i], true, text);

@@ -18,6 +18,8 @@ typedef struct hn_optimize_options {
                      stay */
   bool moves; /* of constants only large ones are folded, by what moves their elements: the same whatever the
                  shapes and the arithmetic will be */
+  bool coarse;    /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
+                     what the small ones say */
   bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
   double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor (1 GiB where
                           the model is lowered) */
