@@ -16,8 +16,8 @@ static bool parameters(const hone_node *n, const hn_value *v, const hn_value *re
   double number = 0;
   *zero = 0;
   if (!v || !real || !wide(v->desc.dtype) || real->desc.dtype != HONE_DTYPE_F32 || !s ||
-      s->desc.dtype != HONE_DTYPE_F32 || hone_node_int(n, "block_size", 0) || !hn_constant_scalar(s, &number) ||
-      (z && !hn_constant_scalar(z, zero)))
+      s->desc.dtype != HONE_DTYPE_F32 || hone_node_int(n, "block_size", 0) ||
+      !hn_constant_scalar(s, &number) || (z && !hn_constant_scalar(z, zero)))
     return false;
   *scale = (float)number;
   return number > 0x1p-100 && number < 0x1p100;
@@ -36,13 +36,15 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     return HN_PASS_NONE;
   const hone_tensor_desc *d = &n->out[0]->desc, one = hone_desc(HONE_DTYPE_F32, 0, NULL);
   const double ends[] = {lo - zero, hi - zero}, by = scale;
-  hn_value *s = hn_make_floats(ctx, n->name, &one, &by), *least = hn_make_floats(ctx, n->name, &one, &ends[0]),
+  hn_value *s = hn_make_floats(ctx, n->name, &one, &by),
+           *least = hn_make_floats(ctx, n->name, &one, &ends[0]),
            *most = hn_make_floats(ctx, n->name, &one, &ends[1]);
   if (!s || !least || !most) return HN_PASS_FAIL;
   hone_node *div = hn_make_node(ctx, n, "Div", (hn_value *const[]){q->in[0], s}, 2, d),
             *round = div ? hn_make_node(ctx, n, "Round", &div->out[0], 1, d) : NULL,
-            *clip =
-                round ? hn_make_node(ctx, n, "Clip", (hn_value *const[]){round->out[0], least, most}, 3, d) : NULL,
+            *clip = round
+                        ? hn_make_node(ctx, n, "Clip", (hn_value *const[]){round->out[0], least, most}, 3, d)
+                        : NULL,
             *mul = clip ? hn_make_node(ctx, n, "Mul", (hn_value *const[]){clip->out[0], s}, 2, d) : NULL;
   if (!mul) return HN_PASS_FAIL;
   hn_pass_hit(ctx, "codes of 16 bits -> what they leave of a number");

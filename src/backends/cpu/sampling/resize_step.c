@@ -95,8 +95,7 @@ static bool describe(const hone_step *step, const hone_machine *machine, blob_he
   h->isa = hn_isa_of(machine->isa);
   h->linear = resize->mode == HN_RESIZE_LINEAR;
   h->is_signed = x->dtype == HONE_DTYPE_I8;
-  if (h->linear && h->narrow == 2)
-    return hn_refuse(why, "%s between two pixels", hone_dtype_name(x->dtype));
+  if (h->linear && h->narrow == 2) return hn_refuse(why, "%s between two pixels", hone_dtype_name(x->dtype));
   if (h->linear && h->narrow && x->rank > 0 &&
       (!weights_are_exact(resize, x->rank - 1, y->dim[x->rank - 1]) ||
        (x->rank > 1 && !weights_are_exact(resize, x->rank - 2, y->dim[x->rank - 2]))))
@@ -240,9 +239,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const table columns = table_at(base + h->columns_at, h->y.width),
               rows = table_at(base + h->rows_at, h->y.height);
   const size_t line = (size_t)(h->x.width * h->x.pixel - (h->x.pixel - h->x.channels));
-  float *blended =
-      (float *)(void *)((unsigned char *)j->run->workspace +
-                        (size_t)thread * scratch_bytes(h));
+  float *blended = (float *)(void *)((unsigned char *)j->run->workspace + (size_t)thread * scratch_bytes(h));
   int64_t row = index * j->per_task, end = row + j->per_task;
   if (end > h->y.count * h->y.height) end = h->y.count * h->y.height;
   for (; row < end; row++) {
