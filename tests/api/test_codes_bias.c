@@ -44,15 +44,15 @@ static const form forms[] = {
      "QLinearMatMul", true},
     {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[2]{43.75, -93.75})\n" END, "QLinearMatMul", true},
     {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[1x1x2]{43.75, -93.75})\n" END, "QLinearMatMul", true},
-    {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[1]{43.75})\n" END, "MatMul",
-     false}, /* not one number a column */
-    {"%x: u8[1x2x3]", X W " %a = Add(%m, f32[1x2x2]{1, 2, 3, 4})\n" END, "MatMul", false},
+    {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[1]{43.75})\n" END, "MatMulIntegerToCodes",
+     true}, /* not one number a column: added in f32 */
+    {"%x: u8[1x2x3]", X W " %a = Add(%m, f32[1x2x2]{1, 2, 3, 4})\n" END, "MatMulIntegerToCodes", true},
     {"%x: u8[2x5x3]",
      X W " %b = DequantizeLinear(i32[2]{700, -3000}, f32[2]{0.5, 0.5}) {axis=0}\n %a = Add(%m, %b)\n" END,
      "MatMul", false}, /* not in units of the sums */
     {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[2]{43.75, -93.75})\n %r = QuantizeLinear(%a, f32 2, u8 99)\n",
-     "MatMul", false}, /* a unit is more than 1/64 of a step */
-    {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[2]{1e30, -93.75})\n" END, "MatMul", false},
+     "MatMulIntegerToCodes", true}, /* a unit is more than 1/64 of a step */
+    {"%x: u8[2x5x3]", X W " %a = Add(%m, f32[2]{1e30, -93.75})\n" END, "MatMulIntegerToCodes", true},
     {"%x: u8[4x3]",
      X " %w = DequantizeLinear(i8[2x3]{1, -2, 127, 4, -128, 6}, f32 0.0625, i8 0)\n %a = Gemm(%d, %w, "
        "f32[2]{43.75, "

@@ -60,7 +60,25 @@ static void check_sums(ck *c, const struct hn_resize_ops *ops, size_t n, size_t 
   ck_release_all(c);
 }
 
+/* Numbers within the codes lose what is behind their point, towards 0; nothing is written beyond the last. */
+static void check_cut(ck *c, const struct hn_resize_ops *ops, size_t n, bool is_signed) {
+  enum { BEHIND = 3 };
+  float x[256];
+  uint8_t y[256 + BEHIND];
+  for (size_t i = 0; i < n; i++)
+    x[i] = (float)(ck_random(c) % (255 * 256 + 1)) / 256.0f - (is_signed ? 128.0f : 0.0f);
+  for (size_t i = 0; i < n + BEHIND; i++) y[i] = 77;
+  ck_case(c, "cut of %zu, %s", n, is_signed ? "i8" : "u8");
+  ops->cut(y, x, n, is_signed);
+  for (size_t i = 0; i < n + BEHIND; i++)
+    ck_same(c, i, is_signed ? (float)(int8_t)y[i] : (float)y[i], i < n ? truncf(x[i]) : 77.0f);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  for (size_t n = 0; n < 250; n += 1 + n / 5) {
+    check_cut(c, k->ops, n, false);
+    check_cut(c, k->ops, n, true);
+  }
   for (int fill = 0; fill < CK_FILLS; fill++)
     for (size_t n = 0; n < 200; n += 1 + n / 4)
       for (size_t taps = 1; taps <= 16; taps += 1 + taps / 2) check_sums(c, k->ops, n, taps, fill);

@@ -280,10 +280,11 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
       if (!add_input(l, d, v, follow ? HN_LAST : form == HN_HOST ? HN_HOST : HN_ROW)) return false;
     }
     d->step.n_anchor_inputs = u->n_in;
-    const hn_value *x = u->out;
+    const hn_value *x = anchor.to_codes ? u->node->out[0] : u->out;
     for (uint32_t k = 0; k < n_epi; k++) {
       if (!add_epilogue(l, d, u->absorbed[k], x, anchor.channels)) return false;
-      x = last = u->absorbed[k]->out;
+      x = u->absorbed[k]->out;
+      if (!anchor.to_codes) last = u->absorbed[k]->out;
     }
   }
   uint32_t n_out = u->kind == HN_UNIT_NODE ? u->node->n_out : 1;

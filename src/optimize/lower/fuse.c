@@ -89,6 +89,12 @@ static hn_miss against_epilogue(const hn_lowering *l, const hn_unit *u, const hn
   return m;
 }
 
+hn_unit *hn_lower_next_function(hn_lowering *l, const hn_unit *u, const hn_value *v) {
+  hn_unit *next = function_of(l, v);
+  if (!next || next->n_absorbed || !hn_fuses(l->plan, HN_FUSION_epilogue)) return NULL;
+  return against_epilogue(l, u, v, next, true).why == HN_MISS_NONE ? next : NULL;
+}
+
 /* A chain of pointwise readers behind an anchor, as far as shapes stay the same. Which of them become an
  * epilogue is decided by the tactics (lower.c); what they leave goes into groups. */
 static bool grow_epilogue(hn_lowering *l, hn_unit *u, bool everything) {

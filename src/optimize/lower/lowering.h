@@ -168,6 +168,9 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
 hone_status hn_lower_fuse(hn_lowering *l, hone_error *error);   /* epilogues: before tactics have their say */
 hone_status hn_lower_groups(hn_lowering *l, hone_error *error); /* pointwise groups of what epilogues left */
 bool hn_fusable_anchor(const hn_unit *unit);
+/* The function that may come next in the epilogue of u, which is a product and ends with v so far; NULL:
+ * none. */
+hn_unit *hn_lower_next_function(hn_lowering *l, const hn_unit *u, const hn_value *v);
 /* Why v cannot stay inside of a step that `with`, which reads it, is part of. */
 hn_miss hn_lower_shared(const hn_lowering *l, hn_fusion fusion, const hn_value *v, const hn_unit *with);
 

@@ -1,18 +1,19 @@
 /* f(constants)  ->  constant
  *
  * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow,
- * quantisation (an engine wants to see it), graph outputs, results beyond the budgets, and results much
+ * quantisation (an engine wants to see it; of a plan's own graph weights that a QuantizeLinear makes codes
+ * are codes), graph outputs, results beyond the budgets, and results much
  * larger than what they are made of unless they are small: a weight that ConstantOfShape makes is wanted, a
  * broadcast table is not. */
 #include "optimize/passes/common/pass.h"
 
 enum { GROWTH_FREE = 16 << 20, LARGE = 4096 };
 
-static bool wanted(const hone_node *n) {
+static bool wanted(const hone_node *n, bool lowered) {
   static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
   if (!n->op || !n->op->reference || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) return false;
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-    if (hn_is_op(n, never[i])) return false;
+    if (hn_is_op(n, never[i]) && (i || !lowered)) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && !hn_known(n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
@@ -33,7 +34,7 @@ static void *take(void *arena, size_t bytes) { return hn_arena_raw(arena, bytes 
 static void give(void *arena, void *data) { (void)arena, (void)data; }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!wanted(n) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
+  if (!wanted(n, ctx->options->lowered) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
   int64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i]) in_bytes += hone_desc_bytes(&n->in[i]->constant->desc);

@@ -2,6 +2,7 @@
  * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))
  * QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
  * QuantizeLinear(DequantizeLinear(x))    ->  x                      of the same codes
+ * MaxPool(DequantizeLinear(x))           ->  DequantizeLinear(QuantizeLinear(MaxPool(DequantizeLinear(x))))
  *
  * What moves elements moves codes, a quarter of the bytes: M any of the list below, V those that keep all
  * elements. One scale and zero point each; a Transpose may have one a channel. Exact. What attention reads
@@ -129,6 +130,37 @@ static hn_pass_result move_dequantised(hn_pass_context *ctx, hone_node *n, const
   return sink(ctx, n, dq, axis, m->what & HN_MOVE_PADS, pad);
 }
 
+/* The largest of numbers that codes mean has a code, which readers on codes want: lowering makes one step of
+ * codes of it. */
+static hn_pass_result keep_codes(hn_pass_context *ctx, hone_node *n) {
+  const hone_node *dq = hn_codes_behind(n->in[0], true);
+  hn_value *y = n->n_out == 1 ? n->out[0] : NULL;
+  if (!dq || !y || y->is_output || !y->users.len || !hone_desc_known(&y->desc)) return HN_PASS_NONE;
+  for (size_t i = 0; i < y->users.len; i++)
+    if (hn_is_op(y->users.ptr[i].node, "QuantizeLinear") || y->users.ptr[i].node->graph != n->graph)
+      return HN_PASS_NONE;
+  const hn_code_map codes = hn_code_map_of(dq, dq->in[0]);
+  if (!hn_code_map_same(codes, codes)) return HN_PASS_NONE; /* an odd scale */
+  const hone_tensor_desc coded = typed(y, codes.dtype);
+  const hone_tensor_desc one = hone_desc(codes.dtype, 0, NULL);
+  const uint8_t byte = (uint8_t)codes.zero;
+  hn_value *zero = hn_zero_of(dq);
+  if (!zero && !(zero = hn_make_constant(ctx, n->name, &one, &byte))) return HN_PASS_FAIL;
+  hone_node *pool = hn_make_node(ctx, n, "MaxPool", n->in, 1, &y->desc);
+  if (!pool || !hn_inherit(ctx, pool, n)) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(pool, n)) return hn_pass_memory(ctx);
+  hone_node *q =
+      hn_make_node(ctx, n, "QuantizeLinear", (hn_value *const[]){pool->out[0], dq->in[1], zero}, 3, &coded);
+  if (!q || !hn_inherit(ctx, q, n)) return HN_PASS_FAIL;
+  hone_node *real =
+      hn_make_node(ctx, n, "DequantizeLinear", (hn_value *const[]){q->out[0], dq->in[1], zero}, 3, &y->desc);
+  if (!real || !hn_inherit(ctx, real, n)) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "MaxPool keeps codes");
+  if (!hn_replace(ctx, y, real->out[0])) return HN_PASS_FAIL;
+  hn_remove_unread(n, 0);
+  return HN_PASS_HIT;
+}
+
 /* ---- QuantizeLinear */
 
 static bool read_by(const hn_value *v, const hone_node *n) {
@@ -214,6 +246,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered) return HN_PASS_NONE;
   if (hn_quantises(n)) return move_quantise(ctx, n);
   if (hn_is_op(n, "Concat")) return join(ctx, n);
+  if (hn_is_op(n, "MaxPool")) return keep_codes(ctx, n);
   const hn_code_move *m = hn_code_move_of(n);
   return m ? move_dequantised(ctx, n, m) : HN_PASS_NONE;
 }

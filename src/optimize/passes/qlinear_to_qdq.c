@@ -2,7 +2,8 @@
  *
  * Operators of com.microsoft that are a float operator on codes (hone_float_form), and QGemm: spelled out as
  * ONNX has them, so that one way leads from quantised graphs to steps on codes. So is a MaxPool of codes: its
- * result has the codes of its operand. */
+ * result has the codes of its operand. And a QLinearMatMul of two activations, as attention has it: sums in
+ * i32 want constant weights. */
 #include "optimize/passes/common/pass.h"
 
 static hone_tensor_desc floats_like(const hn_value *v) {
@@ -152,8 +153,31 @@ static hn_pass_result open_max_pool(hn_pass_context *ctx, hone_node *n) {
   return finish(ctx, n, made->out[0], scale, zero);
 }
 
+/* ---- QLinearMatMul */
+
+static hn_pass_result open_product(hn_pass_context *ctx, hone_node *n) {
+  enum { M_A, M_A_SCALE, M_A_ZERO, M_B, M_B_SCALE, M_B_ZERO, M_Y_SCALE, M_Y_ZERO };
+  static const uint8_t single[] = {M_A_SCALE, M_A_ZERO, M_B_SCALE, M_B_ZERO, M_Y_SCALE, M_Y_ZERO};
+  if (hn_known(n->in[M_B])) return HN_PASS_NONE;
+  for (size_t i = 0; i < sizeof single; i++)
+    if (hone_desc_count(&n->in[single[i]]->desc) != 1 || n->in[single[i]]->desc.rank > 1)
+      return hn_pass_miss(ctx, "'%.60s' is not one number", n->in[single[i]]->name);
+  for (uint32_t i = M_A; i <= M_Y_SCALE; i++)
+    if ((i == M_A_SCALE || i == M_B_SCALE || i == M_Y_SCALE) && n->in[i]->desc.dtype != HONE_DTYPE_F32)
+      return hn_pass_miss(ctx, "'%.60s' is not f32", n->in[i]->name);
+  if (!hn_has_op(ctx, "DequantizeLinear")) return HN_PASS_NONE;
+  hn_value *in[2] = {dequantised(ctx, n, n->in[M_A], n->in[M_A_SCALE], n->in[M_A_ZERO], -1), NULL};
+  if (in[0]) in[1] = dequantised(ctx, n, n->in[M_B], n->in[M_B_SCALE], n->in[M_B_ZERO], -1);
+  if (!in[1]) return HN_PASS_FAIL;
+  const hone_tensor_desc like = floats_like(n->out[0]);
+  hone_node *made = hn_make_node(ctx, n, "MatMul", in, 2, &like);
+  if (!made || !hn_inherit(ctx, made, n)) return HN_PASS_FAIL;
+  return finish(ctx, n, made->out[0], n->in[M_Y_SCALE], n->in[M_Y_ZERO]);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op) return HN_PASS_NONE;
+  if (hn_is_op(n, "QLinearMatMul")) return open_product(ctx, n);
   if (hn_is_op(n, "MaxPool")) return open_max_pool(ctx, n);
   if (!*n->domain) return HN_PASS_NONE;
   if (n->op->float_form) return open_form(ctx, n, n->op->float_form);
@@ -164,7 +188,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(qlinear_to_qdq) = {
     .name = "qlinear_to_qdq",
     .level = 1,
-    .about = "QLinearAdd, QGemm... of com.microsoft, MaxPool of codes -> DequantizeLinear, operator, "
-             "QuantizeLinear",
+    .about = "QLinearAdd, QGemm... of com.microsoft, MaxPool and products of codes -> DequantizeLinear, "
+             "operator, QuantizeLinear",
     .visit = visit,
 };

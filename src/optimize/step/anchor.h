@@ -10,6 +10,7 @@ typedef struct hn_anchor {
   uint32_t layouts;     /* HONE_LAST bits */
   bool epilogue;        /* takes one: products, and what is like them */
   uint32_t like_output; /* bit i: input i, too, lies as the output does */
+  bool to_codes;        /* quantises what its epilogue makes, which lowering gave it for good */
   bool channels;        /* its output's channels are dimension 1, as of convolutions; else the last one */
 } hn_anchor;
 

@@ -49,6 +49,7 @@ double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double 
 
 size_t hn_dw8_weights(const hn_dw8 *d) { return (size_t)(d->blocks * d->groups * d->kernel[1]) * HN_DW8_TAP; }
 size_t hn_dw8_values(const hn_dw8 *d) { return (size_t)d->blocks * HN_DW8_BLOCK; }
+size_t hn_dw8_scratch(const hn_dw8 *d) { return d->coded ? hn_code_rows_bytes(d->out[1], HN_DW8_BLOCK) : 0; }
 size_t hn_dw8_line(const hn_dw8 *d) { return (size_t)(d->in[1] * d->in_pitch); }
 
 int64_t hn_dw8_parts(const hn_dw8 *d, const hn_weight_codes *w) {
@@ -95,7 +96,8 @@ void hn_dw8_fill_line(const hn_dw8 *d, uint8_t *line) {
 }
 
 /* Rows [y0, y1) of image n for blocks [b0, b1). */
-static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, int64_t b0, int64_t b1) {
+static void slab_rows(const hn_dw8_args *a, uint8_t *scratch, int64_t n, int64_t y0, int64_t y1, int64_t b0,
+                      int64_t b1) {
   const hn_dw8 *d = a->d;
   const int64_t row_bytes = d->in[1] * d->in_pitch;
   const int64_t all = d->kernel[0] * d->parts;
@@ -127,12 +129,17 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
       r.w = a->w + b * d->groups * d->kernel[1] * HN_DW8_TAP;
       r.bias = a->bias + c, r.scale = a->scale + c;
       r.channels = (uint32_t)hn_min(d->channels - c, HN_DW8_BLOCK);
-      r.y = (uint8_t *)a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch + c * (d->wide ? 4 : 1);
+      uint8_t *codes = (uint8_t *)a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch +
+                       c * (d->wide && !d->coded ? 4 : 1);
+      r.y = d->coded ? scratch : codes;
+      if (d->coded) r.y_pixel = (int64_t)r.channels * (int64_t)sizeof(float);
       a->ops->row(&r);
       if (a->table) a->tables->rows(r.y, d->out_pitch, (size_t)d->out[1], r.channels, a->table);
       if (a->epilogue && a->epilogue->n_post)
-        hn_epilogue_post_pixels(a->epilogue, (float *)(void *)r.y, d->out_pitch / (int64_t)sizeof(float),
+        hn_epilogue_post_pixels(a->epilogue, (float *)(void *)r.y, r.y_pixel / (int64_t)sizeof(float),
                                 d->out[1], (size_t)c, r.channels, n, 0, y, 0);
+      if (d->coded)
+        hn_code_rows_put(a->codes, (float *)(void *)scratch, d->out[1], r.channels, c, codes, d->out_pitch);
     }
   }
 }
@@ -140,13 +147,13 @@ static void slab_rows(const hn_dw8_args *a, int64_t n, int64_t y0, int64_t y1, i
 static void task(void *arg, int64_t t, uint32_t thread) {
   const hn_dw8_args *a = arg;
   const hn_dw8 *d = a->d;
-  (void)thread;
+  uint8_t *scratch = d->coded ? a->scratch + thread * hn_dw8_scratch(d) : NULL;
   const int64_t s = t % d->slab_tasks, rest = t / d->slab_tasks, i = rest % d->row_blocks,
                 n = rest / d->row_blocks;
   const int64_t y0 = i * d->out[0] / d->row_blocks, y1 = (i + 1) * d->out[0] / d->row_blocks;
   const int64_t end = (s + 1) * d->blocks / d->slab_tasks;
   for (int64_t b = s * d->blocks / d->slab_tasks; b < end; b += d->slab)
-    slab_rows(a, n, y0, y1, b, hn_min(b + d->slab, end));
+    slab_rows(a, scratch, n, y0, y1, b, hn_min(b + d->slab, end));
 }
 
 void hn_dw8_exec(const hn_dw8_args *a, hn_parallel_fn parallel, void *pool) {

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/code_table/code_table.h"
 #include "backends/cpu/product/conv_driver.h"
 #include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
+#include "backends/cpu/quantized/code_rows.h"
 #include "backends/cpu/quantized/weight_codes.h"
 
 /* At most: kernel rows; parts of a weight, which less its zero point may be 255. */
@@ -16,7 +17,8 @@ typedef struct hn_dw8 {
   int64_t batch, channels;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
   int64_t in_pitch, out_pitch; /* bytes from pixel to pixel; lines and images follow without a gap */
-  int64_t wide;                /* the output is f32 */
+  int64_t wide;                /* sums become f32 */
+  int64_t coded;               /* and then, behind the epilogue, codes */
   int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
   int64_t parts; /* weights are sums of so many i8: kernel rows follow each other so many times; 0: one */
   /* set by hn_dw8_plan */
@@ -36,6 +38,8 @@ double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double 
 size_t hn_dw8_weights(const hn_dw8 *d);
 size_t hn_dw8_values(const hn_dw8 *d);
 size_t hn_dw8_line(const hn_dw8 *d);
+/* A thread's: a line of a block that becomes codes. */
+size_t hn_dw8_scratch(const hn_dw8 *d);
 
 /* w: [channels][kernel rows][taps].  sums: of each channel's weights less their zero point, in the kernels'
  * order. */
@@ -50,6 +54,8 @@ typedef struct hn_dw8_args {
   const int32_t *bias;
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  const hn_code_rows *codes;   /* of d->coded: what the epilogue's results become */
+  uint8_t *scratch;            /* of d->coded: hn_dw8_scratch bytes a thread */
   const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
   const hn_code_table_ops *tables;
   void *y;

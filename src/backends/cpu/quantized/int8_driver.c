@@ -157,10 +157,15 @@ static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
   return (size_t)(((c->direct ? 0 : c->slab) + o->mr) * c->ld + SLACK);
 }
 
-/* Rows, and their sums behind them. */
+/* Rows, their sums behind them, and a tile of f32 that becomes codes. */
+static size_t tile_at(const hn_int8_conv *c, const hn_int8_ops *o) {
+  const size_t sums = c->offsets ? (size_t)(c->slab + 3) * sizeof(int32_t) : 0;
+  return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + sums, 64);
+}
+
 static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
-  if (!c->offsets) return rows_bytes(c, o);
-  return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + (size_t)(c->slab + 3) * sizeof(int32_t), 64);
+  if (!c->coded && !c->offsets) return rows_bytes(c, o);
+  return tile_at(c, o) + (c->coded ? hn_code_rows_bytes(o->mr, o->nr) : 0);
 }
 
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
@@ -211,15 +216,16 @@ bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group
 
 /* ---------------------------------------------------------------- running */
 
-/* The epilogue of rows [m0, m1), n columns from column c0 on. */
-static void post(const hn_int8_args *a, int64_t m0, int64_t m1, int64_t c0, size_t n) {
+/* The epilogue of rows [m0, m1), n columns from column c0 on, which lie at y, `pitch` floats from row to row.
+ */
+static void post(const hn_int8_args *a, float *y, int64_t pitch, int64_t m0, int64_t m1, int64_t c0,
+                 size_t n) {
   const hn_int8_conv *c = a->conv;
-  const int64_t pitch = c->out_pitch / (int64_t)sizeof(float);
-  for (int64_t run; m0 < m1; m0 += run) {
+  for (int64_t run; m0 < m1; m0 += run, y += run * pitch) {
     const int64_t x = m0 % c->out[2], line = m0 / c->out[2];
     run = hn_min(c->out[2] - x, m1 - m0);
-    hn_epilogue_post_pixels(a->epilogue, (float *)a->y + m0 * pitch + c0, pitch, run, (size_t)c0, n,
-                            line / c->out[1] / c->out[0], line / c->out[1] % c->out[0], line % c->out[1], x);
+    hn_epilogue_post_pixels(a->epilogue, y, pitch, run, (size_t)c0, n, line / c->out[1] / c->out[0],
+                            line / c->out[1] % c->out[0], line % c->out[1], x);
   }
 }
 
@@ -249,7 +255,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
                     .is_signed = c->is_signed != 0,
                     .wide = c->wide != 0,
                     .ahead_step = o->nr * 4 / at_once};
-  const int64_t size = c->wide ? (int64_t)sizeof(float) : 1;
+  const int64_t size = c->wide && !c->coded ? (int64_t)sizeof(float) : 1;
   if (c->direct) {
     t.a = a->x + m0 * c->in_pitch + group * c->cin;
     t.lda = c->in_pitch;
@@ -274,10 +280,16 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.bias = a->bias + group * columns + n;
     t.offset = row_sums ? a->offset + group * columns + n : NULL;
     t.scale = a->scale + group * columns + n;
-    t.c = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
+    char *y = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
+    float *block = c->coded ? (float *)(void *)(slab + tile_at(c, o)) : (float *)(void *)y;
+    t.c = block;
+    if (c->coded) t.ldc = t.n * (int64_t)sizeof(float);
     o->tile(&t);
     if (a->table) a->tables->rows(t.c, t.ldc, (size_t)(m1 - m0), t.n, a->table);
-    if (a->epilogue && a->epilogue->n_post) post(a, m0, m1, group * c->cout + n, t.n);
+    if (a->epilogue && a->epilogue->n_post)
+      post(a, block, t.ldc / (int64_t)sizeof(float), m0, m1, group * c->cout + n, t.n);
+    if (c->coded)
+      hn_code_rows_put(a->codes, block, m1 - m0, t.n, group * c->cout + n, (uint8_t *)y, c->out_pitch);
   }
 }
 

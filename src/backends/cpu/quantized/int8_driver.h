@@ -5,7 +5,8 @@
  * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
  * point as padding (taps follow the image's lines, channels fastest), or, of images (`lines`), the lines that
  * they are read from, a segment of a row in each.  Signed codes are brought with their
- * top bit turned: u8 with a zero point larger by 128.  Results are codes, or f32 with an epilogue. */
+ * top bit turned: u8 with a zero point larger by 128.  Results are codes, or f32 with an epilogue, or what
+ * that makes as codes. */
 #ifndef HN_CPU_QUANTIZED_INT8_DRIVER_H
 #define HN_CPU_QUANTIZED_INT8_DRIVER_H
 
@@ -15,6 +16,7 @@
 #include "backends/cpu/kernels/code_table/code_table.h"
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/product/conv_driver.h"
+#include "backends/cpu/quantized/code_rows.h"
 #include "backends/cpu/quantized/int8_conv.h"
 #include "backends/cpu/quantized/weight_codes.h"
 
@@ -46,6 +48,7 @@ typedef struct hn_int8_args {
   const int32_t *offset; /* hn_int8_columns a group; read where conv->offsets */
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
+  const hn_code_rows *codes;   /* of conv->coded: what the epilogue's results become */
   const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
   const hn_code_table_ops *tables;
   void *y;

@@ -42,6 +42,28 @@ static bool codes_fit(const hone_tensor_desc *x, hone_reason *why) {
   return true;
 }
 
+static const hone_step_tensor *y_zero_of(const hone_step *s) {
+  return s->n_anchor_inputs > HN_SUMS_Y_ZERO && hn_step_has(s, HN_SUMS_Y_ZERO) ? &s->input[HN_SUMS_Y_ZERO]
+                                                                               : NULL;
+}
+
+/* Scales and zero points of the codes that the epilogue's results become. */
+static bool result_of(const hone_step *s, hn_sums_step *d, hone_reason *why) {
+  const hone_step_tensor *scale = &s->input[HN_SUMS_Y_SCALE], *zero = y_zero_of(s);
+  const hone_dtype type = s->output[0].desc.dtype;
+  const int64_t count = hone_desc_count(&scale->desc);
+  if (!is_8bit(type)) return hn_refuse(why, "the output is %s, not 8 bits", hone_dtype_name(type));
+  if (!scale->constant || scale->desc.dtype != HONE_DTYPE_F32 || (count != 1 && count != d->channels))
+    return hn_refuse(why, "the output's scale is no constant f32, nor one a channel");
+  if (zero && (!zero->constant || zero->desc.dtype != type || hone_desc_count(&zero->desc) != count))
+    return hn_refuse(why, "the output has not as many zero points of its type as scales");
+  d->y_vectors = count != 1;
+  d->coded = d->conv.coded = d->dw.coded = 1;
+  return true;
+}
+
+static int64_t out_bytes(const hn_sums_step *d) { return d->coded ? 1 : (int64_t)sizeof(float); }
+
 /* What all kinds of steps need. channels: of the output. */
 static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, bool matrix, hn_sums_step *d,
                   hone_reason *why) {
@@ -52,7 +74,9 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
   if (!codes_of(s, channels, &codes, why) || !codes_fit(desc_of(s, HN_SUMS_X), why)) return false;
   d->conv.offsets = hn_weight_offsets(&codes);
   d->dw.parts = d->conv.offsets ? HN_DW8_PARTS : 1;
-  if (s->output[0].desc.dtype != HONE_DTYPE_F32)
+  if (s->n_anchor_inputs > HN_SUMS_Y_SCALE) {
+    if (!result_of(s, d, why)) return false;
+  } else if (s->output[0].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
   if (hn_step_has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
                                          hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
@@ -72,7 +96,7 @@ static bool conv_attr(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   hone_step_tensor in[2] = {{*desc_of(s, HN_SUMS_X), NULL},
                             {*desc_of(s, HN_SUMS_W), s->input[HN_SUMS_W].constant}},
                    out = s->output[0];
-  in[0].desc.dtype = in[1].desc.dtype = HONE_DTYPE_F32;
+  in[0].desc.dtype = in[1].desc.dtype = out.desc.dtype = HONE_DTYPE_F32;
   const hone_step inner = {
       HONE_DESC_HEAD(hone_step), .anchor = "Conv", .name = s->name, .node = s->node, .n_inputs = 2,
       .n_anchor_inputs = 2,      .input = in,      .n_outputs = 1,  .output = &out};
@@ -97,7 +121,9 @@ static void lay_out(hn_sums_step *d, size_t weights) {
   d->bytes = (int64_t)(at + weights);
   d->bias_at = 0;
   d->scale_at = (int64_t)hn_round_up((size_t)d->values * sizeof(int32_t), 64);
-  d->scratch_at = 2 * d->scale_at;
+  d->y_at = 2 * d->scale_at;
+  d->scratch_at =
+      d->y_at + (int64_t)hn_round_up((size_t)(d->y_vectors ? d->channels : d->coded) * sizeof(float), 64);
 }
 
 static bool finish(const hone_machine *m, hn_sums_step *d, hone_reason *why) {
@@ -116,7 +142,7 @@ bool hn_sums_describe_conv(const hone_step *s, const hone_machine *m, hn_sums_st
   if (!conv_attr(s, &a, why) || !begin(s, m, a.groups * a.cout, false, d, why)) return false;
   hn_int8_conv *c = &d->conv;
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
-  c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel * (int64_t)sizeof(float);
+  c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel * out_bytes(d);
   c->in_bytes = hone_desc_count(desc_of(s, HN_SUMS_X));
   c->wide = 1, c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   for (int i = 0; i < 3; i++) {
@@ -147,7 +173,7 @@ bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_su
     w->in[i] = a.x.size[i + 1], w->out[i] = a.y.size[i + 1], w->kernel[i] = a.kernel[i + 1];
     w->stride[i] = a.stride[i + 1], w->dilation[i] = a.dilation[i + 1], w->pad[i] = a.pad[i + 1];
   }
-  w->in_pitch = a.x.view.pixel, w->out_pitch = a.y.view.pixel * (int64_t)sizeof(float);
+  w->in_pitch = a.x.view.pixel, w->out_pitch = a.y.view.pixel * out_bytes(d);
   w->wide = 1, w->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   hn_dw8_plan(w, m->threads, m->l1);
   d->values = (int64_t)hn_dw8_values(w);
@@ -167,7 +193,7 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
   if (k < 1 || hone_desc_count(w) != k * n) return hn_refuse(why, "a batch of weights");
   if (x->dim[x->rank - 1] != k) return hn_refuse(why, "inner dimensions differ");
   hn_int8_conv *c = &d->conv;
-  c->batch = c->groups = 1, c->cin = c->in_pitch = k, c->cout = n, c->out_pitch = n * (int64_t)sizeof(float);
+  c->batch = c->groups = 1, c->cin = c->in_pitch = k, c->cout = n, c->out_pitch = n * out_bytes(d);
   c->in_bytes = hone_desc_count(x);
   for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
   c->in[2] = c->out[2] = hone_desc_count(x) / k;
@@ -187,7 +213,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_sums_st
 static double cost_of(const hn_sums_step *d, const hone_step *s, const hone_machine *m) {
   const double peak = m->peak_flops > 0 ? m->peak_flops : 1e10,
                cache = m->cache_bytes > 0 ? m->cache_bytes : 1e10;
-  const double out = 3.0 * (double)hone_desc_count(&s->output[0].desc) / cache; /* f32 instead of a byte */
+  const double count = (double)hone_desc_count(&s->output[0].desc);
+  const double out = d->coded ? 16 * count / peak : 3.0 * count / cache; /* f32 instead of a byte */
   return out + hn_epilogue_seconds(s, m, true) +
          (d->depthwise ? hn_dw8_seconds(&d->dw, hn_dw8_find(d->isa), peak, cache)
                        : hn_int8_seconds(&d->conv, hn_int8_find(d->isa), peak, cache));
@@ -199,7 +226,8 @@ static void need_of(const hn_sums_step *d, const hone_step *s, const hone_machin
   n->packed = 1u << HN_SUMS_W;
   n->workspace_bytes =
       (size_t)d->scratch_at +
-      (d->depthwise ? hn_dw8_line(&d->dw) : hn_int8_workspace(&d->conv, hn_int8_find(d->isa), m->threads));
+      (d->depthwise ? hn_round_up(hn_dw8_line(&d->dw), 64) + hn_dw8_scratch(&d->dw) * m->threads
+                    : hn_int8_workspace(&d->conv, hn_int8_find(d->isa), m->threads));
 }
 
 /* Weights that may need offsets are not shared: whether they do, packing finds out. */
@@ -264,6 +292,18 @@ static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, 
   }
 }
 
+/* The zero points as floats, in the workspace. */
+static hn_code_rows result_codes(const hn_sums_step *d, const hone_step_run *r) {
+  const hone_step_tensor *zero = y_zero_of(r->step);
+  float *zeros = (float *)(void *)((unsigned char *)r->workspace + d->y_at);
+  const bool is_signed = r->step->output[0].desc.dtype == HONE_DTYPE_I8;
+  const void *from = zero ? r->in[HN_SUMS_Y_ZERO] : NULL;
+  for (int64_t i = 0; i < (d->y_vectors ? d->channels : 1); i++)
+    zeros[i] = !from ? 0 : is_signed ? (float)((const int8_t *)from)[i] : (float)((const uint8_t *)from)[i];
+  return (hn_code_rows){hn_quantize_find(d->isa), r->in[HN_SUMS_Y_SCALE], zeros, d->y_vectors != 0,
+                        is_signed};
+}
+
 hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const hn_sums_step *d = r->blob;
@@ -279,6 +319,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   float *scale = (float *)(void *)(work + d->scale_at);
   const int8_t *weights = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at));
   hn_epilogue e;
+  const hn_code_rows codes = d->coded ? result_codes(d, r) : (hn_code_rows){0};
   set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
              (const int32_t *)(const void *)shared);
   hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
@@ -296,6 +337,8 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
                            .bias = bias,
                            .scale = scale,
                            .epilogue = &e,
+                           .codes = &codes,
+                           .scratch = line + hn_round_up(hn_dw8_line(&w), 64),
                            .y = r->out[0]};
     hn_dw8_exec(&a, r->parallel, r->pool);
     return HONE_OK;
@@ -310,6 +353,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
                           .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->sums_at)),
                           .scale = scale,
                           .epilogue = &e,
+                          .codes = &codes,
                           .y = r->out[0],
                           .scratch = work + d->scratch_at};
   hn_int8_exec(&a, r->parallel, r->pool);

@@ -1,6 +1,7 @@
 /* ConvIntegerToFloat and MatMulIntegerToFloat (optimize/lower/integer_sums.c, codes_sums.c): codes times
  * constant codes, summed in i32, times a scale that may be known only in the run, then the step's epilogue in
- * f32. On the kernels of QLinearConv; the zero point and the scale of the input come with each run. */
+ * f32; ConvIntegerToCodes and MatMulIntegerToCodes: then quantised. On the kernels of QLinearConv; the zero
+ * point and the scale of the input come with each run. */
 #ifndef HN_CPU_QUANTIZED_SUMS_STEP_H
 #define HN_CPU_QUANTIZED_SUMS_STEP_H
 
@@ -10,7 +11,8 @@
 
 /* Inputs of such a step: codes, their zero point (one value; left out: 0), constant weights, their zero point
  * (constant; left out: 0), the scale of the sums (one value, or one a channel), a bias in f32 (one a channel;
- * may be left out). The weights of a Gemm lie as it has them. */
+ * may be left out); of what becomes codes their scale and zero point (constants; left out: 0). The weights of
+ * a Gemm lie as it has them. */
 enum {
   HN_SUMS_X,
   HN_SUMS_X_ZERO,
@@ -18,19 +20,22 @@ enum {
   HN_SUMS_W_ZERO,
   HN_SUMS_SCALE,
   HN_SUMS_BIAS,
-  HN_SUMS_INPUTS = 5
+  HN_SUMS_INPUTS = 5,
+  HN_SUMS_Y_SCALE,
+  HN_SUMS_Y_ZERO
 };
 
 typedef struct hn_sums_step {
   hn_int8_conv conv; /* of one filter a channel: unused */
   hn_dw8 dw;
   hn_isa isa;
-  int64_t depthwise, matrix;
+  int64_t depthwise, matrix, coded;
+  int64_t y_vectors;                             /* coded: one scale and zero point a channel */
   int64_t channels, vectors;                     /* vectors: one scale a channel */
   int64_t w_column, w_tap, w_channel;            /* distances in the weights, see hn_int8_pack */
   int64_t values;                                /* of bias and scale, in the kernels' order */
   int64_t sums_at, offset_at, weights_at, bytes; /* in the blob */
-  int64_t bias_at, scale_at, scratch_at;         /* in the workspace */
+  int64_t bias_at, scale_at, y_at, scratch_at;   /* in the workspace */
 } hn_sums_step;
 
 typedef struct hn_sums_step_config {

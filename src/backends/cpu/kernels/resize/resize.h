@@ -2,6 +2,7 @@
 #ifndef HN_KERNELS_RESIZE_H
 #define HN_KERNELS_RESIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ struct hn_resize_ops {
   /* dst[i] = sum over t of w[t] * src[at[t] * pitch + i], i < n, for one tap or more. */
   void (*sum_rows)(float *dst, const float *src, ptrdiff_t pitch, size_t n, size_t taps, const int32_t *at,
                    const float *w);
+  /* What is before the point of n numbers within i8 or u8, as codes. */
+  void (*cut)(void *dst, const float *src, size_t n, bool is_signed);
 };
 
 /* The best table at or below a tier. */

@@ -1,6 +1,9 @@
 /* The body of resize_f32_<tier>.c. */
 #include "backends/cpu/kernels/resize/resize.h"
 
+#include <string.h>
+
+#include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 #include "base/fault.h"
 
@@ -62,5 +65,19 @@ static void sum_rows(float *dst, const float *src, ptrdiff_t pitch, size_t n, si
   }
 }
 
+static void cut(void *dst_, const float *src, size_t n, bool is_signed) {
+  unsigned char *dst = dst_, rest[VEC_W];
+  size_t i = 0;
+  for (; i + 4 * VEC_W <= n; i += 4 * VEC_W) {
+    vf t[4];
+    HN_UNROLL for (int k = 0; k < 4; k++) t[k] = v_trunc(v_load(src + i + k * VEC_W));
+    v_store_codes(dst + i, t, 0, is_signed);
+  }
+  for (; i + VEC_W <= n; i += VEC_W) v_store_8(dst + i, v_trunc(v_load(src + i)));
+  if (i == n) return;
+  v_store_8(rest, v_trunc(v_loadn(src + i, n - i)));
+  memcpy(dst + i, rest, HN_FAULT("resize_cut_tail") ? n - i - 1 : n - i);
+}
+
 static const struct hn_resize_ops table = {
-    .sum_rows = sum_rows, .blend = blend, .blend_row = blend_row, .pick_row = pick_row};
+    .sum_rows = sum_rows, .blend = blend, .blend_row = blend_row, .pick_row = pick_row, .cut = cut};
