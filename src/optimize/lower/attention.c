@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+static bool mixes(const hn_attention_hit *h) { return h->before.heads || h->behind.heads; }
+
+static bool set_mix(hone_node *n, const char *name, const hn_head_mix *m) {
+  return !m->heads || (hn_node_set_int(n, "heads", m->heads) &&
+                       hn_node_set_floats(n, name, m->factor, (size_t)m->heads * m->heads + m->heads));
+}
+
 /* Carries the attributes for the tactics; not part of the graph. */
 static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
   hone_node *n = HN_NEW(&h->root->graph->model->arena, hone_node);
@@ -19,7 +26,7 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
   int64_t band[2 * HN_ATTENTION_INPUTS], finite[HN_ATTENTION_INPUTS] = {0};
   for (uint32_t i = 0; i < masks; i++) {
     bool so = false;
-    if (l->plan->backend->asynchronous ||
+    if (l->plan->backend->asynchronous || mixes(h) ||
         !hn_attention_band(h, i, band + 2 * i, &so)) /* the processor's own */
       band[2 * i] = 1, band[2 * i + 1] = 0;
     finite[i] = so;
@@ -27,7 +34,9 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
   return hn_node_set_float(n, "scale", h->scale) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
-                 hn_node_set_ints(n, "mask_finite", finite, masks)
+                 hn_node_set_ints(n, "mask_finite", finite, masks) && set_mix(n, "mix_before", &h->before) &&
+                 set_mix(n, "mix_behind", &h->behind) &&
+                 (!mixes(h) || hn_node_set_int(n, "masks_before", h->masks_before))
              ? n
              : NULL;
 }
@@ -129,11 +138,18 @@ static bool fuses(const hn_lowering *l) {
          hn_fuses(l->plan, HN_FUSION_attention);
 }
 
+/* Accelerators' tactics know nothing of heads that are mixed. */
+static hn_match_result match(const hn_lowering *l, hone_node *softmax, hn_attention_hit *hit,
+                             hone_reason *why) {
+  const hn_match_result found = hn_attention_match(softmax, hit, why);
+  return l->plan->backend->asynchronous && mixes(hit) ? HN_MATCH_NO : found;
+}
+
 bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_node *root, hn_estimate *e) {
   hn_attention_hit hit;
   hone_reason why;
   hn_unit u;
-  return fuses(l) && hn_attention_match((hone_node *)softmax, &hit, &why) == HN_MATCH_YES &&
+  return fuses(l) && match(l, (hone_node *)softmax, &hit, &why) == HN_MATCH_YES &&
          hit.root == root && describe(l, &hit, &u) && hn_lower_predict(l, &u, e);
 }
 
@@ -144,7 +160,7 @@ hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {
   for (size_t i = 0; i < l->units.len; i++) {
     const hn_unit *u = l->units.ptr[i];
     if (u->into || u->kind != HN_UNIT_NODE || strcmp(u->anchor, "Softmax") != 0) continue;
-    const hn_match_result found = hn_attention_match((hone_node *)u->node, &hit, &why);
+    const hn_match_result found = match(l, (hone_node *)u->node, &hit, &why);
     if (found == HN_MATCH_YES && !make_unit(l, &hit)) return hn_fail_memory(error, sizeof hit, "lowering");
     if (found == HN_MATCH_NEAR)
       near(l, &hit, (hn_miss){.why = HN_MISS_MATCHER, .said = hn_arena_strdup(&l->plan->arena, why.text)});

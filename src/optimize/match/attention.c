@@ -42,7 +42,9 @@ static bool leads_to_product(const hn_value *v, int depth) {
   if (hn_is_op(n, "Div")) return leads_to_product(n->in[0], depth + 1);
   if (hn_is_op(n, "Where"))
     return leads_to_product(n->in[1], depth + 1) || leads_to_product(n->in[2], depth + 1);
-  return false;
+  hn_head_mix mix;
+  hn_value *from;
+  return hn_head_mix_above(v, &mix, NULL, &from) && leads_to_product(from, depth + 1);
 }
 
 typedef struct chain {
@@ -53,6 +55,8 @@ typedef struct chain {
   const hn_value *at[3]; /* the scores where it is applied */
   int64_t kind[3];
   double value[3];
+  hn_head_mix mix;
+  uint32_t masks_behind; /* between the mix and Softmax */
 } chain;
 
 static bool add_mask(chain *c, hn_value *mask, const hn_value *at, int64_t kind, double value) {
@@ -80,7 +84,19 @@ static hn_match_result walk_up(hn_value *v, chain *c, hn_node_list *nodes, hone_
       v = n->in[0];
       continue;
     }
+    hn_value *mixed;
+    if (!c->mix.heads && hn_head_mix_above(v, &c->mix, nodes, &mixed)) {
+      const uint32_t heads = c->mix.heads;
+      for (uint32_t i = 0; i < heads * heads + heads; i++)
+        c->mix.factor[i] = (float)(c->mix.factor[i] * c->scale);
+      c->scale = 1;
+      c->masks_behind = c->n_masks;
+      v = mixed;
+      continue;
+    }
     const bool where = hn_is_op(n, "Where");
+    if (!where && !hn_is_op(n, "Mul") && !hn_is_op(n, "Div") && !hn_is_op(n, "Add"))
+      return NEAR(why, "'%.80s' mixes heads once more", n->name);
     const int first = where ? 1 : 0;
     const int way = leads_to_product(n->in[first], 0) ? first : first + 1;
     hn_value *scores = n->in[way], *other = n->in[2 * first + 1 - way];
@@ -201,13 +217,18 @@ static bool softmax_of_rows(const hone_node *n) {
          (axis == -1 || axis == d->rank - 1);
 }
 
-/* The MatMul that weighs v by what Softmax makes. */
-static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes) {
+/* The MatMul that weighs v by what Softmax makes, or by a mix of it. */
+static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes, hn_head_mix *mix) {
   const hn_value *p = softmax->out[0];
   for (int depth = 0; depth < MAX_CHAIN; depth++) {
     hone_node *n = reader(p);
     if (!n || !n->n_out || !n->out[0] || !hn_node_list_add(nodes, n)) return NULL;
     if (hn_is_op(n, "MatMul")) return n->in[0] == p && n->in[1] != p ? n : NULL;
+    const hn_value *mixed = mix->heads ? NULL : hn_head_mix_below(p, mix, nodes);
+    if (mixed) {
+      p = mixed;
+      continue;
+    }
     if (!regroups(n) || n->in[0] != p) return NULL;
     p = n->out[0];
   }
@@ -226,7 +247,7 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   hn_modes m[HN_ATTENTION_INPUTS], y;
   *hit = (hn_attention_hit){0};
   if (!softmax_of_rows(softmax)) return HN_MATCH_NO;
-  hone_node *second = weighing(softmax, &hit->nodes);
+  hone_node *second = weighing(softmax, &hit->nodes, &hit->behind);
   if ((!second && !read_by_product(softmax->out[0])) || !leads_to_product(softmax->in[0], 0))
     return HN_MATCH_NO;
   if (!second) {
@@ -246,6 +267,10 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   const int64_t rows = first->dim[first->rank - 2], keys = first->dim[first->rank - 1],
                 depth = q->dim[q->rank - 1], depth_v = out->dim[out->rank - 1];
   if (out->dim[out->rank - 2] != rows) return NEAR(why, "the two products differ in rows");
+  hit->before = c.mix;
+  hit->masks_before = c.n_masks - c.masks_behind;
+  if (hit->before.heads && hit->behind.heads && hit->before.heads != hit->behind.heads)
+    return NEAR(why, "%u heads are mixed before Softmax, %u behind it", hit->before.heads, hit->behind.heads);
   double scale = c.scale;
   if (!operand(c.product->in[0], first, rows, depth, true, &scale, &via, &m[Q]) ||
       !operand(c.product->in[1], first, depth, keys, false, &scale, &via, &m[K]) ||
@@ -284,6 +309,12 @@ static const hone_node *softmax_above(const hn_value *v) {
     const hone_node *n = v->producer;
     if (!n || n->graph != v->graph || !n->n_in) return NULL;
     if (hn_is_op(n, "Softmax")) return n;
+    hn_head_mix mix;
+    hn_value *from;
+    if (hn_head_mix_above(v, &mix, NULL, &from)) {
+      v = from;
+      continue;
+    }
     if (!hn_is_op(n, "MatMul") && !hn_is_op(n, "Transpose") && !is_view(n)) return NULL;
     v = n->in[0];
   }

@@ -4,10 +4,12 @@
  *   any of: Mul or Div by a constant, Add of a mask, Where with a mask, Reshape of the batch dimensions
  *   MatMul(Softmax(scores), v)                then perhaps Reshape and Transpose
  *
+ * Heads may be mixed with each other before Softmax and behind it (attention_mix.h).
  * Operands are traced through Transpose, Reshape, Split and the like to where they lie (modes.h). */
 #ifndef HN_OPTIMIZE_MATCH_ATTENTION_H
 #define HN_OPTIMIZE_MATCH_ATTENTION_H
 
+#include "optimize/match/attention_mix.h"
 #include "optimize/match/match.h"
 #include "optimize/match/modes.h"
 
@@ -22,6 +24,10 @@ typedef struct hn_attention_hit {
   float scale;
   int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
   float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */
+  /* Of the scores, and of what Softmax makes of them; heads 0: not mixed. Heads are the innermost of the batch
+   * dimensions, whatever these are divided into. */
+  hn_head_mix before, behind;
+  uint32_t masks_before; /* so many masks come before the first mix */
 } hn_attention_hit;
 
 /* The attention around a Softmax node. NEAR: *why says what does not fit. */

@@ -19,7 +19,8 @@ static void report_attention(hn_pass_context *ctx) {
     hn_attention_hit hit;
     hone_reason why;
     if (!hn_is_op(n, "Softmax")) continue;
-    if (hn_attention_match(n, &hit, &why) == HN_MATCH_YES)
+    if (hn_attention_match(n, &hit, &why) != HN_MATCH_YES) continue;
+    if (ctx->options->processor || !(hit.before.heads || hit.behind.heads))
       hn_pass_record_add(ctx, false, hit.nodes.at, hit.nodes.n, "this is attention; lowering fuses it");
   }
 }

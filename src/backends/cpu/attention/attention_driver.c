@@ -39,7 +39,7 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   p->top_at = p->score_at + p->part_rows * p->score_ld;
 }
 
-void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) {
+bool hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) {
   const int64_t nr = p->parts ? HN_BF16_PANEL : hn_gemm_find(p->isa)->nr;
   p->batches = 1;
   for (int32_t i = 0; i < p->n_batch; i++) p->batches *= p->batch[i];
@@ -48,12 +48,15 @@ void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) 
   const int64_t fits = (int64_t)(l2 / 2 / sizeof(float)) / (p->depth + p->depth_v + 1) / nr * nr;
   if (p->block > fits) p->block = fits > nr ? fits : nr;
   if (p->block > p->keys) p->block = p->keys;
-  if (p->parts)
+  if (p->heads)
+    return hn_attention_mixed_plan(p, threads, l2);
+  else if (p->parts)
     hn_attention_bf16_plan(p, threads);
   else
     plan_f32(p, threads, l1);
   p->sum_at = p->top_at + pad(p->chunk_rows);
   p->thread_floats = p->sum_at + pad(p->chunk_rows);
+  return true;
 }
 
 bool hn_attention_has(const hn_attention *p) {
@@ -70,10 +73,10 @@ static int64_t mask_bytes(const hn_attention_mask *m, int64_t elements) {
   return elements * (m->kind == HN_MASK_ADD ? (int64_t)sizeof(float) : 1);
 }
 
-hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index) {
+hn_attention_task hn_attention_batch_at(const hn_attention_job *j, int64_t batch) {
   const hn_attention *p = j->p;
   hn_attention_task t = {.q = j->q, .k = j->k, .v = j->v, .y = j->y};
-  int64_t rest = index / p->chunks, at_mask[HN_ATTENTION_MASKS] = {0};
+  int64_t rest = batch, at_mask[HN_ATTENTION_MASKS] = {0};
   for (int32_t i = p->n_batch - 1; i >= 0; i--) {
     const int64_t b = rest % p->batch[i];
     rest /= p->batch[i];
@@ -85,6 +88,12 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
   }
   for (uint32_t m = 0; m < p->n_masks; m++)
     t.mask[m] = (const char *)j->mask[m] + mask_bytes(&p->mask[m], at_mask[m]);
+  return t;
+}
+
+hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index) {
+  const hn_attention *p = j->p;
+  hn_attention_task t = hn_attention_batch_at(j, index / p->chunks);
   t.first = index % p->chunks * p->chunk_rows;
   t.end = t.first + p->chunk_rows < p->rows ? t.first + p->chunk_rows : p->rows;
   return t;
@@ -101,8 +110,7 @@ void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, i
 
 /* ------------------------------------------------------------------ f32 */
 
-/* K^T of n keys as the gemm kernel's B. */
-static void pack_keys(const hn_attention_job *j, const float *k, int64_t n, float *dst) {
+void hn_attention_pack_keys(const hn_attention_job *j, const float *k, int64_t n, float *dst) {
   const hn_attention *p = j->p;
   const hn_gemm_ops *o = j->gemm;
   if (p->k_col != 1 || o->nr < 8 || !j->transpose) {
@@ -118,10 +126,9 @@ static void pack_keys(const hn_attention_job *j, const float *k, int64_t n, floa
   }
 }
 
-/* C = A x packed B (+ C), rows x n, in tiles. B was packed with b_k rows, of which k from `from` on count. */
-static void product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b, int64_t b_k,
-                    int64_t from, float *c, ptrdiff_t ldc, int64_t rows, int64_t n, int64_t k,
-                    bool accumulate) {
+void hn_attention_product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b,
+                          int64_t b_k, int64_t from, float *c, ptrdiff_t ldc, int64_t rows, int64_t n,
+                          int64_t k, bool accumulate) {
   const hn_gemm_ops *o = j->gemm;
   const int64_t tile_rows = j->p->tile_rows;
   hn_gemm_tile t = {.lda = lda, .ldc = ldc, .k = (size_t)k, .segment = (size_t)k, .accumulate = accumulate};
@@ -200,14 +207,14 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
     o->dots(score, p->score_ld, q, p->q_row, (size_t)m, b->k + lo * p->k_row, p->k_row, (size_t)n,
             (size_t)p->depth);
   else
-    product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n, p->depth, false);
+    hn_attention_product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n, p->depth, false);
   for (int64_t i = 0; i < m; i++)
     weigh(p, o, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
   if (p->direct)
     o->mix(y, p->y_row, score, p->score_ld, (size_t)m, b->v + lo * p->v_row, p->v_row, (size_t)n,
            (size_t)p->depth_v, !first);
   else
-    product(j, score, p->score_ld, b->v, b->n, lo, y, p->y_row, m, p->depth_v, n, !first);
+    hn_attention_product(j, score, p->score_ld, b->v, b->n, lo, y, p->y_row, m, p->depth_v, n, !first);
   if (b->at + b->n >= last)
     for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[i]);
 }
@@ -226,7 +233,7 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
     key_block b = {key, end - key < p->block ? end - key : p->block, (const float *)t.k + key * p->k_row,
                    (const float *)t.v + key * p->v_row};
     if (!p->direct) {
-      pack_keys(j, b.k, b.n, packed_k);
+      hn_attention_pack_keys(j, b.k, b.n, packed_k);
       hn_gemm_pack_b(j->gemm, b.v, p->v_row, 1, (size_t)b.n, (size_t)p->depth_v, 0, (size_t)p->depth_v,
                      packed_v);
       b.k = packed_k, b.v = packed_v;
@@ -248,8 +255,9 @@ void hn_attention_exec(const hn_attention *p, const void *q, const void *k, cons
   j.bf16_ops = hn_attention_bf16_find(p->isa);
   for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[p->mask[i].input];
   if (p->batches * p->rows == 0) return;
-  parallel(pool, p->batches * p->chunks,
-           p->parts      ? hn_attention_bf16_task
+  parallel(pool, p->batches / (p->heads ? p->heads : 1) * p->chunks,
+           p->heads      ? hn_attention_mixed_task
+           : p->parts         ? hn_attention_bf16_task
            : p->in_lanes ? hn_attention_lanes_task
                          : task_f32,
            &j);

@@ -22,6 +22,8 @@ typedef struct hn_attention_mask {
   int64_t batch[HONE_MAX_RANK], row, col; /* distances in elements; col 0 or 1 */
 } hn_attention_mask;
 
+enum { HN_ATTENTION_HEADS = 16 }; /* that are mixed, at most */
+
 typedef struct hn_attention {
   hn_isa isa;
   int64_t rows, keys, depth, depth_v; /* Q: rows x depth, K: keys x depth, V: keys x depth_v */
@@ -36,6 +38,13 @@ typedef struct hn_attention {
    * open: the first or the last one. */
   bool ends, begins;
   int64_t place, window;
+  /* Heads are mixed (attention_mixed.c), f32 arithmetic alone; 0: each goes by itself. Batch b is head b modulo
+   * `heads`. masks_before of the masks come before the first mix. */
+  int64_t heads;
+  bool mix_before, mix_behind;
+  uint32_t masks_before;
+  float factor[2][HN_ATTENTION_HEADS * HN_ATTENTION_HEADS],
+      sum[2][HN_ATTENTION_HEADS]; /* of the mix before and behind: [out][in], and what is added */
   int32_t parts; /* 0: f32 arithmetic; else that of the gemm_bf16 kernels: 1 or 2 bf16 parts of a number */
   /* Lies in bf16, with one part alone; the result then takes keys of one block. */
   bool narrow_q, narrow_k, narrow_v, narrow_y;
@@ -52,7 +61,8 @@ typedef struct hn_attention {
       thread_floats; /* places in a thread's scratch */
 } hn_attention;
 
-void hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2);
+/* False: heads that are mixed do not fit. */
+bool hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2);
 
 /* Whether the machine's kernels have p->parts. */
 bool hn_attention_has(const hn_attention *p);
@@ -90,6 +100,8 @@ typedef struct hn_attention_task {
 static inline void *hn_attention_place(const void *p, int64_t i, bool narrow) {
   return (char *)(uintptr_t)p + i * (narrow ? 2 : 4);
 }
+/* Where batch b's operands begin. */
+hn_attention_task hn_attention_batch_at(const hn_attention_job *j, int64_t batch);
 hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index);
 /* Masks of one row from one key on. */
 void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,
@@ -100,6 +112,15 @@ void hn_attention_divide(hn_attention *p, uint32_t threads);
 /* Whether a query a lane is the faster way, and if so all that is to be filled for it. */
 bool hn_attention_lanes_plan(hn_attention *p, uint32_t threads);
 void hn_attention_lanes_task(void *job, int64_t index, uint32_t thread);
+/* Heads that are mixed: false where their scores do not fit into L2 together. */
+bool hn_attention_mixed_plan(hn_attention *p, uint32_t threads, size_t l2);
+void hn_attention_mixed_task(void *job, int64_t index, uint32_t thread);
+/* Steps of the f32 arithmetic: K^T of n keys as the gemm kernel's B; C = A x packed B (+ C), rows x n, in tiles,
+ * where B was packed with b_k rows, of which k from `from` on count. */
+void hn_attention_pack_keys(const hn_attention_job *j, const float *k, int64_t n, float *dst);
+void hn_attention_product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b,
+                          int64_t b_k, int64_t from, float *c, ptrdiff_t ldc, int64_t rows, int64_t n,
+                          int64_t k, bool accumulate);
 void hn_attention_bf16_plan(hn_attention *p, uint32_t threads);
 void hn_attention_bf16_task(void *job, int64_t index, uint32_t thread);
 

@@ -50,6 +50,36 @@ static bool is_taken(const hone_tensor_desc *d, int32_t parts, bool *narrow) {
   return d->dtype == HONE_DTYPE_F32 || (parts == 1 && *narrow);
 }
 
+static bool take_mix(const hone_node *n, const char *name, hn_attention *p, int which, bool *there) {
+  size_t count;
+  const float *f = hone_node_floats(n, name, &count);
+  const size_t heads = (size_t)p->heads;
+  *there = f != NULL;
+  if (!f) return true;
+  if (count != heads * heads + heads) return false;
+  memcpy(p->factor[which], f, heads * heads * sizeof *f);
+  memcpy(p->sum[which], f + heads * heads, heads * sizeof *f);
+  return true;
+}
+
+/* Heads that are mixed: "heads" of them, the innermost of the batches; "mix_before" and "mix_behind" Softmax:
+ * [out][in], then what is added to each; "masks_before" the first. */
+static bool take_mixes(const hone_step *s, hn_attention *p, hone_reason *why) {
+  const int64_t heads = hone_node_int(s->node, "heads", 0);
+  if (!heads) return true;
+  if (p->parts) return hn_refuse(why, "heads are mixed");
+  if (heads > HN_ATTENTION_HEADS) return hn_refuse(why, "%lld heads are mixed", (long long)heads);
+  int64_t batches = 1;
+  for (int32_t i = 0; i < p->n_batch; i++) batches *= p->batch[i];
+  p->heads = heads;
+  p->masks_before = (uint32_t)hone_node_int(s->node, "masks_before", 0);
+  if (heads < 1 || batches % heads || p->masks_before > p->n_masks ||
+      !take_mix(s->node, "mix_before", p, 0, &p->mix_before) ||
+      !take_mix(s->node, "mix_behind", p, 1, &p->mix_behind))
+    return hn_refuse(why, "not of the form that lowering makes");
+  return true;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, hn_attention *p,
                      hone_reason *why) {
   memset(p, 0, sizeof *p);
@@ -109,8 +139,11 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
     for (int32_t i = 0; i < n; i++) mask->batch[i] = d->stride[i];
     mask->row = d->stride[n], mask->col = d->stride[n + 1];
   }
-  if (!parts) take_bands(s, p);
-  hn_attention_plan(p, m->threads, m->l1, m->l2);
+  if (!take_mixes(s, p, why)) return false;
+  if (!parts && !p->heads) take_bands(s, p);
+  if (!hn_attention_plan(p, m->threads, m->l1, m->l2))
+    return hn_refuse(why, "%lld scores of %lld heads do not fit into L2", (long long)p->keys,
+                     (long long)p->heads);
   if (p->narrow_y && p->block < p->keys)
     return hn_refuse(why, "the result is bf16, and %lld keys do not fit at once", (long long)p->keys);
   return true;
@@ -144,9 +177,12 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
   const double weight = parts > 1 ? 22 : parts ? 14 : 16, packing = parts > 1 ? 2 : parts ? 0.25 : 1;
+  /* A mix: a multiply-add for each head that goes into a score, and a score's way from row to row. */
+  const double mixes = p.heads ? (p.mix_before + p.mix_behind) * ((double)p.heads / 2 / 0.6 + 3) : 0;
+  const double packed = (double)(p.batches * p.chunks);
   const double cycles =
-      scores * weight / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
-      (p.direct ? 0 : (double)(p.batches * p.chunks * p.keys * (p.depth + p.depth_v)) * packing);
+      scores * (weight + mixes) / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
+      (p.direct ? 0 : packed * (double)(p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
   const double work =

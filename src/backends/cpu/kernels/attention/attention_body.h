@@ -45,6 +45,55 @@ static float scores(float *x, size_t n, float scale, const hn_mask_row *mask, ui
   return v_hmax(v_max(v_max(m0, m1), v_set1(top)));
 }
 
+static void only_scores(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks) {
+  scores(x, n, scale, mask, n_masks, 0);
+}
+
+enum { SUMS = 4, PARTS = 2 };
+
+/* `sums` rows of y, `parts` vectors of each, the last with `tail` lanes: constants where it is inlined. */
+static inline __attribute__((always_inline)) void across_tile(float *y, ptrdiff_t y_ld, const float *x,
+                                                              ptrdiff_t x_ld, const float *factor,
+                                                              const float *sum, size_t heads, int sums,
+                                                              int parts, size_t tail) {
+  vf acc[SUMS][PARTS], in[PARTS];
+  for (int o = 0; o < sums; o++)
+    for (int p = 0; p < parts; p++) acc[o][p] = v_set1(sum[o]);
+  for (size_t i = 0; i < heads - (HN_FAULT("attention_across_head") ? 1 : 0); i++, x += x_ld) {
+    for (int p = 0; p < parts; p++)
+      in[p] = tail == VEC_W || p + 1 < parts ? v_load(x + p * VEC_W) : v_loadn(x + p * VEC_W, tail);
+    for (int o = 0; o < sums; o++) {
+      const vf f = v_set1(factor[(size_t)o * heads + i]);
+      for (int p = 0; p < parts; p++) acc[o][p] = v_fma(f, in[p], acc[o][p]);
+    }
+  }
+  for (int o = 0; o < sums; o++)
+    for (int p = 0; p < parts; p++)
+      if (tail == VEC_W || p + 1 < parts)
+        v_store(y + o * y_ld + p * VEC_W, acc[o][p]);
+      else
+        v_storen(y + o * y_ld + p * VEC_W, acc[o][p], tail);
+}
+
+static inline __attribute__((always_inline)) void across_rows(float *y, ptrdiff_t y_ld, const float *x,
+                                                              ptrdiff_t x_ld, size_t n, const float *factor,
+                                                              const float *sum, size_t heads, int sums) {
+  size_t i = 0;
+  for (; i + PARTS * VEC_W <= n; i += PARTS * VEC_W)
+    across_tile(y + i, y_ld, x + i, x_ld, factor, sum, heads, sums, PARTS, VEC_W);
+  for (; i < n; i += VEC_W)
+    across_tile(y + i, y_ld, x + i, x_ld, factor, sum, heads, sums, 1, n - i < VEC_W ? n - i : VEC_W);
+}
+
+static void across(float *y, ptrdiff_t y_ld, const float *x, ptrdiff_t x_ld, size_t n, const float *factor,
+                   const float *sum, size_t heads) {
+  size_t o = 0;
+  for (; o + SUMS <= heads; o += SUMS)
+    across_rows(y + (ptrdiff_t)o * y_ld, y_ld, x, x_ld, n, factor + o * heads, sum + o, heads, SUMS);
+  for (; o < heads; o++)
+    across_rows(y + (ptrdiff_t)o * y_ld, y_ld, x, x_ld, n, factor + o * heads, sum + o, heads, 1);
+}
+
 static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top) {
   const float most = scores(x, n, scale, mask, n_masks, *top);
   *top = most;
@@ -249,5 +298,5 @@ static void turn(float *restrict y, const float *restrict x, const float *restri
   }
 }
 
-static const hn_attention_ops table = {HEAD,         .row = row, .scale = scale,
-                                       .dots = dots, .mix = mix, .turn = turn};
+static const hn_attention_ops table = {HEAD,         .row = row, .scores = only_scores, .across = across,
+                                       .scale = scale, .dots = dots, .mix = mix, .turn = turn};
