@@ -4,7 +4,8 @@ hone_test_tool(check_fusion check_fusion.c)
 hone_ctest(check_fusion check_fusion tests/fusion/cases.txt)
 hone_ctest(check_fusion_near check_fusion tests/fusion/near.txt)
 if(HONE_FAULTS)
-  foreach(source attention/attention_driver.c attention/attention_bf16.c attention/attention_lanes.c kernels/attention/attention_bf16_avx512.c
+  foreach(source attention/attention_driver.c attention/attention_bf16.c attention/attention_lanes.c attention/attention_mixed.c
+      kernels/attention/attention_bf16_avx512.c
       quantized/sums_step.c)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source} text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")

@@ -128,6 +128,57 @@ static void check_row(ck *c, const hn_attention_ops *ops, const hn_attention_bf1
   ck_release_all(c);
 }
 
+/* The scores of check_row without what follows: as many roundings. */
+static void check_scores(ck *c, const hn_attention_ops *ops, size_t n, int form) {
+  float *x = ck_alloc(c, n, n % 3), *add = ck_alloc(c, n ? n : 1, 1), before[MOST];
+  uint8_t *bytes = (uint8_t *)ck_alloc(c, n / 4 + 1, 0) + (n / 4 + 1) * 4 - (n ? n : 1);
+  hn_mask_row mask[HN_ATTENTION_MASKS] = {0};
+  ck_fill(c, x, n, CK_SPECIAL);
+  memcpy(before, x, n * sizeof *x);
+  for (size_t i = 0; i < (n ? n : 1); i++) add[i] = i % 5 == 3 ? -10000.0f : 0.25f * (float)(i % 3);
+  for (size_t i = 0; i < (n ? n : 1); i++) bytes[i] = (uint8_t)(i % 4 == 1 ? 0 : i % 7 + 1);
+  const uint32_t masks = masks_of(form, add, bytes, mask);
+  ck_case(c, "scores n=%zu form=%d", n, form);
+  ops->scores(x, n, 0.4f, mask, masks);
+  for (size_t i = 0; i < n; i++) {
+    double t = (double)before[i] * (double)0.4f, err = CK_EPS * fabs(t) + CK_TINY;
+    for (uint32_t k = 0; k < masks; k++) {
+      const size_t at = mask[k].step ? i : 0;
+      if (mask[k].kind == HN_MASK_ADD) {
+        const double by = (double)mask[k].value * (double)add[at];
+        t += by;
+        err += CK_EPS * (fabs(t) + fabs(by));
+      } else if ((bytes[at] != 0) != (mask[k].kind == HN_MASK_KEEP))
+        t = (double)mask[k].value, err = 0;
+    }
+    ck_near(c, i, x[i], t, isfinite(err) ? err : 0);
+  }
+  ck_release_all(c);
+}
+
+/* Rows that are mixed: a part of a sum is rounded as a product and with each row that follows. */
+static void check_across(ck *c, const hn_attention_ops *ops, size_t n, size_t heads, enum ck_fill fill) {
+  const size_t x_ld = n + n % 3, y_ld = n + n % 2;
+  float *x = ck_alloc(c, (heads - 1) * x_ld + n, 0), *y = ck_alloc(c, (heads - 1) * y_ld + n, n % 2),
+        *factor = ck_alloc(c, heads * heads, 0), *sum = ck_alloc(c, heads, 0);
+  ck_fill(c, x, (heads - 1) * x_ld + n, fill);
+  ck_fill(c, factor, heads * heads, CK_RANDOM);
+  ck_fill(c, sum, heads, CK_RANDOM);
+  ck_case(c, "across n=%zu heads=%zu fill=%s", n, heads, ck_fill_name(fill));
+  ops->across(y, (ptrdiff_t)y_ld, x, (ptrdiff_t)x_ld, n, factor, sum, heads);
+  for (size_t o = 0; o < heads; o++)
+    for (size_t i = 0; i < n; i++) {
+      double want = (double)sum[o], size = fabs(want);
+      for (size_t h = 0; h < heads; h++) {
+        const double p = (double)factor[o * heads + h] * (double)x[h * x_ld + i];
+        want += p, size += fabs(p);
+      }
+      ck_near(c, o * n + i, y[o * y_ld + i], want,
+              isfinite(size) ? (double)(heads + 1) * CK_EPS * size + CK_TINY * (double)(heads + 1) : 0);
+    }
+  ck_release_all(c);
+}
+
 static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
   float *x = ck_alloc(c, n, n % 2), before[MOST];
   ck_fill(c, x, n, CK_SPECIAL);
@@ -326,6 +377,9 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
           check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
+    for (int form = 0; form < FORMS; form++) check_scores(c, k->ops, lengths[l], form);
+    for (size_t h = 1; h <= 9; h += h < 5 ? 1 : 4)
+      for (int fill = 0; fill < CK_FILLS && lengths[l]; fill++) check_across(c, k->ops, lengths[l], h, fill);
   }
 }
 

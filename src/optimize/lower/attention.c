@@ -149,8 +149,8 @@ bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_n
   hn_attention_hit hit;
   hone_reason why;
   hn_unit u;
-  return fuses(l) && match(l, (hone_node *)softmax, &hit, &why) == HN_MATCH_YES &&
-         hit.root == root && describe(l, &hit, &u) && hn_lower_predict(l, &u, e);
+  return fuses(l) && match(l, (hone_node *)softmax, &hit, &why) == HN_MATCH_YES && hit.root == root &&
+         describe(l, &hit, &u) && hn_lower_predict(l, &u, e);
 }
 
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {

@@ -24,8 +24,8 @@ typedef struct hn_attention_hit {
   float scale;
   int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
   float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */
-  /* Of the scores, and of what Softmax makes of them; heads 0: not mixed. Heads are the innermost of the batch
-   * dimensions, whatever these are divided into. */
+  /* Of the scores, and of what Softmax makes of them; heads 0: not mixed. Heads are the innermost of the
+   * batch dimensions, whatever these are divided into. */
   hn_head_mix before, behind;
   uint32_t masks_before; /* so many masks come before the first mix */
 } hn_attention_hit;

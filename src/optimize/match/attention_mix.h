@@ -1,6 +1,6 @@
 /* Talking heads: every score becomes a sum of all heads' scores at its place, weighed by a constant matrix of
- * heads x heads, before Softmax or behind it. Exporters spell it as a 1x1 convolution of the planes of scores,
- * or as a product of the heads between two Transposes. */
+ * heads x heads, before Softmax or behind it. Exporters spell it as a 1x1 convolution of the planes of
+ * scores, or as a product of the heads between two Transposes. */
 #ifndef HN_OPTIMIZE_MATCH_ATTENTION_MIX_H
 #define HN_OPTIMIZE_MATCH_ATTENTION_MIX_H
 
@@ -9,9 +9,9 @@
 enum { HN_MIX_HEADS = 16 }; /* at most */
 
 typedef struct hn_head_mix {
-  uint32_t heads; /* 0: there is none */
-  float factor[HN_MIX_HEADS * HN_MIX_HEADS + HN_MIX_HEADS]; /* [out][in] of `heads` each, then what is added to
-                                                               each head's sum */
+  uint32_t heads;                                           /* 0: there is none */
+  float factor[HN_MIX_HEADS * HN_MIX_HEADS + HN_MIX_HEADS]; /* [out][in] of `heads` each, then what is added
+                                                               to each head's sum */
 } hn_head_mix;
 
 /* The mix that makes v, of *from; its nodes are added to `nodes` if that is not NULL. False: v is made in

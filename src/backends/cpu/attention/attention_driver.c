@@ -207,7 +207,8 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
     o->dots(score, p->score_ld, q, p->q_row, (size_t)m, b->k + lo * p->k_row, p->k_row, (size_t)n,
             (size_t)p->depth);
   else
-    hn_attention_product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n, p->depth, false);
+    hn_attention_product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n,
+                         p->depth, false);
   for (int64_t i = 0; i < m; i++)
     weigh(p, o, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
   if (p->direct)
@@ -257,7 +258,7 @@ void hn_attention_exec(const hn_attention *p, const void *q, const void *k, cons
   if (p->batches * p->rows == 0) return;
   parallel(pool, p->batches / (p->heads ? p->heads : 1) * p->chunks,
            p->heads      ? hn_attention_mixed_task
-           : p->parts         ? hn_attention_bf16_task
+           : p->parts    ? hn_attention_bf16_task
            : p->in_lanes ? hn_attention_lanes_task
                          : task_f32,
            &j);

@@ -38,8 +38,8 @@ typedef struct hn_attention {
    * open: the first or the last one. */
   bool ends, begins;
   int64_t place, window;
-  /* Heads are mixed (attention_mixed.c), f32 arithmetic alone; 0: each goes by itself. Batch b is head b modulo
-   * `heads`. masks_before of the masks come before the first mix. */
+  /* Heads are mixed (attention_mixed.c), f32 arithmetic alone; 0: each goes by itself. Batch b is head b
+   * modulo `heads`. masks_before of the masks come before the first mix. */
   int64_t heads;
   bool mix_before, mix_behind;
   uint32_t masks_before;
@@ -115,8 +115,8 @@ void hn_attention_lanes_task(void *job, int64_t index, uint32_t thread);
 /* Heads that are mixed: false where their scores do not fit into L2 together. */
 bool hn_attention_mixed_plan(hn_attention *p, uint32_t threads, size_t l2);
 void hn_attention_mixed_task(void *job, int64_t index, uint32_t thread);
-/* Steps of the f32 arithmetic: K^T of n keys as the gemm kernel's B; C = A x packed B (+ C), rows x n, in tiles,
- * where B was packed with b_k rows, of which k from `from` on count. */
+/* Steps of the f32 arithmetic: K^T of n keys as the gemm kernel's B; C = A x packed B (+ C), rows x n, in
+ * tiles, where B was packed with b_k rows, of which k from `from` on count. */
 void hn_attention_pack_keys(const hn_attention_job *j, const float *k, int64_t n, float *dst);
 void hn_attention_product(const hn_attention_job *j, const float *a, ptrdiff_t lda, const float *b,
                           int64_t b_k, int64_t from, float *c, ptrdiff_t ldc, int64_t rows, int64_t n,

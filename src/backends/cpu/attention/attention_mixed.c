@@ -1,7 +1,7 @@
 /* Attention whose heads are mixed with each other (talking heads), f32: for some rows at a time the scores of
  * all heads are made; row by row they are mixed, become weights and are mixed again; then come the products
- * with V. Scores never leave L2, and nothing is turned for the mixes: the same row of each head are rows of one
- * small product. */
+ * with V. Scores never leave L2, and nothing is turned for the mixes: the same row of each head are rows of
+ * one small product. */
 #include "backends/cpu/attention/attention_driver.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ bool hn_attention_mixed_plan(hn_attention *p, uint32_t threads, size_t l2) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->block = p->keys;
   p->score_ld = pad(p->keys);
-  /* An eighth of L2 for scores, beside the keys and values that they are made of; more where that would be less
-   * than a tile, and fewer rows than a tile at last. */
+  /* An eighth of L2 for scores, beside the keys and values that they are made of; more where that would be
+   * less than a tile, and fewer rows than a tile at last. */
   const int64_t row = p->heads * p->score_ld * (int64_t)sizeof(float), tiles = hn_div_up(p->rows, o->mr),
                 most = (int64_t)(l2 / 2) / row;
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
@@ -64,8 +64,7 @@ static void weigh(const mixed *m, int64_t at, float *x) {
     float scale = p->scale;
     done = p->masks_before;
     if (done) {
-      for (size_t h = 0; h < heads; h++)
-        o->scores(x + (ptrdiff_t)h * m->score_step, n, scale, mask[h], done);
+      for (size_t h = 0; h < heads; h++) o->scores(x + (ptrdiff_t)h * m->score_step, n, scale, mask[h], done);
       scale = 1;
     }
     for (size_t i = 0; i < heads * heads; i++) factor[i] = p->factor[0][i] * scale;

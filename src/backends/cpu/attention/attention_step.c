@@ -180,9 +180,9 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
   /* A mix: a multiply-add for each head that goes into a score, and a score's way from row to row. */
   const double mixes = p.heads ? (p.mix_before + p.mix_behind) * ((double)p.heads / 2 / 0.6 + 3) : 0;
   const double packed = (double)(p.batches * p.chunks);
-  const double cycles =
-      scores * (weight + mixes) / vector + 80 * (double)p.batches * (double)p.rows * (double)blocks +
-      (p.direct ? 0 : packed * (double)(p.keys * (p.depth + p.depth_v)) * packing);
+  const double cycles = scores * (weight + mixes) / vector +
+                        80 * (double)p.batches * (double)p.rows * (double)blocks +
+                        (p.direct ? 0 : packed * (double)(p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
   const double work =

@@ -45,8 +45,8 @@ typedef struct hn_attention_ops {
   float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
   /* The scores t alone. */
   void (*scores)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks);
-  /* y[o] = sum[o] + the sum over i of factor[o][i] x[i], for `heads` rows of n numbers each; distances of rows
-   * in floats. y is elsewhere. */
+  /* y[o] = sum[o] + the sum over i of factor[o][i] x[i], for `heads` rows of n numbers each; distances of
+   * rows in floats. y is elsewhere. */
   void (*across)(float *y, ptrdiff_t y_ld, const float *x, ptrdiff_t x_ld, size_t n, const float *factor,
                  const float *sum, size_t heads);
   /* x * factor in place. */

@@ -298,5 +298,6 @@ static void turn(float *restrict y, const float *restrict x, const float *restri
   }
 }
 
-static const hn_attention_ops table = {HEAD,         .row = row, .scores = only_scores, .across = across,
-                                       .scale = scale, .dots = dots, .mix = mix, .turn = turn};
+static const hn_attention_ops table = {
+    HEAD,         .row = row, .scores = only_scores, .across = across, .scale = scale,
+    .dots = dots, .mix = mix, .turn = turn};
