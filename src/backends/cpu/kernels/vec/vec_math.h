@@ -15,6 +15,9 @@
 #define HN_VEC_MATH_H
 
 #include "backends/cpu/kernels/vec/vec.h"
+#if VEC_W == 16
+#include "backends/cpu/kernels/vec/vec_gelu.h"
+#endif
 
 #if VEC_W == 1
 
@@ -150,6 +153,9 @@ static inline vf v_erf(vf x) {
   return v_sel(v_le(a, v_set1(1.0f)), small, v_sel(v_le(v_set1(1.0f), a), large, x));
 }
 
+#if VEC_W == 16
+static inline vf v_gelu_erf(vf x) { return v_gelu_pieces(x, vec_gelu_by_erf); }
+#else
 /* x times the normal distribution's probability below x. Above |x| it is 2^(|x| R(|x|)) / 2, with R fitted so
  * that the error of that probability itself is least; one exponential does for all x, where erf takes two
  * polynomials. Beyond 13 it is below every normal number. */
@@ -174,6 +180,7 @@ static inline vf v_gelu_erf(vf x) {
   const vf above = v_mul(half, v_sel(v_lt(a, beyond), e, v_zero()));
   return v_sel(v_lt(x, v_zero()), above, v_sub(x, above));
 }
+#endif
 
 #endif
 
