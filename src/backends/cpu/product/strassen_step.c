@@ -20,7 +20,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_strasse
   if (!d->packed || !s->input[1].constant) return hn_refuse(why, "the weights are no constant");
   if (d->a_col != 1) return hn_refuse(why, "A lies transposed");
   h->p = (hn_strassen){.isa = d->isa, .m = d->m, .n = d->n, .k = d->k, .a_row = d->a_row};
-  if (!hn_strassen_plan(&h->p, m->threads, m->l1))
+  if (!hn_strassen_plan(&h->p, m->threads, m->l1, m->l2))
     return hn_refuse(why, "%lld x %lld weights have no even quarters", (long long)d->k, (long long)d->n);
   int64_t at = hn_fill_up(sizeof *h, 64);
   h->bias_at = h->m.bias_at ? at : 0;
@@ -31,11 +31,11 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_strasse
 
 /* Multiply-adds of the seven products. */
 static double macs_of(const hn_strassen *p) {
-  return 7.0 * (double)p->upper * (double)p->half_k * (double)p->half_n;
+  return 7.0 * (double)hn_div_up(p->m, 2) * (double)p->half_k * (double)p->half_n;
 }
 
-/* Numbers that are added: the sums of A's quarters, the joined results, and the parts of C that products are added
- * to. */
+/* Numbers that are added: the sums of A's quarters, the joined results, and the parts of C that products are
+ * added to. */
 static double added(const hn_strassen *p) {
   return (double)p->upper * (4.0 * (double)p->half_k + (4.0 + 3.0 * (double)p->k_blocks) * (double)p->half_n);
 }
@@ -43,18 +43,19 @@ static double added(const hn_strassen *p) {
 static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
   const hn_strassen *p = &h->p;
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
-  const double threads = m->threads ? m->threads : 1, vw = o->vw;
-  const double rounds = (double)hn_div_up(p->groups, (int64_t)threads) / (double)p->groups;
-  /* A tile begins and ends, 60 cycles; its last rows may be few. */
-  const double tiles = 7.0 * (double)(p->tiles * p->panels * p->k_blocks);
-  const double products = (macs_of(p) / (2 * vw) / 0.93 + tiles * 60) * rounds;
-  /* Sums of A are written and read from L2; results move between scratch and C. */
-  const double moves = (14.0 * (double)(p->upper * p->half_k) / threads +
-                        (16.0 + 6.0 * (double)p->k_blocks) * (double)(p->upper * p->half_n) * rounds) / vw;
+  const int64_t threads = m->threads ? m->threads : 1;
+  const double rounds = (double)hn_div_up(p->groups, threads) / (double)p->groups;
+  /* A tile begins and ends, and takes its part in joining the products: 28 cycles a row, fitted to weights of
+   * 64 x 64 to 3072 x 768. */
+  const double tiles = 7.0 * (double)(p->blocks * p->tiles * p->panels * p->k_blocks);
+  const double products = (macs_of(p) / (2.0 * o->vw) / 0.9 + tiles * 28 * (double)p->tile_rows) * rounds;
+  /* Sums of A are written to L2, a vector in four cycles. */
+  const double sums = 4.0 * HN_STRASSEN_SUMS * (double)p->m / 2 * (double)p->half_k / o->vw / (double)threads;
   const double bytes = (double)hn_strassen_packed(p) * sizeof(float);
-  const double weights = hn_weights_cycles(bytes / threads, bytes, o, m);
-  return hn_overlapped_cycles(products + moves, weights) / hn_core_hertz(o, m) + 2e-6 +
-         hn_epilogue_seconds(s, m, true);
+  const double weights = hn_weights_cycles(bytes / (double)threads, bytes, o, m) +
+                         (double)(p->blocks - 1) * bytes / HN_STREAM_BYTES_PER_CYCLE / (double)threads;
+  const double work = products + sums;
+  return (work > weights ? work : weights) / hn_core_hertz(o, m) + 2e-6 + hn_epilogue_seconds(s, m, true);
 }
 
 static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {

@@ -1,8 +1,8 @@
-/* GELU for vectors of sixteen lanes: x times a probability, which is 1/2 at 0 and 1 beyond 6. What is above |x|,
- * q(a), is a polynomial of fifth degree in each of sixteen pieces of 3/8, whose coefficients one permutation of a
- * register gives to all lanes: half of the instructions that an exponential takes. q is off by 2^-25 at most, beyond
- * 5.4375 it is taken for 0. Polynomials through the Chebyshev points of each piece, computed with 40 digits, rounded
- * to f32. */
+/* GELU for vectors of sixteen lanes: x times a probability, which is 1/2 at 0 and 1 beyond 6. What is above
+ * |x|, q(a), is a polynomial of fifth degree in each of sixteen pieces of 3/8, whose coefficients one
+ * permutation of a register gives to all lanes: half of the instructions that an exponential takes. q is off
+ * by 2^-25 at most, beyond 5.4375 it is taken for 0. Polynomials through the Chebyshev points of each piece,
+ * computed with 40 digits, rounded to f32. */
 #ifndef HN_VEC_GELU_H
 #define HN_VEC_GELU_H
 
@@ -40,8 +40,7 @@ static inline vf v_gelu_pieces(vf x, const vec_gelu_table c) {
   const vf at = v_fma(b, v_set1(0x1.555556p+1f), magic), r = v_fnma(v_sub(at, magic), v_set1(0.375f), b);
   const vi piece = _mm512_castps_si512(at);
   vf q = _mm512_permutexvar_ps(piece, v_load(c[VEC_GELU_DEGREE]));
-  for (int i = VEC_GELU_DEGREE - 1; i >= 0; i--)
-    q = v_fma(q, r, _mm512_permutexvar_ps(piece, v_load(c[i])));
+  for (int i = VEC_GELU_DEGREE - 1; i >= 0; i--) q = v_fma(q, r, _mm512_permutexvar_ps(piece, v_load(c[i])));
   return v_fnma(a, q, v_max_number(v_zero(), x));
 }
 
