@@ -64,7 +64,7 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *arg, int64_t task
   for (int64_t i = 0; i < tasks; i++) fn(arg, i, pool ? (uint32_t)(i % 3) : 0);
 }
 
-enum kind { EVEN, WITH_NAN, WITH_INF, UNLIKE_ROWS, UNLIKE_COLUMNS, ZERO_ROWS, LARGE, KINDS };
+enum kind { EVEN, NAN_IN_B, WITH_NAN, WITH_INF, UNLIKE_ROWS, UNLIKE_COLUMNS, ZERO_ROWS, LARGE, KINDS };
 static const char *const kinds[] = {"even",           "nan",       "inf",  "unlike rows",
                                     "unlike columns", "zero rows", "large"};
 
@@ -72,6 +72,7 @@ static void fill_operands(ck *c, float *a, float *b, int64_t m, int64_t n, int64
   ck_fill(c, a, (size_t)(m * k), CK_RANDOM);
   ck_fill(c, b, (size_t)(k * n), CK_RANDOM);
   if (kind == WITH_NAN) a[m / 2 * k + k / 3] = NAN;
+  if (kind == NAN_IN_B) b[n + n / 3] = NAN;
   if (kind == WITH_INF) a[(m - 1) * k] = -INFINITY;
   if (kind == LARGE) a[k - 1] = 1e38f;
   for (int64_t i = 0; i < k && kind == UNLIKE_ROWS; i++) a[i] *= 1e6f;
@@ -103,7 +104,8 @@ static void check_product(ck *c, hn_isa isa, int64_t m, int64_t k, int64_t colum
   ck_fill(c, bias, (size_t)n, CK_RANDOM);
   ck_fill(c, residual, (size_t)(m * n), CK_RANDOM);
   ck_true(c, hn_strassen_pack(&p, b, n, 1, 1, packed), "no memory");
-  ck_true(c, (p.plain != 0) == (kind == UNLIKE_COLUMNS), "columns that meet are misjudged");
+  ck_true(c, (p.plain != 0) == (kind == UNLIKE_COLUMNS || kind == NAN_IN_B),
+          "columns that meet are misjudged");
   hn_epilogue e = {.flags = epilogue ? HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_CLAMP : 0,
                    .lo = -0.5f,
                    .hi = 0.75f * (float)k,

@@ -62,20 +62,22 @@ static bool alike(float a, float b) {
 /* The same of rows: beside one of zeros any will do, as its results are made zeros (group_task). */
 static bool rows_alike(float a, float b) { return alike(a, a && b ? b : a) && alike(b, b); }
 
-typedef struct source {
-  const float *b;
-  int64_t row, col;
-  float alpha;
-} source;
+/* B row by row, times alpha. */
+static void lay_out(const hn_strassen *p, const float *b, int64_t row, int64_t col, float alpha, float *to) {
+  enum { SIDE = 16 }; /* of a block, so that B may lie transposed */
+  for (int64_t k0 = 0; k0 < p->k; k0 += SIDE)
+    for (int64_t n0 = 0; n0 < p->n; n0 += SIDE)
+      for (int64_t k = k0; k < hn_min(k0 + SIDE, p->k); k++)
+        for (int64_t n = n0; n < hn_min(n0 + SIDE, p->n); n++)
+          to[k * p->n + n] = b[k * row + n * col] * alpha;
+}
 
-static float at(const source *s, int64_t k, int64_t n) { return s->b[k * s->row + n * s->col] * s->alpha; }
-
-static bool columns_alike(const hn_strassen *p, const source *s, float *most) {
+static bool columns_alike(const hn_strassen *p, const float *b, float *most) {
   memset(most, 0, (size_t)p->n * sizeof *most);
-  for (int64_t k = 0; k < p->k; k++)
+  for (int64_t k = 0; k < p->k; k++, b += p->n)
     for (int64_t n = 0; n < p->n; n++) {
-      const float x = fabsf(at(s, k, n));
-      if (!(x <= most[n])) most[n] = x; /* keeps NaN */
+      const float x = fabsf(b[n]);
+      most[n] = most[n] >= x || most[n] != most[n] ? most[n] : x; /* NaN stays */
     }
   for (int64_t n = 0; n < p->half_n; n++)
     if (!alike(most[n], most[n + p->half_n])) return false;
@@ -83,35 +85,38 @@ static bool columns_alike(const hn_strassen *p, const source *s, float *most) {
 }
 
 /* Operand q of a quarter. In plain form what stands beside B11 is B12 itself. */
-static void operand(const hn_strassen *p, const source *s, int q, float *to) {
-  for (int64_t k = 0; k < p->half_k; k++)
-    for (int64_t n = 0; n < p->half_n; n++, to++) {
-      const float b11 = at(s, k, n), b12 = at(s, k, n + p->half_n), b21 = at(s, k + p->half_k, n),
-                  b22 = at(s, k + p->half_k, n + p->half_n), t1 = b12 - b11, t2 = b22 - t1;
-      switch (q) {
-      case P_A11_B11: *to = b11; break;
-      case P_S1_T1: *to = p->plain ? b12 : t1; break;
-      case P_S2_T2: *to = t2; break;
-      case P_S3_T3: *to = b22 - b12; break;
-      case P_A12_B21: *to = b21; break;
-      case P_S4_B22: *to = b22; break;
-      default: *to = b21 - t2; /* -T4: its product is taken away */
-      }
+static void operand(const hn_strassen *p, const float *b, int q, float *to) {
+  const int64_t w = p->half_n;
+  for (int64_t k = 0; k < p->half_k; k++, b += p->n, to += w) {
+    const float *b11 = b, *b12 = b + w, *b21 = b + p->half_k * p->n, *b22 = b21 + w;
+#define EACH(x)                                                                                              \
+  for (int64_t n = 0; n < w; n++) to[n] = x;                                                                 \
+  break
+    switch (q) {
+    case P_A11_B11: EACH(b11[n]);
+    case P_S1_T1: EACH(b12[n] - (p->plain ? 0 : b11[n]));
+    case P_S2_T2: EACH(b22[n] - (b12[n] - b11[n]));
+    case P_S3_T3: EACH(b22[n] - b12[n]);
+    case P_A12_B21: EACH(b21[n]);
+    case P_S4_B22: EACH(b22[n]);
+    default: EACH(b21[n] - (b22[n] - (b12[n] - b11[n]))); /* -T4: its product is taken away */
     }
+#undef EACH
+  }
 }
 
 bool hn_strassen_pack(hn_strassen *p, const float *b, int64_t row, int64_t col, float alpha, float *dst) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
-  const source s = {b, row, col, alpha};
-  const int64_t quarter = p->half_k * p->half_n;
-  float *temp = hn_malloc((size_t)(quarter > p->n ? quarter : p->n) * sizeof *temp);
-  if (!temp) return false;
-  p->plain = !columns_alike(p, &s, temp);
+  const int64_t quarter = p->half_k * p->half_n, most = hn_max(quarter, p->n);
+  float *dense = hn_malloc((size_t)(p->k * p->n + most) * sizeof *dense), *part = dense + p->k * p->n;
+  if (!dense) return false;
+  lay_out(p, b, row, col, alpha, dense);
+  p->plain = !columns_alike(p, dense, part);
   for (int q = 0; q < PRODUCTS; q++, dst += quarter) {
-    operand(p, &s, q, temp);
-    hn_gemm_pack_b(o, temp, p->half_n, 1, (size_t)p->half_k, (size_t)p->half_n, 0, (size_t)p->half_n, dst);
+    operand(p, dense, q, part);
+    hn_gemm_pack_b(o, part, p->half_n, 1, (size_t)p->half_k, (size_t)p->half_n, 0, (size_t)p->half_n, dst);
   }
-  hn_free(temp);
+  hn_free(dense);
   return true;
 }
 

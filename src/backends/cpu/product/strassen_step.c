@@ -70,7 +70,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   const hn_matmul *d = &h->m.p;
   if (!hn_strassen_pack(&h->p, s->input[1].constant, d->b_row, d->b_col, d->alpha,
                         (float *)(void *)(base + h->weights_at)))
-    return hn_fail_memory(error, (size_t)(h->p.half_k * h->p.half_n) * sizeof(float), "packing weights");
+    return hn_fail_memory(error, (size_t)(d->k * d->n) * sizeof(float), "packing weights");
   memcpy(base, h, sizeof *h);
   float *bias = (float *)(void *)(base + h->bias_at);
   const float *c = h->bias_at ? s->input[2].constant : NULL;
