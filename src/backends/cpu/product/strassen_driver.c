@@ -62,14 +62,16 @@ static bool alike(float a, float b) {
 /* The same of rows: beside one of zeros any will do, as its results are made zeros (group_task). */
 static bool rows_alike(float a, float b) { return alike(a, a && b ? b : a) && alike(b, b); }
 
-/* B row by row, times alpha. */
+/* B row by row, times alpha. It may lie at any alignment. */
 static void lay_out(const hn_strassen *p, const float *b, int64_t row, int64_t col, float alpha, float *to) {
-  enum { SIDE = 16 }; /* of a block, so that B may lie transposed */
-  for (int64_t k0 = 0; k0 < p->k; k0 += SIDE)
-    for (int64_t n0 = 0; n0 < p->n; n0 += SIDE)
-      for (int64_t k = k0; k < hn_min(k0 + SIDE, p->k); k++)
-        for (int64_t n = n0; n < hn_min(n0 + SIDE, p->n); n++)
-          to[k * p->n + n] = b[k * row + n * col] * alpha;
+  const int64_t count = p->k * p->n;
+  if (row == 1)
+    hn_gemm_turn(b, (ptrdiff_t)col, (size_t)p->k, (size_t)p->n, (size_t)p->n, to);
+  else
+    for (int64_t k = 0; k < p->k; k++)
+      for (int64_t n = 0, run = col == 1 ? p->n : 1; n < p->n; n += run)
+        memcpy(to + k * p->n + n, b + k * row + n * col, (size_t)run * sizeof *to);
+  for (int64_t i = 0; i < count && alpha != 1; i++) to[i] *= alpha;
 }
 
 static bool columns_alike(const hn_strassen *p, const float *b, float *most) {
