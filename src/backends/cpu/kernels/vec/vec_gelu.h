@@ -22,15 +22,6 @@ static const vec_gelu_table vec_gelu_by_erf __attribute__((aligned(64), unused))
     {-0x1.10b09p-14f, -0x1.0dee3cp-6f, -0x1.7533f2p-6f, -0x1.191786p-6f, -0x1.902094p-8f, 0x1.61947ep-9f, 0x1.8ec862p-8f, 0x1.61d0e6p-8f, 0x1.b46c2p-9f, 0x1.a17ea6p-10f, 0x1.4332d2p-11f, 0x1.9dc242p-13f, 0x1.bb8eeap-15f, 0x1.917268p-17f, 0x1.347aa2p-19f, 0},
     {-0x1.3f2c28p-7f, -0x1.b7a22ap-8f, 0x1.0ea8acp-13f, 0x1.5751a8p-8f, 0x1.7eb0fep-8f, 0x1.aeb1eep-9f, 0x1.f2c78cp-12f, -0x1.f5ae38p-11f, -0x1.214676p-10f, -0x1.799202p-11f, -0x1.683ba8p-12f, -0x1.0e685cp-13f, -0x1.4a104ap-15f, -0x1.4d8368p-17f, -0x1.1a1b12p-19f, 0},
 };
-/* by tanh: q = (1 - tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2 */
-static const vec_gelu_table vec_gelu_by_tanh __attribute__((aligned(64), unused)) = {
-    {0x1p-1f, 0x1.6a5698p-2f, 0x1.d0523p-3f, 0x1.0b3234p-3f, 0x1.123c8ep-4f, 0x1.f214fep-6f, 0x1.8c25e6p-7f, 0x1.103a62p-8f, 0x1.3dd716p-10f, 0x1.352514p-12f, 0x1.ea75cep-15f, 0x1.365fb2p-17f, 0x1.326d54p-20f, 0x1.cd78e4p-24f, 0x1.031d0cp-27f, 0},
-    {-0x1.988452p-2f, -0x1.7ca8dp-2f, -0x1.341904p-2f, -0x1.b1b33ap-3f, -0x1.09c7aep-3f, -0x1.1b86dcp-4f, -0x1.06289ap-5f, -0x1.a03e64p-7f, -0x1.178bf2p-8f, -0x1.37b01ap-10f, -0x1.1a5e3ep-12f, -0x1.96716ep-15f, -0x1.c64f48p-18f, -0x1.817c4ep-21f, -0x1.e58016p-25f, 0},
-    {-0x1.6e5694p-22f, 0x1.1ea2dp-4f, 0x1.ceb0fep-4f, 0x1.e66e3cp-4f, 0x1.8c0b04p-4f, 0x1.08363p-4f, 0x1.279caap-5f, 0x1.16d0e8p-6f, 0x1.b82abep-8f, 0x1.1e3bbap-9f, 0x1.2c749ap-11f, 0x1.f1c90ep-14f, 0x1.3e0f6p-16f, 0x1.3273c4p-19f, 0x1.b350fp-23f, 0},
-    {0x1.11b908p-4f, 0x1.b4af84p-5f, 0x1.6136e4p-6f, -0x1.3d0f3ap-7f, -0x1.b5d73ep-6f, -0x1.d0f6ap-6f, -0x1.5df8ep-6f, -0x1.9fac82p-7f, -0x1.906eb4p-8f, -0x1.382edcp-9f, -0x1.83e6b8p-11f, -0x1.7847fep-13f, -0x1.16cd4ep-15f, -0x1.34c2f6p-18f, -0x1.f42b06p-22f, 0},
-    {-0x1.1d89fep-14f, -0x1.13301cp-6f, -0x1.77ec98p-6f, -0x1.14545ap-6f, -0x1.7ac336p-8f, 0x1.572cdcp-9f, 0x1.7c8a14p-8f, 0x1.5a89a2p-8f, 0x1.bdf42ap-9f, 0x1.b87ed2p-10f, 0x1.51508ap-11f, 0x1.8c0fdp-13f, 0x1.5e6f4cp-15f, 0x1.caa67p-18f, 0x1.b39b8ep-21f, 0},
-    {-0x1.4648a8p-7f, -0x1.bc3f82p-8f, 0x1.7073a8p-12f, 0x1.638792p-8f, 0x1.74ea8ep-8f, 0x1.92bc78p-9f, 0x1.005af2p-11f, -0x1.b2fb3p-11f, -0x1.13722ap-10f, -0x1.86f13p-11f, -0x1.87b48ep-12f, -0x1.1f18a4p-13f, -0x1.33879cp-15f, -0x1.dc4ap-18f, -0x1.06e436p-20f, 0},
-};
 /* clang-format on */
 
 static inline vf v_gelu_pieces(vf x, const vec_gelu_table c) {
