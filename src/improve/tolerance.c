@@ -124,7 +124,6 @@ static hn_tolerance_class class_of(const hone_node *n, const char *tactic, hn_to
         t->winograd = hn_winograd_form_of(winograd[strlen("winograd")] - '0', stride_of(n));
         return t->winograd ? HN_TOLERANCE_WINOGRAD : HN_TOLERANCE_OTHER;
       }
-      if (tactic && strstr(tactic, "strassen")) return HN_TOLERANCE_OTHER; /* rows move each other */
       return operators[i].class;
     }
   return moves(n) ? HN_TOLERANCE_EXACT : HN_TOLERANCE_OTHER;

@@ -12,7 +12,6 @@
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/product/bf16_step.h"
 #include "backends/cpu/product/matmul_step.h"
-#include "backends/cpu/product/strassen_step.h"
 #include "backends/cpu/quantized/int8_step.h"
 #include "backends/cpu/quantized/qlinear_step.h"
 #include "backends/cpu/quantized/quantize_step.h"

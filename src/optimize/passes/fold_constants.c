@@ -26,7 +26,7 @@ static bool wanted(const hone_node *n, bool lowered) {
 /* Does the node only move elements of a large constant? */
 static bool moves(const hone_node *n) {
   return n->op->flags & HONE_OP_MOVE && !(n->op->flags & (HONE_OP_SHAPE_ONLY | HONE_OP_ITEMS)) && n->n_in &&
-         n->in[0] && hone_desc_bytes(&n->in[0]->constant->desc) >= LARGE;
+         n->in[0] && hone_desc_bytes(&hn_known(n->in[0])->desc) >= LARGE;
 }
 
 /* Results are made where they stay: a large one would else be there twice. */
