@@ -201,18 +201,24 @@ static bool finish(const judge *q, int64_t i, int64_t channels, int64_t inner, e
   return true;
 }
 
-/* Sum over channels of the largest weight and the largest input of each, for every image and filter. */
+/* Sum over channels and taps of depth of the largest weight and the largest input of each, for every image and
+ * filter. */
 static double winograd_sizes(const judge *q, int64_t image, int64_t filter) {
   const hone_tensor *x = q->in[0], *w = q->in[1];
-  const int64_t channels = x->desc.dim[1], pixels = x->desc.dim[2] * x->desc.dim[3];
+  const bool deep = x->desc.rank == 5;
+  const int64_t channels = x->desc.dim[1], depth = deep ? w->desc.dim[2] : 1,
+                pixels = x->desc.dim[2] * x->desc.dim[3] * (deep ? x->desc.dim[4] : 1);
   double sum = 0;
   for (int64_t c = 0; c < channels; c++) {
-    const float *g = (const float *)w->data + (filter * channels + c) * 9,
-                *d = (const float *)x->data + (image * channels + c) * pixels;
-    float a = 0, b = 0;
-    for (int k = 0; k < 9; k++) a = fmaxf(a, fabsf(g[k]));
+    const float *d = (const float *)x->data + (image * channels + c) * pixels;
+    float b = 0;
     for (int64_t k = 0; k < pixels; k++) b = fmaxf(b, fabsf(d[k]));
-    sum += (double)a * (double)b;
+    for (int64_t j = 0; j < depth; j++) {
+      const float *g = (const float *)w->data + ((filter * channels + c) * depth + j) * 9;
+      float a = 0;
+      for (int k = 0; k < 9; k++) a = fmaxf(a, fabsf(g[k]));
+      sum += (double)a * (double)b;
+    }
   }
   return sum;
 }

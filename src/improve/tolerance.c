@@ -99,11 +99,16 @@ static bool moves(const hone_node *n) {
          (n->n_out && n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype));
 }
 
-/* A tactic of Winograd's takes one stride for both directions. */
+/* A tactic of Winograd's takes one stride for both directions of a plane. */
 static int64_t stride_of(const hone_node *n) {
   size_t count = 0;
   const int64_t *strides = hone_node_ints(n, "strides", &count);
-  return count ? strides[0] : 1;
+  return count ? strides[count - 1] : 1;
+}
+
+/* Products of points and weights in a sum: every tap of depth is one more of a channel. */
+static int64_t channels_and_depth(const hone_tensor_desc *w) {
+  return w->dim[1] * (w->rank == 5 ? w->dim[2] : 1);
 }
 
 static hn_tolerance_class class_of(const hone_node *n, const char *tactic, hn_tolerance *t) {
@@ -131,7 +136,7 @@ void hn_tolerance_of(const hone_node *n, const char *tactic, hn_tolerance *t) {
     if (t->class == HN_TOLERANCE_SUM) t->terms = terms_of_sum(n);
     if (t->class == HN_TOLERANCE_SOFTMAX || t->class == HN_TOLERANCE_NORM) t->terms = terms_of_row(n);
     if (t->class == HN_TOLERANCE_WINOGRAD && n->n_in > 1)
-      t->terms = hn_winograd_terms(t->winograd, n->in[1]->desc.dim[1]);
+      t->terms = hn_winograd_terms(t->winograd, channels_and_depth(&n->in[1]->desc));
   }
   t->class_name = classes[t->class].name;
   t->of = classes[t->class].of;

@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "check.h"
 
-enum { MOST_CHANNELS = 96 };
+enum { MOST_CHANNELS = 96, MOST_DEPTH = 3 };
 /* What lies in bf16, where the products are of bf16. */
 enum { NARROW_IN = 1, NARROW_OUT = 2, NARROW_RESIDUAL = 4 };
 
@@ -29,6 +29,7 @@ typedef struct shape {
   int64_t batch, in[2], pad[2], pad_end[2], extra_in, extra_out;
   uint32_t flags;
   bool post;
+  hn_winograd_depth depth; /* all 0: a plane */
 } shape;
 
 static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
@@ -40,6 +41,8 @@ static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64
                             uint32_t threads, size_t l2) {
   const int64_t stride = k->winograd->stride;
   hn_winograd p = {.m = k->winograd->m, .stride = stride, .batch = s->batch, .cin = cin, .cout = cout};
+  const hn_winograd_depth plane = {1, 1, 1, 1, 1, 0};
+  p.depth = s->depth.kernel ? s->depth : plane;
   if (k->bf16) {
     p.bf16_rows = k->bf16->rows, p.bf16_rate = 2;
     p.narrow_in = (narrow & NARROW_IN) != 0, p.narrow_out = (narrow & NARROW_OUT) != 0;
@@ -48,9 +51,10 @@ static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64
     p.in[i] = s->in[i], p.pad[i] = s->pad[i];
     p.out[i] = (s->in[i] + s->pad[i] + s->pad_end[i] - 3) / stride + 1;
   }
-  p.in_pixel = cin + s->extra_in, p.in_row = p.in_pixel * s->in[1], p.in_batch = p.in_row * s->in[0];
-  int64_t pitch = cout + s->extra_out;
-  p.y = (hn_view){p.out[0] * p.out[1] * pitch, p.out[0] * p.out[1] * pitch, p.out[1] * pitch, pitch};
+  p.in_pixel = cin + s->extra_in, p.in_row = p.in_pixel * s->in[1], p.in_slice = p.in_row * s->in[0];
+  p.in_batch = p.in_slice * p.depth.in;
+  const int64_t pitch = cout + s->extra_out, slice = p.out[0] * p.out[1] * pitch;
+  p.y = (hn_view){p.depth.out * slice, slice, p.out[1] * pitch, pitch};
   const hone_machine machine = {.threads = threads, .peak_flops = 1e11, .l1 = 32768, .l2 = l2};
   hn_winograd_plan(&p, k->gemm, &machine);
   return p;
@@ -66,40 +70,54 @@ typedef struct problem {
   hn_epilogue e;
 } problem;
 
-/* The largest |input| of a channel in the tile that output pixel (v, u) of image n belongs to. */
-static double tile_max(const problem *q, int64_t n, int64_t v, int64_t u, int64_t c) {
+/* A place of the output. */
+typedef struct pixel {
+  int64_t n, z, v, u;
+} pixel;
+
+/* The slice that tap j of depth finds, or -1. */
+static int64_t slice_of(const hn_winograd *p, int64_t z, int64_t j) {
+  const int64_t at = z * p->depth.stride + j * p->depth.dilation - p->depth.pad;
+  return at < p->depth.in ? at : -1;
+}
+
+/* The largest |input| of a channel in the tile that an output pixel belongs to, in a slice that it reads. */
+static double tile_max(const problem *q, const pixel *at, int64_t j, int64_t c) {
   const hn_winograd *p = &q->p;
   const int64_t side = hn_winograd_form_of(p->m, p->stride)->pieces;
-  int64_t y0 = v / p->m * p->m * p->stride - p->pad[0], x0 = u / p->m * p->m * p->stride - p->pad[1];
+  int64_t y0 = at->v / p->m * p->m * p->stride - p->pad[0], x0 = at->u / p->m * p->m * p->stride - p->pad[1];
+  const int64_t z = slice_of(p, at->z, j);
   double largest = 0;
+  if (z < 0) return 0;
   for (int64_t y = y0 > 0 ? y0 : 0; y < y0 + side && y < p->in[0]; y++)
     for (int64_t x = x0 > 0 ? x0 : 0; x < x0 + side && x < p->in[1]; x++) {
-      double a = fabs((double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + c]);
+      double a = fabs((double)q->x[at->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + c]);
       if (isnan(a)) return a;
       if (a > largest) largest = a;
     }
   return largest;
 }
 
-/* largest_in: tile_max of every channel. */
-static void check_output(ck *c, const problem *q, size_t index, float got, int64_t n, int64_t v, int64_t u,
-                         int64_t k, const double *largest_in) {
+/* largest_in: tile_max of every channel and tap of depth. */
+static void check_output(ck *c, const problem *q, size_t index, float got, const pixel *to, int64_t k,
+                         const double *largest_in) {
   const hn_winograd *p = &q->p;
   const hn_epilogue *e = &q->e;
   double acc = 0, norm = 0, sum_in = 0, sum_w = 0;
-  for (int64_t ci = 0; ci < p->cin; ci++) {
-    const float *g = q->w + (k * p->cin + ci) * 9;
+  for (int64_t i = 0; i < p->cin * p->depth.kernel; i++) {
+    const int64_t ci = i / p->depth.kernel, z = slice_of(p, to->z, i % p->depth.kernel);
+    const float *g = q->w + (k * p->cin * p->depth.kernel + i) * 9;
     double largest = 0;
     for (int t = 0; t < 9; t++) {
-      int64_t y = v * p->stride + t / 3 - p->pad[0], x = u * p->stride + t % 3 - p->pad[1];
+      int64_t y = to->v * p->stride + t / 3 - p->pad[0], x = to->u * p->stride + t % 3 - p->pad[1];
       largest = fmax(largest, fabs((double)g[t]));
-      if (y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
-      acc += (double)q->x[n * p->in_batch + y * p->in_row + x * p->in_pixel + ci] * g[t];
+      if (z < 0 || y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
+      acc += (double)q->x[to->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + ci] * g[t];
     }
-    norm += largest * largest_in[ci], sum_in += largest_in[ci], sum_w += largest;
+    norm += largest * largest_in[i], sum_in += largest_in[i], sum_w += largest;
   }
   const hn_winograd_form *form = hn_winograd_form_of(p->m, p->stride);
-  double operations = (double)(hn_winograd_terms(form, p->cin) + HN_WINOGRAD_ROUNDINGS),
+  double operations = (double)(hn_winograd_terms(form, p->cin * p->depth.kernel) + HN_WINOGRAD_ROUNDINGS),
          tile_norm = form->norm;
   double bound = operations * CK_EPS * tile_norm * norm + operations * tile_norm * CK_TINY;
   if (p->bf16_rows) { /* both operands are rounded; what is below 2^-126 may count as 0 */
@@ -110,7 +128,7 @@ static void check_output(ck *c, const problem *q, size_t index, float got, int64
     return;
   }
   double mag = fabs(acc);
-  int64_t at = hn_view_at(&e->residual_view, n, 0, v, u) + k;
+  int64_t at = hn_view_at(&e->residual_view, to->n, to->z, to->v, to->u) + k;
   bool add = e->flags & HN_EPI_RESIDUAL, after = e->flags & HN_EPI_RESIDUAL_AFTER;
   if (e->flags & HN_EPI_BIAS) acc += q->bias[k], mag += fabs((double)q->bias[k]);
   if (add) mag += fabs((double)q->residual[at]);
@@ -153,14 +171,15 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   const hn_winograd *p = &q.p;
   ck_case(
       c,
-      "winograd m%lld s%lld n%lld c%lld>%lld %lldx%lld p%lld,%lld pitch+%lld/%lld flags=%u post=%d fill=%s "
-      "narrow=%d",
+      "winograd m%lld s%lld n%lld c%lld>%lld depth %lld>%lld k%lld %lldx%lld p%lld,%lld pitch+%lld/%lld "
+      "flags=%u post=%d fill=%s narrow=%d",
       (long long)p->m, (long long)p->stride, (long long)s->batch, (long long)cin, (long long)cout,
-      (long long)s->in[0], (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1],
+      (long long)p->depth.in, (long long)p->depth.out, (long long)p->depth.kernel, (long long)s->in[0], (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1],
       (long long)s->extra_in, (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
-  int64_t in_pixels = s->batch * s->in[0] * s->in[1], pixels = s->batch * p->out[0] * p->out[1];
+  int64_t in_pixels = s->batch * p->depth.in * s->in[0] * s->in[1],
+          pixels = s->batch * p->depth.out * p->out[0] * p->out[1];
   size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + cin : 0);
-  size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * 9);
+  size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * p->depth.kernel * 9);
   float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)),
         *r = ck_alloc(c, ny, 0);
   float *w = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)cout, 0);
@@ -200,30 +219,49 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
                         .scratch = scratch};
   hn_winograd_exec(&a, serial, NULL);
   size_t index = 0;
-  for (int64_t n = 0; n < s->batch; n++)
-    for (int64_t v = 0; v < p->out[0]; v++)
-      for (int64_t u = 0; u < p->out[1]; u++) {
-        double largest_in[MOST_CHANNELS];
-        for (int64_t ci = 0; ci < cin; ci++) largest_in[ci] = tile_max(&q, n, v, u, ci);
-        for (int64_t j = 0; j < cout; j++, index++) {
-          const int64_t at = hn_view_at(&p->y, n, 0, v, u) + j;
-          check_output(c, &q, index, narrow_y ? hn_bf16_to_f32(narrow_y[at]) : y[at], n, v, u, j, largest_in);
-        }
-      }
+  for (int64_t i = 0; i < pixels; i++) {
+    const pixel to = {i / (p->out[0] * p->out[1] * p->depth.out), i / (p->out[0] * p->out[1]) % p->depth.out,
+                      i / p->out[1] % p->out[0], i % p->out[1]};
+    double largest_in[MOST_CHANNELS * MOST_DEPTH];
+    for (int64_t ci = 0; ci < cin * p->depth.kernel; ci++)
+      largest_in[ci] = tile_max(&q, &to, ci % p->depth.kernel, ci / p->depth.kernel);
+    for (int64_t j = 0; j < cout; j++, index++) {
+      const int64_t at = hn_view_at(&p->y, to.n, to.z, to.v, to.u) + j;
+      check_output(c, &q, index, narrow_y ? hn_bf16_to_f32(narrow_y[at]) : y[at], &to, j, largest_in);
+    }
+  }
   ck_release_all(c);
 }
 
 static const int64_t channels[][2] = {{1, 1}, {7, 33}, {16, 16}, {17, 32}, {33, 70}, {MOST_CHANNELS, 5}};
 static const shape shapes[] = {
-    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
-    {2, {7, 14}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false},
-    {1, {12, 19}, {0, 2}, {1, 0}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false},
-    {1, {8, 13}, {2, 0}, {2, 1}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false},
-    {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true},
-    {3, {3, 4}, {0, 0}, {0, 0}, 1, 1, HN_EPI_BIAS | HN_EPI_CLAMP, true},
-    {1, {5, 2}, {4, 6}, {5, 3}, 0, 0, 0, false}, /* tiles that lie outside the image */
-    {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false},
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {0}},
+    {2, {7, 14}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {0}},
+    {1, {12, 19}, {0, 2}, {1, 0}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false, {0}},
+    {1, {8, 13}, {2, 0}, {2, 1}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false, {0}},
+    {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {0}},
+    {3, {3, 4}, {0, 0}, {0, 0}, 1, 1, HN_EPI_BIAS | HN_EPI_CLAMP, true, {0}},
+    {1, {5, 2}, {4, 6}, {5, 3}, 0, 0, 0, false, {0}}, /* tiles that lie outside the image */
+    {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}},
+    {2, {5, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {3, 2, 1, 2, 1, 0}}, /* slices apart */
 };
+/* Several taps of depth: depth in, out, kernel, stride, dilation, padding. */
+static const shape deep[] = {
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {4, 4, 3, 1, 1, 1}},
+    {2, {5, 10}, {1, 1}, {1, 1}, 3, 5, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false, {1, 1, 3, 1, 1, 1}},
+    {1, {7, 4}, {1, 0}, {1, 0}, 0, 0, HN_EPI_RESIDUAL, true, {9, 5, 3, 2, 1, 1}},
+    {1, {4, 3}, {1, 1}, {1, 1}, 0, 1, HN_EPI_BIAS, false, {7, 7, 3, 1, 2, 2}},
+    {2, {3, 5}, {1, 1}, {0, 2}, 1, 0, 0, false, {2, 6, 2, 1, 3, 3}}, /* slices of padding alone */
+    {1, {3, 3}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {19, 17, 3, 1, 1, 0}},
+};
+
+static void check_deep(ck *c, const kernels *of) {
+  for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
+    for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
+      for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
+        check_shape(c, of, &deep[i], channels[j][0], channels[j][1], 0, (enum ck_fill)fill,
+                    fill % 2 ? 1u << 20 : 1u << 15);
+}
 
 /* The kernels of products that the driver would take on this tier. */
 static void check(ck *c, const struct hn_kernel *k) {
@@ -236,6 +274,7 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
           check_shape(c, &of, &shapes[i], channels[j][0], channels[j][1], narrow[n], (enum ck_fill)fill,
                       fill % 2 ? 1u << 20 : 1u << 15);
+  if (!of.bf16) check_deep(c, &of);
 }
 
 static void bench_call(void *p) { hn_winograd_exec(p, serial, NULL); }
@@ -283,7 +322,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
   const hn_winograd_form *const form = hn_winograd_form_of(ops->m, ops->stride);
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
-    shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false};
+    shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}};
     double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(form->pieces * form->pieces);
     const int64_t side = (line[i].size + form->m * form->stride - 1) / (form->m * form->stride);
     const double tiles = (double)(side * side);

@@ -77,6 +77,63 @@ static int64_t tile_columns(const hn_winograd *p, const hn_gemm_ops *o) {
 }
 static int64_t operand_bytes(const hn_winograd *p) { return p->bf16_rows ? 2 : 4; }
 
+/* ------------------------------------------------------------------ depth */
+
+/* The taps of depth, [from, to), for which output slice z finds a slice of the input. */
+typedef struct taps {
+  int64_t from, to;
+} taps;
+
+static taps taps_of(const hn_winograd *p, int64_t z) {
+  const hn_winograd_depth *d = &p->depth;
+  const int64_t at = z * d->stride - d->pad, left = d->in - at;
+  taps t = {at < 0 ? hn_div_up(-at, d->dilation) : 0, left > 0 ? hn_div_up(left, d->dilation) : 0};
+  t.to = hn_min(t.to, d->kernel);
+  if (t.to < t.from) t.to = t.from;
+  return t;
+}
+
+/* Output slices of the column that begins with slice z. */
+static int64_t column_height(const hn_winograd *p, int64_t z) { return hn_min(p->slices, p->depth.out - z); }
+
+/* Output slices of a column, [from, to) of it, whose products are one matrix: they read the same taps, and
+ * slices at one distance. */
+typedef struct layer {
+  int64_t from, to;
+  taps taps;
+} layer;
+
+static layer layer_at(const hn_winograd *p, int64_t z, int64_t height, int64_t from) {
+  if (p->depth.kernel == 1) return (layer){0, 1, {0, 1}};
+  layer l = {from, from + 1, taps_of(p, z + from)};
+  for (; p->depth.stride == 1 && l.to < height; l.to++) {
+    const taps t = taps_of(p, z + l.to);
+    if (t.from != l.taps.from || t.to != l.taps.to) break;
+  }
+  return l;
+}
+
+static bool slice_is_inside(const hn_winograd *p, int64_t z) { return z >= 0 && z < p->depth.in; }
+
+/* The slices that a column reads from its first on; the first may lie before the image. */
+static int64_t slices_read(const hn_winograd *p, int64_t height) {
+  return (height - 1) * p->depth.stride + (p->depth.kernel - 1) * p->depth.dilation + 1;
+}
+
+hn_winograd_reach hn_winograd_reach_of(const hn_winograd *p) {
+  hn_winograd_reach r = {0, 0};
+  for (int64_t z = 0; z < p->depth.out; z++) {
+    const taps t = taps_of(p, z);
+    r.taps += t.to - t.from;
+  }
+  for (int64_t z = 0; z < p->depth.out; z += p->slices) {
+    const int64_t first = z * p->depth.stride - p->depth.pad, n = slices_read(p, column_height(p, z));
+    const int64_t from = first < 0 ? 0 : first, to = hn_min(first + n, p->depth.in);
+    if (to > from) r.slices += to - from;
+  }
+  return r;
+}
+
 /* ------------------------------------------------------------------ planning */
 
 /* One division into tasks and blocking, and the cycles that its busiest thread takes. */
@@ -99,71 +156,113 @@ typedef struct choice {
 #define REMOTE_CYCLES 0.3   /* a byte of input that another core has written: where panels are divided, too */
 #define RUN_CYCLES 11.6     /* an output pixel, each time that a piece of its channels is written */
 
+/* What a column's depth makes of a tile: on average, layers, slices that are read and written, and taps of a
+ * slice that is written. */
+typedef struct mean {
+  double layers, read, written, taps;
+} mean;
+
+static mean mean_of(const hn_winograd *p) {
+  const hn_winograd_reach r = hn_winograd_reach_of(p);
+  const double columns = (double)p->tiles_z, out = (double)p->depth.out;
+  int64_t layers = 0;
+  for (int64_t z = 0; z < p->depth.out; z += p->slices)
+    for (int64_t at = 0, h = column_height(p, z); at < h; layers++) at = layer_at(p, z, h, at).to;
+  if (!p->tiles_z || out <= 0) return (mean){1, 1, 1, 1};
+  return (mean){(double)layers / columns, (double)r.slices / columns, out / columns, (double)r.taps / out};
+}
+
 static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
-                        const choice *c) {
+                        const mean *d, const choice *c) {
   const known_form *form = known(p->m, p->stride);
   const double f = (double)frequencies(p), all = (double)pieces(p);
   int64_t tiles = hn_div_up(p->tiles, c->m_tasks), panels = hn_div_up(p->n_panels, c->n_tasks);
   double rounds = (double)hn_div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   int64_t blocks = hn_div_up(tiles, c->block_tiles), block = hn_div_up(tiles, blocks),
-          row_tiles = hn_div_up(block, tile_rows(p, o)), turns = hn_div_up(panels, c->block_panels);
+          turns = hn_div_up(panels, c->block_panels);
+  const double written = (double)block * d->written, read = (double)block * d->read, /* tiles of M, of V */
+      row_tiles = d->layers * ceil(written / d->layers / (double)tile_rows(p, o));
   const int64_t nr = tile_columns(p, o);
   int64_t columns = hn_min(panels * nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
   const double rate = p->bf16_rows ? p->bf16_rate : 1, operand = (double)operand_bytes(p);
-  double rows = fmax((double)block, LEAST_ROWS * (double)row_tiles), cin = (double)p->cin;
+  double rows = fmax(written, LEAST_ROWS * row_tiles), cin = (double)p->cin;
   double products =
-      (double)blocks * (all * cin * rows * (double)n_vectors / 2 / rate +
-                        f * (CALL_CYCLES * (double)(panels * row_tiles) + PRODUCT_CYCLES * (double)panels));
-  double transforms = (double)tiles * (form->input_cycles * (double)hn_div_up(p->cin, o->vw) +
-                                       form->output_cycles * (double)n_vectors);
+      (double)blocks * (all * cin * d->taps * rows * (double)n_vectors / 2 / rate +
+                        f * (CALL_CYCLES * (double)panels * row_tiles + PRODUCT_CYCLES * (double)panels));
+  double transforms = (double)tiles * (d->read * form->input_cycles * (double)hn_div_up(p->cin, o->vw) +
+                                       d->written * form->output_cycles * (double)n_vectors);
   /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
-  double l2 = (double)machine->l2 * L2_SHARE, v = all * (double)(block * p->v_pitch) * operand,
-         m = f * (double)(block * hn_min(c->block_panels, panels) * nr) * 4,
-         u = all * cin * (double)(n_vectors * o->vw) * operand, flight = cin * (double)nr * 2 * operand,
+  double l2 = (double)machine->l2 * L2_SHARE, pitch = (double)p->v_pitch * operand, v = all * read * pitch,
+         m = f * written * (double)(hn_min(c->block_panels, panels) * nr) * 4,
+         kernel = cin * (double)p->depth.kernel,
+         u = all * kernel * (double)(n_vectors * o->vw) * operand, flight = kernel * (double)nr * 2 * operand,
          spilled = 0;
   double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * operand, o, machine);
   if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
-  double pixels = (double)(tiles * p->m * p->m);
+  double area = (double)(tiles * p->m * p->m), in_pixels = area * d->read, pixels = area * d->written;
   const double in = cin * (double)(p->stride * p->stride) * (p->narrow_in ? 2 : 4),
                out = (double)columns * (p->narrow_out ? 2 : 4);
-  double remote = REMOTE_CYCLES * pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
+  double remote = REMOTE_CYCLES * in_pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
   return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
-                   AGAIN_CYCLES * v * (double)(panels * blocks) + TOUCH_CYCLES * pixels * (in + out) +
-                   RUN_CYCLES * pixels * (double)turns + remote);
+                   AGAIN_CYCLES * all * written * d->taps * pitch * (double)(panels * blocks) +
+                   TOUCH_CYCLES * (in_pixels * in + pixels * out) + RUN_CYCLES * pixels * (double)turns +
+                   remote);
 }
 
-static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, choice c,
-                     choice *best) {
+static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, const mean *d,
+                     choice c, choice *best) {
   int64_t tiles = hn_div_up(p->tiles, c.m_tasks), panels = hn_div_up(p->n_panels, c.n_tasks);
   for (int64_t row_tiles = 1; row_tiles <= 32; row_tiles++) {
-    int64_t blocks = hn_div_up(tiles, row_tiles * tile_rows(p, o));
+    const int64_t most = row_tiles * tile_rows(p, o) / p->slices, blocks = most ? hn_div_up(tiles, most) : tiles;
     c.block_tiles = hn_div_up(tiles, blocks);
     for (c.block_panels = 1; c.block_panels <= panels; c.block_panels *= 2) {
-      c.cycles = cycles_of(p, o, machine, &c);
+      c.cycles = cycles_of(p, o, machine, d, &c);
       if (best->cycles == 0 || c.cycles < best->cycles) *best = c;
     }
     if (blocks == 1) break;
   }
 }
 
+/* Columns of so many output slices. */
+static void plan_columns(hn_winograd *p, int64_t slices) {
+  p->slices = slices, p->read = slices_read(p, slices);
+  p->tiles_z = hn_div_up(p->depth.out, slices);
+  p->tiles = p->batch * p->tiles_z * p->tiles_y * p->tiles_x;
+}
+
+static choice best_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
+  int64_t threads = machine->threads ? machine->threads : 1;
+  choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, tile_rows(p, o)) : 1, 1, 0};
+  const mean d = mean_of(p);
+  for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
+    int64_t m = hn_div_up(threads, n);
+    if (m > p->tiles) m = p->tiles ? p->tiles : 1;
+    choice c = {.m_tasks = m, .n_tasks = n};
+    if (p->tiles) consider(p, o, machine, &d, c, &best);
+  }
+  return best;
+}
+
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
   p->tiles_y = hn_div_up(p->out[0], p->m), p->tiles_x = hn_div_up(p->out[1], p->m);
-  p->tiles = p->batch * p->tiles_y * p->tiles_x;
   p->n_panels = hn_div_up(p->cout, tile_columns(p, o));
   /* Rows an odd number of cache lines apart spread over the L1 sets. */
   const int64_t cache_line = 64 / operand_bytes(p);
   p->v_pitch = hn_fill_up(p->cin, cache_line);
   if (p->v_pitch / cache_line % 2 == 0) p->v_pitch += cache_line;
-  int64_t threads = machine->threads ? machine->threads : 1;
-  choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, tile_rows(p, o)) : 1, 1, 0};
-  for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
-    int64_t m = hn_div_up(threads, n);
-    if (m > p->tiles) m = p->tiles ? p->tiles : 1;
-    choice c = {.m_tasks = m, .n_tasks = n};
-    if (p->tiles) consider(p, o, machine, c, &best);
+  /* Columns through all of the depth, and ever shorter ones. */
+  const int64_t deepest = p->depth.kernel > 1 && p->depth.out > 1 ? p->depth.out : 1;
+  choice best = {0};
+  int64_t slices = 1;
+  for (int64_t s = deepest;; s = hn_div_up(s, 2)) {
+    plan_columns(p, s);
+    const choice c = best_of(p, o, machine);
+    if (s == deepest || c.cycles < best.cycles) best = c, slices = s;
+    if (s == 1) break;
   }
+  plan_columns(p, slices);
   p->m_tasks = best.m_tasks, p->n_tasks = best.n_tasks;
   p->block_tiles = best.block_tiles, p->block_panels = best.block_panels;
   p->seconds = best.cycles / hn_core_hertz(o, machine) + 3e-6;
@@ -171,14 +270,15 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
 
 /* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  const int64_t rows = pieces(p) * p->block_tiles + p->bf16_rows * hn_winograd_terms(form_of(p), 1);
+  const int64_t rows =
+      pieces(p) * p->block_tiles * p->read + p->bf16_rows * hn_winograd_terms(form_of(p), 1);
   return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
 static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
 static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
   if (p->bf16_rows)
     return (size_t)(frequencies(p) * p->block_tiles * p->block_panels + p->bf16_rows) * HN_BF16_PANEL;
-  return (size_t)(frequencies(p) * p->block_tiles * m_pitch(p, o));
+  return (size_t)(frequencies(p) * p->block_tiles * p->slices * m_pitch(p, o));
 }
 
 int64_t hn_winograd_steps(const hn_winograd *p) { return hn_div_up(p->cin, HN_BF16_STEP); }
@@ -194,8 +294,9 @@ void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
 
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
   const size_t n = (size_t)p->cout;
-  return (size_t)pieces(p) * (p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), 1)
-                                           : hn_gemm_packed_size(o, n, (size_t)p->cin));
+  return (size_t)(pieces(p) * p->depth.kernel) * (p->bf16_rows
+                                                      ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), 1)
+                                                      : hn_gemm_packed_size(o, n, (size_t)p->cin));
 }
 
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
@@ -278,39 +379,63 @@ HN_WIDE(void, pack_channel, pack_any,
          float (*restrict out)[TOGETHER * WIDEST_PANEL]),
         (f, taps, width, out))
 
-/* The piece that lies at a place of the packed weights, for all places. */
-static void packed_order(const hn_winograd_form *f, int64_t order[PIECES]) {
-  for (int64_t i = 0, n = 0; i < f->points * f->points; i++) {
-    const frequency at = frequency_of(f, i);
-    for (int64_t y = at.row; y < at.row + at.rows; y++)
-      for (int64_t x = at.column; x < at.column + at.columns; x++) order[n++] = y * f->pieces + x;
+/* Where the pieces of tap j of depth lie among the packed weights' matrices, and which they are. */
+typedef struct packed_piece {
+  int64_t at, piece;
+} packed_piece;
+
+static void packed_order(const hn_winograd *p, int64_t j, packed_piece order[PIECES]) {
+  const hn_winograd_form *f = form_of(p);
+  packed_piece *to = order;
+  for (int64_t i = 0; i < f->points * f->points; i++) {
+    const frequency here = frequency_of(f, i);
+    int64_t at = here.before * p->depth.kernel + j * here.n;
+    for (int64_t y = here.row; y < here.row + here.rows; y++)
+      for (int64_t x = here.column; x < here.column + here.columns; x++)
+        *to++ = (packed_piece){at++, y * f->pieces + x};
   }
+}
+
+/* The taps of depth j of some input channels from c0 on, of a panel that begins with filter n0. */
+static void gather_taps(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t c0,
+                        int64_t channels, int64_t j, float *to) {
+  const int64_t depth = p->depth.kernel, filter = p->cin * depth * 9;
+  const float *from = w + n0 * filter + (c0 * depth + j) * 9;
+  if (depth == 1)
+    hn_gemm_turn(from, filter, (size_t)channels * 9, (size_t)live, WIDEST_PANEL, to);
+  else
+    for (int64_t c = 0; c < channels; c++)
+      hn_gemm_turn(from + c * depth * 9, filter, 9, (size_t)live, WIDEST_PANEL, to + c * 9 * WIDEST_PANEL);
 }
 
 /* Pieces lie so far apart that their lines push each other out of the caches: they are gathered here,
  * and written in pieces; past the caches where nobody reads them soon. */
-static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
-                 float *dst) {
+static void pack_tap(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, int64_t j,
+                     bool stream, float *dst) {
   _Alignas(64) float taps[TOGETHER * 9 * WIDEST_PANEL] = {0};
   _Alignas(64) float out[PIECES][TOGETHER * WIDEST_PANEL];
-  int64_t order[PIECES];
-  packed_order(form_of(p), order);
+  packed_piece order[PIECES];
+  packed_order(p, j, order);
   for (int64_t c0 = 0; c0 < p->cin; c0 += TOGETHER) {
     const int64_t channels = hn_min(p->cin - c0, TOGETHER);
     const size_t bytes = (size_t)(channels * width) * sizeof *dst;
-    hn_gemm_turn(w + (n0 * p->cin + c0) * 9, p->cin * 9, (size_t)channels * 9, (size_t)live, WIDEST_PANEL,
-                 taps);
+    gather_taps(p, w, n0, live, c0, channels, j, taps);
     for (int64_t c = 0; c < channels; c++)
       pack_channel(form_of(p), taps + c * 9 * WIDEST_PANEL, width,
                    (float(*)[TOGETHER * WIDEST_PANEL])(void *)(out[0] + c * width));
     for (int64_t i = 0; i < pieces(p); i++) {
-      float *to = dst + (i * p->cin + c0) * width;
+      float *to = dst + (order[i].at * p->cin + c0) * width;
       if (stream)
-        hn_stream_copy(to, out[order[i]], bytes);
+        hn_stream_copy(to, out[order[i].piece], bytes);
       else
-        memcpy(to, out[order[i]], bytes);
+        memcpy(to, out[order[i].piece], bytes);
     }
   }
+}
+
+static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
+                 float *dst) {
+  for (int64_t j = 0; j < p->depth.kernel; j++) pack_tap(p, w, n0, live, width, j, stream, dst);
   if (stream) hn_stream_end();
 }
 
@@ -318,7 +443,7 @@ void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const fl
                             float *dst) {
   const int64_t n0 = panel * o->nr;
   pack(p, w, n0, hn_min(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
-       true, dst + pieces(p) * n0 * p->cin);
+       true, dst + pieces(p) * p->depth.kernel * n0 * p->cin);
 }
 
 size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(pieces(p) * p->cin) * HN_BF16_PANEL; }
@@ -347,15 +472,22 @@ void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const flo
 /* ------------------------------------------------------------------ running */
 
 typedef struct place {
-  int64_t n, y, x; /* image, first output row and column of the tile */
+  int64_t n, z, y, x; /* image, first output slice, row and column of the tile */
 } place;
 
 static place locate(const hn_winograd *p, int64_t tile) {
   place at;
   at.x = tile % p->tiles_x * p->m, tile /= p->tiles_x;
-  at.y = tile % p->tiles_y * p->m, at.n = tile / p->tiles_y;
+  at.y = tile % p->tiles_y * p->m, tile /= p->tiles_y;
+  at.z = tile % p->tiles_z * p->slices, at.n = tile / p->tiles_z;
   return at;
 }
+
+/* Columns [t0, t1), which all begin with output slice z where there are several taps of depth, and have
+ * `height` of them.  V and M have the tiles of all columns slice by slice. */
+typedef struct block {
+  int64_t t0, t1, z, height;
+} block;
 
 /* The part of [at, at + n) that lies inside [0, size), relative to at. */
 static void clip(int64_t at, int64_t n, int64_t size, int32_t *from, int32_t *to) {
@@ -368,25 +500,31 @@ static const void *element(const void *p, int64_t i, int64_t narrow) {
   return (const char *)p + i * (narrow ? 2 : 4);
 }
 
-/* Tiles [t0, t1) into V: frequency by frequency a matrix of tiles x (pieces x channels). */
-static void transform_input(const hn_winograd_args *a, int64_t t0, int64_t t1, float *v) {
+/* The block's tiles into V: frequency by frequency a matrix of tiles x (pieces x channels). */
+static void transform_input(const hn_winograd_args *a, const block *b, float *v) {
   const hn_winograd *p = a->plan;
   const int64_t side = form_of(p)->pieces; /* as many pixels */
+  const int64_t tiles = b->t1 - b->t0, read = slices_read(p, b->height);
   hn_winograd_in t = {.row = p->in_row,
                       .pixel = p->in_pixel,
                       .channels = (size_t)p->cin,
                       .v = v,
-                      .frequency = (t1 - t0) * p->v_pitch,
+                      .frequency = tiles * read * p->v_pitch,
                       .pitch = p->v_pitch,
                       .narrow = p->narrow_in != 0};
-  for (int64_t i = t0; i < t1; i++) {
+  for (int64_t i = b->t0; i < b->t1; i++) {
     place at = locate(p, i);
     int64_t y = at.y * p->stride - p->pad[0], x = at.x * p->stride - p->pad[1];
     clip(y, side, p->in[0], &t.y0, &t.y1);
     clip(x, side, p->in[1], &t.x0, &t.x1);
-    t.x = element(a->x, at.n * p->in_batch + y * p->in_row + x * p->in_pixel, p->narrow_in);
-    t.tile = (i - t0) * p->v_pitch;
-    a->ops->input(&t);
+    for (int64_t s = 0; s < read; s++) {
+      const int64_t z = at.z * p->depth.stride - p->depth.pad + s;
+      if (!slice_is_inside(p, z)) continue; /* no product reads it */
+      t.x = element(a->x, at.n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel,
+                    p->narrow_in);
+      t.tile = (s * tiles + i - b->t0) * p->v_pitch;
+      a->ops->input(&t);
+    }
   }
 }
 
@@ -397,47 +535,88 @@ static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
 /* The packed weights of a panel, from the frequency on that has so many pieces before it. */
 static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t before) {
   const hn_winograd *p = a->plan;
-  return (const float *)a->w + (pieces(p) * panel * a->gemm->nr + before * panel_width(a, panel)) * p->cin;
+  return (const float *)a->w +
+         (pieces(p) * panel * a->gemm->nr + before * panel_width(a, panel)) * p->depth.kernel * p->cin;
 }
 
-/* Panels [p0, p1) of M for a block of `tiles`: each frequency's product.  Meanwhile the weights of the panel
- * after the running one are pulled into L2 (at the end those of panel p1, if that is before p_end). */
-static void multiply(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
+/* Tiles of the product of a block, each of no more than so many rows. */
+static int64_t row_tiles_of(const hn_winograd *p, const block *b, int64_t most) {
+  int64_t n = 0;
+  for (int64_t at = 0; at < b->height;) {
+    const layer l = layer_at(p, b->z, b->height, at);
+    n += hn_div_up((l.to - l.from) * (b->t1 - b->t0), most);
+    at = l.to;
+  }
+  return n;
+}
+
+/* Weights that are pulled into L2 by and by: each of `parts` takes its share. */
+typedef struct ahead {
+  const float *at; /* NULL: none */
+  int64_t floats, part, parts;
+} ahead;
+
+static void take_share(ahead *f, hn_gemm_tile *t) {
+  if (!f->at) return;
+  t->prefetch = f->at + f->floats * f->part / f->parts;
+  t->prefetch_end = f->at + f->floats * ++f->part / f->parts;
+}
+
+/* The products of a layer of a block, of one frequency and panel.  v: those of the frequency, b: its weights;
+ * c: of the layer's tiles in M. */
+static void multiply_layer(const hn_winograd_args *a, const block *at, const layer *l, const frequency *here,
+                           const float *v, const float *b, int64_t width, ahead *f, float *c) {
+  const hn_winograd *p = a->plan;
+  const hn_winograd_depth *d = &p->depth;
+  const int64_t tiles = at->t1 - at->t0, rows = (l->to - l->from) * tiles,
+                row_tiles = hn_div_up(rows, a->gemm->mr), row = here->n * p->v_pitch,
+                n = here->n * p->cin; /* products of a tap of depth */
+  const int64_t taps = l->taps.to - l->taps.from, slice = d->dilation * tiles * row;
+  const bool whole = here->n == 1; /* a piece is all of a tap */
+  const float *from = v + (l->from * d->stride + l->taps.from * d->dilation) * tiles * row;
+  hn_gemm_tile t = {.lda = row,
+                    .b = b + l->taps.from * n * width,
+                    .ldc = m_pitch(p, a->gemm),
+                    .k = (size_t)(taps * n),
+                    .segment = (size_t)(taps ? p->cin : 0),
+                    .skip = whole ? slice - p->cin : p->v_pitch - p->cin,
+                    .turns = whole ? 0 : (size_t)here->n,
+                    .jump = slice - (here->n - 1) * p->v_pitch - p->cin,
+                    .n = (uint32_t)width};
+  for (int64_t r = 0; r < row_tiles; r++) {
+    const int64_t m0 = r * rows / row_tiles, m1 = (r + 1) * rows / row_tiles;
+    t.a = from + m0 * row, t.c = c + m0 * t.ldc, t.m = (uint32_t)(m1 - m0);
+    take_share(f, &t);
+    a->gemm->tile(&t);
+  }
+}
+
+/* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the panel after the
+ * running one are pulled into L2 (at the end those of panel p1, if that is before p_end). */
+static void multiply(const hn_winograd_args *a, const block *b, int64_t p0, int64_t p1, int64_t p_end,
                      const float *v, float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
   const hn_winograd_form *form = form_of(p);
-  int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, o->mr), pitch = m_pitch(p, o);
-  const int64_t matrix = tiles * p->v_pitch; /* floats of a piece */
+  const int64_t f_count = frequencies(p), pitch = m_pitch(p, o), tiles = b->t1 - b->t0,
+                row_tiles = row_tiles_of(p, b, o->mr);
+  const int64_t matrix = tiles * slices_read(p, b->height) * p->v_pitch; /* floats of a piece */
   for (int64_t f = 0; f < f_count; f++) {
     const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
-    const int64_t row = here.n * p->v_pitch;
-    const float *const from = v + here.before * matrix;
     for (int64_t panel = p0; panel < p1; panel++) {
       const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
       const frequency *const next_f = last_panel ? &after : &here;
       const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
-      bool ahead = next_panel < p_end;
-      const float *next = ahead ? weights_of(a, next_panel, next_f->before) : NULL;
-      int64_t next_floats = ahead ? next_f->n * p->cin * panel_width(a, next_panel) : 0,
-              width = panel_width(a, panel);
-      for (int64_t r = 0; r < row_tiles; r++) {
-        int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
-        hn_gemm_tile t = {.a = from + m0 * row,
-                          .lda = row,
-                          .b = weights_of(a, panel, here.before),
-                          .c = m + (f * tiles + m0) * pitch + (panel - p0) * o->nr,
-                          .ldc = pitch,
-                          .k = (size_t)(here.n * p->cin),
-                          .segment = (size_t)p->cin,
-                          .skip = p->v_pitch - p->cin,
-                          .m = (uint32_t)(m1 - m0),
-                          .n = (uint32_t)width};
-        if (ahead) {
-          t.prefetch = next + next_floats * r / row_tiles;
-          t.prefetch_end = next + next_floats * (r + 1) / row_tiles;
-        }
-        o->tile(&t);
+      ahead next = {.parts = row_tiles};
+      if (next_panel < p_end)
+        next.at = weights_of(a, next_panel, next_f->before),
+        next.floats = next_f->n * p->depth.kernel * p->cin * panel_width(a, next_panel);
+      for (int64_t z = 0; z < b->height;) {
+        const layer l = layer_at(p, b->z, b->height, z);
+        multiply_layer(a, b, &l, &here, v + here.before * matrix, weights_of(a, panel, here.before),
+                       panel_width(a, panel), &next,
+                       m + (f * b->height + l.from) * tiles * pitch + (panel - p0) * o->nr);
+        z = l.to;
       }
     }
   }
@@ -502,7 +681,7 @@ static void post_pixels(const hn_winograd_args *a, const hn_winograd_out *t, con
   const hn_winograd *p = a->plan;
   for (int32_t y = 0; y < t->rows; y++) {
     hn_epilogue_post_pixels(a->epilogue, (float *)t->y + y * t->row, t->pixel, t->columns, (size_t)c0,
-                            t->channels, at->n, 0, at->y + y, at->x);
+                            t->channels, at->n, at->z, at->y + y, at->x);
     for (int32_t x = 0; wide && x < t->columns; x++)
       a->bf16->split(wide + y * t->row + x * t->pixel, t->channels,
                      (uint16_t *)to + y * p->y.row + x * p->y.pixel, 0, 1);
@@ -515,8 +694,8 @@ typedef struct products {
   int64_t frequency, tile, group;
 } products;
 
-/* Columns [c0, c1) of tiles [t0, t1). */
-static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, int64_t c0, int64_t c1,
+/* Channels [c0, c1) of the block's tiles. */
+static void transform_output(const hn_winograd_args *a, const block *b, int64_t c0, int64_t c1,
                              const products *m) {
   const hn_winograd *p = a->plan;
   const hn_epilogue *e = a->epilogue;
@@ -537,14 +716,17 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
                        .narrow = p->narrow_out && !later,
                        .narrow_residual = e->narrow_residual != NULL};
   const void *residual = e->narrow_residual ? (const void *)e->narrow_residual : e->residual;
-  for (int64_t i = t0; i < t1; i++) {
-    place at = locate(p, i);
+  const int64_t tiles = b->t1 - b->t0;
+  for (int64_t i = 0; i < tiles * b->height; i++) {
+    place at = locate(p, b->t0 + i % tiles);
+    at.z += i / tiles;
     t.rows = (int32_t)hn_min(p->out[0] - at.y, p->m), t.columns = (int32_t)hn_min(p->out[1] - at.x, p->m);
-    t.m = m->m + (i - t0) * m->tile;
-    void *to = (void *)(uintptr_t)element(a->y, hn_view_at(&p->y, at.n, 0, at.y, at.x) + c0, p->narrow_out);
+    t.m = m->m + i * m->tile;
+    void *to =
+        (void *)(uintptr_t)element(a->y, hn_view_at(&p->y, at.n, at.z, at.y, at.x) + c0, p->narrow_out);
     t.y = later ? wide : to;
     if (e->flags & HN_EPI_RESIDUAL)
-      t.residual = element(residual, hn_view_at(&e->residual_view, at.n, 0, at.y, at.x) + c0,
+      t.residual = element(residual, hn_view_at(&e->residual_view, at.n, at.z, at.y, at.x) + c0,
                            e->narrow_residual != NULL);
     a->ops->output(&t);
     if (e->n_post) post_pixels(a, &t, &at, c0, later ? wide : NULL, to);
@@ -552,23 +734,29 @@ static void transform_output(const hn_winograd_args *a, int64_t t0, int64_t t1, 
 }
 
 /* Panels [q0, q1) of a block of tiles, of the task's panels up to p_end. */
-static void panels(const hn_winograd_args *a, int64_t b0, int64_t b1, int64_t q0, int64_t q1, int64_t p_end,
+static void panels(const hn_winograd_args *a, const block *b, int64_t q0, int64_t q1, int64_t p_end,
                    const float *v, float *m) {
   const hn_winograd *p = a->plan;
-  const int64_t tiles = b1 - b0, nr = tile_columns(p, a->gemm);
+  const int64_t tiles = (b->t1 - b->t0) * b->height, nr = tile_columns(p, a->gemm);
   if (!p->bf16_rows) {
     const int64_t pitch = m_pitch(p, a->gemm);
     const products at = {m, tiles * pitch, pitch, 0};
-    multiply(a, tiles, q0, q1, p_end, v, m);
-    transform_output(a, b0, b1, q0 * nr, hn_min(q1 * nr, p->cout), &at);
+    multiply(a, b, q0, q1, p_end, v, m);
+    transform_output(a, b, q0 * nr, hn_min(q1 * nr, p->cout), &at);
     return;
   }
   multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
   const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_PIXEL / nr : q1 - q0;
   for (int64_t q = q0; q < q1; q += most) {
     const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
-    transform_output(a, b0, b1, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
+    transform_output(a, b, q * nr, hn_min(hn_min(q + most, q1) * nr, p->cout), &at);
   }
+}
+
+/* Where the columns that lie beside column t end: a block's have the same taps. */
+static int64_t level_end(const hn_winograd *p, int64_t t) {
+  const int64_t plane = p->tiles_y * p->tiles_x;
+  return p->depth.kernel > 1 && p->tiles_z > 1 ? (t / plane + 1) * plane : p->tiles;
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {
@@ -579,14 +767,16 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t p0 = j * p->n_panels / p->n_tasks, p1 = (j + 1) * p->n_panels / p->n_tasks;
   float *v = a->scratch + thread * hn_winograd_scratch(p, a->gemm), *m = v + v_floats(p);
   if (HN_FAULT("winograd_last_tile") && i == p->m_tasks - 1) t1--;
-  int64_t blocks = hn_div_up(t1 - t0, p->block_tiles);
   if (a->bf16) a->bf16->begin((uint32_t)p->bf16_rows);
-  for (int64_t b = 0; b < blocks; b++) {
-    int64_t b0 = t0 + b * (t1 - t0) / blocks, b1 = t0 + (b + 1) * (t1 - t0) / blocks;
-    transform_input(a, b0, b1, v);
-    for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels) {
-      int64_t q1 = hn_min(q0 + p->block_panels, p1);
-      panels(a, b0, b1, q0, q1, p1, v, m);
+  for (int64_t from = t0, to; from < t1; from = to) {
+    to = hn_min(level_end(p, from), t1);
+    const int64_t blocks = hn_div_up(to - from, p->block_tiles), z = locate(p, from).z;
+    for (int64_t n = 0; n < blocks; n++) {
+      const block b = {from + n * (to - from) / blocks, from + (n + 1) * (to - from) / blocks, z,
+                       column_height(p, z)};
+      transform_input(a, &b, v);
+      for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels)
+        panels(a, &b, q0, hn_min(q0 + p->block_panels, p1), p1, v, m);
     }
   }
   if (a->bf16) a->bf16->end();

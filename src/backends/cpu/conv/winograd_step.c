@@ -46,9 +46,10 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
       return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(narrow));
   if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
   if (a.groups != 1) return hn_refuse(why, "more than one group");
-  if (a.kernel[0] != 1 || a.kernel[1] != 3 || a.kernel[2] != 3)
-    return hn_refuse(why, "the kernel is not 3x3");
-  if (a.x.size[0] != 1 || a.y.size[0] != 1 || a.pad[0]) return hn_refuse(why, "not two-dimensional");
+  if (a.kernel[1] != 3 || a.kernel[2] != 3) return hn_refuse(why, "the kernel is not 3x3");
+  if (a.kernel[0] == 1 && (a.pad[0] || (a.y.size[0] - 1) * a.stride[0] >= a.x.size[0]))
+    return hn_refuse(why, "there are slices of nothing but padding");
+  if (a.kernel[0] > 1 && config->bf16) return hn_refuse(why, "several taps of depth");
   for (int i = 1; i < 3; i++)
     if (a.stride[i] != config->stride || a.dilation[i] != 1)
       return hn_refuse(why, "stride is not %d, or dilation not 1", (int)config->stride);
@@ -65,7 +66,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
                           .in = {a.x.size[1], a.x.size[2]},
                           .out = {a.y.size[1], a.y.size[2]},
                           .pad = {a.pad[1], a.pad[2]},
+                          .depth = {a.x.size[0], a.y.size[0], a.kernel[0], a.stride[0], a.dilation[0], a.pad[0]},
                           .in_batch = a.x.view.batch,
+                          .in_slice = a.x.view.slice,
                           .in_row = a.x.view.row,
                           .in_pixel = a.x.view.pixel,
                           .y = a.y.view};
@@ -132,9 +135,11 @@ void hn_winograd_work(const hone_step *s, const hone_machine *m, const hn_winogr
   blob_head h;
   if (!describe(s, m, config, &h, NULL)) return;
   const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)f->pieces;
-  work->flops +=
-      (double)h.plan.tiles * (2 * n * n * cin * cout + f->input_flops * cin + f->output_flops * cout) -
-      2 * s->cost.macs;
+  const hn_winograd_reach r = hn_winograd_reach_of(&h.plan);
+  const double planes = (double)(h.plan.batch * h.plan.tiles_y * h.plan.tiles_x);
+  work->flops += planes * (2 * n * n * (double)r.taps * cin * cout + (double)r.slices * f->input_flops * cin +
+                           (double)h.plan.depth.out * f->output_flops * cout) -
+                 2 * s->cost.macs;
   if (config->bf16) work->arithmetic = HONE_ARITHMETIC_BF16;
 }
 

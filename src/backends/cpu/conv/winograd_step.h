@@ -15,6 +15,6 @@ HN_FAMILY_COUNTED(hn_winograd);
 HN_FAMILY_SHARED(hn_winograd);
 
 #define hn_cpu_winograd_tactic(NAME, ANCHOR, ...)                                                            \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 2, hn_winograd, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 3, hn_winograd, __VA_ARGS__)
 
 #endif
