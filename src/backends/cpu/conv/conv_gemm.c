@@ -9,6 +9,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
 
@@ -40,6 +41,31 @@ static double idle_share(const hn_conv_attr *a) {
   return 1 - inside;
 }
 
+/* A kernel along depth alone may take any rows of the plane as one, where all tensors of the step lie so. */
+static bool is_flat(const hn_pixels *p) { return p->view.row == p->size[2] * p->view.pixel; }
+
+/* As many as fill tiles; of the plane none is left then where rows are short. */
+static void join_rows(const hone_step *s, const hn_gemm_ops *o, hn_conv_attr *a) {
+  hn_pixels *both[] = {&a->x, &a->y};
+  for (int d = 1; d < 3; d++)
+    if (a->kernel[d] != 1 || a->stride[d] != 1 || a->pad[d] || a->x.size[d] != a->y.size[d]) return;
+  if (a->kernel[0] == 1 || !is_flat(&a->x) || !is_flat(&a->y)) return;
+  for (uint32_t i = 0; i < s->n_epilogue; i++) {
+    const hone_epilogue *e = &s->epilogue[i];
+    hn_pixels other;
+    if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) &&
+        (!hn_pixels_of(&s->input[e->input].desc, &other) || !is_flat(&other)))
+      return;
+  }
+  const int64_t rows = a->x.size[1], width = a->x.size[2];
+  int64_t n = 1;
+  while (n < rows && (rows % n || hn_fill_up(n * width, o->mr) * 20 > n * width * 21)) n++;
+  for (int i = 0; i < 2; i++) {
+    both[i]->size[1] = rows / n, both[i]->size[2] = n * width;
+    both[i]->view.row *= n;
+  }
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   hn_conv_attr a;
   if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
@@ -48,6 +74,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
   if (!o) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(h->isa));
+  join_rows(s, o, &a);
   hn_conv *c = &h->conv;
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
   c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->in_k = 1;
@@ -59,12 +86,18 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
   c->k = taps * c->cin;
   c->shifted = a.pad[0] || a.pad[1] || a.pad[2];
+  const int64_t row = c->in[2] * c->in_pitch, slice = c->in[1] * row;
+  const bool solid = a.kernel[0] > 1 && a.kernel[1] > 1;
+  c->single_taps = !merge;
   if (!merge) c->tap_step = a.dilation[2] * c->in_pitch, c->line_taps = a.kernel[2];
-  if (a.kernel[0] == 1 || a.kernel[1] == 1) /* lines of taps are rows, or slices, at one distance */
-    c->run_step = (a.kernel[1] > 1 ? a.dilation[1] : a.dilation[0] * c->in[1]) * c->in[2] * c->in_pitch;
+  if (!solid) /* lines of taps are rows, or slices, at one distance */
+    c->run_step = a.kernel[1] > 1 ? a.dilation[1] * row : a.dilation[0] * slice;
+  else if (merge) /* rows of taps, and slices of them */
+    c->tap_step = a.dilation[1] * row, c->line_taps = a.kernel[1], c->run_step = a.dilation[0] * slice;
   for (int i = 0; i < 2; i++)
     c->pad[i] = a.pad[i + 1], c->window[i] = (a.kernel[i + 1] - 1) * a.dilation[i + 1] + 1;
   c->idle = idle_share(&a);
+  c->deep = a.kernel[0] > 1;
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);

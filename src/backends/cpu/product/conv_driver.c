@@ -70,17 +70,23 @@ static double padding_cycles(const hn_conv *c, double lines) {
 static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2) {
   c->padded = 0;
   if (!c->shifted || !c->window[0] || c->pad[0] < 0 || c->pad[1] < 0 || c->in_k != 1 || !c->run_step ||
-      (c->tap_step && c->tap_step != c->in_pitch) || c->grid[0] != 1 || c->in[0] != 1 ||
+      (c->tap_step && (!c->single_taps || c->tap_step != c->in_pitch)) || c->grid[0] != 1 || c->in[0] != 1 ||
       c->k > (int64_t)(l1 / 2 / 4 / o->mr))
     return;
   const int64_t filled = hn_fill_up(c->grid[2], o->mr), pixels = c->grid[1] * c->grid[2];
   /* A third of every tile would be empty; half, where single taps are gathered. */
-  if (c->tap_step ? filled > 2 * c->grid[2] : filled * 3 > c->grid[2] * 4) return;
+  if (c->single_taps ? filled > 2 * c->grid[2] : filled * 3 > c->grid[2] * 4) return;
   for (int i = 0; i < 2; i++) c->padded_size[i] = (c->grid[i + 1] - 1) * c->stride[i + 1] + c->window[i];
   const int64_t floats = c->batch * c->padded_size[0] * c->padded_size[1] * c->cin;
   if (floats * 4 > (int64_t)l2 / 4) return;
   const double gather = (double)pixels * row_cycles(c) * (c->strided ? border_share(c) : 1);
   if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
+}
+
+/* Floats from row to row of A where it is read as it lies. */
+static int64_t row_distance(const hn_conv *c) {
+  if (c->direct) return c->copy ? 0 : c->in_pitch;
+  return c->strided && !c->padded ? c->stride[2] * c->in_pitch : 0;
 }
 
 /* Rows that lie a multiple of a way's bytes apart meet in the same sets of L1: a tile of more rows than there
@@ -89,8 +95,16 @@ static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2)
 static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   enum { WAY = 4096 };
   const int64_t ways = (int64_t)(l1 / WAY);
-  const bool meet = c->direct && !c->copy && c->in_pitch * (int64_t)sizeof(float) % WAY == 0;
+  const int64_t distance = row_distance(c) * (int64_t)sizeof(float);
+  const bool meet = distance && distance % WAY == 0;
   return meet && ways < o->mr && 4 * ways >= 3 * o->mr && !HN_FAULT("conv_rows_that_meet") ? ways : o->mr;
+}
+
+/* Does what a tile reads of the input stay in L2 while the panels of weights pass? Pixels beside each other share
+ * taps. */
+static bool is_near(const hn_conv *c, const hn_gemm_ops *o, size_t l2) {
+  const int64_t run = c->n_runs ? c->k / c->n_runs : 0, apart = c->stride[2] * c->in_pitch;
+  return c->n_runs * ((o->mr - 1) * hn_min(apart, run) + run) <= (int64_t)(l2 / 4 / 4);
 }
 
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
@@ -103,27 +117,30 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
   bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
   bool flat = row && slice && image;
-  /* A short K is read in one go, run by run, without gathering: tiles must not leave their line for that. */
-  /* Single taps cost most to gather: even tiles that a line does not fill are better. */
-  int64_t shortest = c->tap_step ? o->mr / 2 : 2 * o->mr;
-  c->strided =
-      c->run_step > 0 && c->in_k == 1 && c->k <= (int64_t)(l1 / 2 / 4 / o->mr) && c->grid[2] >= shortest;
+  /* What is near is read in one go, run by run, without gathering: tiles must not leave their line for that.
+   * Single taps cost most to gather: even tiles that a line does not fill are better. Where taps reach over its
+   * ends, a short line falls to pieces. */
+  const bool ends =
+      !c->window[1] || c->pad[1] || (c->grid[2] - 1) * c->stride[2] + c->window[1] > c->in[2];
+  const int64_t shortest = c->single_taps || !ends ? o->mr / 2 : 2 * o->mr;
+  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
+              (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->strided = !c->direct && c->run_step > 0 && c->in_k == 1 && is_near(c, o, l2) && c->grid[2] >= shortest;
   plan_padding(c, o, l1, l2);
   if (c->strided || c->padded) flat = false;
   c->line = flat ? c->batch * pixels : c->grid[2];
   c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
-  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
-              (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->down = c->deep && !flat && !c->padded;
   c->n_panels = hn_div_up(c->cout, o->nr);
   c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
-  c->skips = c->idle > 0.02 && !c->padded && !c->strided;
+  c->skips = c->idle > (c->strided ? 0 : 0.02) && !c->padded;
   const int64_t tile_rows = most_rows(c, o, l1);
   c->tiles_per_line = hn_div_up(c->line, tile_rows);
   c->tiles = c->tiles_per_line * c->lines;
   /* A tile of A takes half of L1. */
   int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
   if (kc < 64) kc = 64;
-  int64_t blocks = hn_div_up(c->k, kc);
+  int64_t blocks = c->strided ? 1 : hn_div_up(c->k, kc);
   c->kc = blocks ? hn_div_up(c->k, blocks) : 1;
   plan_tasks(c, tile_rows, threads);
   int64_t columns = hn_div_up(c->n_panels, c->n_tasks) * o->nr, tiles = hn_div_up(c->tiles, c->m_tasks);
@@ -168,7 +185,7 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   else if (c->padded)
     gather = padding_cycles(c, (double)hn_div_up(c->lines, c->m_tasks)) + walk;
   else if (c->strided) /* of lines of taps, the few at the border are not counted */
-    gather = (c->tap_step ? gather * border_share(c) : 0) + walk;
+    gather = (c->single_taps ? gather * border_share(c) : 0) + walk;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
          7e-7;
@@ -182,8 +199,9 @@ static position locate(const hn_conv *c, int64_t line, int64_t offset) {
   position p;
   int64_t i = line * c->line + offset;
   p.x = i % c->grid[2], i /= c->grid[2];
-  p.y = i % c->grid[1], i /= c->grid[1];
-  p.z = i % c->grid[0], p.n = i / c->grid[0];
+  p.n = i / (c->grid[0] * c->grid[1]), i %= c->grid[0] * c->grid[1];
+  p.y = c->down ? i / c->grid[0] : i % c->grid[1];
+  p.z = c->down ? i % c->grid[0] : i / c->grid[1];
   return p;
 }
 
@@ -233,10 +251,12 @@ static void cursor_next(const hn_conv *c, cursor *at) {
   at->column = at->m = at->remainder = 0;
   at->line++;
   position *p = &at->start;
-  if (++p->y < c->grid[1]) return;
-  p->y = 0;
-  if (++p->z < c->grid[0]) return;
-  p->z = 0;
+  const int inner = c->down ? 0 : 1;
+  int64_t *const of[] = {&p->z, &p->y};
+  if (++*of[inner] < c->grid[inner]) return;
+  *of[inner] = 0;
+  if (++*of[1 - inner] < c->grid[1 - inner]) return;
+  *of[1 - inner] = 0;
   p->n++;
 }
 
@@ -327,12 +347,31 @@ static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, 
   return ld;
 }
 
-/* Whether all taps of the m grid positions from p on (of one line) lie inside the image. */
-static bool inside(const hn_conv *c, const hn_tap_run *runs, const position *p, int64_t m) {
+/* The runs of taps, [first, last) of them, that the m grid positions from p on (of one line) walk where they
+ * lie: all that are not left out lie inside the image, and one distance leads from each to the next. Else none. */
+typedef struct walk {
+  int64_t first, last;
+} walk;
+
+static walk walk_of(const hn_conv *c, const hn_tap_run *runs, const position *p, int64_t m) {
+  const walk none = {0, 0}, all = {0, c->n_runs};
   const hn_tap_run *first = runs, *last = runs + c->n_runs - 1;
-  int64_t z = p->z * c->stride[0], y = p->y * c->stride[1], x = p->x * c->stride[2];
-  return z + first->dz >= 0 && z + last->dz < c->in[0] && y + first->dy >= 0 && y + last->dy < c->in[1] &&
-         x + first->dx >= 0 && x + (m - 1) * c->stride[2] + last->dx + (int64_t)last->taps <= c->in[2];
+  const int64_t z = p->z * c->stride[0], y = p->y * c->stride[1], x = p->x * c->stride[2];
+  if (x + first->dx < 0 || x + (m - 1) * c->stride[2] + last->dx + (int64_t)last->taps > c->in[2])
+    return none;
+  if (z + first->dz >= 0 && z + last->dz < c->in[0] && y + first->dy >= 0 && y + last->dy < c->in[1])
+    return all;
+  if (!c->skips) return none;
+  walk w = {c->n_runs, 0};
+  for (int64_t r = 0; r < c->n_runs; r++) {
+    const int64_t at_z = z + runs[r].dz, at_y = y + runs[r].dy;
+    if (at_z < 0 || at_z >= c->in[0] || at_y < 0 || at_y >= c->in[1]) continue;
+    if (w.last && r > w.last) return none;
+    if (!w.last) w.first = r;
+    w.last = r + 1;
+  }
+  if (w.last <= w.first) return none;
+  return c->line_taps && (w.first % c->line_taps || w.last % c->line_taps) ? none : w;
 }
 
 /* Does one of the m grid positions from p on find a tap of the run inside the image? */
@@ -406,14 +445,14 @@ static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, const cursor *
   enum { WORTH = 4 };
   if (!c->strided || c->padded) return m1;
   position p = cursor_pixel(c, at, m0);
-  if (inside(c, runs, &p, m1 - m0)) return m1;
+  if (walk_of(c, runs, &p, m1 - m0).last) return m1;
   p.x = 0;
   const hn_tap_run *last = runs + c->n_runs - 1;
   const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
   const int64_t from = dx < 0 ? hn_div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
   const int64_t lo = from > m0 ? from : m0, hi = hn_min(to, m1);
   p.x = lo;
-  if (hi - lo < WORTH || !inside(c, runs, &p, hi - lo)) return m1;
+  if (hi - lo < WORTH || !walk_of(c, runs, &p, hi - lo).last) return m1;
   return m0 < lo ? lo : hi;
 }
 
@@ -427,7 +466,11 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
   int64_t k1 = hn_min(k0 + c->kc, c->k), panel = 0;
   const bool last = k1 == c->k;
   position p = cursor_pixel(c, at, m0);
-  if (c->skips) leave_out(c, a->runs, p, m1 - m0, &k0, &k1);
+  const walk in_place = c->strided ? walk_of(c, a->runs, &p, m1 - m0) : (walk){0, 0};
+  if (in_place.last)
+    k0 = in_place.first * (c->k / c->n_runs), k1 = in_place.last * (c->k / c->n_runs);
+  else if (c->skips)
+    leave_out(c, a->runs, p, m1 - m0, &k0, &k1);
   const float *x = a->x + group * c->cin * c->in_k;
   hn_gemm_tile t = {.k = (size_t)(k1 - k0),
                     .m = (uint32_t)(m1 - m0),
@@ -444,8 +487,8 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     const int64_t line = c->tap_step ? c->line_taps : 1; /* runs in a line of taps */
     t.segment = (size_t)(line * a->runs->taps * c->cin);
     t.skip = (c->n_runs > line ? a->runs[line].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
-  } else if (c->strided && inside(c, a->runs, &p, m1 - m0)) {
-    const hn_tap_run *r = a->runs;
+  } else if (in_place.last) {
+    const hn_tap_run *r = a->runs + in_place.first;
     t.a = x + p.n * c->in_batch +
           (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
            p.x * c->stride[2] + r->dx) *
@@ -454,7 +497,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     t.segment = (size_t)(r->taps * c->cin);
     t.skip = (c->tap_step ? c->tap_step : c->run_step) - (ptrdiff_t)t.segment;
     t.turns = (size_t)c->line_taps;
-    t.jump = c->run_step - (c->line_taps - 1) * c->tap_step - c->cin;
+    t.jump = c->run_step - (c->line_taps - 1) * c->tap_step - (ptrdiff_t)t.segment;
     if (HN_FAULT("conv_line_jump")) t.jump = t.skip;
   } else {
     t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
