@@ -202,6 +202,7 @@ static void check_asked(ck *c, const hn_conv *g, const hn_gemm_ops *o) {
   }
 }
 
+/* idle: 0, or as hn_conv.idle says it; how far taps reach is known then, too. */
 static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, double idle, enum ck_fill fill,
                        size_t l1, size_t l2) {
   int64_t out[3], taps = 1, pixels = s->batch, in_pixels = s->batch;
@@ -250,9 +251,9 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, doubl
             (hn_tap_run){(int32_t)(z * s->dilation[0] - s->pad[0]), (int32_t)(v * s->dilation[1] - s->pad[1]),
                          (int32_t)(u * s->dilation[2] - s->pad[2]), merge ? (uint32_t)s->kernel[2] : 1};
   g.shifted = s->pad[0] || s->pad[1] || s->pad[2];
-  if (!merge) g.tap_step = s->dilation[2] * ip, g.line_taps = s->kernel[2];
-  if (s->kernel[0] == 1 || s->kernel[1] == 1)
-    g.run_step = (s->kernel[1] > 1 ? s->dilation[1] : s->dilation[0] * s->in[1]) * s->in[2] * ip;
+  hn_conv_set_lines(&g, s->kernel, s->dilation, !merge);
+  for (int i = 0; idle > 0 && i < 2; i++)
+    g.pad[i] = s->pad[i + 1], g.window[i] = (s->kernel[i + 1] - 1) * s->dilation[i + 1] + 1;
   hn_conv_plan(&g, o, 2, l1, l2);
   size_t psize = hn_gemm_packed_size(o, (size_t)s->cout, (size_t)k);
   float *packed = aligned_alloc(64, (psize * (size_t)s->groups * 4 + 127) / 64 * 64),
@@ -345,6 +346,14 @@ static void check_idle_taps(ck *c, const hn_gemm_ops *o) {
       {1, 1, 24, 20, {2, 7, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
       {1, 2, 33, 19, {3, 5, 30}, {3, 5, 2}, {2, 1, 1}, {1, 2, 3}, {1, 4, 3}, {1, 4, 0}, 3, 2, HN_EPI_BIAS, true},
       {1, 1, 50, 17, {1, 3, 4}, {1, 5, 5}, {1, 2, 1}, {1, 3, 2}, {0, 9, 4}, {0, 9, 4}, 0, 0, HN_EPI_BIAS, false},
+      /* read where they lie, but for lines that are left out: slices, rows, rows of slices */
+      {2, 1, 16, 20, {5, 3, 30}, {3, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}, 0, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL, false},
+      {1, 1, 9, 33, {8, 2, 17}, {7, 1, 1}, {2, 1, 1}, {1, 1, 1}, {3, 0, 0}, {3, 0, 0}, 0, 1, HN_EPI_BIAS, true},
+      {1, 1, 5, 7, {3, 4, 40}, {2, 1, 1}, {1, 1, 1}, {4, 1, 1}, {3, 0, 0}, {2, 0, 0}, 0, 0, HN_EPI_BIAS, false},
+      {1, 1, 300, 40, {1, 9, 15}, {1, 7, 1}, {1, 1, 1}, {1, 1, 1}, {0, 3, 0}, {0, 3, 0}, 0, 0, HN_EPI_BIAS, false},
+      {2, 2, 20, 9, {1, 6, 33}, {1, 3, 2}, {1, 2, 1}, {1, 1, 3}, {0, 1, 0}, {0, 1, 0}, 0, 0, HN_EPI_BIAS, true},
+      {2, 1, 12, 35, {4, 7, 30}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false},
+      {1, 1, 8, 10, {5, 6, 31}, {3, 2, 3}, {2, 2, 1}, {1, 3, 1}, {2, 1, 1}, {1, 2, 1}, 0, 0, HN_EPI_BIAS, false},
   };
   /* clang-format on */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

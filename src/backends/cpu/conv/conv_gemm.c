@@ -86,18 +86,10 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   c->n_runs = merge ? a.kernel[0] * a.kernel[1] : taps;
   c->k = taps * c->cin;
   c->shifted = a.pad[0] || a.pad[1] || a.pad[2];
-  const int64_t row = c->in[2] * c->in_pitch, slice = c->in[1] * row;
-  const bool solid = a.kernel[0] > 1 && a.kernel[1] > 1;
-  c->single_taps = !merge;
-  if (!merge) c->tap_step = a.dilation[2] * c->in_pitch, c->line_taps = a.kernel[2];
-  if (!solid) /* lines of taps are rows, or slices, at one distance */
-    c->run_step = a.kernel[1] > 1 ? a.dilation[1] * row : a.dilation[0] * slice;
-  else if (merge) /* rows of taps, and slices of them */
-    c->tap_step = a.dilation[1] * row, c->line_taps = a.kernel[1], c->run_step = a.dilation[0] * slice;
+  hn_conv_set_lines(c, a.kernel, a.dilation, !merge);
   for (int i = 0; i < 2; i++)
     c->pad[i] = a.pad[i + 1], c->window[i] = (a.kernel[i + 1] - 1) * a.dilation[i + 1] + 1;
   c->idle = idle_share(&a);
-  c->deep = a.kernel[0] > 1;
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);
   h->weights_at = (int64_t)hn_round_up((size_t)h->runs_at + (size_t)c->n_runs * sizeof(hn_tap_run), 64);

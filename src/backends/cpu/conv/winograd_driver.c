@@ -575,7 +575,7 @@ static void multiply_layer(const hn_winograd_args *a, const block *at, const lay
   const bool whole = here->n == 1; /* a piece is all of a tap */
   const float *from = v + (l->from * d->stride + l->taps.from * d->dilation) * tiles * row;
   hn_gemm_tile t = {.lda = row,
-                    .b = b + l->taps.from * n * width,
+                    .b = b + (HN_FAULT("winograd_taps_of_depth") ? 0 : l->taps.from) * n * width,
                     .ldc = m_pitch(p, a->gemm),
                     .k = (size_t)(taps * n),
                     .segment = (size_t)(taps ? p->cin : 0),

@@ -48,6 +48,18 @@ static void plan_tasks(hn_conv *c, int64_t tile_rows, uint32_t threads) {
   }
 }
 
+void hn_conv_set_lines(hn_conv *c, const int64_t kernel[3], const int64_t dilation[3], bool single_taps) {
+  const int64_t row = c->in[2] * c->in_pitch, slice = c->in[1] * row;
+  const bool solid = kernel[0] > 1 && kernel[1] > 1;
+  c->deep = kernel[0] > 1, c->single_taps = single_taps;
+  c->tap_step = c->line_taps = c->run_step = 0;
+  if (single_taps) c->tap_step = dilation[2] * c->in_pitch, c->line_taps = kernel[2];
+  if (!solid) /* lines are rows, or slices, at one distance */
+    c->run_step = kernel[1] > 1 ? dilation[1] * row : dilation[0] * slice;
+  else if (!single_taps) /* rows of taps, and slices of them */
+    c->tap_step = dilation[1] * row, c->line_taps = kernel[1], c->run_step = dilation[0] * slice;
+}
+
 /* Bringing a pixel's taps together: a vector a cycle, and some 20 cycles for each run of memory. */
 static double row_cycles(const hn_conv *c) { return (double)c->k / 16 + 20.0 * (double)c->n_runs; }
 
@@ -488,7 +500,7 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     t.segment = (size_t)(line * a->runs->taps * c->cin);
     t.skip = (c->n_runs > line ? a->runs[line].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
   } else if (in_place.last) {
-    const hn_tap_run *r = a->runs + in_place.first;
+    const hn_tap_run *r = a->runs + (HN_FAULT("conv_walks_lines_left_out") ? 0 : in_place.first);
     t.a = x + p.n * c->in_batch +
           (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
            p.x * c->stride[2] + r->dx) *

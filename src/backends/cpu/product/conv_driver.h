@@ -8,6 +8,7 @@
 #define HN_CPU_PRODUCT_CONV_DRIVER_H
 
 #include <hone/plugin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/cpu/kernels/post/epilogue.h"
@@ -61,6 +62,9 @@ typedef struct hn_conv {
   int64_t block_columns,
       first_columns; /* columns of such a block at most, and of the first; it has kc rows */
 } hn_conv;
+
+/* How lines of taps lie: deep, single_taps, tap_step, line_taps, run_step. Takes cin, in and in_pitch. */
+void hn_conv_set_lines(hn_conv *c, const int64_t kernel[3], const int64_t dilation[3], bool single_taps);
 
 /* Chooses tiles, K blocks and the division into tasks.  l1, l2: bytes of cache of one core. */
 void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2);
