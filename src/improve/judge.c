@@ -201,16 +201,17 @@ static bool finish(const judge *q, int64_t i, int64_t channels, int64_t inner, e
   return true;
 }
 
-/* Sum over channels and taps of depth of the largest weight and the largest input of each, for every image and
- * filter. */
+/* Sum over the filter's channels and taps of depth of the largest weight and the largest input of each, for
+ * every image and filter. */
 static double winograd_sizes(const judge *q, int64_t image, int64_t filter) {
   const hone_tensor *x = q->in[0], *w = q->in[1];
   const bool deep = x->desc.rank == 5;
-  const int64_t channels = x->desc.dim[1], depth = deep ? w->desc.dim[2] : 1,
+  const int64_t channels = w->desc.dim[1], depth = deep ? w->desc.dim[2] : 1,
                 pixels = x->desc.dim[2] * x->desc.dim[3] * (deep ? x->desc.dim[4] : 1);
   double sum = 0;
+  const int64_t groups = x->desc.dim[1] / channels, first = filter / (w->desc.dim[0] / groups) * channels;
   for (int64_t c = 0; c < channels; c++) {
-    const float *d = (const float *)x->data + (image * channels + c) * pixels;
+    const float *d = (const float *)x->data + (image * x->desc.dim[1] + first + c) * pixels;
     float b = 0;
     for (int64_t k = 0; k < pixels; k++) b = fmaxf(b, fabsf(d[k]));
     for (int64_t j = 0; j < depth; j++) {

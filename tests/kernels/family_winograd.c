@@ -30,6 +30,7 @@ typedef struct shape {
   uint32_t flags;
   bool post;
   hn_winograd_depth depth; /* all 0: a plane */
+  int64_t groups;          /* 0: one */
 } shape;
 
 static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
@@ -40,7 +41,12 @@ static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32
 static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64_t cout, int narrow,
                             uint32_t threads, size_t l2) {
   const int64_t stride = k->winograd->stride;
-  hn_winograd p = {.m = k->winograd->m, .stride = stride, .batch = s->batch, .cin = cin, .cout = cout};
+  hn_winograd p = {.m = k->winograd->m,
+                   .stride = stride,
+                   .batch = s->batch,
+                   .groups = s->groups ? s->groups : 1,
+                   .cin = cin,
+                   .cout = cout};
   const hn_winograd_depth plane = {1, 1, 1, 1, 1, 0};
   p.depth = s->depth.kernel ? s->depth : plane;
   if (k->bf16) {
@@ -51,9 +57,10 @@ static hn_winograd describe(const shape *s, const kernels *k, int64_t cin, int64
     p.in[i] = s->in[i], p.pad[i] = s->pad[i];
     p.out[i] = (s->in[i] + s->pad[i] + s->pad_end[i] - 3) / stride + 1;
   }
-  p.in_pixel = cin + s->extra_in, p.in_row = p.in_pixel * s->in[1], p.in_slice = p.in_row * s->in[0];
+  p.in_pixel = p.groups * cin + s->extra_in, p.in_row = p.in_pixel * s->in[1],
+  p.in_slice = p.in_row * s->in[0];
   p.in_batch = p.in_slice * p.depth.in;
-  const int64_t pitch = cout + s->extra_out, slice = p.out[0] * p.out[1] * pitch;
+  const int64_t pitch = p.groups * cout + s->extra_out, slice = p.out[0] * p.out[1] * pitch;
   p.y = (hn_view){p.depth.out * slice, slice, p.out[1] * pitch, pitch};
   const hone_machine machine = {.threads = threads, .peak_flops = 1e11, .l1 = 32768, .l2 = l2};
   hn_winograd_plan(&p, k->gemm, &machine);
@@ -91,7 +98,8 @@ static double tile_max(const problem *q, const pixel *at, int64_t j, int64_t c) 
   if (z < 0) return 0;
   for (int64_t y = y0 > 0 ? y0 : 0; y < y0 + side && y < p->in[0]; y++)
     for (int64_t x = x0 > 0 ? x0 : 0; x < x0 + side && x < p->in[1]; x++) {
-      double a = fabs((double)q->x[at->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + c]);
+      double a =
+          fabs((double)q->x[at->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + c]);
       if (isnan(a)) return a;
       if (a > largest) largest = a;
     }
@@ -112,7 +120,8 @@ static void check_output(ck *c, const problem *q, size_t index, float got, const
       int64_t y = to->v * p->stride + t / 3 - p->pad[0], x = to->u * p->stride + t % 3 - p->pad[1];
       largest = fmax(largest, fabs((double)g[t]));
       if (z < 0 || y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
-      acc += (double)q->x[to->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + ci] * g[t];
+      const int64_t at = to->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel;
+      acc += (double)q->x[at + k / p->cout * p->cin + ci] * g[t];
     }
     norm += largest * largest_in[i], sum_in += largest_in[i], sum_w += largest;
   }
@@ -169,20 +178,23 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
                         enum ck_fill fill, size_t l2) {
   problem q = {.p = describe(s, k, cin, cout, narrow, 2, l2)};
   const hn_winograd *p = &q.p;
-  ck_case(
-      c,
-      "winograd m%lld s%lld n%lld c%lld>%lld depth %lld>%lld k%lld %lldx%lld p%lld,%lld pitch+%lld/%lld "
-      "flags=%u post=%d fill=%s narrow=%d",
-      (long long)p->m, (long long)p->stride, (long long)s->batch, (long long)cin, (long long)cout,
-      (long long)p->depth.in, (long long)p->depth.out, (long long)p->depth.kernel, (long long)s->in[0], (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1],
-      (long long)s->extra_in, (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
+  ck_case(c,
+          "winograd m%lld s%lld n%lld g%lld c%lld>%lld depth %lld>%lld k%lld %lldx%lld p%lld,%lld "
+          "pitch+%lld/%lld "
+          "flags=%u post=%d fill=%s narrow=%d",
+          (long long)p->m, (long long)p->stride, (long long)s->batch, (long long)p->groups, (long long)cin,
+          (long long)cout, (long long)p->depth.in, (long long)p->depth.out, (long long)p->depth.kernel,
+          (long long)s->in[0], (long long)s->in[1], (long long)s->pad[0], (long long)s->pad[1],
+          (long long)s->extra_in, (long long)s->extra_out, s->flags, s->post, ck_fill_name(fill), narrow);
   int64_t in_pixels = s->batch * p->depth.in * s->in[0] * s->in[1],
           pixels = s->batch * p->depth.out * p->out[0] * p->out[1];
-  size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + cin : 0);
-  size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + cout : 0), nw = (size_t)(cin * cout * p->depth.kernel * 9);
+  size_t nx = (size_t)(in_pixels ? (in_pixels - 1) * p->in_pixel + p->groups * cin : 0);
+  const int64_t filters = p->groups * cout;
+  size_t ny = (size_t)(pixels ? (pixels - 1) * p->y.pixel + filters : 0),
+         nw = (size_t)(cin * filters * p->depth.kernel * 9);
   float *x = ck_alloc(c, nx, 0), *y = ck_alloc(c, ny, (size_t)(s->extra_out ? 1 : 0)),
         *r = ck_alloc(c, ny, 0);
-  float *w = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)cout, 0);
+  float *w = ck_alloc(c, nw, 0), *bias = ck_alloc(c, (size_t)filters, 0);
   const size_t n_packed = hn_winograd_packed_size(p, k->gemm);
   float *packed = ck_alloc(c, k->bf16 ? n_packed / 2 : n_packed, 0),
         *scratch = ck_alloc(c, hn_winograd_scratch(p, k->gemm), 0);
@@ -190,7 +202,7 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   ck_fill(c, x, nx, fill);
   ck_fill(c, r, ny, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
-  ck_fill(c, bias, (size_t)cout, fill == CK_SPECIAL ? CK_RANDOM : fill);
+  ck_fill(c, bias, (size_t)filters, fill == CK_SPECIAL ? CK_RANDOM : fill);
   pack(p, k, w, packed, step);
   q.x = x, q.w = w, q.bias = bias, q.residual = r;
   q.e = (hn_epilogue){.flags = s->flags,
@@ -223,9 +235,9 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
     const pixel to = {i / (p->out[0] * p->out[1] * p->depth.out), i / (p->out[0] * p->out[1]) % p->depth.out,
                       i / p->out[1] % p->out[0], i % p->out[1]};
     double largest_in[MOST_CHANNELS * MOST_DEPTH];
-    for (int64_t ci = 0; ci < cin * p->depth.kernel; ci++)
-      largest_in[ci] = tile_max(&q, &to, ci % p->depth.kernel, ci / p->depth.kernel);
-    for (int64_t j = 0; j < cout; j++, index++) {
+    for (int64_t j = 0; j < filters; j++, index++) {
+      for (int64_t ci = 0; j % cout == 0 && ci < cin * p->depth.kernel; ci++)
+        largest_in[ci] = tile_max(&q, &to, ci % p->depth.kernel, j / cout * cin + ci / p->depth.kernel);
       const int64_t at = hn_view_at(&p->y, to.n, to.z, to.v, to.u) + j;
       check_output(c, &q, index, narrow_y ? hn_bf16_to_f32(narrow_y[at]) : y[at], &to, j, largest_in);
     }
@@ -235,25 +247,51 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
 
 static const int64_t channels[][2] = {{1, 1}, {7, 33}, {16, 16}, {17, 32}, {33, 70}, {MOST_CHANNELS, 5}};
 static const shape shapes[] = {
-    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {0}},
-    {2, {7, 14}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {0}},
-    {1, {12, 19}, {0, 2}, {1, 0}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false, {0}},
-    {1, {8, 13}, {2, 0}, {2, 1}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false, {0}},
-    {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {0}},
-    {3, {3, 4}, {0, 0}, {0, 0}, 1, 1, HN_EPI_BIAS | HN_EPI_CLAMP, true, {0}},
-    {1, {5, 2}, {4, 6}, {5, 3}, 0, 0, 0, false, {0}}, /* tiles that lie outside the image */
-    {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}},
-    {2, {5, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {3, 2, 1, 2, 1, 0}}, /* slices apart */
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {0}, 0},
+    {2, {7, 14}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {0}, 0},
+    {1, {12, 19}, {0, 2}, {1, 0}, 3, 0, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false, {0}, 0},
+    {1, {8, 13}, {2, 0}, {2, 1}, 0, 5, HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER, false, {0}, 0},
+    {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {0}, 0},
+    {3, {3, 4}, {0, 0}, {0, 0}, 1, 1, HN_EPI_BIAS | HN_EPI_CLAMP, true, {0}, 0},
+    {1, {5, 2}, {4, 6}, {5, 3}, 0, 0, 0, false, {0}, 0}, /* tiles that lie outside the image */
+    {0, {5, 5}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}, 0},
+    {2, {5, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, true, {3, 2, 1, 2, 1, 0}, 0}, /* slices apart */
+};
+/* Channels of a group; groups, and batch, size, padding at both ends, further floats of a pixel, flags, post.
+ */
+static const int64_t group_channels[][2] = {{2, 3}, {4, 4}, {8, 8}, {16, 16}, {24, 24}, {7, 33}, {5, 70}};
+static const shape grouped[] = {
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {0}, 2},
+    {2, {7, 14}, {1, 1}, {1, 1}, 3, 5, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, true, {0}, 5},
+    {1, {4, 3}, {0, 1}, {1, 0}, 0, 0, HN_EPI_BIAS, false, {3, 3, 3, 1, 1, 1}, 3},
+    {1, {30, 2}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}, 19},
 };
 /* Several taps of depth: depth in, out, kernel, stride, dilation, padding. */
 static const shape deep[] = {
-    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {4, 4, 3, 1, 1, 1}},
-    {2, {5, 10}, {1, 1}, {1, 1}, 3, 5, HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY, false, {1, 1, 3, 1, 1, 1}},
-    {1, {7, 4}, {1, 0}, {1, 0}, 0, 0, HN_EPI_RESIDUAL, true, {9, 5, 3, 2, 1, 1}},
-    {1, {4, 3}, {1, 1}, {1, 1}, 0, 1, HN_EPI_BIAS, false, {7, 7, 3, 1, 2, 2}},
-    {2, {3, 5}, {1, 1}, {0, 2}, 1, 0, 0, false, {2, 6, 2, 1, 3, 3}}, /* slices of padding alone */
-    {1, {3, 3}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {19, 17, 3, 1, 1, 0}},
+    {1, {9, 9}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS | HN_EPI_CLAMP, false, {4, 4, 3, 1, 1, 1}, 0},
+    {2,
+     {5, 10},
+     {1, 1},
+     {1, 1},
+     3,
+     5,
+     HN_EPI_BIAS | HN_EPI_RESIDUAL | HN_EPI_LEAKY,
+     false,
+     {1, 1, 3, 1, 1, 1},
+     0},
+    {1, {7, 4}, {1, 0}, {1, 0}, 0, 0, HN_EPI_RESIDUAL, true, {9, 5, 3, 2, 1, 1}, 0},
+    {1, {4, 3}, {1, 1}, {1, 1}, 0, 1, HN_EPI_BIAS, false, {7, 7, 3, 1, 2, 2}, 0},
+    {2, {3, 5}, {1, 1}, {0, 2}, 1, 0, 0, false, {2, 6, 2, 1, 3, 3}, 0}, /* slices of padding alone */
+    {1, {3, 3}, {1, 1}, {1, 1}, 0, 0, HN_EPI_BIAS, false, {19, 17, 3, 1, 1, 0}, 0},
 };
+
+static void check_grouped(ck *c, const kernels *of) {
+  for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++)
+    for (size_t j = 0; j < sizeof group_channels / sizeof *group_channels; j++)
+      for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
+        check_shape(c, of, &grouped[i], group_channels[j][0], group_channels[j][1], 0, (enum ck_fill)fill,
+                    fill % 2 ? 1u << 20 : 1u << 15);
+}
 
 static void check_deep(ck *c, const kernels *of) {
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
@@ -274,7 +312,9 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (int fill = 0; fill < CK_FILLS && !ck_failed(c); fill++)
           check_shape(c, &of, &shapes[i], channels[j][0], channels[j][1], narrow[n], (enum ck_fill)fill,
                       fill % 2 ? 1u << 20 : 1u << 15);
-  if (!of.bf16) check_deep(c, &of);
+  if (of.bf16) return;
+  check_deep(c, &of);
+  check_grouped(c, &of);
 }
 
 static void bench_call(void *p) { hn_winograd_exec(p, serial, NULL); }
@@ -322,7 +362,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
   const hn_winograd_form *const form = hn_winograd_form_of(ops->m, ops->stride);
   const struct hn_kernel *scalar = hn_kernel_find(k->family, k->role, HN_ISA_SCALAR);
   for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
-    shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}};
+    shape s = {1, {line[i].size, line[i].size}, {1, 1}, {1, 1}, 0, 0, 0, false, {0}, 0};
     double t = bench_one(k, &s, line[i].cin, line[i].cout), n = (double)(form->pieces * form->pieces);
     const int64_t side = (line[i].size + form->m * form->stride - 1) / (form->m * form->stride);
     const double tiles = (double)(side * side);

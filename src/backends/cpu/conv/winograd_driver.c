@@ -1,8 +1,6 @@
 #include "backends/cpu/conv/winograd_driver.h"
 
-#include "base/integers.h"
-#include "base/stream.h"
-#include "base/wide.h"
+#include "backends/cpu/conv/winograd_layout.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -10,20 +8,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-
-/* Rows of G, a row a piece.  Stride 1, row of point x: [1 x x^2] / product of its distances to the other
- * points; b = sqrt(2). */
-#define SQRT2 1.4142135623730950488
-static const double g2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-                    g4[6][3] = {{1, 0, 0},
-                                {-2 / 3.0, -SQRT2 / 3, -1 / 3.0},
-                                {-2 / 3.0, SQRT2 / 3, -1 / 3.0},
-                                {1 / 6.0, SQRT2 / 6, 1 / 3.0},
-                                {1 / 6.0, -SQRT2 / 6, 1 / 3.0},
-                                {0, 0, 1}},
-                    g2s2[5][3] = {{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}},
-                    g3s2[7][3] = {{1, 0, 0},      {0, 1, 0}, {0.5, 0, 0.5}, {0, 1, 0},
-                                  {0.5, 0, -0.5}, {0, 0, 1}, {0, 1, 0}};
 
 /* A form, and the cycles that its transforms take for a tile's vector of channels (of stride 2: as fits 36
  * shapes on Zen 5). */
@@ -49,33 +33,35 @@ const hn_winograd_form *hn_winograd_form_of(int64_t m, int64_t stride) {
   return k ? &k->form : NULL;
 }
 
-static const hn_winograd_form *form_of(const hn_winograd *p) { return &known(p->m, p->stride)->form; }
-
-/* Matrices of M; of V and of the weights. */
-static int64_t frequencies(const hn_winograd *p) { return form_of(p)->points * form_of(p)->points; }
-static int64_t pieces(const hn_winograd *p) { return form_of(p)->pieces * form_of(p)->pieces; }
-
-/* A frequency: its pieces are `rows` rows of `columns` in the grid of all. In V and in packed weights, where
- * they lie by frequencies, there are n of them, and those `before`. */
-typedef struct frequency {
-  int64_t row, column, rows, columns;
-  int64_t n, before;
-} frequency;
-
-static frequency frequency_of(const hn_winograd_form *f, int64_t index) {
-  const int32_t *const i = f->first + index / f->points, *const j = f->first + index % f->points;
-  const int64_t rows = i[1] - i[0], columns = j[1] - j[0];
-  return (frequency){i[0], j[0], rows, columns, rows * columns, i[0] * f->pieces + rows * j[0]};
+/* Matrices of M. */
+static int64_t frequencies(const hn_winograd *p) {
+  return hn_winograd_plan_form(p)->points * hn_winograd_plan_form(p)->points;
 }
 
-/* Of the product's kernel: rows and columns of its tile, bytes of its operands. */
+/* Of the product's kernel: rows of its tile, bytes of its operands. */
 static int64_t tile_rows(const hn_winograd *p, const hn_gemm_ops *o) {
   return p->bf16_rows ? p->bf16_rows : o->mr;
 }
-static int64_t tile_columns(const hn_winograd *p, const hn_gemm_ops *o) {
-  return p->bf16_rows ? HN_BF16_PANEL : o->nr;
-}
 static int64_t operand_bytes(const hn_winograd *p) { return p->bf16_rows ? 2 : 4; }
+
+/* Groups of the panels [p0, p1), and of as many panels wherever they begin. */
+static int64_t groups_of(const hn_winograd *p, const hn_gemm_ops *o, int64_t p0, int64_t p1) {
+  const int64_t n = hn_winograd_group_panels(p, o);
+  return p1 > p0 ? (p1 - 1) / n - p0 / n + 1 : 0;
+}
+static int64_t most_groups(const hn_winograd *p, const hn_gemm_ops *o, int64_t panels) {
+  return panels ? hn_min((panels - 1) / hn_winograd_group_panels(p, o) +
+                             (hn_winograd_group_panels(p, o) > 1) + 1,
+                         p->groups)
+                : 0;
+}
+
+/* Elements from tile to tile in V of a task of so many panels: an odd number of cache lines, so that rows
+ * spread over the L1 sets. */
+static int64_t v_pitch_of(const hn_winograd *p, const hn_gemm_ops *o, int64_t panels) {
+  const int64_t line = 64 / operand_bytes(p), pitch = hn_fill_up(most_groups(p, o, panels) * p->cin, line);
+  return pitch / line % 2 == 0 ? pitch + line : pitch;
+}
 
 /* ------------------------------------------------------------------ depth */
 
@@ -148,8 +134,10 @@ typedef struct choice {
  * F(2x2) and F(4x4) it names the fastest within 10 % in 170 of 171 cases. */
 #define PRODUCT_CYCLES 30.0 /* to begin a panel of one frequency */
 #define CALL_CYCLES 12.0    /* to begin a row tile of it */
-#define LEAST_ROWS 2.0      /* a row tile with fewer rows takes as long */
-#define L2_SHARE 0.61       /* of L2 that stays where it was put */
+#define GROUP_CALL_CYCLES                                                                                    \
+  160.0                /* the same in a group: sums are short, and nothing hides where they begin and end */
+#define LEAST_ROWS 2.0 /* a row tile with fewer rows takes as long */
+#define L2_SHARE 0.61  /* of L2 that stays where it was put */
 #define SPILL_CYCLES 0.07   /* a byte of V and M that does not fit into L2 */
 #define AGAIN_CYCLES 0.0122 /* a byte of V, each time that it comes from L2 */
 #define TOUCH_CYCLES 0.135  /* a byte of input or output */
@@ -175,47 +163,55 @@ static mean mean_of(const hn_winograd *p) {
 static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine,
                         const mean *d, const choice *c) {
   const known_form *form = known(p->m, p->stride);
-  const double f = (double)frequencies(p), all = (double)pieces(p);
+  const double f = (double)frequencies(p), all = (double)hn_winograd_pieces(p);
   int64_t tiles = hn_div_up(p->tiles, c->m_tasks), panels = hn_div_up(p->n_panels, c->n_tasks);
   double rounds = (double)hn_div_up(c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   int64_t blocks = hn_div_up(tiles, c->block_tiles), block = hn_div_up(tiles, blocks),
           turns = hn_div_up(panels, c->block_panels);
   const double written = (double)block * d->written, read = (double)block * d->read, /* tiles of M, of V */
       row_tiles = d->layers * ceil(written / d->layers / (double)tile_rows(p, o));
-  const int64_t nr = tile_columns(p, o);
-  int64_t columns = hn_min(panels * nr, p->cout), n_vectors = hn_div_up(columns, o->vw);
+  const int64_t nr = hn_winograd_columns(p, o), groups = most_groups(p, o, panels);
+  int64_t columns = hn_min(panels * nr, groups * p->cout);
+  const double n_vectors = /* of products: of each group the last may not be full */
+      p->groups > 1
+          ? (double)panels / (double)hn_winograd_group_panels(p, o) * (double)hn_div_up(p->cout, o->vw)
+          : (double)hn_div_up(columns, o->vw);
   const double rate = p->bf16_rows ? p->bf16_rate : 1, operand = (double)operand_bytes(p);
-  double rows = fmax(written, LEAST_ROWS * row_tiles), cin = (double)p->cin;
+  double rows = fmax(written, LEAST_ROWS * row_tiles), cin = (double)p->cin,
+         channels = cin * (double)groups; /* of the task */
+  const double call = p->groups > 1 ? GROUP_CALL_CYCLES * (1 + all / f) / 2 : CALL_CYCLES;
   double products =
-      (double)blocks * (all * cin * d->taps * rows * (double)n_vectors / 2 / rate +
-                        f * (CALL_CYCLES * (double)panels * row_tiles + PRODUCT_CYCLES * (double)panels));
-  double transforms = (double)tiles * (d->read * form->input_cycles * (double)hn_div_up(p->cin, o->vw) +
-                                       d->written * form->output_cycles * (double)n_vectors);
+      (double)blocks * (all * cin * d->taps * rows * n_vectors / 2 / rate +
+                        f * (call * (double)panels * row_tiles + PRODUCT_CYCLES * (double)panels));
+  double transforms = (double)tiles * (d->read * form->input_cycles * ceil(channels / (double)o->vw) +
+                                       d->written * form->output_cycles * (double)hn_div_up(columns, o->vw));
   /* Bytes: V and M of a block, all weights of the task, the two panels in flight. */
-  double l2 = (double)machine->l2 * L2_SHARE, pitch = (double)p->v_pitch * operand, v = all * read * pitch,
-         m = f * written * (double)(hn_min(c->block_panels, panels) * nr) * 4,
-         kernel = cin * (double)p->depth.kernel,
-         u = all * kernel * (double)(n_vectors * o->vw) * operand, flight = kernel * (double)nr * 2 * operand,
-         spilled = 0;
+  double l2 = (double)machine->l2 * L2_SHARE, pitch = (double)v_pitch_of(p, o, panels) * operand,
+         v = all * read * pitch,
+         m = f * written * (double)hn_min(hn_min(c->block_panels, panels) * nr, hn_fill_up(columns, nr)) * 4,
+         kernel = cin * (double)p->depth.kernel, u = all * kernel * n_vectors * (double)o->vw * operand,
+         flight = kernel * (double)nr * 2 * operand, spilled = 0;
   double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * operand, o, machine);
   if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double area = (double)(tiles * p->m * p->m), in_pixels = area * d->read, pixels = area * d->written;
-  const double in = cin * (double)(p->stride * p->stride) * (p->narrow_in ? 2 : 4),
+  const double in = channels * (double)(p->stride * p->stride) * (p->narrow_in ? 2 : 4),
                out = (double)columns * (p->narrow_out ? 2 : 4);
-  double remote = REMOTE_CYCLES * in_pixels * in * (double)(c->n_tasks - 1) / (double)c->n_tasks;
-  return rounds * (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
-                   AGAIN_CYCLES * all * written * d->taps * pitch * (double)(panels * blocks) +
-                   TOUCH_CYCLES * (in_pixels * in + pixels * out) + RUN_CYCLES * pixels * (double)turns +
-                   remote);
+  const double parts = (double)hn_min(c->n_tasks, machine->threads ? machine->threads : 1);
+  double remote = REMOTE_CYCLES * in_pixels * in * (parts - 1) / parts;
+  return rounds *
+         (hn_overlapped_cycles(products, stream) + transforms + SPILL_CYCLES * spilled +
+          AGAIN_CYCLES * all * written * d->taps * pitch * (double)(panels * blocks) / (double)groups +
+          TOUCH_CYCLES * (in_pixels * in + pixels * out) + RUN_CYCLES * pixels * (double)turns + remote);
 }
 
 static void consider(const hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine, const mean *d,
                      choice c, choice *best) {
   int64_t tiles = hn_div_up(p->tiles, c.m_tasks), panels = hn_div_up(p->n_panels, c.n_tasks);
   for (int64_t row_tiles = 1; row_tiles <= 32; row_tiles++) {
-    const int64_t most = row_tiles * tile_rows(p, o) / p->slices, blocks = most ? hn_div_up(tiles, most) : tiles;
+    const int64_t most = row_tiles * tile_rows(p, o) / p->slices,
+                  blocks = most ? hn_div_up(tiles, most) : tiles;
     c.block_tiles = hn_div_up(tiles, blocks);
     for (c.block_panels = 1; c.block_panels <= panels; c.block_panels *= 2) {
       c.cycles = cycles_of(p, o, machine, d, &c);
@@ -236,7 +232,9 @@ static choice best_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_mac
   int64_t threads = machine->threads ? machine->threads : 1;
   choice best = {1, 1, p->tiles > 0 ? hn_min(p->tiles, tile_rows(p, o)) : 1, 1, 0};
   const mean d = mean_of(p);
-  for (int64_t n = 1; n <= p->n_panels && n <= threads; n++) {
+  /* Groups need not be together: only those whose V and M stay in L2. */
+  const int64_t most = p->groups > 1 ? p->n_panels : hn_min(threads, p->n_panels);
+  for (int64_t n = 1; n <= most; n += n < threads ? 1 : n) {
     int64_t m = hn_div_up(threads, n);
     if (m > p->tiles) m = p->tiles ? p->tiles : 1;
     choice c = {.m_tasks = m, .n_tasks = n};
@@ -247,11 +245,7 @@ static choice best_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_mac
 
 void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *machine) {
   p->tiles_y = hn_div_up(p->out[0], p->m), p->tiles_x = hn_div_up(p->out[1], p->m);
-  p->n_panels = hn_div_up(p->cout, tile_columns(p, o));
-  /* Rows an odd number of cache lines apart spread over the L1 sets. */
-  const int64_t cache_line = 64 / operand_bytes(p);
-  p->v_pitch = hn_fill_up(p->cin, cache_line);
-  if (p->v_pitch / cache_line % 2 == 0) p->v_pitch += cache_line;
+  p->n_panels = p->groups * hn_winograd_group_panels(p, o);
   /* Columns through all of the depth, and ever shorter ones. */
   const int64_t deepest = p->depth.kernel > 1 && p->depth.out > 1 ? p->depth.out : 1;
   choice best = {0};
@@ -265,16 +259,23 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
   plan_columns(p, slices);
   p->m_tasks = best.m_tasks, p->n_tasks = best.n_tasks;
   p->block_tiles = best.block_tiles, p->block_panels = best.block_panels;
+  p->v_pitch = v_pitch_of(p, o, hn_div_up(p->n_panels, p->n_tasks));
   p->seconds = best.cycles / hn_core_hertz(o, machine) + 3e-6;
 }
 
 /* Kernels of bf16 products read and overwrite the rest of their last tile. */
 static size_t v_floats(const hn_winograd *p) {
-  const int64_t rows =
-      pieces(p) * p->block_tiles * p->read + p->bf16_rows * hn_winograd_terms(form_of(p), 1);
+  const int64_t rows = hn_winograd_pieces(p) * p->block_tiles * p->read +
+                       p->bf16_rows * hn_winograd_terms(hn_winograd_plan_form(p), 1);
   return hn_round_up((size_t)(rows * p->v_pitch * operand_bytes(p)) / 4, 16);
 }
-static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) { return p->block_panels * o->nr; }
+/* Of groups, each panel's last vector may reach into the columns of the next one, which are written after it.
+ */
+static int64_t m_pitch(const hn_winograd *p, const hn_gemm_ops *o) {
+  if (p->groups == 1 || hn_winograd_group_panels(p, o) > 1) return p->block_panels * o->nr;
+  const int64_t line = 16, last = (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, 0);
+  return hn_fill_up((p->block_panels - 1) * p->cout + last, line);
+}
 static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
   if (p->bf16_rows)
     return (size_t)(frequencies(p) * p->block_tiles * p->block_panels + p->bf16_rows) * HN_BF16_PANEL;
@@ -283,7 +284,7 @@ static size_t m_floats(const hn_winograd *p, const hn_gemm_ops *o) {
 
 int64_t hn_winograd_steps(const hn_winograd *p) { return hn_div_up(p->cin, HN_BF16_STEP); }
 int64_t hn_winograd_row_steps(const hn_winograd *p) {
-  return hn_winograd_terms(form_of(p), hn_winograd_steps(p));
+  return hn_winograd_terms(hn_winograd_plan_form(p), hn_winograd_steps(p));
 }
 
 void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
@@ -294,179 +295,13 @@ void hn_winograd_fill_steps(const hn_winograd *p, int32_t *step) {
 
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o) {
   const size_t n = (size_t)p->cout;
-  return (size_t)(pieces(p) * p->depth.kernel) * (p->bf16_rows
-                                                      ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), 1)
-                                                      : hn_gemm_packed_size(o, n, (size_t)p->cin));
+  const size_t piece = p->bf16_rows ? hn_bf16_packed(n, (size_t)hn_winograd_steps(p), 1)
+                                    : hn_gemm_packed_size(o, n, (size_t)p->cin);
+  return (size_t)(p->groups * hn_winograd_pieces(p) * p->depth.kernel) * piece;
 }
 
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o) {
   return (v_floats(p) + m_floats(p, o) + 15) / 16 * 16;
-}
-
-/* ------------------------------------------------------------------ weights */
-
-enum { WIDEST_PANEL = 64 };
-
-enum { BLOCK = 8 }; /* columns of a vector */
-typedef double vector __attribute__((vector_size(BLOCK * sizeof(double))));
-typedef float halves __attribute__((vector_size(BLOCK * sizeof(float))));
-
-/* Whether row i is the one before with the other sign of its middle: points x and -x. */
-HN_WIDE_BODY bool is_mirrored(const double (*g)[3], int i) {
-  return i && g[i][1] != 0 && g[i][0] == g[i - 1][0] && g[i][1] == -g[i - 1][1] && g[i][2] == g[i - 1][2];
-}
-
-/* The rows of g times (a, b, c).  What a row does not take is not multiplied by 0: it may be an Inf. */
-HN_WIDE_BODY void spread(const double (*g)[3], int n, const vector *a, const vector *b, const vector *c,
-                         vector *restrict out) {
-  vector outer = *a, middle = *b;
-#pragma GCC unroll 7
-  for (int i = 0; i < n; i++) {
-    if (is_mirrored(g, i)) {
-      out[i] = outer - middle;
-      continue;
-    }
-    outer = g[i][2] == 0 ? g[i][0] * *a : g[i][0] == 0 ? g[i][2] * *c : g[i][0] * *a + g[i][2] * *c;
-    middle = g[i][1] * *b;
-    out[i] = g[i][1] == 0 ? outer : g[i][0] == 0 && g[i][2] == 0 ? middle : outer + middle;
-  }
-}
-
-enum {
-  TOGETHER = 8, /* input channels at a time: so many rows of a piece are written together */
-  PIECES = HN_WINOGRAD_MAX_PIECES * HN_WINOGRAD_MAX_PIECES
-};
-
-/* One input channel of a panel; `taps`: nine rows of its columns. */
-HN_WIDE_BODY void pack_body(const double (*g)[3], int n, const float *taps, int64_t width,
-                            float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
-  for (int64_t j = 0; j < width; j += BLOCK) {
-    vector filter[9], rows[3][HN_WINOGRAD_MAX_PIECES], sum[HN_WINOGRAD_MAX_PIECES];
-#pragma GCC unroll 9
-    for (int t = 0; t < 9; t++) {
-      halves x;
-      memcpy(&x, taps + t * WIDEST_PANEL + j, sizeof x);
-      filter[t] = __builtin_convertvector(x, vector);
-    }
-#pragma GCC unroll 3
-    for (int t = 0; t < 3; t++) spread(g, n, &filter[t], &filter[3 + t], &filter[6 + t], rows[t]);
-#pragma GCC unroll 7
-    for (int i = 0; i < n; i++) {
-      spread(g, n, &rows[0][i], &rows[1][i], &rows[2][i], sum);
-#pragma GCC unroll 7
-      for (int k = 0; k < n; k++) {
-        const halves x = __builtin_convertvector(sum[k], halves);
-        memcpy(out[i * n + k] + j, &x, sizeof x);
-      }
-    }
-  }
-}
-
-HN_WIDE_BODY void pack_any(const hn_winograd_form *f, const float *taps, int64_t width,
-                           float (*restrict out)[TOGETHER * WIDEST_PANEL]) {
-  if (f->stride == 2 && f->m == 3)
-    pack_body(g3s2, 7, taps, width, out);
-  else if (f->stride == 2)
-    pack_body(g2s2, 5, taps, width, out);
-  else if (f->m == 4)
-    pack_body(g4, 6, taps, width, out);
-  else
-    pack_body(g2, 4, taps, width, out);
-}
-
-HN_WIDE(void, pack_channel, pack_any,
-        (const hn_winograd_form *f, const float *taps, int64_t width,
-         float (*restrict out)[TOGETHER * WIDEST_PANEL]),
-        (f, taps, width, out))
-
-/* Where the pieces of tap j of depth lie among the packed weights' matrices, and which they are. */
-typedef struct packed_piece {
-  int64_t at, piece;
-} packed_piece;
-
-static void packed_order(const hn_winograd *p, int64_t j, packed_piece order[PIECES]) {
-  const hn_winograd_form *f = form_of(p);
-  packed_piece *to = order;
-  for (int64_t i = 0; i < f->points * f->points; i++) {
-    const frequency here = frequency_of(f, i);
-    int64_t at = here.before * p->depth.kernel + j * here.n;
-    for (int64_t y = here.row; y < here.row + here.rows; y++)
-      for (int64_t x = here.column; x < here.column + here.columns; x++)
-        *to++ = (packed_piece){at++, y * f->pieces + x};
-  }
-}
-
-/* The taps of depth j of some input channels from c0 on, of a panel that begins with filter n0. */
-static void gather_taps(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t c0,
-                        int64_t channels, int64_t j, float *to) {
-  const int64_t depth = p->depth.kernel, filter = p->cin * depth * 9;
-  const float *from = w + n0 * filter + (c0 * depth + j) * 9;
-  if (depth == 1)
-    hn_gemm_turn(from, filter, (size_t)channels * 9, (size_t)live, WIDEST_PANEL, to);
-  else
-    for (int64_t c = 0; c < channels; c++)
-      hn_gemm_turn(from + c * depth * 9, filter, 9, (size_t)live, WIDEST_PANEL, to + c * 9 * WIDEST_PANEL);
-}
-
-/* Pieces lie so far apart that their lines push each other out of the caches: they are gathered here,
- * and written in pieces; past the caches where nobody reads them soon. */
-static void pack_tap(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, int64_t j,
-                     bool stream, float *dst) {
-  _Alignas(64) float taps[TOGETHER * 9 * WIDEST_PANEL] = {0};
-  _Alignas(64) float out[PIECES][TOGETHER * WIDEST_PANEL];
-  packed_piece order[PIECES];
-  packed_order(p, j, order);
-  for (int64_t c0 = 0; c0 < p->cin; c0 += TOGETHER) {
-    const int64_t channels = hn_min(p->cin - c0, TOGETHER);
-    const size_t bytes = (size_t)(channels * width) * sizeof *dst;
-    gather_taps(p, w, n0, live, c0, channels, j, taps);
-    for (int64_t c = 0; c < channels; c++)
-      pack_channel(form_of(p), taps + c * 9 * WIDEST_PANEL, width,
-                   (float(*)[TOGETHER * WIDEST_PANEL])(void *)(out[0] + c * width));
-    for (int64_t i = 0; i < pieces(p); i++) {
-      float *to = dst + (order[i].at * p->cin + c0) * width;
-      if (stream)
-        hn_stream_copy(to, out[order[i].piece], bytes);
-      else
-        memcpy(to, out[order[i].piece], bytes);
-    }
-  }
-}
-
-static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live, int64_t width, bool stream,
-                 float *dst) {
-  for (int64_t j = 0; j < p->depth.kernel; j++) pack_tap(p, w, n0, live, width, j, stream, dst);
-  if (stream) hn_stream_end();
-}
-
-void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
-                            float *dst) {
-  const int64_t n0 = panel * o->nr;
-  pack(p, w, n0, hn_min(p->cout - n0, o->nr), (int64_t)hn_gemm_panel_width(o, (size_t)p->cout, (size_t)n0),
-       true, dst + pieces(p) * p->depth.kernel * n0 * p->cin);
-}
-
-size_t hn_winograd_panel(const hn_winograd *p) { return (size_t)(pieces(p) * p->cin) * HN_BF16_PANEL; }
-
-/* Values of bf16 before the panel, and of one of its pieces. */
-static size_t bf16_before(const hn_winograd *p, int64_t panel) {
-  return hn_bf16_packed((size_t)(panel * HN_BF16_PANEL), (size_t)(pieces(p) * hn_winograd_steps(p)), 1);
-}
-static size_t bf16_piece(const hn_winograd *p, int64_t panel) {
-  const int64_t n = hn_min(p->cout - panel * HN_BF16_PANEL, HN_BF16_PANEL);
-  return hn_bf16_packed((size_t)n, (size_t)hn_winograd_steps(p), 1);
-}
-
-void hn_winograd_pack_bf16(const hn_winograd *p, const hn_bf16_ops *o, const float *w, int64_t panel,
-                           float *wide, int64_t *at, uint16_t *dst) {
-  const int64_t n0 = panel * HN_BF16_PANEL, live = hn_min(p->cout - n0, HN_BF16_PANEL),
-                steps = hn_winograd_steps(p);
-  pack(p, w, n0, live, HN_BF16_PANEL, false, wide);
-  for (int64_t k = 0; k < steps * HN_BF16_STEP; k++) at[k] = k < p->cin ? k * HN_BF16_PANEL : -1;
-  dst += bf16_before(p, panel);
-  for (int64_t i = 0; i < pieces(p); i++, dst += bf16_piece(p, panel))
-    hn_bf16_pack(o, wide + i * p->cin * HN_BF16_PANEL, at, 1, (size_t)steps, (size_t)live, 0, (size_t)live, 1,
-                 1, dst);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -500,14 +335,17 @@ static const void *element(const void *p, int64_t i, int64_t narrow) {
   return (const char *)p + i * (narrow ? 2 : 4);
 }
 
-/* The block's tiles into V: frequency by frequency a matrix of tiles x (pieces x channels). */
-static void transform_input(const hn_winograd_args *a, const block *b, float *v) {
+/* The block's tiles into V, `channels` from c0 on: frequency by frequency a matrix of tiles x (pieces x
+ * channels).
+ */
+static void transform_input(const hn_winograd_args *a, const block *b, int64_t c0, int64_t channels,
+                            float *v) {
   const hn_winograd *p = a->plan;
-  const int64_t side = form_of(p)->pieces; /* as many pixels */
+  const int64_t side = hn_winograd_plan_form(p)->pieces; /* as many pixels */
   const int64_t tiles = b->t1 - b->t0, read = slices_read(p, b->height);
   hn_winograd_in t = {.row = p->in_row,
                       .pixel = p->in_pixel,
-                      .channels = (size_t)p->cin,
+                      .channels = (size_t)channels,
                       .v = v,
                       .frequency = tiles * read * p->v_pitch,
                       .pitch = p->v_pitch,
@@ -520,7 +358,7 @@ static void transform_input(const hn_winograd_args *a, const block *b, float *v)
     for (int64_t s = 0; s < read; s++) {
       const int64_t z = at.z * p->depth.stride - p->depth.pad + s;
       if (!slice_is_inside(p, z)) continue; /* no product reads it */
-      t.x = element(a->x, at.n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel,
+      t.x = element(a->x, at.n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel + c0,
                     p->narrow_in);
       t.tile = (s * tiles + i - b->t0) * p->v_pitch;
       a->ops->input(&t);
@@ -528,15 +366,11 @@ static void transform_input(const hn_winograd_args *a, const block *b, float *v)
   }
 }
 
-static int64_t panel_width(const hn_winograd_args *a, int64_t panel) {
-  return (int64_t)hn_gemm_panel_width(a->gemm, (size_t)a->plan->cout, (size_t)(panel * a->gemm->nr));
-}
-
 /* The packed weights of a panel, from the frequency on that has so many pieces before it. */
 static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t before) {
   const hn_winograd *p = a->plan;
-  return (const float *)a->w +
-         (pieces(p) * panel * a->gemm->nr + before * panel_width(a, panel)) * p->depth.kernel * p->cin;
+  return (const float *)a->w + hn_winograd_packed_before(p, a->gemm, panel) +
+         before * hn_winograd_panel_width(p, a->gemm, panel) * p->depth.kernel * p->cin;
 }
 
 /* Tiles of the product of a block, each of no more than so many rows. */
@@ -564,8 +398,9 @@ static void take_share(ahead *f, hn_gemm_tile *t) {
 
 /* The products of a layer of a block, of one frequency and panel.  v: those of the frequency, b: its weights;
  * c: of the layer's tiles in M. */
-static void multiply_layer(const hn_winograd_args *a, const block *at, const layer *l, const frequency *here,
-                           const float *v, const float *b, int64_t width, ahead *f, float *c) {
+static void multiply_layer(const hn_winograd_args *a, const block *at, const layer *l,
+                           const hn_winograd_frequency *here, const float *v, const float *b, int64_t width,
+                           ahead *f, float *c) {
   const hn_winograd *p = a->plan;
   const hn_winograd_depth *d = &p->depth;
   const int64_t tiles = at->t1 - at->t0, rows = (l->to - l->from) * tiles,
@@ -591,61 +426,86 @@ static void multiply_layer(const hn_winograd_args *a, const block *at, const lay
   }
 }
 
+typedef struct product {
+  int64_t f, panel;
+} product;
+
+/* The product after one of panels [p0, p1): all panels of a frequency of one group, which read the same V;
+ * all frequencies of a panel where each is a group, whose weights lie so. Behind the last: the first one of
+ * p1. */
+static product after(const hn_winograd *p, const product *at, int64_t p0, int64_t p1) {
+  product next = *at;
+  if (p->groups > 1) {
+    if (++next.f == frequencies(p)) next.f = 0, next.panel++;
+  } else if (++next.panel == p1) {
+    if (++next.f == frequencies(p))
+      next.f = 0;
+    else
+      next.panel = p0;
+  }
+  return next;
+}
+
 /* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the panel after the
- * running one are pulled into L2 (at the end those of panel p1, if that is before p_end). */
-static void multiply(const hn_winograd_args *a, const block *b, int64_t p0, int64_t p1, int64_t p_end,
-                     const float *v, float *m) {
+ * running one are pulled into L2 (at the end those of panel p1, if that is before p_end).  V begins with the
+ * group of panel `first`. */
+static void multiply(const hn_winograd_args *a, const block *b, int64_t first, int64_t p0, int64_t p1,
+                     int64_t p_end, const float *v, float *m) {
   const hn_winograd *p = a->plan;
   const hn_gemm_ops *o = a->gemm;
-  const hn_winograd_form *form = form_of(p);
-  const int64_t f_count = frequencies(p), pitch = m_pitch(p, o), tiles = b->t1 - b->t0,
-                row_tiles = row_tiles_of(p, b, o->mr);
+  const hn_winograd_form *form = hn_winograd_plan_form(p);
+  const int64_t pitch = m_pitch(p, o), tiles = b->t1 - b->t0, row_tiles = row_tiles_of(p, b, o->mr);
   const int64_t matrix = tiles * slices_read(p, b->height) * p->v_pitch; /* floats of a piece */
-  for (int64_t f = 0; f < f_count; f++) {
-    const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
-    for (int64_t panel = p0; panel < p1; panel++) {
-      const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      const frequency *const next_f = last_panel ? &after : &here;
-      const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
-      ahead next = {.parts = row_tiles};
-      if (next_panel < p_end)
-        next.at = weights_of(a, next_panel, next_f->before),
-        next.floats = next_f->n * p->depth.kernel * p->cin * panel_width(a, next_panel);
-      for (int64_t z = 0; z < b->height;) {
-        const layer l = layer_at(p, b->z, b->height, z);
-        multiply_layer(a, b, &l, &here, v + here.before * matrix, weights_of(a, panel, here.before),
-                       panel_width(a, panel), &next,
-                       m + (f * b->height + l.from) * tiles * pitch + (panel - p0) * o->nr);
-        z = l.to;
-      }
+  for (product at = {0, p0}, next; at.panel < p1; at = next) {
+    next = after(p, &at, p0, p1);
+    const bool last = next.panel == p1;
+    const hn_winograd_frequency here = hn_winograd_frequency_of(form, at.f),
+                                ahead_f = hn_winograd_frequency_of(form, next.f);
+    ahead weights = {.parts = row_tiles};
+    if (next.panel < p_end)
+      weights.at = weights_of(a, next.panel, last ? 0 : ahead_f.before),
+      weights.floats = ahead_f.n * p->depth.kernel * p->cin * hn_winograd_panel_width(p, o, next.panel);
+    const float *const from =
+                           v + here.before * matrix +
+                           (HN_FAULT("winograd_first_group") ? 0 : groups_of(p, o, first, at.panel + 1) - 1) *
+                               p->cin,
+                       *const w = weights_of(a, at.panel, here.before);
+    float *const to = m + at.f * b->height * tiles * pitch + hn_winograd_column_of(p, o, at.panel) -
+                      hn_winograd_column_of(p, o, p0);
+    for (int64_t z = 0; z < b->height;) {
+      const layer l = layer_at(p, b->z, b->height, z);
+      multiply_layer(a, b, &l, &here, from, w, hn_winograd_panel_width(p, o, at.panel), &weights,
+                     to + l.from * tiles * pitch);
+      z = l.to;
     }
   }
 }
 
 static const uint16_t *bf16_weights_of(const hn_winograd *p, const uint16_t *w, int64_t panel,
                                        int64_t before) {
-  return w + bf16_before(p, panel) + (size_t)before * bf16_piece(p, panel);
+  return w + hn_winograd_bf16_before(p, panel) + (size_t)before * hn_winograd_bf16_piece(p, panel);
 }
 
 /* The same in products of bf16, a panel after the other in each frequency of M. */
 static void multiply_bf16(const hn_winograd_args *a, int64_t tiles, int64_t p0, int64_t p1, int64_t p_end,
                           const uint16_t *v, float *m) {
   const hn_winograd *p = a->plan;
-  const hn_winograd_form *form = form_of(p);
+  const hn_winograd_form *form = hn_winograd_plan_form(p);
   const int64_t f_count = frequencies(p), row_tiles = hn_div_up(tiles, p->bf16_rows);
   for (int64_t f = 0; f < f_count; f++) {
-    const frequency here = frequency_of(form, f), after = frequency_of(form, f + 1 < f_count ? f + 1 : 0);
+    const hn_winograd_frequency here = hn_winograd_frequency_of(form, f),
+                                after = hn_winograd_frequency_of(form, f + 1 < f_count ? f + 1 : 0);
     const int64_t row = here.n * p->v_pitch;
     const size_t steps = (size_t)(here.n * hn_winograd_steps(p));
     for (int64_t panel = p0; panel < p1; panel++) {
       const bool last_panel = panel + 1 == p1, last = last_panel && f + 1 == f_count;
-      const frequency *const next_f = last_panel ? &after : &here;
+      const hn_winograd_frequency *const next_f = last_panel ? &after : &here;
       const int64_t next_panel = last ? p1 : last_panel ? p0 : panel + 1;
       const char *next = NULL;
       int64_t next_bytes = 0;
       if (next_panel < p_end)
         next = (const char *)bf16_weights_of(p, a->w, next_panel, next_f->before),
-        next_bytes = next_f->n * (int64_t)bf16_piece(p, next_panel) * 2;
+        next_bytes = next_f->n * (int64_t)hn_winograd_bf16_piece(p, next_panel) * 2;
       const int64_t share = hn_fill_up(hn_div_up(next_bytes, row_tiles), 64);
       for (int64_t r = 0; r < row_tiles; r++) {
         const int64_t m0 = r * tiles / row_tiles, m1 = (r + 1) * tiles / row_tiles;
@@ -733,16 +593,16 @@ static void transform_output(const hn_winograd_args *a, const block *b, int64_t 
   }
 }
 
-/* Panels [q0, q1) of a block of tiles, of the task's panels up to p_end. */
-static void panels(const hn_winograd_args *a, const block *b, int64_t q0, int64_t q1, int64_t p_end,
-                   const float *v, float *m) {
+/* Panels [q0, q1) of a block of tiles, of the task's panels from `first` up to p_end. */
+static void panels(const hn_winograd_args *a, const block *b, int64_t first, int64_t q0, int64_t q1,
+                   int64_t p_end, const float *v, float *m) {
   const hn_winograd *p = a->plan;
-  const int64_t tiles = (b->t1 - b->t0) * b->height, nr = tile_columns(p, a->gemm);
+  const int64_t tiles = (b->t1 - b->t0) * b->height, nr = hn_winograd_columns(p, a->gemm);
   if (!p->bf16_rows) {
     const int64_t pitch = m_pitch(p, a->gemm);
     const products at = {m, tiles * pitch, pitch, 0};
-    multiply(a, b, q0, q1, p_end, v, m);
-    transform_output(a, b, q0 * nr, hn_min(q1 * nr, p->cout), &at);
+    multiply(a, b, first, q0, q1, p_end, v, m);
+    transform_output(a, b, hn_winograd_column_of(p, a->gemm, q0), hn_winograd_column_of(p, a->gemm, q1), &at);
     return;
   }
   multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
@@ -774,9 +634,11 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     for (int64_t n = 0; n < blocks; n++) {
       const block b = {from + n * (to - from) / blocks, from + (n + 1) * (to - from) / blocks, z,
                        column_height(p, z)};
-      transform_input(a, &b, v);
+      const int64_t g0 = p0 / hn_winograd_group_panels(p, a->gemm),
+                    channels = groups_of(p, a->gemm, p0, p1) * p->cin;
+      transform_input(a, &b, g0 * p->cin, channels, v);
       for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels)
-        panels(a, &b, q0, hn_min(q0 + p->block_panels, p1), p1, v, m);
+        panels(a, &b, p0, q0, hn_min(q0 + p->block_panels, p1), p1, v, m);
     }
   }
   if (a->bf16) a->bf16->end();
@@ -784,7 +646,7 @@ static void task(void *arg, int64_t index, uint32_t thread) {
 
 void hn_winograd_exec(const hn_winograd_args *a, hn_parallel_fn parallel, void *pool) {
   const hn_winograd *p = a->plan;
-  if (p->tiles == 0 || p->cout == 0) return;
+  if (p->tiles == 0 || p->n_panels == 0) return;
   parallel(pool, p->m_tasks * p->n_tasks, task, (void *)(uintptr_t)a);
 }
 

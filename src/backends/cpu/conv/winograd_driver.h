@@ -3,8 +3,10 @@
  * with the epilogue. A block's frequencies stay in L2; weights are streamed once a block.  Products of bf16
  * (m = 2, and both forms of stride 2) take V and the weights in bf16, and may read and write bf16.
  *
- * Three dimensions: transforms are of slices, and the taps of depth are so many more channels of the products.
- * Tiles above one another are a column: a slice is transformed once for all of its output slices.
+ * Groups: each has products of its own; the transforms take the channels of several as they lie.
+ *
+ * Three dimensions: transforms are of slices, and the taps of depth are so many more channels of the
+ * products. Tiles above one another are a column: a slice is transformed once for all of its output slices.
  *
  * Mathematics, error bound, Inf and NaN: kernels/winograd/winograd.h.  All blocking is decided by
  * hn_winograd_plan, once; hn_winograd_exec allocates nothing. */
@@ -23,27 +25,27 @@ typedef struct hn_winograd_depth {
 } hn_winograd_depth;
 
 typedef struct hn_winograd {
-  /* the problem: a 3x3 kernel, or one of any depth, one group */
+  /* the problem: a 3x3 kernel, or one of any depth; products of bf16 take one group */
   int64_t m, stride; /* output pixels of a tile in each direction; of a form (hn_winograd_form_of) */
-  int64_t batch, cin, cout;
-  int64_t in[2], out[2], pad[2]; /* height, width; pad: at the begin */
+  int64_t batch, groups, cin, cout; /* cin, cout: of a group */
+  int64_t in[2], out[2], pad[2];    /* height, width; pad: at the begin */
   hn_winograd_depth depth;
   int64_t in_batch, in_slice, in_row, in_pixel;
   hn_view y;
-  int64_t bf16_rows;             /* products of bf16, of one tap of depth: most rows of a tile of their kernel;
-                                    0: of f32 */
-  double bf16_rate;              /* their multiply-adds per one of f32 in the same time */
+  int64_t bf16_rows; /* products of bf16, of one tap of depth: most rows of a tile of their kernel;
+                        0: of f32 */
+  double bf16_rate;  /* their multiply-adds per one of f32 in the same time */
   int64_t narrow_in, narrow_out; /* products of bf16: the input, the output lie in bf16 */
   /* the plan, set by hn_winograd_plan */
-  int64_t slices, read; /* output slices of a column of tiles (1 where there is one tap of depth), and from the
-                           first to the last slice that they read */
+  int64_t slices, read; /* output slices of a column of tiles (1 where there is one tap of depth), and from
+                           the first to the last slice that they read */
   int64_t tiles_z, tiles_y, tiles_x, tiles; /* columns: tiles_z above one another, and all */
-  int64_t n_panels;         /* of nr output channels */
-  int64_t m_tasks, n_tasks; /* tasks: ranges of columns x ranges of panels */
-  int64_t block_tiles;      /* columns transformed together: their V and M stay in L2 */
-  int64_t block_panels;     /* panels of M that are ready before they are transformed back */
-  int64_t v_pitch;          /* elements from tile to tile in V */
-  double seconds;           /* predicted by the cost model */
+  int64_t n_panels;                         /* of nr output channels, or the rest of a group */
+  int64_t m_tasks, n_tasks;                 /* tasks: ranges of columns x ranges of panels */
+  int64_t block_tiles;                      /* columns transformed together: their V and M stay in L2 */
+  int64_t block_panels;                     /* panels of M that are ready before they are transformed back */
+  int64_t v_pitch;                          /* elements from tile to tile in V */
+  double seconds;                           /* predicted by the cost model */
 } hn_winograd;
 
 /* Chooses the division into tasks and the blocks by the cost model. */
@@ -53,9 +55,9 @@ void hn_winograd_plan(hn_winograd *p, const hn_gemm_ops *o, const hone_machine *
 size_t hn_winograd_packed_size(const hn_winograd *p, const hn_gemm_ops *o);
 size_t hn_winograd_scratch(const hn_winograd *p, const hn_gemm_ops *o);
 
-/* Transforms and packs the weights [cout][cin][depth][3][3] of one panel.  Packed: panel by panel, in it
- * frequency by frequency, of it tap by tap of depth and piece by piece a matrix of cin rows, as hn_gemm_pack_b
- * lays it out. */
+/* Transforms and packs the weights [groups * cout][cin][depth][3][3] of one panel.  Packed: panel by panel,
+ * in it frequency by frequency, of it tap by tap of depth and piece by piece a matrix of cin rows, as
+ * hn_gemm_pack_b lays it out. */
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst);
 

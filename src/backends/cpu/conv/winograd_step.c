@@ -45,7 +45,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
     if (config->bf16 && s->input[i].desc.dtype == narrow)
       return hn_refuse(why, "input %u is %s, not f32", i, hone_dtype_name(narrow));
   if (!s->input[1].constant) return hn_refuse(why, "weights are not constant");
-  if (a.groups != 1) return hn_refuse(why, "more than one group");
+  if (a.groups != 1 && (config->bf16 || a.cin == 1)) return hn_refuse(why, "more than one group");
   if (a.kernel[1] != 3 || a.kernel[2] != 3) return hn_refuse(why, "the kernel is not 3x3");
   if (a.kernel[0] == 1 && (a.pad[0] || (a.y.size[0] - 1) * a.stride[0] >= a.x.size[0]))
     return hn_refuse(why, "there are slices of nothing but padding");
@@ -58,20 +58,22 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_winogra
   if (!hn_epilogue_takes(s, h->isa, false, narrow, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
   if (!o || !hn_winograd_find(h->isa, form)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
-  h->plan = (hn_winograd){.m = config->tile,
-                          .stride = config->stride,
-                          .batch = a.x.batch,
-                          .cin = a.cin,
-                          .cout = a.cout,
-                          .in = {a.x.size[1], a.x.size[2]},
-                          .out = {a.y.size[1], a.y.size[2]},
-                          .pad = {a.pad[1], a.pad[2]},
-                          .depth = {a.x.size[0], a.y.size[0], a.kernel[0], a.stride[0], a.dilation[0], a.pad[0]},
-                          .in_batch = a.x.view.batch,
-                          .in_slice = a.x.view.slice,
-                          .in_row = a.x.view.row,
-                          .in_pixel = a.x.view.pixel,
-                          .y = a.y.view};
+  h->plan =
+      (hn_winograd){.m = config->tile,
+                    .stride = config->stride,
+                    .batch = a.x.batch,
+                    .groups = a.groups,
+                    .cin = a.cin,
+                    .cout = a.cout,
+                    .in = {a.x.size[1], a.x.size[2]},
+                    .out = {a.y.size[1], a.y.size[2]},
+                    .pad = {a.pad[1], a.pad[2]},
+                    .depth = {a.x.size[0], a.y.size[0], a.kernel[0], a.stride[0], a.dilation[0], a.pad[0]},
+                    .in_batch = a.x.view.batch,
+                    .in_slice = a.x.view.slice,
+                    .in_row = a.x.view.row,
+                    .in_pixel = a.x.view.pixel,
+                    .y = a.y.view};
   if (bf16)
     h->plan.bf16_rows = bf16->rows, h->plan.bf16_rate = hn_bf16_rate(bf16),
     h->plan.narrow_in = s->input[0].desc.dtype == narrow,
@@ -134,9 +136,10 @@ void hn_winograd_work(const hone_step *s, const hone_machine *m, const hn_winogr
   const hn_winograd_form *f = hn_winograd_form_of(config->tile, config->stride);
   blob_head h;
   if (!describe(s, m, config, &h, NULL)) return;
-  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)f->pieces;
+  const double cin = (double)h.plan.cin, cout = (double)h.plan.cout, n = (double)f->pieces,
+               groups = (double)h.plan.groups;
   const hn_winograd_reach r = hn_winograd_reach_of(&h.plan);
-  const double planes = (double)(h.plan.batch * h.plan.tiles_y * h.plan.tiles_x);
+  const double planes = groups * (double)(h.plan.batch * h.plan.tiles_y * h.plan.tiles_x);
   work->flops += planes * (2 * n * n * (double)r.taps * cin * cout + (double)r.slices * f->input_flops * cin +
                            (double)h.plan.depth.out * f->output_flops * cout) -
                  2 * s->cost.macs;

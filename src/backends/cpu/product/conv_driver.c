@@ -112,8 +112,8 @@ static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   return meet && ways < o->mr && 4 * ways >= 3 * o->mr && !HN_FAULT("conv_rows_that_meet") ? ways : o->mr;
 }
 
-/* Does what a tile reads of the input stay in L2 while the panels of weights pass? Pixels beside each other share
- * taps. */
+/* Does what a tile reads of the input stay in L2 while the panels of weights pass? Pixels beside each other
+ * share taps. */
 static bool is_near(const hn_conv *c, const hn_gemm_ops *o, size_t l2) {
   const int64_t run = c->n_runs ? c->k / c->n_runs : 0, apart = c->stride[2] * c->in_pitch;
   return c->n_runs * ((o->mr - 1) * hn_min(apart, run) + run) <= (int64_t)(l2 / 4 / 4);
@@ -130,10 +130,9 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
   bool flat = row && slice && image;
   /* What is near is read in one go, run by run, without gathering: tiles must not leave their line for that.
-   * Single taps cost most to gather: even tiles that a line does not fill are better. Where taps reach over its
-   * ends, a short line falls to pieces. */
-  const bool ends =
-      !c->window[1] || c->pad[1] || (c->grid[2] - 1) * c->stride[2] + c->window[1] > c->in[2];
+   * Single taps cost most to gather: even tiles that a line does not fill are better. Where taps reach over
+   * its ends, a short line falls to pieces. */
+  const bool ends = !c->window[1] || c->pad[1] || (c->grid[2] - 1) * c->stride[2] + c->window[1] > c->in[2];
   const int64_t shortest = c->single_taps || !ends ? o->mr / 2 : 2 * o->mr;
   c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
               (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
@@ -360,7 +359,8 @@ static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, 
 }
 
 /* The runs of taps, [first, last) of them, that the m grid positions from p on (of one line) walk where they
- * lie: all that are not left out lie inside the image, and one distance leads from each to the next. Else none. */
+ * lie: all that are not left out lie inside the image, and one distance leads from each to the next. Else
+ * none. */
 typedef struct walk {
   int64_t first, last;
 } walk;

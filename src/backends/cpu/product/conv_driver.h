@@ -29,17 +29,18 @@ typedef struct hn_conv {
   int64_t grid[3];            /* output positions computed here */
   int64_t stride[3];          /* input pixels from one grid position to the next */
   int64_t in_pitch, in_batch; /* floats from pixel to pixel, image to image */
-  int64_t in_k;      /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
-  hn_view out;       /* where grid position (n, z, y, x) goes */
-  int64_t n_runs, k; /* k = cin * all taps */
-  int64_t shifted;   /* some tap does not lie at offset 0 */
+  int64_t in_k;        /* floats from channel to channel: 1, or the pitch of a transposed A (one tap only) */
+  hn_view out;         /* where grid position (n, z, y, x) goes */
+  int64_t n_runs, k;   /* k = cin * all taps */
+  int64_t shifted;     /* some tap does not lie at offset 0 */
   int64_t run_step;    /* floats from one line of taps' first value to the next one's; 0: not constant */
   int64_t single_taps; /* each run is a single tap */
-  int64_t tap_step;    /* there, and where runs lie in several slices: floats from one to the next in a line of... */
-  int64_t line_taps;   /* ...so many; else 0, and a run is a line */
+  int64_t
+      tap_step; /* there, and where runs lie in several slices: floats from one to the next in a line of... */
+  int64_t line_taps; /* ...so many; else 0, and a run is a line */
   int64_t pad[2],
       window[2]; /* above and left; rows and columns from the first tap to the last. 0: not known */
-  int64_t deep; /* output slices read the same input slices */
+  int64_t deep;  /* output slices read the same input slices */
   double idle; /* share of all pairs of a line of the grid and a run of taps that lie above, below, before or
                   behind the image */
   /* the plan, set by hn_conv_plan */
@@ -48,11 +49,11 @@ typedef struct hn_conv {
   int64_t padded; /* floats of a small input with its border of zeros, which a task makes and then walks; else
                      0 */
   int64_t padded_size[2]; /* its height and width */
-  int64_t skips;   /* tiles leave out what all of their pixels find outside of the image */
-  int64_t strided; /* where no tap lies outside, or lines of them that are left out, the kernel walks the input
-                      itself, line of taps by line */
+  int64_t skips;          /* tiles leave out what all of their pixels find outside of the image */
+  int64_t strided;     /* where no tap lies outside, or lines of them that are left out, the kernel walks the
+                          input     itself, line of taps by line */
   int64_t line, lines; /* tiles are cut from `lines` lines of `line` pixels with constant output distance */
-  int64_t down; /* of the lines above one another all come first, so that what they share is near */
+  int64_t down;        /* of the lines above one another all come first, so that what they share is near */
   int64_t tiles_per_line, tiles;
   int64_t kc;               /* length of a K block */
   int64_t m_tasks, n_tasks; /* tasks: groups * m_tasks * n_tasks */
