@@ -366,11 +366,37 @@ static void transform_input(const hn_winograd_args *a, const block *b, int64_t c
   }
 }
 
-/* The packed weights of a panel, from the frequency on that has so many pieces before it. */
-static const float *weights_of(const hn_winograd_args *a, int64_t panel, int64_t before) {
+/* What products ask for each panel, found without divisions where there is one group. */
+typedef struct packed {
+  const hn_winograd *p;
+  const hn_gemm_ops *o;
+  const float *w;
+  int64_t panels;        /* of a group */
+  int64_t group, column; /* floats of a group, and of a column, in all pieces and taps of depth */
+} packed;
+
+static packed packed_of(const hn_winograd_args *a) {
   const hn_winograd *p = a->plan;
-  return (const float *)a->w + hn_winograd_packed_before(p, a->gemm, panel) +
-         before * hn_winograd_panel_width(p, a->gemm, panel) * p->depth.kernel * p->cin;
+  const int64_t n = hn_winograd_group_panels(p, a->gemm), each = hn_winograd_pieces(p) * p->depth.kernel;
+  return (packed){p,
+                  a->gemm,
+                  a->w,
+                  n,
+                  each * (int64_t)hn_gemm_packed_size(a->gemm, (size_t)p->cout, (size_t)p->cin),
+                  each * p->cin};
+}
+
+typedef struct panel {
+  int64_t group, column, width; /* column: its first of all output channels */
+  const float *w;
+} panel;
+
+static panel panel_at(const packed *k, int64_t index) {
+  const int64_t group = k->p->groups == 1 ? 0 : index / k->panels, nr = k->o->nr,
+                from = (index - group * k->panels) * nr;
+  return (panel){group, group * k->p->cout + from,
+                 (int64_t)hn_gemm_panel_width(k->o, (size_t)k->p->cout, (size_t)from),
+                 k->w + group * k->group + from * k->column};
 }
 
 /* Tiles of the product of a block, each of no more than so many rows. */
@@ -396,11 +422,18 @@ static void take_share(ahead *f, hn_gemm_tile *t) {
   t->prefetch_end = f->at + f->floats * ++f->part / f->parts;
 }
 
-/* The products of a layer of a block, of one frequency and panel.  v: those of the frequency, b: its weights;
- * c: of the layer's tiles in M. */
+/* A product: one frequency of a panel, for all of a block. */
+typedef struct product {
+  const hn_winograd_frequency *f;
+  int64_t panel;
+} product;
+
+/* The product of a layer of a block.  v: those of the frequency, w: its weights; c: of the layer's tiles in
+ * M.
+ */
 static void multiply_layer(const hn_winograd_args *a, const block *at, const layer *l,
-                           const hn_winograd_frequency *here, const float *v, const float *b, int64_t width,
-                           ahead *f, float *c) {
+                           const hn_winograd_frequency *here, const float *v, const float *w, int64_t width,
+                           int64_t pitch, ahead *f, float *c) {
   const hn_winograd *p = a->plan;
   const hn_winograd_depth *d = &p->depth;
   const int64_t tiles = at->t1 - at->t0, rows = (l->to - l->from) * tiles,
@@ -410,8 +443,8 @@ static void multiply_layer(const hn_winograd_args *a, const block *at, const lay
   const bool whole = here->n == 1; /* a piece is all of a tap */
   const float *from = v + (l->from * d->stride + l->taps.from * d->dilation) * tiles * row;
   hn_gemm_tile t = {.lda = row,
-                    .b = b + (HN_FAULT("winograd_taps_of_depth") ? 0 : l->taps.from) * n * width,
-                    .ldc = m_pitch(p, a->gemm),
+                    .b = w + (HN_FAULT("winograd_taps_of_depth") ? 0 : l->taps.from) * n * width,
+                    .ldc = pitch,
                     .k = (size_t)(taps * n),
                     .segment = (size_t)(taps ? p->cin : 0),
                     .skip = whole ? slice - p->cin : p->v_pitch - p->cin,
@@ -426,55 +459,52 @@ static void multiply_layer(const hn_winograd_args *a, const block *at, const lay
   }
 }
 
-typedef struct product {
-  int64_t f, panel;
-} product;
-
 /* The product after one of panels [p0, p1): all panels of a frequency of one group, which read the same V;
- * all frequencies of a panel where each is a group, whose weights lie so. Behind the last: the first one of
+ * all frequencies of a panel where there are groups, whose weights lie so. Behind the last: the first one of
  * p1. */
-static product after(const hn_winograd *p, const product *at, int64_t p0, int64_t p1) {
+static product after(const hn_winograd *p, const product *at, const hn_winograd_frequency *f, int64_t p0,
+                     int64_t p1) {
   product next = *at;
+  const hn_winograd_frequency *const end = f + frequencies(p);
   if (p->groups > 1) {
-    if (++next.f == frequencies(p)) next.f = 0, next.panel++;
+    if (++next.f == end) next.f = f, next.panel++;
   } else if (++next.panel == p1) {
-    if (++next.f == frequencies(p))
-      next.f = 0;
+    if (++next.f == end)
+      next.f = f;
     else
       next.panel = p0;
   }
   return next;
 }
 
-/* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the panel after the
- * running one are pulled into L2 (at the end those of panel p1, if that is before p_end).  V begins with the
- * group of panel `first`. */
+/* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the next product are
+ * pulled into L2 (at the end those of panel p1, if that is before p_end).  V begins with the group of panel
+ * `first`. */
 static void multiply(const hn_winograd_args *a, const block *b, int64_t first, int64_t p0, int64_t p1,
                      int64_t p_end, const float *v, float *m) {
   const hn_winograd *p = a->plan;
-  const hn_gemm_ops *o = a->gemm;
-  const hn_winograd_form *form = hn_winograd_plan_form(p);
-  const int64_t pitch = m_pitch(p, o), tiles = b->t1 - b->t0, row_tiles = row_tiles_of(p, b, o->mr);
+  const packed k = packed_of(a);
+  hn_winograd_frequency f[HN_WINOGRAD_MAX_POINTS * HN_WINOGRAD_MAX_POINTS];
+  for (int64_t i = 0; i < frequencies(p); i++) f[i] = hn_winograd_frequency_of(hn_winograd_plan_form(p), i);
+  const int64_t pitch = m_pitch(p, a->gemm), tiles = b->t1 - b->t0, depth = p->depth.kernel * p->cin;
+  const int64_t row_tiles = row_tiles_of(p, b, a->gemm->mr);
   const int64_t matrix = tiles * slices_read(p, b->height) * p->v_pitch; /* floats of a piece */
-  for (product at = {0, p0}, next; at.panel < p1; at = next) {
-    next = after(p, &at, p0, p1);
-    const bool last = next.panel == p1;
-    const hn_winograd_frequency here = hn_winograd_frequency_of(form, at.f),
-                                ahead_f = hn_winograd_frequency_of(form, next.f);
+  const panel begin = panel_at(&k, p0), origin = panel_at(&k, first);
+  for (product at = {f, p0}, next; at.panel < p1; at = next) {
+    next = after(p, &at, f, p0, p1);
+    const panel here = panel_at(&k, at.panel);
     ahead weights = {.parts = row_tiles};
-    if (next.panel < p_end)
-      weights.at = weights_of(a, next.panel, last ? 0 : ahead_f.before),
-      weights.floats = ahead_f.n * p->depth.kernel * p->cin * hn_winograd_panel_width(p, o, next.panel);
-    const float *const from =
-                           v + here.before * matrix +
-                           (HN_FAULT("winograd_first_group") ? 0 : groups_of(p, o, first, at.panel + 1) - 1) *
-                               p->cin,
-                       *const w = weights_of(a, at.panel, here.before);
-    float *const to = m + at.f * b->height * tiles * pitch + hn_winograd_column_of(p, o, at.panel) -
-                      hn_winograd_column_of(p, o, p0);
+    if (next.panel < p_end) {
+      const panel then = panel_at(&k, next.panel);
+      weights.at = then.w + next.f->before * then.width * depth;
+      weights.floats = next.f->n * then.width * depth;
+    }
+    const int64_t group = HN_FAULT("winograd_first_group") ? 0 : here.group - origin.group;
+    float *const to = m + (at.f - f) * b->height * tiles * pitch + here.column - begin.column;
     for (int64_t z = 0; z < b->height;) {
       const layer l = layer_at(p, b->z, b->height, z);
-      multiply_layer(a, b, &l, &here, from, w, hn_winograd_panel_width(p, o, at.panel), &weights,
+      multiply_layer(a, b, &l, at.f, v + at.f->before * matrix + group * p->cin,
+                     here.w + at.f->before * here.width * depth, here.width, pitch, &weights,
                      to + l.from * tiles * pitch);
       z = l.to;
     }

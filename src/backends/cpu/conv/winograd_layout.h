@@ -41,10 +41,6 @@ static inline int64_t hn_winograd_column_of(const hn_winograd *p, const hn_gemm_
   return panel / n * p->cout + panel % n * hn_winograd_columns(p, o);
 }
 
-/* Floats of packed weights before a panel, and columns that it has with what fills its last vector. */
-int64_t hn_winograd_packed_before(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel);
-int64_t hn_winograd_panel_width(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel);
-
 /* Values of bf16 before a panel, and of one of its pieces. */
 size_t hn_winograd_bf16_before(const hn_winograd *p, int64_t panel);
 size_t hn_winograd_bf16_piece(const hn_winograd *p, int64_t panel);

@@ -153,13 +153,13 @@ static void pack(const hn_winograd *p, const float *w, int64_t n0, int64_t live,
   if (stream) hn_stream_end();
 }
 
-int64_t hn_winograd_packed_before(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel) {
+static int64_t packed_before(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel) {
   const int64_t n = hn_winograd_group_panels(p, o), in_group = panel % n * o->nr * p->cin;
   return hn_winograd_pieces(p) * p->depth.kernel *
          (panel / n * (int64_t)hn_gemm_packed_size(o, (size_t)p->cout, (size_t)p->cin) + in_group);
 }
 
-int64_t hn_winograd_panel_width(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel) {
+static int64_t panel_width(const hn_winograd *p, const hn_gemm_ops *o, int64_t panel) {
   return (int64_t)hn_gemm_panel_width(o, (size_t)p->cout,
                                       (size_t)(panel % hn_winograd_group_panels(p, o) * o->nr));
 }
@@ -167,8 +167,7 @@ int64_t hn_winograd_panel_width(const hn_winograd *p, const hn_gemm_ops *o, int6
 void hn_winograd_pack_panel(const hn_winograd *p, const hn_gemm_ops *o, const float *w, int64_t panel,
                             float *dst) {
   const int64_t n0 = hn_winograd_column_of(p, o, panel), n1 = hn_winograd_column_of(p, o, panel + 1);
-  pack(p, w, n0, n1 - n0, hn_winograd_panel_width(p, o, panel), true,
-       dst + hn_winograd_packed_before(p, o, panel));
+  pack(p, w, n0, n1 - n0, panel_width(p, o, panel), true, dst + packed_before(p, o, panel));
 }
 
 size_t hn_winograd_panel(const hn_winograd *p) {
