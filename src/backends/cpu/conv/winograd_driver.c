@@ -477,24 +477,31 @@ static product after(const hn_winograd *p, const product *at, const hn_winograd_
   return next;
 }
 
-/* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the next product are
- * pulled into L2 (at the end those of panel p1, if that is before p_end).  V begins with the group of panel
- * `first`. */
-static void multiply(const hn_winograd_args *a, const block *b, int64_t first, int64_t p0, int64_t p1,
-                     int64_t p_end, const float *v, float *m) {
-  const hn_winograd *p = a->plan;
-  const packed k = packed_of(a);
+/* A task's panels, [first, end), and what is the same for all of its products. */
+typedef struct job {
+  const hn_winograd_args *a;
+  int64_t first, end;
+  packed weights;
   hn_winograd_frequency f[HN_WINOGRAD_MAX_POINTS * HN_WINOGRAD_MAX_POINTS];
-  for (int64_t i = 0; i < frequencies(p); i++) f[i] = hn_winograd_frequency_of(hn_winograd_plan_form(p), i);
+} job;
+
+/* Panels [p0, p1) of M for a block: each frequency's product.  Meanwhile the weights of the next product are
+ * pulled into L2 (at the end those of panel p1, if the task has it).  V begins with the group of the task's
+ * first panel. */
+static void multiply(const job *j, const block *b, int64_t p0, int64_t p1, const float *v, float *m) {
+  const hn_winograd_args *a = j->a;
+  const hn_winograd *p = a->plan;
+  const packed k = j->weights;
+  const hn_winograd_frequency *const f = j->f;
   const int64_t pitch = m_pitch(p, a->gemm), tiles = b->t1 - b->t0, depth = p->depth.kernel * p->cin;
   const int64_t row_tiles = row_tiles_of(p, b, a->gemm->mr);
   const int64_t matrix = tiles * slices_read(p, b->height) * p->v_pitch; /* floats of a piece */
-  const panel begin = panel_at(&k, p0), origin = panel_at(&k, first);
+  const panel begin = panel_at(&k, p0), origin = panel_at(&k, j->first);
   for (product at = {f, p0}, next; at.panel < p1; at = next) {
     next = after(p, &at, f, p0, p1);
     const panel here = panel_at(&k, at.panel);
     ahead weights = {.parts = row_tiles};
-    if (next.panel < p_end) {
+    if (next.panel < j->end) {
       const panel then = panel_at(&k, next.panel);
       weights.at = then.w + next.f->before * then.width * depth;
       weights.floats = next.f->n * then.width * depth;
@@ -607,9 +614,10 @@ static void transform_output(const hn_winograd_args *a, const block *b, int64_t 
                        .narrow_residual = e->narrow_residual != NULL};
   const void *residual = e->narrow_residual ? (const void *)e->narrow_residual : e->residual;
   const int64_t tiles = b->t1 - b->t0;
-  for (int64_t i = 0; i < tiles * b->height; i++) {
-    place at = locate(p, b->t0 + i % tiles);
-    at.z += i / tiles;
+  for (int64_t i = 0, z = 0, column = 0; i < tiles * b->height; i++, column++) {
+    if (column == tiles) column = 0, z++;
+    place at = locate(p, b->t0 + column);
+    at.z += z;
     t.rows = (int32_t)hn_min(p->out[0] - at.y, p->m), t.columns = (int32_t)hn_min(p->out[1] - at.x, p->m);
     t.m = m->m + i * m->tile;
     void *to =
@@ -623,19 +631,19 @@ static void transform_output(const hn_winograd_args *a, const block *b, int64_t 
   }
 }
 
-/* Panels [q0, q1) of a block of tiles, of the task's panels from `first` up to p_end. */
-static void panels(const hn_winograd_args *a, const block *b, int64_t first, int64_t q0, int64_t q1,
-                   int64_t p_end, const float *v, float *m) {
+/* Panels [q0, q1) of a block of tiles. */
+static void panels(const job *j, const block *b, int64_t q0, int64_t q1, const float *v, float *m) {
+  const hn_winograd_args *a = j->a;
   const hn_winograd *p = a->plan;
   const int64_t tiles = (b->t1 - b->t0) * b->height, nr = hn_winograd_columns(p, a->gemm);
   if (!p->bf16_rows) {
     const int64_t pitch = m_pitch(p, a->gemm);
     const products at = {m, tiles * pitch, pitch, 0};
-    multiply(a, b, first, q0, q1, p_end, v, m);
+    multiply(j, b, q0, q1, v, m);
     transform_output(a, b, hn_winograd_column_of(p, a->gemm, q0), hn_winograd_column_of(p, a->gemm, q1), &at);
     return;
   }
-  multiply_bf16(a, tiles, q0, q1, p_end, (const uint16_t *)(const void *)v, m);
+  multiply_bf16(a, tiles, q0, q1, j->end, (const uint16_t *)(const void *)v, m);
   const int64_t most = p->narrow_out && a->epilogue->n_post ? WIDE_PIXEL / nr : q1 - q0;
   for (int64_t q = q0; q < q1; q += most) {
     const products at = {m + (q - q0) * tiles * nr, (q1 - q0) * tiles * nr, nr, tiles * nr};
@@ -649,26 +657,35 @@ static int64_t level_end(const hn_winograd *p, int64_t t) {
   return p->depth.kernel > 1 && p->tiles_z > 1 ? (t / plane + 1) * plane : p->tiles;
 }
 
+static void do_block(const job *j, const block *b, float *v, float *m) {
+  const hn_winograd *p = j->a->plan;
+  const hn_gemm_ops *o = j->a->gemm;
+  const int64_t group = j->first / hn_winograd_group_panels(p, o);
+  transform_input(j->a, b, group * p->cin, groups_of(p, o, j->first, j->end) * p->cin, v);
+  for (int64_t q0 = j->first; q0 < j->end; q0 += p->block_panels)
+    panels(j, b, q0, hn_min(q0 + p->block_panels, j->end), v, m);
+}
+
 static void task(void *arg, int64_t index, uint32_t thread) {
   const hn_winograd_args *a = arg;
   const hn_winograd *p = a->plan;
-  int64_t i = index % p->m_tasks, j = index / p->m_tasks;
+  const int64_t i = index % p->m_tasks, n = index / p->m_tasks;
   int64_t t0 = i * p->tiles / p->m_tasks, t1 = (i + 1) * p->tiles / p->m_tasks;
-  int64_t p0 = j * p->n_panels / p->n_tasks, p1 = (j + 1) * p->n_panels / p->n_tasks;
+  job j = {.a = a,
+           .first = n * p->n_panels / p->n_tasks,
+           .end = (n + 1) * p->n_panels / p->n_tasks,
+           .weights = packed_of(a)};
+  for (int64_t f = 0; f < frequencies(p); f++) j.f[f] = hn_winograd_frequency_of(hn_winograd_plan_form(p), f);
   float *v = a->scratch + thread * hn_winograd_scratch(p, a->gemm), *m = v + v_floats(p);
   if (HN_FAULT("winograd_last_tile") && i == p->m_tasks - 1) t1--;
   if (a->bf16) a->bf16->begin((uint32_t)p->bf16_rows);
   for (int64_t from = t0, to; from < t1; from = to) {
     to = hn_min(level_end(p, from), t1);
     const int64_t blocks = hn_div_up(to - from, p->block_tiles), z = locate(p, from).z;
-    for (int64_t n = 0; n < blocks; n++) {
-      const block b = {from + n * (to - from) / blocks, from + (n + 1) * (to - from) / blocks, z,
+    for (int64_t k = 0; k < blocks; k++) {
+      const block b = {from + k * (to - from) / blocks, from + (k + 1) * (to - from) / blocks, z,
                        column_height(p, z)};
-      const int64_t g0 = p0 / hn_winograd_group_panels(p, a->gemm),
-                    channels = groups_of(p, a->gemm, p0, p1) * p->cin;
-      transform_input(a, &b, g0 * p->cin, channels, v);
-      for (int64_t q0 = p0; q0 < p1; q0 += p->block_panels)
-        panels(a, &b, p0, q0, hn_min(q0 + p->block_panels, p1), p1, v, m);
+      do_block(&j, &b, v, m);
     }
   }
   if (a->bf16) a->bf16->end();
