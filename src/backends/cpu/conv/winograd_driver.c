@@ -1,7 +1,5 @@
 #include "backends/cpu/conv/winograd_driver.h"
 
-#include "backends/cpu/conv/winograd_layout.h"
-
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
