@@ -1,7 +1,7 @@
 /* Weights of Winograd's convolution: transformed in f64, and packed as its products read them. */
 #include <string.h>
 
-#include "backends/cpu/conv/winograd_layout.h"
+#include "backends/cpu/conv/winograd_driver.h"
 #include "base/stream.h"
 #include "base/wide.h"
 

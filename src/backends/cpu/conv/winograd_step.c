@@ -15,9 +15,12 @@ typedef struct blob_head {
 } blob_head;
 
 static size_t steps_at(void) { return hn_round_up(sizeof(blob_head), 64); }
+/* Weights begin a page: those of a panel of a frequency are pages then, which the hardware fetches ahead by.
+ */
 static size_t weights_at(const blob_head *h) {
+  enum { PAGE = 4096 };
   const int64_t steps = h->plan.bf16_rows ? hn_winograd_row_steps(&h->plan) : 0;
-  return hn_round_up(steps_at() + (size_t)steps * sizeof(int32_t), 64);
+  return hn_round_up(steps_at() + (size_t)steps * sizeof(int32_t), PAGE);
 }
 
 /* Where there are tiles, direct sums are done before the transforms would be. */
