@@ -17,7 +17,7 @@ enum { Q, K, V, BIAS, KEEP, Y, TENSORS };
 
 typedef struct shape {
   int64_t batch, heads, rows, keys, depth, depth_v;
-  int masks;       /* bit 0: an addend for every key; bit 1: who may look at what */
+  int masks;       /* bit 0: an addend for every key; bit 1: who may look at what; bit 2: some at nothing */
   bool transposed; /* keys lie depth by key */
 } shape;
 
@@ -82,16 +82,17 @@ static double expected(const shape *s, const tensor *t, float scale, int64_t b, 
               value(&t[K], b * k[0] + h * k[1] + j * k[2] + d * k[3]);
     x[j] *= scale;
     if (s->masks & 1) x[j] += 2 * value(&t[BIAS], b * s->keys + j);
-    if (s->masks & 2 && !((const uint8_t *)t[KEEP].host)[r * s->keys + j]) x[j] = -1e9;
+    if (s->masks & 2 && !((const uint8_t *)t[KEEP].host)[r * s->keys + j])
+      x[j] = s->masks & 4 ? -INFINITY : -1e9;
     if (x[j] > top) top = x[j];
   }
   for (int64_t j = 0; j < s->keys; j++) {
-    x[j] = exp(x[j] - top);
+    x[j] = top == -INFINITY ? 0 : exp(x[j] - top);
     sum += x[j];
     y += x[j] * value(&t[V], b * v[0] + h * v[1] + j * v[2] + c * v[3]);
   }
   free(x);
-  return y / sum;
+  return sum > 0 ? y / sum : y;
 }
 
 static hone_node *make_node(hn_model *m, float scale, const int64_t *kind, const float *fill, size_t masks) {
@@ -129,7 +130,10 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
   }
   if (s->masks & 2) {
     t[KEEP] = make(HONE_DTYPE_BOOL, (int64_t[]){B, H, R, S}, (int64_t[]){0, 0, S, 1}, R * S, true);
-    kind[n - 3] = 1, fill[n - 3] = -1e9f;
+    for (int64_t i = 0; s->masks & 4 && i < R * S; i++)
+      if (i / S % 3 == 1) set(&t[KEEP], i, 0);
+    must(cuda->copy(device, queue, t[KEEP].device, t[KEEP].host, t[KEEP].bytes, &error), &error);
+    kind[n - 3] = 1, fill[n - 3] = s->masks & 4 ? -INFINITY : -1e9f;
     input[n].desc = t[KEEP].desc, in[n++] = t[KEEP].device;
   }
   hn_model *m = hn_model_create("attention");
@@ -144,6 +148,7 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
                     .output = &output,
                     .math = math};
   step.node = make_node(m, scale, kind, fill, n - 3);
+  if (s->masks & 4) hn_node_set_int(step.node, "nan_to_zero", 1);
   void *out[1] = {t[Y].device};
   hone_step_run run = {.step = &step, .in = in, .out = out};
   const hone_tactic_desc *tactic = &hn_cuda_tactic_attention_mma;
@@ -183,7 +188,10 @@ int main(void) {
                                  /* few rows: warps divide the keys */
                                  {1, 1, 1, 300, 64, 64, 3, false},
                                  {1, 2, 12, 100, 40, 24, 3, true},
-                                 {1, 1, 16, 257, 128, 256, 1, false}};
+                                 {1, 1, 16, 257, 128, 256, 1, false},
+                                 /* rows that see nothing */
+                                 {1, 2, 70, 130, 20, 36, 7, false},
+                                 {1, 1, 12, 257, 40, 24, 6, false}};
   static const struct {
     hone_dtype type;
     hone_math math;

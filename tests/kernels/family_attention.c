@@ -226,7 +226,7 @@ static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
 /* A whole head, a query a lane. A score carries depth products and the roundings that a row's do; weights are
  * off as there, their sum and a column of the result by as many roundings as there are keys. */
 static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t depth, size_t depth_v,
-                       int form, enum ck_fill fill) {
+                       int form, enum ck_fill fill, bool nan_to_zero) {
   const size_t lanes = ops->lanes, k_row = depth + keys % 3, v_row = depth_v + depth % 2;
   float *q = ck_alloc(c, depth * lanes, 0), *k = ck_alloc(c, (keys - 1) * k_row + depth, 0),
         *v = ck_alloc(c, (keys - 1) * v_row + depth_v, 0), *y = ck_alloc(c, depth_v * lanes, 0),
@@ -243,6 +243,7 @@ static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t d
                          .depth = depth,
                          .depth_v = depth_v,
                          .scale = 0.4f,
+                         .nan_to_zero = nan_to_zero,
                          .weights = weights,
                          .y = y};
   ck_fill(c, q, depth * lanes, CK_RANDOM);
@@ -254,8 +255,8 @@ static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t d
   h.n_masks = masks_of(form % FORMS, add, bytes, h.mask);
   if (form == FORMS)
     h.mask[0] = (hn_mask_row){HN_MASK_ADD, wide, 1, 1.0f}, h.in_lanes[0] = true, h.n_masks = 1;
-  ck_case(c, "head of %zu keys, depth %zu, %zu, masks %d, fill %s", keys, depth, depth_v, form,
-          ck_fill_name(fill));
+  ck_case(c, "head of %zu keys, depth %zu, %zu, masks %d, fill %s%s", keys, depth, depth_v, form,
+          ck_fill_name(fill), nan_to_zero ? ", weights of NaN are 0" : "");
   ops->head(&h);
   for (size_t l = 0; l < lanes; l++) {
     double t[300], err[300], top = -INFINITY, top_err = 0, sum = 0, off = 0;
@@ -291,7 +292,8 @@ static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t d
     for (size_t d = 0; d < depth_v; d++) {
       double want = 0, bound = 0, most = 0;
       for (size_t i = 0; i < keys; i++) {
-        const double w = exp(t[i] - top) / sum, x = (double)v[i * v_row + d];
+        const double x = (double)v[i * v_row + d],
+                     w = nan_to_zero && !(sum > 0) ? 0 : exp(t[i] - top) / sum;
         want += w * x, most = fmax(most, fabs(x));
         if (w > 0) bound += w * fabs(x) * (err[i] + off / sum);
       }
@@ -306,10 +308,10 @@ static void check_heads(ck *c, const hn_attention_ops *ops) {
   static const size_t keys[] = {1, 2, 7, 8, 9, 16, 49, 64, 130}, depths[] = {1, 6, 8, 33};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
-      for (int form = 0; form <= FORMS; form++) {
-        check_head(c, ops, keys[i], depths[d], depths[(d + i) % 4], form, CK_RANDOM);
-        check_head(c, ops, keys[i], depths[d], depths[(d + i) % 4], form, CK_SPECIAL);
-      }
+      for (int form = 0; form <= FORMS; form++)
+        for (int fill = 0; fill < 3; fill++)
+          check_head(c, ops, keys[i], depths[d], depths[(d + i) % 4], form, fill ? CK_SPECIAL : CK_RANDOM,
+                     fill == 2);
 }
 
 static void check(ck *c, const struct hn_kernel *k) {

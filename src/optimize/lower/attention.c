@@ -27,7 +27,8 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
   return hn_node_set_float(n, "scale", h->scale) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
-                 hn_node_set_ints(n, "mask_finite", finite, masks)
+                 hn_node_set_ints(n, "mask_finite", finite, masks) &&
+                 hn_node_set_int(n, "nan_to_zero", h->nan_to_zero)
              ? n
              : NULL;
 }

@@ -2,6 +2,7 @@
 
 #include "optimize/match/read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -201,11 +202,33 @@ static bool softmax_of_rows(const hone_node *n) {
          (axis == -1 || axis == d->rank - 1);
 }
 
-/* The MatMul that weighs v by what Softmax makes. */
-static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes) {
+/* Where(IsNaN(p), 0, p) when that alone reads p: a row that sees no key gets weights of 0. */
+static hone_node *cleared(const hn_value *p, hn_node_list *nodes) {
+  double x;
+  if (p->is_output || p->users.len != 2) return NULL;
+  for (int i = 0; i < 2; i++) {
+    hone_node *is_nan = p->users.ptr[i].node, *where = p->users.ptr[1 - i].node;
+    if (is_nan->graph == p->graph && where->graph == p->graph && hn_is_op(is_nan, "IsNaN") &&
+        hn_is_op(where, "Where") && reader(is_nan->out[0]) == where && where->in[0] == is_nan->out[0] &&
+        where->in[2] == p && hn_constant_scalar(where->in[1], &x) && x == 0 && !signbit(x) && where->out[0] &&
+        hn_same_shape(&where->out[0]->desc, &p->desc) && hn_node_list_add(nodes, is_nan))
+      return where;
+  }
+  return NULL;
+}
+
+/* The MatMul that weighs v by what Softmax makes. *nan_to_zero: by 0 where that is no number. */
+static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes, bool *nan_to_zero) {
   const hn_value *p = softmax->out[0];
+  *nan_to_zero = false;
   for (int depth = 0; depth < MAX_CHAIN; depth++) {
     hone_node *n = reader(p);
+    if (!n && (n = cleared(p, nodes))) {
+      if (!hn_node_list_add(nodes, n)) return NULL;
+      *nan_to_zero = true;
+      p = n->out[0];
+      continue;
+    }
     if (!n || !n->n_out || !n->out[0] || !hn_node_list_add(nodes, n)) return NULL;
     if (hn_is_op(n, "MatMul")) return n->in[0] == p && n->in[1] != p ? n : NULL;
     if (!regroups(n) || n->in[0] != p) return NULL;
@@ -226,7 +249,7 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   hn_modes m[HN_ATTENTION_INPUTS], y;
   *hit = (hn_attention_hit){0};
   if (!softmax_of_rows(softmax)) return HN_MATCH_NO;
-  hone_node *second = weighing(softmax, &hit->nodes);
+  hone_node *second = weighing(softmax, &hit->nodes, &hit->nan_to_zero);
   if ((!second && !read_by_product(softmax->out[0])) || !leads_to_product(softmax->in[0], 0))
     return HN_MATCH_NO;
   if (!second) {
@@ -284,8 +307,9 @@ static const hone_node *softmax_above(const hn_value *v) {
     const hone_node *n = v->producer;
     if (!n || n->graph != v->graph || !n->n_in) return NULL;
     if (hn_is_op(n, "Softmax")) return n;
-    if (!hn_is_op(n, "MatMul") && !hn_is_op(n, "Transpose") && !is_view(n)) return NULL;
-    v = n->in[0];
+    const bool where = hn_is_op(n, "Where") && n->n_in == 3; /* that clears weights */
+    if (!where && !hn_is_op(n, "MatMul") && !hn_is_op(n, "Transpose") && !is_view(n)) return NULL;
+    v = n->in[where ? 2 : 0];
   }
   return NULL;
 }

@@ -4,6 +4,9 @@
  *   any of: Mul or Div by a constant, Add of a mask, Where with a mask, Reshape of the batch dimensions
  *   MatMul(Softmax(scores), v)                then perhaps Reshape and Transpose
  *
+ * Between Softmax and the product may stand Where(IsNaN(p), 0, p), as PyTorch spells attention whose rows may
+ * see no key.
+ *
  * Operands are traced through Transpose, Reshape, Split and the like to where they lie (modes.h). */
 #ifndef HN_OPTIMIZE_MATCH_ATTENTION_H
 #define HN_OPTIMIZE_MATCH_ATTENTION_H
@@ -20,6 +23,7 @@ typedef struct hn_attention_hit {
   hn_strided in[HN_ATTENTION_INPUTS]; /* [batch..., rows, columns]; k with its rows as keys */
   hone_tensor_desc out;               /* root's output as [batch..., rows, columns] */
   float scale;
+  bool nan_to_zero;                   /* weights of a row that are no numbers are 0 instead */
   int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
   float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */
 } hn_attention_hit;

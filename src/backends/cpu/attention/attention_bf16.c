@@ -167,6 +167,9 @@ static void part(const hn_attention_job *j, const hn_attention_task *t, scratch 
     else
       j->bf16_ops->blend(y, p->y_row, s->c, (size_t)m, tile.n, keep, take);
   }
+  if (!p->nan_to_zero || key + n < p->keys || HN_FAULT("attention_bf16_nan_to_zero")) return;
+  for (int64_t i = 0; i < m; i++)
+    if (!(s->sum[row + i - t->first] > 0)) hn_attention_clear_row(p, t, row + i);
 }
 
 void hn_attention_bf16_task(void *job, int64_t index, uint32_t thread) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/half.h"
 #include "base/integers.h"
 #include "base/mem.h"
 
@@ -96,6 +97,21 @@ void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, i
     const hn_attention_mask *m = &p->mask[i];
     const int64_t at = row * (HN_FAULT("attention_mask_row") ? 0 : m->row) + key * m->col;
     out[i] = (hn_mask_row){m->kind, (const char *)t->mask[i] + mask_bytes(m, at), m->col, m->value};
+  }
+}
+
+void hn_attention_clear_row(const hn_attention *p, const hn_attention_task *t, int64_t row) {
+  for (int64_t c = 0; c < p->depth_v; c++) {
+    float sum = 0;
+    for (int64_t key = 0; key < p->keys; key++) {
+      const void *v = hn_attention_place(t->v, key * p->v_row + c, p->narrow_v);
+      sum += 0.0f * (p->narrow_v ? hn_bf16_to_f32(*(const uint16_t *)v) : *(const float *)v);
+    }
+    void *y = hn_attention_place(t->y, row * p->y_row + c, p->narrow_y);
+    if (p->narrow_y)
+      *(uint16_t *)y = hn_f32_to_bf16(sum);
+    else
+      *(float *)y = sum;
   }
 }
 
@@ -209,7 +225,12 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
   else
     product(j, score, p->score_ld, b->v, b->n, lo, y, p->y_row, m, p->depth_v, n, !first);
   if (b->at + b->n >= last)
-    for (int64_t i = 0; i < m; i++) o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[i]);
+    for (int64_t i = 0; i < m; i++) {
+      if (p->nan_to_zero && !(sum[i] > 0) && !HN_FAULT("attention_nan_to_zero"))
+        hn_attention_clear_row(p, t, r + i);
+      else
+        o->scale(y + i * p->y_row, (size_t)p->depth_v, 1.0f / sum[i]);
+    }
 }
 
 static void task_f32(void *job, int64_t index, uint32_t thread) {

@@ -30,6 +30,7 @@ typedef struct hn_attention {
   int64_t q_batch[HONE_MAX_RANK], k_batch[HONE_MAX_RANK], v_batch[HONE_MAX_RANK], y_batch[HONE_MAX_RANK];
   int64_t q_row, k_row, k_col, v_row, y_row; /* columns of Q, V and the result are neighbours */
   float scale;
+  bool nan_to_zero; /* weights of a row that are no numbers, as where it sees no key, are 0 instead */
   uint32_t n_masks;
   hn_attention_mask mask[HN_ATTENTION_MASKS];
   /* Row r sees the keys from r + place - window to r + place only, f32 arithmetic alone; where a side is
@@ -94,6 +95,8 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
 /* Masks of one row from one key on. */
 void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,
                             hn_mask_row *out);
+/* A row whose weights became 0: zero times each value, which is no number where the value is none. */
+void hn_attention_clear_row(const hn_attention *p, const hn_attention_task *t, int64_t row);
 /* Rows of a task, from part_rows on, and the number of tasks of a batch. */
 void hn_attention_divide(hn_attention *p, uint32_t threads);
 

@@ -76,6 +76,7 @@ void hn_attention_lanes_task(void *job, int64_t index, uint32_t thread) {
                          .depth = (size_t)p->depth,
                          .depth_v = (size_t)p->depth_v,
                          .scale = p->scale,
+                         .nan_to_zero = p->nan_to_zero,
                          .n_masks = p->n_masks,
                          .weights = own + p->weight_at,
                          .y = own + p->c_at};

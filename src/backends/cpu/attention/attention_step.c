@@ -90,6 +90,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
     p->v_batch[i] = v->stride[i], p->y_batch[i] = y->stride[i];
   }
   p->scale = hone_node_float(s->node, "scale", 1.0f);
+  p->nan_to_zero = hone_node_int(s->node, "nan_to_zero", 0) != 0;
   size_t n_kinds, n_values;
   const int64_t *kind = hone_node_ints(s->node, "mask_kind", &n_kinds);
   const float *value = hone_node_floats(s->node, "mask_value", &n_values);

@@ -22,6 +22,7 @@ typedef struct plan {
   hone_dtype type;
   bool split3;  /* f32 as three products */
   bool codes;   /* of 8 bits are made */
+  bool cleared; /* weights of a row that are no numbers are 0 instead */
   bool vectors; /* rows of Q, K and V are whole chunks, as far as distances tell */
   int64_t kind[HN_ATTENTION_MASK], batches;
   uint32_t depth, depth_v, warps, parts, keys, ring; /* depths rounded up; parts of the keys */
@@ -138,6 +139,7 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   g->q_row = q->stride[n], g->k_row = k->stride[n], g->k_col = k->stride[n + 1];
   g->v_row = v->stride[n], g->y_row = y->stride[n];
   g->scale = hone_node_float(s->node, "scale", 1.0f);
+  p->cleared = hone_node_int(s->node, "nan_to_zero", 0) != 0;
   p->depth = (uint32_t)hn_round_up((size_t)depth, 16),
   p->depth_v = (uint32_t)hn_round_up((size_t)depth_v, 16);
   if (!read_masks(s, p, why) || !choose(p, m, why)) return false;
@@ -232,10 +234,11 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_str_printf(&text,
                 "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define PARTS "
                 "%u\n#define KEYS %u\n"
-                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s",
+                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s%s",
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
                 resident(&p, hn_cuda_machine(q)), hone_dtype_name(s->output[0].desc.dtype),
-                p.codes ? "#define HN_CODES_OUT 1\n" : "", p.split3 ? "#define HN_SPLIT3 1\n" : "",
+                p.codes ? "#define HN_CODES_OUT 1\n" : "", p.cleared ? "#define HN_NAN_TO_ZERO 1\n" : "",
+                p.split3 ? "#define HN_SPLIT3 1\n" : "",
                 p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
                 pairs(s, &p, r->out[0]) ? "#define HN_PAIRS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
@@ -256,5 +259,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   hn_cuda_tf32_work(s, w);
 }
 
-HN_TACTIC(cuda, attention_mma, "FusedAttention", 3, .accepts = accepts, .cost = cost, .run = run,
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 4, .accepts = accepts, .cost = cost, .run = run,
           .work = work);

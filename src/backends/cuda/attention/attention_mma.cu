@@ -9,6 +9,7 @@
  * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, PARTS, KEYS, RING (1, 2), BLOCKS
  * (that a multiprocessor is to hold);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
+ * HN_NAN_TO_ZERO: weights of a row that are no numbers are 0 instead;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
  * are whole chunks; HN_PAIRS: two columns of the result are stored together; HN_MASKS; HN_READ_MASKS(ahead, key): reads what masks have for a key
  * and all rows; HN_MASKED(x, row, key, ahead): applies the masks to a score. */
@@ -154,6 +155,16 @@ HN_FN void put2(const hn_attention_args *p, i64 at, u32 column, float x, float y
   (void)column;
 }
 
+/* What becomes of a sum x of weighed values, x's share of the weights' sum `whole`. */
+HN_FN float result_of(float x, float share, float whole) {
+#ifdef HN_NAN_TO_ZERO
+  if (whole == 0) return x; /* no key is seen: x is zero times each value */
+  if (!(whole > 0)) return 0.0f;
+#endif
+  (void)x, (void)whole;
+  return share;
+}
+
 #if PARTS > 1
 /* The parts' results, each with the maximum and the sum of its rows, become one. */
 HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, float acc[DEPTH_V / 8][4], const float top[2],
@@ -178,7 +189,7 @@ HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, fl
       whole += share * sums[k * ROWS + r];
       x += share * parts[(k * ROWS + r) * AP + c];
     }
-    if (row0 + r < p->rows && c < p->depth_v) put(p, y_at + (i64)(row0 + r) * p->y_row + c, x / whole);
+    if (row0 + r < p->rows && c < p->depth_v) put(p, y_at + (i64)(row0 + r) * p->y_row + c, result_of(x, x / whole, whole));
   }
 }
 #endif
@@ -266,12 +277,13 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
 #else
   HN_UNROLL for (u32 h = 0; h < 2; h++) {
     u32 row = row0 + warp * 16 + lane / 4 + h * 8;
-    float one = 1.0f / quad_sum(sum[h]);
+    const float whole = quad_sum(sum[h]), one = 1.0f / whole;
     const i64 y = y_at + (i64)row * p->y_row;
     if (row < p->rows) {
       HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) {
         u32 c = n * 8 + lane % 4 * 2;
-        if (c < p->depth_v) put2(p, y + c, c, acc[n][h * 2] * one, acc[n][h * 2 + 1] * one);
+        const float a = acc[n][h * 2], b = acc[n][h * 2 + 1];
+        if (c < p->depth_v) put2(p, y + c, c, result_of(a, a * one, whole), result_of(b, b * one, whole));
       }
     }
   }

@@ -31,6 +31,7 @@ typedef struct hn_attention_head {
   ptrdiff_t k_row, k_col, v_row;
   size_t keys, depth, depth_v;
   float scale;
+  bool nan_to_zero; /* weights of a lane that are no numbers are 0 instead */
   uint32_t n_masks;
   hn_mask_row mask[HN_ATTENTION_MASKS]; /* step: between keys; */
   bool in_lanes[HN_ATTENTION_MASKS];    /* or f32 of [keys][lanes] */

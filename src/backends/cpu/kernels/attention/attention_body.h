@@ -223,7 +223,17 @@ static void head(const hn_attention_head *h) {
     sum = v_add(more, HN_FAULT("attention_lanes_sum") && i == 0 ? v_zero() : e);
     more = before;
   }
-  const vf factor = v_div(v_set1(1.0f), v_add(sum, more));
+  sum = v_add(sum, more);
+  vf factor = v_div(v_set1(1.0f), sum);
+  if (h->nan_to_zero && !HN_FAULT("attention_lanes_nan_to_zero")) {
+    const vf one = v_set1(1.0f), none = v_sel(v_lt(v_zero(), sum), v_zero(), one);
+    const vm dead = v_eq(none, one); /* a sum of NaN is not above 0 */
+    for (i = 0; i < h->keys && v_any(dead); i++) {
+      float *w = h->weights + i * VEC_W;
+      v_store(w, v_sel(dead, v_zero(), v_load(w)));
+    }
+    factor = v_sel(dead, one, factor);
+  }
   for (i = 0; i + CHAINS <= h->depth_v; i += CHAINS) lane_columns(h, i, CHAINS, factor);
   for (; i + 2 <= h->depth_v; i += 2) lane_columns(h, i, 2, factor);
   if (i < h->depth_v) lane_columns(h, i, 1, factor);
