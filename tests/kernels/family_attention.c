@@ -138,6 +138,26 @@ static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
   ck_release_all(c);
 }
 
+/* Pairs turned with a cosine and a sine for every number. */
+static void check_rotate(ck *c, const hn_attention_ops *ops, size_t half, enum ck_fill fill, bool neighbours) {
+  const size_t n = 2 * half;
+  float *x = ck_alloc(c, n, half % 2), *by[2] = {ck_alloc(c, n, 0), ck_alloc(c, n, 1)},
+        *y = ck_alloc(c, n, 0);
+  ck_fill(c, x, n, fill);
+  for (int i = 0; i < 2; i++) ck_fill(c, by[i], n, i ? CK_RANDOM : fill);
+  ck_case(c, "rotate of %zu pairs, %s, fill %s", half, neighbours ? "neighbours" : "halves", ck_fill_name(fill));
+  ops->rotate(y, x, by[0], by[1], half, neighbours);
+  for (size_t i = 0; i < half; i++) {
+    const size_t a = neighbours ? 2 * i : i, b = neighbours ? a + 1 : half + i;
+    for (int second = 0; second < 2; second++) {
+      const size_t own = second ? b : a, other = second ? a : b;
+      const double p = (double)by[0][own] * (double)x[own], q = (double)by[1][own] * (double)x[other];
+      ck_near(c, own, y[own], second ? p + q : p - q, 3 * CK_EPS * (fabs(p) + fabs(q)) + 3 * CK_TINY);
+    }
+  }
+  ck_release_all(c);
+}
+
 /* Keys or values as B: every element where the products look for it, zeros beyond. */
 static void check_pack(ck *c, const hn_attention_bf16_ops *ops, bool keys, size_t rows, size_t cols,
                        uint32_t parts, bool narrow) {
@@ -328,6 +348,9 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
           check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
+    for (int fill = 0; fill < CK_FILLS && lengths[l]; fill++)
+      for (int neighbours = 0; neighbours < 2; neighbours++)
+        check_rotate(c, k->ops, lengths[l], (enum ck_fill)fill, neighbours);
   }
 }
 

@@ -507,6 +507,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
   if ((status = hn_lower_patterns(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_qdq(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_integer_sums(&l, error)) != HONE_OK) goto done;
+  if ((status = hn_lower_rotary(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_attention(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_fuse(&l, error)) != HONE_OK) goto done;
   for (size_t i = 0; i < l.units.len; i++)

@@ -2,7 +2,7 @@
  *
  *   quantisation.c   what the codes of each value mean
  *   units.c      groups nodes into units: views, pointwise functions, anchors, fused patterns
- *   pattern_units.c, attention.c   what match/ finds in the graph, as units
+ *   pattern_units.c, rotary.c, attention.c   what match/ finds in the graph, as units
  *   custom.c     whether a custom operator takes the place of its nodes
  *   qdq.c        float operators between DequantizeLinear and QuantizeLinear as what they mean in integers
  *   code_tables.c   functions between (de)quantisations as tables of codes
@@ -127,6 +127,9 @@ hone_status hn_lower_patterns(hn_lowering *l, hone_error *error);
 
 /* attention.c: units of kind HN_UNIT_PATTERN, anchor FusedAttention, where a tactic takes them (level 2) */
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error);
+
+/* rotary.c: units of kind HN_UNIT_PATTERN, anchor SpelledRotary, where a tactic takes them (level 2) */
+hone_status hn_lower_rotary(hn_lowering *l, hone_error *error);
 
 /* qdq.c: Conv, MatMul, Gemm and GlobalAveragePool between (de)quantisations become one unit each; what of
  * constants is dequantised for others is computed here (level 2) */

@@ -156,27 +156,6 @@ static hone_node *walk_down(hone_node *product, hn_node_list *nodes, hn_modes *y
   return n;
 }
 
-/* What was gone through and is read by nothing else belongs to the hit; what an operand lies in does not. */
-static void own(hn_attention_hit *hit, const hn_node_list *via) {
-  for (bool more = true; more;) {
-    more = false;
-    for (uint32_t i = 0; i < via->n; i++) {
-      const hone_node *n = via->at[i];
-      bool mine = !hn_node_list_has(&hit->nodes, n);
-      for (uint32_t o = 0; o < n->n_out && mine; o++) {
-        const hn_value *v = n->out[o];
-        if (!v) continue;
-        mine = !v->is_output;
-        for (size_t u = 0; u < v->users.len && mine; u++)
-          mine =
-              v->users.ptr[u].node->graph == n->graph && hn_node_list_has(&hit->nodes, v->users.ptr[u].node);
-        for (uint32_t k = 0; k < hit->n_in && mine; k++) mine = hit->in[k].base != v;
-      }
-      if (mine) more |= hn_node_list_add(&hit->nodes, via->at[i]) && hn_node_list_has(&hit->nodes, n);
-    }
-  }
-}
-
 static void describe(const hn_modes *m, const int64_t *size, int32_t n, const hn_mode_strides *s,
                      bool transposed, hone_tensor_desc *out) {
   int64_t dim[HONE_MAX_RANK], stride[2];
@@ -298,7 +277,7 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   }
   describe(&y, size, n, &strides[hit->n_in], false, &hit->out);
   hit->scale = (float)scale;
-  own(hit, &via);
+  hn_nodes_own(&hit->nodes, &via, hit->in, hit->n_in);
   return HN_MATCH_YES;
 }
 

@@ -27,6 +27,25 @@ static bool push(hn_modes *m, int64_t size, int64_t stride, int32_t of) {
   return true;
 }
 
+void hn_nodes_own(hn_node_list *nodes, const hn_node_list *via, const hn_strided *in, uint32_t n_in) {
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < via->n; i++) {
+      const hone_node *n = via->at[i];
+      bool mine = !hn_node_list_has(nodes, n);
+      for (uint32_t o = 0; o < n->n_out && mine; o++) {
+        const hn_value *v = n->out[o];
+        if (!v) continue;
+        mine = !v->is_output;
+        for (size_t u = 0; u < v->users.len && mine; u++)
+          mine = v->users.ptr[u].node->graph == n->graph && hn_node_list_has(nodes, v->users.ptr[u].node);
+        for (uint32_t k = 0; k < n_in && mine; k++) mine = in[k].base != v;
+      }
+      if (mine) more |= hn_node_list_add(nodes, via->at[i]) && hn_node_list_has(nodes, n);
+    }
+  }
+}
+
 bool hn_modes_of(hn_value *v, hn_modes *out) {
   const hone_tensor_desc *d = &v->desc;
   if (!hone_desc_known(d) || hone_desc_count(d) < 1) return false;
@@ -131,6 +150,28 @@ static bool narrow(hn_modes *m, int32_t d, int64_t first, int64_t count) {
   return done;
 }
 
+/* Every step-th of dimension d, from the first on. */
+static bool thin(hn_modes *m, int32_t d, int64_t step) {
+  int64_t stride;
+  if (step == 1 || m->dim[d] == 1) return true;
+  if (step < 1 || !hn_modes_single(m, d, &stride)) return false;
+  hn_modes r = {.base = m->base, .offset = m->offset, .rank = m->rank};
+  memcpy(r.dim, m->dim, sizeof r.dim);
+  r.dim[d] = (m->dim[d] + step - 1) / step;
+  bool done = false;
+  for (uint32_t i = 0; i < m->n; i++) {
+    const hn_mode k = m->mode[i];
+    if (k.of != d) {
+      if (!push(&r, k.size, k.stride, k.of)) return false;
+    } else if (!done) {
+      if (!push(&r, r.dim[d], stride * step, d)) return false;
+      done = true;
+    }
+  }
+  *m = r;
+  return true;
+}
+
 static bool slice(hn_modes *m, const hone_node *n) {
   int64_t start[HONE_MAX_RANK], end[HONE_MAX_RANK], axis[HONE_MAX_RANK], step[HONE_MAX_RANK];
   bool absent, no_axes, no_steps;
@@ -140,14 +181,14 @@ static bool slice(hn_modes *m, const hone_node *n) {
                 steps = hn_node_ints_or_input(n, "steps", 4, step, HONE_MAX_RANK, &no_steps);
   if ((!no_axes && axes != count) || (!no_steps && steps != count)) return false;
   for (int64_t i = 0; i < count; i++) {
-    if (!no_steps && step[i] != 1) return false;
+    if (!no_steps && step[i] < 1) return false;
     const int64_t a = no_axes ? i : axis[i] < 0 ? axis[i] + m->rank : axis[i];
     if (a < 0 || a >= m->rank) return false;
     const int64_t dim = m->dim[a];
     int64_t from = start[i] < 0 ? start[i] + dim : start[i], to = end[i] < 0 ? end[i] + dim : end[i];
     from = from < 0 ? 0 : from > dim ? dim : from;
     to = to < 0 ? 0 : to > dim ? dim : to;
-    if (!narrow(m, (int32_t)a, from, to - from)) return false;
+    if (!narrow(m, (int32_t)a, from, to - from) || !thin(m, (int32_t)a, no_steps ? 1 : step[i])) return false;
   }
   return true;
 }

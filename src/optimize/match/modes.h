@@ -40,6 +40,10 @@ typedef struct hn_node_list {
 bool hn_node_list_has(const hn_node_list *list, const hone_node *node);
 bool hn_node_list_add(hn_node_list *list, hone_node *node);
 
+/* What operands `in` were traced through (via) and nothing but `nodes` reads joins these; what an operand lies
+ * in does not. */
+void hn_nodes_own(hn_node_list *nodes, const hn_node_list *via, const hn_strided *in, uint32_t n_in);
+
 /* v as it is. False: dimensions unknown, empty, or too many. */
 bool hn_modes_of(hn_value *v, hn_modes *out);
 /* v as a part of the value furthest up that still works; the nodes between are added to via. scale not NULL:

@@ -58,6 +58,8 @@ typedef struct hn_attention_ops {
   /* Pairs (a, b) of x, `half` of them, turned: c a - s b, s a + c b. A pair is x[i] and x[half + i], or two
    * neighbours. */
   void (*turn)(float *y, const float *x, const float *c, const float *s, size_t half, bool neighbours);
+  /* The same with a c and an s for every number of x: y[i] = c[i] a - s[i] b, y[k] = c[k] b + s[k] a. */
+  void (*rotate)(float *y, const float *x, const float *c, const float *s, size_t half, bool neighbours);
 } hn_attention_ops;
 
 /* The best table at or below a tier. */

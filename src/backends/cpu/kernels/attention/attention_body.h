@@ -259,5 +259,20 @@ static void turn(float *restrict y, const float *restrict x, const float *restri
   }
 }
 
-static const hn_attention_ops table = {HEAD,         .row = row, .scale = scale,
-                                       .dots = dots, .mix = mix, .turn = turn};
+static void rotate(float *restrict y, const float *restrict x, const float *restrict c,
+                   const float *restrict s, size_t half, bool neighbours) {
+  for (size_t i = 0; i < half && neighbours; i++) {
+    const float a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] = c[2 * i] * a - s[2 * i] * b;
+    y[2 * i + 1] = c[2 * i + 1] * b + s[2 * i + 1] * a;
+  }
+  for (size_t i = 0; i < half && !neighbours; i += VEC_W) {
+    const size_t n = half - i < VEC_W ? half - i : VEC_W, k = half + i;
+    const vf a = v_loadn(x + i, n), b = v_loadn(x + k, n);
+    v_storen(y + i, v_fnma(v_loadn(s + i, n), b, v_mul(v_loadn(c + i, n), a)), n);
+    v_storen(y + k, v_fma(v_loadn(s + k, n), a, v_mul(v_loadn(c + k, n), b)), n);
+  }
+}
+
+static const hn_attention_ops table = {HEAD,         .row = row,   .scale = scale,  .dots = dots,
+                                       .mix = mix, .turn = turn, .rotate = rotate};
