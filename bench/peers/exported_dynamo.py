@@ -2,7 +2,7 @@
 
     python3 bench/peers/exported_dynamo.py FOLDER [NAME...]
 
-Needs `pip install torch==2.15.0 torchvision==0.29.2 timm==1.0.31 transformers==5.24.0 onnx==1.23.2 onnxscript==0.7.2`.
+Needs `pip install torch==2.15.0 torchvision==0.29.2 timm==1.0.31 transformers==5.24.0 onnx==1.23.2 onnxscript==0.7.2 scipy`.
 exported.py beside it writes what the older exporter makes; the graphs differ (opset 18 and later, operators of opsets
 20 to 23, local functions, sizes as inputs of nodes, dimensions with names, weights beside the file). A family that is
 not installed and a network that cannot be exported are left out with a line that says so. Batch 1, f32. Each network is
@@ -57,7 +57,7 @@ TEXT = {
     "funnel": ("FunnelModel", "FunnelConfig", dict(block_sizes=[2, 2], d_model=384, n_head=6, d_head=64, d_inner=1536),
                "im"),
     "roformer": ("RoFormerModel", "RoFormerConfig", SMALL, "im"),
-    "eurobert": ("EuroBertModel", "EuroBertConfig", dict(SMALL, num_key_value_heads=6), "im"),
+    "eurobert": ("EuroBertModel", "EuroBertConfig", dict(SMALL, num_key_value_heads=6, pad_token_id=0), "im"),
     "nomic_bert": ("NomicBertModel", "NomicBertConfig", BASE, "im"),
     "jina": ("JinaEmbeddingsV3Model", "JinaEmbeddingsV3Config", BASE, "im"),
     "t5enc": ("T5EncoderModel", "T5Config", dict(num_layers=4), "im"),
@@ -76,7 +76,7 @@ PICTURES = {
     "vit": ("ViTForImageClassification", "ViTConfig", SMALL, 224),
     "deit": ("DeiTForImageClassification", "DeiTConfig", SMALL, 224),
     "siglip_vision": ("SiglipVisionModel", "SiglipVisionConfig", SMALL, 224),
-    "siglip2_like_clip": ("CLIPVisionModelWithProjection", "CLIPVisionConfig", SMALL, 224),
+    "clip_vision": ("CLIPVisionModelWithProjection", "CLIPVisionConfig", SMALL, 224),
     "dinov2": ("Dinov2Model", "Dinov2Config", dict(SMALL, mlp_ratio=4), 224),
     "dinov3": ("DINOv3ViTModel", "DINOv3ViTConfig", SMALL, 224),
     "dinov3_convnext": ("DINOv3ConvNextModel", "DINOv3ConvNextConfig", {}, 224),
@@ -89,7 +89,6 @@ PICTURES = {
     "depth_anything": ("DepthAnythingForDepthEstimation", "DepthAnythingConfig", {}, 252),
     "dpt": ("DPTForDepthEstimation", "DPTConfig", dict(SMALL, num_hidden_layers=12), 384),
     "segformer": ("SegformerForSemanticSegmentation", "SegformerConfig", {}, 512),
-    "upernet": ("UperNetForSemanticSegmentation", "UperNetConfig", {}, 256),
     "vitpose": ("VitPoseForPoseEstimation", "VitPoseConfig", {}, (256, 192)),
     "vitdet": ("VitDetModel", "VitDetConfig", dict(SMALL, mlp_ratio=4, window_size=14, image_size=448), 448),
     "sam_vision": ("SamVisionModel", "SamVisionConfig",
@@ -109,13 +108,13 @@ PICTURES = {
     "dfine": ("DFineForObjectDetection", "DFineConfig", {}, 320),
     "mask2former": ("Mask2FormerForUniversalSegmentation", "Mask2FormerConfig", {}, 256),
     "maskformer": ("MaskFormerForInstanceSegmentation", "MaskFormerConfig", {}, 256),
-    "oneformer_like_eomt": ("EomtForUniversalSegmentation", "EomtConfig", dict(SMALL, image_size=256), 256),
+    "eomt": ("EomtForUniversalSegmentation", "EomtConfig", dict(SMALL, image_size=256), 256),
     "superpoint": ("SuperPointForKeypointDetection", "SuperPointConfig", {}, 240),
     "mobilevitv2": ("MobileViTV2ForImageClassification", "MobileViTV2Config", {}, 256),
     "pvt_v2": ("PvtV2ForImageClassification", "PvtV2Config", {}, 224),
     "convnextv2": ("ConvNextV2ForImageClassification", "ConvNextV2Config", {}, 224),
     "hiera": ("HieraForImageClassification", "HieraConfig", {}, 224),
-    "zoedepth_like_prompt_depth": ("PromptDepthAnythingForDepthEstimation", "PromptDepthAnythingConfig", {}, 252),
+    "prompt_depth_anything": ("PromptDepthAnythingForDepthEstimation", "PromptDepthAnythingConfig", {}, 252),
     "vjepa2": ("VJEPA2Model", "VJEPA2Config", dict(SMALL, pred_num_hidden_layers=2, frames_per_clip=4, crop_size=128,
                                                    pred_hidden_size=192, pred_num_attention_heads=6), 0),
     "videomae": ("VideoMAEForVideoClassification", "VideoMAEConfig", dict(SMALL, num_frames=8, image_size=112), 0),
@@ -135,13 +134,14 @@ PAIRS = {
     "groupvit": ("GroupViTModel", "GroupViTConfig", {}),
     "clipseg": ("CLIPSegForImageSegmentation", "CLIPSegConfig", {}),
 }
-# How a network is exported when not at the exporter's default: opset, optimize, open dimensions, weights beside it.
+# How a network is exported when not at the exporter's default: opset, optimize, open dimensions, weights in a file of
+# their own (external), attention spelled out by the model (eager).
 EXPORTS = {
     "resnet18": dict(opset=21), "mobilenet_v3_small": dict(optimize=False), "convnext_tiny": dict(opset=23),
     "vit_b_32": dict(opset=23), "swin_v2_t": dict(opset=20), "maxvit_t": dict(opset=21),
     "efficientnet_v2_s": dict(open={0: "batch"}), "densenet121": dict(external=True),
     "raft_small": dict(opset=20), "deeplabv3_mobilenet_v3_large": dict(opset=21, open={2: "height", 3: "width"}),
-    "hiera_tiny_224": dict(opset=23), "mobilenetv4_hybrid_medium": dict(opset=23), "convnextv2_atto": dict(opset=21),
+    "convnextv2_atto": dict(opset=21),
     "mambaout_femto": dict(opset=20), "tiny_vit_5m_224": dict(open={0: "batch"}), "eva02_tiny_patch14_224":
     dict(opset=23), "vit_base_patch16_siglip_224": dict(opset=20, external=True), "vit_small_patch16_dinov3":
     dict(opset=23, open={0: "batch"}), "resnetv2_50d_gn": dict(opset=21), "coatnext_nano_rw_224": dict(opset=21),
@@ -151,14 +151,14 @@ EXPORTS = {
     "vit_medium_patch16_rope_reg1_gap_256": dict(opset=23), "edgenext_xx_small": dict(opset=23),
     "bert": dict(opset=23, open={0: "batch", 1: "sequence"}), "bert_tokens": dict(optimize=False),
     "modernbert": dict(open={0: "batch", 1: "sequence"}), "distilbert": dict(open={1: "sequence"}),
-    "roberta": dict(opset=21), "esm": dict(opset=23), "eurobert": dict(opset=23), "t5enc": dict(open={1: "sequence"}),
-    "t5gemma_enc": dict(opset=23), "electra": dict(opset=20), "layoutlmv3": dict(opset=20),
+    "roberta": dict(opset=21), "esm": dict(opset=23), "eurobert": dict(opset=23), "t5enc": dict(eager=True), "umt5enc": dict(eager=True, opset=23),
+    "t5gemma_enc": dict(opset=23), "electra": dict(opset=20), "layoutlmv3": dict(opset=20, eager=True), "beit": dict(eager=True),
     "clip_text": dict(open={0: "batch"}), "siglip_text": dict(opset=23),
     "vit": dict(opset=23), "dinov2": dict(opset=20, open={0: "batch"}), "dinov3": dict(opset=23),
-    "siglip_vision": dict(opset=21), "segformer": dict(opset=20), "detr": dict(opset=20),
-    "rtdetrv2": dict(opset=20), "dfine": dict(opset=20), "deformable_detr": dict(opset=20),
+    "siglip_vision": dict(opset=21), "segformer": dict(opset=20), "detr": dict(opset=20), "samvit_base_patch16_224": dict(eager=True), "maxxvitv2_nano_rw_256": dict(eager=True),
+    "rtdetrv2": dict(opset=20, eager=True), "dfine": dict(opset=20, eager=True), "deformable_detr": dict(opset=20),
     "mask2former": dict(opset=20), "grounding_dino": dict(opset=20), "depth_anything": dict(opset=21),
-    "sam_vision": dict(opset=20), "owlvit": dict(opset=21), "yolos": dict(opset=23), "videomae": dict(opset=23),
+    "sam_vision": dict(opset=20, eager=True), "owlvit": dict(opset=21), "yolos": dict(opset=23), "videomae": dict(opset=23),
     "albert": dict(external=True), "vitpose": dict(optimize=False, opset=20), "hiera": dict(open={0: "batch"}),
 }
 
@@ -180,7 +180,8 @@ def of_torchvision(name):
 
 def of_timm(name):
     import timm
-    options = dict(img_size=SIZES[name][1:]) if "vit_pe" in name or name.startswith("sam2") else {}
+    options = dict(img_size=SIZES[name][1:]) if "vit_pe" in name else {}
+    timm.layers.set_fused_attn(not EXPORTS.get(name, {}).get("eager"))
     model = timm.create_model(name, pretrained=False, **options)
     blocks = getattr(model, "blocks", None)
     if name in DEPTH and blocks is not None:
@@ -193,7 +194,7 @@ def of_timm(name):
     return Flat(settle(model, x)), (x,)
 
 
-def made(kind, config, options):
+def made(kind, config, options, eager=False):
     import transformers
     model = getattr(transformers, kind, None)
     if model is None:  # encoders that are part of a module alone
@@ -201,6 +202,8 @@ def made(kind, config, options):
         base = {"BartEncoder": "bart"}[kind]
         model = getattr(importlib.import_module("transformers.models.%s.modeling_%s" % (base, base)), kind)
     model = model(getattr(transformers, config)(**options)).eval()
+    if eager:  # what the exporter's own decomposition of attention cannot do
+        model.set_attn_implementation("eager")
     for m in model.modules():
         if hasattr(m, "config") and getattr(m.config, "use_cache", False):
             m.config.use_cache = False
@@ -213,7 +216,7 @@ def of_text(name):
     if name == "t5gemma_enc":
         part = dict(SMALL, num_key_value_heads=2, head_dim=64, vocab_size=5000)
         options = dict(encoder=part, decoder=part, vocab_size=5000, is_encoder_decoder=False)
-    model = made(kind, config, dict(vocabulary, **options))
+    model = made(kind, config, dict(vocabulary, **options), EXPORTS.get(name, {}).get("eager"))
     inputs = {}
     if "i" in what:
         inputs["input_ids"] = torch.randint(5, 900, (1, 64))
@@ -248,9 +251,6 @@ def of_pictures(name):
                        reassemble_hidden_size=384, neck_hidden_sizes=[48, 96, 192, 384], fusion_hidden_size=64)
     if name == "vitpose":
         options.update(backbone_config=t.VitPoseBackboneConfig(**SMALL, out_features=["stage4"]))
-    if name == "upernet":
-        options.update(backbone_config=t.ConvNextConfig(out_features=["stage1", "stage2", "stage3", "stage4"]),
-                       hidden_size=128, auxiliary_in_channels=384)
     if name == "dpt":
         options.update(backbone_out_indices=[2, 5, 8, 11], neck_hidden_sizes=[48, 96, 192, 384],
                        fusion_hidden_size=64)
@@ -259,7 +259,7 @@ def of_pictures(name):
                                                                                       "stage4"]))
         if name == "mask2former":
             options.update(decoder_layers=3, encoder_layers=2, num_queries=50)
-    model = made(kind, config, options)
+    model = made(kind, config, options, EXPORTS.get(name, {}).get("eager"))
     if name == "efficientloftr":
         return Flat(model, ["pixel_values"]), (torch.rand(1, 2, 3, 128, 160),)
     if name in VIDEOS:
@@ -267,7 +267,7 @@ def of_pictures(name):
         x = torch.randn(1, frames, 3, side, side)
         return Flat(model, ["pixel_values_videos" if name == "vjepa2" else "pixel_values"]), (x,)
     x = torch.randn(1, 3, *(size if isinstance(size, tuple) else (size, size)))
-    if name == "zoedepth_like_prompt_depth":
+    if name == "prompt_depth_anything":
         return Flat(model, ["pixel_values", "prompt_depth"]), (x, torch.rand(1, 1, 63, 63))
     return Flat(settle(model, x), ["pixel_values"]), (x,)
 
@@ -311,7 +311,7 @@ def export(folder, name, make):
         if "open" in how:
             dims = how["open"]
             shapes = tuple({d: torch.export.Dim.DYNAMIC for d in dims if d < x.dim()} for x in inputs)
-        program = torch.onnx.export(ByName(model.eval(), names), inputs, dynamo=True, verbose=False,
+        program = torch.onnx.export(ByName(model, names).eval(), inputs, dynamo=True, verbose=False,
                                     input_names=names, opset_version=how.get("opset", 18),
                                     optimize=how.get("optimize", True), dynamic_shapes=shapes)
         program.save(path, external_data=how.get("external", False))

@@ -187,6 +187,45 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   return HONE_OK;
 }
 
+/* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a device
+ * wants whole vectors. */
+static hone_status emit_part_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
+  *done = false;
+  const hone_node *n = u->node;
+  const bool split = strcmp(u->anchor, "Split") == 0;
+  if (l->plan->level < 2 || l->plan->backend->asynchronous || n->n_out > HN_UNIT_OPERANDS || !u->in[0] ||
+      u->in[0]->constant || u->in[0]->desc.dtype != HONE_DTYPE_F32 ||
+      (!split && strcmp(u->anchor, "Slice") != 0 && strcmp(u->anchor, "Gather") != 0))
+    return HONE_OK;
+  static const hn_form rows[] = {HN_ROW | HN_NARROW, HN_ROW};
+  const hn_form form = hn_form_at_hand(l, u->in[0], rows, 2);
+  if (form == HN_FORMS) return HONE_OK;
+  uint32_t *xs = hn_slots_of(l, u->in[0]);
+  if (!xs) return hn_fail_memory(error, sizeof *xs, "lowering");
+  const uint32_t from = xs[form];
+  if (l->plan->slots.ptr[hn_slot_root(l->plan, from)].place != HN_PLACE_ARENA) return HONE_OK;
+  int64_t offset[HN_UNIT_OPERANDS] = {0};
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    hn_modes m;
+    if (!n->out[i]) continue;
+    if (n->out[i]->is_output || hn_is_exact(l, n->out[i]) || !hn_modes_part(n->out[i], &m) ||
+        !hn_modes_contiguous(&m))
+      return HONE_OK;
+    offset[i] = m.offset;
+  }
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    const hn_value *y = n->out[i];
+    if (!y) continue;
+    const hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, form);
+    const uint32_t slot = hn_slot_part(l->plan, from, &d, offset[i], y);
+    uint32_t *ys = hn_slots_of(l, y);
+    if (slot == HN_NO_SLOT || !ys) return hn_fail_memory(error, sizeof d, "lowering");
+    ys[form] = slot;
+  }
+  *done = true;
+  return HONE_OK;
+}
+
 /* Values of this graph that a control node's bodies read. */
 static bool captured(const hn_graph *g, const hone_node *n, const hn_value **list, uint32_t *count,
                      uint32_t max) {
@@ -364,6 +403,7 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
     if (status != HONE_OK || done) return status;
   } else if (u->kind == HN_UNIT_NODE && !l->plan->reference) {
     status = emit_transpose_view(l, u, &done, error);
+    if (status == HONE_OK && !done) status = emit_part_view(l, u, &done, error);
     if (status != HONE_OK || done) return status;
   }
   hn_draft *d = hn_draft_scratch(l);

@@ -265,6 +265,23 @@ static bool trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out, 
   return hn_modes_of(v, out);
 }
 
+bool hn_modes_part(hn_value *v, hn_modes *out) {
+  const hone_node *n = v->producer;
+  if (!n || n->domain[0] || !n->n_in || !n->in[0] || !hone_desc_known(&v->desc) ||
+      !hn_modes_of(n->in[0], out))
+    return false;
+  if (hn_is_op(n, "Split")) return part_of_split(out, n, v);
+  if (hn_is_op(n, "Slice")) return slice(out, n);
+  return hn_is_op(n, "Gather") && one_index(out, n, v);
+}
+
+bool hn_modes_contiguous(const hn_modes *m) {
+  int64_t stride = 1;
+  for (uint32_t i = m->n; i-- > 0; stride *= m->mode[i].size)
+    if (m->mode[i].stride != stride) return false;
+  return true;
+}
+
 bool hn_modes_trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out) {
   return trace(v, scale, via, out, 0);
 }

@@ -51,6 +51,11 @@ bool hn_modes_of(hn_value *v, hn_modes *out);
  * multiplied into *scale. */
 bool hn_modes_trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out);
 
+/* What a Split, Slice or Gather of one index makes, as a part of what it reads. */
+bool hn_modes_part(hn_value *v, hn_modes *out);
+/* Whether the elements follow each other from the offset on. */
+bool hn_modes_contiguous(const hn_modes *m);
+
 /* Each in place; false leaves m undefined. */
 bool hn_modes_reshape(hn_modes *m, int32_t rank, const int64_t *dim);
 bool hn_modes_transpose(hn_modes *m, const hone_node *transpose);
