@@ -187,8 +187,8 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   return HONE_OK;
 }
 
-/* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a device
- * wants whole vectors. */
+/* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a
+ * device wants whole vectors. */
 static hone_status emit_part_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
   *done = false;
   const hone_node *n = u->node;

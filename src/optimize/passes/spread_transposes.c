@@ -1,8 +1,8 @@
 /* Transpose(Reshape(x: N,C,H,W -> N,C,HW)): N,HW,C   ->  Reshape(Transpose(x): N,H,W,C)
  * Reshape(Transpose(x: N,HW,C): N,C,HW): N,C,H,W     ->  Transpose(Reshape(x): N,H,W,C)
  *
- * For one to three spatial dimensions. What lies channels-last is renamed by such a Transpose, not copied, and
- * its neighbours are spared the copies to row-major and back. */
+ * For one to three spatial dimensions. What lies channels-last is renamed by such a Transpose, not copied,
+ * and its neighbours are spared the copies to row-major and back. */
 #include "optimize/passes/common/pass.h"
 
 /* The permutation between channels first and last of N,C,L or N,L,C. */
@@ -55,7 +55,8 @@ static hn_pass_result rewrite(hn_pass_context *ctx, hone_node *n, hn_value *x, b
     const bool transpose = (i == 0) == transpose_first;
     hone_node *made = hn_make_node(ctx, n, transpose ? "Transpose" : "Reshape", (hn_value *const[]){v, shape},
                                    transpose ? 1 : 2, i ? &n->out[0]->desc : between);
-    if (!made || (transpose && !hn_node_set_ints(made, "perm", perm, (size_t)rank))) return hn_pass_memory(ctx);
+    if (!made || (transpose && !hn_node_set_ints(made, "perm", perm, (size_t)rank)))
+      return hn_pass_memory(ctx);
     if (!hn_inherit(ctx, made, n)) return HN_PASS_FAIL;
     v = made->out[0];
   }
@@ -76,7 +77,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     for (int32_t i = 1; i < wide->rank; i++) between.dim[i] = wide->dim[i == wide->rank - 1 ? 1 : i + 1];
     return rewrite(ctx, n, above->in[0], true, &between);
   }
-  if (reshapes(n) && swaps(above) && hn_value_single_use(n->in[0]) && joins(&n->out[0]->desc, &n->in[0]->desc)) {
+  if (reshapes(n) && swaps(above) && hn_value_single_use(n->in[0]) &&
+      joins(&n->out[0]->desc, &n->in[0]->desc)) {
     const hone_tensor_desc *wide = &n->out[0]->desc;
     for (int32_t i = 1; i < wide->rank; i++) between.dim[i] = wide->dim[i == wide->rank - 1 ? 1 : i + 1];
     return rewrite(ctx, n, above->in[0], false, &between);
@@ -87,6 +89,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(spread_transposes) = {
     .name = "spread_transposes",
     .level = 2,
-    .about = "Transpose(Reshape(x)) -> Reshape(Transpose(x)) and back, where that is between channels first and last",
+    .about = "Transpose(Reshape(x)) -> Reshape(Transpose(x)) and back, where that is between channels first "
+             "and last",
     .visit = visit,
 };

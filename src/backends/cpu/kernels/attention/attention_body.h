@@ -274,5 +274,5 @@ static void rotate(float *restrict y, const float *restrict x, const float *rest
   }
 }
 
-static const hn_attention_ops table = {HEAD,         .row = row,   .scale = scale,  .dots = dots,
+static const hn_attention_ops table = {HEAD,       .row = row,   .scale = scale,  .dots = dots,
                                        .mix = mix, .turn = turn, .rotate = rotate};
