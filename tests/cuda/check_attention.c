@@ -147,8 +147,9 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
                     .n_outputs = 1,
                     .output = &output,
                     .math = math};
-  step.node = make_node(m, scale, kind, fill, n - 3);
-  if (s->masks & 4) hn_node_set_int(step.node, "nan_to_zero", 1);
+  hone_node *node = make_node(m, scale, kind, fill, n - 3);
+  if (s->masks & 4) hn_node_set_int(node, "nan_to_zero", 1);
+  step.node = node;
   void *out[1] = {t[Y].device};
   hone_step_run run = {.step = &step, .in = in, .out = out};
   const hone_tactic_desc *tactic = &hn_cuda_tactic_attention_mma;
