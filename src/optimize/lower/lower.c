@@ -193,15 +193,15 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   return HONE_OK;
 }
 
-/* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a device
- * wants whole vectors. */
+/* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a
+ * device wants whole vectors. */
 static hone_status emit_part_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
   *done = false;
   const hone_node *n = u->node;
-  const bool split = strcmp(u->anchor, "Split") == 0;
-  if (l->plan->level < 2 || l->plan->backend->asynchronous || n->n_out > HN_UNIT_OPERANDS || !u->in[0] ||
-      u->in[0]->constant || u->in[0]->desc.dtype != HONE_DTYPE_F32 ||
-      (!split && strcmp(u->anchor, "Slice") != 0 && strcmp(u->anchor, "Gather") != 0))
+  if (strcmp(u->anchor, "Split") != 0 && strcmp(u->anchor, "Slice") != 0 && strcmp(u->anchor, "Gather") != 0)
+    return HONE_OK;
+  if (l->plan->level < 2 || l->plan->backend->asynchronous || n->n_out > HN_UNIT_OPERANDS || !u->n_in ||
+      !u->in[0] || u->in[0]->constant || u->in[0]->desc.dtype != HONE_DTYPE_F32)
     return HONE_OK;
   static const hn_form rows[] = {HN_ROW | HN_NARROW, HN_ROW};
   const hn_form form = hn_form_at_hand(l, u->in[0], rows, 2);
