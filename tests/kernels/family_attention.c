@@ -190,13 +190,15 @@ static void check_scale(ck *c, const hn_attention_ops *ops, size_t n) {
 }
 
 /* Pairs turned with a cosine and a sine for every number. */
-static void check_rotate(ck *c, const hn_attention_ops *ops, size_t half, enum ck_fill fill, bool neighbours) {
+static void check_rotate(ck *c, const hn_attention_ops *ops, size_t half, enum ck_fill fill,
+                         bool neighbours) {
   const size_t n = 2 * half;
   float *x = ck_alloc(c, n, half % 2), *by[2] = {ck_alloc(c, n, 0), ck_alloc(c, n, 1)},
         *y = ck_alloc(c, n, 0);
   ck_fill(c, x, n, fill);
   for (int i = 0; i < 2; i++) ck_fill(c, by[i], n, i ? CK_RANDOM : fill);
-  ck_case(c, "rotate of %zu pairs, %s, fill %s", half, neighbours ? "neighbours" : "halves", ck_fill_name(fill));
+  ck_case(c, "rotate of %zu pairs, %s, fill %s", half, neighbours ? "neighbours" : "halves",
+          ck_fill_name(fill));
   ops->rotate(y, x, by[0], by[1], half, neighbours);
   for (size_t i = 0; i < half; i++) {
     const size_t a = neighbours ? 2 * i : i, b = neighbours ? a + 1 : half + i;
@@ -363,8 +365,7 @@ static void check_head(ck *c, const hn_attention_ops *ops, size_t keys, size_t d
     for (size_t d = 0; d < depth_v; d++) {
       double want = 0, bound = 0, most = 0;
       for (size_t i = 0; i < keys; i++) {
-        const double x = (double)v[i * v_row + d],
-                     w = nan_to_zero && !(sum > 0) ? 0 : exp(t[i] - top) / sum;
+        const double x = (double)v[i * v_row + d], w = nan_to_zero && !(sum > 0) ? 0 : exp(t[i] - top) / sum;
         want += w * x, most = fmax(most, fabs(x));
         if (w > 0) bound += w * fabs(x) * (err[i] + off / sum);
       }

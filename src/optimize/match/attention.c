@@ -212,7 +212,8 @@ static hone_node *cleared(const hn_value *p, hn_node_list *nodes) {
   return NULL;
 }
 
-/* The MatMul that weighs v by what Softmax makes, or by a mix of it. *nan_to_zero: by 0 where that is no number.
+/* The MatMul that weighs v by what Softmax makes, or by a mix of it. *nan_to_zero: by 0 where that is no
+ * number.
  */
 static hone_node *weighing(const hone_node *softmax, hn_node_list *nodes, hn_head_mix *mix,
                            bool *nan_to_zero) {

@@ -25,7 +25,7 @@ typedef struct hn_attention_hit {
   hn_strided in[HN_ATTENTION_INPUTS]; /* [batch..., rows, columns]; k with its rows as keys */
   hone_tensor_desc out;               /* root's output as [batch..., rows, columns] */
   float scale;
-  bool nan_to_zero;                   /* weights of a row that are no numbers are 0 instead */
+  bool nan_to_zero;                       /* weights of a row that are no numbers are 0 instead */
   int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
   float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */
   /* Of the scores, and of what Softmax makes of them; heads 0: not mixed. Heads are the innermost of the

@@ -40,8 +40,8 @@ typedef struct hn_node_list {
 bool hn_node_list_has(const hn_node_list *list, const hone_node *node);
 bool hn_node_list_add(hn_node_list *list, hone_node *node);
 
-/* What operands `in` were traced through (via) and nothing but `nodes` reads joins these; what an operand lies
- * in does not. */
+/* What operands `in` were traced through (via) and nothing but `nodes` reads joins these; what an operand
+ * lies in does not. */
 void hn_nodes_own(hn_node_list *nodes, const hn_node_list *via, const hn_strided *in, uint32_t n_in);
 
 /* v as it is. False: dimensions unknown, empty, or too many. */

@@ -14,8 +14,8 @@
 enum { HN_ROTARY_X, HN_ROTARY_COS, HN_ROTARY_SIN, HN_ROTARY_INPUTS };
 
 typedef struct hn_rotary_hit {
-  hone_node *root;    /* the sum */
-  hn_node_list nodes; /* those that nobody else needs, root among them */
+  hone_node *root;                 /* the sum */
+  hn_node_list nodes;              /* those that nobody else needs, root among them */
   hn_strided in[HN_ROTARY_INPUTS]; /* of the result's dimensions; without gaps along the last one */
   bool neighbours;                 /* pairs are neighbours, not half of a row apart */
 } hn_rotary_hit;

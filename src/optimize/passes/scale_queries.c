@@ -27,8 +27,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     const hone_tensor_desc *d = &c->desc;
     hn_value *q = product->in[0], *k = product->in[1];
     if (d->rank < 3 || d->dim[d->rank - 1] != 1 || d->dim[d->rank - 2] != 1 || hone_desc_count(d) < 2 ||
-        !hn_value_single_use(scores) || !q || !k || q->constant || k->constant ||
-        !goes_to_softmax(n->out[0]))
+        !hn_value_single_use(scores) || !q || !k || q->constant || k->constant || !goes_to_softmax(n->out[0]))
       continue;
     if (!hn_broadcasts_into(d, &q->desc) || !hn_same_shape(&scores->desc, &n->out[0]->desc))
       return hn_pass_miss(ctx, "the factors are not those of the queries");

@@ -30,7 +30,8 @@ static bool in_order(const int64_t *perm, int32_t rank) {
   return true;
 }
 
-/* Whether what alone reads n's rows of channels makes pixels of them again: the second rule is for that one. */
+/* Whether what alone reads n's rows of channels makes pixels of them again: the second rule is for that one.
+ */
 static bool part_again(const hone_node *n) {
   const hone_node *next = hn_value_single_use(n->out[0]) ? n->out[0]->users.ptr[0].node : NULL;
   return next && next->graph == n->graph && hn_is_op(next, "Reshape") && next->out[0] &&

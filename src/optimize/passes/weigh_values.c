@@ -1,8 +1,8 @@
 /* MatMul(v, Transpose(p))  ->  Transpose(MatMul(p, Transpose(v)))     p = Softmax(...)
  *
- * As attention over pixels of channels-first maps weighs its values: channels by keys, from the left. With the
- * weights on the left it is attention as lowering knows it, and both Transposes are between channels first and
- * last (turn_pixels). */
+ * As attention over pixels of channels-first maps weighs its values: channels by keys, from the left. With
+ * the weights on the left it is attention as lowering knows it, and both Transposes are between channels
+ * first and last (turn_pixels). */
 #include "optimize/passes/common/pass.h"
 
 /* The last two dimensions change places. */

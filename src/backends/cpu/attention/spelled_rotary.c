@@ -1,5 +1,5 @@
-/* Turning by positions as lowering finds it spelled out: x, and a cosine and a sine for every number of it, as
- * views of whatever memory they lie in. A task is some rows. */
+/* Turning by positions as lowering finds it spelled out: x, and a cosine and a sine for every number of it,
+ * as views of whatever memory they lie in. A task is some rows. */
 #include <string.h>
 
 #include "backends/cpu/kernels/attention/attention.h"
@@ -13,9 +13,9 @@
 enum { X, COS, SIN, INPUTS };
 
 typedef struct blob_head {
-  int32_t rank;                              /* without the last dimension */
-  int64_t dim[HONE_MAX_RANK];                /* of the rows */
-  int64_t stride[INPUTS][HONE_MAX_RANK];     /* in floats */
+  int32_t rank;                          /* without the last dimension */
+  int64_t dim[HONE_MAX_RANK];            /* of the rows */
+  int64_t stride[INPUTS][HONE_MAX_RANK]; /* in floats */
   int64_t rows, half, per_task;
   bool neighbours;
   hn_isa isa;
@@ -58,8 +58,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const hone_step_run *r = arg;
   const blob_head *h = r->blob;
   const hn_attention_ops *ops = hn_attention_find(h->isa);
-  const int64_t first = index * h->per_task, end = first + h->per_task < h->rows ? first + h->per_task : h->rows,
-                size = 2 * h->half;
+  const int64_t first = index * h->per_task,
+                end = first + h->per_task < h->rows ? first + h->per_task : h->rows, size = 2 * h->half;
   int64_t at[HONE_MAX_RANK], from[INPUTS] = {0}, rest = first;
   (void)thread;
   for (int32_t d = h->rank; d-- > 0;) {

@@ -22,7 +22,8 @@ typedef struct blob_head {
   hn_isa isa;
   int64_t runs_at, weights_at, bytes;
   int64_t dynamic, packed_floats,
-      taps; /* dynamic: weights known at run time only, packed into the workspace then */
+      taps;       /* dynamic: weights known at run time only, packed into the workspace then */
+  int64_t joined; /* rows of a tensor that are one of conv's */
 } blob_head;
 
 /* As hn_conv.idle says it. */
@@ -44,18 +45,18 @@ static double idle_share(const hn_conv_attr *a) {
 /* A kernel along depth alone may take any rows of the plane as one, where all tensors of the step lie so. */
 static bool is_flat(const hn_pixels *p) { return p->view.row == p->size[2] * p->view.pixel; }
 
-/* As many as fill tiles; of the plane none is left then where rows are short. */
-static void join_rows(const hone_step *s, const hn_gemm_ops *o, hn_conv_attr *a) {
+/* As many as fill tiles; of the plane none is left then where rows are short. How many became one. */
+static int64_t join_rows(const hone_step *s, const hn_gemm_ops *o, hn_conv_attr *a) {
   hn_pixels *both[] = {&a->x, &a->y};
   for (int d = 1; d < 3; d++)
-    if (a->kernel[d] != 1 || a->stride[d] != 1 || a->pad[d] || a->x.size[d] != a->y.size[d]) return;
-  if (a->kernel[0] == 1 || !is_flat(&a->x) || !is_flat(&a->y)) return;
+    if (a->kernel[d] != 1 || a->stride[d] != 1 || a->pad[d] || a->x.size[d] != a->y.size[d]) return 1;
+  if (a->kernel[0] == 1 || !is_flat(&a->x) || !is_flat(&a->y)) return 1;
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
     hn_pixels other;
     if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) &&
         (!hn_pixels_of(&s->input[e->input].desc, &other) || !is_flat(&other)))
-      return;
+      return 1;
   }
   const int64_t rows = a->x.size[1], width = a->x.size[2];
   int64_t n = 1;
@@ -64,6 +65,7 @@ static void join_rows(const hone_step *s, const hn_gemm_ops *o, hn_conv_attr *a)
     both[i]->size[1] = rows / n, both[i]->size[2] = n * width;
     both[i]->view.row *= n;
   }
+  return n;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
@@ -74,7 +76,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!hn_epilogue_accepts(s, h->isa, false, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
   if (!o) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(h->isa));
-  join_rows(s, o, &a);
+  h->joined = join_rows(s, o, &a);
   hn_conv *c = &h->conv;
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
   c->in_pitch = a.x.view.pixel, c->in_batch = a.x.view.batch, c->in_k = 1;
@@ -209,6 +211,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_epilogue e;
   hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
                    &e);
+  e.residual_view.row *= h->joined;
+  for (uint32_t i = 0; i < e.n_post; i++) e.post[i].view.row *= h->joined;
   hn_conv_args a = {.conv = &h->conv,
                     .ops = o,
                     .runs = (const hn_tap_run *)(const void *)(base + h->runs_at),

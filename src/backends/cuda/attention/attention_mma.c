@@ -238,8 +238,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
                 resident(&p, hn_cuda_machine(q)), hone_dtype_name(s->output[0].desc.dtype),
                 p.codes ? "#define HN_CODES_OUT 1\n" : "", p.cleared ? "#define HN_NAN_TO_ZERO 1\n" : "",
-                p.split3 ? "#define HN_SPLIT3 1\n" : "",
-                p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
+                p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
                 pairs(s, &p, r->out[0]) ? "#define HN_PAIRS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);

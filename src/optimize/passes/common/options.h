@@ -16,10 +16,10 @@ typedef struct hn_optimize_options {
   bool lowered;   /* the model is lowered at once, never written: what makes lowering simpler is rewritten */
   bool processor; /* lowered for a processor, no accelerator: operators that have steps of their own there
                      stay */
-  bool moves; /* of constants only large ones are folded, by what moves their elements: the same whatever the
-                 shapes and the arithmetic will be */
-  bool coarse;    /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
-                     what the small ones say */
+  bool moves;  /* of constants only large ones are folded, by what moves their elements: the same whatever the
+                  shapes and the arithmetic will be */
+  bool coarse; /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
+                  what the small ones say */
   bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
   double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor (1 GiB where
                           the model is lowered) */

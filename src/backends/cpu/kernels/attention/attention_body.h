@@ -325,4 +325,4 @@ static void rotate(float *restrict y, const float *restrict x, const float *rest
 
 static const hn_attention_ops table = {
     HEAD,         .row = row, .scores = only_scores, .across = across, .scale = scale,
-    .dots = dots, .mix = mix, .turn = turn, .rotate = rotate};
+    .dots = dots, .mix = mix, .turn = turn,          .rotate = rotate};
