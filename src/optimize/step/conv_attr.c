@@ -87,7 +87,7 @@ static bool untouched(const hn_conv_attr *a, int i) {
 }
 
 void hn_conv_attr_flatten(hn_conv_attr *a) {
-  if (a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1) return;
+  if (hn_conv_is_picture(a)) return;
   if (!dense(&a->x) || !dense(&a->y)) return;
   if (untouched(a, 0)) {
     take_slices(&a->x), take_slices(&a->y);

@@ -15,6 +15,11 @@ typedef struct hn_conv_attr {
  * otherwise.  Data types are for the caller to look at. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
+/* One slice makes one slice, by one tap of depth that finds it (not padding beside it). */
+static inline bool hn_conv_is_picture(const hn_conv_attr *a) {
+  return a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1 && a->pad[0] == 0;
+}
+
 /* Where a volume's convolution is one of pictures, it becomes that: of every slice by itself, or along the
  * slices alone (each slice is a row then). Of densely stored tensors. */
 void hn_conv_attr_flatten(hn_conv_attr *a);

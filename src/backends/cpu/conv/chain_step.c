@@ -36,9 +36,8 @@ static bool is_pointwise(const hn_conv_attr *a) {
 
 /* A network's first convolution, or one like it: any kernel over few channels. */
 static bool is_window(const hn_conv_attr *a) {
-  return a->groups == 1 && a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1 &&
-         a->dilation[1] == 1 && a->dilation[2] == 1 && a->pad[1] >= 0 && a->pad[2] >= 0 &&
-         a->kernel[1] * a->kernel[2] * a->cin <= 128;
+  return a->groups == 1 && hn_conv_is_picture(a) && a->dilation[1] == 1 && a->dilation[2] == 1 &&
+         a->pad[1] >= 0 && a->pad[2] >= 0 && a->kernel[1] * a->kernel[2] * a->cin <= 128;
 }
 
 /* Inner tensors are never in memory: no operation of their epilogues may read another tensor. */
@@ -155,8 +154,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
     if (k + 1 < s->n_parts && !inner_epilogue(s->part[k].step, why)) return false;
   }
   const hn_conv_attr *first = r.expand ? &a[0] : &a[1], *last = r.project ? &a[2] : &a[1];
-  if (a[1].x.size[0] != 1 || a[1].kernel[0] != 1 || a[1].y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(&a[1])) return hn_refuse(why, "three spatial dimensions");
   if (a[1].kernel[1] > HN_CHAIN_ROWS || m->threads > HN_CHAIN_ROWS)
     return hn_refuse(why, "more than %d kernel rows or threads", HN_CHAIN_ROWS);
   if (!last->y.even) return hn_refuse(why, "output pixels are not evenly spaced");

@@ -91,6 +91,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   hn_conv_set_lines(c, a.kernel, a.dilation, !merge);
   for (int i = 0; i < 2; i++)
     c->pad[i] = a.pad[i + 1], c->window[i] = (a.kernel[i + 1] - 1) * a.dilation[i + 1] + 1;
+  if (a.kernel[0] > 1 || a.pad[0]) c->window[0] = 0; /* a picture with a border has no depth */
   c->idle = idle_share(&a);
   hn_conv_plan(c, o, m->threads, m->l1, m->l2);
   h->runs_at = (int64_t)hn_round_up(sizeof *h, 64);

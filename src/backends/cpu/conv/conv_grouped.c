@@ -17,8 +17,7 @@ typedef struct blob_head {
 
 static bool sizes(const hn_conv_attr *a, hn_grouped *g, hone_reason *why) {
   if (a->groups < 2 || (a->cin == 1 && a->cout == 1)) return hn_refuse(why, "one group, or depthwise");
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(a)) return hn_refuse(why, "three spatial dimensions");
   if (a->kernel[1] * a->cin > HN_GROUPED_ROWS)
     return hn_refuse(why, "more than %d rows of a group's kernels", HN_GROUPED_ROWS);
   if ((a->kernel[1] - 1) * a->dilation[1] >= HN_GROUPED_RING)

@@ -28,8 +28,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
                      (long long)a.cout);
-  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(&a)) return hn_refuse(why, "three spatial dimensions");
   if (a.kernel[1] > HN_DW8_KERNEL_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DW8_KERNEL_ROWS);
   const int64_t in = a.x.size[1] * a.x.size[2] * a.x.view.pixel,
                 out = a.y.size[1] * a.y.size[2] * a.y.view.pixel;

@@ -68,7 +68,7 @@ static double span(const hn_int8_conv *c, int axis) {
  * better where outputs or taps lie so far apart that lines are mostly gaps, where the lines of one output
  * line do not stay in L2, and where there are too few lines for all threads: a matrix is a single one. */
 static bool lines_pay(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2) {
-  if (c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1) return false;
+  if (c->direct || c->kernel[0] != 1 || c->in[0] != 1 || c->out[0] != 1 || c->pad[0]) return false;
   const int64_t taps = c->kernel[1] * c->kernel[2];
   if (taps > HN_INT8_SEGMENTS) return false;
   if (span(c, 1) * span(c, 2) > (double)(c->out[1] * c->out[2]) * (double)taps) return false;

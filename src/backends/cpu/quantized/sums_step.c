@@ -162,8 +162,7 @@ bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_su
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
                      (long long)a.cout);
-  if (a.x.size[0] != 1 || a.kernel[0] != 1 || a.y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(&a)) return hn_refuse(why, "three spatial dimensions");
   if (a.kernel[1] > HN_DW8_KERNEL_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DW8_KERNEL_ROWS);
   if (!hn_dw8_find(d->isa)) return hn_refuse(why, "no int8 depthwise kernel for %s", hn_isa_name(d->isa));
   hn_dw8 *w = &d->dw;

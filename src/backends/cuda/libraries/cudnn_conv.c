@@ -88,7 +88,7 @@ static bool describe_anchor(const hone_step *s, bool folded, hn_cudnn_step *c, h
     return hn_refuse(why, "groups of channels with padding");
   if (hone_desc_count(&s->output[0].desc) == 0 || hone_desc_count(&s->input[0].desc) == 0)
     return hn_refuse(why, "an empty tensor");
-  const bool flat = a->x.size[0] == 1 && a->kernel[0] == 1 && a->y.size[0] == 1;
+  const bool flat = hn_conv_is_picture(a);
   hn_cudnn_spec *p = &c->spec;
   p->rank = flat ? 4 : 5;
   p->math = type == HONE_DTYPE_F32 ? s->math : HONE_MATH_TF32; /* of f32 operands alone */

@@ -18,8 +18,7 @@ bool hn_conv_image_read(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (a->groups != 1 || a->cin > MOST_CHANNELS)
     return hn_refuse(why, "%lld groups of %lld channels: it takes one of up to %d", (long long)a->groups,
                      (long long)a->cin, MOST_CHANNELS);
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(a)) return hn_refuse(why, "three spatial dimensions");
   if (a->dilation[1] != 1 || a->dilation[2] != 1) return hn_refuse(why, "dilated");
   if (a->kernel[2] > MOST_TAPS || a->kernel[1] * hn_div_up(a->kernel[2], 4) > MOST_STEPS)
     return hn_refuse(why, "a kernel of more than %d columns or %d products of four", MOST_TAPS, MOST_STEPS);

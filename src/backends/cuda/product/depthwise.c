@@ -18,8 +18,7 @@ bool hn_cuda_depthwise_of(const hone_step *s, hn_conv_attr *a, hone_reason *why)
   if (a->cin != 1 || a->cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a->cin,
                      (long long)a->cout);
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(a)) return hn_refuse(why, "three spatial dimensions");
   if (!s->input[1].constant || !hn_cuda_type(s->input[1].desc.dtype))
     return hn_refuse(why, "weights are not constant numbers of a floating type");
   if (hn_cuda_has(s, 2) && !hn_cuda_type(s->input[2].desc.dtype))

@@ -30,8 +30,7 @@ static bool describe(const hone_step *s, const hn_codes_depthwise_config *t, pro
   if (a->cin != 1 || a->cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a->cin,
                      (long long)a->cout);
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(a)) return hn_refuse(why, "three spatial dimensions");
   if (a->kernel[1] * a->kernel[2] > 128) return hn_refuse(why, "more than 128 taps");
   const hone_tensor_desc *y = &s->output[0].desc;
   /* Behind the last channel is padding of this tensor's own, or another's channels. */

@@ -26,8 +26,7 @@ static bool describe(const hone_step *s, const hone_machine *m, problem *q, hone
   const hn_conv_attr *a = &q->a;
   if (a->groups != 1 || a->cin > 4)
     return hn_refuse(why, "%lld groups of %lld channels: no image", (long long)a->groups, (long long)a->cin);
-  if (a->x.size[0] != 1 || a->kernel[0] != 1 || a->y.size[0] != 1)
-    return hn_refuse(why, "three spatial dimensions");
+  if (!hn_conv_is_picture(a)) return hn_refuse(why, "three spatial dimensions");
   const int64_t taps = a->kernel[1] * a->kernel[2];
   if (taps > 64) return hn_refuse(why, "%lld taps", (long long)taps);
   const hone_tensor_desc *y = &s->output[0].desc;
