@@ -6,11 +6,9 @@ Needs torch and torchvision (Debian: apt install python3-torch python3-torchvisi
 `pip install timm==0.9.12 transformers==4.33.3 onnx==1.16.2 "numpy<2"`. A family that is not installed and a network that
 cannot be exported are left out with a line that says so. Batch 1, f32, opset 17. Batch normalisations get the statistics
 of random pictures, so that numbers stay in range. Compare with `make bench-peers OTHERS=FOLDER PEERS="--parts others"`."""
-import os
-import sys
-import warnings
-
 import torch
+
+from exporting import run
 
 # Classifiers by name; sizes other than 224 are in SIZES.
 TORCHVISION = """alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 mnasnet1_0
@@ -150,39 +148,13 @@ def of_transformers(name):
     return Flat(model, ["input_ids", "attention_mask"]), (ids, torch.ones(1, 64, dtype=torch.long))
 
 
-def export(folder, name, make):
-    path = os.path.join(folder, name + ".onnx")
-    torch.manual_seed(7)
-    try:
-        model, inputs = make(name)
-        with torch.no_grad():
-            torch.onnx.export(model.eval(), inputs, path, opset_version=17,
-                              input_names=model.names or ["in%d" % i for i in range(len(inputs))],
-                              do_constant_folding=True)
-    except Exception as why:  # whatever the exporter cannot do
-        if os.path.exists(path):
-            os.remove(path)
-        print("%s: left out: %s" % (name, str(why).splitlines()[0][:100] if str(why) else type(why).__name__))
-        return
-    print("%s: %.0f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
-
-
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    folder, wanted = sys.argv[1], sys.argv[2:]
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    os.makedirs(folder, exist_ok=True)
-    families = ((TORCHVISION, of_torchvision), (TIMM, of_timm), (list(TEXT) + list(PICTURES), of_transformers))
-    unknown = [n for n in wanted if not any(n in names for names, _ in families)]
-    if unknown:
-        sys.exit("exported: no such network: " + ", ".join(unknown))
-    for names, make in families:
-        for name in names:
-            if not wanted or name in wanted:
-                export(folder, name, make)
+def write(path, name, make):
+    model, inputs = make(name)
+    with torch.no_grad():
+        torch.onnx.export(model.eval(), inputs, path, opset_version=17,
+                          input_names=model.names or ["in%d" % i for i in range(len(inputs))],
+                          do_constant_folding=True)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, ((TORCHVISION, of_torchvision), (TIMM, of_timm), (list(TEXT) + list(PICTURES), of_transformers)), write)

@@ -8,13 +8,10 @@ exported.py beside it writes what the older exporter makes; the graphs differ (o
 not installed and a network that cannot be exported are left out with a line that says so. Batch 1, f32. Each network is
 exported as EXPORTS says: another opset, without the exporter's own optimisation, with dimensions that stay open, with
 weights in a file of their own. Compare with `make bench-peers OTHERS=FOLDER PEERS="--parts others"`."""
-import os
-import sys
-import warnings
-
 import torch
 
 from exported import DETECTORS, Flat, settle
+from exporting import run
 
 TORCHVISION = """resnet18 densenet121 googlenet shufflenet_v2_x0_5 mobilenet_v3_small regnet_y_400mf efficientnet_v2_s
 convnext_tiny swin_v2_t vit_b_32 maxvit_t mvit_v2_s swin3d_t s3d deeplabv3_mobilenet_v3_large
@@ -300,46 +297,20 @@ class ByName(torch.nn.Module):
         self.forward = made["forward"].__get__(self)
 
 
-def export(folder, name, make):
-    path = os.path.join(folder, name + ".onnx")
+def write(path, name, make):
     how = EXPORTS.get(name, {})
-    torch.manual_seed(7)
-    try:
-        model, inputs = make(name)
-        names = model.names or ["in%d" % i for i in range(len(inputs))]
-        shapes = None
-        if "open" in how:
-            dims = how["open"]
-            shapes = tuple({d: torch.export.Dim.DYNAMIC for d in dims if d < x.dim()} for x in inputs)
-        program = torch.onnx.export(ByName(model, names).eval(), inputs, dynamo=True, verbose=False,
-                                    input_names=names, opset_version=how.get("opset", 18),
-                                    optimize=how.get("optimize", True), dynamic_shapes=shapes)
-        program.save(path, external_data=how.get("external", False))
-    except Exception as why:  # whatever the exporter cannot do
-        if os.path.exists(path):
-            os.remove(path)
-        print("%s: left out: %s: %s" % (name, type(why).__name__, " ".join(str(why).split())[-300:]), flush=True)
-        return
-    print("%s: %.0f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
-
-
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    folder, wanted = sys.argv[1], sys.argv[2:]
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    os.makedirs(folder, exist_ok=True)
-    families = ((TORCHVISION, of_torchvision), (TIMM, of_timm), (list(TEXT), of_text), (list(PICTURES), of_pictures),
-                (list(PAIRS), of_pairs))
-    unknown = [n for n in wanted if not any(n in names for names, _ in families)]
-    if unknown:
-        sys.exit("exported_dynamo: no such network: " + ", ".join(unknown))
-    for names, make in families:
-        for name in names:
-            if not wanted or name in wanted:
-                export(folder, name, make)
+    model, inputs = make(name)
+    names = model.names or ["in%d" % i for i in range(len(inputs))]
+    shapes = None
+    if "open" in how:
+        dims = how["open"]
+        shapes = tuple({d: torch.export.Dim.DYNAMIC for d in dims if d < x.dim()} for x in inputs)
+    program = torch.onnx.export(ByName(model, names).eval(), inputs, dynamo=True, verbose=False,
+                                input_names=names, opset_version=how.get("opset", 18),
+                                optimize=how.get("optimize", True), dynamic_shapes=shapes)
+    program.save(path, external_data=how.get("external", False))
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, ((TORCHVISION, of_torchvision), (TIMM, of_timm), (list(TEXT), of_text), (list(PICTURES), of_pictures),
+                  (list(PAIRS), of_pairs)), write)

@@ -7,12 +7,10 @@ onnx==1.23.2 onnxscript==0.7.2`; what is not installed or cannot be exported is 
 Decoders have their caches of keys and values as inputs and outputs, and dimensions for tokens and past that stay open.
 For networks with open dimensions NAME.shapes beside the file says the shapes of its uses, a line each: what it is
 called, then what `hone --shape` is given. decoding.py runs decoders token by token."""
-import os
-import sys
-import warnings
-
 import torch
 from torch import nn
+
+from exporting import run
 
 VOCABULARY = 4000
 PAST, PROMPT = 512, 64  # of the uses in NAME.shapes
@@ -484,40 +482,16 @@ ALL.update({
 })
 
 
-def export(folder, name, make):
-    path = os.path.join(folder, name + ".onnx")
-    torch.manual_seed(7)
-    try:
-        model, args, options, uses = make(name)
-        if isinstance(model, Flat):
-            options = dict(options, input_names=model.names)
-        with torch.no_grad():
-            torch.onnx.export(model, args, path, dynamo=True, external_data=False, verbose=False, **options)
-        with open(os.path.join(folder, name + ".shapes"), "w") as f:
-            for use, shapes in uses.items():
-                f.write(" ".join([use] + shapes) + "\n")
-    except Exception as why:  # whatever the exporter cannot do
-        print("%s: left out: %s: %s" % (name, type(why).__name__, str(why).strip().replace("\n", " ")[:300]), flush=True)
-        if os.environ.get("TRACE"):
-            raise
-        return
-    print("%s: %.0f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
-
-
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    folder, wanted = sys.argv[1], sys.argv[2:]
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    os.makedirs(folder, exist_ok=True)
-    unknown = [n for n in wanted if n not in ALL]
-    if unknown:
-        sys.exit("exported_kinds: no such network: " + ", ".join(unknown))
-    for name, make in ALL.items():
-        if not wanted or name in wanted:
-            export(folder, name, make)
+def write(path, name, make):
+    model, args, options, uses = make(name)
+    if isinstance(model, Flat):
+        options = dict(options, input_names=model.names)
+    with torch.no_grad():
+        torch.onnx.export(model, args, path, dynamo=True, external_data=False, verbose=False, **options)
+    with open(path[:-len("onnx")] + "shapes", "w") as f:
+        for use, shapes in uses.items():
+            f.write(" ".join([use] + shapes) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, [(ALL, lambda name: ALL[name](name))], write)
