@@ -8,7 +8,7 @@ cannot be exported are left out with a line that says so. Batch 1, f32, opset 17
 of random pictures, so that numbers stay in range. Compare with `make bench-peers OTHERS=FOLDER PEERS="--parts others"`."""
 import torch
 
-from exporting import run
+from exporting import run, tensors
 
 # Classifiers by name; sizes other than 224 are in SIZES.
 TORCHVISION = """alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s googlenet inception_v3 mnasnet1_0
@@ -81,13 +81,6 @@ class Flat(torch.nn.Module):
         self.model, self.names = model, names
 
     def forward(self, *args):
-        def tensors(out):
-            if torch.is_tensor(out):
-                return [out]
-            if isinstance(out, dict):
-                out = list(out.values())
-            return sum((tensors(o) for o in out), []) if isinstance(out, (list, tuple)) else []
-
         if not self.names:
             return tuple(tensors(self.model(*args)))
         return tuple(tensors(self.model(**dict(zip(self.names, args)), return_dict=False)))

@@ -10,7 +10,7 @@ called, then what `hone --shape` is given. decoding.py runs decoders token by to
 import torch
 from torch import nn
 
-from exporting import run
+from exporting import run, tensors
 
 VOCABULARY = 4000
 PAST, PROMPT = 512, 64  # of the uses in NAME.shapes
@@ -95,12 +95,6 @@ class Flat(nn.Module):
         self.model, self.names, self.call = model, names, call
 
     def forward(self, *args):
-        def tensors(out):
-            if torch.is_tensor(out):
-                return [out]
-            if isinstance(out, dict):
-                out = list(out.values())
-            return sum((tensors(o) for o in out), []) if isinstance(out, (list, tuple)) else []
         if self.call:
             return tuple(tensors(self.call(self.model, *args)))
         return tuple(tensors(self.model(**dict(zip(self.names, args)))))

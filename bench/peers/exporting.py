@@ -6,6 +6,15 @@ import warnings
 import torch
 
 
+def tensors(out):
+    """All tensors of what a model returned, in one row."""
+    if torch.is_tensor(out):
+        return [out]
+    if isinstance(out, dict):
+        out = list(out.values())
+    return sum((tensors(o) for o in out), []) if isinstance(out, (list, tuple)) else []
+
+
 def export(folder, name, write):
     """write(path) makes the file. What the exporter cannot do is left out, with a line that says so."""
     path = os.path.join(folder, name + ".onnx")

@@ -254,10 +254,6 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
 
 /* ------------------------------------------------------------------ bodies */
 
-static bool plain(const hn_value *v) {
-  return !v->foreign && !hn_dtype_points(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_NONE;
-}
-
 /* Is the node one that a tactic may do? Its step, then. */
 static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   enum {
@@ -270,8 +266,8 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
       !hn_listing_find(p->tactics, n->op_type))
     return true;
   bool good = n->n_out && n->out[0];
-  for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || plain(n->in[i]));
-  for (uint32_t i = 0; i < n->n_out; i++) good = good && (!n->out[i] || plain(n->out[i]));
+  for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || hn_value_is_plain(n->in[i]));
+  for (uint32_t i = 0; i < n->n_out; i++) good = good && (!n->out[i] || hn_value_is_plain(n->out[i]));
   if (!good) return true;
   hone_step_tensor *out = HN_NEW_ARRAY(&late->bodies_arena, hone_step_tensor, n->n_out);
   if (!out) return false;

@@ -2,6 +2,7 @@
 # fused steps contain must be noticed.
 hone_test_tool(check_fusion check_fusion.c)
 hone_ctest(check_fusion check_fusion tests/fusion/cases.txt)
+hone_ctest(check_fusion_attention check_fusion tests/fusion/attention.txt)
 hone_ctest(check_fusion_near check_fusion tests/fusion/near.txt)
 if(HONE_FAULTS)
   foreach(source attention/attention_driver.c attention/attention_bf16.c attention/attention_lanes.c attention/attention_mixed.c
@@ -9,9 +10,13 @@ if(HONE_FAULTS)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source} text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
+    set(cases cases.txt)
+    if(source MATCHES "attention/")
+      set(cases attention.txt)
+    endif()
     foreach(fault ${faults})
       hone_ctest(fusion_catches_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault}
-        $<TARGET_FILE:check_fusion> tests/fusion/cases.txt --expect-failure)
+        $<TARGET_FILE:check_fusion> tests/fusion/${cases} --expect-failure)
     endforeach()
   endforeach()
 endif()

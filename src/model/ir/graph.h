@@ -198,6 +198,10 @@ bool hn_node_inherit(hone_node *node, const hone_node *from);
 bool hn_node_set_origin(hone_node *node, const uint32_t *origin, uint32_t n);
 /* True when exactly one use exists, and it is no graph output: a fusion may swallow the value. */
 bool hn_value_single_use(const hn_value *value);
+/* A tensor of numbers in this model's memory: no text, no sequence, nothing of others. */
+static inline bool hn_value_is_plain(const hn_value *v) {
+  return !v->foreign && !hn_dtype_points(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_NONE;
+}
 /* True when a graph reads the value somewhere or returns it. */
 bool hn_value_needed(const hn_value *value);
 

@@ -127,10 +127,6 @@ static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *pro
   return true;
 }
 
-static bool plain_tensor(const hn_value *v) {
-  return !v->foreign && !hn_dtype_points(v->desc.dtype) && v->desc.dtype != HONE_DTYPE_NONE;
-}
-
 /* Has a step on the host made the value, and is it there alone? */
 static bool made_on_host(hn_lowering *l, const hn_value *v) {
   static const hn_form there[] = {HN_ROW, HN_LAST, HN_ROW | HN_NARROW, HN_LAST | HN_NARROW};
@@ -150,12 +146,12 @@ static bool late_here(hn_lowering *l, const hn_unit *u) {
   if (l->plan->reference || u->n_absorbed || !n->op->infer || n->op->flags & APART) return false;
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!n->out[i]) continue;
-    if (!plain_tensor(n->out[i])) return false;
+    if (!hn_value_is_plain(n->out[i])) return false;
     late |= !hone_desc_known(&n->out[i]->desc);
   }
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!n->in[i]) continue;
-    if (!plain_tensor(n->in[i])) return false;
+    if (!hn_value_is_plain(n->in[i])) return false;
     late |= !hone_desc_known(&n->in[i]->desc) || (on_host(n, i) && !is_constant(n->in[i]));
     data |= !on_host(n, i);
   }
@@ -171,13 +167,13 @@ bool hn_late(hn_lowering *l, const hn_unit *u) {
   if (n->n_in > HN_MAX_IN || n->n_out > HN_UNIT_OPERANDS) return false;
   for (uint32_t i = 0; i < n->n_out; i++) {
     if (!n->out[i]) continue;
-    if (!plain_tensor(n->out[i])) return false;
+    if (!hn_value_is_plain(n->out[i])) return false;
     late |= !hone_desc_known(&n->out[i]->desc);
   }
   for (uint32_t i = 0; i < n->n_in; i++) {
     const hn_value *v = n->in[i];
     if (!v) continue;
-    if (!plain_tensor(v)) return false;
+    if (!hn_value_is_plain(v)) return false;
     late |= !hone_desc_known(&v->desc) || (on_host(n, i) && !is_constant(v));
     if (on_host(n, i)) continue;
     data = true;
