@@ -250,8 +250,11 @@ void read_case(one_case *c, const char *line, hn_rng *rng) {
     hn_value *middle = hn_value_create(c->model->graph, NULL), *last[3] = {middle, in[3], in[4]};
     c->before = c->node =
         hn_node_create(c->model->graph, NULL, "Conv", NULL, "first", in, c->present[2] ? 3 : 2, &middle, 1);
-    for (uint32_t i = 0; i < n_attributes; i++) read_attribute(c, attributes[i]);
+    for (uint32_t i = 0; i < n_attributes; i++)
+      if (strncmp(attributes[i], "last.", 5) != 0) read_attribute(c, attributes[i]);
     c->node = hn_node_create(c->model->graph, NULL, "Conv", NULL, "it", last, c->present[4] ? 3 : 2, out, 1);
+    for (uint32_t i = 0; i < n_attributes; i++)
+      if (strncmp(attributes[i], "last.", 5) == 0) read_attribute(c, attributes[i] + 5);
     return;
   } else {
     /* "com.microsoft.Inverse": what stands before the last dot is the domain. */
