@@ -114,8 +114,8 @@ HN_FN void hn_product_tile(const hn_product_args *p, u32 *tile, u32 *split, u32 
   *m0 = (rest - *batch * p->tiles_m) * BM;
 }
 
-HN_FN void hn_add8(hn_sum x[8], const hn_sum *from) {
-  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] += from[k];
+HN_FN void hn_add8(hn_sum x[8], const hn_sum y[8]) {
+  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] += y[k];
 }
 /* Eight sums in memory, where splits meet. */
 HN_FN void hn_put_sums(void *p, i64 i, const hn_sum x[8]) {
@@ -129,10 +129,20 @@ HN_FN void hn_get_sums(const void *p, i64 i, hn_sum x[8]) {
   HN_UNROLL for (int k = 0; k < 4; k++) x[k] = hn_sum_of(a.v[k]), x[k + 4] = hn_sum_of(b.v[k]);
 }
 
+/* Eight sums of a row in shared memory, 16 bytes at a time: one by one, rows of few columns would meet in its banks. */
+HN_FN void hn_shared_sums(const hn_sum *from, hn_sum x[8]) {
+  const hn_u4 a = *(const hn_u4 *)(const void *)from, b = *(const hn_u4 *)(const void *)(from + 4);
+  HN_UNROLL for (int k = 0; k < 4; k++) x[k] = hn_sum_of(a.v[k]), x[k + 4] = hn_sum_of(b.v[k]);
+}
+
 /* Sum of a block's copies, one behind the other. */
 HN_FN void hn_block_sum(const hn_sum *sums, u32 copies, u32 r, u32 c, hn_sum x[8]) {
-  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = sums[r * HN_SUMS_PITCH + c + k];
-  HN_UNROLL for (u32 w = 1; w < copies; w++) hn_add8(x, sums + (w * BM + r) * HN_SUMS_PITCH + c);
+  hn_shared_sums(sums + r * HN_SUMS_PITCH + c, x);
+  HN_UNROLL for (u32 w = 1; w < copies; w++) {
+    hn_sum y[8];
+    hn_shared_sums(sums + (w * BM + r) * HN_SUMS_PITCH + c, y);
+    hn_add8(x, y);
+  }
 }
 
 /* All threads, behind a barrier: adds up copies and splits in their order, applies the epilogue, stores. */
