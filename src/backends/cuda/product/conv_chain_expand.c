@@ -62,8 +62,8 @@ static size_t slice_bytes(const chain *c, uint32_t channels) {
 /* A multiprocessor of an H200: what a kernel takes that reads once and stores, what its blocks draw from L2 a
  * second, and instructions of warps, of which it begins four a cycle at best. */
 #define COST_BASE 1.5e-6
-#define COST_L2 3.3e10
-#define COST_ISSUE 1.1
+#define COST_L2 2.6e10
+#define COST_ISSUE 0.9
 static double seconds_of(const chain *c, const hone_machine *m, const cut *u) {
   const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
   const double clock = m->peak_flops > 0 ? m->peak_flops / (256 * sms) : 1.7e9;

@@ -52,6 +52,7 @@ bool hn_product_few_accepts(const hone_step *s, const hone_machine *m, const hn_
 #define COST_BASE 1.55e-6
 #define COST_WAIT 0.45e-6
 #define COST_L2 8e10
+#define COST_L2_ALL 6e12
 #define COST_ADDED 0.1e-6
 double hn_product_few_cost(const hone_step *s, const hone_machine *m, const hn_product_few_config *t) {
   problem q;
@@ -61,8 +62,9 @@ double hn_product_few_cost(const hone_step *s, const hone_machine *m, const hn_p
   const double rounds = ceil(g->tiles / sms), turns = ceil((double)q.chunks / (WARPS * t->together));
   const double rows = fmin(t->bm, g->m), columns = fmin(t->bn, (double)hn_fill_up(g->n, COLUMNS));
   const double drawn = (double)q.chunks * CHUNK * 2 * (rows + columns);
-  const double seconds = COST_BASE + (turns - 1) * COST_WAIT + t->finish + rounds * drawn / COST_L2 +
-                         (rounds - 1) * COST_WAIT + (hn_cuda_epilogue_tensors(s) ? COST_ADDED : 0);
+  const double draw = fmax(rounds * drawn / COST_L2, g->tiles * drawn / COST_L2_ALL);
+  const double seconds = COST_BASE + (turns + rounds - 2) * COST_WAIT + t->finish + draw +
+                         (hn_cuda_epilogue_tensors(s) ? COST_ADDED : 0);
   return fmax(seconds, q.p.bytes / (0.6 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
 }
 
