@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/ir/eval.h"
 #include "optimize/lower/lower.h"
+#include "optimize/plan/line.h"
 #include "optimize/plan/packed.h"
 #include "optimize/plan/saved.h"
 #include "optimize/plan/slices.h"
@@ -272,6 +273,7 @@ void hn_plan_free(hn_plan *p) {
   if (p->blob) p->backend->free(p->device, p->blob);
   if (p->resident) p->backend->free(p->device, p->resident);
   hn_packed_let_go(&p->blocks);
+  hn_moving_free(p->moving);
   move_out(p);
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);

@@ -49,6 +49,8 @@ void hn_plan_elide(hn_plan *plan);         /* elide.c: leaves out Concats */
 void hn_plan_narrow_images(hn_plan *plan); /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
+/* For tensors that have other sizes now; what shares memory is as it was decided. */
+hone_status hn_plan_place_again(hn_plan *plan, hone_error *error);
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
                             hone_error *error); /* pack.c: blob, and the constants that runs read */
 
