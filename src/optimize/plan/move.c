@@ -78,8 +78,8 @@ static bool step_moves(const hn_plan *p, const hn_moving *m, const hn_numbers *w
     if (any_moves(l, (hn_extent){d->first, end})) return true;
   }
   for (uint32_t i = 0; i < s->desc.n_parts; i++)
-    if (s->desc.part[i].step->node && any_moves(l, w->nodes.ptr[s->desc.part[i].step->node->mark - 1])) return true;
-  return (s->desc.node && any_moves(l, w->nodes.ptr[s->desc.node->mark - 1])) || reads_content(p, m, s);
+    if (any_moves(l, hn_numbers_of_node(w, s->desc.part[i].step->node))) return true;
+  return any_moves(l, hn_numbers_of_node(w, s->desc.node)) || reads_content(p, m, s);
 }
 
 /* Slots that show the bytes of a constant which moves. */

@@ -193,7 +193,7 @@ static void node(hn_numbers *w, const hone_node *n) {
   for (uint32_t i = 0; i < n->n_attr; i++) attribute(w, &n->attr[i]);
   numbers.until = (uint32_t)w->at.len;
   ((hone_node *)(uintptr_t)n)->mark = ++w->n_marked;
-  if (!hn_vec_push(&w->nodes, numbers)) w->no_memory = true;
+  if (!hn_vec_push(&w->nodes, (hn_attributes){n, numbers})) w->no_memory = true;
   for (uint32_t i = 0; i < n->n_in; i++) value(w, n->in[i]);
   for (uint32_t i = 0; i < n->n_out; i++) value(w, n->out[i]);
 }
@@ -245,7 +245,22 @@ static void slot(hn_numbers *w, hn_slot *s) {
     bytes_of(w, s->constant, s->bytes);
 }
 
+static bool listed(const hn_numbers *w, const hone_node *n) {
+  return n->mark && n->mark <= w->nodes.len && w->nodes.ptr[n->mark - 1].of == n;
+}
+
+hn_extent hn_numbers_of_node(const hn_numbers *w, const hone_node *n) {
+  return n && listed(w, n) ? w->nodes.ptr[n->mark - 1].numbers : (hn_extent){0, 0};
+}
+
+/* A node of the graph, or one that lowering made for the step. */
+static void of_step(hn_numbers *w, const hone_node *n) {
+  if (n && !listed(w, n)) node(w, n);
+  word(w, n ? n->mark : 0);
+}
+
 static void step_desc(hn_numbers *w, const hone_step *s) {
+  of_step(w, s->node);
   text(w, s->anchor);
   word(w, s->n_inputs);
   word(w, s->n_anchor_inputs);
@@ -304,8 +319,7 @@ static void step(hn_numbers *w, const hn_step *s) {
   word(w, s->n_captured);
   for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) word(w, s->in[i]);
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) word(w, s->out[i]);
-  word(w, s->desc.node ? s->desc.node->mark : 0);
-  word(w, s->node ? s->node->mark : 0);
+  of_step(w, s->node);
   word(w, (uint64_t)(uintptr_t)s->tactic);
   word(w, s->need.packed);
   word(w, s->threads);

@@ -30,13 +30,18 @@ typedef struct hn_extent {
   uint32_t from, until;
 } hn_extent;
 
+typedef struct hn_attributes {
+  const hone_node *of;
+  hn_extent numbers;
+} hn_attributes;
+
 typedef struct hn_numbers {
   uint64_t form[2];
   HN_VEC(int64_t *) at;
   HN_VEC(hn_described) descs;
   HN_VEC(hn_content) contents;
   HN_VEC(double *) costs;
-  HN_VEC(hn_extent) nodes; /* numbers of the attributes of each node; hone_node.mark less 1 is its place */
+  HN_VEC(hn_attributes) nodes; /* hone_node.mark less 1 is a node's place */
   HN_VEC(hn_extent) steps; /* descriptors of each step, its parts included */
   hone_reason why;         /* it is no such plan */
   bool failed, no_memory;
@@ -49,5 +54,7 @@ typedef struct hn_numbers {
  * [n_more] are descriptors beside the plan. Changes nothing but the nodes' marks. */
 bool hn_numbers_list(hn_plan *plan, hone_tensor_desc *const *more, uint32_t n_more, hn_numbers *out);
 void hn_numbers_free(hn_numbers *numbers);
+/* The numbers among a node's attributes: of the graph, or of a step. */
+hn_extent hn_numbers_of_node(const hn_numbers *numbers, const hone_node *node);
 
 #endif
