@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._library import MAP_I64, MAP_STRING, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
+from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Items, String, Tensor, library, text
 from .errors import refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
@@ -29,6 +29,7 @@ _ML = {16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e
 # hone has the value in the byte, ml_dtypes only its lowest bits: these are always copied.
 _SIGN_EXTENDED = (22, 26)
 _CODES = {name: code for code, name in {**_NUMPY, **_ML}.items()}
+_KNOWN: Dict[np.dtype, int] = {} # codes of types that were looked up: numpy makes their names anew each time
 
 
 def dtype_name(code: int) -> str:
@@ -76,6 +77,15 @@ def as_array(name: str, value: Any, code: int = 0) -> np.ndarray:
     return value if value.flags.c_contiguous else np.ascontiguousarray(value)
 
 
+def _code(dtype: np.dtype) -> int:
+    code = _KNOWN.get(dtype)
+    if code is None:
+        code = _CODES.get(dtype.name, 0)
+        if len(_KNOWN) < 64:
+            _KNOWN[dtype] = code
+    return code
+
+
 class Given:
     """One input: the library's tensor and everything that must live as long as it.
 
@@ -113,12 +123,9 @@ class Given:
         self._keep += [members, pointers, items]
 
     def _array(self, name: str, array: np.ndarray, code: int, hint: str) -> None:
-        if array.ndim > len(Desc().dim):
-            raise refusal(name, "too many dimensions", expected=f"at most {len(Desc().dim)}", got=str(array.ndim))
-        if code == STRING:
-            given = STRING if array.dtype.kind in "OUS" else _CODES.get(array.dtype.name, 0)
-        else:
-            given = _CODES.get(array.dtype.name, 0)
+        if array.ndim > MAX_RANK:
+            raise refusal(name, "too many dimensions", expected=f"at most {MAX_RANK}", got=str(array.ndim))
+        given = STRING if code == STRING and array.dtype.kind in "OUS" else _code(array.dtype)
         if given != code:
             wanted, numbers = numpy_name(code), given and STRING not in (given, code)
             raise refusal(name, "wrong type", expected=wanted, got=str(array.dtype),
@@ -129,7 +136,7 @@ class Given:
             self._strings(name, array)
         else:
             array = array.astype("int8") if code in _SIGN_EXTENDED else array
-            self.tensor.data = array.ctypes.data
+            self.tensor.data = array.__array_interface__["data"][0]
         self._keep.append(array)
 
     def _strings(self, name: str, array: np.ndarray) -> None:
@@ -166,6 +173,14 @@ def numpy_name(code: int) -> str:
     return "str" if code == STRING else {**_NUMPY, **_ML}.get(code, dtype_name(code))
 
 
+class _Memory:
+    """Bytes of the library's, which an array keeps, and that what they belong to."""
+
+    def __init__(self, data: int, size: int, owner: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (data, False), "shape": (size,), "typestr": "|u1", "version": 3}
+
+
 def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
     code = tensor.desc.dtype
@@ -186,9 +201,7 @@ def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
         return np.empty(shape, dtype)
     if code in _SIGN_EXTENDED:
         return np.frombuffer((c.c_byte * count).from_address(tensor.data), "int8").astype(dtype).reshape(shape)
-    memory = (c.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data)
-    memory.owner = owner # the array keeps its memory, and that what it belongs to
-    array = np.frombuffer(memory, dtype).reshape(shape)
+    array = np.asarray(_Memory(tensor.data, count * dtype.itemsize, owner)).view(dtype).reshape(shape)
     if owner is None:
         return array.copy()
     array.flags.writeable = False
