@@ -302,22 +302,18 @@ class Session:
         for more, only while all shapes are new, and these have not been here."""
         if len(self._plans) < PLANS and (self._missed < 3 or key in self._gone):
             return None
-        old = next((k for k, p in self._plans.items() if not p.users), None)
-        if old is None:
-            return None
-        plan, done, error = self._plans[old], c.c_bool(), lib.Error()
-        plan.free.clear() # a plan with contexts stays what it is
-        bindings = self._bindings(key)
-        if library.hone_plan_rebind(plan.handle.value, bindings, len(key), c.byref(done), c.byref(error)):
-            del self._plans[old]
-            return None
-        if not done.value:
-            return None
-        del self._plans[old]
-        self._gone[old] = None
-        while len(self._gone) > 8 * PLANS:
-            self._gone.popitem(last=False)
-        return plan
+        bindings, done, error = self._bindings(key), c.c_bool(), lib.Error()
+        for old, plan in [(k, p) for k, p in self._plans.items() if not p.users]:
+            plan.free.clear() # a plan with contexts stays what it is
+            if library.hone_plan_rebind(plan.handle.value, bindings, len(key), c.byref(done), c.byref(error)):
+                del self._plans[old]
+            elif done.value:
+                del self._plans[old]
+                self._gone[old] = None
+                while len(self._gone) > 8 * PLANS:
+                    self._gone.popitem(last=False)
+                return plan
+        return None
 
     @staticmethod
     def _bindings(key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> Any:

@@ -15,6 +15,9 @@ enum {
   LEAST = 32     /* steps to a far end, at least */
 };
 
+/* Times as long as with its own tactics that a plan may be predicted to take at the end of a line. */
+#define MOST_EXCESS 1.15
+
 /* A plan that was made from nothing. */
 typedef struct seen_plan {
   uint32_t n;
@@ -37,6 +40,7 @@ struct hn_lines {
   seen_plan seen[SEEN];
   uint32_t at;
   lined_line line[LINES];
+  uint64_t made; /* lines, and 1 */
   uint64_t clock, noted, patience; /* plans noted; how many are to be before a line is looked for again */
   uint32_t failed;                 /* searches since the last that found one */
   hn_lines_counts counts;
@@ -50,6 +54,7 @@ struct hn_lined {
   uint32_t n;
   int64_t *size; /* of its inputs, when it was made */
   lined_line *line; /* that it is on, or NULL */
+  uint64_t tried;   /* lines that there were when it was on none of them */
 };
 
 /* ------------------------------------------------------------------ they come and go */
@@ -58,7 +63,7 @@ hn_lines *hn_lines_create(void) {
   hn_lines *l = hn_calloc(1, sizeof *l);
   if (!l) return NULL;
   pthread_mutex_init(&l->lock, NULL);
-  l->refs = 1;
+  l->refs = l->made = 1;
   return l;
 }
 
@@ -210,7 +215,8 @@ static int64_t doubling(const int64_t *origin, const int64_t *step, uint32_t n, 
 
 /* ------------------------------------------------------------------ plans to look at */
 
-/* The numbers of a plan for the sizes at t; NULL: there is none. */
+/* The numbers of a plan for the sizes at t, with the steps of p; NULL: there is none, or it would be much slower
+ * than one with steps of its own. */
 static hn_sample *look_at(hn_lines *l, hone_plan *p, const int64_t *origin, const int64_t *step, int64_t t) {
   const hn_lined *d = *hn_api_plan_lined(p);
   const uint32_t n_in = hone_plan_inputs(p);
@@ -230,7 +236,8 @@ static hn_sample *look_at(hn_lines *l, hone_plan *p, const int64_t *origin, cons
   o.precision = d->precision[0] ? d->precision : NULL;
   o.bindings = b, o.n_bindings = n_in;
   l->counts.looked += good;
-  if (good && hn_api_plan_create(hn_api_engine(p), hn_api_plan_source(p), &o, NULL, d->store, &other, NULL) == HONE_OK) {
+  if (good && hn_api_plan_like(p, &o, d->store, &other, NULL) == HONE_OK &&
+      hn_plan_excess(hn_api_plan(other)) < MOST_EXCESS) {
     hone_tensor_desc *more[SIZES];
     const uint32_t n = outer_descs(other, more);
     sample = hn_sample_take(hn_api_plan_inside(other), more, n);
@@ -269,18 +276,23 @@ static hn_line *line_through(hn_lines *l, hone_plan *p, const seen_plan *a, cons
   int64_t top = tb > tw ? tb : tw;
   if (top < 0) top = 0;
   int64_t far = top + doubling(a->size, step, a->n, top);
-  for (int tries = 0; tries < ATTEMPTS; tries++, far = top + (far - top) / 4) {
+  hn_line *line = NULL;
+  /* The other may have other tactics: then it is looked at with those of the plan. */
+  hn_sample *own = hn_sample_alike(a->sample, b->sample) ? NULL : look_at(l, p, a->size, step, tb);
+  const hn_sample *second = own ? own : b->sample;
+  for (int tries = 0; tries < ATTEMPTS && !line && hn_sample_alike(a->sample, second);
+       tries++, far = top + (far - top) / 4) {
     while (common_divisor(tb, far) != 1) far++;
     hn_sample *c = look_at(l, p, a->size, step, far);
-    const hn_sample *sample[3] = {a->sample, b->sample, c};
+    const hn_sample *sample[3] = {a->sample, second, c};
     int64_t at[3] = {0, tb, far};
     order(sample, at);
-    hn_line *line = c ? hn_line_make(sample, at, NULL) : NULL;
+    if (c) line = hn_line_make(sample, at, NULL);
     hn_sample_free(c);
-    if (line) return line;
     if (far - top < 8) break;
   }
-  return NULL;
+  hn_sample_free(own);
+  return line;
 }
 
 static const seen_plan *seen_at(const hn_lines *l, const int64_t *size, uint32_t n) {
@@ -291,21 +303,25 @@ static const seen_plan *seen_at(const hn_lines *l, const int64_t *size, uint32_t
 }
 
 /* Looks for a line with this plan, the wanted sizes and another plan. */
-static lined_line *find_line(hn_lines *l, hone_plan *p, const int64_t *wanted) {
+static bool find_line(hn_lines *l, hone_plan *p, const int64_t *wanted) {
   const hn_lined *d = *hn_api_plan_lined(p);
   const seen_plan *a = seen_at(l, d->size, d->n);
   int64_t step[SIZES], tb = 0, tw = 0;
   if (!a || l->noted < l->patience || !step_between(a->size, wanted, a->n, step) ||
       !place_of(a->size, step, wanted, a->n, &tw))
-    return NULL;
+    return false;
   const seen_plan *b = NULL;
   for (uint32_t i = 0; i < SEEN && !b; i++) {
     const seen_plan *s = &l->seen[(l->at + SEEN - 1 - i) % SEEN]; /* the latest first */
     if (s != a && s->sample && s->n == a->n && place_of(a->size, step, s->size, a->n, &tb)) b = s;
   }
-  if (!b) return NULL;
+  if (!b) return false;
+  /* Sizes that are all multiples of something are taken as such. */
+  const int64_t unit = common_divisor(tb, tw);
+  for (uint32_t i = 0; i < a->n; i++) step[i] *= unit;
+  tb /= unit, tw /= unit;
   lined_line *place = vacancy(l);
-  if (!place) return NULL;
+  if (!place) return false;
   hn_line *line = line_through(l, p, a, b, step, tb, tw);
   place->origin = line ? hn_malloc(a->n * sizeof *step + 1) : NULL;
   place->step = line ? hn_malloc(a->n * sizeof *step + 1) : NULL;
@@ -314,14 +330,15 @@ static lined_line *find_line(hn_lines *l, hone_plan *p, const int64_t *wanted) {
     empty_line(place);
     l->patience = l->noted + ((uint64_t)2 << (l->failed < 10 ? l->failed : 10));
     l->failed++;
-    return NULL;
+    return false;
   }
   place->line = line;
   place->n = a->n;
   memcpy(place->origin, a->size, a->n * sizeof *step);
   memcpy(place->step, step, a->n * sizeof *step);
   l->failed = 0;
-  return place;
+  l->made++;
+  return true;
 }
 
 /* Makes the line go on beyond t, which it does not reach. */
@@ -339,45 +356,46 @@ static bool reach(hn_lines *l, hone_plan *p, lined_line *k, int64_t t) {
   return false;
 }
 
-/* The line with the plan's sizes and the wanted ones, both within it. */
-static lined_line *line_of(hn_lines *l, hone_plan *p, const int64_t *wanted, int64_t *from, int64_t *to) {
-  const hn_lined *d = *hn_api_plan_lined(p);
+/* Puts the plan on a line with its sizes and the wanted ones. *there: such a line goes as far as to these, whether
+ * the plan fits it or not. */
+static bool join(hn_lines *l, hone_plan *p, const int64_t *wanted, bool *there) {
+  hn_lined *d = *hn_api_plan_lined(p);
+  hone_tensor_desc *more[SIZES];
+  const uint32_t n_more = outer_descs(p, more);
+  *there = false;
   for (uint32_t i = 0; i < LINES; i++) {
     lined_line *k = &l->line[i];
-    if (!k->line || k->n != d->n || !place_of(k->origin, k->step, d->size, d->n, from) ||
-        !place_of(k->origin, k->step, wanted, d->n, to))
+    int64_t from, to;
+    if (!k->line || k->n != d->n || !place_of(k->origin, k->step, wanted, d->n, &to) || to < hn_line_low(k->line))
       continue;
-    if (*from >= hn_line_low(k->line) && *from <= hn_line_high(k->line) && *to >= hn_line_low(k->line)) return k;
+    *there |= to <= hn_line_high(k->line);
+    if (d->tried == l->made || !place_of(k->origin, k->step, d->size, d->n, &from) || from < hn_line_low(k->line) ||
+        from > hn_line_high(k->line) || !hn_plan_attach(hn_api_plan_inside(p), more, n_more, k->line, from))
+      continue;
+    d->line = k;
+    k->plans++;
+    return true;
   }
-  return NULL;
+  d->tried = l->made;
+  return false;
 }
 
 hone_status hn_lines_move(hone_plan *p, const hone_binding *bindings, uint32_t n_bindings, bool *done,
                           hone_error *error) {
   hn_lined *d = *hn_api_plan_lined(p);
   hn_lines *l = d->lines;
-  int64_t wanted[SIZES], from = 0, to = 0;
+  int64_t wanted[SIZES], to = 0;
   uint32_t n = 0;
+  bool there;
   hone_status status = HONE_OK;
   if (!sizes_wanted(p, bindings, n_bindings, wanted, &n) || n != d->n) return HONE_OK;
   pthread_mutex_lock(&l->lock);
+  if (!d->line && !join(l, p, wanted, &there) && (there || !find_line(l, p, wanted) || !join(l, p, wanted, &there)))
+    goto done;
   lined_line *k = d->line;
-  if (k && (!place_of(k->origin, k->step, wanted, n, &to) || to < hn_line_low(k->line))) goto done;
-  if (!k && !(k = line_of(l, p, wanted, &from, &to))) {
-    k = find_line(l, p, wanted);
-    if (!k || !place_of(k->origin, k->step, d->size, n, &from) || !place_of(k->origin, k->step, wanted, n, &to) ||
-        to < hn_line_low(k->line))
-      goto done;
-  }
+  if (!place_of(k->origin, k->step, wanted, n, &to) || to < hn_line_low(k->line)) goto done;
   k->stamp = ++l->clock;
   if (to > hn_line_high(k->line) && !reach(l, p, k, to)) goto done;
-  if (!d->line) {
-    hone_tensor_desc *more[SIZES];
-    const uint32_t n_more = outer_descs(p, more);
-    if (!hn_plan_attach(hn_api_plan_inside(p), more, n_more, k->line, from)) goto done;
-    d->line = k;
-    k->plans++;
-  }
   status = hn_plan_move(hn_api_plan_inside(p), k->line, to, done, error);
   l->counts.moved += *done;
 done:

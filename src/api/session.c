@@ -168,6 +168,7 @@ typedef struct making {
   const hone_plan_options *options;
   const hn_ports *ports;
   hn_packed_store *store;
+  const hn_decisions *like;
   int level;
   bool defer;  /* scaled weights are made when they are packed; `beyond` is set when that */
   bool beyond; /* leaves the range of f32, which passes that make them at once notice and leave alone */
@@ -219,6 +220,7 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                              .own_model = true,
                              .ports = w->ports,
                              .store = w->store,
+                             .like = w->like,
                              .slices = slices,
                              .best_slices = best,
                              .no_slices = why,
@@ -260,8 +262,8 @@ static hone_status make(hone_plan *p, making *w, hone_error *error) {
 }
 
 static hone_status create_plan(hone_engine *engine, hone_model *model, const hone_plan_options *o,
-                               const hn_ports *ports, hn_lines *lines, hn_packed_store *store, hone_plan **out,
-                               hone_error *error) {
+                               const hn_ports *ports, hn_lines *lines, hn_packed_store *store,
+                               const hn_decisions *like, hone_plan **out, hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
   if (!engine || !model || !out)
     return hn_fail(error, HONE_ERROR_USAGE,
@@ -286,7 +288,8 @@ static hone_status create_plan(hone_engine *engine, hone_model *model, const hon
     status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
     goto done;
   }
-  making w = {.model = model, .options = o, .ports = ports, .store = store, .level = level, .defer = true};
+  making w = {.model = model, .options = o, .ports = ports, .store = store, .like = like,
+             .level = level, .defer = true};
   status = make(p, &w, error);
   if (status != HONE_OK && w.beyond) {
     w.defer = false;
@@ -313,12 +316,17 @@ hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_
 hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
                                const hn_ports *ports, hn_packed_store *store, hone_plan **out,
                                hone_error *error) {
-  return create_plan(engine, model, o, ports, NULL, store, out, error);
+  return create_plan(engine, model, o, ports, NULL, store, NULL, out, error);
 }
 
 hone_status hn_api_plan_of_lines(hone_engine *engine, hone_model *model, const hone_plan_options *o,
                                  hn_lines *lines, hn_packed_store *store, hone_plan **out, hone_error *error) {
-  return create_plan(engine, model, o, NULL, lines, store, out, error);
+  return create_plan(engine, model, o, NULL, lines, store, NULL, out, error);
+}
+
+hone_status hn_api_plan_like(const hone_plan *other, const hone_plan_options *o, hn_packed_store *store,
+                             hone_plan **out, hone_error *error) {
+  return create_plan(other->engine, other->source, o, NULL, NULL, store, other->plan->decisions, out, error);
 }
 
 /* ------------------------------------------------------------------ saved plans */

@@ -58,13 +58,13 @@ void hn_sample_free(hn_sample *s) {
   hn_free(s);
 }
 
-static bool one_form(const hn_sample *a, const hn_sample *b) {
+bool hn_sample_alike(const hn_sample *a, const hn_sample *b) {
   return memcmp(a->form, b->form, sizeof a->form) == 0 && a->n == b->n && a->n_costs == b->n_costs &&
          a->n_descs == b->n_descs && a->n_contents == b->n_contents;
 }
 
 bool hn_sample_same(const hn_sample *a, const hn_sample *b) {
-  if (!one_form(a, b) || memcmp(a->number, b->number, a->n * sizeof *a->number) != 0) return false;
+  if (!hn_sample_alike(a, b) || memcmp(a->number, b->number, a->n * sizeof *a->number) != 0) return false;
   for (uint32_t i = 0; i < a->n_contents; i++) {
     const hn_bytes *x = &a->content[i], *y = &b->content[i];
     if (x->bytes != y->bytes || !x->data != !y->data || (x->data && memcmp(x->data, y->data, x->bytes) != 0))
@@ -246,7 +246,7 @@ hn_line *hn_line_make(const hn_sample *const s[3], const int64_t at[3], hone_rea
   if (why) why->text[0] = 0;
   if (at[0] >= at[1] || at[1] >= at[2] || common_divisor(at[1] - at[0], at[2] - at[0]) != 1)
     return refuse(why, "the sizes are not apart enough"), NULL;
-  if (!one_form(s[0], s[1]) || !one_form(s[0], s[2])) return refuse(why, "the steps are others"), NULL;
+  if (!hn_sample_alike(s[0], s[1]) || !hn_sample_alike(s[0], s[2])) return refuse(why, "the steps are others"), NULL;
   hn_line *l = hn_calloc(1, sizeof *l);
   if (!l) return NULL;
   l->form[0] = s[0]->form[0], l->form[1] = s[0]->form[1];

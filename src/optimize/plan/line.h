@@ -14,7 +14,7 @@
  * No dimension that moves may be smaller than 2: one of 1 or 0 means something else to many operators. A plan
  * can be moved between the ends of its line, to exactly the numbers that one made from nothing would have. Its
  * tactics are asked again whether they take their steps, tables that they keep of shapes are made again, and
- * memory is placed for the line's far end. Constants that were folded from sizes are evaluated again by the
+ * memory is placed for the line's far end. All plans of a line have the tactics of the first. Constants that were folded from sizes are evaluated again by the
  * nodes that made them, or are a part of those at the far end. */
 #ifndef HN_OPTIMIZE_PLAN_LINE_H
 #define HN_OPTIMIZE_PLAN_LINE_H
@@ -28,6 +28,7 @@ typedef struct hn_line hn_line;
 /* more [n_more]: descriptors beside the plan that follow it. NULL: it cannot be moved, or memory is short. */
 hn_sample *hn_sample_take(hn_plan *plan, hone_tensor_desc *const *more, uint32_t n_more);
 void hn_sample_free(hn_sample *sample);
+bool hn_sample_alike(const hn_sample *a, const hn_sample *b); /* of one form */
 bool hn_sample_same(const hn_sample *a, const hn_sample *b);
 
 /* Three samples at at[0] < at[1] < at[2]; NULL: they are on no line, which why says, or memory is short. */
@@ -45,6 +46,8 @@ bool hn_plan_attach(hn_plan *plan, hone_tensor_desc *const *more, uint32_t n_mor
 /* Moves a plan that was attached to this line; nobody uses it meanwhile. *moved false: a tactic refuses, and the
  * plan is as it was. An error leaves a plan that can only be destroyed. */
 hone_status hn_plan_move(hn_plan *plan, const hn_line *line, int64_t at, bool *moved, hone_error *error);
+/* How many times as long its steps are predicted to take as they would with the tactics that would be chosen. */
+double hn_plan_excess(const hn_plan *plan);
 void hn_moving_free(hn_moving *moving);
 
 #endif

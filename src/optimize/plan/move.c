@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/ir/bytes.h"
 #include "model/ir/eval.h"
+#include "optimize/step/choose.h"
 
 #include <string.h>
 
@@ -386,4 +387,18 @@ hone_status hn_plan_move(hn_plan *p, const hn_line *l, int64_t at, bool *moved, 
   bool back = true;
   status = go(p, now, &back, error);
   return status == HONE_OK && !back ? hn_fail(error, HONE_ERROR_INTERNAL, "a plan cannot be what it was") : status;
+}
+
+double hn_plan_excess(const hn_plan *p) {
+  double with = 0, best = 0;
+  for (size_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    hn_candidate list[HN_MAX_CANDIDATES];
+    if (s->kind != HN_STEP_TACTIC || !s->tactic->cost) continue;
+    const uint32_t n = hn_accepting_tactics(p, &s->desc, list, NULL);
+    if (!n) continue;
+    with += s->tactic->cost(&s->desc, &p->machine);
+    best += list[hn_cheapest(list, n)].predicted;
+  }
+  return best > 0 ? with / best : 1;
 }
