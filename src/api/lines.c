@@ -287,9 +287,10 @@ static hn_line *line_through(hn_lines *l, hone_plan *p, const seen_plan *a, cons
     const hn_sample *sample[3] = {a->sample, second, c};
     int64_t at[3] = {0, tb, far};
     order(sample, at);
-    if (c) line = hn_line_make(sample, at, NULL);
+    const bool alike = c && hn_sample_alike(a->sample, c);
+    if (alike) line = hn_line_make(sample, at, NULL);
     hn_sample_free(c);
-    if (far - top < 8) break;
+    if (alike || far - top < 8) break; /* what does not grow evenly does not nearer, either */
   }
   hn_sample_free(own);
   return line;

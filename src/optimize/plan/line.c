@@ -18,14 +18,16 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
   if (!s) return NULL;
   s->form[0] = w->form[0], s->form[1] = w->form[1];
   s->n = (uint32_t)w->at.len, s->n_costs = (uint32_t)w->costs.len, s->n_descs = (uint32_t)w->descs.len;
-  s->n_contents = (uint32_t)w->contents.len;
+  s->n_contents = (uint32_t)w->contents.len, s->n_reals = (uint32_t)w->reals.len;
   s->number = HN_NEW_ARRAY(&s->arena, int64_t, s->n + 1);
   s->cost = HN_NEW_ARRAY(&s->arena, double, s->n_costs + 1);
+  s->real = HN_NEW_ARRAY(&s->arena, float, s->n_reals + 1);
   s->desc = HN_NEW_ARRAY(&s->arena, hn_dims, s->n_descs + 1);
   s->content = HN_NEW_ARRAY(&s->arena, hn_bytes, s->n_contents + 1);
-  bool good = s->number && s->cost && s->desc && s->content;
+  bool good = s->number && s->cost && s->real && s->desc && s->content;
   for (uint32_t i = 0; i < s->n && good; i++) s->number[i] = *w->at.ptr[i];
   for (uint32_t i = 0; i < s->n_costs && good; i++) s->cost[i] = *w->costs.ptr[i];
+  for (uint32_t i = 0; i < s->n_reals && good; i++) s->real[i] = *w->reals.ptr[i];
   for (uint32_t i = 0; i < s->n_descs && good; i++)
     s->desc[i] = (hn_dims){w->descs.ptr[i].first, w->descs.ptr[i].desc->rank};
   size_t all = 0;
@@ -60,11 +62,13 @@ void hn_sample_free(hn_sample *s) {
 
 bool hn_sample_alike(const hn_sample *a, const hn_sample *b) {
   return memcmp(a->form, b->form, sizeof a->form) == 0 && a->n == b->n && a->n_costs == b->n_costs &&
-         a->n_descs == b->n_descs && a->n_contents == b->n_contents;
+         a->n_reals == b->n_reals && a->n_descs == b->n_descs && a->n_contents == b->n_contents;
 }
 
 bool hn_sample_same(const hn_sample *a, const hn_sample *b) {
-  if (!hn_sample_alike(a, b) || memcmp(a->number, b->number, a->n * sizeof *a->number) != 0) return false;
+  if (!hn_sample_alike(a, b) || memcmp(a->number, b->number, a->n * sizeof *a->number) != 0 ||
+      memcmp(a->real, b->real, a->n_reals * sizeof *a->real) != 0)
+    return false;
   for (uint32_t i = 0; i < a->n_contents; i++) {
     const hn_bytes *x = &a->content[i], *y = &b->content[i];
     if (x->bytes != y->bytes || !x->data != !y->data || (x->data && memcmp(x->data, y->data, x->bytes) != 0))
@@ -126,6 +130,25 @@ static bool large_enough(const hn_line *l, int64_t t) {
       if (l->slope[l->desc[k].first + (uint32_t)i] && hn_line_number(l, l->desc[k].first + (uint32_t)i, t) < 2)
         return false;
   return true;
+}
+
+/* ------------------------------------------------------------------ reals */
+
+static bool same_real(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+static bool whole(float x) { return fabsf(x) < 1 << 24 && x == truncf(x) && !(x == 0 && signbit(x)); }
+
+float hn_line_real(const hn_line *l, uint32_t i, int64_t t) {
+  return l->real_slope[i] ? (float)(l->real_base[i] + l->real_slope[i] * t) : l->real[i];
+}
+
+/* A length that went into a program is a whole number. */
+static bool know_real(hn_line *l, const hn_sample *const s[3], const int64_t at[3], uint32_t i) {
+  const float a = s[0]->real[i], b = s[1]->real[i], c = s[2]->real[i];
+  l->real[i] = a;
+  if (same_real(a, b) && same_real(a, c)) return true;
+  return whole(a) && whole(b) && whole(c) &&
+         even(at, (int64_t)a, (int64_t)b, (int64_t)c, &l->real_base[i], &l->real_slope[i]);
 }
 
 /* ------------------------------------------------------------------ constants */
@@ -250,17 +273,22 @@ hn_line *hn_line_make(const hn_sample *const s[3], const int64_t at[3], hone_rea
   hn_line *l = hn_calloc(1, sizeof *l);
   if (!l) return NULL;
   l->form[0] = s[0]->form[0], l->form[1] = s[0]->form[1];
-  l->n = s[0]->n, l->n_costs = s[0]->n_costs, l->n_descs = s[0]->n_descs, l->n_contents = s[0]->n_contents;
+  l->n = s[0]->n, l->n_costs = s[0]->n_costs, l->n_descs = s[0]->n_descs, l->n_contents = s[0]->n_contents, l->n_reals = s[0]->n_reals;
   l->low = at[0], l->high = at[2];
   l->base = HN_NEW_ARRAY(&l->arena, int64_t, l->n + 1);
   l->slope = HN_NEW_ARRAY(&l->arena, int64_t, l->n + 1);
   l->cost = (double(*)[3])hn_arena_array(&l->arena, l->n_costs + 1, sizeof *l->cost);
+  l->real = HN_NEW_ARRAY(&l->arena, float, l->n_reals + 1);
+  l->real_base = HN_NEW_ARRAY(&l->arena, int64_t, l->n_reals + 1);
+  l->real_slope = HN_NEW_ARRAY(&l->arena, int64_t, l->n_reals + 1);
   l->desc = hn_arena_memdup(&l->arena, s[0]->desc, (l->n_descs + 1) * sizeof *l->desc);
   l->content = HN_NEW_ARRAY(&l->arena, hn_line_content, l->n_contents + 1);
-  bool good = l->base && l->slope && l->cost && l->desc && l->content;
+  bool good = l->base && l->slope && l->cost && l->real && l->real_base && l->real_slope && l->desc && l->content;
   for (uint32_t i = 0; i < l->n && good; i++)
     if (!even(at, s[0]->number[i], s[1]->number[i], s[2]->number[i], &l->base[i], &l->slope[i]))
       good = refuse(why, "a number does not grow evenly");
+  for (uint32_t i = 0; i < l->n_reals && good; i++)
+    if (!know_real(l, s, at, i)) good = refuse(why, "a number in a program does not grow evenly");
   for (uint32_t i = 0; i < l->n_costs && good; i++)
     parabola(at, (const double[3]){s[0]->cost[i], s[1]->cost[i], s[2]->cost[i]}, l->cost[i]);
   if (good && !large_enough(l, l->low)) good = refuse(why, "a dimension is smaller than 2");
@@ -283,10 +311,12 @@ int64_t hn_line_high(const hn_line *l) { return l->high; }
 
 bool hn_line_fits(const hn_line *l, const hn_sample *s, int64_t t) {
   if (memcmp(l->form, s->form, sizeof l->form) != 0 || l->n != s->n || l->n_costs != s->n_costs ||
-      l->n_descs != s->n_descs || l->n_contents != s->n_contents)
+      l->n_reals != s->n_reals || l->n_descs != s->n_descs || l->n_contents != s->n_contents)
     return false;
   for (uint32_t i = 0; i < l->n; i++)
     if (s->number[i] != hn_line_number(l, i, t)) return false;
+  for (uint32_t i = 0; i < l->n_reals; i++)
+    if (!same_real(s->real[i], hn_line_real(l, i, t))) return false;
   for (uint32_t i = 0; i < l->n_contents; i++)
     if (!fits_content(l, s, i, t)) return false;
   return true;
@@ -294,7 +324,7 @@ bool hn_line_fits(const hn_line *l, const hn_sample *s, int64_t t) {
 
 bool hn_line_extend(hn_line *l, const hn_sample *s, int64_t t) {
   /* Beyond some size whole numbers would leave their type. */
-  if (t > INT32_MAX || t < INT32_MIN || !hn_line_fits(l, s, t) || !large_enough(l, t)) return false;
+  if (t > 1 << 22 || t < -(1 << 22) || !hn_line_fits(l, s, t) || !large_enough(l, t)) return false;
   if (t < l->low) l->low = t;
   if (t <= l->high) return true;
   for (uint32_t i = 0; i < l->n_contents; i++)

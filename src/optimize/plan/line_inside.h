@@ -21,9 +21,10 @@ typedef struct hn_bytes {
 struct hn_sample {
   hn_arena arena;
   uint64_t form[2];
-  uint32_t n, n_costs, n_descs, n_contents;
+  uint32_t n, n_costs, n_reals, n_descs, n_contents;
   int64_t *number;
   double *cost;
+  float *real;
   hn_dims *desc;
   hn_bytes *content;
 };
@@ -48,9 +49,11 @@ struct hn_line {
   hn_arena arena;
   uint64_t form[2];
   int64_t low, high;
-  uint32_t n, n_costs, n_descs, n_contents;
+  uint32_t n, n_costs, n_reals, n_descs, n_contents;
   int64_t *base, *slope;
   double (*cost)[3];
+  float *real;                     /* where they do not move */
+  int64_t *real_base, *real_slope; /* where they do: whole numbers */
   hn_dims *desc;
   hn_line_content *content;
 };
@@ -62,6 +65,8 @@ bool hn_line_moves(const hn_line *line, const hn_dims *dims);
 double hn_line_cost(const hn_line *line, uint32_t i, int64_t t);
 bool hn_leading_block(void *small, const int64_t *dim, const void *large, const int64_t *whole, int32_t rank,
                       size_t element, bool copy);
+
+float hn_line_real(const hn_line *line, uint32_t i, int64_t t);
 
 static inline int64_t hn_line_number(const hn_line *l, uint32_t i, int64_t t) { return l->base[i] + l->slope[i] * t; }
 

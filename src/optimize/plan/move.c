@@ -21,6 +21,11 @@ typedef struct moving_cost {
   uint32_t index;
 } moving_cost;
 
+typedef struct moving_real {
+  float *at;
+  uint32_t index;
+} moving_real;
+
 typedef struct moving_content {
   hn_content of;
   uint32_t index;
@@ -33,6 +38,7 @@ struct hn_moving {
   int64_t at, placed; /* where it is; for what its memory is placed */
   HN_VEC(moving_number) numbers;
   HN_VEC(moving_cost) costs;
+  HN_VEC(moving_real) reals;
   HN_VEC(hn_described) descs;
   HN_VEC(moving_content) contents;
   HN_VEC(uint32_t) steps;
@@ -44,6 +50,7 @@ void hn_moving_free(hn_moving *m) {
   for (size_t i = 0; i < m->contents.len; i++) hn_vec_free(&m->contents.ptr[i].slots);
   hn_vec_free(&m->numbers);
   hn_vec_free(&m->costs);
+  hn_vec_free(&m->reals);
   hn_vec_free(&m->descs);
   hn_vec_free(&m->contents);
   hn_vec_free(&m->steps);
@@ -73,7 +80,10 @@ static bool reads_content(const hn_plan *p, const hn_moving *m, const hn_step *s
 static bool step_moves(const hn_plan *p, const hn_moving *m, const hn_numbers *w, uint32_t k) {
   const hn_line *l = m->line;
   const hn_step *s = &p->steps.ptr[k];
-  for (uint32_t i = w->steps.ptr[k].from; i < w->steps.ptr[k].until; i++) {
+  const hn_step_extent *e = &w->steps.ptr[k];
+  for (uint32_t i = e->reals.from; i < e->reals.until; i++)
+    if (l->real_slope[i]) return true;
+  for (uint32_t i = e->descs.from; i < e->descs.until; i++) {
     const hn_described *d = &w->descs.ptr[i];
     const uint32_t end = i + 1 < w->descs.len ? w->descs.ptr[i + 1].first : (uint32_t)w->at.len;
     if (any_moves(l, (hn_extent){d->first, end})) return true;
@@ -102,6 +112,8 @@ static bool find_moving(hn_plan *p, const hn_numbers *w, hn_moving *m) {
   for (uint32_t i = 0; i < l->n_costs && good; i++)
     if (l->cost[i][1] != 0 || l->cost[i][2] != 0)
       good = hn_vec_push(&m->costs, (moving_cost){w->costs.ptr[i], i});
+  for (uint32_t i = 0; i < l->n_reals && good; i++)
+    if (l->real_slope[i]) good = hn_vec_push(&m->reals, (moving_real){w->reals.ptr[i], i});
   for (uint32_t i = 0; i < l->n_descs && good; i++)
     if (hn_line_moves(l, &l->desc[i])) good = hn_vec_push(&m->descs, w->descs.ptr[i]);
   for (uint32_t i = 0; i < l->n_contents && good; i++) {
@@ -214,6 +226,7 @@ static bool set_numbers(hn_moving *m, int64_t t) {
     if (d->derived) hone_desc_set_layout(d->desc, d->desc->layout, d->dense ? 0 : d->desc->channel_pitch);
     if (d->slot) d->slot->bytes = (uint64_t)hone_desc_bytes(d->desc);
   }
+  for (size_t i = 0; i < m->reals.len; i++) *m->reals.ptr[i].at = hn_line_real(l, m->reals.ptr[i].index, t);
   for (size_t i = 0; i < m->costs.len; i++)
     *m->costs.ptr[i].at = hn_line_cost(l, m->costs.ptr[i].index, t);
   for (size_t i = 0; i < m->contents.len; i++)

@@ -39,10 +39,14 @@ static void text(hn_numbers *w, const char *s) {
     word(w, UINT64_MAX);
 }
 
-static void real(hn_numbers *w, float x) {
+static void exactly(hn_numbers *w, float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   word(w, bits);
+}
+
+static void real(hn_numbers *w, const float *at) {
+  if (!hn_vec_push(&w->reals, (float *)(uintptr_t)at)) w->no_memory = true;
 }
 
 static void number(hn_numbers *w, const int64_t *at) {
@@ -150,7 +154,7 @@ static void attribute(hn_numbers *w, const hn_attr *a) {
   switch (a->type) {
   case HONE_ATTR_INT:
   case HONE_ATTR_TYPE: number(w, &a->i); return;
-  case HONE_ATTR_FLOAT: real(w, a->f); return;
+  case HONE_ATTR_FLOAT: exactly(w, a->f); return;
   case HONE_ATTR_STRING: bytes_of(w, a->s.ptr, a->s.len); return;
   case HONE_ATTR_GRAPH: graph(w, a->g); return;
   case HONE_ATTR_INTS:
@@ -274,15 +278,15 @@ static void step_desc(hn_numbers *w, const hone_step *s) {
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
     word(w, (uint64_t)e->kind << 48 | (uint64_t)e->act << 32 | e->input);
-    real(w, e->alpha);
-    real(w, e->beta);
+    real(w, &e->alpha);
+    real(w, &e->beta);
   }
   word(w, s->program ? s->program->n_instr : UINT64_MAX);
   for (uint32_t i = 0; s->program && i < s->program->n_instr; i++) {
     const hone_pw_instr *k = &s->program->instr[i];
     word(w, (uint64_t)k->op << 32 | (uint64_t)k->dst << 24 | (uint64_t)k->a << 16 | (uint64_t)k->b << 8 | k->c);
-    real(w, k->alpha);
-    real(w, k->beta);
+    real(w, &k->alpha);
+    real(w, &k->beta);
   }
   cost(w, &s->cost.flops);
   cost(w, &s->cost.macs);
@@ -313,7 +317,7 @@ static void packed(hn_numbers *w, const hn_step *s) {
 }
 
 static void step(hn_numbers *w, const hn_step *s) {
-  hn_extent descs = {(uint32_t)w->descs.len, 0};
+  hn_step_extent extent = {{(uint32_t)w->descs.len, 0}, {(uint32_t)w->reals.len, 0}};
   word(w, s->kind);
   word(w, s->role);
   word(w, s->n_captured);
@@ -328,8 +332,8 @@ static void step(hn_numbers *w, const hn_step *s) {
   step_desc(w, &s->desc);
   cost(w, &s->predicted_s);
   if (s->kind == HN_STEP_TACTIC) packed(w, s);
-  descs.until = (uint32_t)w->descs.len;
-  if (!hn_vec_push(&w->steps, descs)) w->no_memory = true;
+  extent.descs.until = (uint32_t)w->descs.len, extent.reals.until = (uint32_t)w->reals.len;
+  if (!hn_vec_push(&w->steps, extent)) w->no_memory = true;
 }
 
 bool hn_numbers_list(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more, hn_numbers *w) {
@@ -364,6 +368,7 @@ void hn_numbers_free(hn_numbers *w) {
   hn_vec_free(&w->descs);
   hn_vec_free(&w->contents);
   hn_vec_free(&w->costs);
+  hn_vec_free(&w->reals);
   hn_vec_free(&w->nodes);
   hn_vec_free(&w->steps);
 }

@@ -30,6 +30,10 @@ typedef struct hn_extent {
   uint32_t from, until;
 } hn_extent;
 
+typedef struct hn_step_extent {
+  hn_extent descs, reals;
+} hn_step_extent;
+
 typedef struct hn_attributes {
   const hone_node *of;
   hn_extent numbers;
@@ -41,8 +45,9 @@ typedef struct hn_numbers {
   HN_VEC(hn_described) descs;
   HN_VEC(hn_content) contents;
   HN_VEC(double *) costs;
+  HN_VEC(float *) reals; /* numbers in programs and epilogues, where constants may have gone */
   HN_VEC(hn_attributes) nodes; /* hone_node.mark less 1 is a node's place */
-  HN_VEC(hn_extent) steps; /* descriptors of each step, its parts included */
+  HN_VEC(hn_step_extent) steps; /* of each step, its parts included */
   hone_reason why;         /* it is no such plan */
   bool failed, no_memory;
   uint32_t *seen; /* by value id: its number in the walk, and 1 */
