@@ -29,7 +29,7 @@ typedef struct lined_line {
   hn_line *line; /* NULL: none */
   uint32_t n;
   int64_t *origin, *step; /* sizes at 0, and what they grow by */
-  int64_t bad;            /* plans from there on are others; 0: not known */
+  int64_t bad, bad_below; /* plans from there on are others; 0: not known */
   uint32_t plans;         /* on it */
   uint64_t stamp;         /* of the last use */
 } lined_line;
@@ -342,17 +342,31 @@ static bool find_line(hn_lines *l, hone_plan *p, const int64_t *wanted) {
   return true;
 }
 
-/* Makes the line go on beyond t, which it does not reach. */
+/* Steps down from t to where a dimension that grows would be smaller than 2. */
+static int64_t room_below(const lined_line *k, int64_t t) {
+  int64_t least = INT64_MAX;
+  for (uint32_t i = 0; i < k->n; i++) {
+    const int64_t steps = k->step[i] > 0 ? (k->origin[i] + t * k->step[i] - 2) / k->step[i] : least;
+    least = steps < least ? steps : least;
+  }
+  return least > 0 && least < INT64_MAX ? least : 0;
+}
+
+/* Makes the line, which ends before t, go on to there and further. What was tried in vain is not tried again. */
 static bool reach(hn_lines *l, hone_plan *p, lined_line *k, int64_t t) {
-  int64_t far = t + doubling(k->origin, k->step, k->n, t);
+  const bool down = t < hn_line_low(k->line);
+  const int64_t below = down ? room_below(k, t) : 0;
+  int64_t *bad = down ? &k->bad_below : &k->bad, far = t + doubling(k->origin, k->step, k->n, t);
+  if (down) far = t - (below > LEAST ? below / 2 : below);
   for (int tries = 0; tries < ATTEMPTS; tries++) {
-    if (k->bad && far >= k->bad) far = t + (k->bad - t) / 2;
-    if (far < t || (k->bad && k->bad - t < LEAST / 2)) return false;
+    if (*bad && (down ? far <= *bad : far >= *bad)) far = t + (*bad - t) / 2;
+    if (*bad && (down ? t <= *bad : t >= *bad)) return false;
+    if (*bad && !down && *bad - t < LEAST / 2) return false;
     hn_sample *s = look_at(l, p, k->origin, k->step, far);
     const bool good = s && hn_line_extend(k->line, s, far);
     hn_sample_free(s);
     if (good) return true;
-    k->bad = far;
+    *bad = far;
   }
   return false;
 }
@@ -367,9 +381,8 @@ static bool join(hn_lines *l, hone_plan *p, const int64_t *wanted, bool *there) 
   for (uint32_t i = 0; i < LINES; i++) {
     lined_line *k = &l->line[i];
     int64_t from, to;
-    if (!k->line || k->n != d->n || !place_of(k->origin, k->step, wanted, d->n, &to) || to < hn_line_low(k->line))
-      continue;
-    *there |= to <= hn_line_high(k->line);
+    if (!k->line || k->n != d->n || !place_of(k->origin, k->step, wanted, d->n, &to)) continue;
+    *there |= to >= hn_line_low(k->line) && to <= hn_line_high(k->line);
     if (d->tried == l->made || !place_of(k->origin, k->step, d->size, d->n, &from) || from < hn_line_low(k->line) ||
         from > hn_line_high(k->line) || !hn_plan_attach(hn_api_plan_inside(p), more, n_more, k->line, from))
       continue;
@@ -394,9 +407,9 @@ hone_status hn_lines_move(hone_plan *p, const hone_binding *bindings, uint32_t n
   if (!d->line && !join(l, p, wanted, &there) && (there || !find_line(l, p, wanted) || !join(l, p, wanted, &there)))
     goto done;
   lined_line *k = d->line;
-  if (!place_of(k->origin, k->step, wanted, n, &to) || to < hn_line_low(k->line)) goto done;
+  if (!place_of(k->origin, k->step, wanted, n, &to)) goto done;
   k->stamp = ++l->clock;
-  if (to > hn_line_high(k->line) && !reach(l, p, k, to)) goto done;
+  if ((to > hn_line_high(k->line) || to < hn_line_low(k->line)) && !reach(l, p, k, to)) goto done;
   status = hn_plan_move(hn_api_plan_inside(p), k->line, to, done, error);
   l->counts.moved += *done;
 done:
