@@ -172,6 +172,30 @@ static void show_constants(hn_plan *p) {
   }
 }
 
+/* Rows of a table, from wherever it lies: evaluation would first copy all of it to where it is aligned. */
+static bool gather_rows(const moving_content *c, void *out) {
+  const hone_node *n = c->of.made;
+  if (!hn_is_op(n, "Gather") || hone_node_int(n, "axis", 0) != 0 || n->n_in != 2 || !n->in[0] || !n->in[1])
+    return false;
+  const hone_tensor *x = n->in[0]->constant, *at = n->in[1]->constant;
+  if (!x || !x->data || n->in[0]->deferred || !at || !at->data || n->in[1]->deferred || x->desc.rank < 1 ||
+      hn_dtype_points(x->desc.dtype) || x->desc.dtype != c->of.tensor->desc.dtype || !hn_is_aligned(at))
+    return false;
+  const int64_t rows = x->desc.dim[0], count = hone_desc_count(&at->desc);
+  const int64_t bytes = hone_desc_bytes(&c->of.tensor->desc), all = hone_desc_bytes(&x->desc);
+  if (rows < 1 || count < 1 || bytes != all / rows * count) return false;
+  const size_t row = (size_t)(all / rows);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t k = at->desc.dtype == HONE_DTYPE_I64   ? ((const int64_t *)at->data)[i]
+                : at->desc.dtype == HONE_DTYPE_I32 ? ((const int32_t *)at->data)[i]
+                                                   : rows;
+    k += k < 0 ? rows : 0;
+    if (k < 0 || k >= rows) return false;
+    memcpy((char *)out + (size_t)i * row, (const char *)x->data + (size_t)k * row, row);
+  }
+  return true;
+}
+
 /* The constant once more, by the node that it was folded of: `out` has its bytes. */
 static bool evaluate(const moving_content *c, void *out) {
   const hone_node *n = c->of.made;
@@ -179,6 +203,7 @@ static bool evaluate(const moving_content *c, void *out) {
   hone_tensor result[16] = {{.data = NULL}}, *list[16];
   hn_arena keep = {0};
   bool good = n && n->n_in <= 16 && n->n_out <= 16;
+  if (good && gather_rows(c, out)) return true;
   for (uint32_t i = 0; good && i < n->n_in; i++) {
     in[i] = n->in[i] ? n->in[i]->constant : NULL;
     good = !n->in[i] || (in[i] && in[i]->data && !n->in[i]->deferred);
