@@ -129,7 +129,7 @@ HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
  * sizes: two were made for sizes that lie on a line with these (a past that grows by one, texts of any length),
  * and hone has looked at a third. Otherwise *done is false, the plan is as it was, and a new one is to be made.
  * Bindings say all open dimensions. What was asked of the plan before (names, descriptors, steps) is asked again;
- * it cannot be saved any more. One thread has the plan meanwhile; several may have several plans of one
+ * it can be neither saved nor tuned any more. One thread has the plan meanwhile; several may have several plans of one
  * hone_weights. HONE_ERROR_USAGE: there are contexts; any other error: the plan can only be destroyed. */
 HONE_API hone_status hone_plan_rebind(hone_plan *plan, const hone_binding *bindings, uint32_t n_bindings, bool *done,
                                       hone_error *error);

@@ -61,8 +61,14 @@ def _wanted(port: Port) -> str:
 
 
 def _fits(port: Port, dims: Sequence[int]) -> bool:
-    return port.shape is None or len(port.shape) == len(dims) and all(
-        n == m for n, m in zip(port.shape, dims) if isinstance(n, int))
+    if port.shape is None:
+        return True
+    if len(port.shape) != len(dims):
+        return False
+    for n, m in zip(port.shape, dims):
+        if n != m and isinstance(n, int):
+            return False
+    return True
 
 
 def _whole(where: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
@@ -188,12 +194,15 @@ class Session:
                              needs=self._engine)
             self._saved: Optional[_Plan] = _Plan(handle)
             self._describe_saved(self._saved)
+            self._open: List[str] = []
             self._fixed = self._given_shapes(shapes)
             return
         self._saved = None
         self.inputs: List[Port] = self._ports(library.hone_model_inputs, library.hone_model_input, True)
         self.outputs: List[Port] = self._ports(library.hone_model_outputs, library.hone_model_output, False)
         self._fixed = self._given_shapes(shapes)
+        self._open = sorted(p.name for p in self.inputs
+                            if p.shape is None or not all(isinstance(n, int) for n in p.shape))
         if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
                for p in self.inputs):
             self._plan({}).users.pop() # its errors now, and the first run as fast as the others
@@ -277,9 +286,8 @@ class Session:
 
     def _plan(self, shapes: Mapping[str, Tuple[int, ...]]) -> _Plan:
         # Shapes that the model itself fixes are no matter of bindings: a wrong one is refused by the run.
-        wanted = {p.name: shapes.get(p.name, self._fixed.get(p.name)) for p in self.inputs
-                  if p.shape is None or not all(isinstance(n, int) for n in p.shape)}
-        key = tuple(sorted((name, dims) for name, dims in wanted.items() if dims is not None))
+        wanted = [(name, shapes.get(name, self._fixed.get(name))) for name in self._open]
+        key = tuple([(name, dims) for name, dims in wanted if dims is not None])
         with self._lock:
             if self._closed:
                 raise refusal("", "the session is closed")
@@ -348,7 +356,7 @@ class Session:
         max_seconds  give up after this long; 0: never
         """
         names = self._named()
-        if not isinstance(inputs, Mapping):
+        if type(inputs) is not dict and not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
                           hint=f"the model has {', '.join(names) or 'no inputs'}")
         if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
@@ -371,5 +379,6 @@ class Session:
         error = lib.Error()
         options = lib.RunOptions(max_seconds=float(max_seconds))
         check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
-        return {name: taken(library.hone_context_output(lease.context.value, i).contents, None if copy else lease)
+        context, owner = lease.context.value, None if copy else lease
+        return {name: taken(library.hone_context_output(context, i).contents, owner)
                 for i, name in enumerate(plan.outputs)}

@@ -28,6 +28,7 @@ _ML = {16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e
        27: "float6_e2m3fn", 28: "float6_e3m2fn"}
 # hone has the value in the byte, ml_dtypes only its lowest bits: these are always copied.
 _SIGN_EXTENDED = (22, 26)
+_TYPES = {code: np.dtype(name) for code, name in _NUMPY.items()}
 _CODES = {name: code for code, name in {**_NUMPY, **_ML}.items()}
 _KNOWN: Dict[np.dtype, int] = {} # codes of types that were looked up: numpy makes their names anew each time
 
@@ -41,8 +42,8 @@ def numpy_dtype(code: int) -> np.dtype:
     """numpy's type of hone's: `object` (of str) for strings."""
     if code == STRING:
         return np.dtype(object)
-    if code in _NUMPY:
-        return np.dtype(_NUMPY[code])
+    if code in _TYPES:
+        return _TYPES[code]
     if code not in _ML:
         raise refusal("", f"{dtype_name(code)} has no type in numpy")
     try:
@@ -183,14 +184,15 @@ class _Memory:
 
 def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
-    code = tensor.desc.dtype
+    desc = tensor.desc
+    code = desc.dtype
     if code & _INSIDE:
         items = c.cast(tensor.data, c.POINTER(Items)).contents
         values = [taken(items.item[i].contents, owner) for i in range(items.count)]
         if code & _MAP and not code & SEQUENCE:
             return dict(zip(*(v.tolist() for v in values)))
         return (values[0] if values else None) if code & OPTIONAL else values
-    shape = tuple(tensor.desc.dim[i] for i in range(tensor.desc.rank))
+    shape = tuple(desc.dim[:desc.rank])
     count = 1
     for n in shape:
         count *= n

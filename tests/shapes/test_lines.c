@@ -232,9 +232,43 @@ static void test_refused(void **state) {
   hone_engine_destroy(engine);
 }
 
+static void test_memory_short(void **state) {
+  (void)state;
+  bool reached = true, ever = false;
+  hone_engine *engine = NULL;
+  hone_model *m = net_parse("lines", cache);
+  hone_weights *w = NULL;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  const hone_binding b[] = {{.symbol = "P", .rank = 1, .dim = {5}}, {.symbol = "P", .rank = 1, .dim = {6}}};
+  hone_plan *other = fresh(engine, m, w, &b[0], 1);
+  for (uint64_t n = 1; reached; n += 1 + n / 8) {
+    hone_plan *p = fresh(engine, m, w, &b[1], 1);
+    const hone_binding next = {.symbol = "P", .rank = 1, .dim = {(int64_t)(7 + n % 90)}};
+    bool done = false;
+    hn_mem_fail_after(n);
+    const hone_status status = hone_plan_rebind(p, &next, 1, &done, NULL);
+    reached = hn_mem_failed();
+    hn_mem_fail_after(0);
+    assert_true(status == HONE_OK || status == HONE_ERROR_MEMORY);
+    if (status == HONE_OK) {
+      hone_plan *want = fresh(engine, m, w, done ? &next : &b[1], 1);
+      same_answers(p, want, false);
+      hone_plan_destroy(want);
+    }
+    ever |= done;
+    hone_plan_destroy(p);
+  }
+  assert_true(ever);
+  hone_plan_destroy(other);
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_any_length),
                                      cmocka_unit_test(test_rounded), cmocka_unit_test(test_bodies),
-                                     cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,7 @@ typedef struct moving_content {
 struct hn_moving {
   const hn_line *line;
   int64_t at, placed; /* where it is; for what its memory is placed */
+  int64_t vain;       /* for what that could not be done; INT64_MIN: nothing */
   HN_VEC(moving_number) numbers;
   HN_VEC(moving_cost) costs;
   HN_VEC(moving_real) reals;
@@ -390,7 +391,7 @@ bool hn_plan_attach(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more, 
     good = good && (s = hn_sample_of(&w)) && hn_line_fits(l, s, at);
     m->line = l;
     m->at = at;
-    m->placed = INT64_MIN;
+    m->placed = m->vain = INT64_MIN;
     good = good && (m->tables = hn_calloc(p->steps.len + 1, sizeof *m->tables)) && find_moving(p, &w, m);
     for (size_t k = 0; good && k < p->steps.len; k++) m->tables[k] = p->steps.ptr[k].need.blob_bytes;
     for (size_t k = 0; good && k < m->steps.len; k++) {
@@ -417,8 +418,11 @@ hone_status hn_plan_move(hn_plan *p, const hn_line *l, int64_t at, bool *moved, 
   const int64_t now = m->at;
   if (at > m->placed) {
     bool taken = true;
+    if (m->vain == l->high) return HONE_OK;
+    m->vain = l->high;
     status = place(p, &taken, error);
     if (status != HONE_OK || !taken) return status;
+    m->vain = INT64_MIN;
   }
   status = go(p, at, moved, error);
   if (status != HONE_OK || *moved) return status;
