@@ -312,9 +312,12 @@ static bool find_line(hn_lines *l, hone_plan *p, const int64_t *wanted) {
       !place_of(a->size, step, wanted, a->n, &tw))
     return false;
   const seen_plan *b = NULL;
-  for (uint32_t i = 0; i < SEEN && !b; i++) {
-    const seen_plan *s = &l->seen[(l->at + SEEN - 1 - i) % SEEN]; /* the latest first */
-    if (s != a && s->sample && s->n == a->n && place_of(a->size, step, s->size, a->n, &tb)) b = s;
+  for (uint32_t i = 0; i < SEEN; i++) { /* the latest, of its form where there is one */
+    const seen_plan *s = &l->seen[(l->at + SEEN - 1 - i) % SEEN];
+    int64_t t;
+    if (s == a || !s->sample || s->n != a->n || !place_of(a->size, step, s->size, a->n, &t)) continue;
+    if (b && (hn_sample_alike(a->sample, b->sample) || !hn_sample_alike(a->sample, s->sample))) continue;
+    b = s, tb = t;
   }
   if (!b) return false;
   /* Sizes that are all multiples of something are taken as such. */
