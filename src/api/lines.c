@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum {
-  SIZES = 512,   /* dimensions of all inputs together, at most */
-  SEEN = 4,      /* plans that are remembered */
-  LINES = 6,     /* lines that are kept */
-  ATTEMPTS = 3,  /* far ends that are tried at once */
-  LEAST = 32     /* steps to a far end, at least */
+  SIZES = 512,  /* dimensions of all inputs together, at most */
+  SEEN = 4,     /* plans that are remembered */
+  LINES = 6,    /* lines that are kept */
+  ATTEMPTS = 3, /* far ends that are tried at once */
+  LEAST = 32    /* steps to a far end, at least */
 };
 
 /* Times as long as with its own tactics that a plan may be predicted to take at the end of a line. */
@@ -40,7 +40,7 @@ struct hn_lines {
   seen_plan seen[SEEN];
   uint32_t at;
   lined_line line[LINES];
-  uint64_t made; /* lines, and 1 */
+  uint64_t made;                   /* lines, and 1 */
   uint64_t clock, noted, patience; /* plans noted; how many are to be before a line is looked for again */
   uint32_t failed;                 /* searches since the last that found one */
   hn_lines_counts counts;
@@ -52,7 +52,7 @@ struct hn_lined {
   hone_plan_options options; /* without bindings */
   char precision[16];
   uint32_t n;
-  int64_t *size; /* of its inputs, when it was made */
+  int64_t *size;    /* of its inputs, when it was made */
   lined_line *line; /* that it is on, or NULL */
   uint64_t tried;   /* lines that there were when it was on none of them */
 };
@@ -187,7 +187,8 @@ static bool step_between(const int64_t *a, const int64_t *b, uint32_t n, int64_t
 }
 
 /* How many steps from the origin; false: they are not on the line. */
-static bool place_of(const int64_t *origin, const int64_t *step, const int64_t *size, uint32_t n, int64_t *t) {
+static bool place_of(const int64_t *origin, const int64_t *step, const int64_t *size, uint32_t n,
+                     int64_t *t) {
   bool known = false;
   *t = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -215,8 +216,8 @@ static int64_t doubling(const int64_t *origin, const int64_t *step, uint32_t n, 
 
 /* ------------------------------------------------------------------ plans to look at */
 
-/* The numbers of a plan for the sizes at t, with the steps of p; NULL: there is none, or it would be much slower
- * than one with steps of its own. */
+/* The numbers of a plan for the sizes at t, with the steps of p; NULL: there is none, or it would be much
+ * slower than one with steps of its own. */
 static hn_sample *look_at(hn_lines *l, hone_plan *p, const int64_t *origin, const int64_t *step, int64_t t) {
   const hn_lined *d = *hn_api_plan_lined(p);
   const uint32_t n_in = hone_plan_inputs(p);
@@ -271,8 +272,8 @@ static void order(const hn_sample *sample[3], int64_t at[3]) {
 }
 
 /* The line through a plan (at 0), another (at tb) and a third that is looked at. */
-static hn_line *line_through(hn_lines *l, hone_plan *p, const seen_plan *a, const seen_plan *b, const int64_t *step,
-                             int64_t tb, int64_t tw) {
+static hn_line *line_through(hn_lines *l, hone_plan *p, const seen_plan *a, const seen_plan *b,
+                             const int64_t *step, int64_t tb, int64_t tw) {
   int64_t top = tb > tw ? tb : tw;
   if (top < 0) top = 0;
   int64_t far = top + doubling(a->size, step, a->n, top);
@@ -355,7 +356,8 @@ static int64_t room_below(const lined_line *k, int64_t t) {
   return least > 0 && least < INT64_MAX ? least : 0;
 }
 
-/* Makes the line, which ends before t, go on to there and further. What was tried in vain is not tried again. */
+/* Makes the line, which ends before t, go on to there and further. What was tried in vain is not tried again.
+ */
 static bool reach(hn_lines *l, hone_plan *p, lined_line *k, int64_t t) {
   const bool down = t < hn_line_low(k->line);
   const int64_t below = down ? room_below(k, t) : 0;
@@ -374,8 +376,8 @@ static bool reach(hn_lines *l, hone_plan *p, lined_line *k, int64_t t) {
   return false;
 }
 
-/* Puts the plan on a line with its sizes and the wanted ones. *there: such a line goes as far as to these, whether
- * the plan fits it or not. */
+/* Puts the plan on a line with its sizes and the wanted ones. *there: such a line goes as far as to these,
+ * whether the plan fits it or not. */
 static bool join(hn_lines *l, hone_plan *p, const int64_t *wanted, bool *there) {
   hn_lined *d = *hn_api_plan_lined(p);
   hone_tensor_desc *more[SIZES];
@@ -386,8 +388,9 @@ static bool join(hn_lines *l, hone_plan *p, const int64_t *wanted, bool *there) 
     int64_t from, to;
     if (!k->line || k->n != d->n || !place_of(k->origin, k->step, wanted, d->n, &to)) continue;
     *there |= to >= hn_line_low(k->line) && to <= hn_line_high(k->line);
-    if (d->tried == l->made || !place_of(k->origin, k->step, d->size, d->n, &from) || from < hn_line_low(k->line) ||
-        from > hn_line_high(k->line) || !hn_plan_attach(hn_api_plan_inside(p), more, n_more, k->line, from))
+    if (d->tried == l->made || !place_of(k->origin, k->step, d->size, d->n, &from) ||
+        from < hn_line_low(k->line) || from > hn_line_high(k->line) ||
+        !hn_plan_attach(hn_api_plan_inside(p), more, n_more, k->line, from))
       continue;
     d->line = k;
     k->plans++;
@@ -407,7 +410,8 @@ hone_status hn_lines_move(hone_plan *p, const hone_binding *bindings, uint32_t n
   hone_status status = HONE_OK;
   if (!sizes_wanted(p, bindings, n_bindings, wanted, &n) || n != d->n) return HONE_OK;
   pthread_mutex_lock(&l->lock);
-  if (!d->line && !join(l, p, wanted, &there) && (there || !find_line(l, p, wanted) || !join(l, p, wanted, &there)))
+  if (!d->line && !join(l, p, wanted, &there) &&
+      (there || !find_line(l, p, wanted) || !join(l, p, wanted, &there)))
     goto done;
   lined_line *k = d->line;
   if (!place_of(k->origin, k->step, wanted, n, &to)) goto done;
@@ -425,7 +429,7 @@ done:
 /* Only what hn_lined can say again: a plan to look at is made in the same way. */
 static bool plain(const hone_plan_options *o) {
   return !(o->passes && *o->passes) && !o->n_f32_nodes && !o->reference && !o->separate && !o->preview &&
-         o->slices <= 1 && (!o->precision || strlen(o->precision) < sizeof ((hn_lined *)0)->precision);
+         o->slices <= 1 && (!o->precision || strlen(o->precision) < sizeof((hn_lined *)0)->precision);
 }
 
 void hn_lines_note(hn_lines *l, hone_plan *p, const hone_plan_options *o, hn_packed_store *store) {
@@ -447,7 +451,8 @@ void hn_lines_note(hn_lines *l, hone_plan *p, const hone_plan_options *o, hn_pac
   d->lines = l;
   d->store = hn_packed_store_retain(store);
   d->options = *o;
-  d->options.precision = NULL, d->options.bindings = NULL, d->options.f32_nodes = NULL, d->options.passes = NULL;
+  d->options.precision = NULL, d->options.bindings = NULL, d->options.f32_nodes = NULL,
+  d->options.passes = NULL;
   d->options.n_bindings = 0, d->options.weights = NULL;
   if (o->precision) memcpy(d->precision, o->precision, strlen(o->precision) + 1);
   d->n = n;
@@ -458,7 +463,8 @@ void hn_lines_note(hn_lines *l, hone_plan *p, const hone_plan_options *o, hn_pac
   for (uint32_t i = 0; i < LINES; i++) {
     int64_t t;
     lined_line *k = &l->line[i];
-    if (k->line && k->n == n && place_of(k->origin, k->step, size, n, &t)) (void)hn_line_extend(k->line, s, t);
+    if (k->line && k->n == n && place_of(k->origin, k->step, size, n, &t))
+      (void)hn_line_extend(k->line, s, t);
   }
   seen_plan *place = (seen_plan *)(uintptr_t)seen_at(l, size, n);
   if (!place) {

@@ -288,8 +288,13 @@ static hone_status create_plan(hone_engine *engine, hone_model *model, const hon
     status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
     goto done;
   }
-  making w = {.model = model, .options = o, .ports = ports, .store = store, .like = like,
-             .level = level, .defer = true};
+  making w = {.model = model,
+              .options = o,
+              .ports = ports,
+              .store = store,
+              .like = like,
+              .level = level,
+              .defer = true};
   status = make(p, &w, error);
   if (status != HONE_OK && w.beyond) {
     w.defer = false;
@@ -320,7 +325,8 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
 }
 
 hone_status hn_api_plan_of_lines(hone_engine *engine, hone_model *model, const hone_plan_options *o,
-                                 hn_lines *lines, hn_packed_store *store, hone_plan **out, hone_error *error) {
+                                 hn_lines *lines, hn_packed_store *store, hone_plan **out,
+                                 hone_error *error) {
   return create_plan(engine, model, o, NULL, lines, store, NULL, out, error);
 }
 
@@ -392,7 +398,8 @@ const char *hone_plan_source_path(const hone_plan *p) {
 hone_status hone_plan_rebind(hone_plan *p, const hone_binding *bindings, uint32_t n, bool *done,
                              hone_error *error) {
   if (!p || !done || (n && !bindings))
-    return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_rebind needs a plan, bindings and a place for the answer");
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_plan_rebind needs a plan, bindings and a place for the answer");
   *done = false;
   if (atomic_load(&p->in_use))
     return hn_fail(error, HONE_ERROR_USAGE, "a plan that has contexts cannot become one for other shapes");

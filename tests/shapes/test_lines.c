@@ -1,5 +1,5 @@
-/* A plan becomes one for other sizes: it then is what a plan made for these sizes is, number by number, and gives the
- * same answers. */
+/* A plan becomes one for other sizes: it then is what a plan made for these sizes is, number by number, and
+ * gives the same answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,8 @@ static const char cache[] =
     "  %s = Shape(%pk)\n  %p = Gather(%s, i64{2})\n  %t = Add(%p, i64{1})\n"
     "  %r = Range(%p, %t, i64{1})\n  %rf = Cast(%r) {to=1}\n  %ru = Unsqueeze(%rf, i64[1]{1})\n"
     "  %a = Mul(%ru, %f)\n  %c = Cos(%a)\n  %n = Sin(%a)\n"
-    "  %all = Range(i64{0}, %t, i64{1})\n  %seen = LessOrEqual(%all, %r)\n  %bias = Where(%seen, f32{0}, f32{-9999})\n"
+    "  %all = Range(i64{0}, %t, i64{1})\n  %seen = LessOrEqual(%all, %r)\n  %bias = Where(%seen, f32{0}, "
+    "f32{-9999})\n"
     "  %q0 = MatMul(%x, %wq)\n  %k0 = MatMul(%x, %wk)\n  %v0 = MatMul(%x, %wv)\n"
     "  %q1 = Reshape(%q0, i64[4]{1, 1, 2, 16})\n  %k1 = Reshape(%k0, i64[4]{1, 1, 2, 16})\n"
     "  %v1 = Reshape(%v0, i64[4]{1, 1, 2, 16})\n"
@@ -53,8 +54,9 @@ static const char length[] =
     "  %e = Softmax(%qb) {axis=-1}\n  %y = MatMul(%e, %b)\n"
     "  %tf = Cast(%t) {to=1}\n  %sum = ReduceSum(%y, i64[1]{1}) {keepdims=0}\n  %z = Div(%sum, %tf)\n}\n";
 /* Each convolution halves the length, rounded: no line but every other one. */
-static const char halves[] = "ir 8\nopset 17\ngraph g(%x: f32[1x4xT]) -> (%y) {\n"
-                             "  const %w: f32[8x4x3] = rand(1)\n  %c = Conv(%x, %w) {strides=[2]}\n  %y = Relu(%c)\n}\n";
+static const char halves[] =
+    "ir 8\nopset 17\ngraph g(%x: f32[1x4xT]) -> (%y) {\n"
+    "  const %w: f32[8x4x3] = rand(1)\n  %c = Conv(%x, %w) {strides=[2]}\n  %y = Relu(%c)\n}\n";
 /* A body that reads what is around it, and a branch. */
 static const char bodies[] =
     "ir 8\nopset 17\ngraph g(%x: f32[Tx8], %c: bool[]) -> (%y) {\n"
@@ -67,7 +69,8 @@ typedef struct symbol {
   int64_t size;
 } symbol;
 
-static hone_plan *fresh(hone_engine *engine, hone_model *m, const hone_weights *w, const hone_binding *b, uint32_t n) {
+static hone_plan *fresh(hone_engine *engine, hone_model *m, const hone_weights *w, const hone_binding *b,
+                        uint32_t n) {
   hone_plan *plan = NULL;
   hone_error e = {0};
   const hone_plan_options o = {.level = 2, .bindings = b, .n_bindings = n, .weights = w};
@@ -149,7 +152,8 @@ static uint32_t follow(const char *text, const char *dimension, const int64_t *s
       assert_non_null(y);
       /* A power of two divides by multiplying: the steps are others, and the numbers those all the same. */
       const bool special = dimension[0] == 'T' && (size[i] & (size[i] - 1)) == 0;
-      if (!special && !hn_sample_same(x, y)) fail_msg("moved to %s=%lld it is another plan", dimension, (long long)size[i]);
+      if (!special && !hn_sample_same(x, y))
+        fail_msg("moved to %s=%lld it is another plan", dimension, (long long)size[i]);
       hn_sample_free(x);
       hn_sample_free(y);
       same_answers(*p, like, !special);

@@ -23,8 +23,8 @@ struct hn_keep {
   pthread_cond_t changed, work;
   HN_VEC(hn_kept *) plans;
   size_list waiting, refused; /* to be made in the background; what could not be made there */
-  size_list gone;  /* sizes whose plans became others, the latest of them */
-  uint32_t missed; /* runs, one after the other, whose plans had to be made */
+  size_list gone;             /* sizes whose plans became others, the latest of them */
+  uint32_t missed;            /* runs, one after the other, whose plans had to be made */
   uint64_t clock;
   hone_shapes_counts counts;
   bool ending, held, making, started;
@@ -183,7 +183,8 @@ static hn_kept *take_out(hn_keep *k, uint64_t after) {
   size_t at = SIZE_MAX;
   for (size_t i = 0; i < k->plans.len; i++) {
     const hn_kept *e = k->plans.ptr[i];
-    if (!e->in_use && e->plan && e->stamp > after && (at == SIZE_MAX || e->stamp < k->plans.ptr[at]->stamp)) at = i;
+    if (!e->in_use && e->plan && e->stamp > after && (at == SIZE_MAX || e->stamp < k->plans.ptr[at]->stamp))
+      at = i;
   }
   hn_kept *out = at == SIZE_MAX ? NULL : k->plans.ptr[at];
   if (out) remove_at(k, at);
@@ -198,15 +199,16 @@ static void note_gone(hn_keep *k, const hn_sizes *size) {
   (void)hn_vec_push(&k->gone, *size);
 }
 
-/* Makes of a plan that is there the one for e's sizes, where that can be. As long as there is room for more, only
- * while all sizes are new, and these have not been here; where sizes are those of buckets, there are few, and none
- * but the plan that would go is asked. With the lock, which is given back meanwhile. */
+/* Makes of a plan that is there the one for e's sizes, where that can be. As long as there is room for more,
+ * only while all sizes are new, and these have not been here; where sizes are those of buckets, there are
+ * few, and none but the plan that would go is asked. With the lock, which is given back meanwhile. */
 static hone_plan *move_one(hn_keep *k, const hn_kept *e) {
   hone_plan *plan = NULL;
   uint32_t n = 0;
   bool few = false;
   for (uint32_t i = 0; i < k->o.n_profiles; i++) few |= k->o.pads[i];
-  const bool full = k->plans.len > k->o.capacity, new = !few && k->missed >= ALL_NEW && !in_list(&k->gone, &e->size);
+  const bool full = k->plans.len > k->o.capacity,
+             new = !few && k->missed >= ALL_NEW && !in_list(&k->gone, &e->size);
   if (!k->lines || (!full && !new)) return NULL;
   hone_binding *b = hn_shapes_bindings(k->o.plan, k->o.symbol, k->o.n_profiles, &e->size, &n);
   uint64_t after = 0;
@@ -240,7 +242,8 @@ static hone_status build(hn_keep *k, hn_kept *e, hone_plan **out, hone_error *er
   hone_binding *b = hn_shapes_bindings(k->o.plan, k->o.symbol, k->o.n_profiles, &e->size, &n);
   if (!b) return hn_fail_memory(error, sizeof *b, "binding shapes");
   o.bindings = b, o.n_bindings = n;
-  const hone_status status = hn_api_plan_of_lines(k->o.engine, k->o.model, &o, k->lines, k->store, out, error);
+  const hone_status status =
+      hn_api_plan_of_lines(k->o.engine, k->o.model, &o, k->lines, k->store, out, error);
   hn_free(b);
   return status;
 }

@@ -1,4 +1,6 @@
 /* Lines: what three plans have in common. How a plan is moved stands in move.c. */
+#include "optimize/plan/line.h"
+
 #include "optimize/plan/line_inside.h"
 
 #include "base/error.h"
@@ -36,7 +38,9 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
     hn_bytes *b = &s->content[i];
     const int64_t bytes = hone_desc_bytes(&c->tensor->desc);
     good = bytes >= 0;
-    *b = (hn_bytes){.desc = c->desc, .dtype = c->tensor->desc.dtype, .made = c->made != NULL,
+    *b = (hn_bytes){.desc = c->desc,
+                    .dtype = c->tensor->desc.dtype,
+                    .made = c->made != NULL,
                     .bytes = good ? (size_t)bytes : 0};
     if (b->bytes > MOST_BYTES || (all += b->bytes) > MOST_TOGETHER) continue;
     b->data = hn_arena_memdup(&s->arena, c->tensor->data, b->bytes + (b->bytes == 0));
@@ -127,7 +131,8 @@ bool hn_line_moves(const hn_line *l, const hn_dims *d) {
 static bool large_enough(const hn_line *l, int64_t t) {
   for (uint32_t k = 0; k < l->n_descs; k++)
     for (int32_t i = 0; i < l->desc[k].rank; i++)
-      if (l->slope[l->desc[k].first + (uint32_t)i] && hn_line_number(l, l->desc[k].first + (uint32_t)i, t) < 2)
+      if (l->slope[l->desc[k].first + (uint32_t)i] &&
+          hn_line_number(l, l->desc[k].first + (uint32_t)i, t) < 2)
         return false;
   return true;
 }
@@ -184,7 +189,8 @@ static bool part_of(const hn_sample *small, const hn_sample *large, uint32_t i) 
   const hn_dims *d = &small->desc[s->desc];
   return s->data && l->data && d->rank >= 0 &&
          hn_leading_block(s->data, small->number + d->first, l->data,
-                          large->number + large->desc[l->desc].first, d->rank, hone_dtype_size(s->dtype), false);
+                          large->number + large->desc[l->desc].first, d->rank, hone_dtype_size(s->dtype),
+                          false);
 }
 
 static bool same_bytes(const hn_bytes *a, const hn_bytes *b) {
@@ -207,8 +213,8 @@ static bool even_content(hn_line *l, const hn_sample *const s[3], const int64_t 
   for (int k = 1; k < 3; k++)
     if (!s[k]->content[i].data || s[k]->content[i].bytes != b->bytes) return false;
   for (size_t k = 0; k < c->count; k++)
-    if (!even(at, integer_at(b, k), integer_at(&s[1]->content[i], k), integer_at(&s[2]->content[i], k), &c->base[k],
-              &c->slope[k]))
+    if (!even(at, integer_at(b, k), integer_at(&s[1]->content[i], k), integer_at(&s[2]->content[i], k),
+              &c->base[k], &c->slope[k]))
       return false;
   return true;
 }
@@ -216,7 +222,8 @@ static bool even_content(hn_line *l, const hn_sample *const s[3], const int64_t 
 static bool keep_whole(hn_line *l, uint32_t i, const hn_sample *from) {
   hn_line_content *c = &l->content[i];
   const hn_dims *d = &from->desc[from->content[i].desc];
-  void *copy = hn_arena_memdup(&l->arena, from->content[i].data, from->content[i].bytes + (from->content[i].bytes == 0));
+  void *copy = hn_arena_memdup(&l->arena, from->content[i].data,
+                               from->content[i].bytes + (from->content[i].bytes == 0));
   if (!copy) return false;
   c->whole = copy;
   memcpy(c->dim, from->number + d->first, (size_t)d->rank * sizeof *c->dim);
@@ -269,11 +276,13 @@ hn_line *hn_line_make(const hn_sample *const s[3], const int64_t at[3], hone_rea
   if (why) why->text[0] = 0;
   if (at[0] >= at[1] || at[1] >= at[2] || common_divisor(at[1] - at[0], at[2] - at[0]) != 1)
     return refuse(why, "the sizes are not apart enough"), NULL;
-  if (!hn_sample_alike(s[0], s[1]) || !hn_sample_alike(s[0], s[2])) return refuse(why, "the steps are others"), NULL;
+  if (!hn_sample_alike(s[0], s[1]) || !hn_sample_alike(s[0], s[2]))
+    return refuse(why, "the steps are others"), NULL;
   hn_line *l = hn_calloc(1, sizeof *l);
   if (!l) return NULL;
   l->form[0] = s[0]->form[0], l->form[1] = s[0]->form[1];
-  l->n = s[0]->n, l->n_costs = s[0]->n_costs, l->n_descs = s[0]->n_descs, l->n_contents = s[0]->n_contents, l->n_reals = s[0]->n_reals;
+  l->n = s[0]->n, l->n_costs = s[0]->n_costs, l->n_descs = s[0]->n_descs, l->n_contents = s[0]->n_contents,
+  l->n_reals = s[0]->n_reals;
   l->low = at[0], l->high = at[2];
   l->base = HN_NEW_ARRAY(&l->arena, int64_t, l->n + 1);
   l->slope = HN_NEW_ARRAY(&l->arena, int64_t, l->n + 1);
@@ -283,7 +292,8 @@ hn_line *hn_line_make(const hn_sample *const s[3], const int64_t at[3], hone_rea
   l->real_slope = HN_NEW_ARRAY(&l->arena, int64_t, l->n_reals + 1);
   l->desc = hn_arena_memdup(&l->arena, s[0]->desc, (l->n_descs + 1) * sizeof *l->desc);
   l->content = HN_NEW_ARRAY(&l->arena, hn_line_content, l->n_contents + 1);
-  bool good = l->base && l->slope && l->cost && l->real && l->real_base && l->real_slope && l->desc && l->content;
+  bool good =
+      l->base && l->slope && l->cost && l->real && l->real_base && l->real_slope && l->desc && l->content;
   for (uint32_t i = 0; i < l->n && good; i++)
     if (!even(at, s[0]->number[i], s[1]->number[i], s[2]->number[i], &l->base[i], &l->slope[i]))
       good = refuse(why, "a number does not grow evenly");
@@ -294,7 +304,8 @@ hn_line *hn_line_make(const hn_sample *const s[3], const int64_t at[3], hone_rea
   if (good && !large_enough(l, l->low)) good = refuse(why, "a dimension is smaller than 2");
   if (good && !large_enough(l, l->high)) good = refuse(why, "a dimension is smaller than 2");
   for (uint32_t i = 0; i < l->n_contents && good; i++)
-    if (!know_content(l, s, at, i)) good = refuse(why, "a constant follows from sizes in a way that is not known");
+    if (!know_content(l, s, at, i))
+      good = refuse(why, "a constant follows from sizes in a way that is not known");
   if (good) return l;
   hn_line_free(l);
   return NULL;

@@ -2,8 +2,10 @@
 #ifndef HN_OPTIMIZE_PLAN_LINE_INSIDE_H
 #define HN_OPTIMIZE_PLAN_LINE_INSIDE_H
 
-#include "optimize/plan/line.h"
 #include "optimize/plan/numbers.h"
+
+typedef struct hn_sample hn_sample; /* line.h, as is what follows */
+typedef struct hn_line hn_line;
 
 typedef struct hn_dims {
   uint32_t first; /* number of dimension 0 */
@@ -68,6 +70,8 @@ bool hn_leading_block(void *small, const int64_t *dim, const void *large, const 
 
 float hn_line_real(const hn_line *line, uint32_t i, int64_t t);
 
-static inline int64_t hn_line_number(const hn_line *l, uint32_t i, int64_t t) { return l->base[i] + l->slope[i] * t; }
+static inline int64_t hn_line_number(const hn_line *l, uint32_t i, int64_t t) {
+  return l->base[i] + l->slope[i] * t;
+}
 
 #endif

@@ -1,5 +1,7 @@
 /* A plan becomes one for other sizes of its line, where it stands. */
+#include "optimize/plan/line.h"
 #include "optimize/plan/line_inside.h"
+#include "optimize/plan/plan.h"
 
 #include "base/error.h"
 #include "model/ir/bytes.h"
@@ -98,7 +100,8 @@ static bool step_moves(const hn_plan *p, const hn_moving *m, const hn_numbers *w
 static bool find_slots(const hn_plan *p, moving_content *c) {
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i];
-    if (s->place != HN_PLACE_CONST || s->alias != HN_NO_SLOT || s->value != c->of.value || s->packed) continue;
+    if (s->place != HN_PLACE_CONST || s->alias != HN_NO_SLOT || s->value != c->of.value || s->packed)
+      continue;
     if (s->desc.layout != HONE_LAYOUT_ROW_MAJOR || s->deferred) return false;
     if (!hn_vec_push(&c->slots, i)) return false;
   }
@@ -168,7 +171,8 @@ static void show_constants(hn_plan *p) {
       const hone_step_part *part = &s->desc.part[j];
       hone_step_tensor *of = (hone_step_tensor *)(uintptr_t)part->step->input;
       for (uint32_t i = 0; i < part->step->n_inputs; i++)
-        if (part->input[i] != HONE_PART_CHAINED && of[i].constant) of[i].constant = in[part->input[i]].constant;
+        if (part->input[i] != HONE_PART_CHAINED && of[i].constant)
+          of[i].constant = in[part->input[i]].constant;
     }
   }
 }
@@ -253,8 +257,7 @@ static bool set_numbers(hn_moving *m, int64_t t) {
     if (d->slot) d->slot->bytes = (uint64_t)hone_desc_bytes(d->desc);
   }
   for (size_t i = 0; i < m->reals.len; i++) *m->reals.ptr[i].at = hn_line_real(l, m->reals.ptr[i].index, t);
-  for (size_t i = 0; i < m->costs.len; i++)
-    *m->costs.ptr[i].at = hn_line_cost(l, m->costs.ptr[i].index, t);
+  for (size_t i = 0; i < m->costs.len; i++) *m->costs.ptr[i].at = hn_line_cost(l, m->costs.ptr[i].index, t);
   for (size_t i = 0; i < m->contents.len; i++)
     if (!set_content(l, &m->contents.ptr[i], t, m->contents.ptr[i].of.tensor->data)) return false;
   m->at = t;
@@ -274,8 +277,8 @@ static hone_status ask_steps(hn_plan *p, bool *taken, hone_error *error) {
     if (!*taken || !s->tactic->need) continue;
     const hone_status status = s->tactic->need(&s->desc, &p->machine, &need, error);
     if (status != HONE_OK) return status;
-    *taken = need.packed == s->need.packed &&
-             (s->shared_at ? need.blob_bytes == s->need.blob_bytes : need.blob_bytes <= m->tables[m->steps.ptr[k]]);
+    *taken = need.packed == s->need.packed && (s->shared_at ? need.blob_bytes == s->need.blob_bytes
+                                                            : need.blob_bytes <= m->tables[m->steps.ptr[k]]);
     if (*taken && s->shared_at) {
       uint64_t key = 0;
       *taken = s->tactic->shared(&s->desc, &p->machine, &key) == s->shared_at && key == s->shared_key;
@@ -325,7 +328,8 @@ static hone_status place(hn_plan *p, bool *taken, hone_error *error) {
     const hone_status status = s->tactic->need(&s->desc, &p->machine, &need, error);
     if (status != HONE_OK) return status;
     if (need.blob_bytes <= *room) continue;
-    void *blob = need.blob_bytes <= MOST_TABLES ? hn_arena_aligned(&p->arena, need.blob_bytes, HN_MEM_ALIGN) : NULL;
+    void *blob =
+        need.blob_bytes <= MOST_TABLES ? hn_arena_aligned(&p->arena, need.blob_bytes, HN_MEM_ALIGN) : NULL;
     *taken = blob != NULL;
     if (!*taken) break;
     if (s->need.blob_bytes) memcpy(blob, s->blob, s->need.blob_bytes < *room ? s->need.blob_bytes : *room);
@@ -338,7 +342,8 @@ static hone_status place(hn_plan *p, bool *taken, hone_error *error) {
   if (status == HONE_OK && *taken) m->placed = m->line->high;
   bool back = true;
   if (status == HONE_OK) status = go(p, now, &back, error);
-  if (status == HONE_OK && !back) status = hn_fail(error, HONE_ERROR_INTERNAL, "a plan cannot be what it was");
+  if (status == HONE_OK && !back)
+    status = hn_fail(error, HONE_ERROR_INTERNAL, "a plan cannot be what it was");
   return status;
 }
 
@@ -382,7 +387,8 @@ static bool makes_same(const hn_moving *m) {
   return true;
 }
 
-bool hn_plan_attach(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more, const hn_line *l, int64_t at) {
+bool hn_plan_attach(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more, const hn_line *l,
+                    int64_t at) {
   hn_numbers w;
   hn_sample *s = NULL;
   hn_moving *m = hn_calloc(1, sizeof *m);
@@ -428,7 +434,8 @@ hone_status hn_plan_move(hn_plan *p, const hn_line *l, int64_t at, bool *moved, 
   if (status != HONE_OK || *moved) return status;
   bool back = true;
   status = go(p, now, &back, error);
-  return status == HONE_OK && !back ? hn_fail(error, HONE_ERROR_INTERNAL, "a plan cannot be what it was") : status;
+  return status == HONE_OK && !back ? hn_fail(error, HONE_ERROR_INTERNAL, "a plan cannot be what it was")
+                                    : status;
 }
 
 double hn_plan_excess(const hn_plan *p) {

@@ -132,7 +132,8 @@ static void constant(hn_numbers *w, hn_value *v) {
     node(w, made);
     w->depth--;
   }
-  if (!hn_vec_push(&w->contents, (hn_content){v, (hone_tensor *)(uintptr_t)t, desc, made})) w->no_memory = true;
+  if (!hn_vec_push(&w->contents, (hn_content){v, (hone_tensor *)(uintptr_t)t, desc, made}))
+    w->no_memory = true;
 }
 
 static void value(hn_numbers *w, const hn_value *v) {
@@ -232,12 +233,11 @@ static void slot(hn_numbers *w, hn_slot *s) {
   word(w, s->packed);
   word(w, s->value ? w->seen[s->value->id] : 0);
   /* Of an arena's tensors the place is found anew for each size; a part of another begins at a number. */
-  if (s->alias != HN_NO_SLOT)
-    number(w, (const int64_t *)&s->offset);
+  if (s->alias != HN_NO_SLOT) number(w, (const int64_t *)&s->offset);
   if (s->place != HN_PLACE_CONST || s->alias != HN_NO_SLOT || s->packed) return;
   const hone_tensor *t = s->value ? s->value->constant : NULL;
-  const bool same = t && t->data && hone_desc_same_dims(&t->desc, &s->desc) && t->desc.dtype == s->desc.dtype &&
-                    s->desc.layout == HONE_LAYOUT_ROW_MAJOR &&
+  const bool same = t && t->data && hone_desc_same_dims(&t->desc, &s->desc) &&
+                    t->desc.dtype == s->desc.dtype && s->desc.layout == HONE_LAYOUT_ROW_MAJOR &&
                     (t->data == s->constant || memcmp(t->data, s->constant, s->bytes) == 0);
   word(w, same);
   if (same) return;
@@ -284,7 +284,8 @@ static void step_desc(hn_numbers *w, const hone_step *s) {
   word(w, s->program ? s->program->n_instr : UINT64_MAX);
   for (uint32_t i = 0; s->program && i < s->program->n_instr; i++) {
     const hone_pw_instr *k = &s->program->instr[i];
-    word(w, (uint64_t)k->op << 32 | (uint64_t)k->dst << 24 | (uint64_t)k->a << 16 | (uint64_t)k->b << 8 | k->c);
+    word(w,
+         (uint64_t)k->op << 32 | (uint64_t)k->dst << 24 | (uint64_t)k->a << 16 | (uint64_t)k->b << 8 | k->c);
     real(w, &k->alpha);
     real(w, &k->beta);
   }
@@ -328,7 +329,8 @@ static void step(hn_numbers *w, const hn_step *s) {
   word(w, s->need.packed);
   word(w, s->threads);
   word(w, s->lane);
-  word(w, (uint64_t)s->tuned | (uint64_t)s->shape_work << 1 | (uint64_t)s->late_last << 2 | (uint64_t)s->flush << 3);
+  word(w, (uint64_t)s->tuned | (uint64_t)s->shape_work << 1 | (uint64_t)s->late_last << 2 |
+              (uint64_t)s->flush << 3);
   step_desc(w, &s->desc);
   cost(w, &s->predicted_s);
   if (s->kind == HN_STEP_TACTIC) packed(w, s);

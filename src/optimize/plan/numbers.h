@@ -7,7 +7,7 @@
 #ifndef HN_OPTIMIZE_PLAN_NUMBERS_H
 #define HN_OPTIMIZE_PLAN_NUMBERS_H
 
-#include "optimize/plan/plan.h"
+#include "optimize/step/step.h"
 
 /* A descriptor of the plan's own: its dimensions are numbers `first` and following. */
 typedef struct hn_described {
@@ -45,10 +45,10 @@ typedef struct hn_numbers {
   HN_VEC(hn_described) descs;
   HN_VEC(hn_content) contents;
   HN_VEC(double *) costs;
-  HN_VEC(float *) reals; /* numbers in programs and epilogues, where constants may have gone */
-  HN_VEC(hn_attributes) nodes; /* hone_node.mark less 1 is a node's place */
+  HN_VEC(float *) reals;        /* numbers in programs and epilogues, where constants may have gone */
+  HN_VEC(hn_attributes) nodes;  /* hone_node.mark less 1 is a node's place */
   HN_VEC(hn_step_extent) steps; /* of each step, its parts included */
-  hone_reason why;         /* it is no such plan */
+  hone_reason why;              /* it is no such plan */
   bool failed, no_memory;
   uint32_t *seen; /* by value id: its number in the walk, and 1 */
   const hn_plan *plan;

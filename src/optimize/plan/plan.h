@@ -24,11 +24,11 @@ typedef struct hn_plan_request {
   const char *tactics; /* globs or NULL */
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
-  hn_tuned *tuned;        /* measured choices or NULL; borrowed until the plan is built */
-  hn_packed_store *store; /* NULL, or where weights are left and looked for; hosts' memory only */
-  hn_saved *saved;        /* NULL, or a file whose decisions are followed; taken, also on failure */
-  const hn_decisions *like; /* NULL, or those of a plan for other shapes, which are taken as they are: where they
-                               lead to other questions, there is no plan (HONE_ERROR_UNSUPPORTED) */
+  hn_tuned *tuned;          /* measured choices or NULL; borrowed until the plan is built */
+  hn_packed_store *store;   /* NULL, or where weights are left and looked for; hosts' memory only */
+  hn_saved *saved;          /* NULL, or a file whose decisions are followed; taken, also on failure */
+  const hn_decisions *like; /* NULL, or those of a plan for other shapes, which are taken as they are: where
+                               they lead to other questions, there is no plan (HONE_ERROR_UNSUPPORTED) */
   hone_chains chains;
   uint32_t fusions_off;  /* bits 1 << hn_fusion: never made */
   bool separate;         /* no step of several nodes */
