@@ -119,6 +119,8 @@ static void same_answers(hone_plan *a, hone_plan *b, bool exact) {
   for (uint32_t i = 0; i < hone_plan_inputs(a); i++) hn_free(in[i].data);
 }
 
+static hn_lines_counts last; /* of the sizes that were followed last */
+
 /* Plans for these sizes of the dimension, one after the other: how many came from a plan that was there. */
 static uint32_t follow(const char *text, const char *dimension, const int64_t *size, uint32_t n) {
   hone_engine *engine = NULL;
@@ -165,6 +167,12 @@ static uint32_t follow(const char *text, const char *dimension, const int64_t *s
       *p = want;
     }
   }
+  hn_packed_store *store = NULL;
+  hone_model *prepared = NULL;
+  hn_lines *lines = NULL;
+  assert_int_equal(hn_api_weights(w, engine, m, true, &prepared, &store, &lines, NULL), HONE_OK);
+  hn_lines_count(lines, &last);
+  assert_int_equal(last.moved, moved);
   hone_weights_destroy(w); /* before its plans, which go on */
   for (int k = 0; k < 2; k++) {
     bool done = false;
@@ -182,6 +190,7 @@ static void test_growing(void **state) {
   int64_t size[60];
   for (int i = 0; i < 60; i++) size[i] = 5 + i;
   assert_true(follow(cache, "P", size, 60) >= 55);
+  assert_true(last.looked < 5 && last.lines == 1);
 }
 
 static void test_any_length(void **state) {
@@ -195,6 +204,7 @@ static void test_rounded(void **state) {
   (void)state;
   static const int64_t any[] = {33, 34, 35, 36, 37, 38, 39, 40}, odd[] = {33, 35, 37, 39, 51, 77, 43, 45};
   assert_int_equal(follow(halves, "T", any, 8), 0);
+  assert_true(last.looked < 8 && last.lines == 0); /* what is in vain is not tried every time */
   assert_true(follow(halves, "T", odd, 8) >= 5);
 }
 

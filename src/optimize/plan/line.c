@@ -1,15 +1,12 @@
 /* Lines: what three plans have in common. How a plan is moved stands in move.c. */
 #include "optimize/plan/line.h"
-
 #include "optimize/plan/line_inside.h"
-
-#include "base/error.h"
 
 #include <math.h>
 #include <stdio.h>
 
 /* Constants of a plan's own that are kept for comparing, in bytes: of one, and of all. */
-enum { MOST_BYTES = 4 << 20, MOST_TOGETHER = 16 << 20 };
+enum { MOST_BYTES = 2 << 20, MOST_TOGETHER = 4 << 20 };
 /* A constant of more bytes is rather cut out of a larger one than evaluated again. */
 enum { QUICKLY_MADE = 16 << 10 };
 
