@@ -124,6 +124,16 @@ typedef struct hone_plan_options {
 HONE_API hone_status hone_plan_create(hone_engine *engine, hone_model *model,
                                       const hone_plan_options *options, hone_plan **out, hone_error *error);
 HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
+/* Makes of a plan that has no contexts one for other shapes, where that is much quicker than a new plan and
+ * leads to the same: *done. It needs a plan made with hone_weights, whose other plans show how numbers follow
+ * from sizes: two were made for sizes that lie on a line with these (a past that grows by one, texts of any
+ * length), and hone has looked at a third. Otherwise *done is false, the plan is as it was, and a new one is
+ * to be made. Bindings say all open dimensions. What was asked of the plan before (names, descriptors, steps)
+ * is asked again; it can be neither saved nor tuned any more. One thread has the plan meanwhile; several may
+ * have several plans of one hone_weights. HONE_ERROR_USAGE: there are contexts; any other error: the plan can
+ * only be destroyed. */
+HONE_API hone_status hone_plan_rebind(hone_plan *plan, const hone_binding *bindings, uint32_t n_bindings,
+                                      bool *done, hone_error *error);
 
 /* Packed weights that plans of one model for different shapes have in common: what of them says nothing of
  * shapes is packed by the first plan and read by all others (on the CPU; accelerators share nothing yet).

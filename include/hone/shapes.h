@@ -113,6 +113,7 @@ typedef struct hone_shapes_counts {
   uint64_t bytes;               /* as max_bytes counts them; what is shared counts once */
   uint64_t exact, padded, made; /* runs by a plan for their bucket, by a larger one, after making one */
   uint64_t evicted, failed;     /* plans let go of; plans that could not be made in the background */
+  uint64_t moved;               /* of those made: by changing one that was there (hone_plan_rebind) */
 } hone_shapes_counts;
 
 HONE_API void hone_shapes_count(hone_shapes *shapes, hone_shapes_counts *out);

@@ -102,6 +102,7 @@ _FUNCTIONS = {
     "hone_weights_destroy": (None, c.c_void_p),
     "hone_plan_create": (c.c_int, c.c_void_p, c.c_void_p, c.POINTER(PlanOptions), _out, _error),
     "hone_plan_destroy": (None, c.c_void_p),
+    "hone_plan_rebind": (c.c_int, c.c_void_p, c.POINTER(Binding), _uint, c.POINTER(c.c_bool), _error),
     "hone_plan_is_saved": (c.c_bool, c.c_char_p),
     "hone_plan_saved_threads": (c.c_int, c.c_char_p, c.POINTER(_uint), _error),
     "hone_plan_open": (c.c_int, c.c_void_p, c.c_char_p, _out, _error),

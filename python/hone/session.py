@@ -61,8 +61,14 @@ def _wanted(port: Port) -> str:
 
 
 def _fits(port: Port, dims: Sequence[int]) -> bool:
-    return port.shape is None or len(port.shape) == len(dims) and all(
-        n == m for n, m in zip(port.shape, dims) if isinstance(n, int))
+    if port.shape is None:
+        return True
+    if len(port.shape) != len(dims):
+        return False
+    for n, m in zip(port.shape, dims):
+        if n != m and isinstance(n, int):
+            return False
+    return True
 
 
 def _whole(where: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
@@ -104,6 +110,7 @@ class _Plan:
     def __init__(self, handle: _Handle) -> None:
         self.handle = handle
         self.free: List[_Handle] = []
+        self.users: List[None] = [] # one for each lease: appending and popping are atomic
         n_in, n_out = library.hone_plan_inputs(handle.value), library.hone_plan_outputs(handle.value)
         self.inputs = [lib.text(library.hone_plan_input_name(handle.value, i)) for i in range(n_in)]
         self.outputs = [lib.text(library.hone_plan_output_name(handle.value, i)) for i in range(n_out)]
@@ -118,13 +125,17 @@ class _Plan:
 
 
 class _Lease:
-    """A context whose results somebody looks at; it is free again when nobody does."""
+    """A context whose results somebody looks at; it is free again when nobody does. The plan was reserved for it."""
 
-    def __init__(self, plan: _Plan, context: _Handle) -> None:
-        self.plan, self.context = plan, context
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
+        self.context: Optional[_Handle] = None
+        self.context = plan.take()
 
     def __del__(self) -> None:
-        self.plan.free.append(self.context)
+        if self.context is not None:
+            self.plan.free.append(self.context)
+        self.plan.users.pop()
 
 
 class Session:
@@ -139,7 +150,8 @@ class Session:
                open; without it, the shapes of each run's arrays are planned when they first come
 
     Several threads may call `run` of one session at the same time. A new set of shapes makes a new plan (as long as a
-    session takes to make); the last 8 are kept. `close()`, or the end of a `with`, gives the memory back; so does
+    session takes to make); the last 8 are kept. Where new shapes come with every run and grow evenly, as those of a
+    decoder whose past is one longer with each token, a plan that is there becomes the new one instead. `close()`, or the end of a `with`, gives the memory back; so does
     losing the last reference. Sessions are neither pickled nor copied: every process makes its own.
     """
 
@@ -150,6 +162,8 @@ class Session:
         self._precision, self._level, self._device = precision, level, device
         self._lock = threading.Lock()
         self._plans: "OrderedDict[Any, _Plan]" = OrderedDict()
+        self._gone: "OrderedDict[Any, None]" = OrderedDict() # shapes whose plans became others
+        self._missed = 0 # runs, one after the other, without a plan
         self._closed = False
         if isinstance(model, (bytearray, memoryview)):
             model = bytes(model)
@@ -180,15 +194,18 @@ class Session:
                              needs=self._engine)
             self._saved: Optional[_Plan] = _Plan(handle)
             self._describe_saved(self._saved)
+            self._open: List[str] = []
             self._fixed = self._given_shapes(shapes)
             return
         self._saved = None
         self.inputs: List[Port] = self._ports(library.hone_model_inputs, library.hone_model_input, True)
         self.outputs: List[Port] = self._ports(library.hone_model_outputs, library.hone_model_output, False)
         self._fixed = self._given_shapes(shapes)
+        self._open = sorted(p.name for p in self.inputs
+                            if p.shape is None or not all(isinstance(n, int) for n in p.shape))
         if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
                for p in self.inputs):
-            self._plan({}) # its errors now, and the first run as fast as the others
+            self._plan({}).users.pop() # its errors now, and the first run as fast as the others
 
     def _load(self, model: Any, path: Optional[bytes]) -> _Handle:
         if path is None:
@@ -269,27 +286,53 @@ class Session:
 
     def _plan(self, shapes: Mapping[str, Tuple[int, ...]]) -> _Plan:
         # Shapes that the model itself fixes are no matter of bindings: a wrong one is refused by the run.
-        wanted = {p.name: shapes.get(p.name, self._fixed.get(p.name)) for p in self.inputs
-                  if p.shape is None or not all(isinstance(n, int) for n in p.shape)}
-        key = tuple(sorted((name, dims) for name, dims in wanted.items() if dims is not None))
+        wanted = [(name, shapes.get(name, self._fixed.get(name))) for name in self._open]
+        key = tuple([(name, dims) for name, dims in wanted if dims is not None])
         with self._lock:
             if self._closed:
                 raise refusal("", "the session is closed")
-            if self._saved:
-                return self._saved
-            plan = self._plans.get(key)
+            plan = self._saved or self._plans.get(key)
             if plan is None:
-                plan = self._plans[key] = self._make(key)
+                self._missed += 1
+                plan = self._moved(key) or self._make(key)
+                self._plans[key] = plan
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
-            self._plans.move_to_end(key)
+            else:
+                self._missed = 0
+            if not self._saved:
+                self._plans.move_to_end(key)
+            plan.users.append(None)
             return plan
 
-    def _make(self, key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> _Plan:
+    def _moved(self, key: Any) -> Optional[_Plan]:
+        """A plan that was not used for longest as the one for these shapes, where that can be. As long as there is room
+        for more, only while all shapes are new, and these have not been here."""
+        if len(self._plans) < PLANS and (self._missed < 3 or key in self._gone):
+            return None
+        bindings, done, error = self._bindings(key), c.c_bool(), lib.Error()
+        for old, plan in [(k, p) for k, p in self._plans.items() if not p.users]:
+            plan.free.clear() # a plan with contexts stays what it is
+            if library.hone_plan_rebind(plan.handle.value, bindings, len(key), c.byref(done), c.byref(error)):
+                del self._plans[old]
+            elif done.value:
+                del self._plans[old]
+                self._gone[old] = None
+                while len(self._gone) > 8 * PLANS:
+                    self._gone.popitem(last=False)
+                return plan
+        return None
+
+    @staticmethod
+    def _bindings(key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> Any:
         bindings = (lib.Binding * max(len(key), 1))()
         for binding, (name, dims) in zip(bindings, key):
             binding.input, binding.rank = name.encode(), len(dims)
             binding.dim[:len(dims)] = dims
+        return bindings
+
+    def _make(self, key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> _Plan:
+        bindings = self._bindings(key)
         options = lib.PlanOptions(level=self._level, precision=lib.encoded(self._precision), bindings=bindings,
                                   n_bindings=len(key), weights=self._weights.value)
         return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
@@ -313,7 +356,7 @@ class Session:
         max_seconds  give up after this long; 0: never
         """
         names = self._named()
-        if not isinstance(inputs, Mapping):
+        if type(inputs) is not dict and not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
                           hint=f"the model has {', '.join(names) or 'no inputs'}")
         if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
@@ -328,12 +371,14 @@ class Session:
                   for p in self.inputs}
         for port in self.inputs:
             self._check_shape(port, arrays[port.name])
-        plan = self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)})
+        lease = _Lease(self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)}))
+        plan = lease.plan
         given = [Given(name, inputs[name], code, None if code >= lib.SEQUENCE else arrays[name])
                  for name, code in zip(plan.inputs, plan.codes)]
         pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])
-        lease, error = _Lease(plan, plan.take()), lib.Error()
+        error = lib.Error()
         options = lib.RunOptions(max_seconds=float(max_seconds))
         check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
-        return {name: taken(library.hone_context_output(lease.context.value, i).contents, None if copy else lease)
+        context, owner = lease.context.value, None if copy else lease
+        return {name: taken(library.hone_context_output(context, i).contents, owner)
                 for i, name in enumerate(plan.outputs)}

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._library import MAP_I64, MAP_STRING, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
+from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Items, String, Tensor, library, text
 from .errors import refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
@@ -28,7 +28,9 @@ _ML = {16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e
        27: "float6_e2m3fn", 28: "float6_e3m2fn"}
 # hone has the value in the byte, ml_dtypes only its lowest bits: these are always copied.
 _SIGN_EXTENDED = (22, 26)
+_TYPES = {code: np.dtype(name) for code, name in _NUMPY.items()}
 _CODES = {name: code for code, name in {**_NUMPY, **_ML}.items()}
+_KNOWN: Dict[np.dtype, int] = {} # codes of types that were looked up: numpy makes their names anew each time
 
 
 def dtype_name(code: int) -> str:
@@ -40,8 +42,8 @@ def numpy_dtype(code: int) -> np.dtype:
     """numpy's type of hone's: `object` (of str) for strings."""
     if code == STRING:
         return np.dtype(object)
-    if code in _NUMPY:
-        return np.dtype(_NUMPY[code])
+    if code in _TYPES:
+        return _TYPES[code]
     if code not in _ML:
         raise refusal("", f"{dtype_name(code)} has no type in numpy")
     try:
@@ -74,6 +76,15 @@ def as_array(name: str, value: Any, code: int = 0) -> np.ndarray:
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
     return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+def _code(dtype: np.dtype) -> int:
+    code = _KNOWN.get(dtype)
+    if code is None:
+        code = _CODES.get(dtype.name, 0)
+        if len(_KNOWN) < 64:
+            _KNOWN[dtype] = code
+    return code
 
 
 class Given:
@@ -113,12 +124,9 @@ class Given:
         self._keep += [members, pointers, items]
 
     def _array(self, name: str, array: np.ndarray, code: int, hint: str) -> None:
-        if array.ndim > len(Desc().dim):
-            raise refusal(name, "too many dimensions", expected=f"at most {len(Desc().dim)}", got=str(array.ndim))
-        if code == STRING:
-            given = STRING if array.dtype.kind in "OUS" else _CODES.get(array.dtype.name, 0)
-        else:
-            given = _CODES.get(array.dtype.name, 0)
+        if array.ndim > MAX_RANK:
+            raise refusal(name, "too many dimensions", expected=f"at most {MAX_RANK}", got=str(array.ndim))
+        given = STRING if code == STRING and array.dtype.kind in "OUS" else _code(array.dtype)
         if given != code:
             wanted, numbers = numpy_name(code), given and STRING not in (given, code)
             raise refusal(name, "wrong type", expected=wanted, got=str(array.dtype),
@@ -129,7 +137,7 @@ class Given:
             self._strings(name, array)
         else:
             array = array.astype("int8") if code in _SIGN_EXTENDED else array
-            self.tensor.data = array.ctypes.data
+            self.tensor.data = array.__array_interface__["data"][0]
         self._keep.append(array)
 
     def _strings(self, name: str, array: np.ndarray) -> None:
@@ -166,16 +174,25 @@ def numpy_name(code: int) -> str:
     return "str" if code == STRING else {**_NUMPY, **_ML}.get(code, dtype_name(code))
 
 
+class _Memory:
+    """Bytes of the library's, which an array keeps, and that what they belong to."""
+
+    def __init__(self, data: int, size: int, owner: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (data, False), "shape": (size,), "typestr": "|u1", "version": 3}
+
+
 def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
-    code = tensor.desc.dtype
+    desc = tensor.desc
+    code = desc.dtype
     if code & _INSIDE:
         items = c.cast(tensor.data, c.POINTER(Items)).contents
         values = [taken(items.item[i].contents, owner) for i in range(items.count)]
         if code & _MAP and not code & SEQUENCE:
             return dict(zip(*(v.tolist() for v in values)))
         return (values[0] if values else None) if code & OPTIONAL else values
-    shape = tuple(tensor.desc.dim[i] for i in range(tensor.desc.rank))
+    shape = tuple(desc.dim[:desc.rank])
     count = 1
     for n in shape:
         count *= n
@@ -186,9 +203,7 @@ def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
         return np.empty(shape, dtype)
     if code in _SIGN_EXTENDED:
         return np.frombuffer((c.c_byte * count).from_address(tensor.data), "int8").astype(dtype).reshape(shape)
-    memory = (c.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data)
-    memory.owner = owner # the array keeps its memory, and that what it belongs to
-    array = np.frombuffer(memory, dtype).reshape(shape)
+    array = np.asarray(_Memory(tensor.data, count * dtype.itemsize, owner)).view(dtype).reshape(shape)
     if owner is None:
         return array.copy()
     array.flags.writeable = False

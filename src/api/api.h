@@ -20,11 +20,30 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
                                const hn_ports *ports, hn_packed_store *store, hone_plan **out,
                                hone_error *error);
 
+/* Plans of one model that may become plans for other shapes: lines.h. Where `lines` is given, `store` is,
+ * too.
+ */
+struct hn_lines;
+hone_status hn_api_plan_of_lines(hone_engine *engine, hone_model *model, const hone_plan_options *options,
+                                 struct hn_lines *lines, hn_packed_store *store, hone_plan **out,
+                                 hone_error *error);
+/* A plan that makes the decisions of another one, for other shapes; HONE_ERROR_UNSUPPORTED where they do not
+ * fit. */
+hone_status hn_api_plan_like(const hone_plan *other, const hone_plan_options *options, hn_packed_store *store,
+                             hone_plan **out, hone_error *error);
+/* Of a plan: the one inside, to be changed; its own descriptors of inputs [inputs]; what lines.c keeps of it.
+ */
+hn_plan *hn_api_plan_inside(hone_plan *plan);
+hone_bound_shape *hn_api_plan_bound(hone_plan *plan);
+struct hn_lined **hn_api_plan_lined(hone_plan *plan);
+hn_model *hn_api_plan_source(const hone_plan *plan);
+
 /* Where `weights` keeps what plans pack (NULL for none), and the model that they are made of: with constants
  * that are only moved folded once for all of them, if they fold any. HONE_ERROR_USAGE for those of another
  * model. */
 hone_status hn_api_weights(const hone_weights *weights, const hone_engine *engine, hone_model *model,
-                           bool folds, hn_model **prepared, hn_packed_store **store, hone_error *error);
+                           bool folds, hn_model **prepared, hn_packed_store **store, struct hn_lines **lines,
+                           hone_error *error);
 
 /* The plan inside, and its engine's tuned tactics with the file that they are kept in ("": none). */
 const hn_plan *hn_api_plan(const hone_plan *plan);

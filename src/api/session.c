@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/background.h"
+#include "api/lines.h"
 #include "base/error.h"
 #include "model/bind.h"
 #include "model/ir/items.h"
@@ -36,6 +37,8 @@ struct hone_plan {
   hn_model *source;        /* as it was loaded: names of bound shapes are borrowed from it */
   hone_bound_shape *bound; /* by plan input */
   hone_rewrites rewrites;
+  hn_lined *lined;         /* of plans that may become others, or NULL */
+  _Atomic uint32_t in_use; /* contexts */
 };
 
 struct hone_context {
@@ -143,6 +146,10 @@ hn_tuned *hn_api_tuned(const hone_plan *p, const char **path) {
 const hn_context *hn_api_context(const hone_context *c) { return c->context; }
 const hn_plan *hn_api_plan(const hone_plan *p) { return p->plan; }
 hone_engine *hn_api_engine(const hone_plan *p) { return p->engine; }
+hn_plan *hn_api_plan_inside(hone_plan *p) { return p->plan; }
+hone_bound_shape *hn_api_plan_bound(hone_plan *p) { return p->bound; }
+hn_lined **hn_api_plan_lined(hone_plan *p) { return &p->lined; }
+hn_model *hn_api_plan_source(const hone_plan *p) { return p->source; }
 
 const hn_backend *hn_api_backend(const hone_engine *e, hn_device **device) {
   *device = e->device;
@@ -161,6 +168,7 @@ typedef struct making {
   const hone_plan_options *options;
   const hn_ports *ports;
   hn_packed_store *store;
+  const hn_decisions *like;
   int level;
   bool defer;  /* scaled weights are made when they are packed; `beyond` is set when that */
   bool beyond; /* leaves the range of f32, which passes that make them at once notice and leave alone */
@@ -212,6 +220,7 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                              .own_model = true,
                              .ports = w->ports,
                              .store = w->store,
+                             .like = w->like,
                              .slices = slices,
                              .best_slices = best,
                              .no_slices = why,
@@ -252,14 +261,9 @@ static hone_status make(hone_plan *p, making *w, hone_error *error) {
   return status;
 }
 
-hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
-                             hone_plan **out, hone_error *error) {
-  return hn_api_plan_create(engine, model, o, NULL, NULL, out, error);
-}
-
-hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
-                               const hn_ports *ports, hn_packed_store *store, hone_plan **out,
-                               hone_error *error) {
+static hone_status create_plan(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                               const hn_ports *ports, hn_lines *lines, hn_packed_store *store,
+                               const hn_decisions *like, hone_plan **out, hone_error *error) {
   static const hone_plan_options defaults = {.level = -1};
   if (!engine || !model || !out)
     return hn_fail(error, HONE_ERROR_USAGE,
@@ -272,7 +276,7 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
   if (o->n_bindings && !o->bindings)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_create: bindings are missing");
   const bool folds = level > 0 && !o->reference && (!o->passes || !*o->passes);
-  if (!store) status = hn_api_weights(o->weights, engine, model, folds, &model, &store, error);
+  if (!store) status = hn_api_weights(o->weights, engine, model, folds, &model, &store, &lines, error);
   if (status != HONE_OK) return status;
   const uint64_t lost = hn_mem_lost();
   hone_plan *p = hn_calloc(1, sizeof *p);
@@ -284,12 +288,19 @@ hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hon
     status = hn_fail_memory(error, model->graph->inputs.len * sizeof *p->bound, "the plan");
     goto done;
   }
-  making w = {.model = model, .options = o, .ports = ports, .store = store, .level = level, .defer = true};
+  making w = {.model = model,
+              .options = o,
+              .ports = ports,
+              .store = store,
+              .like = like,
+              .level = level,
+              .defer = true};
   status = make(p, &w, error);
   if (status != HONE_OK && w.beyond) {
     w.defer = false;
     status = make(p, &w, error);
   }
+  if (status == HONE_OK && lines) hn_lines_note(lines, p, o, store);
 done:
   status = hn_settle(status, lost, error);
   if (status == HONE_OK)
@@ -302,12 +313,36 @@ done:
   return status;
 }
 
+hone_status hone_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                             hone_plan **out, hone_error *error) {
+  return hn_api_plan_create(engine, model, o, NULL, NULL, out, error);
+}
+
+hone_status hn_api_plan_create(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                               const hn_ports *ports, hn_packed_store *store, hone_plan **out,
+                               hone_error *error) {
+  return create_plan(engine, model, o, ports, NULL, store, NULL, out, error);
+}
+
+hone_status hn_api_plan_of_lines(hone_engine *engine, hone_model *model, const hone_plan_options *o,
+                                 hn_lines *lines, hn_packed_store *store, hone_plan **out,
+                                 hone_error *error) {
+  return create_plan(engine, model, o, NULL, lines, store, NULL, out, error);
+}
+
+hone_status hn_api_plan_like(const hone_plan *other, const hone_plan_options *o, hn_packed_store *store,
+                             hone_plan **out, hone_error *error) {
+  return create_plan(other->engine, other->source, o, NULL, NULL, store, other->plan->decisions, out, error);
+}
+
 /* ------------------------------------------------------------------ saved plans */
 
 hone_status hone_plan_save(const hone_plan *p, const char *path, hone_error *error) {
   if (!p || !path) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_save needs a plan and a path");
   if (p->plan->preview)
     return hn_fail(error, HONE_ERROR_USAGE, "a preview holds no weights: it cannot be saved");
+  if (p->plan->moving)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "a plan that may be one for other shapes cannot be saved");
   if (p->plan->separate)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED,
                    "a plan of separate steps is for comparing, not for saving");
@@ -360,8 +395,21 @@ const char *hone_plan_source_path(const hone_plan *p) {
   return !p ? "" : p->plan->saved ? p->plan->saved->source_path : p->source->path;
 }
 
+hone_status hone_plan_rebind(hone_plan *p, const hone_binding *bindings, uint32_t n, bool *done,
+                             hone_error *error) {
+  if (!p || !done || (n && !bindings))
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "hone_plan_rebind needs a plan, bindings and a place for the answer");
+  *done = false;
+  if (atomic_load(&p->in_use))
+    return hn_fail(error, HONE_ERROR_USAGE, "a plan that has contexts cannot become one for other shapes");
+  const uint64_t lost = hn_mem_lost();
+  return hn_settle(p->lined ? hn_lines_move(p, bindings, n, done, error) : HONE_OK, lost, error);
+}
+
 void hone_plan_destroy(hone_plan *p) {
   if (!p) return;
+  hn_lined_free(p->lined);
   hn_plan_free(p->plan);
   hn_free(p->bound);
   hone_rewrites_free(&p->rewrites);
@@ -482,6 +530,7 @@ hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, 
   c->in = hn_calloc(plan->plan->n_inputs, sizeof *c->in);
   hone_status status = c->in ? hn_context_create_in(plan->plan, block, &c->context, error)
                              : hn_fail_memory(error, plan->plan->n_inputs, "a context");
+  atomic_fetch_add(&plan->in_use, 1);
   if (status == HONE_OK)
     *out = c;
   else
@@ -500,6 +549,7 @@ void hone_context_destroy(hone_context *c) {
   hn_context_destroy(c->context);
   hn_step_counts_close(c->counts);
   hn_free((void *)c->in);
+  atomic_fetch_sub(&c->plan->in_use, 1);
   hn_free(c);
 }
 

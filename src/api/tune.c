@@ -18,6 +18,9 @@ hone_status hone_tune(hone_plan *plan, const hone_tune_options *o, hone_tune_rep
   if (!plan || !out)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_tune needs a plan and a place for the result");
   if (!o) o = &defaults;
+  if (hn_api_plan(plan)->moving)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                   "a plan that was made one for other shapes cannot be tuned");
   const char *path;
   hn_tuned *table = hn_api_tuned(plan, &path);
   hone_status status = hn_tune(hn_api_plan(plan), table, o, out, error);

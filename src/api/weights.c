@@ -1,5 +1,6 @@
 /* Packed weights that plans of one model have in common, for who makes the plans one by one. */
 #include "api/api.h"
+#include "api/lines.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/passes/optimize.h"
@@ -13,6 +14,7 @@ struct hone_weights {
   hn_model *prepared;     /* what plans are made of; NULL: none was yet */
   pthread_mutex_t lock;   /* for it */
   hn_packed_store *store; /* NULL: on devices with memory of their own */
+  hn_lines *lines;        /* what plans made with it have in common beside their weights; NULL: likewise */
 };
 
 hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,
@@ -24,7 +26,9 @@ hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_wei
   hn_device *device = NULL;
   const hn_backend *backend = hn_api_backend(engine, &device);
   hone_weights *w = hn_calloc(1, sizeof *w);
-  if (w && !backend->asynchronous && !(w->store = hn_packed_store_create(backend, device))) {
+  if (w && !backend->asynchronous &&
+      (!(w->store = hn_packed_store_create(backend, device)) || !(w->lines = hn_lines_create()))) {
+    hn_packed_store_drop(w->store);
     hn_free(w);
     w = NULL;
   }
@@ -38,6 +42,7 @@ hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_wei
 
 void hone_weights_destroy(hone_weights *w) {
   if (!w) return;
+  hn_lines_drop(w->lines);
   hn_packed_store_drop(w->store);
   if (w->prepared) hn_model_destroy(w->prepared);
   hn_model_destroy(w->model);
@@ -64,15 +69,18 @@ static hn_model *prepare(hn_model *model) {
 }
 
 hone_status hn_api_weights(const hone_weights *given, const hone_engine *engine, hone_model *model,
-                           bool folds, hn_model **prepared, hn_packed_store **store, hone_error *error) {
+                           bool folds, hn_model **prepared, hn_packed_store **store, hn_lines **lines,
+                           hone_error *error) {
   hone_weights *w = (hone_weights *)(uintptr_t)given; /* what it keeps changes no plan */
   *store = NULL;
+  *lines = NULL;
   *prepared = model;
   if (!w) return HONE_OK;
   if (w->engine != engine || w->model != model)
     return hn_fail(error, HONE_ERROR_USAGE,
                    "hone_plan_create: the packed weights belong to another model or engine");
   *store = w->store;
+  *lines = w->lines;
   if (!folds || !w->store) return HONE_OK;
   pthread_mutex_lock(&w->lock);
   if (!w->prepared) w->prepared = prepare(model);

@@ -174,6 +174,52 @@ class Runs(ModelTest):
             self.assertEqual(session.run({"x": np.ones((n, 3), "f")})["y"].shape, (n, 3))
         self.assertEqual(session.precision, "f32")
 
+    GROWS = '''opset 17
+graph g(%x: f32[1x1x8], %past: f32[1xPx8]) -> (%y, %present, %half) {
+  const %w: f32[8x8] = rand(1)
+  %k = MatMul(%x, %w)
+  %present = Concat(%past, %k) {axis=1}
+  %s = Shape(%present) %n = Gather(%s, i64{1}) %f = Cast(%n) {to=1} %half = Mul(%f, f32{0.5})
+  %t = Transpose(%present) {perm=[0, 2, 1]}
+  %a = MatMul(%x, %t) %p = Softmax(%a)
+  %y = MatMul(%p, %present)
+}'''
+
+    def test_a_past_that_grows(self) -> None:
+        path = self.model(self.GROWS)
+        session = hone.Session(path, threads=1)
+        x, past = np.linspace(-1, 1, 8, dtype="f").reshape(1, 1, 8), np.zeros((1, 2, 8), "f")
+        for _ in range(40):
+            got = session.run({"x": x, "past": past})
+            want = hone.Session(path, threads=1).run({"x": x, "past": past})
+            for name in want:
+                np.testing.assert_allclose(got[name], want[name], rtol=1e-5, atol=1e-6)
+            x, past = got["y"], got["present"]
+        self.assertLess(len(session._plans), 6) # the others became those of longer pasts
+        # What was given without a copy stays as it is while other plans move.
+        kept = session.run({"x": x, "past": past}, copy=False)
+        was = {name: value.copy() for name, value in kept.items()}
+        for n in range(60, 80):
+            session.run({"x": x, "past": np.ones((1, n, 8), "f")})
+        for name, value in kept.items():
+            np.testing.assert_array_equal(value, was[name])
+
+    def test_a_past_that_grows_in_threads(self) -> None:
+        session, failed = hone.Session(self.model(self.GROWS), threads=1), []
+
+        def grow(first: int) -> None:
+            for n in range(first, first + 30):
+                x, past = np.full((1, 1, 8), n / 50, "f"), np.full((1, n, 8), 1 / n, "f")
+                got = session.run({"x": x, "past": past})
+                if got["present"].shape != (1, n + 1, 8) or got["half"] != (n + 1) / 2 or not (got["present"][:, :n] == past).all():
+                    failed.append(n)
+        threads = [threading.Thread(target=grow, args=(first,)) for first in (2, 5, 30)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failed, [])
+
     def test_given_shapes(self) -> None:
         path = self.model("opset 20\ngraph g(%x: f32[nx3]) -> (%y) { %y = Neg(%x) }")
         session = hone.Session(path, shapes={"x": (2, 3)})

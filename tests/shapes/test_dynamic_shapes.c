@@ -455,6 +455,26 @@ static void hostile_profiles(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* Where no size comes twice, a plan that is there becomes the next one. */
+static void plans_move_along(void **state) {
+  (void)state;
+  const hone_size_profile p = {.symbol = "N", .min = 2, .opt = 4, .max = 60};
+  given g = start(mean_net, &(hone_shapes_options){.profiles = &p, .n_profiles = 1, .capacity = 3}, 1);
+  for (int64_t n = 5; n <= 40; n++) {
+    question q;
+    hone_shapes_answer *a = run(g.shapes, &q, n);
+    assert_int_equal(planned(a), n);
+    same_as_fresh(&g, &q, n, a);
+    hone_shapes_answer_release(a);
+  }
+  hone_shapes_counts c;
+  hone_shapes_count(g.shapes, &c);
+  assert_int_equal(c.made, 37);
+  assert_true(c.moved >= 25);
+  assert_true(c.plans <= 3);
+  stop(&g);
+}
+
 static void memory_may_be_short(void **state) {
   (void)state;
   const hone_size_profile p = {.symbol = "N", .min = 1, .opt = 4, .max = 8};
@@ -491,6 +511,7 @@ int main(void) {
       cmocka_unit_test(callers_at_once),
       cmocka_unit_test(hostile_inputs),
       cmocka_unit_test(hostile_profiles),
+      cmocka_unit_test(plans_move_along),
       cmocka_unit_test(memory_may_be_short),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "api/shapes/keep.h"
 
 #include "api/api.h"
+#include "api/lines.h"
 #include "base/error.h"
 #include "base/os.h"
 #include "optimize/plan/packed.h"
@@ -9,18 +10,21 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_WAITING = 64 };
+enum { MOST_WAITING = 64, MOST_GONE = 64, ALL_NEW = 3 };
 
 typedef HN_VEC(hn_sizes) size_list;
 
 struct hn_keep {
   hn_keep_options o;
   hn_packed_store *store; /* NULL: on devices with memory of their own */
+  hn_lines *lines;        /* likewise */
   hn_proofs *proofs;
   pthread_mutex_t lock; /* of all below */
   pthread_cond_t changed, work;
   HN_VEC(hn_kept *) plans;
   size_list waiting, refused; /* to be made in the background; what could not be made there */
+  size_list gone;             /* sizes whose plans became others, the latest of them */
+  uint32_t missed;            /* runs, one after the other, whose plans had to be made */
   uint64_t clock;
   hone_shapes_counts counts;
   bool ending, held, making, started;
@@ -174,17 +178,72 @@ static double cpu_seconds(void) {
   return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (double)t.tv_sec + (double)t.tv_nsec * 1e-9 : 0;
 }
 
+/* A plan that nobody has and that was not used for longest, of those behind `after`: out of the list. */
+static hn_kept *take_out(hn_keep *k, uint64_t after) {
+  size_t at = SIZE_MAX;
+  for (size_t i = 0; i < k->plans.len; i++) {
+    const hn_kept *e = k->plans.ptr[i];
+    if (!e->in_use && e->plan && e->stamp > after && (at == SIZE_MAX || e->stamp < k->plans.ptr[at]->stamp))
+      at = i;
+  }
+  hn_kept *out = at == SIZE_MAX ? NULL : k->plans.ptr[at];
+  if (out) remove_at(k, at);
+  return out;
+}
+
+static void note_gone(hn_keep *k, const hn_sizes *size) {
+  if (k->gone.len == MOST_GONE) {
+    for (size_t i = 1; i < k->gone.len; i++) k->gone.ptr[i - 1] = k->gone.ptr[i];
+    k->gone.len--;
+  }
+  (void)hn_vec_push(&k->gone, *size);
+}
+
+/* Makes of a plan that is there the one for e's sizes, where that can be. As long as there is room for more,
+ * only while all sizes are new, and these have not been here; where sizes are those of buckets, there are
+ * few, and none but the plan that would go is asked. With the lock, which is given back meanwhile. */
+static hone_plan *move_one(hn_keep *k, const hn_kept *e) {
+  hone_plan *plan = NULL;
+  uint32_t n = 0;
+  bool few = false;
+  for (uint32_t i = 0; i < k->o.n_profiles; i++) few |= k->o.pads[i];
+  const bool full = k->plans.len > k->o.capacity,
+             new = !few && k->missed >= ALL_NEW && !in_list(&k->gone, &e->size);
+  if (!k->lines || (!full && !new)) return NULL;
+  hone_binding *b = hn_shapes_bindings(k->o.plan, k->o.symbol, k->o.n_profiles, &e->size, &n);
+  uint64_t after = 0;
+  for (hn_kept *from; b && !plan && (from = take_out(k, after));) {
+    bool done = false;
+    after = from->stamp;
+    pthread_mutex_unlock(&k->lock);
+    for (size_t i = 0; i < from->leases.len; i++) free_lease(from->leases.ptr[i]);
+    from->leases.len = 0;
+    const hone_status status = hone_plan_rebind(from->plan, b, n, &done, NULL);
+    pthread_mutex_lock(&k->lock);
+    if (done) {
+      plan = from->plan;
+      from->plan = NULL;
+      note_gone(k, &from->size);
+    } else if (status == HONE_OK && hn_vec_push(&k->plans, from)) {
+      if (few) break;
+      continue;
+    }
+    free_kept(from);
+  }
+  hn_free(b);
+  k->counts.moved += plan != NULL;
+  k->counts.evicted += plan != NULL;
+  return plan;
+}
+
 static hone_status build(hn_keep *k, hn_kept *e, hone_plan **out, hone_error *error) {
   hone_plan_options o = *k->o.plan;
   uint32_t n = 0;
   hone_binding *b = hn_shapes_bindings(k->o.plan, k->o.symbol, k->o.n_profiles, &e->size, &n);
   if (!b) return hn_fail_memory(error, sizeof *b, "binding shapes");
   o.bindings = b, o.n_bindings = n;
-  const uint64_t start = hn_now_ns();
-  const double cpu = cpu_seconds();
-  const hone_status status = hn_api_plan_create(k->o.engine, k->o.model, &o, NULL, k->store, out, error);
-  e->plan_s = (double)(hn_now_ns() - start) * 1e-9;
-  e->plan_cpu_s = cpu_seconds() - cpu;
+  const hone_status status =
+      hn_api_plan_of_lines(k->o.engine, k->o.model, &o, k->lines, k->store, out, error);
   hn_free(b);
   return status;
 }
@@ -200,9 +259,16 @@ static hone_status make(hn_keep *k, const hn_sizes *size, hn_kept **out, hone_er
   e->size = *size;
   e->in_use = 1;
   e->stamp = ++k->clock;
-  pthread_mutex_unlock(&k->lock);
-  const hone_status status = build(k, e, &plan, error);
-  pthread_mutex_lock(&k->lock);
+  const uint64_t start = hn_now_ns();
+  const double cpu = cpu_seconds();
+  hone_status status = HONE_OK;
+  if (!(plan = move_one(k, e))) {
+    pthread_mutex_unlock(&k->lock);
+    status = build(k, e, &plan, error);
+    pthread_mutex_lock(&k->lock);
+  }
+  e->plan_s = (double)(hn_now_ns() - start) * 1e-9;
+  e->plan_cpu_s = cpu_seconds() - cpu;
   e->plan = plan;
   pthread_cond_broadcast(&k->changed);
   if (status == HONE_OK) {
@@ -267,6 +333,8 @@ hone_status hn_keep_create(const hn_keep_options *o, hn_keep **out, hone_error *
   hone_status status = hn_proofs_create(o->model, o->plan, o->symbol, o->n_profiles, &k->proofs, error);
   if (status == HONE_OK && !backend->asynchronous && !(k->store = hn_packed_store_create(backend, device)))
     status = hn_fail_memory(error, sizeof(void *), "plans for shapes");
+  if (status == HONE_OK && k->store && !(k->lines = hn_lines_create()))
+    status = hn_fail_memory(error, sizeof(void *), "plans for shapes");
   if (status == HONE_OK && o->background) {
     k->started = pthread_create(&k->thread, NULL, background, k) == 0;
     if (!k->started)
@@ -290,6 +358,8 @@ void hn_keep_destroy(hn_keep *k) {
   hn_vec_free(&k->plans);
   hn_vec_free(&k->waiting);
   hn_vec_free(&k->refused);
+  hn_vec_free(&k->gone);
+  hn_lines_drop(k->lines);
   hn_packed_store_drop(k->store);
   hn_proofs_destroy(k->proofs);
   pthread_cond_destroy(&k->changed);
@@ -334,6 +404,7 @@ hone_status hn_keep_take(hn_keep *k, const hn_sizes *wanted, const hn_sizes *tar
     if (e && e->plan) {
       use(k, e);
       k->counts.exact++;
+      k->missed = 0;
       *out = e;
     } else if (!alone) {
       alone = true;
@@ -343,6 +414,7 @@ hone_status hn_keep_take(hn_keep *k, const hn_sizes *wanted, const hn_sizes *tar
     } else if (e) {
       pthread_cond_wait(&k->changed, &k->lock);
     } else {
+      k->missed += wanted != NULL; /* of runs; not where plans are made beforehand */
       status = make(k, target, out, error);
       k->counts.made += status == HONE_OK;
       if (status == HONE_OK) trim(k);

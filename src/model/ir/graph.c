@@ -138,6 +138,7 @@ hn_value *hn_value_find(const hn_graph *g, const char *name) {
 void hn_value_set_constant(hn_value *v, const hone_tensor *t) {
   v->constant = t;
   v->desc = t->desc;
+  v->made = NULL;
 }
 
 hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_desc *desc, const void *data,

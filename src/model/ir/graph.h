@@ -57,6 +57,7 @@ struct hn_value {
       *declared; /* of graph outputs: the file's own words, for writing where inference knows less */
   const hone_tensor *constant; /* row-major bytes, when the value is known before the run */
   const hn_deferred *deferred; /* the constant's bytes are still to be made from this; its data is NULL */
+  const hone_node *made;       /* of a constant that folding made of constants: the node, which is gone */
   hone_dtype was;              /* of a constant in f32 that a pass made of one of 16 bits: that type */
   bool is_input;               /* of its graph; an input with a constant is an overridable initializer */
   bool is_output;              /* of its graph, at least once */

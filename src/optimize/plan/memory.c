@@ -156,7 +156,7 @@ done:
   return status;
 }
 
-hone_status hn_plan_place(hn_plan *p, hone_error *error) {
+static void find_lives(hn_plan *p) {
   for (size_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].first = p->slots.ptr[i].last = 0;
   for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
     const hn_step *s = &p->steps.ptr[k];
@@ -172,8 +172,9 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
     if (s->need.workspace_bytes > p->workspace_bytes) p->workspace_bytes = s->need.workspace_bytes;
   }
   for (uint32_t i = 0; i < p->n_outputs; i++) read_at(p, p->output_slot[i], UINT32_MAX);
-  in_place(p);
+}
 
+static hone_status arrange_all(hn_plan *p, hone_error *error) {
   for (uint32_t i = 0; i < p->slots.len; i++) {
     hn_slot *s = &p->slots.ptr[i];
     p->has_heap |= s->place == HN_PLACE_HEAP;
@@ -187,4 +188,16 @@ hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   if (status == HONE_OK) status = arrange(p, &t, true, &p->host_bytes, error);
   hn_free(t.bits);
   return status;
+}
+
+hone_status hn_plan_place(hn_plan *p, hone_error *error) {
+  find_lives(p);
+  in_place(p);
+  return arrange_all(p, error);
+}
+
+hone_status hn_plan_place_again(hn_plan *p, hone_error *error) {
+  p->arena_bytes = p->naive_bytes = p->host_bytes = p->staged_bytes = p->workspace_bytes = 0;
+  find_lives(p);
+  return arrange_all(p, error);
 }

@@ -43,6 +43,14 @@ static void drop_locked(hn_packed_store *s) {
   hn_free(s);
 }
 
+hn_packed_store *hn_packed_store_retain(hn_packed_store *s) {
+  if (!s) return NULL;
+  pthread_mutex_lock(&s->lock);
+  s->refs++;
+  pthread_mutex_unlock(&s->lock);
+  return s;
+}
+
 void hn_packed_store_drop(hn_packed_store *s) {
   if (!s) return;
   pthread_mutex_lock(&s->lock);

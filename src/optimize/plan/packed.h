@@ -25,7 +25,8 @@ typedef struct hn_packed_piece {
 
 /* Counted; begins with 1. NULL when out of memory. Thread-safe, as is all below. */
 hn_packed_store *hn_packed_store_create(const hn_backend *backend, hn_device *device);
-void hn_packed_store_drop(hn_packed_store *store); /* NULL is fine */
+hn_packed_store *hn_packed_store_retain(hn_packed_store *store); /* NULL is fine */
+void hn_packed_store_drop(hn_packed_store *store);               /* NULL is fine */
 /* Bytes of all its blocks, and of how many there are. */
 uint64_t hn_packed_store_bytes(hn_packed_store *store, uint32_t *blocks);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/ir/eval.h"
 #include "optimize/lower/lower.h"
+#include "optimize/plan/line.h"
 #include "optimize/plan/packed.h"
 #include "optimize/plan/saved.h"
 #include "optimize/plan/slices.h"
@@ -215,7 +216,9 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
     return hn_fail_memory(error, sizeof *p, "the plan");
   }
   p->saved = r->saved;
-  p->follow = r->saved ? &r->saved->decisions : NULL;
+  hn_decisions like = {0};
+  if (r->like) like.list.ptr = r->like->list.ptr, like.list.len = r->like->list.len;
+  p->follow = r->saved ? &r->saved->decisions : r->like ? &like : NULL;
   p->model = hn_model_retain(r->model);
   p->backend = r->backend;
   p->tactics = hn_registry_take(r->backend->tactics);
@@ -240,6 +243,13 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
   if (!r->keep_concats) hn_plan_elide(p);
   hn_plan_narrow_images(p);
+  if (r->like && !p->saved) {
+    p->follow = NULL;
+    if (like.broken || like.at != like.list.len) {
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "other shapes ask for other decisions");
+      goto done;
+    }
+  }
   if ((status = hn_plan_settle(p, error)) != HONE_OK) goto done;
   if (p->saved && (status = hn_saved_settle(p, error)) != HONE_OK) goto done;
   if (r->best_slices && (*r->best_slices = hn_plan_slices(p, *r->best_slices, r->no_slices)) > 1) goto done;
@@ -272,6 +282,7 @@ void hn_plan_free(hn_plan *p) {
   if (p->blob) p->backend->free(p->device, p->blob);
   if (p->resident) p->backend->free(p->device, p->resident);
   hn_packed_let_go(&p->blocks);
+  hn_moving_free(p->moving);
   move_out(p);
   hn_vec_free(&p->slots);
   hn_vec_free(&p->steps);

@@ -24,9 +24,11 @@ typedef struct hn_plan_request {
   const char *tactics; /* globs or NULL */
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
-  hn_tuned *tuned;        /* measured choices or NULL; borrowed until the plan is built */
-  hn_packed_store *store; /* NULL, or where weights are left and looked for; hosts' memory only */
-  hn_saved *saved;        /* NULL, or a file whose decisions are followed; taken, also on failure */
+  hn_tuned *tuned;          /* measured choices or NULL; borrowed until the plan is built */
+  hn_packed_store *store;   /* NULL, or where weights are left and looked for; hosts' memory only */
+  hn_saved *saved;          /* NULL, or a file whose decisions are followed; taken, also on failure */
+  const hn_decisions *like; /* NULL, or those of a plan for other shapes, which are taken as they are: where
+                               they lead to other questions, there is no plan (HONE_ERROR_UNSUPPORTED) */
   hone_chains chains;
   uint32_t fusions_off;  /* bits 1 << hn_fusion: never made */
   bool separate;         /* no step of several nodes */
@@ -49,6 +51,8 @@ void hn_plan_elide(hn_plan *plan);         /* elide.c: leaves out Concats */
 void hn_plan_narrow_images(hn_plan *plan); /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
+/* For tensors that have other sizes now; what shares memory is as it was decided. */
+hone_status hn_plan_place_again(hn_plan *plan, hone_error *error);
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
                             hone_error *error); /* pack.c: blob, and the constants that runs read */
 

@@ -118,6 +118,7 @@ typedef HN_VEC(hn_packed_block *) hn_packed_blocks;
 typedef struct hn_decisions hn_decisions; /* what lowering chose: choose.h */
 typedef struct hn_saved hn_saved;         /* a saved plan's file: plan/saved.h */
 typedef struct hn_tuned hn_tuned;         /* measured choices: tuned.h */
+typedef struct hn_moving hn_moving;       /* what changes with the sizes of inputs: plan/line.h */
 
 typedef struct hn_plan {
   hn_arena arena;  /* everything of the plan that is not the blob */
@@ -166,6 +167,7 @@ typedef struct hn_plan {
   hn_decisions *decisions; /* recorded, for saving */
   hn_decisions *follow;    /* of a saved plan, while it is lowered again; NULL: none */
   hn_saved *saved;         /* the file that it came from, or NULL */
+  hn_moving *moving;       /* of a plan that may be one for other sizes, or NULL */
   int32_t *node_step;      /* by source node: executing step or -1 */
   const char **node_fate;  /* by source node */
   const char **masks;      /* tactic globs */
