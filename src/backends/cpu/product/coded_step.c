@@ -68,16 +68,25 @@ size_t hn_coded_shared(const hone_step *s, const hone_machine *m, uint64_t *key)
   return HN_CODED_HEAD;
 }
 
-/* The codes of one block of one column, into its lane. */
+/* Four codes of 4 bits, one behind the other, as the low halves of bytes. */
+static inline uint32_t apart(uint32_t x) {
+  x = (x | x << 8) & 0x00ff00ff;
+  return (x | x << 4) & 0x0f0f0f0f;
+}
+
+/* The codes of one block of one column into its lane, as two's complement of what they are less the middle. */
 static void put_block(const hn_coded_step *d, const uint8_t *from, uint8_t *to) {
-  const uint32_t middle = 1u << (d->bits - 1);
-  for (int64_t k = 0; k < d->block; k++) {
-    /* two's complement of the code less the middle one */
-    const uint32_t code = hn_nbits_code(from, d->bits, k) - middle;
-    if (d->bits == 8)
-      to[k / 4 * HN_CODED_GROUP_BYTES + k % 4] = (uint8_t)code;
+  const int64_t each = d->bits == 8 ? 4 : 8;
+  for (int64_t k = 0; k < d->block; k += each, to += HN_CODED_GROUP_BYTES) {
+    uint32_t group = 0;
+    if (d->bits == 2)
+      for (int64_t i = 0; i < each; i++)
+        group |= ((hn_nbits_code(from, 2, k + i) + 14) & 15) << (i % 4 * 8 + i / 4 * 4);
     else
-      to[k / 8 * HN_CODED_GROUP_BYTES + k % 4] |= (uint8_t)((code & 15) << (k % 8 / 4 * 4));
+      memcpy(&group, from + k * d->bits / 8, sizeof group);
+    if (d->bits == 4) group = (apart(group & 0xffff) | apart(group >> 16) << 4) ^ 0x88888888u;
+    if (d->bits == 8) group ^= 0x80808080u;
+    memcpy(to, &group, sizeof group);
   }
 }
 
