@@ -179,6 +179,15 @@ static bool bias_of(const hone_node *n, int64_t columns, hn_value **bias) {
   return true;
 }
 
+/* The operator as the model means it: what does not import its domain yet does so from now on. */
+static const hone_op_desc *operator_of(hn_pass_context *ctx) {
+  static const char domain[] = "com.microsoft";
+  hn_model *m = ctx->model;
+  const hn_opset import = {domain, 1};
+  if (!hn_model_opset(m, domain) && !hn_vec_push(&m->opsets, import)) return hn_pass_memory(ctx), NULL;
+  return hn_op_find(m->operators, domain, "MatMulNBits", hn_model_opset(m, domain), NULL);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const hn_optimize_options *o = ctx->options;
   weights w = {0};
@@ -192,9 +201,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const hone_tensor_desc *a = &n->in[0]->desc;
   if (o->coarse && !(hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w.to.rows))
     return hn_pass_miss(ctx, "bf16 products of many rows read no codes");
-  int64_t opset = 1;
-  const hone_op_desc *op = hn_op_newest(ctx->model->operators, "com.microsoft", "MatMulNBits", &opset);
-  if (!op) return HN_PASS_NONE;
+  const hone_op_desc *op = operator_of(ctx);
+  if (!op) return ctx->status == HONE_OK ? HN_PASS_NONE : HN_PASS_FAIL;
   in[0] = n->in[0];
   hn_value *y = hn_value_create(ctx->graph, NULL);
   if (!y || !make_operands(ctx, n, &w, in)) return hn_pass_memory(ctx);
@@ -204,7 +212,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!m || !hn_node_set_int(m, "K", w.to.rows) || !hn_node_set_int(m, "N", w.to.columns) ||
       !hn_node_set_int(m, "bits", w.to.bits) || !hn_node_set_int(m, "block_size", w.to.block))
     return hn_pass_memory(ctx);
-  m->op = op, m->opset = (int32_t)opset;
+  m->op = op;
   if (!hn_inherit(ctx, m, w.dq) || (w.turn && !hn_inherit(ctx, m, w.turn)) || !hn_inherit(ctx, m, n))
     return HN_PASS_FAIL;
   hn_pass_hit(ctx, "weights of %lld bits stay codes", (long long)w.to.bits);
