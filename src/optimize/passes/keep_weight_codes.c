@@ -207,7 +207,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hn_value *y = hn_value_create(ctx->graph, NULL);
   if (!y || !make_operands(ctx, n, &w, in)) return hn_pass_memory(ctx);
   y->desc = n->out[0]->desc;
-  hone_node *m = hn_node_create(ctx->graph, n, "MatMulNBits", "com.microsoft", NULL, in, in[5] ? 6 : in[3] ? 4 : 3,
+  hone_node *m = hn_node_create(ctx->graph, n, "MatMulNBits", "com.microsoft", n->name, in, in[5] ? 6 : in[3] ? 4 : 3,
                                 &y, 1);
   if (!m || !hn_node_set_int(m, "K", w.to.rows) || !hn_node_set_int(m, "N", w.to.columns) ||
       !hn_node_set_int(m, "bits", w.to.bits) || !hn_node_set_int(m, "block_size", w.to.block))

@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "model/ops/microsoft/nbits.h"
 
-enum { A, CODES, SCALES, ZEROS, GROUPS, BIAS = HN_CODED_BIAS };
+enum { A, CODES, SCALES, ZEROS, GROUPS, BIAS };
 enum { PANEL = HN_CODED_PANEL };
+
+static bool has(const hone_step *s, uint32_t i) { return i < s->n_anchor_inputs && hn_step_has(s, i); }
 
 static bool constant(const hone_step *s, uint32_t i, hone_dtype type) {
   const hone_step_tensor *t = &s->input[i];
@@ -36,10 +38,10 @@ bool hn_coded_describe(const hone_step *s, const hone_machine *m, hn_coded_step 
   if (!hn_step_plain_f32(a) || !hn_step_plain_f32(y)) return hn_refuse(why, "not row-major and f32");
   if (!constant(s, CODES, HONE_DTYPE_U8) || !constant(s, SCALES, HONE_DTYPE_F32))
     return hn_refuse(why, "codes or scales are not constant, or of other types");
-  if (hn_step_has(s, GROUPS)) return hn_refuse(why, "rows in groups");
-  if (hn_step_has(s, BIAS) && s->input[BIAS].desc.dtype != HONE_DTYPE_F32)
+  if (has(s, GROUPS)) return hn_refuse(why, "rows in groups");
+  if (has(s, BIAS) && s->input[BIAS].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "a bias that is not f32");
-  if (hn_step_has(s, ZEROS)) {
+  if (has(s, ZEROS)) {
     d->zeros = constant(s, ZEROS, HONE_DTYPE_U8) ? 1 : constant(s, ZEROS, HONE_DTYPE_F32) ? 2 : 0;
     if (!d->zeros) return hn_refuse(why, "zero points are neither constant codes nor f32");
   }
@@ -154,8 +156,10 @@ const float *hn_coded_rows_of(const hn_coded_step *d, const float *a, void *work
   return workspace;
 }
 
+const float *hn_coded_bias(const hone_step_run *r) { return has(r->step, BIAS) ? r->in[BIAS] : NULL; }
+
 void hn_coded_bind(const hn_coded_step *d, const hone_step_run *r, hn_epilogue *e) {
-  hn_epilogue_bind_rows(r->step, d->isa, true, hn_step_has(r->step, BIAS) ? r->in[BIAS] : NULL, r->in, e);
+  hn_epilogue_bind_rows(r->step, d->isa, true, hn_coded_bias(r), r->in, e);
 }
 
 void hn_coded_finish(const hn_coded_step *d, const hn_epilogue *e, float *y, int64_t from, int64_t end) {

@@ -7,8 +7,8 @@
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 
-/* The anchor's input; bytes of the blob in front of the panels, as much for all tactics. */
-enum { HN_CODED_BIAS = 5, HN_CODED_HEAD = 2048 };
+/* Bytes of the blob in front of the panels, as much for all tactics. */
+enum { HN_CODED_HEAD = 2048 };
 
 typedef struct hn_coded_step {
   hn_isa isa;
@@ -40,6 +40,8 @@ static inline int64_t hn_coded_row(const hn_coded_step *d) { return d->blocks * 
 size_t hn_coded_rows_bytes(const hn_coded_step *d);
 const float *hn_coded_rows_of(const hn_coded_step *d, const float *a, void *workspace);
 
+/* The operator's own bias, or NULL: inputs behind the anchor's are the epilogue's. */
+const float *hn_coded_bias(const hone_step_run *r);
 /* The run's epilogue, for kernels that do none of it themselves; and its way over a block of results. */
 void hn_coded_bind(const hn_coded_step *d, const hone_step_run *r, hn_epilogue *e);
 void hn_coded_finish(const hn_coded_step *d, const hn_epilogue *e, float *y, int64_t from, int64_t end);

@@ -148,8 +148,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   hn_epilogue e;
   (void)error;
-  hn_epilogue_bind(r->step, h->d.isa, true, hn_step_has(r->step, HN_CODED_BIAS) ? r->in[HN_CODED_BIAS] : NULL,
-                   r->in, &e);
+  hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(r), r->in, &e);
   job j = {h,        hn_gemm_find(h->d.isa), hn_coded_find(h->d.isa), &e, hn_coded_matrix(&h->d, r),
            r->in[0], r->out[0],              r->workspace};
   r->parallel(r->pool, h->tasks, task, &j);
