@@ -157,7 +157,8 @@ static void check_int8(ck *c, const hn_coded_int8_ops *ops, const problem *p, en
 static void check(ck *c, const struct hn_kernel *k) {
   static const struct {
     size_t block, blocks, n;
-  } of[] = {{16, 1, 1}, {16, 3, 17}, {32, 2, 33}, {32, 5, 64}, {64, 3, 70}, {8, 7, 15}, {256, 1, 48}, {40, 2, 130}};
+  } of[] = {{16, 1, 1},  {16, 3, 17}, {32, 2, 33},  {32, 5, 64},
+            {64, 3, 70}, {8, 7, 15},  {256, 1, 48}, {40, 2, 130}};
   const bool int8 = strcmp(k->role, "int8") == 0;
   for (uint32_t bits = 4; bits <= 8; bits *= 2)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
@@ -203,9 +204,9 @@ static void bench(ck *c, const struct hn_kernel *k) {
       float *a = ck_alloc(c, rows * p.k, 0);
       struct job j = {.kernel = k, .p = &p, .a = a, .y = ck_alloc(c, rows * p.n, 0), .rows = rows};
       ck_fill(c, a, rows * p.k, CK_RANDOM);
-      j.rows8 = (hn_coded_rows){(const int8_t *)ck_alloc(c, rows * p.k / 4, 0),
-                                ck_alloc(c, rows * p.w.blocks, 0),
-                                (const int32_t *)(const void *)ck_alloc(c, rows * p.w.blocks, 0)};
+      j.rows8 =
+          (hn_coded_rows){(const int8_t *)ck_alloc(c, rows * p.k / 4, 0), ck_alloc(c, rows * p.w.blocks, 0),
+                          (const int32_t *)(const void *)ck_alloc(c, rows * p.w.blocks, 0)};
       const double t = ck_time(run_job, &j);
       j.kernel = scalar;
       const double ts = k == scalar ? 0 : ck_time(run_job, &j);

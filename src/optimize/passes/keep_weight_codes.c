@@ -162,8 +162,7 @@ static bool make_operands(hn_pass_context *ctx, const hone_node *n, const weight
   memset(zeros, 0, (size_t)(f->columns * zero_row));
   for (int64_t c = 0; c < f->columns; c++)
     for (int64_t b = 0; b < f->blocks; b++)
-      ((uint8_t *)zeros)[c * zero_row + b / each] |=
-          (uint8_t)(zero_at(w, b, c) << (b % each * f->bits));
+      ((uint8_t *)zeros)[c * zero_row + b / each] |= (uint8_t)(zero_at(w, b, c) << (b % each * f->bits));
   return true;
 }
 
@@ -197,7 +196,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     return HN_PASS_NONE;
   const char *why = read_weights(n, &w);
   if (why) return *why ? hn_pass_miss(ctx, "%s", why) : HN_PASS_NONE;
-  if (!bias_of(n, w.to.columns, &in[5])) return hn_pass_miss(ctx, "a Gemm with factors, or a C that is no bias");
+  if (!bias_of(n, w.to.columns, &in[5]))
+    return hn_pass_miss(ctx, "a Gemm with factors, or a C that is no bias");
   const hone_tensor_desc *a = &n->in[0]->desc;
   if (o->coarse && !(hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w.to.rows))
     return hn_pass_miss(ctx, "bf16 products of many rows read no codes");
@@ -207,7 +207,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hn_value *y = hn_value_create(ctx->graph, NULL);
   if (!y || !make_operands(ctx, n, &w, in)) return hn_pass_memory(ctx);
   y->desc = n->out[0]->desc;
-  hone_node *m = hn_node_create(ctx->graph, n, "MatMulNBits", "com.microsoft", n->name, in, in[5] ? 6 : in[3] ? 4 : 3,
+  hone_node *m = hn_node_create(ctx->graph, n, "MatMulNBits", "com.microsoft", n->name, in,
+                                in[5]   ? 6
+                                : in[3] ? 4
+                                        : 3,
                                 &y, 1);
   if (!m || !hn_node_set_int(m, "K", w.to.rows) || !hn_node_set_int(m, "N", w.to.columns) ||
       !hn_node_set_int(m, "bits", w.to.bits) || !hn_node_set_int(m, "block_size", w.to.block))

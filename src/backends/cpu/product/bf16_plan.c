@@ -65,11 +65,11 @@ static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
 }
 
-#define PARTING_CYCLES 0.5 /* a weight that becomes three parts */
+#define PARTING_CYCLES 0.5  /* a weight that becomes three parts */
 #define WIDENING_CYCLES 0.2 /* a code that becomes f32 */
-#define PARTED_SLAB 8      /* blocks that share such weights, at least: reading these takes longest */
-#define FAR_CYCLES 0.12    /* a byte of large tensors of f32 */
-#define CROSSING_BYTES 6   /* a cycle, from one core's cache to another's */
+#define PARTED_SLAB 8       /* blocks that share such weights, at least: reading these takes longest */
+#define FAR_CYCLES 0.12     /* a byte of large tensors of f32 */
+#define CROSSING_BYTES 6    /* a cycle, from one core's cache to another's */
 /* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
  * before, whose threads had rows each, left most of these there, and the step behind finds its own there,
  * too. */

@@ -76,7 +76,8 @@ static inline uint32_t apart(uint32_t x) {
   return (x | x << 4) & 0x0f0f0f0f;
 }
 
-/* The codes of one block of one column into its lane, as two's complement of what they are less the middle. */
+/* The codes of one block of one column into its lane, as two's complement of what they are less the middle.
+ */
 static void put_block(const hn_coded_step *d, const uint8_t *from, uint8_t *to) {
   const int64_t each = d->bits == 8 ? 4 : 8;
   for (int64_t k = 0; k < d->block; k += each, to += HN_CODED_GROUP_BYTES) {
@@ -102,7 +103,8 @@ static void put_zeros(const hn_coded_step *d, const void *zeros, void *to) {
       if (d->zeros == 2)
         ((float *)to)[at] = ((const float *)zeros)[c * d->blocks + b] - (float)middle;
       else
-        ((int8_t *)to)[at] = (int8_t)((int)hn_nbits_code((const uint8_t *)zeros + c * row, d->bits, b) - middle);
+        ((int8_t *)to)[at] =
+            (int8_t)((int)hn_nbits_code((const uint8_t *)zeros + c * row, d->bits, b) - middle);
     }
 }
 

@@ -13,10 +13,10 @@ enum { HN_CODED_HEAD = 2048 };
 typedef struct hn_coded_step {
   hn_isa isa;
   int64_t m, n, k;
-  int64_t bits;           /* of the file's codes; those of 2 bits are kept in 4 */
-  int64_t block, blocks;  /* of the file */
-  int64_t level;          /* accuracy_level */
-  int64_t zeros;          /* 0: none, 1: codes, 2: floats */
+  int64_t bits;            /* of the file's codes; those of 2 bits are kept in 4 */
+  int64_t block, blocks;   /* of the file */
+  int64_t level;           /* accuracy_level */
+  int64_t zeros;           /* 0: none, 1: codes, 2: floats */
   int64_t zeros_at, bytes; /* in the blob, panels at HN_CODED_HEAD */
 } hn_coded_step;
 

@@ -66,8 +66,14 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;
   hn_coded_bind(d, r, &e);
   float *sums = (float *)(void *)((char *)r->workspace + hn_coded_rows_bytes(d));
-  job j = {d, hn_coded_find(d->isa), &e, hn_coded_matrix(d, r), hn_coded_rows_of(d, r->in[0], r->workspace),
-           d->zeros ? sums : NULL, r->out[0], hn_coded_columns(d, r->threads)};
+  job j = {d,
+           hn_coded_find(d->isa),
+           &e,
+           hn_coded_matrix(d, r),
+           hn_coded_rows_of(d, r->in[0], r->workspace),
+           d->zeros ? sums : NULL,
+           r->out[0],
+           hn_coded_columns(d, r->threads)};
   for (int64_t i = 0; i < d->m && d->zeros; i++)
     j.ops->sums(&j.w, j.a + i * hn_coded_row(d), sums + i * d->blocks);
   r->parallel(r->pool, hn_div_up(d->n, j.per_task), task, &j);

@@ -1,6 +1,6 @@
-/* MatMulNBits of many rows: a chunk of K of a panel's codes is widened into L1, where a block of rows meets it,
- * in the products of f32. The rows' chunk is brought together once for a group of panels, whose results stay in
- * L2 from chunk to chunk. */
+/* MatMulNBits of many rows: a chunk of K of a panel's codes is widened into L1, where a block of rows meets
+ * it, in the products of f32. The rows' chunk is brought together once for a group of panels, whose results
+ * stay in L2 from chunk to chunk. */
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -10,9 +10,9 @@
 #include "base/mem.h"
 
 typedef struct blob_head {
-  hn_coded_step d; /* first: the blob's form */
-  int64_t chunk;   /* values of K, a multiple of 8 */
-  int64_t pitch;   /* of the rows that were brought together */
+  hn_coded_step d;       /* first: the blob's form */
+  int64_t chunk;         /* values of K, a multiple of 8 */
+  int64_t pitch;         /* of the rows that were brought together */
   int64_t rows, columns; /* of a block and of a group */
   int64_t tasks;
 } blob_head;
@@ -44,13 +44,18 @@ static double cost_of(const blob_head *h, const hone_step *s, const hone_machine
   const double columns = (double)hn_gemm_packed_size(o, (size_t)h->d.n, 1), waste = (double)h->d.n / columns,
                threads = m->threads ? m->threads : 1, hertz = hn_core_hertz(o, m);
   const double busy = (double)hn_div_up(h->tasks, (int64_t)threads) * threads / (double)h->tasks;
-  const double widen =
-      columns * (double)h->d.k / o->vw * (o->vw < 16 ? 4.5 : h->d.bits == 8 ? 3.2 : 2.6) / threads / hertz;
+  const double widen = columns * (double)h->d.k / o->vw *
+                       (o->vw < 16       ? 4.5
+                        : h->d.bits == 8 ? 3.2
+                                         : 2.6) /
+                       threads / hertz;
   const double groups = (double)hn_div_up(h->d.n, h->columns) / threads,
                blocks = (double)hn_div_up(h->d.m, h->rows);
   const double bring = (double)(h->d.m * h->d.k) * 0.15 * (groups > 1 ? groups : 1) / hertz;
-  const double products = hn_step_seconds(m, s->cost.flops, 0, 0.85 * waste), read = hn_coded_reading(&h->d, m);
-  return (products + bring + (widen * blocks > read ? widen * blocks : read)) * busy + hn_epilogue_seconds(s, m, true);
+  const double products = hn_step_seconds(m, s->cost.flops, 0, 0.85 * waste),
+               read = hn_coded_reading(&h->d, m);
+  return (products + bring + (widen * blocks > read ? widen * blocks : read)) * busy +
+         hn_epilogue_seconds(s, m, true);
 }
 
 static size_t panel_floats(const blob_head *h) {
@@ -149,8 +154,14 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_epilogue e;
   (void)error;
   hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(r), r->in, &e);
-  job j = {h,        hn_gemm_find(h->d.isa), hn_coded_find(h->d.isa), &e, hn_coded_matrix(&h->d, r),
-           r->in[0], r->out[0],              r->workspace};
+  job j = {h,
+           hn_gemm_find(h->d.isa),
+           hn_coded_find(h->d.isa),
+           &e,
+           hn_coded_matrix(&h->d, r),
+           r->in[0],
+           r->out[0],
+           r->workspace};
   r->parallel(r->pool, h->tasks, task, &j);
   return HONE_OK;
 }

@@ -1,11 +1,11 @@
-/* Family "coded": matrices of K x N weights that stay codes of 4 or 8 bits in memory, in blocks along K with a
- * scale and a zero point for each column. A weight is (code - zero) scale.
+/* Family "coded": matrices of K x N weights that stay codes of 4 or 8 bits in memory, in blocks along K with
+ * a scale and a zero point for each column. A weight is (code - zero) scale.
  *
- * Sixteen columns are a panel, whose codes are widened without a shuffle, as columns are lanes: block by block
- * sixteen scales in f32, then groups of 64 bytes, four a column. A group has 8 values of k at 4 bits, in byte
- * b those of k + b (low) and k + 4 + b (high), and 4 at 8 bits, as products of bytes read them. Codes are kept
- * less the middle one (8, 128), as signed numbers; so are zero points, which lie apart. What is beyond the
- * last column has scale 0. */
+ * Sixteen columns are a panel, whose codes are widened without a shuffle, as columns are lanes: block by
+ * block sixteen scales in f32, then groups of 64 bytes, four a column. A group has 8 values of k at 4 bits,
+ * in byte b those of k + b (low) and k + 4 + b (high), and 4 at 8 bits, as products of bytes read them. Codes
+ * are kept less the middle one (8, 128), as signed numbers; so are zero points, which lie apart. What is
+ * beyond the last column has scale 0. */
 #ifndef HN_KERNELS_CODED_H
 #define HN_KERNELS_CODED_H
 

@@ -103,8 +103,8 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
     vf part[MOST][4];
     HN_UNROLL for (int v = 0; v < wide; v++) {
       const vf zero = zeros ? v_neg(zero_at(w, n + (size_t)v * VEC_W, b)) : v_zero();
-      HN_UNROLL for (int r = 0; r < rows; r++)
-          part[r][v] = zeros ? v_mul(v_set1(sum[(size_t)r * w->blocks + b]), zero) : v_zero();
+      HN_UNROLL for (int r = 0; r < rows; r++) part[r][v] =
+          zeros ? v_mul(v_set1(sum[(size_t)r * w->blocks + b]), zero) : v_zero();
     }
     for (size_t g = PANEL * sizeof(float); g < PANEL * sizeof(float) + codes; g += GROUP, a += each) {
       vi x[4];
@@ -112,8 +112,8 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
       HN_UNROLL for (int i = 0; i < each; i++) {
         HN_UNROLL for (int v = 0; v < wide; v++) {
           const vf c = bits == 4 ? value4(table, x[v], HN_FAULT("coded_order") ? i ^ 1 : i) : value8(x[v], i);
-          HN_UNROLL for (int r = 0; r < rows; r++)
-              part[r][v] = v_fma(c, v_set1(a[(size_t)r * a_row + (size_t)i]), part[r][v]);
+          HN_UNROLL for (int r = 0; r < rows; r++) part[r][v] =
+              v_fma(c, v_set1(a[(size_t)r * a_row + (size_t)i]), part[r][v]);
         }
       }
     }
@@ -163,7 +163,8 @@ static const tile_kind kinds[] = {
 #if VEC_W == 16
     {eight_rows, 8, 1},
 #endif
-    {four_rows, 4, VEC_W == 16 ? 2 : 1}, {two_rows, 2, VEC_W > 1 ? 2 : 1},
+    {four_rows, 4, VEC_W == 16 ? 2 : 1},
+    {two_rows, 2, VEC_W > 1 ? 2 : 1},
 #if VEC_W > 1
     {one_row, 1, 4},
 #endif

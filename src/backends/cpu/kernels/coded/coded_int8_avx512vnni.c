@@ -19,7 +19,8 @@ static void narrow(const hn_coded *w, const float *a, int8_t *to, float *scale, 
       nan |= _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
       most = _mm512_max_ps(most, _mm512_abs_ps(x));
     }
-    const float top = nan ? __builtin_nanf("") : _mm512_reduce_max_ps(most), by = top > 0 ? 127.0f / top : 0.0f;
+    const float top = nan ? __builtin_nanf("") : _mm512_reduce_max_ps(most),
+                by = top > 0 ? 127.0f / top : 0.0f;
     __m512i all = _mm512_setzero_si512();
     scale[b] = top / 127.0f;
     for (size_t k = 0; k < w->block; k += 16) {
@@ -66,14 +67,14 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
     at[v] = w->panels + (n / PANEL + (size_t)v) * panel;
     zero[v] = zeros ? w->zero_codes + (n / PANEL + (size_t)v) * blocks * PANEL : NULL;
   }
-  HN_UNROLL for (int r = 0; r < rows; r++)
-      HN_UNROLL for (int v = 0; v < wide; v++) total[r][v] = _mm512_setzero_ps();
+  HN_UNROLL for (int r = 0; r < rows; r++) HN_UNROLL for (int v = 0; v < wide; v++) total[r][v] =
+      _mm512_setzero_ps();
   for (size_t b = 0; b < blocks; b++) {
     __m512i part[MOST][4];
     HN_UNROLL for (int r = 0; r < rows; r++) {
       const int32_t sum = a_sum[(size_t)r * blocks + b];
-      HN_UNROLL for (int v = 0; v < wide; v++)
-          part[r][v] = begin_of(w, bits, zeros, zeros ? zero[v] + b * PANEL : NULL, sum);
+      HN_UNROLL for (int v = 0; v < wide; v++) part[r][v] =
+          begin_of(w, bits, zeros, zeros ? zero[v] + b * PANEL : NULL, sum);
     }
     for (size_t g = PANEL * sizeof(float); g < PANEL * sizeof(float) + codes; g += GROUP) {
       HN_UNROLL for (int v = 0; v < wide; v++) {
@@ -87,8 +88,8 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
           }
         } else {
           const __m512i u = _mm512_xor_si512(x, turn);
-          HN_UNROLL for (int r = 0; r < rows; r++)
-              part[r][v] = _mm512_dpbusd_epi32(part[r][v], u, group_of(a + (size_t)r * a_row));
+          HN_UNROLL for (int r = 0; r < rows; r++) part[r][v] =
+              _mm512_dpbusd_epi32(part[r][v], u, group_of(a + (size_t)r * a_row));
         }
       }
       a += bits == 4 ? 8 : 4;
