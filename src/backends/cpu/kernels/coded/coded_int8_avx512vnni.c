@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
       const __m512 scale = _mm512_loadu_ps(at[v]);
       HN_UNROLL for (int r = 0; r < rows; r++) {
         const __m512 both = _mm512_mul_ps(
-            scale, _mm512_set1_ps(a_scale[HN_FAULT("coded_int8_scale") ? b : (size_t)r * blocks + b]));
+            scale, _mm512_set1_ps(a_scale[HN_FAULT("coded_order") ? b : (size_t)r * blocks + b]));
         total[r][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(part[r][v]), both, total[r][v]);
       }
       at[v] += PANEL * sizeof(float) + codes;
