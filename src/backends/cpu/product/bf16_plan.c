@@ -93,7 +93,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   const double products = hn_bf16_products((uint32_t)c->parts), speed = 16 / hn_bf16_rate(o);
   const double all =
       (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
-  const double weights = c->coded ? (double)(hn_bf16_weights(c) / 2 * (size_t)c->coded) / 8
+  const double weights = c->coded ? (double)hn_bf16_weights(c) * (double)c->coded / 16
                                   : (double)hn_bf16_weights(c) * 2,
                elements = (double)c->positions * (double)(c->cin * c->n_planes);
   const double a_bytes = elements * 2 * (double)c->parts;
@@ -125,7 +125,7 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double slabs = (double)hn_div_up(blocks, slab);
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
-        const double each = c->parts < 3 ? 0 : (double)(hn_bf16_weights(c) / 2) / (double)n * turns;
+        const double each = c->parts < 3 ? 0 : (double)hn_bf16_weights(c) / 2 / (double)n * turns;
         double part = each * PARTING_CYCLES;
         if (shared || !weights_stay(c, n, l2)) part = parting_shown(part * slabs, all * share);
         if (c->coded) part += each * WIDENING_CYCLES * slabs;
