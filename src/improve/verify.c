@@ -96,6 +96,16 @@ static bool computes_narrow(const hn_plan *p) {
   return false;
 }
 
+/* Does a step multiply numbers of 8 bits where the graph has floats (MatMulNBits that allows it)? */
+static bool multiplies_bytes(const hn_plan *p) {
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    const hone_arithmetic a = hn_tactic_work(s->tactic, &s->desc, &p->machine).arithmetic;
+    if (a == HONE_ARITHMETIC_INT8 || a == HONE_ARITHMETIC_INT8_VECTORS) return true;
+  }
+  return false;
+}
+
 /* Whether steps can be compared one by one: of another model where both are quantised. */
 static bool has_steps(const job *j) { return j->by_roundings && j->tolerance <= 0; }
 
@@ -117,6 +127,7 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   if (status != HONE_OK) return status;
   const hone_dtype narrow = narrowest_of(j->test.plan->precision);
   if (narrow != HONE_DTYPE_F32 && computes_narrow(j->test.plan)) j->narrowest = narrow;
+  j->quantised |= multiplies_bytes(j->test.plan);
   hn_isa isa = hn_cpu()->isa;
   /* As many inputs as bring edge values with them, if so many are wanted. */
   const uint32_t wanted = j->o->inputs ? j->o->inputs : INPUTS, least = wanted < LEAST_INPUTS ? LEAST_INPUTS

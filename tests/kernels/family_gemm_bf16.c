@@ -653,7 +653,7 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint3
   }
   const void *x = narrow ? (const void *)q.narrow_x : q.x;
   void *y = narrow ? (void *)q.narrow_y : q.y;
-  const hn_bf16_args args = {&q.g, o, q.step, x, q.packed, y, &q.e, q.workspace, 2};
+  const hn_bf16_args args = {&q.g, o, q.step, x, q.packed, y, &q.e, q.workspace, 2, NULL, NULL};
   hn_bf16_exec(&args, ck_serial, NULL);
   size_t index = 0;
   int64_t at[4];
@@ -686,7 +686,7 @@ static void check_apart(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, floa
     ck_true(c, false, "the driver refuses the case");
     return;
   }
-  const hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 2};
+  const hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 2, NULL, NULL};
   const size_t others = (size_t)((s->batch - 1) * q.g.view.batch);
   float *clean = ck_alloc(c, others, 0);
   hn_bf16_exec(&args, ck_serial, NULL);
@@ -787,7 +787,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
                               false};
       conv_run q;
       if (!prepare(c, o, &s, parts, false, CK_RANDOM, cpu->l2, &q)) continue;
-      hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1};
+      hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1, NULL, NULL};
       double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
       /* Twice the lanes of f32 in f16; products of parts. */
       const ck_work work = {.unit = o->f16 ? CK_F32 : CK_BF16,

@@ -164,6 +164,14 @@ static bool gaps_intact(const hone_tensor_desc *d, const unsigned char *data) {
   return true;
 }
 
+/* Floats that are multiplied as numbers of 8 bits, in blocks with a scale each: as coarse as bf16. */
+static bool in_bytes(const struct hone_tactic_desc *t, const hone_step *step, const hone_machine *m) {
+  hone_work work = {0};
+  if (t->work) t->work(step, m, &work);
+  return step->input[0].desc.dtype == HONE_DTYPE_F32 &&
+         (work.arithmetic == HONE_ARITHMETIC_INT8 || work.arithmetic == HONE_ARITHMETIC_INT8_VECTORS);
+}
+
 static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, const hone_step *step,
                        const hone_machine *m, char layout, double range) {
   hone_error error = {0};
@@ -202,7 +210,7 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   if (t->run(&run, &error)) fail(c, t, layout, m->isa, error.what);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
-    compare(c, t, layout, m->isa, i, d, out[i], step->math, range);
+    compare(c, t, layout, m->isa, i, d, out[i], in_bytes(t, step, m) ? HONE_MATH_BF16 : step->math, range);
     if (!intact(out[i], (size_t)hone_desc_bytes(d)) || !gaps_intact(d, out[i]))
       fail(c, t, layout, m->isa, "wrote outside its output");
   }

@@ -1,7 +1,6 @@
 /* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
  *
- * The weights are decoded once. They take 32 / bits times the room, which is worth it where they are read
- * more than once in a run: by A's rows. Of few rows a processor has a step that reads the codes. */
+ * The weights are decoded once, where nothing reads codes: on accelerators, and for bf16 products. */
 #include "model/ops/microsoft/nbits.h"
 #include "optimize/passes/common/pass.h"
 
@@ -14,11 +13,13 @@ enum { FEW = 16, GROUP = 16 };
 /* Bytes of decoded weights: fewer than may be folded, as codes can be read as they are, too. */
 #define MOST ((uint64_t)256 << 20)
 
-static bool few_rows(const hone_node *n, const hn_nbits *w) {
+/* A processor has steps that read the codes: of few rows in registers, of more a panel at a time. Products of
+ * bf16 have none for many rows, and steps whose shapes only the run knows take ONNX's own operators. */
+static bool stays(const hn_pass_context *ctx, const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
   const hone_dtype zeros = hn_in(n, 3) ? n->in[3]->desc.dtype : HONE_DTYPE_U8;
-  if (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32) return false;
-  return hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows;
+  if (!ctx->options->processor || (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32)) return false;
+  return hone_desc_known(a) && (!ctx->options->coarse || hone_desc_count(a) < (FEW + 1) * w->rows);
 }
 
 /* Decoded, row-major: some columns at a time, so that lines of the result are written whole. */
@@ -40,7 +41,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     return HN_PASS_NONE;
   const char *why = missing(n);
   if (why || hn_nbits_of(n, &w, NULL)) return hn_pass_miss(ctx, "%s", why ? why : "its attributes");
-  if (ctx->options->processor && few_rows(n, &w)) return hn_pass_miss(ctx, "few rows read the codes");
+  if (stays(ctx, n, &w)) return hn_pass_miss(ctx, "steps read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
   const hn_optimize_options *o = ctx->options;

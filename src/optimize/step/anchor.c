@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Anchors that lowering makes. */
+/* Anchors that lowering makes, and operators that are no product of ONNX but take an epilogue. */
 static const struct {
   const char *name;
   hn_anchor is;
@@ -18,6 +18,7 @@ static const struct {
     {"ConvIntegerToCodes",
      {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .to_codes = true, .channels = true}},
     {"MatMulIntegerToCodes", {.to_codes = true}},
+    {"com.microsoft.MatMulNBits", {.epilogue = true}},
     {"QLinearConvAdd",
      {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED,
       .channels = true,

@@ -66,17 +66,21 @@ static bool sum_alone(const hn_bf16_args *a, const hn_bf16_tile *tile, uint32_t 
   return true;
 }
 
-void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, const float *weights, float *sums) {
+void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, int64_t n, const float *weights,
+                   float *sums) {
   const hn_bf16_conv *c = a->conv;
+  _Alignas(64) float wide[HN_BF16_STEP * HN_BF16_PANEL];
   const int64_t width = tile->n, columns = hn_fill_up(width, 16);
   if (a->ops->finite(sums, tile->m, tile->n)) return;
   for (uint32_t i = 0; i < tile->m; i++) {
     float sum[HN_BF16_PANEL] = {0}, *const to = sums + i * HN_BF16_PANEL;
     if (a->ops->finite(to, 1, tile->n) || HN_FAULT("bf16_parts_alone")) continue;
     if (c->fold && sum_alone(a, tile, i, to)) continue;
-    const float *b = weights;
-    for (int64_t s = 0; s < c->steps && !all_nan(sum, width); s++, b += columns * HN_BF16_STEP)
+    for (int64_t s = 0; s < c->steps && !all_nan(sum, width); s++) {
+      const float *b = c->coded ? wide : weights + s * columns * HN_BF16_STEP;
+      if (c->coded) a->widen(a->codes, n, s, s + 1, wide);
       add_step(tile->a + a->step[s] + (ptrdiff_t)i * tile->row, c->lo, live_values(c, s), b, columns, sum);
+    }
     memcpy(to, sum, sizeof sum);
   }
 }

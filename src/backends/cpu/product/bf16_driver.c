@@ -180,6 +180,7 @@ typedef struct task_at {
   bool copied;
   int64_t n0, n1;   /* the task's columns */
   uint16_t *parted; /* room for weights in three parts */
+  float *wide;      /* ...and for what becomes them, of weights that are codes */
   float *waiting;   /* blocks of sums between chunks of K */
   _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
 } task_at;
@@ -218,6 +219,13 @@ static const uint16_t *panel_at(const task_at *t, int64_t n, int64_t step) {
   const hn_bf16_conv *c = t->a->conv;
   return t->a->w + (size_t)t->group * hn_bf16_weights(c) +
          hn_bf16_packed((size_t)n, (size_t)c->steps, (uint32_t)c->parts) + (size_t)step * step_size(t, n);
+}
+
+/* Steps [from, to) of the panel at n in f32: as they are kept, or widened. */
+static const uint16_t *kept(const task_at *t, int64_t n, int64_t from, int64_t to) {
+  if (!t->a->conv->coded) return panel_at(t, n, from);
+  t->a->widen(t->a->codes, n, from, to, t->wide);
+  return (const uint16_t *)(const void *)t->wide;
 }
 
 /* Where a task that holds all of its columns in three parts has those of the panel at n. */
@@ -283,7 +291,8 @@ static void run_block(task_at *t, const block *b, const piece *w) {
                              .prefetch_bytes = w->prefetch_bytes};
   if (!whole) a->ops->tile(&tile);
   if (w->to < c->steps) return;
-  if (c->parts == 3) hn_bf16_again(a, &tile, (const float *)(const void *)panel_at(t, n, 0), w->sums);
+  if (c->parts == 3)
+    hn_bf16_again(a, &tile, n, c->coded ? NULL : (const float *)(const void *)panel_at(t, n, 0), w->sums);
   hn_bf16_store out = {.ldc = c->view.pixel,
                        .n = width,
                        .flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0),
@@ -393,16 +402,17 @@ static void run_blocks(task_at *t, int64_t b0, int64_t b1) {
   const int64_t blocks = b1 - b0;
   stretch now = stretch_at(t, t->n0, 0);
   if (c->parted)
-    hn_bf16_part(t->a->ops, panel_at(t, now.n, 0), width_at(t, now.n), (size_t)now.to, t->parted);
+    hn_bf16_part(t->a->ops, kept(t, now.n, 0, now.to), width_at(t, now.n), (size_t)now.to, t->parted);
   for (int64_t turn = 0; now.from < now.to; turn++) {
     const stretch next = next_stretch(t, now), asked = c->parted ? next_stretch(t, next) : next;
     piece w = {.n = now.n, .from = now.from, .to = now.to, .sums = t->sums};
     w.b = c->parted ? t->parted + turn % 2 * (c->parted / 2) : panel_at(t, now.n, now.from);
     w.ahead = (hn_bf16_ahead){.values = (uint32_t)hn_bf16_parted(width_at(t, next.n), 1, 1)};
     const int64_t groups = c->parted ? (next.to - next.from) * w.ahead.values / 32 : 0;
-    if (groups) w.ahead.from = (const float *)(const void *)panel_at(t, next.n, next.from);
+    if (groups) w.ahead.from = (const float *)(const void *)kept(t, next.n, next.from, next.to);
     w.ahead.to = t->parted + (turn + 1) % 2 * (c->parted / 2);
-    const char *asked_from = asked.from < asked.to ? (const char *)panel_at(t, asked.n, asked.from) : NULL;
+    const char *asked_from =
+        asked.from < asked.to && !c->coded ? (const char *)panel_at(t, asked.n, asked.from) : NULL;
     const size_t bytes = stretch_bytes(t, asked), share = (bytes / (size_t)blocks + 63) / 64 * 64;
     for (int64_t i = 0; i < blocks; i++) {
       const size_t at = (size_t)i * share;
@@ -430,9 +440,11 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   t.a = a, t.group = group, t.n0 = n0, t.n1 = n1, t.begin = 0;
   uint16_t *behind = a->workspace + c->buffer * (c->shared ? c->groups : a->threads);
   t.waiting = (float *)(void *)behind + thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
-  t.parted = behind + a->threads * c->sums * HN_BF16_ROWS * HN_BF16_PANEL * 2 + thread * c->parted;
+  behind += a->threads * c->sums * HN_BF16_ROWS * HN_BF16_PANEL * 2;
+  t.parted = behind + thread * c->parted;
+  t.wide = (float *)(void *)(behind + a->threads * c->parted) + thread * c->wide;
   for (int64_t p = n0; p < n1 && c->parted && c->blocks_outside; p += HN_BF16_PANEL)
-    hn_bf16_part(a->ops, panel_at(&t, p, 0), width_at(&t, p), (size_t)c->steps, parted_at(&t, p));
+    hn_bf16_part(a->ops, kept(&t, p, 0, c->steps), width_at(&t, p), (size_t)c->steps, parted_at(&t, p));
   a->ops->begin((uint32_t)c->rows);
   t.last = NULL, t.copied = false;
   if (c->direct) {

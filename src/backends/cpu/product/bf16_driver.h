@@ -21,6 +21,7 @@
  *
  * Three parts: the result is that of f32. Weights are kept as f32 and become parts in a task's scratch: a
  * panel while the one before it is multiplied or (blocks_outside) all of a task's before its first block.
+ * Codes (coded) are widened to f32 before that, as many steps at a time as become parts.
  * Rows whose sums are not finite, which infinite operands make of their parts, are summed once more in f32.
  */
 #ifndef HN_CPU_PRODUCT_BF16_DRIVER_H
@@ -41,6 +42,7 @@ typedef struct hn_bf16_conv {
   int64_t in_pitch, in_batch;    /* floats from pixel to pixel, image to image */
   hn_view view;                  /* of the output */
   int64_t narrow_in, narrow_out; /* the input, the output lies in the operands' type */
+  int64_t coded; /* three parts: weights are kept as codes of so many bits, scales included; 0: as f32 */
   /* the plan */
   int64_t fold;
   int64_t direct;
@@ -65,6 +67,7 @@ typedef struct hn_bf16_conv {
                     in L2 */
   int64_t
       parted;   /* values of weights that a task holds in three parts; 0: fewer parts lie as they are read */
+  int64_t wide; /* floats of codes that a task holds widened, on their way to parts */
   int64_t sums; /* blocks of results that wait for the next chunk, of one thread */
   int64_t blocks_outside; /* a block meets all panels of a task before the next block's turn */
 } hn_bf16_conv;
@@ -95,14 +98,18 @@ typedef struct hn_bf16_args {
   const hn_epilogue *epilogue;
   uint16_t *workspace;
   uint32_t threads;
+  /* Coded: steps [from, to) of the panel at column n as they would be kept in f32; w is not read. */
+  void (*widen)(const void *codes, int64_t n, int64_t from, int64_t to, float *dst);
+  const void *codes;
 } hn_bf16_args;
 
 void hn_bf16_exec(const hn_bf16_args *a, hn_parallel_fn parallel, void *pool);
 
 /* Of a block of three parts whose sums are complete: rows that are not finite once more, by f32 products of
  * what the parts stand for, since an infinite operand's products with parts of the other one are not that of
- * the operands. Other rows keep their bits.  weights: the panel's as they are kept, from the first step on.
- */
-void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, const float *weights, float *sums);
+ * the operands. Other rows keep their bits.  weights: those of the panel at column n as they are kept, from
+ * the first step on. */
+void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, int64_t n, const float *weights,
+                   float *sums);
 
 #endif

@@ -65,10 +65,11 @@ static bool weights_stay(const hn_bf16_conv *c, int64_t n_tasks, size_t l2) {
   return bytes * 20 <= (int64_t)l2 * (c->reach == 0 ? 13 : 8);
 }
 
-#define PARTING_CYCLES 0.5 /* a weight that becomes three parts */
-#define PARTED_SLAB 8      /* blocks that share such weights, at least: reading these takes longest */
-#define FAR_CYCLES 0.12    /* a byte of large tensors of f32 */
-#define CROSSING_BYTES 6   /* a cycle, from one core's cache to another's */
+#define PARTING_CYCLES 0.5  /* a weight that becomes three parts */
+#define WIDENING_CYCLES 0.2 /* a code that becomes f32 */
+#define PARTED_SLAB 8       /* blocks that share such weights, at least: reading these takes longest */
+#define FAR_CYCLES 0.12     /* a byte of large tensors of f32 */
+#define CROSSING_BYTES 6    /* a cycle, from one core's cache to another's */
 /* Cycles for what comes from other cores' caches where threads have columns of the same rows: the step
  * before, whose threads had rows each, left most of these there, and the step behind finds its own there,
  * too. */
@@ -92,7 +93,8 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
   const double products = hn_bf16_products((uint32_t)c->parts), speed = 16 / hn_bf16_rate(o);
   const double all =
       (double)(c->n_blocks * o->row_tiles * c->rows * c->n_panels * 2 * c->steps) * products * speed;
-  const double weights = (double)hn_bf16_weights(c) * 2,
+  const double weights = c->coded ? (double)hn_bf16_weights(c) * (double)c->coded / 16
+                                  : (double)hn_bf16_weights(c) * 2,
                elements = (double)c->positions * (double)(c->cin * c->n_planes);
   const double a_bytes = elements * 2 * (double)c->parts;
   const double convert = c->direct ? 0
@@ -123,8 +125,10 @@ static void plan_tasks(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, 
         double slabs = (double)hn_div_up(blocks, slab);
         double halo = shared ? 0 : (double)c->reach / (double)(slab * c->block);
         double stream = weights / (double)n / 6;
-        double part = c->parts < 3 ? 0 : weights / 4 / (double)n * turns * PARTING_CYCLES;
+        const double each = c->parts < 3 ? 0 : (double)hn_bf16_weights(c) / 2 / (double)n * turns;
+        double part = each * PARTING_CYCLES;
         if (shared || !weights_stay(c, n, l2)) part = parting_shown(part * slabs, all * share);
+        if (c->coded) part += each * WIDENING_CYCLES * slabs;
         if (weights * 2 > (double)l2 * (double)n) stream *= slabs * turns;
         double bring = shared ? convert / threads + 6000 : convert * (1 + halo) * turns / (double)m;
         double reading = shared ? a_bytes / (double)m * turns / 12 : across(c, m, n) * turns;
@@ -218,6 +222,7 @@ bool hn_bf16_plan(hn_bf16_conv *c, const hn_bf16_ops *o, uint32_t threads, size_
     c->parted = (int64_t)hn_bf16_parted(
         (size_t)(c->blocks_outside ? hn_div_up(c->n_panels, c->n_tasks) * HN_BF16_PANEL : 2 * HN_BF16_PANEL),
         (size_t)c->chunk, 3);
+  if (c->coded) c->wide = c->chunk * HN_BF16_STEP * HN_BF16_PANEL;
   return true;
 }
 
@@ -244,7 +249,8 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
   if (c->short_pairs && !o->f16 && !(o->x1_rate > 0))
     steps -= (double)(c->steps - c->short_from) * (1 - (double)c->short_pairs / 16);
   const double tiles = calls * (double)c->block * 2 * steps * products * 16 / hn_bf16_rate(o);
-  const double column_bytes = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL * (parts > 1 ? 4 : 2);
+  const double column = (double)c->steps * HN_BF16_STEP * HN_BF16_PANEL,
+               column_bytes = c->coded ? column * (double)c->coded / 8 : column * (parts > 1 ? 4 : 2);
   const double weights = hn_weights_cycles(turns * (double)panels * column_bytes,
                                            (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
   const double rows = (double)(c->m_tasks * c->groups);
@@ -258,9 +264,11 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
                                          : &cycles_vectors;
   const double bring = c->direct ? 0 : c->narrow_in ? of->brought / 2 : of->brought;
   const double store = c->narrow_out ? of->stored * 0.6 : of->stored;
-  double part = c->parts < 3 ? 0 : turns * (double)panels * column_bytes / 4 * PARTING_CYCLES;
+  double part = c->parts < 3 ? 0 : turns * (double)panels * column * PARTING_CYCLES;
   if (!c->blocks_outside && !c->shared) part *= (double)hn_div_up(blocks, c->slab);
+  const double widen = c->coded ? part / PARTING_CYCLES * WIDENING_CYCLES : 0;
   if (!c->blocks_outside) part = parting_shown(part, of->tiles * tiles);
+  part += widen;
   const double touched = 4 * ((double)(c->positions * c->n_planes * c->cin * c->groups) + stored * threads);
   if (c->parts == 3 && touched > (double)machine->l2 * threads) part += FAR_CYCLES * touched / threads;
   const double cycles =
@@ -275,7 +283,7 @@ size_t hn_bf16_weights(const hn_bf16_conv *c) {
 size_t hn_bf16_workspace(const hn_bf16_conv *c, uint32_t threads) {
   return (size_t)c->buffer * 2 * (c->shared ? (size_t)c->groups : threads) +
          (size_t)c->sums * threads * HN_BF16_ROWS * HN_BF16_PANEL * sizeof(float) +
-         (size_t)c->parted * threads * 2 + 64;
+         (size_t)c->parted * threads * 2 + (size_t)c->wide * threads * sizeof(float) + 64;
 }
 
 /* Which of the planes that exist has remainder f in dimension i. */

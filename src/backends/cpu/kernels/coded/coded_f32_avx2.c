@@ -1,0 +1,5 @@
+/* Weights that stay codes in memory, avx2 tier. */
+#include "backends/cpu/kernels/coded/coded_body.h"
+
+const struct hn_kernel hn_kernel_coded_f32_avx2 = {
+    .name = "coded_f32_avx2", .family = "coded", .role = "f32", .isa = HN_ISA_AVX2, .ops = &table};

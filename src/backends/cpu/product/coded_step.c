@@ -1,0 +1,177 @@
+#include "backends/cpu/product/coded_step.h"
+
+#include <string.h>
+
+#include "backends/cpu/kernels/features.h"
+#include "base/fault.h"
+#include "base/integers.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "model/ops/microsoft/nbits.h"
+
+enum { A, CODES, SCALES, ZEROS, GROUPS, BIAS };
+enum { PANEL = HN_CODED_PANEL };
+
+static bool has(const hone_step *s, uint32_t i) { return i < s->n_anchor_inputs && hn_step_has(s, i); }
+
+static bool constant(const hone_step *s, uint32_t i, hone_dtype type) {
+  const hone_step_tensor *t = &s->input[i];
+  return t->constant && t->desc.dtype == type && hn_step_plain(&t->desc);
+}
+
+/* Of the panels: their codes are of 4 or 8 bits. */
+static hn_coded form_of(const hn_coded_step *d) {
+  return (hn_coded){.blocks = (size_t)d->blocks, .block = (size_t)d->block, .bits = d->bits == 8 ? 8 : 4};
+}
+
+static size_t zero_bytes(const hn_coded_step *d) {
+  return d->zeros == 0 ? 0 : (size_t)(hn_fill_up(d->n, PANEL) * d->blocks) * (d->zeros == 2 ? 4 : 1);
+}
+
+bool hn_coded_describe(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why) {
+  const hone_tensor_desc *a = &s->input[A].desc, *y = &s->output[0].desc;
+  hn_nbits w;
+  memset(d, 0, sizeof *d);
+  d->isa = hn_isa_of(m->isa);
+  if (!hn_coded_find(d->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(d->isa));
+  if (!s->node || hn_nbits_of(s->node, &w, NULL)) return hn_refuse(why, "its attributes");
+  if (!hn_step_plain_f32(a) || !hn_step_plain_f32(y)) return hn_refuse(why, "not row-major and f32");
+  if (!constant(s, CODES, HONE_DTYPE_U8) || !constant(s, SCALES, HONE_DTYPE_F32))
+    return hn_refuse(why, "codes or scales are not constant, or of other types");
+  if (has(s, GROUPS)) return hn_refuse(why, "rows in groups");
+  if (has(s, BIAS) && s->input[BIAS].desc.dtype != HONE_DTYPE_F32)
+    return hn_refuse(why, "a bias that is not f32");
+  if (has(s, ZEROS)) {
+    d->zeros = constant(s, ZEROS, HONE_DTYPE_U8) ? 1 : constant(s, ZEROS, HONE_DTYPE_F32) ? 2 : 0;
+    if (!d->zeros) return hn_refuse(why, "zero points are neither constant codes nor f32");
+  }
+  d->k = w.rows, d->n = w.columns, d->bits = w.bits, d->block = w.block, d->blocks = w.blocks;
+  d->m = hone_desc_count(a) / d->k;
+  d->level = hone_node_int(s->node, "accuracy_level", 0);
+  if (d->m < 1) return hn_refuse(why, "an empty operand");
+  if (!hn_epilogue_accepts(s, d->isa, true, why)) return false;
+  const hn_coded f = form_of(d);
+  d->zeros_at = HN_CODED_HEAD + hn_div_up(d->n, PANEL) * (int64_t)hn_coded_panel_bytes(&f);
+  d->bytes = d->zeros_at + (int64_t)zero_bytes(d);
+  return true;
+}
+
+void hn_coded_need(const hn_coded_step *d, hone_tactic_need *n) {
+  n->blob_bytes = (size_t)d->bytes;
+  n->packed = 1u << CODES | 1u << SCALES | (d->zeros ? 1u << ZEROS : 0);
+  n->bytewise = 1u << CODES | (d->zeros == 1 ? 1u << ZEROS : 0);
+}
+
+size_t hn_coded_shared(const hone_step *s, const hone_machine *m, uint64_t *key) {
+  hn_coded_step d;
+  if (!hn_coded_describe(s, m, &d, NULL)) return 0;
+  const int64_t form[] = {d.bits, d.block, d.blocks, d.n, d.zeros};
+  *key = hn_hash(form, sizeof form, 0);
+  return HN_CODED_HEAD;
+}
+
+/* Four codes of 4 bits, one behind the other, as the low halves of bytes. */
+static inline uint32_t apart(uint32_t x) {
+  x = (x | x << 8) & 0x00ff00ff;
+  return (x | x << 4) & 0x0f0f0f0f;
+}
+
+/* The codes of one block of one column into its lane, as two's complement of what they are less the middle.
+ */
+static void put_block(const hn_coded_step *d, const uint8_t *from, uint8_t *to) {
+  const int64_t each = d->bits == 8 ? 4 : 8;
+  for (int64_t k = 0; k < d->block; k += each, to += HN_CODED_GROUP_BYTES) {
+    uint32_t group = 0;
+    if (d->bits == 2)
+      for (int64_t i = 0; i < each; i++)
+        group |= ((hn_nbits_code(from, 2, k + i) + 14) & 15) << (i % 4 * 8 + i / 4 * 4);
+    else
+      memcpy(&group, from + k * d->bits / 8, sizeof group);
+    if (d->bits == 4) group = (apart(group & 0xffff) | apart(group >> 16) << 4) ^ 0x88888888u;
+    if (d->bits == 8) group ^= 0x80808080u;
+    memcpy(to, &group, sizeof group);
+  }
+}
+
+static void put_zeros(const hn_coded_step *d, const void *zeros, void *to) {
+  const int64_t row = (d->blocks * d->bits + 7) / 8;
+  const int middle = 1 << (d->bits - 1);
+  memset(to, 0, zero_bytes(d));
+  for (int64_t c = 0; c < d->n; c++)
+    for (int64_t b = 0; b < d->blocks; b++) {
+      const int64_t at = (c / PANEL * d->blocks + b) * PANEL + c % PANEL;
+      if (d->zeros == 2)
+        ((float *)to)[at] = ((const float *)zeros)[c * d->blocks + b] - (float)middle;
+      else
+        ((int8_t *)to)[at] =
+            (int8_t)((int)hn_nbits_code((const uint8_t *)zeros + c * row, d->bits, b) - middle);
+    }
+}
+
+void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob) {
+  if (s->own_only) return;
+  const hn_coded f = form_of(d);
+  const size_t bytes = hn_coded_block_bytes(&f), panel = hn_coded_panel_bytes(&f);
+  const uint8_t *codes = s->input[CODES].constant;
+  const float *scales = s->input[SCALES].constant;
+  uint8_t *base = (uint8_t *)blob + HN_CODED_HEAD;
+  memset(base, 0, (size_t)(d->zeros_at - HN_CODED_HEAD));
+  for (int64_t c = 0; c < d->n; c++)
+    for (int64_t b = 0; b < d->blocks; b++) {
+      uint8_t *to = base + (size_t)(c / PANEL) * panel + (size_t)b * bytes;
+      memcpy(to + (size_t)(c % PANEL) * sizeof(float), &scales[c * d->blocks + b], sizeof(float));
+      put_block(d, codes + (c * d->blocks + b) * (d->block * d->bits / 8),
+                to + PANEL * sizeof(float) + (size_t)(HN_FAULT("coded_lane") ? 0 : c % PANEL) * 4);
+    }
+  if (d->zeros) put_zeros(d, s->input[ZEROS].constant, (uint8_t *)blob + d->zeros_at);
+}
+
+hn_coded hn_coded_matrix(const hn_coded_step *d, const hone_step_run *r) {
+  hn_coded w = form_of(d);
+  w.panels = hn_shared_at(r, HN_CODED_HEAD);
+  const uint8_t *zeros = w.panels + (d->zeros_at - HN_CODED_HEAD);
+  if (d->zeros == 1) w.zero_codes = (const int8_t *)zeros;
+  if (d->zeros == 2) w.zero_floats = (const float *)(const void *)zeros;
+  return w;
+}
+
+double hn_coded_bytes(const hn_coded_step *d) { return (double)(d->bytes - HN_CODED_HEAD); }
+
+double hn_coded_reading(const hn_coded_step *d, const hone_machine *m) {
+  const hn_gemm_ops *o = hn_gemm_find(d->isa);
+  const double bytes = hn_coded_bytes(d);
+  return hn_weights_cycles(bytes / (m->threads ? m->threads : 1), bytes, o, m) / hn_core_hertz(o, m);
+}
+
+size_t hn_coded_rows_bytes(const hn_coded_step *d) {
+  return hn_coded_row(d) == d->k ? 0 : hn_round_up((size_t)(d->m * hn_coded_row(d)) * sizeof(float), 64);
+}
+
+const float *hn_coded_rows_of(const hn_coded_step *d, const float *a, void *workspace) {
+  const int64_t row = hn_coded_row(d);
+  float *to = workspace;
+  if (row == d->k) return a;
+  for (int64_t i = 0; i < d->m; i++, a += d->k, to += row) {
+    memcpy(to, a, (size_t)d->k * sizeof *a);
+    memset(to + d->k, 0, (size_t)(row - d->k) * sizeof *a);
+  }
+  return workspace;
+}
+
+const float *hn_coded_bias(const hone_step_run *r) { return has(r->step, BIAS) ? r->in[BIAS] : NULL; }
+
+void hn_coded_bind(const hn_coded_step *d, const hone_step_run *r, hn_epilogue *e) {
+  hn_epilogue_bind_rows(r->step, d->isa, true, hn_coded_bias(r), r->in, e);
+}
+
+void hn_coded_finish(const hn_coded_step *d, const hn_epilogue *e, float *y, int64_t from, int64_t end) {
+  if (e->n_post)
+    hn_epilogue_post_pixels(e, y + from, d->n, d->m, (size_t)from, (size_t)(end - from), 0, 0, 0, 0);
+}
+
+int64_t hn_coded_columns(const hn_coded_step *d, uint32_t threads) {
+  enum { PANELS = 4, SMALL = 65536 };
+  /* None too small to be worth handing over. */
+  const int64_t share = hn_div_up(d->n, 4 * (int64_t)threads), least = SMALL / (d->k * d->m) + 1;
+  return hn_fill_up(share > least ? share : least, PANELS * PANEL);
+}
