@@ -1,11 +1,12 @@
 /* QMoE: a mixture of experts whose weights are codes of 2, 4 or 8 bits, low bits first, with a scale (and zero
  * point) for each row or each block of a row. router_weights, where given, are what the answers are weighed
  * by; the scores then only choose. */
-#include "model/ops/microsoft/experts.h"
+#include "model/ops/microsoft/q_moe.h"
 
-enum { X, ROUTER, FC1, SCALES1, B1, FC2, SCALES2, B2, FC3, SCALES3, B3, ZEROS1, ZEROS2, ZEROS3, WEIGHTS };
+enum { X = HN_QMOE_X, ROUTER, FC1 = HN_QMOE_FC1, FC2 = HN_QMOE_FC2, FC3 = HN_QMOE_FC3, ZEROS = HN_QMOE_ZEROS,
+       WEIGHTS = HN_QMOE_WEIGHTS };
 
-static int64_t bits_of(const hone_node *node, int which) {
+int64_t hn_q_moe_bits(const hone_node *node, int which) {
   static const char *const name[3] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits",
                                       "fc3_expert_weight_bits"};
   return hone_node_int(node, name[which], hone_node_int(node, "expert_weight_bits", 4));
@@ -22,7 +23,7 @@ static hone_status attributes(const hone_node *node, hn_experts *e, int64_t *blo
   if (*block < 0 || (*block > 0 && (*block < 16 || (*block & (*block - 1)))))
     return hn_op_bad(node, error, "block_size is %lld", (long long)*block);
   for (int i = 0; i < 3; i++) {
-    const int64_t bits = bits_of(node, i);
+    const int64_t bits = hn_q_moe_bits(node, i);
     if (bits != 2 && bits != 4 && bits != 8)
       return hn_op_refuse(node, error, "codes of %lld bits", (long long)bits);
   }
@@ -32,9 +33,9 @@ static hone_status attributes(const hone_node *node, hn_experts *e, int64_t *blo
 /* Matrix `which` of rows x columns: its codes, scales, zero points and bias. */
 static hone_status check_matrix(const hone_infer *io, int which, int64_t experts, int64_t rows,
                                 int64_t columns, int64_t block, hone_error *error) {
-  static const uint32_t at[3] = {FC1, FC2, FC3}, zeros_at[3] = {ZEROS1, ZEROS2, ZEROS3};
-  const uint32_t codes = at[which], scales = codes + 1, bias = codes + 2, zeros = zeros_at[which];
-  const int64_t bits = bits_of(io->node, which), open = HONE_DIM_UNKNOWN;
+  const uint32_t codes = FC1 + 3 * (uint32_t)which, scales = codes + 1, bias = codes + 2,
+                 zeros = ZEROS + (uint32_t)which;
+  const int64_t bits = hn_q_moe_bits(io->node, which), open = HONE_DIM_UNKNOWN;
   if (!hn_has_input(io, scales)) return hn_op_bad(io->node, error, "input %u, scales, is left out", scales);
   if (columns >= 0 && (columns * bits % 8 || (block && columns % block)))
     return hn_op_bad(io->node, error, "rows of %lld codes of %lld bits, in blocks of %lld", (long long)columns,
@@ -70,7 +71,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     return hn_op_bad(io->node, error, "swiglu_fusion leaves nothing for fc3_experts_weights");
   if (e.act == HN_EXPERT_SWIGLU && e.pairs == HN_EXPERT_ONE && !third)
     return hn_op_bad(io->node, error, "swiglu has neither swiglu_fusion nor fc3_experts_weights");
-  const int64_t bytes = hn_dim(io->input[FC2], 2), inter = bytes < 0 ? bytes : bytes * 8 / bits_of(io->node, 1),
+  const int64_t bytes = hn_dim(io->input[FC2], 2), inter = bytes < 0 ? bytes : bytes * 8 / hn_q_moe_bits(io->node, 1),
                 wide = inter < 0 ? inter : inter * hn_experts_fusion(&e);
   s = check_matrix(io, 0, e.experts, wide, e.hidden, block, error);
   if (!s) s = check_matrix(io, 1, e.experts, e.hidden, inter, block, error);
@@ -84,7 +85,7 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   double weights = 0;
   for (int i = 0; i < 3; i++)
     if (hn_has_input(io, FC1 + 3 * (uint32_t)i))
-      weights += hn_known_count(io->input[FC1 + 3 * i]) * 8 / (double)bits_of(io->node, i);
+      weights += hn_known_count(io->input[FC1 + 3 * i]) * 8 / (double)hn_q_moe_bits(io->node, i);
   if (experts > 0 && tokens > 0)
     hn_cost_macs(cost, weights / (double)experts * (double)tokens * (double)hone_node_int(io->node, "k", 1));
 }
@@ -100,14 +101,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   e.hidden = in[FC2]->desc.dim[1];
   hn_expert_matrix m[3] = {{0}};
   for (uint32_t i = 0; i < 3; i++) {
-    const uint32_t at = FC1 + 3 * i, zeros = ZEROS1 + i;
+    const uint32_t at = FC1 + 3 * i, zeros = ZEROS + i;
     if (!hn_call_has(call, at)) continue;
     m[i] = (hn_expert_matrix){.codes = in[at],
                               .scales = in[at + 1],
                               .zeros = hn_call_has(call, zeros) ? in[zeros] : NULL,
                               .bias = hn_call_has(call, at + 2) ? in[at + 2] : NULL,
                               .rows = in[at]->desc.dim[1],
-                              .bits = bits_of(call->node, (int)i),
+                              .bits = hn_q_moe_bits(call->node, (int)i),
                               .block = block};
     m[i].columns = in[at]->desc.dim[2] * 8 / m[i].bits;
   }
