@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -89,14 +90,47 @@ static void multiply(void *arg, int64_t index, uint32_t thread) {
                     p->to + first * p->columns, thread);
 }
 
+/* The function of the gate, or of what has none. */
+static hone_pw_op function_of(const hn_experts *e) {
+  switch (e->act) {
+  case HN_EXPERT_RELU:
+  case HN_EXPERT_RELU2: return HONE_PW_RELU;
+  case HN_EXPERT_GELU:
+  case HN_EXPERT_GEGLU: return HONE_PW_GELU_TANH;
+  case HN_EXPERT_SILU:
+  case HN_EXPERT_SWIGLU: return HONE_PW_SILU;
+  case HN_EXPERT_IDENTITY: break;
+  }
+  return HONE_PW_NONE;
+}
+
+/* What enters fc2 of one token: as hn_experts_activate, by vectors. */
+static void activate_row(const hn_experts *e, hn_isa isa, const float *first, const float *third, float *out) {
+  const int64_t n = e->inter, step = e->pairs == HN_EXPERT_ALTERNATE ? 2 : 1;
+  const float *value = e->pairs == HN_EXPERT_ALTERNATE ? first + 1
+                       : e->pairs == HN_EXPERT_HALVES  ? first + n
+                                                       : third;
+  const bool limited = e->act == HN_EXPERT_SWIGLU;
+  const float most = limited ? e->limit : INFINITY, more = limited ? e->beta : 0,
+              param[2] = {limited ? e->alpha : 1, 0};
+  for (int64_t i = 0; i < n; i++) out[i] = first[i * step] > most ? most : first[i * step];
+  if (function_of(e) != HONE_PW_NONE) hn_act_find(function_of(e), isa)(out, (size_t)n, param);
+  if (e->act == HN_EXPERT_RELU2)
+    for (int64_t i = 0; i < n; i++) out[i] *= out[i];
+  for (int64_t i = 0; i < n && value; i++) {
+    const float v = value[i * step], low = v > most ? most : v;
+    out[i] *= (low < -most ? -most : low) + more;
+  }
+}
+
 static void activate(void *arg, int64_t index, uint32_t thread) {
   const phase *p = arg;
   const hn_experts *e = p->job->of;
   (void)thread;
   const int64_t end = hn_min_i64((index + 1) * p->per_task, routes(e));
   for (int64_t i = index * p->per_task; i < end; i++)
-    hn_experts_activate(e, p->l->first + i * wide(e), e->third ? p->l->third + i * e->inter : NULL,
-                        p->l->middle + i * e->inter);
+    activate_row(e, p->job->isa, p->l->first + i * wide(e), e->third ? p->l->third + i * e->inter : NULL,
+                 p->l->middle + i * e->inter);
 }
 
 static void add_up(void *arg, int64_t index, uint32_t thread) {

@@ -17,6 +17,7 @@ typedef struct hn_experts_job {
   const hone_step_run *run;
   hn_experts_product product;
   const void *context;
+  hn_isa isa;
   int64_t grain; /* columns of a task are multiples of it */
 } hn_experts_job;
 

@@ -116,7 +116,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hn_experts_job j = {.of = &h->of,
                             .run = r,
                             .product = product,
-                            .context = r,
+                            .context = r, .isa = h->isa,
                             .grain = hn_gemm_find(h->isa)->nr};
   (void)error;
   hn_experts_exec(&j, r->in[HN_MOE_X], r->in[HN_MOE_ROUTER], NULL, r->out[0]);

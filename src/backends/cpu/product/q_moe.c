@@ -137,7 +137,7 @@ static void product(const void *context, int which, int64_t expert, const float 
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
-  const hn_experts_job j = {.of = &h->of, .run = r, .product = product, .context = r, .grain = 16};
+  const hn_experts_job j = {.of = &h->of, .run = r, .product = product, .context = r, .isa = h->isa, .grain = 16};
   (void)error;
   hn_experts_exec(&j, r->in[HN_QMOE_X], r->in[HN_QMOE_ROUTER],
                   hn_step_has(r->step, HN_QMOE_WEIGHTS) ? r->in[HN_QMOE_WEIGHTS] : NULL, r->out[0]);

@@ -1,13 +1,12 @@
 /* DynamicQuantizeLSTM: LSTM whose weights are codes of 8 bits, [directions, columns, gates]. What they are
  * multiplied with stays as it is, while ONNX Runtime rounds it to 8 bits in the run. */
-#include "model/ops/microsoft/inner.h"
+#include "model/ops/microsoft/lstm_codes.h"
 #include "model/ops/recurrent/recurrent.h"
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
 extern const hone_op_desc hn_op_lstm;
 
-/* [directions, columns, gates] as LSTM has it. */
-static hone_tensor_desc turned(const hone_tensor_desc *d) {
+hone_tensor_desc hn_lstm_codes_desc(const hone_tensor_desc *d) {
   if (d->rank != 3) return (hone_tensor_desc){.dtype = HONE_DTYPE_F32, .rank = d->rank < 0 ? -1 : d->rank};
   return hone_desc(HONE_DTYPE_F32, 3, (const int64_t[]){d->dim[0], d->dim[2], d->dim[1]});
 }
@@ -36,7 +35,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_status s = check_codes(io, W, W_SCALE, error);
   if (!s) s = check_codes(io, R, R_SCALE, error);
   if (s) return s;
-  const hone_tensor_desc w = turned(io->input[W]), r = turned(io->input[R]);
+  const hone_tensor_desc w = hn_lstm_codes_desc(io->input[W]), r = hn_lstm_codes_desc(io->input[R]);
   const hone_tensor_desc *in[PEEPHOLES + 1];
   for (uint32_t i = 0; i <= PEEPHOLES; i++) in[i] = i == W ? &w : i == R ? &r : io->input[i];
   hn_inner lstm;
@@ -55,18 +54,22 @@ static void cost(const hone_infer *io, hone_cost *cost) {
                            (hn_known_count(io->input[W]) + hn_known_count(io->input[R])));
 }
 
-static bool decoded(hone_call *call, uint32_t codes, uint32_t scale, hone_tensor *out, hone_error *error) {
-  const hone_tensor *from = call->input[codes], *by = call->input[scale], *zero = call->input[scale + 1];
-  const hone_tensor_desc d = turned(&from->desc);
+void hn_lstm_decode(const hone_tensor *codes, const hone_tensor *scale, const hone_tensor *zero, float *out) {
+  const hone_tensor_desc d = hn_lstm_codes_desc(&codes->desc);
   const int64_t gates = d.dim[1], columns = d.dim[2];
-  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 3, d.dim, out, error)) return false;
   for (int64_t i = 0; i < hone_desc_count(&d); i++) {
     const int64_t way = i / (gates * columns), g = i / columns % gates, c = i % columns,
-                  s = by->desc.rank == 2 ? way * gates + g : way, z = zero->desc.rank == 2 ? way * gates + g : way;
-    ((float *)out->data)[i] =
-        (float)(hn_get_i64(from, (way * columns + c) * gates + g) - hn_get_i64(zero, z)) *
-        ((const float *)by->data)[s];
+                  s = scale->desc.rank == 2 ? way * gates + g : way,
+                  z = zero->desc.rank == 2 ? way * gates + g : way;
+    out[i] = (float)(hn_get_i64(codes, (way * columns + c) * gates + g) - hn_get_i64(zero, z)) *
+             (float)hn_get_f64(scale, s);
   }
+}
+
+static bool decoded(hone_call *call, uint32_t codes, uint32_t scale, hone_tensor *out, hone_error *error) {
+  const hone_tensor_desc d = hn_lstm_codes_desc(&call->input[codes]->desc);
+  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 3, d.dim, out, error)) return false;
+  hn_lstm_decode(call->input[codes], call->input[scale], call->input[scale + 1], out->data);
   return true;
 }
 
