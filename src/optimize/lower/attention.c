@@ -31,7 +31,8 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
       band[2 * i] = 1, band[2 * i + 1] = 0;
     finite[i] = so;
   }
-  return hn_node_set_float(n, "scale", h->scale) && hn_node_set_float(n, "cap", h->cap) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
+  return hn_node_set_float(n, "scale", h->scale) && hn_node_set_float(n, "cap", h->cap) &&
+                 hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
                  hn_node_set_ints(n, "mask_finite", finite, masks) && set_mix(n, "mix_before", &h->before) &&

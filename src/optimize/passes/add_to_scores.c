@@ -1,7 +1,7 @@
 /* Reshape(Reshape(x) + a + b), in x's shape  ->  x + Reshape(a + b)
  *
- * Relative positions of pictures are added to scores as those of rows and of columns (SAM, ViTDet, MViTv2), in
- * a view that has the rows and columns of queries and keys apart. Added up beforehand they are a mask, and
+ * Relative positions of pictures are added to scores as those of rows and of columns (SAM, ViTDet, MViTv2),
+ * in a view that has the rows and columns of queries and keys apart. Added up beforehand they are a mask, and
  * scores go from their product to Softmax without being written. */
 #include "optimize/passes/common/pass.h"
 

@@ -57,8 +57,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     if ((known[k].last >> i & 1) && in[i] && !(in[i] = turned(ctx, n, in[i], hn_channels_first_perm)))
       return HN_PASS_FAIL;
   const hone_tensor_desc like = last ? hn_channels_first(&n->out[0]->desc) : n->out[0]->desc;
-  hn_value *y = known[k].ours ? ours(ctx, n, op, in, n->n_in, &like)
-                              : hn_make_newest(ctx, n, op, in, n->n_in, &like);
+  hn_value *y =
+      known[k].ours ? ours(ctx, n, op, in, n->n_in, &like) : hn_make_newest(ctx, n, op, in, n->n_in, &like);
   if (!y) return HN_PASS_FAIL;
   if (!hn_node_copy_attrs(y->producer, n)) return hn_pass_memory(ctx);
   hn_node_drop_attr(y->producer, "channels_last");

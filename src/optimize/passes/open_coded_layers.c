@@ -21,8 +21,8 @@ static hn_value *decoded(hn_pass_context *ctx, hone_node *n, uint32_t codes, uin
 }
 
 static hn_pass_result open_lstm(hn_pass_context *ctx, hone_node *n) {
-  static const uint32_t constant[] = {HN_DQ_LSTM_W, HN_DQ_LSTM_R, HN_DQ_LSTM_W_SCALE, HN_DQ_LSTM_W_SCALE + 1,
-                                      HN_DQ_LSTM_R_SCALE, HN_DQ_LSTM_R_SCALE + 1};
+  static const uint32_t constant[] = {HN_DQ_LSTM_W,           HN_DQ_LSTM_R,       HN_DQ_LSTM_W_SCALE,
+                                      HN_DQ_LSTM_W_SCALE + 1, HN_DQ_LSTM_R_SCALE, HN_DQ_LSTM_R_SCALE + 1};
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
     if (!hn_known(n->in[constant[i]])) return hn_pass_miss(ctx, "the weights are computed");
   const uint64_t bytes = 4 * (uint64_t)(hone_desc_count(&n->in[HN_DQ_LSTM_W]->desc) +
@@ -93,8 +93,8 @@ static hn_value *counts(hn_pass_context *ctx, hone_node *n) {
     return v ? make(ctx, n, "Identity", &v, 1, HONE_DTYPE_I32, 1, d->dim) : NULL;
   }
   hn_value *is = make(ctx, n, "Equal",
-                      (hn_value *const[]){mask, hn_make_constant(ctx, mask->name, &one, &(const int32_t){1})}, 2,
-                      HONE_DTYPE_BOOL, 2, d->dim);
+                      (hn_value *const[]){mask, hn_make_constant(ctx, mask->name, &one, &(const int32_t){1})},
+                      2, HONE_DTYPE_BOOL, 2, d->dim);
   hn_value *v = make(ctx, n, "Cast", &is, 1, HONE_DTYPE_I32, 2, d->dim);
   if (v && !hn_node_set_int(v->producer, "to", HONE_DTYPE_I32)) return NULL;
   const bool by_input = hn_model_opset(ctx->model, "") >= 13;

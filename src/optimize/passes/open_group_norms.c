@@ -94,7 +94,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hn_value *y = x ? normalised(ctx, n, &g, x) : NULL;
   if (!y) return HN_PASS_FAIL;
   hn_pass_hit(ctx, "GroupNormalization of ONNX");
-  if (skips && n->n_out > SUM && n->out[SUM] && hn_value_needed(n->out[SUM]) && !hn_replace(ctx, n->out[SUM], x))
+  if (skips && n->n_out > SUM && n->out[SUM] && hn_value_needed(n->out[SUM]) &&
+      !hn_replace(ctx, n->out[SUM], x))
     return HN_PASS_FAIL;
   if (!hn_replace(ctx, n->out[Y], y)) return HN_PASS_FAIL;
   hn_remove_unread(n, 0);

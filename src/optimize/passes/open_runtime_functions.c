@@ -38,8 +38,8 @@ static hn_value *columns(hn_pass_context *ctx, hone_node *n, hn_value *v, int64_
                          const hone_tensor_desc *like) {
   const int64_t end = from + size, axis = v->desc.rank - 1;
   return make(ctx, n, "Slice",
-              (hn_value *const[]){v, hn_make_ints(ctx, v->name, &from, 1), hn_make_ints(ctx, v->name, &end, 1),
-                                  hn_make_ints(ctx, v->name, &axis, 1)},
+              (hn_value *const[]){v, hn_make_ints(ctx, v->name, &from, 1),
+                                  hn_make_ints(ctx, v->name, &end, 1), hn_make_ints(ctx, v->name, &axis, 1)},
               4, like);
 }
 
@@ -83,7 +83,8 @@ static hn_pass_result softmax(hn_pass_context *ctx, hone_node *n) {
   if (axis < 0) axis += x->rank;
   if (axis != x->rank - 1) return hn_pass_miss(ctx, "several dimensions are one row");
   hn_value *b = broadcasting(ctx, n, axis);
-  if (!b) return ctx->status ? HN_PASS_FAIL : hn_pass_miss(ctx, "the bias repeats otherwise than by dimensions");
+  if (!b)
+    return ctx->status ? HN_PASS_FAIL : hn_pass_miss(ctx, "the bias repeats otherwise than by dimensions");
   hn_value *sum = two(ctx, n, "Add", n->in[0], b, x);
   return finish(ctx, n, with_int(ctx, sum ? make(ctx, n, "Softmax", &sum, 1, x) : NULL, "axis", axis));
 }
@@ -140,6 +141,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(open_runtime_functions) = {
     .name = "open_runtime_functions",
     .level = 1,
-    .about = "BiasAdd, BiasSplitGelu, BiasSoftmax, GemmFastGelu, GatedRMSNorm of com.microsoft -> their parts",
+    .about =
+        "BiasAdd, BiasSplitGelu, BiasSoftmax, GemmFastGelu, GatedRMSNorm of com.microsoft -> their parts",
     .visit = visit,
 };

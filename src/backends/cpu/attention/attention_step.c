@@ -178,7 +178,13 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
    * there. */
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
-  const double weight = (parts > 1 ? 22 : parts ? 14 : 16) + (p.cap != 0 ? 14 : 0), packing = parts > 1 ? 2 : parts ? 0.25 : 1;
+  const double weight = (parts > 1 ? 22
+                         : parts   ? 14
+                                   : 16) +
+                        (p.cap != 0 ? 14 : 0),
+               packing = parts > 1 ? 2
+                         : parts   ? 0.25
+                                   : 1;
   /* A mix: a multiply-add for each head that goes into a score, and a score's way from row to row. */
   const double mixes = p.heads ? (p.mix_before + p.mix_behind) * ((double)p.heads / 2 / 0.6 + 3) : 0;
   const double packed = (double)(p.batches * p.chunks);

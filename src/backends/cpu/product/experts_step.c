@@ -7,8 +7,8 @@
 #include "base/integers.h"
 #include "base/mem.h"
 
-/* What lies in the workspace, in this order: places of the tokens that go to an expert are behind those of all
- * earlier experts. */
+/* What lies in the workspace, in this order: places of the tokens that go to an expert are behind those of
+ * all earlier experts. */
 typedef struct layout {
   float *weight, *x, *first, *third, *middle, *answer;
   int32_t *expert, *place, *begin; /* [routes], [routes]; [experts + 1] */
@@ -20,8 +20,9 @@ static int64_t wide(const hn_experts *e) { return e->inter * hn_experts_fusion(e
 static size_t lay_out(const hn_experts *e, char *base, layout *l) {
   const int64_t n = routes(e);
   size_t at = 0;
-  const int64_t size[9] = {n, n * e->hidden, n * wide(e), e->third ? n * e->inter : 0, n * e->inter,
-                           n * e->hidden, n, n, e->experts + 1};
+  const int64_t size[9] = {
+      n, n * e->hidden, n * wide(e), e->third ? n * e->inter : 0, n * e->inter, n * e->hidden, n,
+      n, e->experts + 1};
   void *part[9];
   for (int i = 0; i < 9; i++) {
     part[i] = base ? base + at : NULL;
@@ -105,7 +106,8 @@ static hone_pw_op function_of(const hn_experts *e) {
 }
 
 /* What enters fc2 of one token: as hn_experts_activate, by vectors. */
-static void activate_row(const hn_experts *e, hn_isa isa, const float *first, const float *third, float *out) {
+static void activate_row(const hn_experts *e, hn_isa isa, const float *first, const float *third,
+                         float *out) {
   const int64_t n = e->inter, step = e->pairs == HN_EXPERT_ALTERNATE ? 2 : 1;
   const float *value = e->pairs == HN_EXPERT_ALTERNATE ? first + 1
                        : e->pairs == HN_EXPERT_HALVES  ? first + n

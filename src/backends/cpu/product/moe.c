@@ -39,8 +39,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
     if (hn_step_has(s, weights + 1) && !hn_step_plain_f32(&s->input[weights + 1].desc))
       return hn_refuse(why, "a bias is not f32");
     h->columns[i] = w->desc.dim[1], h->depth[i] = w->desc.dim[2];
-    h->each[i] =
-        (int64_t)hn_round_up(hn_gemm_packed_size(o, (size_t)h->columns[i], (size_t)h->depth[i]), 16);
+    h->each[i] = (int64_t)hn_round_up(hn_gemm_packed_size(o, (size_t)h->columns[i], (size_t)h->depth[i]), 16);
     h->at[i] = (int64_t)at;
     at += (size_t)(h->each[i] * h->of.experts) * sizeof(float);
   }
@@ -76,8 +75,8 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
 
 HN_DESCRIBED_SIZED(blob_head)
 
-static void product(const void *context, int which, int64_t expert, const float *x, int64_t rows, int64_t from,
-                    int64_t end, float *y, uint32_t thread) {
+static void product(const void *context, int which, int64_t expert, const float *x, int64_t rows,
+                    int64_t from, int64_t end, float *y, uint32_t thread) {
   const hone_step_run *r = context;
   const blob_head *h = r->blob;
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
@@ -116,12 +115,13 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hn_experts_job j = {.of = &h->of,
                             .run = r,
                             .product = product,
-                            .context = r, .isa = h->isa,
+                            .context = r,
+                            .isa = h->isa,
                             .grain = hn_gemm_find(h->isa)->nr};
   (void)error;
   hn_experts_exec(&j, r->in[HN_MOE_X], r->in[HN_MOE_ROUTER], NULL, r->out[0]);
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, moe, "com.microsoft.MoE", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
-          .run = run);
+HN_TACTIC(cpu, moe, "com.microsoft.MoE", 1, .accepts = accepts, .cost = cost, .need = need,
+          .prepack = prepack, .run = run);

@@ -22,8 +22,9 @@ typedef struct blob_head {
   hn_isa isa;
   hn_experts of;
   matrix m[3];
-  int64_t bytes, rows_at, row; /* rows_at: packed rows of a thread in the workspace; row: floats of the longest */
-  int64_t group;               /* rows that are packed at a time */
+  int64_t bytes, rows_at,
+      row;       /* rows_at: packed rows of a thread in the workspace; row: floats of the longest */
+  int64_t group; /* rows that are packed at a time */
 } blob_head;
 
 enum { GROUP = 16 };
@@ -36,7 +37,8 @@ static hn_nbits_matrix kernel_of(const matrix *m) {
                            .bits = (uint32_t)m->bits};
 }
 
-static bool describe_matrix(const hone_step *s, uint32_t which, int64_t experts, matrix *m, hone_reason *why) {
+static bool describe_matrix(const hone_step *s, uint32_t which, int64_t experts, matrix *m,
+                            hone_reason *why) {
   const uint32_t codes = HN_QMOE_FC1 + 3 * which, scales = codes + 1, bias = codes + 2,
                  zeros = HN_QMOE_ZEROS + which;
   const hone_tensor_desc *d = &s->input[codes].desc;
@@ -110,8 +112,8 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
 
 HN_DESCRIBED_SIZED(blob_head)
 
-static void product(const void *context, int which, int64_t expert, const float *x, int64_t rows, int64_t from,
-                    int64_t end, float *y, uint32_t thread) {
+static void product(const void *context, int which, int64_t expert, const float *x, int64_t rows,
+                    int64_t from, int64_t end, float *y, uint32_t thread) {
   const hone_step_run *r = context;
   const blob_head *h = r->blob;
   const matrix *m = &h->m[which];
@@ -126,7 +128,8 @@ static void product(const void *context, int which, int64_t expert, const float 
     w.zero_floats = (const float *)(const void *)((const char *)r->blob + m->zeros_at) + before;
   const float *bias = hn_step_has(r->step, codes + 2) ? (const float *)r->in[codes + 2] + before : NULL;
   const size_t row = o->packed(&w);
-  float *packed = (float *)(void *)((char *)r->workspace + h->rows_at) + (size_t)thread * (size_t)(h->row * h->group);
+  float *packed =
+      (float *)(void *)((char *)r->workspace + h->rows_at) + (size_t)thread * (size_t)(h->row * h->group);
   for (int64_t i = 0; i < rows; i += h->group) {
     const int64_t some = hn_min_i64(h->group, rows - i);
     for (int64_t k = 0; k < some; k++)
@@ -137,7 +140,8 @@ static void product(const void *context, int which, int64_t expert, const float 
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
-  const hn_experts_job j = {.of = &h->of, .run = r, .product = product, .context = r, .isa = h->isa, .grain = 16};
+  const hn_experts_job j = {
+      .of = &h->of, .run = r, .product = product, .context = r, .isa = h->isa, .grain = 16};
   (void)error;
   hn_experts_exec(&j, r->in[HN_QMOE_X], r->in[HN_QMOE_ROUTER],
                   hn_step_has(r->step, HN_QMOE_WEIGHTS) ? r->in[HN_QMOE_WEIGHTS] : NULL, r->out[0]);

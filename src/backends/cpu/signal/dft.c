@@ -85,7 +85,8 @@ static size_t thread_floats(const blob_head *h) {
 
 static double cost_of(const blob_head *h, const hone_step *s, const hone_machine *m) {
   double each = 4; /* flops a point and pass of two */
-  for (uint32_t i = 0; i < h->passes; i++) each += h->factor[i] <= 4 ? 4.0 * h->factor[i] : 3.0 * h->factor[i];
+  for (uint32_t i = 0; i < h->passes; i++)
+    each += h->factor[i] <= 4 ? 4.0 * h->factor[i] : 3.0 * h->factor[i];
   const double points = (double)h->of.n * (double)(h->outer * h->inner);
   return hn_step_seconds(m, points * each, s->cost.bytes, 0.2) + points * 1e-9 / m->threads;
 }
@@ -157,7 +158,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
   hn_fourier_lines f = {.n = (size_t)h->of.n,
                         .passes = h->passes,
-                        .cosine = (const float *)(const void *)((const char *)r->blob + hn_round_up(sizeof *h, 64)),
+                        .cosine =
+                            (const float *)(const void *)((const char *)r->blob + hn_round_up(sizeof *h, 64)),
                         .sine = (const float *)(const void *)((const char *)r->blob + h->sine_at),
                         .scale = h->of.inverse ? 1.0f / (float)h->of.n : 1.0f};
   memcpy(f.factor, h->factor, sizeof f.factor);

@@ -1,12 +1,13 @@
-/* BiasSoftmax: Softmax(data + bias) over the dimensions from `axis` on, taken as one. bias lacks dimensions of
- * data before the axis: the inner ones of them (is_inner_broadcast) or the outer ones. */
+/* BiasSoftmax: Softmax(data + bias) over the dimensions from `axis` on, taken as one. bias lacks dimensions
+ * of data before the axis: the inner ones of them (is_inner_broadcast) or the outer ones. */
 #include "model/ops/microsoft/inner.h"
 
 enum { DATA, BIAS };
 
 static hone_status axis_of(const hone_node *node, int32_t rank, int32_t *axis, hone_error *error) {
   const int64_t a = hone_node_int(node, "axis", 1);
-  if (a < -rank || a > rank) return hn_op_bad(node, error, "axis is %lld of rank %d", (long long)a, (int)rank);
+  if (a < -rank || a > rank)
+    return hn_op_bad(node, error, "axis is %lld of rank %d", (long long)a, (int)rank);
   *axis = (int32_t)(a < 0 ? a + rank : a);
   return HONE_OK;
 }

@@ -8,9 +8,9 @@ enum { TOKENS, FOUND };
 
 static hone_status sizes(const hone_node *node, int64_t *least, int64_t *most, hone_error *error) {
   *least = hone_node_int(node, "min_ngram_size", 1), *most = hone_node_int(node, "max_ngram_size", 3);
-  return *least >= 1 && *most >= *least ? HONE_OK
-                                        : hn_op_bad(node, error, "n-grams of %lld to %lld tokens",
-                                                    (long long)*least, (long long)*most);
+  return *least >= 1 && *most >= *least
+             ? HONE_OK
+             : hn_op_bad(node, error, "n-grams of %lld to %lld tokens", (long long)*least, (long long)*most);
 }
 
 static hone_status infer(const hone_infer *io, hone_error *error) {

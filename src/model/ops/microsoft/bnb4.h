@@ -1,5 +1,5 @@
-/* Matrices of MatMulBnb4: rows x columns codes one after the other, the first of a byte in its high bits, by a
- * table of 16 numbers, times a scale for each block. */
+/* Matrices of MatMulBnb4: rows x columns codes one after the other, the first of a byte in its high bits, by
+ * a table of 16 numbers, times a scale for each block. */
 #ifndef HN_MODEL_OPS_MICROSOFT_BNB4_H
 #define HN_MODEL_OPS_MICROSOFT_BNB4_H
 

@@ -17,7 +17,9 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, const hon
   *z = (sizes){.batch = hn_dim(q, 0),
                .heads = hone_node_int(n, "num_heads", 0),
                .size = HONE_DIM_UNKNOWN,
-               .room = past ? hn_dim(past, 2) : k ? hn_dim(k, 2) : HONE_DIM_UNKNOWN,
+               .room = past ? hn_dim(past, 2)
+                       : k  ? hn_dim(k, 2)
+                            : HONE_DIM_UNKNOWN,
                .packed = !k,
                .cross = k && !past,
                .shared = hone_node_int(n, "past_present_share_buffer", 0) != 0};
@@ -36,10 +38,12 @@ static const hone_tensor_desc *input(const hone_infer *io, uint32_t i) {
 static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *error) {
   const int64_t all = z->size < 0 ? z->size : z->size * z->heads, now[3] = {z->batch, 1, all},
                 cache[4] = {z->batch, z->heads, z->room, z->size};
-  hone_status s = hn_infer_dims(io, Q, "the query", 3, (const int64_t[]){z->batch, 1, hn_dim(io->input[Q], 2)}, error);
+  hone_status s =
+      hn_infer_dims(io, Q, "the query", 3, (const int64_t[]){z->batch, 1, hn_dim(io->input[Q], 2)}, error);
   for (uint32_t i = K; i <= V && !s; i++)
     s = hn_infer_dims(io, i, "the key or the value", z->cross ? 4 : 3, z->cross ? cache : now, error);
-  for (uint32_t i = PAST_KEY; i <= PAST_VALUE && !s; i++) s = hn_infer_dims(io, i, "the past", 4, cache, error);
+  for (uint32_t i = PAST_KEY; i <= PAST_VALUE && !s; i++)
+    s = hn_infer_dims(io, i, "the past", 4, cache, error);
   return s ? s : hn_infer_vector(io, BIAS, all < 0 ? all : 3 * all, error);
 }
 
@@ -48,13 +52,15 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   sizes z;
   hone_status s = read(io->node, q, k, past, &z, error);
   if (s) return s;
-  if (hn_has_input(io, K) != hn_has_input(io, V) || hn_has_input(io, PAST_KEY) != hn_has_input(io, PAST_VALUE))
+  if (hn_has_input(io, K) != hn_has_input(io, V) ||
+      hn_has_input(io, PAST_KEY) != hn_has_input(io, PAST_VALUE))
     return hn_op_bad(io->node, error, "keys and values must be given together");
   if (z.shared && !z.cross && !hn_has_input(io, BEFORE))
     return hn_op_bad(io->node, error, "there is no past_sequence_length");
   s = check_dims(io, &z, error);
   static const uint32_t same[] = {K, V, PAST_KEY, PAST_VALUE, BIAS};
-  for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++) s = hn_infer_same_dtype(io, Q, same[i], error);
+  for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
+    s = hn_infer_same_dtype(io, Q, same[i], error);
   if (!s) s = hn_key_mask_check(io, MASK, ADDED, z.batch, error);
   for (uint32_t i = BEFORE; i <= BEAMS && !s; i++)
     s = hn_infer_dtype_in(io, i, HONE_TYPES(HONE_DTYPE_I32), error);

@@ -41,7 +41,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s)
     s = hn_infer_dims(io, PAST, "the past", 5, (const int64_t[]){2, z.batch, z.heads, z.room, z.size}, error);
   static const uint32_t same[] = {W, BIAS, PAST};
-  for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++) s = hn_infer_same_dtype(io, X, same[i], error);
+  for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
+    s = hn_infer_same_dtype(io, X, same[i], error);
   if (!s) s = hn_key_mask_check(io, MASK, ADDED, z.batch, error);
   for (uint32_t i = BEFORE; i <= BEAMS && !s; i++)
     s = hn_infer_dtype_in(io, i, HONE_TYPES(HONE_DTYPE_I32), error);

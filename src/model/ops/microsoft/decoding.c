@@ -3,9 +3,10 @@
 hone_status hn_decoding_before(hone_call *call, uint32_t input, int64_t room, int64_t otherwise, int64_t *out,
                                hone_error *error) {
   *out = hn_call_has(call, input) ? hn_get_i64(call->input[input], 0) : otherwise;
-  return *out >= 0 && *out <= room ? HONE_OK
-                                   : hn_op_bad(call->node, error, "past_sequence_length is %lld, in a cache of %lld",
-                                               (long long)*out, (long long)room);
+  return *out >= 0 && *out <= room
+             ? HONE_OK
+             : hn_op_bad(call->node, error, "past_sequence_length is %lld, in a cache of %lld",
+                         (long long)*out, (long long)room);
 }
 
 hone_status hn_decoding_beams(hone_call *call, uint32_t width, uint32_t beams, int64_t batch, int64_t room,
@@ -45,7 +46,8 @@ static hone_status cached(hone_call *call, const hn_decoding *d, int which, hone
       if (beam < 0 || beam >= d->width)
         return hn_op_bad(call->node, error, "token %lld came from beam %lld of %lld", (long long)t,
                          (long long)beam, (long long)d->width);
-      memcpy(to + (size_t)t * row, (const char *)past->data + (size_t)((from * p[1] + h) * p[2] + t) * row, row);
+      memcpy(to + (size_t)t * row, (const char *)past->data + (size_t)((from * p[1] + h) * p[2] + t) * row,
+             row);
     }
   }
   return HONE_OK;
@@ -69,8 +71,7 @@ hone_status hn_decoding_run(hone_call *call, const hn_decoding *d, hone_error *e
   const hone_tensor *added;
   for (int i = 0; i < 2; i++) {
     const int64_t there = d->present[i].desc.rank ? d->present[i].desc.dim[2] : keys;
-    if (there < keys)
-      return hn_op_bad(call->node, error, "a cache of %lld tokens is full", (long long)there);
+    if (there < keys) return hn_op_bad(call->node, error, "a cache of %lld tokens is full", (long long)there);
     const hone_status s = cached(call, d, i, &was[i], error);
     if (s) return s;
     if (d->present[i].data) hand_on(d, i);

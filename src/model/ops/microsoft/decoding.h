@@ -1,6 +1,6 @@
-/* One step of decoding with caches: what DecoderMaskedMultiHeadAttention and DecoderMaskedSelfAttention share.
- * Caches are [batch, heads, room, size] as they lie: the order that one GPU kernel gives the keys is not
- * known. */
+/* One step of decoding with caches: what DecoderMaskedMultiHeadAttention and DecoderMaskedSelfAttention
+ * share. Caches are [batch, heads, room, size] as they lie: the order that one GPU kernel gives the keys is
+ * not known. */
 #ifndef HN_MODEL_OPS_MICROSOFT_DECODING_H
 #define HN_MODEL_OPS_MICROSOFT_DECODING_H
 

@@ -75,7 +75,8 @@ static bool decoded(hone_call *call, uint32_t codes, uint32_t scale, hone_tensor
 
 static hone_status reference(hone_call *call, hone_error *error) {
   hone_tensor w, r;
-  if (!decoded(call, W, W_SCALE, &w, error) || !decoded(call, R, R_SCALE, &r, error)) return HONE_ERROR_MEMORY;
+  if (!decoded(call, W, W_SCALE, &w, error) || !decoded(call, R, R_SCALE, &r, error))
+    return HONE_ERROR_MEMORY;
   const hone_tensor *in[PEEPHOLES + 1];
   for (uint32_t i = 0; i <= PEEPHOLES; i++) in[i] = i == W ? &w : i == R ? &r : call->input[i];
   hn_inner lstm;
@@ -83,14 +84,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return hn_inner_run(call, &lstm, in, PEEPHOLES + 1, call->output, call->n_outputs, error);
 }
 
-static const hone_attr_desc attrs[] = {{"activation_alpha", HONE_ATTR_FLOATS, false, 0, 0},
-                                       {"activation_beta", HONE_ATTR_FLOATS, false, 0, 0},
-                                       {"activations", HONE_ATTR_STRINGS, false, 0, 0},
-                                       {"clip", HONE_ATTR_FLOAT, false, 0, 0},
-                                       {"direction", HONE_ATTR_STRING, false, 0, 0},
-                                       {"hidden_size", HONE_ATTR_INT, false, 0, 0},
-                                       {"input_forget", HONE_ATTR_INT, false, 0, 0},
-                                       {0}};
+static const hone_attr_desc attrs[] = {
+    {"activation_alpha", HONE_ATTR_FLOATS, false, 0, 0}, {"activation_beta", HONE_ATTR_FLOATS, false, 0, 0},
+    {"activations", HONE_ATTR_STRINGS, false, 0, 0},     {"clip", HONE_ATTR_FLOAT, false, 0, 0},
+    {"direction", HONE_ATTR_STRING, false, 0, 0},        {"hidden_size", HONE_ATTR_INT, false, 0, 0},
+    {"input_forget", HONE_ATTR_INT, false, 0, 0},        {0}};
 
 HN_OP(dynamic_quantize_lstm) = {HONE_DESC_HEAD(hone_op_desc),
                                 .domain = "com.microsoft",

@@ -5,8 +5,8 @@
 
 hone_status hn_experts_of(const hone_node *node, hn_experts *out, hone_error *error) {
   static const char *const names[] = {
-      [HN_EXPERT_IDENTITY] = "identity", [HN_EXPERT_RELU] = "relu",     [HN_EXPERT_RELU2] = "relu2",
-      [HN_EXPERT_GELU] = "gelu",         [HN_EXPERT_SILU] = "silu",     [HN_EXPERT_SWIGLU] = "swiglu",
+      [HN_EXPERT_IDENTITY] = "identity", [HN_EXPERT_RELU] = "relu", [HN_EXPERT_RELU2] = "relu2",
+      [HN_EXPERT_GELU] = "gelu",         [HN_EXPERT_SILU] = "silu", [HN_EXPERT_SWIGLU] = "swiglu",
       [HN_EXPERT_GEGLU] = "geglu"};
   const char *act = hone_node_string(node, "activation_type", "relu");
   const int64_t fusion = hone_node_int(node, "swiglu_fusion", 0);
@@ -39,12 +39,13 @@ hone_status hn_experts_tokens(const hone_infer *io, hn_experts *e, hone_error *e
     return hn_op_bad(io->node, error, "the router's scores have rank %d, expected 2", (int)router->rank);
   e->hidden = x->rank > 0 ? x->dim[x->rank - 1] : HONE_DIM_UNKNOWN;
   e->tokens = hn_dim(router, 0), e->experts = hn_dim(router, 1);
-  const int64_t all = x->rank < 0             ? HONE_DIM_UNKNOWN
-                      : x->rank == 2          ? x->dim[0]
+  const int64_t all = x->rank < 0                      ? HONE_DIM_UNKNOWN
+                      : x->rank == 2                   ? x->dim[0]
                       : x->dim[0] < 0 || x->dim[1] < 0 ? HONE_DIM_UNKNOWN
-                                              : x->dim[0] * x->dim[1];
+                                                       : x->dim[0] * x->dim[1];
   if (hn_dims_differ(all, e->tokens))
-    return hn_op_bad(io->node, error, "%lld tokens, and scores of %lld", (long long)all, (long long)e->tokens);
+    return hn_op_bad(io->node, error, "%lld tokens, and scores of %lld", (long long)all,
+                     (long long)e->tokens);
   if (e->experts >= 0 && (e->experts < e->k || e->experts > INT32_MAX))
     return hn_op_bad(io->node, error, "%lld of %lld experts", (long long)e->k, (long long)e->experts);
   return HONE_OK;
@@ -70,8 +71,8 @@ void hn_experts_route(const hn_experts *e, const float *scores, const float *giv
   double all = 0, chosen = 0;
   for (int64_t i = 0; i < e->experts && !given; i++) all += exp((double)(scores[i] - scores[expert[0]]));
   for (int64_t j = 0; j < e->k; j++) {
-    const double w = given ? (double)given[expert[j]]
-                           : exp((double)(scores[expert[j]] - scores[expert[0]])) / all;
+    const double w =
+        given ? (double)given[expert[j]] : exp((double)(scores[expert[j]] - scores[expert[0]])) / all;
     weight[j] = (float)w;
     chosen += w;
   }
@@ -155,8 +156,8 @@ static hone_status product(hone_call *call, const hn_expert_matrix *m, int64_t e
 }
 
 typedef struct room {
-  int32_t *expert;                          /* [tokens][k] */
-  float *weight, *x, *first, *third, *mid;  /* [tokens][k]; of all tokens */
+  int32_t *expert;                         /* [tokens][k] */
+  float *weight, *x, *first, *third, *mid; /* [tokens][k]; of all tokens */
   float *row, *answer, *sum;
   int64_t *token; /* of the expert at hand: token x k + place */
 } room;
@@ -165,7 +166,7 @@ static bool make_room(hone_call *call, const hn_experts *e, const hn_expert_matr
                       hone_error *error) {
   const int64_t n = e->tokens, longest = hn_max_i64(m[0].columns, m[1].columns);
   float *part[7];
-  const int64_t size[7] = {n * e->k, n * e->hidden,           n * m[0].rows, e->third ? n * m[2].rows : 0,
+  const int64_t size[7] = {n * e->k,     n * e->hidden,          n * m[0].rows, e->third ? n * m[2].rows : 0,
                            n * e->inter, hn_max_i64(longest, 1), n * e->hidden};
   for (int i = 0; i < 7; i++)
     if (!(part[i] = hn_scratch(call, size[i], sizeof(float), error))) return false;
@@ -183,8 +184,8 @@ static bool make_room(hone_call *call, const hn_experts *e, const hn_expert_matr
   return r->sum != NULL;
 }
 
-static hone_status run_expert(hone_call *call, const hn_experts *e, const hn_expert_matrix m[3], int64_t expert,
-                              const float *x, room *r, hone_error *error) {
+static hone_status run_expert(hone_call *call, const hn_experts *e, const hn_expert_matrix m[3],
+                              int64_t expert, const float *x, room *r, hone_error *error) {
   int64_t n = 0;
   for (int64_t i = 0; i < e->tokens * e->k; i++)
     if (r->expert[i] == expert) r->token[n++] = i;

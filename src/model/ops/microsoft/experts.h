@@ -36,8 +36,9 @@ typedef struct hn_experts {
 
 /* One matrix of all experts. */
 typedef struct hn_expert_matrix {
-  const hone_tensor *codes, *scales, *zeros, *bias; /* scales NULL: plain numbers; zeros and bias may be NULL */
-  int64_t rows, columns, bits, block;               /* block 0: one scale a row */
+  const hone_tensor *codes, *scales, *zeros,
+      *bias;                          /* scales NULL: plain numbers; zeros and bias may be NULL */
+  int64_t rows, columns, bits, block; /* block 0: one scale a row */
 } hn_expert_matrix;
 
 /* Read from the node's attributes; sizes are left 0. */

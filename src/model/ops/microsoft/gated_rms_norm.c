@@ -1,5 +1,5 @@
-/* GatedRMSNorm: each run of C values (C: the length of scale) over its root mean square, times scale and times
- * SiLU or Sigmoid of the gate. */
+/* GatedRMSNorm: each run of C values (C: the length of scale) over its root mean square, times scale and
+ * times SiLU or Sigmoid of the gate. */
 #include "model/ops/microsoft/inner.h"
 #include "model/ops/normalize/moments.h"
 

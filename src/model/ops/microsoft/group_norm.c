@@ -54,8 +54,7 @@ hone_status hn_group_norm_run(hone_call *call, const hone_tensor *x, hone_error 
   const int64_t runs = g.last ? pixels : 1, run = g.last ? each : n, apart = g.last ? channels : n;
   for (int64_t p = 0; p < d->dim[0] * g.groups; p++) {
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    const int64_t group = p % g.groups,
-                  at = p / g.groups * channels * pixels + group * (g.last ? each : n);
+    const int64_t group = p % g.groups, at = p / g.groups * channels * pixels + group * (g.last ? each : n);
     for (int64_t r = 0; r < runs; r++) hn_load_f64(data + r * run, x, at + r * apart, run);
     const double mean = hn_mean(data, n, HONE_DTYPE_F32),
                  inverse = 1 / sqrt(hn_variance(data, n, mean, HONE_DTYPE_F32) + (double)g.epsilon);

@@ -4,7 +4,13 @@
 
 #include "model/ops/microsoft/inner.h"
 
-enum { HN_DQ_LSTM_W = 1, HN_DQ_LSTM_R = 2, HN_DQ_LSTM_PLAIN = 8, HN_DQ_LSTM_W_SCALE = 8, HN_DQ_LSTM_R_SCALE = 10 };
+enum {
+  HN_DQ_LSTM_W = 1,
+  HN_DQ_LSTM_R = 2,
+  HN_DQ_LSTM_PLAIN = 8,
+  HN_DQ_LSTM_W_SCALE = 8,
+  HN_DQ_LSTM_R_SCALE = 10
+};
 
 /* [directions, columns, gates] as LSTM has it: [directions, gates, columns] of f32. */
 hone_tensor_desc hn_lstm_codes_desc(const hone_tensor_desc *codes);

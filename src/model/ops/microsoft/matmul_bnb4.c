@@ -9,8 +9,9 @@ enum { A, B, SCALES };
 hone_status hn_bnb4_of(const hone_node *node, hn_bnb4 *out, hone_error *error) {
   /* 4-bit floats of one sign, two exponent bits and one bit behind them, over their largest, 12; and the 16
    * quantiles of a normal distribution within [-1, 1]. */
-  static const float fp4[16] = {0,   5.208333333e-03f,  0.66666667f,  1,   0.33333333f,  0.5f,  0.16666667f,  0.25f,
-                                -0.0f, -5.208333333e-03f, -0.66666667f, -1,  -0.33333333f, -0.5f, -0.16666667f, -0.25f};
+  static const float fp4[16] = {
+      0,     5.208333333e-03f,  0.66666667f,  1,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
+      -0.0f, -5.208333333e-03f, -0.66666667f, -1, -0.33333333f, -0.5f, -0.16666667f, -0.25f};
   static const float nf4[16] = {-1,
                                 -0.6961928009986877f,
                                 -0.5250730514526367f,

@@ -15,7 +15,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     return hn_op_bad(io->node, error, "swiglu has neither swiglu_fusion nor fc3_experts_weights");
   if (!third && hn_has_input(io, HN_MOE_B3))
     return hn_op_bad(io->node, error, "fc3_experts_bias stands without its weights");
-  const int64_t inter = hn_dim(io->input[HN_MOE_FC2], 2), wide = inter < 0 ? inter : inter * hn_experts_fusion(&e);
+  const int64_t inter = hn_dim(io->input[HN_MOE_FC2], 2),
+                wide = inter < 0 ? inter : inter * hn_experts_fusion(&e);
   const int64_t first[3] = {e.experts, wide, e.hidden}, second[3] = {e.experts, e.hidden, inter},
                 more[3] = {e.experts, inter, e.hidden};
   s = hn_infer_dims(io, HN_MOE_FC1, "fc1_experts_weights", 3, first, error);

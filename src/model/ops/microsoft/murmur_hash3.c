@@ -36,7 +36,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   uint32_t *y = call->output[0]->data;
   for (int64_t i = 0; i < hn_count(x); i++) {
     const hone_string *s = texts ? (const hone_string *)x->data + i : NULL;
-    const unsigned char *p = s ? (const unsigned char *)s->ptr : (const unsigned char *)x->data + (size_t)i * size;
+    const unsigned char *p =
+        s ? (const unsigned char *)s->ptr : (const unsigned char *)x->data + (size_t)i * size;
     y[i] = hash(p, s ? s->len : size, seed);
   }
   return HONE_OK;

@@ -30,7 +30,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       if (n > 1 && memcmp(row + i, last, (size_t)(n - 1) * sizeof *row) != 0) continue;
       const int64_t word = row[i + n - 1];
       if (word < 0 || word >= words)
-        return hn_op_bad(call->node, error, "token %lld is not among %lld", (long long)word, (long long)words);
+        return hn_op_bad(call->node, error, "token %lld is not among %lld", (long long)word,
+                         (long long)words);
       hn_set_f64(call->output[0], b * words + word, -INFINITY);
     }
   }

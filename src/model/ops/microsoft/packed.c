@@ -32,7 +32,8 @@ hone_status hn_packed_run(hone_call *call, const hn_packed *p, hone_tensor *y, h
   const int64_t inputs = p->offsets->desc.dim[0], longest = p->offsets->desc.dim[1];
   const int64_t bias_at[3] = {0, p->heads * p->size, 2 * p->heads * p->size};
   int64_t at = hn_get_i64(p->ends, 0);
-  if (at != 0) return hn_op_bad(call->node, error, "cumulative_sequence_length begins with %lld", (long long)at);
+  if (at != 0)
+    return hn_op_bad(call->node, error, "cumulative_sequence_length begins with %lld", (long long)at);
   for (int64_t b = 0; b < inputs; b++) {
     const int64_t end = hn_get_i64(p->ends, b + 1), n = end - at;
     if (n < 0 || end > p->tokens || n > longest || (b == inputs - 1 && end != p->tokens))

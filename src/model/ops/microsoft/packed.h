@@ -6,11 +6,11 @@
 #include "model/ops/microsoft/attend.h"
 
 typedef struct hn_packed {
-  hn_tokens part[3];                   /* Q, K and V, heads within a token */
-  const hone_tensor *bias;             /* of Q, K and V, or NULL */
-  int64_t tokens, heads, size, wide;   /* wide: a head of V */
-  const hone_tensor *offsets, *ends;   /* token_offset, [inputs, longest]; cumulative_sequence_length */
-  const hone_tensor *added;            /* attention_bias, or NULL */
+  hn_tokens part[3];                 /* Q, K and V, heads within a token */
+  const hone_tensor *bias;           /* of Q, K and V, or NULL */
+  int64_t tokens, heads, size, wide; /* wide: a head of V */
+  const hone_tensor *offsets, *ends; /* token_offset, [inputs, longest]; cumulative_sequence_length */
+  const hone_tensor *added;          /* attention_bias, or NULL */
 } hn_packed;
 
 /* Inputs `offsets`, `offsets` + 1 and `offsets` + 2 (token_offset, cumulative_sequence_length and

@@ -30,8 +30,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   for (uint32_t i = OFFSETS; i <= ENDS; i++)
     if (!hn_has_input(io, i)) return hn_op_bad(io->node, error, "input %u is left out", i);
   if ((x->rank >= 0 && x->rank != 2) || (w->rank >= 0 && w->rank != 2))
-    return hn_op_bad(io->node, error, "the input has rank %d and the weights %d, both must be 2", (int)x->rank,
-                     (int)w->rank);
+    return hn_op_bad(io->node, error, "the input has rank %d and the weights %d, both must be 2",
+                     (int)x->rank, (int)w->rank);
   if (hn_dims_differ(hn_dim(x, 1), hn_dim(w, 0)))
     return hn_op_bad(io->node, error, "the input has %lld values a token, the weights %lld rows",
                      (long long)hn_dim(x, 1), (long long)hn_dim(w, 0));

@@ -24,7 +24,8 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, const hon
   const int64_t all[2] = {q->dim[1], hn_dim(v, 1)};
   for (int i = 0; i < 2; i++)
     if (all[i] >= 0 && all[i] % heads)
-      return hn_op_bad(n, error, "%lld values a token are not %lld heads", (long long)all[i], (long long)heads);
+      return hn_op_bad(n, error, "%lld values a token are not %lld heads", (long long)all[i],
+                       (long long)heads);
   s->size = all[0] < 0 ? all[0] : all[0] / heads;
   s->wide = all[1] < 0 ? all[1] : all[1] / heads;
   return HONE_OK;

@@ -11,7 +11,8 @@ static hone_status check_there(const hone_infer *io, hone_error *error) {
   for (uint32_t i = 0; i < ZEROS + TABLES; i++) {
     const bool of_segments = i == SEGMENTS || i == SEGMENT_TABLE || i == SCALES + 2 || i == ZEROS + 2;
     if (i != MASK && hn_has_input(io, i) != (of_segments ? segments : true))
-      return hn_op_bad(io->node, error, "input %u is %s", i, hn_has_input(io, i) ? "there alone" : "left out");
+      return hn_op_bad(io->node, error, "input %u is %s", i,
+                       hn_has_input(io, i) ? "there alone" : "left out");
   }
   return HONE_OK;
 }

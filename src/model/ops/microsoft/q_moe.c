@@ -1,10 +1,17 @@
-/* QMoE: a mixture of experts whose weights are codes of 2, 4 or 8 bits, low bits first, with a scale (and zero
- * point) for each row or each block of a row. router_weights, where given, are what the answers are weighed
- * by; the scores then only choose. */
+/* QMoE: a mixture of experts whose weights are codes of 2, 4 or 8 bits, low bits first, with a scale (and
+ * zero point) for each row or each block of a row. router_weights, where given, are what the answers are
+ * weighed by; the scores then only choose. */
 #include "model/ops/microsoft/q_moe.h"
 
-enum { X = HN_QMOE_X, ROUTER, FC1 = HN_QMOE_FC1, FC2 = HN_QMOE_FC2, FC3 = HN_QMOE_FC3, ZEROS = HN_QMOE_ZEROS,
-       WEIGHTS = HN_QMOE_WEIGHTS };
+enum {
+  X = HN_QMOE_X,
+  ROUTER,
+  FC1 = HN_QMOE_FC1,
+  FC2 = HN_QMOE_FC2,
+  FC3 = HN_QMOE_FC3,
+  ZEROS = HN_QMOE_ZEROS,
+  WEIGHTS = HN_QMOE_WEIGHTS
+};
 
 int64_t hn_q_moe_bits(const hone_node *node, int which) {
   static const char *const name[3] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits",
@@ -38,8 +45,8 @@ static hone_status check_matrix(const hone_infer *io, int which, int64_t experts
   const int64_t bits = hn_q_moe_bits(io->node, which), open = HONE_DIM_UNKNOWN;
   if (!hn_has_input(io, scales)) return hn_op_bad(io->node, error, "input %u, scales, is left out", scales);
   if (columns >= 0 && (columns * bits % 8 || (block && columns % block)))
-    return hn_op_bad(io->node, error, "rows of %lld codes of %lld bits, in blocks of %lld", (long long)columns,
-                     (long long)bits, (long long)block);
+    return hn_op_bad(io->node, error, "rows of %lld codes of %lld bits, in blocks of %lld",
+                     (long long)columns, (long long)bits, (long long)block);
   const int64_t bytes = columns < 0 ? open : columns * bits / 8,
                 blocks = columns < 0 || !block ? open : columns / block,
                 row_zeros = rows < 0 ? open : (rows * bits + 7) / 8,
@@ -50,7 +57,8 @@ static hone_status check_matrix(const hone_infer *io, int which, int64_t experts
   if (!s) s = hn_infer_same_dtype(io, X, bias, error);
   if (!s) s = hn_infer_dims(io, codes, "the codes", 3, (const int64_t[]){experts, rows, bytes}, error);
   if (!s)
-    s = hn_infer_dims(io, scales, "the scales", block ? 3 : 2, (const int64_t[]){experts, rows, blocks}, error);
+    s = hn_infer_dims(io, scales, "the scales", block ? 3 : 2, (const int64_t[]){experts, rows, blocks},
+                      error);
   if (!s)
     s = hn_infer_dims(io, zeros, "the zero points", block ? 3 : 2,
                       (const int64_t[]){experts, block ? rows : row_zeros, block_zeros}, error);
@@ -71,7 +79,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     return hn_op_bad(io->node, error, "swiglu_fusion leaves nothing for fc3_experts_weights");
   if (e.act == HN_EXPERT_SWIGLU && e.pairs == HN_EXPERT_ONE && !third)
     return hn_op_bad(io->node, error, "swiglu has neither swiglu_fusion nor fc3_experts_weights");
-  const int64_t bytes = hn_dim(io->input[FC2], 2), inter = bytes < 0 ? bytes : bytes * 8 / hn_q_moe_bits(io->node, 1),
+  const int64_t bytes = hn_dim(io->input[FC2], 2),
+                inter = bytes < 0 ? bytes : bytes * 8 / hn_q_moe_bits(io->node, 1),
                 wide = inter < 0 ? inter : inter * hn_experts_fusion(&e);
   s = check_matrix(io, 0, e.experts, wide, e.hidden, block, error);
   if (!s) s = check_matrix(io, 1, e.experts, e.hidden, inter, block, error);

@@ -40,13 +40,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static int64_t bucket(int64_t apart, int64_t buckets, int64_t distance, bool both) {
   int64_t from = 0;
-  if (both) buckets /= 2, from = apart > 0 ? buckets : 0, apart = apart < 0 ? -apart : apart;
+  if (both)
+    buckets /= 2, from = apart > 0 ? buckets : 0, apart = apart < 0 ? -apart : apart;
   else
     apart = apart < 0 ? -apart : 0;
   const int64_t exact = buckets / 2;
   if (apart < exact) return from + apart;
-  const float far = logf((float)apart / (float)exact) / logf((float)distance / (float)exact) *
-                    (float)(buckets - exact);
+  const float far =
+      logf((float)apart / (float)exact) / logf((float)distance / (float)exact) * (float)(buckets - exact);
   return from + hn_min_i64(exact + (int64_t)far, buckets - 1);
 }
 

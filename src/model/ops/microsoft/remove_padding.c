@@ -65,8 +65,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   for (int64_t b = 0; b < inputs; b++) {
     if (ends) ends[b] = (int32_t)at;
     if (call->output[Y] && counts[b] && row)
-      memcpy((char *)call->output[Y]->data + (size_t)at * row, (const char *)x->data + (size_t)(b * tokens) * row,
-             (size_t)counts[b] * row);
+      memcpy((char *)call->output[Y]->data + (size_t)at * row,
+             (const char *)x->data + (size_t)(b * tokens) * row, (size_t)counts[b] * row);
     for (int64_t t = 0; t < tokens && offsets; t++)
       offsets[t < counts[b] ? at + t : padding + t - counts[b]] = (int32_t)(b * tokens + t);
     at += counts[b], padding += tokens - counts[b];

@@ -8,8 +8,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_status s = hn_infer_dtype_in(io, OFFSETS, HONE_TYPES(HONE_DTYPE_I32), error);
   if (s) return s;
   if ((x->rank >= 0 && x->rank != 2) || (at->rank >= 0 && at->rank != 2))
-    return hn_op_bad(io->node, error, "the input has rank %d and token_offset %d, both must be 2", (int)x->rank,
-                     (int)at->rank);
+    return hn_op_bad(io->node, error, "the input has rank %d and token_offset %d, both must be 2",
+                     (int)x->rank, (int)at->rank);
   hn_infer_set(io, 0, x->dtype, 3, (const int64_t[]){hn_dim(at, 0), hn_dim(at, 1), hn_dim(x, 1)});
   return HONE_OK;
 }

@@ -15,7 +15,8 @@ static hone_status check_skip(const hone_infer *io, int64_t channels, bool last,
   int64_t pixel[HONE_MAX_RANK];
   if (x->rank < 0 || skip->rank < 0) return HONE_OK;
   const int32_t axis = last ? x->rank - 1 : 1;
-  if (skip->rank == 2) return hn_infer_dims(io, SKIP, "skip", 2, (const int64_t[]){x->dim[0], channels}, error);
+  if (skip->rank == 2)
+    return hn_infer_dims(io, SKIP, "skip", 2, (const int64_t[]){x->dim[0], channels}, error);
   bool one = skip->rank == x->rank;
   for (int32_t i = 1; i < x->rank && one; i++) one = i == axis || skip->dim[i] == 1;
   for (int32_t i = 0; i < x->rank; i++) pixel[i] = i == 0 || i == axis || !one ? x->dim[i] : 1;

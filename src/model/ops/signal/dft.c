@@ -66,8 +66,9 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor_desc *d = &x->desc;
   hn_dft p;
   hn_fourier f;
-  hone_status status = hn_dft_of(call->node, d, hn_call_has(call, 1) ? call->input[1] : NULL, hn_call_has(call, 1),
-                            hn_call_has(call, 2) ? call->input[2] : NULL, &p, error);
+  hone_status status =
+      hn_dft_of(call->node, d, hn_call_has(call, 1) ? call->input[1] : NULL, hn_call_has(call, 1),
+                hn_call_has(call, 2) ? call->input[2] : NULL, &p, error);
   if (status || hn_count(y) == 0) return status;
   if (p.n < 1) return hn_op_bad(call->node, error, "there is nothing to transform");
   status = hn_fourier_make(call, p.n, p.inverse, y->desc.dtype, &f, error);

@@ -11,7 +11,8 @@ typedef struct hn_dft {
   int64_t parts; /* numbers a point of the result */
 } hn_dft;
 
-/* length and axis: inputs 1 and 2, NULL where they are left out or not known; length_given: input 1 is there. */
+/* length and axis: inputs 1 and 2, NULL where they are left out or not known; length_given: input 1 is there.
+ */
 hone_status hn_dft_of(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length,
                       bool length_given, const hone_tensor *axis, hn_dft *out, hone_error *error);
 

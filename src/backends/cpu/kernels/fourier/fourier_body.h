@@ -13,18 +13,22 @@ typedef struct point {
   vw re, im;
 } point;
 
-static inline point get(const float *x, size_t i) {
+static inline __attribute__((always_inline)) point get(const float *x, size_t i) {
   const vw *v = (const vw *)(const void *)(x + 2 * W * i);
   return (point){v[0], v[1]};
 }
-static inline void put(float *x, size_t i, point p) {
+static inline __attribute__((always_inline)) void put(float *x, size_t i, point p) {
   vw *v = (vw *)(void *)(x + 2 * W * i);
   v[0] = p.re, v[1] = p.im;
 }
-static inline point plus(point a, point b) { return (point){a.re + b.re, a.im + b.im}; }
-static inline point minus(point a, point b) { return (point){a.re - b.re, a.im - b.im}; }
+static inline __attribute__((always_inline)) point plus(point a, point b) {
+  return (point){a.re + b.re, a.im + b.im};
+}
+static inline __attribute__((always_inline)) point minus(point a, point b) {
+  return (point){a.re - b.re, a.im - b.im};
+}
 /* a turned by turn `i` of the table. */
-static inline point turned(const hn_fourier_lines *f, size_t i, point a) {
+static inline __attribute__((always_inline)) point turned(const hn_fourier_lines *f, size_t i, point a) {
   const float c = f->cosine[i], s = HN_FAULT("fourier_turn") ? -f->sine[i] : f->sine[i];
   return (point){a.re * c - a.im * s, a.re * s + a.im * c};
 }
@@ -46,7 +50,8 @@ static void pass_four(const hn_fourier_lines *f, const float *x, float *y, size_
   for (size_t k = 0; k < blocks; k++)
     for (size_t i = 0; i < length; i++) {
       const float *from = x + 2 * W * (4 * k * length + i);
-      const point a = get(from, 0), b = get(from, length), c = get(from, 2 * length), d = get(from, 3 * length);
+      const point a = get(from, 0), b = get(from, length), c = get(from, 2 * length),
+                  d = get(from, 3 * length);
       const point s = plus(a, c), t = plus(b, d), u = minus(a, c), v = minus(b, d),
                   w = {-v.im * quarter, v.re * quarter};
       put(y, k * length + i, plus(s, t));
