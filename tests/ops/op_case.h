@@ -4,7 +4,7 @@
 
 #include "model/ir/eval.h"
 
-enum { OP_CASE_MAX = 10 };
+enum { OP_CASE_MAX = 18 };
 
 typedef struct op_case {
   hn_model *model;

@@ -192,6 +192,45 @@ class AgainstOnnxRuntime(unittest.TestCase):
         call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), softcap=5.0)
         call(1, [8, 8], 9, 8, sink=4 * numbers(heads), rotary=True)
 
+    def test_experts(self) -> None:
+        experts, hidden, inter = 5, 16, 24
+        for act, k, normal in (("relu", 1, 0), ("gelu", 2, 1), ("silu", 3, 0), ("swiglu", 2, 1)):
+            wide = 2 * inter if act == "swiglu" else inter
+            more = {"swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": 1.0,
+                    "swiglu_limit": 1.5} if act == "swiglu" else {}
+            first, second = numbers(experts, wide, hidden), numbers(experts, hidden, inter)
+            for constants in ((), (2, 4)):
+                self.same("MoE", numbers(2, 7, hidden), numbers(14, experts), first, numbers(experts, wide), second,
+                          numbers(experts, hidden), constants=constants, near=2e-3, activation_type=act, k=k,
+                          normalize_routing_weights=normal, **more)
+
+    def test_decoding(self) -> None:
+        batch, room = 2, 10
+        op, here = "DecoderMaskedMultiHeadAttention", [numbers(batch, 1, HIDDEN) for _ in range(3)]
+        past, length = [numbers(batch, HEADS, room, SIZE) for _ in range(2)], np.array([4], "i4")
+        keep = np.array([[1, 1, 0, 1, 1], [0, 1, 1, 1, 1]], "i4")
+        for mask, bias, added in ((None, None, None), (keep, None, numbers(3 * HIDDEN)),
+                                  (keep, numbers(1, HEADS, 1, 5), None)):
+            self.same(op, *here, mask, bias, *past, length, None, None, added, num_heads=HEADS, outputs=3,
+                      past_present_share_buffer=1)
+        apart = [numbers(batch, HEADS, 6, SIZE) for _ in range(2)]
+        self.same(op, here[0], *apart, np.array([[1, 1, 0, 1, 1, 0], [0, 1, 1, 1, 1, 1]], "i4"), num_heads=HEADS)
+
+    def test_coded_layers(self) -> None:
+        for kind in (0, 1):
+            self.same("MatMulBnb4", numbers(3, 48), codes(168), numbers(11), constants=(1, 2), K=48, N=7, block_size=32,
+                      quant_type=kind, near=2e-4)
+        scales = [np.array(s, "f") for s in (0.012, 0.015, 0.011, 0.014, 0.013)]
+        zeros = [np.array(120, "uint8")] * 5
+        ids, kinds = RANDOM.integers(0, 20, (2, 5)).astype("i4"), RANDOM.integers(0, 2, (2, 5)).astype("i4")
+        mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "i4")
+        self.same("QEmbedLayerNormalization", ids, kinds, codes(20, 16), codes(8, 16), codes(2, 16), codes(16), codes(16),
+                  mask, *scales, *zeros, outputs=2, epsilon=1e-5, near=1e-4)
+        w, r = codes(1, 6, 32), codes(1, 8, 32)
+        self.same("DynamicQuantizeLSTM", numbers(5, 1, 6), w, r, 0.1 * numbers(1, 64), None, None, None, None,
+                  np.array([0.005], "f"), np.array([128], "uint8"), np.array([0.004], "f"), np.array([120], "uint8"),
+                  outputs=3, hidden_size=8, near=0.03, constants=(1, 2, 8, 9, 10, 11))
+
     def test_rotary_embedding(self) -> None:
         angles = RANDOM.uniform(0, 3, (20, SIZE // 2)).astype("f")
         tables = (np.cos(angles), np.sin(angles))

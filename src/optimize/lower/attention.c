@@ -31,7 +31,8 @@ static hone_node *make_node(const hn_lowering *l, const hn_attention_hit *h) {
       band[2 * i] = 1, band[2 * i + 1] = 0;
     finite[i] = so;
   }
-  return hn_node_set_float(n, "scale", h->scale) && hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
+  return hn_node_set_float(n, "scale", h->scale) && hn_node_set_float(n, "cap", h->cap) &&
+                 hn_node_set_ints(n, "mask_kind", h->mask_kind, masks) &&
                  hn_node_set_floats(n, "mask_value", h->mask_value, masks) &&
                  hn_node_set_ints(n, "mask_band", band, (size_t)2 * masks) &&
                  hn_node_set_ints(n, "mask_finite", finite, masks) && set_mix(n, "mix_before", &h->before) &&
@@ -139,11 +140,11 @@ static bool fuses(const hn_lowering *l) {
          hn_fuses(l->plan, HN_FUSION_attention);
 }
 
-/* Accelerators' tactics know nothing of heads that are mixed. */
+/* Accelerators' tactics know nothing of heads that are mixed, and of scores that are bent. */
 static hn_match_result match(const hn_lowering *l, hone_node *softmax, hn_attention_hit *hit,
                              hone_reason *why) {
   const hn_match_result found = hn_attention_match(softmax, hit, why);
-  return l->plan->backend->asynchronous && mixes(hit) ? HN_MATCH_NO : found;
+  return l->plan->backend->asynchronous && (mixes(hit) || hit->cap != 0) ? HN_MATCH_NO : found;
 }
 
 bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_node *root, hn_estimate *e) {

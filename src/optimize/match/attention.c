@@ -40,7 +40,7 @@ static bool leads_to_product(const hn_value *v, int depth) {
   if (regroups(n)) return leads_to_product(n->in[0], depth + 1);
   if (hn_is_op(n, "Mul") || hn_is_op(n, "Add"))
     return leads_to_product(n->in[0], depth + 1) || leads_to_product(n->in[1], depth + 1);
-  if (hn_is_op(n, "Div")) return leads_to_product(n->in[0], depth + 1);
+  if (hn_is_op(n, "Div") || hn_is_op(n, "Tanh")) return leads_to_product(n->in[0], depth + 1);
   if (hn_is_op(n, "Where"))
     return leads_to_product(n->in[1], depth + 1) || leads_to_product(n->in[2], depth + 1);
   hn_head_mix mix;
@@ -51,6 +51,7 @@ static bool leads_to_product(const hn_value *v, int depth) {
 typedef struct chain {
   hone_node *product;
   double scale;     /* of the product */
+  double cap;       /* what Tanh of the scores is multiplied by; 0: there is none */
   uint32_t n_masks; /* in the order from Softmax upwards */
   hn_value *mask[3];
   const hn_value *at[3]; /* the scores where it is applied */
@@ -86,7 +87,7 @@ static hn_match_result walk_up(hn_value *v, chain *c, hn_node_list *nodes, hone_
       continue;
     }
     hn_value *mixed;
-    if (!c->mix.heads && hn_head_mix_above(v, &c->mix, nodes, &mixed)) {
+    if (!c->mix.heads && c->cap == 0 && hn_head_mix_above(v, &c->mix, nodes, &mixed)) {
       const uint32_t heads = c->mix.heads;
       for (uint32_t i = 0; i < heads * heads + heads; i++)
         c->mix.factor[i] = (float)(c->mix.factor[i] * c->scale);
@@ -95,7 +96,16 @@ static hn_match_result walk_up(hn_value *v, chain *c, hn_node_list *nodes, hone_
       v = mixed;
       continue;
     }
+    if (hn_is_op(n, "Tanh")) {
+      if (c->cap != 0 || c->mix.heads || c->scale == 0)
+        return NEAR(why, "'%.80s' bends scores once more, or heads that are mixed", n->name);
+      c->cap = c->scale, c->scale = 1;
+      v = n->in[0];
+      continue;
+    }
     const bool where = hn_is_op(n, "Where");
+    if (c->cap != 0 && (where || hn_is_op(n, "Add")))
+      return NEAR(why, "'%.80s' masks scores that Tanh bends", n->name);
     if (!where && !hn_is_op(n, "Mul") && !hn_is_op(n, "Div") && !hn_is_op(n, "Add"))
       return NEAR(why, "'%.80s' mixes heads once more", n->name);
     const int first = where ? 1 : 0;
@@ -276,6 +286,7 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   hit->masks_before = c.n_masks - c.masks_behind;
   if (hit->before.heads && hit->behind.heads && hit->before.heads != hit->behind.heads)
     return NEAR(why, "%u heads are mixed before Softmax, %u behind it", hit->before.heads, hit->behind.heads);
+  if (c.cap != 0 && hit->behind.heads) return NEAR(why, "heads are mixed, and scores bent by Tanh");
   if (hit->nan_to_zero && (hit->before.heads || hit->behind.heads))
     return NEAR(why, "heads are mixed, and rows that see no key are cleared");
   double scale = c.scale;
@@ -307,6 +318,7 @@ hn_match_result hn_attention_match(hone_node *softmax, hn_attention_hit *hit, ho
   }
   describe(&y, size, n, &strides[hit->n_in], false, &hit->out);
   hit->scale = (float)scale;
+  hit->cap = (float)c.cap;
   hn_nodes_own(&hit->nodes, &via, hit->in, hit->n_in);
   return HN_MATCH_YES;
 }

@@ -2,6 +2,7 @@
  *
  *   scores = MatMul(q, k)                     any number of batch dimensions
  *   any of: Mul or Div by a constant, Add of a mask, Where with a mask, Reshape of the batch dimensions
+ *   once, and below all masks: Tanh, which bounds scores (Div by a cap, Tanh, Mul by it)
  *   MatMul(Softmax(scores), v)                then perhaps Reshape and Transpose
  *
  * Heads may be mixed with each other before Softmax and behind it (attention_mix.h).
@@ -25,6 +26,7 @@ typedef struct hn_attention_hit {
   hn_strided in[HN_ATTENTION_INPUTS]; /* [batch..., rows, columns]; k with its rows as keys */
   hone_tensor_desc out;               /* root's output as [batch..., rows, columns] */
   float scale;
+  float cap;                              /* not 0: the scores are cap tanh(scale q k) before masks */
   bool nan_to_zero;                       /* weights of a row that are no numbers are 0 instead */
   int64_t mask_kind[HN_ATTENTION_INPUTS]; /* of input 3 + i: 0 added, 1 keeps, 2 drops where it is true */
   float mask_value[HN_ATTENTION_INPUTS];  /* factor of what is added, or what takes the place of a score */

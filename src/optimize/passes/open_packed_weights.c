@@ -1,6 +1,8 @@
 /* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
+ * MatMulBnb4(a, constant codes, scales)                ->  MatMul(a, f32)
  *
- * The weights are decoded once, where nothing reads codes: on accelerators, and for bf16 products. */
+ * The weights are decoded once, where nothing reads codes: on accelerators, for bf16 products, and of bnb4. */
+#include "model/ops/microsoft/bnb4.h"
 #include "model/ops/microsoft/nbits.h"
 #include "optimize/passes/common/pass.h"
 
@@ -34,18 +36,55 @@ static void decode(const hn_nbits *w, const hone_node *n, float *column, float *
   }
 }
 
+/* Whether so many bytes may be made. */
+static bool fits(hn_pass_context *ctx, uint64_t bytes) {
+  const hn_optimize_options *o = ctx->options;
+  return bytes <= MOST && bytes <= o->fold_tensor_bytes && ctx->folded + bytes <= o->fold_bytes;
+}
+
+static hn_pass_result replaced(hn_pass_context *ctx, hone_node *n, hn_value *y, int64_t bits) {
+  if (!y) return HN_PASS_FAIL;
+  hn_pass_hit(ctx, "weights of %lld bits, decoded", (long long)bits);
+  if (!hn_replace(ctx, n->out[0], y)) return HN_PASS_FAIL;
+  hn_remove_unread(n, 0);
+  return HN_PASS_HIT;
+}
+
+static hn_pass_result open_bnb4(hn_pass_context *ctx, hone_node *n) {
+  hn_bnb4 w;
+  if (!hn_known(n->in[1]) || !hn_known(n->in[2])) return hn_pass_miss(ctx, "the weights are computed");
+  if (hn_bnb4_of(n, &w, NULL)) return hn_pass_miss(ctx, "its attributes");
+  const int64_t dim[2] = {w.turned ? w.columns : w.rows, w.turned ? w.rows : w.columns};
+  const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, dim);
+  const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
+  if (!fits(ctx, bytes))
+    return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
+  void *data = NULL;
+  float *row = HN_NEW_ARRAY(ctx->scratch, float, w.columns), *out;
+  hn_value *weights = row ? hn_make_room(ctx, n->in[1]->name, &d, &data) : NULL;
+  if (!weights) return hn_pass_memory(ctx);
+  ctx->folded += bytes, out = data;
+  for (int64_t r = 0; r < w.rows; r++) {
+    hn_bnb4_row(&w, hn_known(n->in[1]), hn_known(n->in[2]), r, w.turned ? row : out + r * w.columns);
+    for (int64_t c = 0; c < w.columns && w.turned; c++) out[c * w.rows + r] = row[c];
+  }
+  hn_value *const in[2] = {n->in[0], weights};
+  return replaced(ctx, n, hn_make_newest(ctx, n, "MatMul", in, 2, &n->out[0]->desc), 4);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hn_nbits w;
-  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0 ||
-      strcmp(n->op_type, "MatMulNBits") != 0 || n->in[0]->desc.dtype != HONE_DTYPE_F32)
+  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0 || !n->n_in || !n->in[0] ||
+      n->in[0]->desc.dtype != HONE_DTYPE_F32)
     return HN_PASS_NONE;
+  if (strcmp(n->op_type, "MatMulBnb4") == 0) return open_bnb4(ctx, n);
+  if (strcmp(n->op_type, "MatMulNBits") != 0) return HN_PASS_NONE;
   const char *why = missing(n);
   if (why || hn_nbits_of(n, &w, NULL)) return hn_pass_miss(ctx, "%s", why ? why : "its attributes");
   if (stays(ctx, n, &w)) return hn_pass_miss(ctx, "steps read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);
-  const hn_optimize_options *o = ctx->options;
-  if (bytes > MOST || bytes > o->fold_tensor_bytes || ctx->folded + bytes > o->fold_bytes)
+  if (!fits(ctx, bytes))
     return hn_pass_miss(ctx, "the decoded weights would take %llu bytes", (unsigned long long)bytes);
   float *column = HN_NEW_ARRAY(ctx->scratch, float, GROUP *w.rows);
   void *data = NULL;
@@ -56,16 +95,12 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const hone_tensor_desc *like = &n->out[0]->desc;
   hn_value *y = hn_make_newest(ctx, n, "MatMul", (hn_value *const[]){n->in[0], weights}, 2, like);
   if (y && hn_in(n, 5)) y = hn_make_newest(ctx, n, "Add", (hn_value *const[]){y, n->in[5]}, 2, like);
-  if (!y) return HN_PASS_FAIL;
-  hn_pass_hit(ctx, "weights of %lld bits, decoded", (long long)w.bits);
-  if (!hn_replace(ctx, n->out[0], y)) return HN_PASS_FAIL;
-  hn_remove_unread(n, 0);
-  return HN_PASS_HIT;
+  return replaced(ctx, n, y, w.bits);
 }
 
 HN_PASS(open_packed_weights) = {
     .name = "open_packed_weights",
     .level = 1,
-    .about = "MatMulNBits with constant weights -> MatMul",
+    .about = "MatMulNBits and MatMulBnb4 with constant weights -> MatMul",
     .visit = visit,
 };

@@ -106,10 +106,14 @@ static void weigh(const hn_attention_job *j, const hn_attention_task *t, scratch
     before[i] = top[i];
     if (p->n_masks) hn_attention_mask_rows(p, t, row + i, key, mask[i]);
   }
+  for (int64_t c = 0; c < n && p->cap != 0 && !HN_FAULT("attention_bf16_cap"); c += HN_BF16_PANEL)
+    for (int64_t i = 0; i < m; i++)
+      hn_attention_bend(j, s->score + c / HN_BF16_PANEL * HN_SCORE_PANEL + i * HN_BF16_PANEL,
+                        n - c < HN_BF16_PANEL ? n - c : HN_BF16_PANEL);
   j->bf16_ops->rows(&(hn_weight_rows){.x = s->score,
                                       .m = (size_t)m,
                                       .n = (size_t)n,
-                                      .scale = p->scale,
+                                      .scale = hn_attention_scale(p),
                                       .mask = mask,
                                       .n_masks = p->n_masks,
                                       .top = top,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/kernels/pointwise/pointwise.h"
 #include "base/fault.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -27,7 +28,7 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
   p->direct = p->rows <= FEW_ROWS && (p->k_col == 1 || p->depth == 1);
-  p->in_lanes = !p->sinks && hn_attention_lanes_plan(p, threads);
+  p->in_lanes = !p->sinks && p->cap == 0 && hn_attention_lanes_plan(p, threads);
   if (p->in_lanes) return;
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
@@ -170,8 +171,10 @@ static void seen(const hn_attention *p, int64_t row, int64_t *from, int64_t *end
 }
 
 /* Scores of one row become weights; the row of the result follows when its maximum has grown. */
-static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_attention_task *t, float *score,
-                  int64_t row, int64_t key, int64_t keys, bool first, float *y, float *top, float *sum) {
+static void weigh(const hn_attention_job *j, const hn_attention_task *t, float *score, int64_t row,
+                  int64_t key, int64_t keys, bool first, float *y, float *top, float *sum) {
+  const hn_attention *p = j->p;
+  const hn_attention_ops *o = j->ops;
   hn_mask_row m[HN_ATTENTION_MASKS];
   int64_t from, end;
   seen(p, row, &from, &end);
@@ -184,7 +187,8 @@ static void weigh(const hn_attention *p, const hn_attention_ops *o, const hn_att
   float part = 0;
   if (from < end) {
     hn_attention_mask_rows(p, t, row, key + from, m);
-    part = o->row(score + from, (size_t)(end - from), p->scale, m, p->n_masks, top);
+    if (p->cap != 0 && !HN_FAULT("attention_cap")) hn_attention_bend(j, score + from, end - from);
+    part = o->row(score + from, (size_t)(end - from), hn_attention_scale(p), m, p->n_masks, top);
   }
   if (first) {
     *sum = part;
@@ -233,7 +237,7 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
     hn_attention_product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n,
                          p->depth, false);
   for (int64_t i = 0; i < m; i++)
-    weigh(p, o, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
+    weigh(j, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
   if (p->direct)
     o->mix(y, p->y_row, score, p->score_ld, (size_t)m, b->v + lo * p->v_row, p->v_row, (size_t)n,
            (size_t)p->depth_v, !first);
@@ -282,6 +286,7 @@ void hn_attention_exec(const hn_attention *p, const void *q, const void *k, cons
   j.transpose = hn_transpose_find(p->isa);
   j.bf16 = hn_bf16_find(p->isa);
   j.bf16_ops = hn_attention_bf16_find(p->isa);
+  j.tanh = hn_act_find(HONE_PW_TANH, p->isa);
   for (uint32_t i = 0; i < p->n_masks; i++) j.mask[i] = mask[p->mask[i].input];
   if (p->batches * p->rows == 0) return;
   parallel(pool, p->batches / (p->heads ? p->heads : 1) * p->chunks,

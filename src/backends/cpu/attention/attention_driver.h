@@ -32,6 +32,7 @@ typedef struct hn_attention {
   int64_t q_batch[HONE_MAX_RANK], k_batch[HONE_MAX_RANK], v_batch[HONE_MAX_RANK], y_batch[HONE_MAX_RANK];
   int64_t q_row, k_row, k_col, v_row, y_row; /* columns of Q, V and the result are neighbours */
   float scale;
+  float cap;        /* not 0: scores are cap tanh(scale q k) before masks (heads are not mixed) */
   bool nan_to_zero; /* weights of a row that are no numbers, as where it sees no key, are 0 instead */
   uint32_t n_masks;
   hn_attention_mask mask[HN_ATTENTION_MASKS];
@@ -89,6 +90,7 @@ typedef struct hn_attention_job {
   const struct hn_transpose_ops *transpose;
   const hn_bf16_ops *bf16;
   const hn_attention_bf16_ops *bf16_ops;
+  hn_act_fn tanh;
   const void *q, *k, *v;
   const void *mask[HN_ATTENTION_MASKS];
   void *y;
@@ -113,6 +115,13 @@ hn_attention_task hn_attention_task_at(const hn_attention_job *j, int64_t index)
 /* Masks of one row from one key on. */
 void hn_attention_mask_rows(const hn_attention *p, const hn_attention_task *t, int64_t row, int64_t key,
                             hn_mask_row *out);
+/* n products become tanh(scale x): what is left of them is to be scaled by the cap. */
+static inline void hn_attention_bend(const hn_attention_job *j, float *x, int64_t n) {
+  j->ops->scale(x, (size_t)n, j->p->scale);
+  j->tanh(x, (size_t)n, NULL);
+}
+/* What scores are scaled by on their way to the weights. */
+static inline float hn_attention_scale(const hn_attention *p) { return p->cap != 0 ? p->cap : p->scale; }
 /* A row whose weights became 0: zero times each value, which is no number where the value is none. */
 void hn_attention_clear_row(const hn_attention *p, const hn_attention_task *t, int64_t row);
 /* Rows of a task, from part_rows on, and the number of tasks of a batch. */

@@ -120,6 +120,7 @@ static bool describe(const hone_step *s, const hone_machine *m, int32_t parts, h
     p->v_batch[i] = v->stride[i], p->y_batch[i] = y->stride[i];
   }
   p->scale = hone_node_float(s->node, "scale", 1.0f);
+  p->cap = hone_node_float(s->node, "cap", 0);
   p->nan_to_zero = hone_node_int(s->node, "nan_to_zero", 0) != 0;
   size_t n_kinds, n_values;
   const int64_t *kind = hone_node_ints(s->node, "mask_kind", &n_kinds);
@@ -177,7 +178,13 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
    * there. */
   const int64_t blocks = hn_div_up(p.keys, p.block);
   const double vector = hn_gemm_find(p.isa)->vw; /* a cycle of a core: two multiply-adds of a vector */
-  const double weight = parts > 1 ? 22 : parts ? 14 : 16, packing = parts > 1 ? 2 : parts ? 0.25 : 1;
+  const double weight = (parts > 1 ? 22
+                         : parts   ? 14
+                                   : 16) +
+                        (p.cap != 0 ? 14 : 0),
+               packing = parts > 1 ? 2
+                         : parts   ? 0.25
+                                   : 1;
   /* A mix: a multiply-add for each head that goes into a score, and a score's way from row to row. */
   const double mixes = p.heads ? (p.mix_before + p.mix_behind) * ((double)p.heads / 2 / 0.6 + 3) : 0;
   const double packed = (double)(p.batches * p.chunks);

@@ -36,6 +36,8 @@ static bool describe_attention(const hone_step *s, const hone_machine *m, blob_h
   p->keys = h->room, p->depth = p->depth_v = size;
   p->k_row = p->v_row = size, p->k_col = 1;
   p->scale = scale != 0 ? scale : 1.0f / sqrtf((float)size);
+  const float cap = hone_node_float(s->node, "softcap", 0);
+  if (cap > 0) p->cap = cap, p->scale /= cap;
   p->batch[0] = h->kv_heads;
   p->q_batch[0] = p->y_batch[0] = group * size;
   p->k_batch[0] = p->v_batch[0] = h->room * size;
@@ -64,7 +66,6 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (s->n_outputs <= PRESENT_VALUE || s->output[PRESENT_KEY].desc.dtype == HONE_DTYPE_NONE ||
       s->output[PRESENT_VALUE].desc.dtype == HONE_DTYPE_NONE)
     return hn_refuse(why, "the cache is not handed on");
-  if (hone_node_float(s->node, "softcap", 0) > 0) return hn_refuse(why, "scores are capped");
   for (uint32_t i = FURTHER; i < s->n_inputs; i++)
     if (hn_step_has(s, i) && i != SINK) return hn_refuse(why, "input %u", i);
   if (hn_step_has(s, SINK) && !is_plain(&s->input[SINK].desc, HONE_DTYPE_F32))

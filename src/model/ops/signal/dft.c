@@ -1,21 +1,16 @@
 /* DFT: the discrete Fourier transform along one axis of real ([..., 1]) or complex ([..., 2]) data; onesided
  * gives the half of a real signal's spectrum that determines it, and inverse with onesided the real signal of
  * such a half. */
+#include "model/ops/signal/dft.h"
+
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/signal/fourier.h"
 #include "model/ops/common/move.h"
 
-typedef struct plan {
-  int32_t axis;
-  int64_t n, out; /* transformed points, and points that are given out */
-  bool inverse, onesided;
-  int64_t parts; /* numbers a point of the result */
-} plan;
-
-static hone_status make(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length,
-                        bool length_given, const hone_tensor *axis, plan *p, hone_error *error) {
+hone_status hn_dft_of(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length,
+                      bool length_given, const hone_tensor *axis, hn_dft *p, hone_error *error) {
   bool by_attr = hone_node_opset(node) < 20;
   int64_t a = by_attr ? hone_node_int(node, "axis", 1) : axis ? hn_get_i64(axis, 0) : -2;
   p->inverse = hone_node_int(node, "inverse", 0) != 0;
@@ -47,8 +42,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (status) return status;
   bool axis_open = hone_node_opset(io->node) >= 20 && hn_has_input(io, 2) && !axis;
   if (y.rank >= 0) {
-    plan p;
-    status = make(io->node, &y, length, hn_has_input(io, 1), axis, &p, error);
+    hn_dft p;
+    status = hn_dft_of(io->node, &y, length, hn_has_input(io, 1), axis, &p, error);
     if (status && (!axis_open || y.rank < 2)) return status;
     if (axis_open)
       for (int32_t i = 0; i < y.rank - 1; i++) y.dim[i] = HONE_DIM_UNKNOWN;
@@ -69,10 +64,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
   const hone_tensor_desc *d = &x->desc;
-  plan p;
+  hn_dft p;
   hn_fourier f;
-  hone_status status = make(call->node, d, hn_call_has(call, 1) ? call->input[1] : NULL, hn_call_has(call, 1),
-                            hn_call_has(call, 2) ? call->input[2] : NULL, &p, error);
+  hone_status status =
+      hn_dft_of(call->node, d, hn_call_has(call, 1) ? call->input[1] : NULL, hn_call_has(call, 1),
+                hn_call_has(call, 2) ? call->input[2] : NULL, &p, error);
   if (status || hn_count(y) == 0) return status;
   if (p.n < 1) return hn_op_bad(call->node, error, "there is nothing to transform");
   status = hn_fourier_make(call, p.n, p.inverse, y->desc.dtype, &f, error);

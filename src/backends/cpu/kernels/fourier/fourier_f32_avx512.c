@@ -1,0 +1,5 @@
+/* Fourier transforms, avx512 tier. */
+#include "backends/cpu/kernels/fourier/fourier_body.h"
+
+const struct hn_kernel hn_kernel_fourier_f32_avx512 = {
+    .name = "fourier_f32_avx512", .family = "fourier", .role = "f32", .isa = HN_ISA_AVX512, .ops = &table};

@@ -1,0 +1,252 @@
+/* Operators of com.microsoft: what ONNX Runtime 1.32 answers on its processor (`answers`), or what their
+ * definitions say of those that only other devices run (`definitions`), and what is refused. Operands are
+ * filled by text_case.h's formula. */
+#include "ops/text_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define CHECK_NEAR(cases)                                                                                    \
+  for (size_t i = 0; i < sizeof(cases) / sizeof *(cases); i++) text_check_near(&(cases)[i], 2e-5)
+
+static void answers_of_the_runtime(void **state) {
+  (void)state;
+  static const text_case cases[] = {
+      {"com.microsoft.CDist", 1, "f32:3x4~1 f32:2x4~5", "metric=s:euclidean",
+       "f32:3x2=1.75,0,1.802776,2.136001,1.887459,2.061553"},
+      {"com.microsoft.CDist", 1, "f32:3x4~1 f32:2x4~5", "metric=s:sqeuclidean",
+       "f32:3x2=3.0625,0,3.25,4.5625,3.5625,4.25"},
+      {"com.microsoft.ExpandDims", 1, "f32:2x3~1 i32:=-1", "",
+       "f32:2x3x1=-0.65625,0.5,-0.34375,0.8125,-0.03125,-0.875"},
+      {"com.microsoft.MurmurHash3", 1, "i32:3=1,-7,123456", "seed=7 positive=0",
+       "i32:3=-519818889,732382831,1416009507"},
+      {"com.microsoft.MurmurHash3", 1, "i64:3=1,-7,123456", "seed=7 positive=0",
+       "i32:3=-836849528,-1919830918,1316809443"},
+      {"com.microsoft.MurmurHash3", 1, "f32:3=1,-7,0.5", "seed=7 positive=0",
+       "i32:3=-1199867102,-121210770,6058578"},
+      {"com.microsoft.NGramRepeatBlock", 1, "i64:2x6=1,2,3,1,2,5,4,4,4,1,4,4 f32:2x6~1", "ngram_size=2",
+       "f32:2x6=-0.65625,0.5,-0.34375,0.8125,-0.03125,-0.875,0.28125,-inf,0.59375,-0.25,-inf,0.0625"},
+      {"com.microsoft.NGramRepeatBlock", 1, "i64:1x5=1,2,3,1,2 f32:1x6~1", "ngram_size=3",
+       "f32:1x6=-0.65625,0.5,-0.34375,-inf,-0.03125,-0.875"},
+      {"com.microsoft.BifurcationDetector", 1,
+       "i64:8=1,5,3,4,2,7,5,3 i64:4=1,5,3,4 i64:=0 i64:9=1,5,3,9,2,7,5,3,8",
+       "min_ngram_size=1 max_ngram_size=3", "i64:8=1,5,3,4,1,5,3,9 i64:=-1"},
+      {"com.microsoft.BifurcationDetector", 1, "i64:6=1,5,3,4,1,5 i64:3=2,1,5 i64:=0 -",
+       "min_ngram_size=1 max_ngram_size=3", "i64:3=2,1,5 i64:=-1"},
+      {"com.microsoft.WordConvEmbedding", 1,
+       "i32:3x4=1,3,2,0,4,0,0,0,5,4,3,1 f32:3x1x2x3~1 f32:3~2 f32:6x3~3", "",
+       "f32:3x3=0.3377605,0.8989646,0.4773382,-0.7798243,0.6363128,-0.5198776,0.2283252,0.9819244,0.6026293"},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 f32:3x5~4 f32:3x4x5~5 f32:3x4~6",
+       "k=2 activation_type=s:relu",
+       "f32:3x4=-0.5172597,-0.5071959,0.05050205,-0.8228484,0.3084138,0.4746637,0.07718775,-0.8055983,0."
+       "3117164,0.0358172,0.1353588,0.09044281"},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 f32:3x5~4 f32:3x4x5~5 f32:3x4~6",
+       "k=2 activation_type=s:gelu",
+       "f32:3x4=-0.43376,-0.4925264,-0.02353849,-0.8491942,0.3826302,0.5017191,0.01105629,-0.7832546,0."
+       "2835001,0.06170065,0.08290064,0.05072412"},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 f32:3x5~4 f32:3x4x5~5 f32:3x4~6",
+       "k=2 activation_type=s:silu",
+       "f32:3x4=-0.3979964,-0.4551252,-0.03479893,-0.8029609,0.4519165,0.5048596,-0.04052652,-0.7682819,0."
+       "2336022,0.04781577,0.08280358,0.08169632"},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 f32:3x5~4 f32:3x4x5~5 f32:3x4~6",
+       "k=2 activation_type=s:identity",
+       "f32:3x4=-0.5525765,-1.04852,-0.1751713,-0.7328713,1.305061,0.6695148,-0.4402036,-0.9180465,0.4473166,"
+       "0.2206302,0.09573722,0.2215399"},
+      {"com.microsoft.MoE", 1, "f32:1x3x4~1 f32:3x3~2 f32:3x10x4~3 - f32:3x4x5~5",
+       "k=2 activation_type=s:swiglu swiglu_fusion=1 normalize_routing_weights=1 activation_alpha=f:1.702 "
+       "activation_beta=f:1 swiglu_limit=f:0.75",
+       "f32:1x3x4=-0.13085,-0.1391555,0.1432128,0.1446337,-0.377685,-0.5632433,0.3587288,0.2180735,0.4254949,"
+       "0.513365,0.3355218,-0.01171134"},
+      {"com.microsoft.QMoE", 1,
+       "f32:2x4~1 f32:2x3~2 u8:3x4x4~3 f32:3x4=0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125 "
+       "f32:3x4~8 u8:3x4x4~5 f32:3x4=0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125 f32:3x4~9 - "
+       "- - u8:3x4~7 u8:3x4~9",
+       "k=2 activation_type=s:relu expert_weight_bits=8 normalize_routing_weights=1",
+       "f32:2x4=-1182.812,359.355,-16.30399,561.5422,-1517.544,44.94717,-1381.401,-524.2638"},
+      {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:24~2 f32:3~3", "K=16 N=3 block_size=16 quant_type=0",
+       "f32:2x3=-0.04985555,0.6880595,-0.4946441,0.04950968,0.421458,-0.09360251"},
+      {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:24~2 f32:3~3", "K=16 N=3 block_size=16 quant_type=1",
+       "f32:2x3=0.06004317,-1.419549,0.5571187,-0.007233824,0.2730779,0.2401229"},
+      {"com.microsoft.QEmbedLayerNormalization", 1,
+       "i32:1x3=2,0,1 i32:1x3=0,1,1 u8:4x4~1 u8:5x4~2 u8:2x4~3 u8:4~4 u8:4~5 i32:1x3=1,1,0 f32:=0.02 "
+       "f32:=0.01 f32:=0.03 f32:=0.01 f32:=0.02 u8:=120 u8:=128 u8:=100 u8:=90 u8:=130",
+       "epsilon=f:0.001",
+       "f32:1x3x4=-0.8828954,-0.719754,0.1052096,1.591996,-1.380414,-0.8040599,0.3269424,-0.234632,-1.484845,"
+       "-0.8076707,0.2858426,-0.312865 i32:1=2"},
+      {"com.microsoft.DecoderMaskedMultiHeadAttention", 1,
+       "f32:2x1x4~1 f32:2x1x4~2 f32:2x1x4~3 i32:2x3=1,0,1,1,1,1 - f32:2x2x4x2~4 f32:2x2x4x2~5 i32:1=2 - - "
+       "f32:12~6",
+       "num_heads=2 past_present_share_buffer=1",
+       "f32:2x1x4=0.3803947,-1.224655,0.03771983,-0.8642234,-0.09748936,0.2086794,0.9279032,-0.1835132 "
+       "f32:2x2x4x2=0.375,-0.46875,0.6875,-0.15625,-0.625,1.6875,-0.6875,0.46875,-0.375,0.78125,-0.0625,-0."
+       "90625,0,-1.6875,0.5625,-0.28125,0.875,0.03125,-0.8125,0.34375,0,0.3125,-0.1875,0.96875,0.125,-0."
+       "71875,0.4375,-0.40625,0.625,-1.0625,-0.9375,0.21875 "
+       "f32:2x2x4x2=0.71875,-0.125,-0.96875,0.1875,0.34375,-1.34375,-0.34375,0.8125,-0.03125,-0.875,0.28125,-"
+       "0.5625,0.96875,-0.71875,0.90625,0.0625,-0.78125,0.375,-0.46875,0.6875,0.96875,-0.71875,0.15625,-0."
+       "6875,0.46875,-0.375,0.78125,-0.0625,1.59375,-0.09375,-0.59375,0.5625"},
+      {"com.microsoft.DecoderMaskedMultiHeadAttention", 1,
+       "f32:1x1x4~1 f32:1x2x3x2~2 f32:1x2x3x2~3 i32:1x3=1,1,0", "num_heads=2 scale=f:0.5",
+       "f32:1x1x4=0.147444,-0.6963061,0.09411475,0.2869695"},
+      {"com.microsoft.GatedRMSNorm", 1, "f32:2x8~1 f32:4~2 f32:2x8~3", "epsilon=f:0.01",
+       "f32:2x8=0.005316228,-0.1721009,-0,0.2113987,0.007697128,0.1144538,0,0.05748706,0.07724159,-0."
+       "09912428,-0,-0.0474815,-0.0179124,-0.1370743,-0,0.2075664"},
+      {"com.microsoft.GatedRMSNorm", 1, "f32:2x4~1 f32:4~2 f32:2x4~3", "activation=s:sigmoid",
+       "f32:2x4=0.1724332,0.2146975,-0,-0.4285482,0.0119289,-0.6208262,0,0.4677363"}};
+  CHECK_NEAR(cases);
+}
+
+static void answers_by_definition(void **state) {
+  (void)state;
+  static const text_case cases[] = {
+      {"com.microsoft.BiasAdd", 1, "f32:1x2x4~1 f32:4~2 f32:1x2x4~3", "",
+       "f32:1x2x4=-0.9375,0.53125,0,-0.53125,0.3125,-0.21875,1.25,-1.28125"},
+      {"com.microsoft.BiasSplitGelu", 1, "f32:1x2x6~1 f32:6~2", "",
+       "f32:1x2x3=0.01475936,0.230817,0.03858726,0.004683722,0.3045646,-0.0889579"},
+      {"com.microsoft.GroupNorm", 1, "f32:1x2x2x4~1 f32:4~2 f32:4~3", "groups=2 activation=1",
+       "f32:1x2x2x4=0.1867741,0.08825247,0.2011285,-0.2745944,-0.0149924,-0.2445415,0.2011285,0.401951,-0."
+       "1552727,-0.2673621,0.2011285,-0.1391706,0.2343642,-0.01339974,0.2011285,-0.2784594"},
+      {"com.microsoft.GroupNorm", 1, "f32:1x4x1x3~1 f32:4~2 f32:4~3", "groups=2 activation=0 channels_last=0",
+       "f32:1x4x1x3=0.3210443,-0.2802112,0.1585428,0.4671991,-0.7174366,-1.902072,0.34375,0.34375,0.34375,0."
+       "2219575,-1.756741,-0.3128258"},
+      {"com.microsoft.SkipGroupNorm", 1, "f32:2x1x2x4~1 f32:4~2 f32:4~3 f32:2x4~4 f32:4~5",
+       "groups=2 activation=0",
+       "f32:2x1x2x4=-0.1204453,-0.8831168,0.34375,-1.833779,-0.3296803,-2.125973,0.34375,0.1555863,-0."
+       "2115597,-0.9255321,0.34375,-1.078342,0.5252422,-0.02127521,0.34375,-1.470438 "
+       "f32:2x1x2x4=0.4375,-0.09375,-0.625,0.84375,1.0625,-1.46875,0,-0.53125,0.3125,-0.21875,-0.75,0.71875,-"
+       "1.0625,0.40625,-2.125,1.34375"},
+      {"com.microsoft.BiasSoftmax", 1, "f32:2x2x3~1 f32:2x1x3~2", "axis=2 is_inner_broadcast=1",
+       "f32:2x2x3=0.07711356,0.7788193,0.1440671,0.3817264,0.5217581,0.09651554,0.2361228,0.3227417,0."
+       "4411355,0.07711356,0.7788193,0.1440671"},
+      {"com.microsoft.BiasSoftmax", 1, "f32:2x2x3~1 f32:1x2x3~2", "axis=2 is_inner_broadcast=0",
+       "f32:2x2x3=0.07711356,0.7788193,0.1440671,0.3817264,0.5217581,0.09651554,0.2361228,0.3227417,0."
+       "4411355,0.07711356,0.7788193,0.1440671"},
+      {"com.microsoft.GemmFastGelu", 1, "f32:2x3~1 f32:3x4~2 f32:4~3", "",
+       "f32:2x4=0.03712693,-0.08011138,0.7490963,-0.08253448,-0.1541137,-0.08151711,0.8200874,-0.09608334"},
+      {"com.microsoft.PackedMultiHeadAttention", 1,
+       "f32:4x4~1 f32:4x4~2 f32:4x4~3 f32:12~4 i32:2x3=0,3,4,1,2,5 i32:3=0,1,4", "num_heads=2",
+       "f32:4x4=-0.34375,-0.03125,0.28125,-1.40625,-0.2851557,0.7050719,0.4214052,-1.003283,-0.447389,0."
+       "782885,0.5324687,-0.9088515,-0.384187,0.4730635,0.1974632,-0.7311082"},
+      {"com.microsoft.PackedAttention", 1, "f32:4x3~1 f32:3x12~2 f32:12~3 i32:2x3=0,3,4,1,2,5 i32:3=0,1,4",
+       "num_heads=2",
+       "f32:4x4=-1.164062,0.4140625,-0.0078125,0.5703125,-0.3975004,0.455639,-0.7554143,0.878227,-0.3983028,"
+       "0.4546022,-0.6175947,0.8840472,-0.408149,0.4611953,-0.704926,0.8790942"},
+      {"com.microsoft.RemovePadding", 1, "f32:2x3x2~1 i32:2=1,3", "",
+       "f32:4x2=-0.65625,0.5,0.28125,-0.5625,0.59375,-0.25,0.90625,0.0625 i32:2x3=0,3,4,5,1,2 i32:3=0,1,4 "
+       "i32:1=3"},
+      {"com.microsoft.RestorePadding", 1, "f32:2x2~1 i32:1x3=0,2,1", "",
+       "f32:1x3x2=-0.65625,0.5,-0,0,-0.34375,0.8125"},
+      {"com.microsoft.RelativePositionBias", 1, "f32:8x1~1 i64:1=3 i64:1=5",
+       "max_distance=6 is_bidirectional=1",
+       "f32:1x1x3x5=-0.65625,-0.875,0.28125,0.28125,-0.5625,0.5,-0.65625,-0.875,0.28125,0.28125,-0.34375,0.5,"
+       "-0.65625,-0.875,0.28125"},
+      {"com.microsoft.GatedRelativePositionBias", 1,
+       "f32:1x2x4~1 f32:4~2 f32:1x2x2x2~3 f32:2x4~4 f32:4~5 f32:1x2x1x1~6", "num_heads=2",
+       "f32:1x2x2x2=0.04839333,-1.258227,0.4026741,-0.5857077,0.9071819,-0.2591948,1.187501,0.153226"},
+      {"com.microsoft.NhwcConv", 1, "f32:1x3x3x2~1 f32:2x2x2x2~2 f32:2~3", "",
+       "f32:1x2x2x2=0.7851562,-1.152344,2.433594,-2.003906,-1.207031,-1.144531,-0.8085938,0.7539062"},
+      {"com.microsoft.NhwcFusedConv", 1, "f32:1x3x3x2~1 f32:2x2x2x2~2 f32:2~3 f32:1x2x2x2~4",
+       "activation=s:Relu", "f32:1x2x2x2=0,0,0.5839844,0,0,0,0.5917969,1.623047"},
+      {"com.microsoft.DecoderMaskedSelfAttention", 1,
+       "f32:1x1x3~1 f32:3x12~2 f32:12~3 i32:1x3=0,1,1 f32:2x1x2x2x2~4", "num_heads=2",
+       "f32:1x1x4=-0.5460848,-0.3266342,0.2121225,0.2419164 "
+       "f32:2x1x2x3x2=0.375,-0.46875,0.6875,-0.15625,0.5234375,0.1015625,-1,0.15625,-0.6875,0.46875,0."
+       "6796875,0.2578125,-0.375,0.78125,-0.0625,-0.90625,-1.164062,0.4140625,0.25,-0.59375,0.5625,-0.28125,-"
+       "0.0078125,0.5703125"},
+      {"com.microsoft.QMoE", 1,
+       "f32:2x8~1 f32:2x3~2 u8:3x8x4~3 "
+       "f32:3x8=0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0."
+       "25,0.5,0.125,0.25,0.5,0.125 - u8:3x8x4~5 "
+       "f32:3x8=0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0.25,0.5,0.125,0."
+       "25,0.5,0.125,0.25,0.5,0.125",
+       "k=1 activation_type=s:silu expert_weight_bits=4",
+       "f32:2x8=-1.913439,4.438601,0.1895143,-2.749798,0.7359741,-8.369477,2.057337,-4.235974,0.6854899,-1."
+       "825858,-0.4431223,-0.4465438,0.8207124,-2.372798,-0.1848842,-1.079809"},
+      {"com.microsoft.DynamicQuantizeLSTM", 1,
+       "f32:2x1x3~1 u8:1x3x8~2 u8:1x2x8~3 f32:1x16~4 - - - - f32:1=0.01 u8:1=128 f32:1=0.02 u8:1=120",
+       "hidden_size=2", "f32:2x1x1x2=-0.3130935,0.08159687,0.05038299,0.02868848"}};
+  CHECK_NEAR(cases);
+}
+
+/* Shapes that do not fit, indices beyond their tables, attributes that nobody knows: one error each. */
+static void contradictions_are_refused(void **state) {
+  (void)state;
+  static const text_case cases[] = {
+      {"com.microsoft.CDist", 1, "f32:3x4~1 f32:2x5~5", "", NULL},
+      {"com.microsoft.CDist", 1, "f32:3x4~1 f32:2x4~5", "metric=s:jaccard", NULL},
+      {"com.microsoft.ExpandDims", 1, "f32:2x3~1 i32:=7", "", NULL},
+      {"com.microsoft.NGramRepeatBlock", 1, "i64:1x3=8,8,9 f32:1x6~1", "ngram_size=1", NULL},
+      {"com.microsoft.NGramRepeatBlock", 1, "i64:1x3=1,1,2 f32:1x6~1", "ngram_size=0", NULL},
+      {"com.microsoft.BifurcationDetector", 1, "i64:2=1,5 i64:1=1 i64:=3 i64:1=1", "", NULL},
+      {"com.microsoft.BifurcationDetector", 1, "i64:2=1,5 i64:1=1 i64:=0 i64:3=1,5,6",
+       "min_ngram_size=3 max_ngram_size=1", NULL},
+      {"com.microsoft.WordConvEmbedding", 1, "i32:1x4=1,3,9,0 f32:3x1x2x3~1 f32:3~2 f32:6x3~3", "", NULL},
+      {"com.microsoft.WordConvEmbedding", 1, "i32:1x1=1 f32:3x1x2x3~1 f32:3~2 f32:6x3~3", "", NULL},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 - f32:3x4x5~5", "k=4", NULL},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:2x3~2 f32:3x5x4~3 - f32:3x4x5~5", "k=1", NULL},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 - f32:3x4x5~5", "activation_type=s:swiglu",
+       NULL},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3", "", NULL},
+      {"com.microsoft.MoE", 1, "f32:3x4~1 f32:3x3~2 f32:3x5x4~3 - f32:3x4x5~5", "activation_type=s:cube",
+       NULL},
+      {"com.microsoft.QMoE", 1, "f32:2x8~1 f32:2x3~2 u8:3x8x3~3 f32:3x8~4 - u8:3x8x4~5 f32:3x8~6", "", NULL},
+      {"com.microsoft.QMoE", 1, "f32:2x8~1 f32:2x3~2 u8:3x8x4~3 f32:3x8~4 - u8:3x8x4~5 f32:3x8~6",
+       "quant_type=s:fp8", NULL},
+      {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:23~2 f32:3~3", "K=16 N=3 block_size=16 quant_type=1",
+       NULL},
+      {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:24~2 f32:3~3", "K=16 N=3 block_size=15 quant_type=1",
+       NULL},
+      {"com.microsoft.QEmbedLayerNormalization", 1,
+       "i32:1x2=2,9 - u8:4x4~1 u8:5x4~2 - u8:4~4 u8:4~5 - f32:=0.02 f32:=0.01 - f32:=0.01 f32:=0.02 u8:=120 "
+       "u8:=128 - u8:=90 u8:=130",
+       "", NULL},
+      {"com.microsoft.QEmbedLayerNormalization", 1,
+       "i32:1x2=2,1 i32:1x2=0,0 u8:4x4~1 u8:5x4~2 - u8:4~4 u8:4~5 - f32:=0.02 f32:=0.01 - f32:=0.01 "
+       "f32:=0.02 u8:=120 u8:=128 - u8:=90 u8:=130",
+       "", NULL},
+      {"com.microsoft.DecoderMaskedMultiHeadAttention", 1,
+       "f32:1x1x4~1 f32:1x1x4~2 f32:1x1x4~3 - - f32:1x2x3x2~4 f32:1x2x3x2~5 i32:1=3",
+       "num_heads=2 past_present_share_buffer=1", NULL},
+      {"com.microsoft.DecoderMaskedMultiHeadAttention", 1,
+       "f32:2x1x4~1 f32:2x1x4~2 f32:2x1x4~3 - - f32:2x2x3x2~4 f32:2x2x3x2~5 i32:1=2 i32:1=2 "
+       "i32:1x2x3=0,1,0,0,2,0",
+       "num_heads=2 past_present_share_buffer=1", NULL},
+      {"com.microsoft.GatedRMSNorm", 1, "f32:2x8~1 f32:3~2 f32:2x8~3", "", NULL},
+      {"com.microsoft.BiasAdd", 1, "f32:1x2x4~1 f32:4~2 f32:1x2x3~3", "", NULL},
+      {"com.microsoft.BiasSplitGelu", 1, "f32:1x2x5~1 f32:5~2", "", NULL},
+      {"com.microsoft.GroupNorm", 1, "f32:1x2x2x4~1 f32:4~2 f32:4~3", "groups=3 activation=1", NULL},
+      {"com.microsoft.GroupNorm", 1, "f32:1x2x2x4~1 f32:4~2 f32:4~3", "groups=2 activation=5", NULL},
+      {"com.microsoft.SkipGroupNorm", 1, "f32:2x1x2x4~1 f32:4~2 f32:4~3 f32:2x3~4", "groups=2 activation=0",
+       NULL},
+      {"com.microsoft.BiasSoftmax", 1, "f32:2x2x3~1 f32:5x3~2", "axis=2 is_inner_broadcast=1", NULL},
+      {"com.microsoft.PackedMultiHeadAttention", 1,
+       "f32:4x4~1 f32:4x4~2 f32:4x4~3 - i32:2x3=0,3,4,1,2,5 i32:3=0,5,4", "num_heads=2", NULL},
+      {"com.microsoft.PackedMultiHeadAttention", 1, "f32:4x4~1 f32:4x4~2 f32:4x4~3", "num_heads=2", NULL},
+      {"com.microsoft.PackedAttention", 1, "f32:4x3~1 f32:3x12~2 f32:12~3 i32:2x3=0,3,4,1,2,5 i32:3=1,2,4",
+       "num_heads=2", NULL},
+      {"com.microsoft.RemovePadding", 1, "f32:2x3x2~1 i32:2=1,4", "", NULL},
+      {"com.microsoft.RestorePadding", 1, "f32:2x2~1 i32:1x3=0,7,1", "", NULL},
+      {"com.microsoft.RelativePositionBias", 1, "f32:8x1~1 i64:1=0 i64:1=5", "max_distance=6", NULL},
+      {"com.microsoft.RelativePositionBias", 1, "f32:8x1~1 i64:1=3 i64:1=5", "max_distance=1", NULL},
+      {"com.microsoft.GatedRelativePositionBias", 1,
+       "f32:2x4~1 f32:4~2 f32:1x2x2x2~3 f32:2x4~4 f32:4~5 f32:1x2x1x1~6 i32:1x2=0,5", "num_heads=2", NULL},
+      {"com.microsoft.NhwcConv", 1, "f32:1x3x3x2~1 f32:2x2x2x3~2", "", NULL},
+      {"com.microsoft.NhwcFusedConv", 1, "f32:1x3x3x2~1 f32:2x2x2x2~2 f32:2~3 f32:1x2x2x3~4", "", NULL},
+      {"com.microsoft.DecoderMaskedSelfAttention", 1, "f32:1x1x3~1 f32:3x11~2 f32:11~3 - f32:2x1x2x2x2~4",
+       "num_heads=2", NULL},
+      {"com.microsoft.DynamicQuantizeLSTM", 1,
+       "f32:2x1x3~1 u8:1x3x8~2 u8:1x2x8~3 f32:1x16~4 - - - - f32:3~5 u8:1=128 f32:1=0.02 u8:1=120",
+       "hidden_size=2", NULL},
+      {"com.microsoft.DynamicQuantizeLSTM", 1, "f32:2x1x3~1 u8:1x3x8~2 u8:1x2x8~3 f32:1x16~4",
+       "hidden_size=2", NULL}};
+  CHECK_ALL(cases);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(answers_of_the_runtime),
+                                     cmocka_unit_test(answers_by_definition),
+                                     cmocka_unit_test(contradictions_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
