@@ -29,10 +29,11 @@ PUT(put_2, uint16_t, b)
 PUT(put_4, uint32_t, b)
 PUT(put_8, uint64_t, b)
 
-/* The same of lines of n neighbours, in blocks that compilers make vectors of: results wait in a place of their
- * own, because lines may be anywhere. */
+/* The same of lines of n neighbours, in blocks that compilers make vectors of: results wait in a place of
+ * their own, because lines may be anywhere. */
 #define LINES(NAME, T, RESULT)                                                                               \
-  HN_WIDE_BODY void NAME##_body(T *y, const int64_t *at, int64_t lines, const T *u, int64_t step, int64_t n) { \
+  HN_WIDE_BODY void NAME##_body(T *y, const int64_t *at, int64_t lines, const T *u, int64_t step,            \
+                                int64_t n) {                                                                 \
     enum { BLOCK = 16 };                                                                                     \
     const int64_t whole = n - n % BLOCK;                                                                     \
     for (int64_t k = 0; k < lines; k++, u += step) {                                                         \
@@ -119,9 +120,9 @@ static hn_scatter_lines_fn lines_of(hone_dtype dtype, hn_combine how) {
 #define ROW(NAME)                                                                                            \
   { add_lines_##NAME, mul_lines_##NAME, max_lines_##NAME, min_lines_##NAME }
   static const hn_scatter_lines_fn of[][4] = {[HONE_DTYPE_F32] = ROW(f32),
-                                             [HONE_DTYPE_F64] = ROW(f64),
-                                             [HONE_DTYPE_I32] = ROW(i32),
-                                             [HONE_DTYPE_I64] = ROW(i64)};
+                                              [HONE_DTYPE_F64] = ROW(f64),
+                                              [HONE_DTYPE_I32] = ROW(i32),
+                                              [HONE_DTYPE_I64] = ROW(i64)};
 #undef ROW
   return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
 }

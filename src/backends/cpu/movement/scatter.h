@@ -11,8 +11,8 @@ enum { HN_SCATTER_RUN = 256 }; /* updates that are placed together */
 typedef void (*hn_scatter_fn)(void *y, const uint32_t *place, int64_t step, int64_t along, const void *u,
                               int64_t n);
 
-/* y[at[k] + i] = that combined with u[k * step + i], for n neighbours i of each of `lines` k, one line after the
- * other. */
+/* y[at[k] + i] = that combined with u[k * step + i], for n neighbours i of each of `lines` k, one line after
+ * the other. */
 typedef void (*hn_scatter_lines_fn)(void *y, const int64_t *at, int64_t lines, const void *u, int64_t step,
                                     int64_t n);
 

@@ -67,7 +67,8 @@ static bool place_of(const head *h, const int64_t *tuple, int64_t *at) {
 }
 
 /* What `count` updates, `n` elements of a slice each, do at places in elements from y on. */
-static void place(const head *h, void *y, const int64_t *at, int64_t count, const unsigned char *u, int64_t n) {
+static void place(const head *h, void *y, const int64_t *at, int64_t count, const unsigned char *u,
+                  int64_t n) {
   static const uint32_t here[HN_SCATTER_RUN] = {0};
   const hn_scatter *sc = &h->scatter;
   const int64_t size = sc->element, step = HN_FAULT("scatter_nd_piece") ? n : h->slice;
