@@ -5,6 +5,7 @@
 #include "backends/cpu/step/step.h"
 #include "base/half.h"
 #include "base/integers.h"
+#include "base/wide.h"
 #include "model/ops/indexing/combine.h"
 #include "optimize/step/boxes.h"
 
@@ -28,24 +29,32 @@ PUT(put_2, uint16_t, b)
 PUT(put_4, uint32_t, b)
 PUT(put_8, uint64_t, b)
 
-/* The same of n neighbours, in blocks that the compiler makes vectors of. */
-#define LINE(NAME, T, RESULT)                                                                                \
-  static void NAME(void *to, const void *from, int64_t n) {                                                  \
+/* The same of lines of n neighbours, in blocks that compilers make vectors of: results wait in a place of
+ * their own, because lines may be anywhere. */
+#define LINES(NAME, T, RESULT)                                                                               \
+  HN_WIDE_BODY void NAME##_body(T *y, const int64_t *at, int64_t lines, const T *u, int64_t step,            \
+                                int64_t n) {                                                                 \
     enum { BLOCK = 16 };                                                                                     \
-    const T *restrict u = from;                                                                              \
-    T *restrict y = to;                                                                                      \
-    for (; n >= BLOCK; n -= BLOCK, u += BLOCK, y += BLOCK)                                                   \
-      for (int i = 0; i < BLOCK; i++) {                                                                      \
-        const T b = u[i];                                                                                    \
-        T *const p = y + i;                                                                                  \
-        *p = (T)(RESULT);                                                                                    \
+    const int64_t whole = n - n % BLOCK;                                                                     \
+    for (int64_t k = 0; k < lines; k++, u += step) {                                                         \
+      T *to = y + at[k];                                                                                     \
+      for (int64_t j = 0; j < whole; j += BLOCK) {                                                           \
+        T result[BLOCK];                                                                                     \
+        for (int i = 0; i < BLOCK; i++) {                                                                    \
+          const T b = u[j + i], *p = to + j + i;                                                             \
+          result[i] = (T)(RESULT);                                                                           \
+        }                                                                                                    \
+        for (int i = 0; i < BLOCK; i++) to[j + i] = result[i];                                               \
       }                                                                                                      \
-    for (int64_t i = 0; i < n; i++) {                                                                        \
-      const T b = u[i];                                                                                      \
-      T *const p = y + i;                                                                                    \
-      *p = (T)(RESULT);                                                                                      \
+      for (int64_t j = whole; j < n; j++) {                                                                  \
+        const T b = u[j], *p = to + j;                                                                       \
+        to[j] = (T)(RESULT);                                                                                 \
+      }                                                                                                      \
     }                                                                                                        \
-  }
+  }                                                                                                          \
+  HN_WIDE(void, NAME, NAME##_body,                                                                           \
+          (void *y, const int64_t *at, int64_t lines, const void *u, int64_t step, int64_t n),               \
+          (y, at, lines, u, step, n))
 
 /* Of numbers that C computes with. U: an unsigned type no narrower than int, where sums wrap. NaN spreads, as
  * it does in the reference. */
@@ -54,15 +63,15 @@ PUT(put_8, uint64_t, b)
   PUT(mul_##NAME, T, (U)*p *(U)b)                                                                            \
   PUT(max_##NAME, T, b > *p || b != b ? b : *p)                                                              \
   PUT(min_##NAME, T, b < *p || b != b ? b : *p)
-#define COMBINE_LINE(NAME, T, U)                                                                             \
-  LINE(add_line_##NAME, T, (U)*p + (U)b)                                                                     \
-  LINE(mul_line_##NAME, T, (U)*p *(U)b)                                                                      \
-  LINE(max_line_##NAME, T, b > *p || b != b ? b : *p)                                                        \
-  LINE(min_line_##NAME, T, b < *p || b != b ? b : *p)
-COMBINE_LINE(f32, float, float)
-COMBINE_LINE(f64, double, double)
-COMBINE_LINE(i32, int32_t, uint32_t)
-COMBINE_LINE(i64, int64_t, uint64_t)
+#define COMBINE_LINES(NAME, T, U)                                                                            \
+  LINES(add_lines_##NAME, T, (U)*p + (U)b)                                                                   \
+  LINES(mul_lines_##NAME, T, (U)*p *(U)b)                                                                    \
+  LINES(max_lines_##NAME, T, b > *p || b != b ? b : *p)                                                      \
+  LINES(min_lines_##NAME, T, b < *p || b != b ? b : *p)
+COMBINE_LINES(f32, float, float)
+COMBINE_LINES(f64, double, double)
+COMBINE_LINES(i32, int32_t, uint32_t)
+COMBINE_LINES(i64, int64_t, uint64_t)
 COMBINE(f32, float, float)
 COMBINE(f64, double, double)
 COMBINE(i8, int8_t, uint32_t)
@@ -107,13 +116,13 @@ static hn_scatter_fn combining(hone_dtype dtype, hn_combine how) {
   return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
 }
 
-static hn_scatter_line_fn line_of(hone_dtype dtype, hn_combine how) {
+static hn_scatter_lines_fn lines_of(hone_dtype dtype, hn_combine how) {
 #define ROW(NAME)                                                                                            \
-  { add_line_##NAME, mul_line_##NAME, max_line_##NAME, min_line_##NAME }
-  static const hn_scatter_line_fn of[][4] = {[HONE_DTYPE_F32] = ROW(f32),
-                                             [HONE_DTYPE_F64] = ROW(f64),
-                                             [HONE_DTYPE_I32] = ROW(i32),
-                                             [HONE_DTYPE_I64] = ROW(i64)};
+  { add_lines_##NAME, mul_lines_##NAME, max_lines_##NAME, min_lines_##NAME }
+  static const hn_scatter_lines_fn of[][4] = {[HONE_DTYPE_F32] = ROW(f32),
+                                              [HONE_DTYPE_F64] = ROW(f64),
+                                              [HONE_DTYPE_I32] = ROW(i32),
+                                              [HONE_DTYPE_I64] = ROW(i64)};
 #undef ROW
   return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
 }
@@ -133,7 +142,7 @@ bool hn_scatter_describe(const hone_step *s, hn_scatter *sc, hone_reason *why) {
   if (!s->node || hn_combine_of(s->node, &how, NULL)) return hn_refuse(why, "no reduction of that name");
   sc->replaces = how == HN_COMBINE_NONE;
   sc->put = sc->replaces ? replacing(sc->element) : combining(x->dtype, how);
-  sc->line = sc->replaces ? NULL : line_of(x->dtype, how);
+  sc->lines = sc->replaces ? NULL : lines_of(x->dtype, how);
   return sc->put ? true : hn_refuse(why, "no such reduction of %s", hone_dtype_name(x->dtype));
 }
 

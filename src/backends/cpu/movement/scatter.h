@@ -11,14 +11,16 @@ enum { HN_SCATTER_RUN = 256 }; /* updates that are placed together */
 typedef void (*hn_scatter_fn)(void *y, const uint32_t *place, int64_t step, int64_t along, const void *u,
                               int64_t n);
 
-/* y[i] = y[i] combined with u[i], for n neighbours. */
-typedef void (*hn_scatter_line_fn)(void *y, const void *u, int64_t n);
+/* y[at[k] + i] = that combined with u[k * step + i], for n neighbours i of each of `lines` k, one line after
+ * the other. */
+typedef void (*hn_scatter_lines_fn)(void *y, const int64_t *at, int64_t lines, const void *u, int64_t step,
+                                    int64_t n);
 
 typedef struct hn_scatter {
   hn_scatter_fn put;
-  hn_scatter_line_fn line; /* NULL: put does lines, too */
-  bool replaces;           /* updates are moved as bits */
-  int32_t element;         /* bytes */
+  hn_scatter_lines_fn lines; /* NULL: put does lines, too */
+  bool replaces;             /* updates are moved as bits */
+  int32_t element;           /* bytes */
 } hn_scatter;
 
 /* What a step does: data and updates row-major and of one type, an output like the data. */

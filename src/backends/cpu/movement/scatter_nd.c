@@ -13,7 +13,8 @@
 
 enum {
   TASKS = 4,      /* for each thread */
-  LEAST = 16,     /* elements of a slice that a task has at least */
+  LEAST = 32,     /* elements of a slice that a task has at least: finding it takes as long as 32 sums */
+  TOGETHER = 64,  /* slices whose places are found before they are combined */
   WORTH = 1 << 14 /* updated elements from which on threads are */
 };
 
@@ -65,30 +66,43 @@ static bool place_of(const head *h, const int64_t *tuple, int64_t *at) {
   return inside;
 }
 
-static void task(void *arg, int64_t index, uint32_t thread) {
+/* What `count` updates, `n` elements of a slice each, do at places in elements from y on. */
+static void place(const head *h, void *y, const int64_t *at, int64_t count, const unsigned char *u,
+                  int64_t n) {
   static const uint32_t here[HN_SCATTER_RUN] = {0};
+  const hn_scatter *sc = &h->scatter;
+  const int64_t size = sc->element, step = HN_FAULT("scatter_nd_piece") ? n : h->slice;
+  if (sc->lines && n > 1) {
+    sc->lines(y, at, count, u, step, n);
+    return;
+  }
+  for (int64_t k = 0; k < count; k++, u += step * size) {
+    unsigned char *to = (unsigned char *)y + at[k] * size;
+    if (sc->replaces)
+      hn_copy_block(to, u, n * size);
+    else
+      for (int64_t i = 0; i < n; i += HN_SCATTER_RUN)
+        sc->put(to + i * size, here, 0, 1, u + i * size, hn_min(n - i, HN_SCATTER_RUN));
+  }
+}
+
+static void task(void *arg, int64_t index, uint32_t thread) {
   job *j = arg;
   const head *h = j->h;
-  const hn_scatter *sc = &h->scatter;
-  const int64_t from = index * j->piece, n = hn_min(j->piece, h->slice - from), size = sc->element;
+  const int64_t from = index * j->piece, n = hn_min(j->piece, h->slice - from), size = h->scatter.element;
   const int64_t *tuple = j->run->in[1];
-  const unsigned char *u = (const unsigned char *)j->run->in[2] + from * size;
+  int64_t at[TOGETHER];
   (void)thread;
-  for (int64_t t = 0; t < h->tuples; t++, tuple += h->length) {
-    int64_t base = from;
-    if (!place_of(h, tuple, &base)) {
+  for (int64_t first = 0, count; first < h->tuples; first += count) {
+    count = hn_min(h->tuples - first, TOGETHER);
+    for (int64_t i = 0; i < count; i++, tuple += h->length) {
+      at[i] = from;
+      if (place_of(h, tuple, &at[i])) continue;
       atomic_store_explicit(&j->outside, true, memory_order_relaxed);
       return;
     }
-    unsigned char *y = (unsigned char *)j->run->out[0] + base * size;
-    if (sc->replaces)
-      hn_copy_block(y, u, n * size);
-    else if (sc->line && n > 1)
-      sc->line(y, u, n);
-    else
-      for (int64_t i = 0; i < n; i += HN_SCATTER_RUN)
-        sc->put(y + i * size, here, 0, 1, u + i * size, hn_min(n - i, HN_SCATTER_RUN));
-    u += (HN_FAULT("scatter_nd_piece") ? n : h->slice) * size;
+    const int64_t behind = (HN_FAULT("scatter_nd_piece") ? n : h->slice) * first + from;
+    place(h, j->run->out[0], at, count, (const unsigned char *)j->run->in[2] + behind * size, n);
   }
 }
 

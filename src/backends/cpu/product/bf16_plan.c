@@ -255,7 +255,10 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
                                            (double)(c->groups * c->n_panels) * column_bytes, f32, machine);
   const double rows = (double)(c->m_tasks * c->groups);
   const double sharers = c->shared || rows > threads ? threads : rows;
-  const double brought = (double)(c->positions * c->n_planes * c->cin * c->groups) * parts / sharers;
+  /* A slab begins with what its last taps reach beyond it: of kernels along depth, whole slices. */
+  const int64_t slabs = c->shared || c->direct ? 1 : c->m_tasks * hn_div_up(blocks, c->slab);
+  const double positions = (double)c->positions + (double)slabs * (double)c->reach;
+  const double brought = positions * (double)(c->n_planes * c->cin * c->groups) * parts / sharers;
   const double stored =
       (double)(c->batch * c->out[0] * c->out[1] * c->out[2] * c->cout * c->groups) / threads;
   const cycles_of *of = o->f16           ? &cycles_f16
