@@ -42,7 +42,7 @@ if(HONE_FAULTS)
     sampling/crop_and_resize=CropAndResize sampling/roi_align=RoiAlign matrix/inverse=Inverse
     classical/trees_step=TreeEnsemble)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise elementwise/expand)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver conv/chain_parts)
 endif()
 hone_portable(check_tactics check_pointwise)
 hone_portable_files(tests/tactics tests/tactics/cases.txt)

@@ -94,7 +94,7 @@ static void add_parted(const hn_bf16_tile *t, const uint16_t *a, const uint16_t 
 
 void hn_bf16_rows_again(const hn_bf16_ops *o, const hn_bf16_tile *tile) {
   const int64_t columns = hn_fill_up(tile->n, 16);
-  if (o->finite(tile->c, tile->m, tile->n) || HN_FAULT("bf16_rows_parts_alone")) return;
+  if (o->finite(tile->c, tile->m, tile->n)) return;
   for (uint32_t i = 0; i < tile->m; i++) {
     float sum[HN_BF16_PANEL] = {0}, *const to = tile->c + i * HN_BF16_PANEL;
     if (o->finite(to, 1, tile->n)) continue;
