@@ -229,7 +229,8 @@ static void project_pairs(const work *w) {
       if (later) hn_chain_post_and_narrow(w, w->sums, p, n, s.m, t.n);
     }
   for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
-    hn_chain_post(e, hn_chain_y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+    hn_chain_post(e, hn_chain_y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0,
+                  c->out[1]);
 }
 
 static void group_pairs(work *w, int64_t from, int64_t hi) {
@@ -275,8 +276,7 @@ static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
   const hn_chain *c = w->a->chain;
   ahead f = {0};
   if (!w->first || tiles <= 0 || HN_FAULT("chain_weights_not_pulled")) return f;
-  const int64_t b = w->b1 - w->b0,
-                all = c->project && !c->p_parts ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
+  const int64_t b = w->b1 - w->b0, all = c->project && !c->p_parts ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
   f.piece = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
   const int64_t pieces = f.end - f.piece;
   int64_t expanding = 0;
@@ -368,7 +368,8 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   for (int64_t h = h0; h < h1; h++) {
     if (c->window) expand_window(w, panel, h, &t);
     if (e->n_post)
-      hn_chain_post(e, hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0, c->in[1]);
+      hn_chain_post(e, hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0,
+                    c->in[1]);
   }
 }
 
@@ -405,7 +406,8 @@ static void depthwise_rows(const work *w, int64_t panel) {
     for (int64_t v = v0; v < v1; v++) {
       int64_t h = top + v * c->dilation[0];
       if (HN_FAULT("chain_ring_row") && h > 0) h--;
-      rows[v - v0] = c->ring_row ? hn_chain_ring_row(w, panel, h) : hn_chain_x_at(a, hn_view_at(&c->x, w->n, 0, h, 0) + c0);
+      rows[v - v0] = c->ring_row ? hn_chain_ring_row(w, panel, h)
+                                 : hn_chain_x_at(a, hn_view_at(&c->x, w->n, 0, h, 0) + c0);
     }
     r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
     r.y = c->narrow_out ? w->middle : hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, y, 0) + c0);
@@ -497,7 +499,7 @@ static void group(work *w) {
     }
     if (a->e_depthwise->n_post)
       hn_chain_post(a->e_depthwise, w->middle, c->middle_pitch, w->b0 * c->width,
-                  hn_chain_live(c, w->b0, w->b1), 0, 0, 0, (w->g1 - w->g0) * c->out[1]);
+                    hn_chain_live(c, w->b0, w->b1), 0, 0, 0, (w->g1 - w->g0) * c->out[1]);
     project_block(w);
   }
   w->ready = hi;

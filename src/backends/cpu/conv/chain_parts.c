@@ -247,6 +247,6 @@ void hn_chain_project_parts(const work *w) {
   leave_result(w, &l);
   const int64_t y0 = hn_view_at(&c->y, w->n, 0, w->g0, 0);
   for (int64_t r = w->g0; r < w->g1 && e->n_post && !c->narrow_out && c->splits == 1; r++)
-    hn_chain_post(e, hn_chain_y_at(a, y0 + (r - w->g0) * c->out[1] * c->y.pixel), c->y.pixel, 0, c->cout, w->n,
-                  r, 0, c->out[1]);
+    hn_chain_post(e, hn_chain_y_at(a, y0 + (r - w->g0) * c->out[1] * c->y.pixel), c->y.pixel, 0, c->cout,
+                  w->n, r, 0, c->out[1]);
 }

@@ -76,7 +76,8 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
 /* Floats that a thread works in. */
 static size_t touched(const hn_chain *c) {
   return (size_t)(hn_chain_ring_floats(c) + hn_chain_row_floats(c) + hn_chain_sum_floats(c) +
-                  hn_chain_e_floats(c) + hn_chain_p_floats(c) + (c->p_parts ? 1 : c->group) * c->out[1] * c->middle_pitch);
+                  hn_chain_e_floats(c) + hn_chain_p_floats(c) +
+                  (c->p_parts ? 1 : c->group) * c->out[1] * c->middle_pitch);
 }
 
 /* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
@@ -109,8 +110,8 @@ static double predict_triple(double pixels, double channels, int64_t columns, in
   const double steps = (double)hn_chain_steps_of((int64_t)channels),
                panels = (double)hn_div_up(columns, HN_BF16_PANEL);
   const double rows = most > 0 ? pixels * (double)hn_fill_up(most, 16) / (double)most : pixels;
-  return 1.22 * (rows * panels * (13.7 * steps + 19) + pixels * 18 * steps +
-                 0.7 * channels * (double)columns);
+  return 1.22 *
+         (rows * panels * (13.7 * steps + 19) + pixels * 18 * steps + 0.7 * channels * (double)columns);
 }
 
 static double predict_products(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,

@@ -22,10 +22,10 @@ typedef struct hn_chain {
    * first one). `in` is then what it gives, and `image` what it reads. */
   int64_t window;
   int64_t image[2], e_kernel[2], e_stride[2], e_pad[2];
-  /* The 1x1 convolutions: 0 in f32, else in bf16, with 1, 2 or 3 parts a number. Of three, which give what f32
-   * gives, either may stay f32 (e_whole, p_whole). */
+  /* The 1x1 convolutions: 0 in f32, else in bf16, with 1, 2 or 3 parts a number. Of three, which give what
+   * f32 gives, either may stay f32 (e_whole, p_whole). */
   int64_t parts, e_whole, p_whole;
-  int64_t f16;   /* with one part: f16 instead of bf16 */
+  int64_t f16;                   /* with one part: f16 instead of bf16 */
   int64_t narrow_in, narrow_out; /* with one part: input, output lie in that type; else f32 */
   int64_t paired;                /* hn_chain_pairs */
   /* the plan, set by hn_chain_divide */
@@ -86,8 +86,8 @@ static inline int64_t hn_chain_e_values(const hn_chain *c) {
 
 static inline int64_t hn_chain_steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
 
-/* Values of the weights of `columns` columns and so many steps in parts. Those of three lie as tiles read them:
- * made on the way, they cost more than the third of them that is saved. */
+/* Values of the weights of `columns` columns and so many steps in parts. Those of three lie as tiles read
+ * them: made on the way, they cost more than the third of them that is saved. */
 static inline size_t hn_chain_weights(int64_t columns, int64_t steps, int64_t parts) {
   return hn_bf16_parted((size_t)columns, (size_t)steps, (uint32_t)parts);
 }
@@ -96,8 +96,8 @@ static inline size_t hn_chain_weights(int64_t columns, int64_t steps, int64_t pa
 void hn_chain_pack_parts(const hn_bf16_ops *o, int64_t parts, const float *w, int64_t columns, int64_t k,
                          uint16_t *to);
 
-/* Floats of the buffers for blocks of results (two with parts, so that vectors take one on while tiles make the
- * other), the parts of the input, and those of the depthwise result. */
+/* Floats of the buffers for blocks of results (two with parts, so that vectors take one on while tiles make
+ * the other), the parts of the input, and those of the depthwise result. */
 enum { HN_CHAIN_SUMS = HN_BF16_ROWS * HN_BF16_PANEL };
 static inline int64_t hn_chain_sum_floats(const hn_chain *c) {
   return hn_max(c->parts ? 2 * HN_CHAIN_SUMS : 0, c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0);

@@ -99,8 +99,7 @@ static bool find_parts(const hone_step *s, const hn_chain *c, hn_isa isa, const 
   if (!c->parts) return true;
   if (c->f16 ? s->math != HONE_MATH_TF32 : s->math < least[c->parts])
     return hn_refuse(why, "the plan does not allow products of %s numbers", what);
-  if (!*b || c->parts > (*b)->parts)
-    return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
+  if (!*b || c->parts > (*b)->parts) return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
   return true;
 }
 

@@ -1,5 +1,5 @@
-/* A task of a chain (chain_driver.h) at work, for the files that do it: chain_driver.c, and chain_parts.c, the 1x1
- * convolutions in bf16 parts. */
+/* A task of a chain (chain_driver.h) at work, for the files that do it: chain_driver.c, and chain_parts.c,
+ * the 1x1 convolutions in bf16 parts. */
 #ifndef HN_CPU_CONV_CHAIN_WORK_H
 #define HN_CPU_CONV_CHAIN_WORK_H
 
@@ -67,8 +67,8 @@ void hn_chain_expand_parts(const hn_chain_work *w, int64_t panel, int64_t h0, in
 /* Row y of a panel of the depthwise result, into parts. */
 void hn_chain_bring_middle(const hn_chain_work *w, int64_t panel, int64_t y);
 
-/* The group's depthwise result, of which all panels are there, times the weights behind, into the output or the
- * partial sum. */
+/* The group's depthwise result, of which all panels are there, times the weights behind, into the output or
+ * the partial sum. */
 void hn_chain_project_parts(const hn_chain_work *w);
 
 /* m of the group's results from pixel p, column n on, which lie in `sums`: more operations, and on to their

@@ -87,8 +87,7 @@ static void add_parted(const hn_bf16_tile *t, const uint16_t *a, const uint16_t 
   _Alignas(64) float weights[2 * HN_BF16_TILE];
   const int64_t values = columns * HN_BF16_STEP;
   for (int64_t i = 0; i < values; i++)
-    weights[i] =
-        hn_bf16_to_f32(b[i]) + hn_bf16_to_f32(b[i + values]) + hn_bf16_to_f32(b[i + 2 * values]);
+    weights[i] = hn_bf16_to_f32(b[i]) + hn_bf16_to_f32(b[i + values]) + hn_bf16_to_f32(b[i + 2 * values]);
   add_step(a, t->lo, HN_BF16_STEP, weights, columns, sum);
 }
 
