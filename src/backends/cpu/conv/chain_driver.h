@@ -9,8 +9,9 @@
  * the channels are divided between tasks, each makes a partial sum of the whole output, and a second pass
  * adds them up.
  *
- * With bf16 parts the rows that a group expands are brought into parts first, and each panel of the depthwise
- * result as soon as it is there; channels are not divided, and all panels make one block.
+ * With bf16 parts (chain_parts.c) the rows that a group expands are brought into parts first, and each row of
+ * the depthwise result as soon as it is there; all panels make one block, and channels are divided with three
+ * parts alone.
  *
  * Paired (one part, where the kernels for it exist): the ring holds bf16, two channels in a word, and the
  * depthwise kernel goes from there to the operand of the last convolution. What is half as large stays in L1
