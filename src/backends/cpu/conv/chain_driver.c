@@ -397,6 +397,7 @@ static void depthwise_rows(const work *w, int64_t panel) {
                         .slope = e->slope,
                         .bias = e->bias ? e->bias + c0 : NULL,
                         .r_pixel = e->residual_view.pixel};
+  const bool by_row = c->p_parts == 3;
   for (int64_t y = w->g0; y < w->g1; y++) {
     /* Kernel rows [v0, v1) lie inside the image. */
     int64_t top = y * c->stride[0] - c->pad[0], v0 = 0, v1 = c->kernel[0];
@@ -411,13 +412,12 @@ static void depthwise_rows(const work *w, int64_t panel) {
     }
     r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
     r.y = c->narrow_out ? w->middle : hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, y, 0) + c0);
-    if (c->p_parts)
-      r.y = w->middle;
-    else if (c->project)
-      r.y = w->middle + (y - w->g0) * c->out[1] * c->middle_pitch + (panel - w->b0) * c->width;
+    if (c->project)
+      r.y = w->middle + (by_row ? 0 : (y - w->g0) * c->out[1] * c->middle_pitch) +
+            (c->p_parts ? 0 : panel - w->b0) * c->width;
     if (e->residual) r.residual = e->residual + hn_view_at(&e->residual_view, w->n, 0, y, 0) + c0;
     a->depthwise->row(&r);
-    if (c->p_parts) hn_chain_bring_middle(w, panel, y);
+    if (by_row) hn_chain_bring_middle(w, panel, y, y + 1);
     if (e->n_post && !c->project)
       hn_chain_post(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
     for (int64_t x = 0; x < c->out[1] && c->narrow_out && !c->project; x++)
@@ -491,6 +491,7 @@ static void group(work *w) {
       else if (c->narrow_in)
         widen_rows(w, p, from, hi);
       depthwise_rows(w, p);
+      if (c->p_parts && c->p_parts < 3) hn_chain_bring_middle(w, p, w->g0, w->g1);
     }
     if (!c->project) continue;
     if (c->p_parts) {

@@ -77,7 +77,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
 static size_t touched(const hn_chain *c) {
   return (size_t)(hn_chain_ring_floats(c) + hn_chain_row_floats(c) + hn_chain_sum_floats(c) +
                   hn_chain_e_floats(c) + hn_chain_p_floats(c) +
-                  (c->p_parts ? 1 : c->group) * c->out[1] * c->middle_pitch);
+                  (c->p_parts == 3 ? 1 : c->group) * c->out[1] * c->middle_pitch);
 }
 
 /* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a

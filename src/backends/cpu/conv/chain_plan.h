@@ -96,11 +96,14 @@ static inline size_t hn_chain_weights(int64_t columns, int64_t steps, int64_t pa
 void hn_chain_pack_parts(const hn_bf16_ops *o, int64_t parts, const float *w, int64_t columns, int64_t k,
                          uint16_t *to);
 
-/* Floats of the buffers for blocks of results (two with parts, so that vectors take one on while tiles make
- * the other), the parts of the input, and those of the depthwise result. */
+/* Floats of the buffers for blocks of results (two of three parts, so that vectors take one on while tiles
+ * make the other), the parts of the input, and those of the depthwise result. */
 enum { HN_CHAIN_SUMS = HN_BF16_ROWS * HN_BF16_PANEL };
 static inline int64_t hn_chain_sum_floats(const hn_chain *c) {
-  return hn_max(c->parts ? 2 * HN_CHAIN_SUMS : 0, c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0);
+  return hn_max(c->parts == 3 ? 2 * HN_CHAIN_SUMS
+                : c->parts    ? HN_CHAIN_SUMS
+                              : 0,
+                c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0);
 }
 static inline int64_t hn_chain_e_floats(const hn_chain *c) {
   return c->e_parts ? hn_chain_steps_of(c->cin) * c->e_block / 2 : 0;

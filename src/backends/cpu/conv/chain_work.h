@@ -64,8 +64,8 @@ void hn_chain_bring_rows(const hn_chain_work *w, int64_t h0, int64_t h1);
 /* Hidden rows [h0, h1) of a panel into the ring: hn_chain_bring_rows has been called for them. */
 void hn_chain_expand_parts(const hn_chain_work *w, int64_t panel, int64_t h0, int64_t h1);
 
-/* Row y of a panel of the depthwise result, into parts. */
-void hn_chain_bring_middle(const hn_chain_work *w, int64_t panel, int64_t y);
+/* Rows [y0, y1) of a panel of the depthwise result, into parts. */
+void hn_chain_bring_middle(const hn_chain_work *w, int64_t panel, int64_t y0, int64_t y1);
 
 /* The group's depthwise result, of which all panels are there, times the weights behind, into the output or
  * the partial sum. */
