@@ -1,4 +1,4 @@
-#include "backends/cpu/conv/chain_work.h"
+#include "backends/cpu/conv/chain_driver.h"
 
 #include <string.h>
 

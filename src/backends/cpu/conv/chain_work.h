@@ -1,9 +1,27 @@
-/* A task of a chain (chain_driver.h) at work, for the files that do it: chain_driver.c, and chain_parts.c,
- * the 1x1 convolutions in bf16 parts. */
+/* What a chain works on, and a task of it at work, for the files that do it (chain_driver.h says how):
+ * chain_driver.c, and chain_parts.c, the 1x1 convolutions in bf16 parts. */
 #ifndef HN_CPU_CONV_CHAIN_WORK_H
 #define HN_CPU_CONV_CHAIN_WORK_H
 
-#include "backends/cpu/conv/chain_driver.h"
+#include "backends/cpu/conv/chain_plan.h"
+
+typedef struct hn_chain_args {
+  const hn_chain *chain;
+  const hn_gemm_ops *gemm;
+  const hn_depthwise_ops *depthwise;
+  const hn_bf16_ops *bf16;            /* with parts */
+  const hn_depthwise_bf16_ops *pairs; /* paired */
+  const void *x;
+  const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack (a window's only
+                                       when paired) */
+  const float *w_depthwise;         /* hn_depthwise_pack */
+  const float *ones;                /* splits * cout rounded up to 16, each 1 */
+  void *y;
+  void (*widen)(float *dst, const void *src, size_t n); /* narrow_in, narrow_out */
+  void (*narrow)(void *dst, const float *src, size_t n);
+  const hn_epilogue *e_expand, *e_depthwise, *e_project;
+  float *scratch, *partials;
+} hn_chain_args;
 
 typedef struct hn_chain_work {
   const hn_chain_args *a;
