@@ -7,41 +7,7 @@
 
 /* ------------------------------------------------------------------ one task */
 
-typedef struct work {
-  const hn_chain_args *a;
-  int64_t n, split;
-  int64_t g0, g1; /* output rows of the group */
-  int64_t ready;  /* hidden rows below this one are in the ring already */
-  bool first;     /* the task's first group */
-  int64_t b0, b1; /* panels of the block */
-  int64_t p0, p1; /* panels of the task */
-  float *ring, *middle;
-  float *rows; /* window: image rows with their padding (paired: in bf16) */
-  int32_t *at; /* paired: where the pixels that the group expands lie in a panel's ring */
-  float *sums; /* a block of results */
-  /* with parts: */
-  const uint16_t *e_from; /* the group's input */
-  uint16_t *e_parts, *p_parts;
-  int32_t e_step[HN_CHAIN_STEPS], p_step[HN_CHAIN_STEPS];
-} work;
-
-static int64_t live_channels(const hn_chain *c, int64_t p0, int64_t p1) {
-  return hn_min(p1 * c->width, c->hidden) - p0 * c->width;
-}
-
-/* Where element i of the input, the output lies. */
-static const void *x_at(const hn_chain_args *a, int64_t i) {
-  return (const char *)a->x + i * (a->chain->narrow_in ? 2 : 4);
-}
-static void *y_at(const hn_chain_args *a, int64_t i) {
-  return (char *)a->y + i * (a->chain->narrow_out ? 2 : 4);
-}
-
-static float *ring_row(const work *w, int64_t panel, int64_t row) {
-  const hn_chain *c = w->a->chain;
-  int64_t slot = c->slots > 1 ? panel - w->p0 : 0;
-  return w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
-}
+typedef hn_chain_work work;
 
 /* The same when paired. */
 static uint16_t *pair_row(const work *w, int64_t panel, int64_t row) {
@@ -50,93 +16,19 @@ static uint16_t *pair_row(const work *w, int64_t panel, int64_t row) {
   return (uint16_t *)(void *)w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
 }
 
-static void post_pixels(const hn_epilogue *e, float *y, int64_t pitch, int64_t c0, int64_t channels,
-                        int64_t n, int64_t row, int64_t x0, int64_t pixels) {
-  hn_epilogue_post_pixels(e, y, pitch, pixels, (size_t)c0, (size_t)channels, n, 0, row, x0);
-}
-
 static void set_epilogue(hn_gemm_tile *t, const hn_epilogue *e) {
   t->flags = e->flags, t->lo = e->lo, t->hi = e->hi, t->slope = e->slope;
-}
-
-/* The input's pixels under hidden rows [h0, h1), into parts. */
-static void bring_rows(const work *w, int64_t h0, int64_t h1) {
-  const hn_chain *c = w->a->chain;
-  for (int64_t h = h0; h < h1; h++) {
-    const void *x = x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
-    uint16_t *to = w->e_parts + (h - h0) * c->in[1] * c->unit;
-    if (c->narrow_in)
-      w->a->bf16->copy_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block);
-    else
-      w->a->bf16->rows_to_steps(x, c->x.pixel, (size_t)c->in[1], (size_t)c->cin, to, c->e_block,
-                                (uint32_t)c->parts);
-  }
-}
-
-/* Rows of a row tile for so many pixels: as equal as can be. */
-static int64_t tile_rows(const work *w, int64_t pixels) {
-  return pixels ? hn_div_up(pixels, hn_div_up(pixels, w->a->bf16->rows)) : 1;
-}
-
-static hn_bf16_tile parts_tile(const work *w, int64_t pixels, int64_t channels, const int32_t *step) {
-  const hn_chain *c = w->a->chain;
-  return (hn_bf16_tile){.step = step,
-                        .steps = (size_t)hn_chain_steps_of(channels),
-                        .short_from = (size_t)hn_chain_steps_of(channels) - 1,
-                        .short_pairs = hn_bf16_short_pairs(channels),
-                        .row = c->unit,
-                        .lo = HN_BF16_STEP,
-                        .c = w->sums,
-                        .rows = (uint32_t)tile_rows(w, pixels),
-                        .parts = (uint32_t)c->parts};
-}
-
-static hn_bf16_store parts_store(const hn_epilogue *e, int64_t column) {
-  return (hn_bf16_store){.flags = e->flags,
-                         .lo = e->lo,
-                         .hi = e->hi,
-                         .slope = e->slope,
-                         .bias = e->bias ? e->bias + column : NULL,
-                         .ldr = e->residual_view.pixel};
 }
 
 /* A narrow input in front of the depthwise convolution: rows [h0, h1) of a panel, in f32, into the ring. */
 static void widen_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain *c = w->a->chain;
-  const size_t live = (size_t)live_channels(c, panel, panel + 1);
+  const size_t live = (size_t)hn_chain_live(c, panel, panel + 1);
   for (int64_t h = h0; h < h1; h++) {
-    float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
+    float *to = hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width;
     const int64_t at = hn_view_at(&c->x, w->n, 0, h, 0) + panel * c->width;
     for (int64_t x = 0; x < c->in[1]; x++)
-      w->a->widen(to + x * c->width, x_at(w->a, at + x * c->x.pixel), live);
-  }
-}
-
-/* expand_rows with parts: bring_rows has been called for these rows. */
-static void expand_parts(const work *w, int64_t panel, int64_t h0, int64_t h1) {
-  const hn_chain_args *a = w->a;
-  const hn_chain *c = a->chain;
-  const hn_epilogue *e = a->e_expand;
-  int64_t n0 = panel * c->width, pixels = (h1 - h0) * c->in[1];
-  hn_bf16_tile t = parts_tile(w, pixels, c->cin, w->e_step);
-  hn_bf16_store s = parts_store(e, n0);
-  int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
-  t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
-  t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, t.parts);
-  s.ldc = c->width;
-  for (int64_t p = 0; p < pixels; p += block) {
-    t.a = w->e_parts + p * c->unit;
-    t.m = (uint32_t)hn_min(block, pixels - p);
-    a->bf16->tile(&t);
-    for (int64_t i = 0; i < t.m; i += s.m) {
-      int64_t h = h0 + (p + i) / c->in[1], x = (p + i) % c->in[1];
-      s.m = (uint32_t)hn_min(c->in[1] - x, t.m - i);
-      s.from = w->sums + i * HN_BF16_PANEL;
-      float *to = ring_row(w, panel, h) + (c->pad[1] + x) * c->width;
-      s.c = to;
-      a->bf16->store(&s);
-      if (e->n_post) post_pixels(e, to, c->width, n0, t.n, 0, 0, 0, s.m);
-    }
+      w->a->widen(to + x * c->width, hn_chain_x_at(w->a, at + x * c->x.pixel), live);
   }
 }
 
@@ -148,7 +40,7 @@ static void bring_window(const work *w, int64_t h) {
     float *to = w->rows + v * c->e_row;
     bool inside = y >= 0 && y < c->image[0];
     int64_t n = inside ? hn_min(c->image[1] * c->cin, c->e_row - left) : 0;
-    const void *from = inside ? x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
+    const void *from = inside ? hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
     memset(to, 0, (size_t)hn_min(left, c->e_row) * sizeof *to);
     if (n > 0 && c->x.pixel == c->cin && c->narrow_in)
       w->a->widen(to + left, from, (size_t)n);
@@ -175,7 +67,7 @@ static void bring_window_pairs(const work *w, int64_t h) {
     uint16_t *to = (uint16_t *)(void *)w->rows + v * c->e_row;
     const bool inside = y >= 0 && y < c->image[0];
     const int64_t n = inside ? hn_max(0, hn_min(c->image[1] * c->cin, c->e_row - left)) : 0;
-    const void *from = inside ? x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
+    const void *from = inside ? hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, y, 0)) : NULL;
     memset(to, 0, (size_t)left * sizeof *to);
     if (n > 0 && c->x.pixel == c->cin && c->narrow_in)
       memcpy(to + left, from, (size_t)n * sizeof *to);
@@ -193,26 +85,6 @@ static void bring_window_pairs(const work *w, int64_t h) {
   }
 }
 
-/* m of the group's results from pixel p, column n on, which lie in w->sums: more operations, and on to their
- * place in 16 bits. */
-static void post_and_narrow(const work *w, int64_t p, int64_t n, uint32_t m, uint32_t columns) {
-  const hn_chain_args *a = w->a;
-  const hn_chain *c = a->chain;
-  for (int64_t i = 0, run; i < m; i += run) {
-    const int64_t row = (p + i) / c->out[1], x = (p + i) % c->out[1];
-    run = hn_min(c->out[1] - x, m - i);
-    post_pixels(a->e_project, w->sums + i * HN_BF16_PANEL, HN_BF16_PANEL, n, columns, w->n, w->g0 + row, x,
-                run);
-  }
-  const hn_bf16_store narrowed = {.from = w->sums,
-                                  .c = y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0) + p * c->y.pixel + n),
-                                  .ldc = c->y.pixel,
-                                  .m = m,
-                                  .n = columns,
-                                  .flags = HN_BF16_NARROW_C};
-  a->bf16->store(&narrowed);
-}
-
 static hn_bf16_tile pairs_tile(const hn_chain *c, const int32_t *step, int64_t channels) {
   return (hn_bf16_tile){.step = step,
                         .steps = (size_t)hn_chain_steps_of(channels),
@@ -228,9 +100,9 @@ static void expand_pairs(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain *c = a->chain;
   const int64_t n0 = panel * c->width;
   hn_bf16_tile t = pairs_tile(c, w->e_step, c->cin);
-  hn_bf16_store s = parts_store(a->e_expand, n0);
+  hn_bf16_store s = hn_chain_store_of(a->e_expand, n0);
   if (c->direct) t.row = c->x.pixel;
-  t.n = s.n = (uint32_t)live_channels(c, panel, panel + 1);
+  t.n = s.n = (uint32_t)hn_chain_live(c, panel, panel + 1);
   t.m = (uint32_t)((h1 - h0) * c->in[1]);
   t.a = w->e_from;
   t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)n0, t.steps, 1);
@@ -253,11 +125,11 @@ static void expand_window_pairs(const work *w, int64_t h0, int64_t h1) {
   for (int64_t h = h0; h < h1; h++) {
     bring_window_pairs(w, h);
     for (int64_t p = w->p0; p < w->p1; p++) {
-      hn_bf16_store s = parts_store(a->e_expand, p * c->width);
+      hn_bf16_store s = hn_chain_store_of(a->e_expand, p * c->width);
       s.flags |= HN_BF16_PAIRS;
       s.ldc = c->width;
       s.c = pair_row(w, p, h) + c->pad[1] * c->width;
-      t.n = s.n = (uint32_t)live_channels(c, p, p + 1);
+      t.n = s.n = (uint32_t)hn_chain_live(c, p, p + 1);
       t.b = (const uint16_t *)a->w_expand + hn_bf16_packed((size_t)(p * c->width), t.steps, 1);
       a->bf16->fused(&t, &s);
     }
@@ -269,9 +141,9 @@ static void bring_pairs(work *w, int64_t h0, int64_t h1) {
   const hn_chain *c = w->a->chain;
   w->e_from = w->e_parts;
   if (c->direct)
-    w->e_from = x_at(w->a, hn_view_at(&c->x, w->n, 0, h0, 0));
+    w->e_from = hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, h0, 0));
   else
-    bring_rows(w, h0, h1);
+    hn_chain_bring_rows(w, h0, h1);
   int32_t *at = w->at;
   for (int64_t h = h0; h < h1; h++) {
     const int64_t row = h % c->ring_rows * c->ring_row + c->pad[1] * c->width;
@@ -283,8 +155,8 @@ static void bring_pairs(work *w, int64_t h0, int64_t h1) {
 static void pair_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain *c = w->a->chain;
   for (int64_t h = h0; h < h1; h++)
-    w->a->pairs->pair(x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0) + panel * c->width), c->x.pixel,
-                      (size_t)c->in[1], (size_t)live_channels(c, panel, panel + 1),
+    w->a->pairs->pair(hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0) + panel * c->width), c->x.pixel,
+                      (size_t)c->in[1], (size_t)hn_chain_live(c, panel, panel + 1),
                       pair_row(w, panel, h) + c->pad[1] * c->width);
 }
 
@@ -302,7 +174,7 @@ static void depthwise_pairs(const work *w, int64_t panel) {
                              .dilation = c->dilation[1],
                              .y = w->p_parts + panel * c->p_block,
                              .n = c->out[1],
-                             .channels = (uint32_t)live_channels(c, panel, panel + 1),
+                             .channels = (uint32_t)hn_chain_live(c, panel, panel + 1),
                              .flags = e->flags,
                              .lo = e->lo,
                              .hi = e->hi,
@@ -336,28 +208,29 @@ static void project_pairs(const work *w) {
   const bool later = c->narrow_out && e->n_post; /* more operations: in f32, where the sums are */
   /* A panel of weights that half of L1 holds meets all pixels; else some pixels meet all weights. */
   const bool small = c->hidden * HN_BF16_PANEL * 2 <= 32 << 10 && !later;
-  const int64_t block = small ? pixels : tile_rows(w, pixels);
+  const int64_t block = small ? pixels : hn_chain_tile_rows(w, pixels);
   hn_bf16_tile t = pairs_tile(c, w->p_step, c->hidden);
   if (HN_FAULT("chain_last_step")) t.steps -= t.steps > 1;
   for (int64_t p = 0; p < pixels; p += block)
     for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
-      hn_bf16_store s = parts_store(e, n);
+      hn_bf16_store s = hn_chain_store_of(e, n);
       t.a = w->p_parts + p * c->unit;
       t.b =
           (const uint16_t *)a->w_project + hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), 1);
       t.m = s.m = (uint32_t)hn_min(block, pixels - p);
       t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
-      s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
+      s.c = later ? w->sums : hn_chain_y_at(a, y0 + p * pitch + n);
       s.ldc = later ? HN_BF16_PANEL : pitch;
       if (e->residual) s.residual = e->residual + r0 + p * s.ldr + n;
       if (e->narrow_residual) s.residual = e->narrow_residual + r0 + p * s.ldr + n;
       if (e->narrow_residual) s.flags |= HN_BF16_NARROW_RESIDUAL;
       if (c->narrow_out && !later) s.flags |= HN_BF16_NARROW_C;
       a->bf16->fused(&t, &s);
-      if (later) post_and_narrow(w, p, n, s.m, t.n);
+      if (later) hn_chain_post_and_narrow(w, w->sums, p, n, s.m, t.n);
     }
   for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
-    post_pixels(e, y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+    hn_chain_post(e, hn_chain_y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0,
+                  c->out[1]);
 }
 
 static void group_pairs(work *w, int64_t from, int64_t hi) {
@@ -382,7 +255,7 @@ static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int6
   const hn_chain *c = w->a->chain;
   for (int64_t i = 0, run; i < m; i += run, h++, x = 0) {
     run = hn_min(c->in[1] - x, m - i);
-    memcpy(ring_row(w, panel, h) + (c->pad[1] + x) * c->width, from + i * c->width,
+    memcpy(hn_chain_ring_row(w, panel, h) + (c->pad[1] + x) * c->width, from + i * c->width,
            (size_t)(run * c->width) * sizeof *from);
   }
 }
@@ -403,13 +276,13 @@ static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
   const hn_chain *c = w->a->chain;
   ahead f = {0};
   if (!w->first || tiles <= 0 || HN_FAULT("chain_weights_not_pulled")) return f;
-  const int64_t b = w->b1 - w->b0, all = c->project ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
+  const int64_t b = w->b1 - w->b0, all = c->project && !c->p_parts ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
   f.piece = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
   const int64_t pieces = f.end - f.piece;
   int64_t expanding = 0;
   if (panel + 1 < w->p1) {
     const int64_t k = hn_chain_e_values(c),
-                  floats = hn_fill_up(live_channels(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
+                  floats = hn_fill_up(hn_chain_live(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
     expanding = pieces ? hn_max(tiles / (pieces + 1), 1) : tiles;
     f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
     f.expand_end = f.expand + floats;
@@ -428,7 +301,7 @@ static void pull(const work *w, ahead *f, hn_gemm_tile *t) {
   }
   if (f->piece >= f->end) return;
   const hn_chain *c = w->a->chain;
-  const int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1), n = f->piece * w->a->gemm->nr;
+  const int64_t k0 = w->b0 * c->width, k = hn_chain_live(c, w->b0, w->b1), n = f->piece * w->a->gemm->nr;
   const int64_t width = (int64_t)hn_gemm_panel_width(w->a->gemm, (size_t)c->cout, (size_t)n);
   const float *b = (const float *)w->a->w_project + n * c->hidden + k0 * width;
   t->prefetch = b + k * width * f->part / f->parts;
@@ -445,12 +318,12 @@ static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, h
   const int64_t lines = dense ? h1 - h0 : 1, pixels = lines * c->in[1], tiles = hn_div_up(pixels, o->mr);
   ahead f = ahead_of(w, panel, lines ? (h1 - h0) / lines * tiles : 0);
   for (int64_t h = h0; h < h1; h += lines) {
-    const float *from = x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
+    const float *from = hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
     for (int64_t i = 0, m0 = 0, y = h, x = 0; i < tiles; i++) {
       const int64_t m1 = (i + 1) * pixels / tiles, m = m1 - m0;
       const bool within = x + m <= c->in[1];
       t->a = from + m0 * t->lda;
-      t->c = within ? ring_row(w, panel, y) + (c->pad[1] + x) * c->width : w->sums;
+      t->c = within ? hn_chain_ring_row(w, panel, y) + (c->pad[1] + x) * c->width : w->sums;
       t->m = (uint32_t)m;
       pull(w, &f, t);
       o->tile(t);
@@ -465,7 +338,7 @@ static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, h
 static void expand_window(const work *w, int64_t panel, int64_t h, hn_gemm_tile *t) {
   const hn_chain *c = w->a->chain;
   const int64_t tiles = hn_div_up(c->in[1], w->a->gemm->mr);
-  float *to = ring_row(w, panel, h) + c->pad[1] * c->width;
+  float *to = hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width;
   bring_window(w, h);
   for (int64_t i = 0, m0 = 0; i < tiles; i++) {
     const int64_t m1 = (i + 1) * c->in[1] / tiles;
@@ -487,7 +360,7 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
                     .ldc = c->width,
                     .k = (size_t)k,
                     .segment = (size_t)(c->window ? c->e_kernel[1] * c->cin : k),
-                    .n = (uint32_t)live_channels(c, panel, panel + 1)};
+                    .n = (uint32_t)hn_chain_live(c, panel, panel + 1)};
   t.skip = c->window ? c->e_row - (ptrdiff_t)t.segment : 0;
   set_epilogue(&t, e);
   if (e->bias) t.bias = e->bias + n0;
@@ -495,7 +368,8 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   for (int64_t h = h0; h < h1; h++) {
     if (c->window) expand_window(w, panel, h, &t);
     if (e->n_post)
-      post_pixels(e, ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0, c->in[1]);
+      hn_chain_post(e, hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0,
+                    c->in[1]);
   }
 }
 
@@ -516,13 +390,14 @@ static void depthwise_rows(const work *w, int64_t panel) {
                         .pad = c->ring_row ? 0 : c->pad[1],
                         .y_pixel = c->middle_pitch ? c->middle_pitch : c->y.pixel,
                         .n = c->out[1],
-                        .channels = (size_t)live_channels(c, panel, panel + 1),
+                        .channels = (size_t)hn_chain_live(c, panel, panel + 1),
                         .flags = e->flags,
                         .lo = e->lo,
                         .hi = e->hi,
                         .slope = e->slope,
                         .bias = e->bias ? e->bias + c0 : NULL,
                         .r_pixel = e->residual_view.pixel};
+  const bool by_row = c->p_parts == 3;
   for (int64_t y = w->g0; y < w->g1; y++) {
     /* Kernel rows [v0, v1) lie inside the image. */
     int64_t top = y * c->stride[0] - c->pad[0], v0 = 0, v1 = c->kernel[0];
@@ -532,18 +407,21 @@ static void depthwise_rows(const work *w, int64_t panel) {
     for (int64_t v = v0; v < v1; v++) {
       int64_t h = top + v * c->dilation[0];
       if (HN_FAULT("chain_ring_row") && h > 0) h--;
-      rows[v - v0] = c->ring_row ? ring_row(w, panel, h) : x_at(a, hn_view_at(&c->x, w->n, 0, h, 0) + c0);
+      rows[v - v0] = c->ring_row ? hn_chain_ring_row(w, panel, h)
+                                 : hn_chain_x_at(a, hn_view_at(&c->x, w->n, 0, h, 0) + c0);
     }
     r.w = a->w_depthwise + v0 * c->kernel[1] * c->w_tap + c0;
-    r.y = c->narrow_out ? w->middle : y_at(a, hn_view_at(&c->y, w->n, 0, y, 0) + c0);
+    r.y = c->narrow_out ? w->middle : hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, y, 0) + c0);
     if (c->project)
-      r.y = w->middle + (y - w->g0) * c->out[1] * c->middle_pitch + (c->parts ? 0 : panel - w->b0) * c->width;
+      r.y = w->middle + (by_row ? 0 : (y - w->g0) * c->out[1] * c->middle_pitch) +
+            (c->p_parts ? 0 : panel - w->b0) * c->width;
     if (e->residual) r.residual = e->residual + hn_view_at(&e->residual_view, w->n, 0, y, 0) + c0;
     a->depthwise->row(&r);
+    if (by_row) hn_chain_bring_middle(w, panel, y, y + 1);
     if (e->n_post && !c->project)
-      post_pixels(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
+      hn_chain_post(e, r.y, r.y_pixel, c0, (int64_t)r.channels, w->n, y, 0, c->out[1]);
     for (int64_t x = 0; x < c->out[1] && c->narrow_out && !c->project; x++)
-      a->narrow(y_at(a, hn_view_at(&c->y, w->n, 0, y, x) + c0), r.y + x * r.y_pixel, r.channels);
+      a->narrow(hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, y, x) + c0), r.y + x * r.y_pixel, r.channels);
   }
 }
 
@@ -556,10 +434,10 @@ static void project_block(const work *w) {
   bool whole = c->splits == 1, last = whole && w->b1 == w->p1;
   int64_t first = w->g0 * c->out[1], image = c->out[0] * c->out[1];
   int64_t pitch = whole ? c->y.pixel : c->cout;
-  float *y = whole ? y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0))
+  float *y = whole ? hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0))
                    : a->partials + ((w->split * c->batch + w->n) * image + first) * c->cout;
   const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
-  int64_t k0 = w->b0 * c->width, k = live_channels(c, w->b0, w->b1);
+  int64_t k0 = w->b0 * c->width, k = hn_chain_live(c, w->b0, w->b1);
   hn_gemm_tile t = {.lda = c->middle_pitch,
                     .ldc = pitch,
                     .k = (size_t)k,
@@ -585,54 +463,7 @@ static void project_block(const work *w) {
   }
   if (last && e->n_post)
     for (int64_t r = w->g0; r < w->g1; r++)
-      post_pixels(e, y + (r - w->g0) * c->out[1] * pitch, pitch, 0, c->cout, w->n, r, 0, c->out[1]);
-}
-
-/* A panel of the depthwise result, into parts. */
-static void bring_middle(const work *w, int64_t panel) {
-  const hn_chain_args *a = w->a;
-  const hn_chain *c = a->chain;
-  int64_t pixels = (w->g1 - w->g0) * c->out[1], live = live_channels(c, panel, panel + 1);
-  if (a->e_depthwise->n_post)
-    post_pixels(a->e_depthwise, w->middle, c->width, panel * c->width, live, 0, 0, 0, pixels);
-  a->bf16->rows_to_steps(w->middle, c->width, (size_t)pixels, (size_t)live, w->p_parts + panel * c->p_block,
-                         c->p_block, (uint32_t)c->parts);
-}
-
-/* project_block with parts: all panels are there. */
-static void project_parts(const work *w) {
-  const hn_chain_args *a = w->a;
-  const hn_chain *c = a->chain;
-  const hn_epilogue *e = a->e_project;
-  int64_t pixels = (w->g1 - w->g0) * c->out[1], pitch = c->y.pixel;
-  const int64_t y0 = hn_view_at(&c->y, w->n, 0, w->g0, 0);
-  const int64_t r0 = e->flags & HN_EPI_RESIDUAL ? hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : 0;
-  const bool later = c->narrow_out && e->n_post; /* more operations: in f32, where the sums are */
-  hn_bf16_tile t = parts_tile(w, pixels, c->hidden, w->p_step);
-  int64_t block = t.rows * (int64_t)a->bf16->row_tiles;
-  if (HN_FAULT("chain_last_step")) t.steps -= t.steps > 1;
-  a->bf16->begin(t.rows);
-  for (int64_t p = 0; p < pixels; p += block)
-    for (int64_t n = 0; n < c->cout; n += HN_BF16_PANEL) {
-      hn_bf16_store s = parts_store(e, n);
-      t.a = w->p_parts + p * c->unit;
-      t.b = (const uint16_t *)a->w_project +
-            hn_bf16_packed((size_t)n, (size_t)hn_chain_steps_of(c->hidden), (uint32_t)c->parts);
-      t.m = s.m = (uint32_t)hn_min(block, pixels - p);
-      t.n = s.n = (uint32_t)hn_min(c->cout - n, HN_BF16_PANEL);
-      a->bf16->tile(&t);
-      s.from = w->sums;
-      s.c = later ? w->sums : y_at(a, y0 + p * pitch + n);
-      s.ldc = later ? HN_BF16_PANEL : pitch;
-      if (e->residual) s.residual = e->residual + r0 + p * s.ldr + n;
-      if (e->narrow_residual) s.residual = e->narrow_residual + r0 + p * s.ldr + n;
-      if (e->narrow_residual) s.flags |= HN_BF16_NARROW_RESIDUAL;
-      if (c->narrow_out && !later) s.flags |= HN_BF16_NARROW_C;
-      a->bf16->store(&s);
-      if (later) post_and_narrow(w, p, n, s.m, t.n);
-    }
-  for (int64_t r = w->g0; r < w->g1 && e->n_post && !later; r++)
-    post_pixels(e, y_at(a, y0 + (r - w->g0) * c->out[1] * pitch), pitch, 0, c->cout, w->n, r, 0, c->out[1]);
+      hn_chain_post(e, y + (r - w->g0) * c->out[1] * pitch, pitch, 0, c->cout, w->n, r, 0, c->out[1]);
 }
 
 static void group(work *w) {
@@ -646,30 +477,30 @@ static void group(work *w) {
     w->ready = hi;
     return;
   }
-  if (c->parts && c->expand && !c->window && hi > from) {
-    bring_rows(w, from, hi);
-    a->bf16->begin((uint32_t)tile_rows(w, (hi - from) * c->in[1]));
+  if (c->e_parts && hi > from) {
+    hn_chain_bring_rows(w, from, hi);
+    a->bf16->begin((uint32_t)hn_chain_tile_rows(w, (hi - from) * c->in[1]));
   }
   for (w->b0 = w->p0; w->b0 < w->p1; w->b0 = w->b1) {
     w->b1 = hn_min(w->b0 + c->block, w->p1);
     for (int64_t p = w->b0; p < w->b1; p++) {
-      if (c->expand && c->parts && !c->window)
-        expand_parts(w, p, from, hi);
+      if (c->e_parts)
+        hn_chain_expand_parts(w, p, from, hi);
       else if (c->expand)
         expand_rows(w, p, from, hi);
       else if (c->narrow_in)
         widen_rows(w, p, from, hi);
       depthwise_rows(w, p);
-      if (c->project && c->parts) bring_middle(w, p);
+      if (c->p_parts && c->p_parts < 3) hn_chain_bring_middle(w, p, w->g0, w->g1);
     }
     if (!c->project) continue;
-    if (c->parts) {
-      project_parts(w);
+    if (c->p_parts) {
+      hn_chain_project_parts(w);
       continue;
     }
     if (a->e_depthwise->n_post)
-      post_pixels(a->e_depthwise, w->middle, c->middle_pitch, w->b0 * c->width,
-                  live_channels(c, w->b0, w->b1), 0, 0, 0, (w->g1 - w->g0) * c->out[1]);
+      hn_chain_post(a->e_depthwise, w->middle, c->middle_pitch, w->b0 * c->width,
+                    hn_chain_live(c, w->b0, w->b1), 0, 0, 0, (w->g1 - w->g0) * c->out[1]);
     project_block(w);
   }
   w->ready = hi;
@@ -757,10 +588,10 @@ static void add_partials(void *arg, int64_t i, uint32_t thread) {
     for (int64_t k = 0; k < c->splits; k++)
       rows[k] = a->partials + ((k * c->batch + n) * image + y * c->out[1]) * c->cout;
     if (HN_FAULT("chain_lost_partial")) rows[c->splits - 1] = rows[0];
-    r.y = y_at(a, hn_view_at(&c->y, n, 0, y, 0));
+    r.y = hn_chain_y_at(a, hn_view_at(&c->y, n, 0, y, 0));
     r.residual = e->residual ? e->residual + hn_view_at(&e->residual_view, n, 0, y, 0) : NULL;
     a->depthwise->row(&r);
-    if (e->n_post) post_pixels(e, r.y, r.y_pixel, 0, c->cout, n, y, 0, c->out[1]);
+    if (e->n_post) hn_chain_post(e, r.y, r.y_pixel, 0, c->cout, n, y, 0, c->out[1]);
   }
 }
 

@@ -9,8 +9,9 @@
  * the channels are divided between tasks, each makes a partial sum of the whole output, and a second pass
  * adds them up.
  *
- * With bf16 parts the rows that a group expands are brought into parts first, and each panel of the depthwise
- * result as soon as it is there; channels are not divided, and all panels make one block.
+ * With bf16 parts (chain_parts.c) the rows that a group expands are brought into parts first, and each row of
+ * the depthwise result as soon as it is there; all panels make one block, and channels are divided with three
+ * parts alone.
  *
  * Paired (one part, where the kernels for it exist): the ring holds bf16, two channels in a word, and the
  * depthwise kernel goes from there to the operand of the last convolution. What is half as large stays in L1
@@ -18,25 +19,7 @@
 #ifndef HN_CPU_CONV_CHAIN_DRIVER_H
 #define HN_CPU_CONV_CHAIN_DRIVER_H
 
-#include "backends/cpu/conv/chain_plan.h"
-
-typedef struct hn_chain_args {
-  const hn_chain *chain;
-  const hn_gemm_ops *gemm;
-  const hn_depthwise_ops *depthwise;
-  const hn_bf16_ops *bf16;            /* with parts */
-  const hn_depthwise_bf16_ops *pairs; /* paired */
-  const void *x;
-  const void *w_expand, *w_project; /* packed: hn_gemm_pack_weights; with parts hn_bf16_pack (a window's only
-                                       when paired) */
-  const float *w_depthwise;         /* hn_depthwise_pack */
-  const float *ones;                /* splits * cout rounded up to 16, each 1 */
-  void *y;
-  void (*widen)(float *dst, const void *src, size_t n); /* narrow_in, narrow_out */
-  void (*narrow)(void *dst, const float *src, size_t n);
-  const hn_epilogue *e_expand, *e_depthwise, *e_project;
-  float *scratch, *partials;
-} hn_chain_args;
+#include "backends/cpu/conv/chain_work.h"
 
 void hn_chain_exec(const hn_chain_args *a, uint32_t threads, hn_parallel_fn parallel, void *pool);
 

@@ -33,16 +33,20 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->bands = bands, c->splits = splits;
   c->width = c->parts ? HN_BF16_PANEL : o->nr;
   c->panels = hn_div_up(c->hidden, c->width);
+  c->e_parts = !c->expand || (c->window && !c->paired) || c->e_whole ? 0 : c->parts;
+  c->p_parts = !c->project || c->p_whole ? 0 : c->parts;
   c->stripe = hn_max(4096, (int64_t)(l2 / 4 / 4) / 1024 * 1024);
   c->w_tap = hn_fill_up(c->hidden, c->paired ? HN_DEPTHWISE_PANEL : 16);
   int64_t rows = hn_div_up(c->out[0], c->bands), panels = hn_div_up(c->panels, c->splits);
   int64_t weights = (c->expand ? hn_chain_e_values(c) : 0) + (c->project ? c->cout : 0);
   /* Few weights stay in L2 for all groups; a group of some fifty pixels reads them seldom enough. */
   bool one_group = weights * panels * c->width * 4 > (int64_t)l2 / 4;
+  /* Those of three parts rather come at an even pace, each panel during the products of the one before it. */
+  if (c->parts == 3) one_group = weights * panels * c->width * 6 > (int64_t)l2 / 8;
   c->group = one_group ? rows : hn_min(rows, hn_div_up(4 * o->mr, hn_max(c->out[1], 1)));
   if (c->group < 1) c->group = 1;
   c->groups = hn_div_up(rows, c->group);
-  c->block = c->groups > 1 || c->parts ? panels : hn_min(panels, 4);
+  c->block = c->groups > 1 || c->p_parts ? panels : hn_min(panels, 4);
   c->slots = c->groups > 1 || (c->paired && c->window) ? panels : 1;
   int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
   c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);
@@ -61,9 +65,9 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   if (!c->parts) return;
   /* The last row tile may read beyond the last pixel. */
   c->unit = HN_BF16_STEP * c->parts;
-  c->e_block = c->expand && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->p_block = c->project ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
-  c->middle_pitch = !c->paired && (c->project || c->narrow_out) ? c->width : 0;
+  c->e_block = c->e_parts && !c->window ? (c->ring_rows * c->in[1] + HN_BF16_ROWS) * c->unit : 0;
+  c->p_block = c->p_parts ? (c->group * c->out[1] + HN_BF16_ROWS) * c->unit : 0;
+  if (c->p_parts || !c->project) c->middle_pitch = !c->paired && (c->project || c->narrow_out) ? c->width : 0;
   c->direct = c->paired && c->expand && !c->window && c->narrow_in && c->cin % 2 == 0 &&
               c->x.row == c->in[1] * c->x.pixel;
   if (c->direct) c->e_block = 0;
@@ -72,7 +76,8 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
 /* Floats that a thread works in. */
 static size_t touched(const hn_chain *c) {
   return (size_t)(hn_chain_ring_floats(c) + hn_chain_row_floats(c) + hn_chain_sum_floats(c) +
-                  hn_chain_e_floats(c) + hn_chain_p_floats(c) + c->group * c->out[1] * c->middle_pitch);
+                  hn_chain_e_floats(c) + hn_chain_p_floats(c) +
+                  (c->p_parts == 3 ? 1 : c->group) * c->out[1] * c->middle_pitch);
 }
 
 /* Steps share their scratch memory. A thread's part lies at the same place for all but the largest steps: a
@@ -97,6 +102,22 @@ static double predict_parts(const hn_chain *c, const hn_bf16_ops *b, double pixe
           : vectors ? 1.05
                     : 1.4) *
          pixels * (panels * (2 * products * steps + 9) + 10.0 * (double)c->parts * steps);
+}
+
+/* The same of three parts, fitted to the chains of MobileNetV2: six products of 16 rows of a tile, which take
+ * that long with fewer rows, too. `most` pixels are multiplied at a time. */
+static double predict_triple(double pixels, double channels, int64_t columns, int64_t most) {
+  const double steps = (double)hn_chain_steps_of((int64_t)channels),
+               panels = (double)hn_div_up(columns, HN_BF16_PANEL);
+  const double rows = most > 0 ? pixels * (double)hn_fill_up(most, 16) / (double)most : pixels;
+  return 1.22 *
+         (rows * panels * (13.7 * steps + 19) + pixels * 18 * steps + 0.7 * channels * (double)columns);
+}
+
+static double predict_products(const hn_chain *c, const hn_bf16_ops *b, double pixels, double channels,
+                               int64_t columns, int64_t most) {
+  return c->parts == 3 ? predict_triple(pixels, channels, columns, most)
+                       : predict_parts(c, b, pixels, channels, columns);
 }
 
 /* The same of a paired chain: a product is one instruction a vector and pair of values, and the way of a
@@ -129,14 +150,17 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
     cycles += predict_pairs(b, pixels, ceil(channels / 2), c->cout);
     cycles /= 0.9;
   } else if (c->parts) {
-    cycles = (middle + (c->window ? expand : 0)) / (2 * lanes) / 0.88;
-    if (c->expand && !c->window)
-      cycles += predict_parts(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, c->hidden);
-    if (c->project) cycles += predict_parts(c, b, pixels, channels, c->cout);
+    cycles = (middle + (c->e_parts ? 0 : expand) + (c->p_parts ? 0 : project)) / (2 * lanes) / 0.88;
+    if (c->e_parts)
+      cycles += predict_products(c, b, (hi - lo) * (double)c->in[1], (double)c->cin, (int64_t)channels,
+                                 c->group * c->stride[0] * c->in[1]);
+    if (c->p_parts) cycles += predict_products(c, b, pixels, channels, c->cout, c->group * c->out[1]);
   }
   /* Weights come from L3 or memory at about 8 bytes a cycle, half of that hidden behind arithmetic. */
-  double weights = ((c->expand ? (double)hn_chain_e_values(c) : 0) + (c->project ? (double)c->cout : 0)) *
-                   channels * (c->paired ? 2 : 4);
+  const bool e_f32 = c->expand && !(c->parts == 3 && c->e_parts),
+             p_f32 = c->project && !(c->parts == 3 && c->p_parts);
+  double weights = ((e_f32 ? (double)hn_chain_e_values(c) : 0) + (p_f32 ? (double)c->cout : 0)) * channels *
+                   (c->paired ? 2 : 4);
   cycles += weights / 16;
   double input = (hi - lo) * (double)(c->in[1] * c->cin) * (c->narrow_in ? 2 : 4),
          output = pixels * (double)c->cout * (c->narrow_out ? 2 : 4);
@@ -152,14 +176,20 @@ static double predict(const hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops
 
 void hn_chain_plan(hn_chain *c, const hn_gemm_ops *o, const hn_bf16_ops *bf16, uint32_t threads, size_t l2) {
   hn_chain best = *c;
-  int64_t most = c->project && !c->parts ? hn_min(hn_div_up(c->hidden, o->nr), threads) : 1;
+  const bool f32 = !c->parts || c->parts == 3;
+  const int64_t most = c->project && f32 ? hn_min(hn_div_up(c->hidden, o->nr), threads) : 1;
   best.cycles = 0;
-  for (int64_t bands = 1; bands <= hn_min(c->out[0], 4 * (int64_t)threads); bands++)
-    for (int64_t splits = 1; splits <= most; splits++) {
-      if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
-      hn_chain_divide(c, o, bands, splits, l2);
-      c->cycles = predict(c, o, bf16, threads, l2);
-      if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
-    }
+  /* Of three parts: both convolutions, one of them. */
+  for (int whole = 0; whole < (c->parts == 3 ? 3 : 1); whole++) {
+    c->e_whole = whole == 1, c->p_whole = whole == 2;
+    for (int64_t bands = 1; bands <= hn_min(c->out[0], 4 * (int64_t)threads); bands++)
+      for (int64_t splits = 1; splits <= most; splits++) {
+        if (splits > 1 && splits * bands * c->batch > 2 * (int64_t)threads) break;
+        hn_chain_divide(c, o, bands, splits, l2);
+        if (c->parts == 3 && !c->e_parts && !c->p_parts) continue;
+        c->cycles = predict(c, o, bf16, threads, l2);
+        if (best.cycles == 0 || c->cycles < best.cycles * 0.99) best = *c;
+      }
+  }
   *c = best;
 }

@@ -22,8 +22,10 @@ typedef struct hn_chain {
    * first one). `in` is then what it gives, and `image` what it reads. */
   int64_t window;
   int64_t image[2], e_kernel[2], e_stride[2], e_pad[2];
-  int64_t parts; /* the 1x1 convolutions: 0 in f32, else in bf16, with 1 or 2 (split f32) parts a number */
-  int64_t f16;   /* with one part: f16 instead of bf16 */
+  /* The 1x1 convolutions: 0 in f32, else in bf16, with 1, 2 or 3 parts a number. Of three, which give what
+   * f32 gives, either may stay f32 (e_whole, p_whole). */
+  int64_t parts, e_whole, p_whole;
+  int64_t f16;                   /* with one part: f16 instead of bf16 */
   int64_t narrow_in, narrow_out; /* with one part: input, output lie in that type; else f32 */
   int64_t paired;                /* hn_chain_pairs */
   /* the plan, set by hn_chain_divide */
@@ -38,6 +40,7 @@ typedef struct hn_chain {
   int64_t e_steps, e_width;    /* paired window: steps of an image row, values of one */
   int64_t direct;              /* paired: the input's pixels are operands as they lie */
   int64_t unit;                /* parts: values of a pixel in a step of 32 channels */
+  int64_t e_parts, p_parts;    /* of the convolution in front, behind; 0: it is f32's */
   int64_t e_block, p_block;    /* parts: values of a step of the input, of the depthwise result */
   int64_t stripe;              /* scratch of a thread is a multiple of so many floats */
   int64_t w_tap;               /* depthwise weights: hidden rounded up to 16, paired to 32 */
@@ -83,12 +86,27 @@ static inline int64_t hn_chain_e_values(const hn_chain *c) {
 
 static inline int64_t hn_chain_steps_of(int64_t channels) { return hn_div_up(channels, HN_BF16_STEP); }
 
-/* Floats of the buffers for a block of results, the parts of the input, and those of the depthwise result. */
+/* Values of the weights of `columns` columns and so many steps in parts. Those of three lie as tiles read
+ * them: made on the way, they cost more than the third of them that is saved. */
+static inline size_t hn_chain_weights(int64_t columns, int64_t steps, int64_t parts) {
+  return hn_bf16_parted((size_t)columns, (size_t)steps, (uint32_t)parts);
+}
+
+/* Packs the weights of a 1x1 convolution [columns][k] so. */
+void hn_chain_pack_parts(const hn_bf16_ops *o, int64_t parts, const float *w, int64_t columns, int64_t k,
+                         uint16_t *to);
+
+/* Floats of the buffers for blocks of results (two of three parts, so that vectors take one on while tiles
+ * make the other), the parts of the input, and those of the depthwise result. */
+enum { HN_CHAIN_SUMS = HN_BF16_ROWS * HN_BF16_PANEL };
 static inline int64_t hn_chain_sum_floats(const hn_chain *c) {
-  return c->parts ? HN_BF16_ROWS * HN_BF16_PANEL : c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0;
+  return hn_max(c->parts == 3 ? 2 * HN_CHAIN_SUMS
+                : c->parts    ? HN_CHAIN_SUMS
+                              : 0,
+                c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0);
 }
 static inline int64_t hn_chain_e_floats(const hn_chain *c) {
-  return c->parts ? hn_chain_steps_of(c->cin) * c->e_block / 2 : 0;
+  return c->e_parts ? hn_chain_steps_of(c->cin) * c->e_block / 2 : 0;
 }
 static inline int64_t hn_chain_ring_floats(const hn_chain *c) {
   return c->slots * c->ring_panel / (c->paired ? 2 : 1);
@@ -99,7 +117,7 @@ static inline int64_t hn_chain_row_floats(const hn_chain *c) {
   return hn_fill_up(c->e_kernel[0] * c->e_row + places, 16);
 }
 static inline int64_t hn_chain_p_floats(const hn_chain *c) {
-  return c->parts ? hn_chain_steps_of(c->hidden) * c->p_block / 2 : 0;
+  return c->p_parts ? hn_chain_steps_of(c->hidden) * c->p_block / 2 : 0;
 }
 
 #endif

@@ -80,8 +80,7 @@ static bool find_roles(const hone_step *s, const hn_chain_step_config *config, r
 /* A 1x1 convolution's weights in its arithmetic, or those of a window (parts 0): columns rows of cin x taps.
  */
 static size_t weight_bytes(int64_t parts, const hn_gemm_ops *o, int64_t columns, int64_t k) {
-  size_t steps = hn_div_up((size_t)k, HN_BF16_STEP);
-  return hn_round_up(parts ? hn_bf16_packed((size_t)columns, steps, (uint32_t)parts) * 2
+  return hn_round_up(parts ? hn_chain_weights(columns, hn_chain_steps_of(k), parts) * 2
                            : hn_gemm_packed_size(o, (size_t)columns, (size_t)k) * 4,
                      64);
 }
@@ -95,12 +94,12 @@ static const hn_bf16_ops *parts_ops(const hn_chain *c, hn_isa isa) {
 static bool find_parts(const hone_step *s, const hn_chain *c, hn_isa isa, const hn_bf16_ops **b,
                        hone_reason *why) {
   const char *what = c->f16 ? "f16" : c->parts > 1 ? "split bf16" : "bf16";
+  static const hone_math least[] = {HONE_MATH_F32, HONE_MATH_BF16, HONE_MATH_FAST, HONE_MATH_F32};
   *b = parts_ops(c, isa);
   if (!c->parts) return true;
-  if (c->f16 ? s->math != HONE_MATH_TF32 : s->math < (c->parts > 1 ? HONE_MATH_FAST : HONE_MATH_BF16))
+  if (c->f16 ? s->math != HONE_MATH_TF32 : s->math < least[c->parts])
     return hn_refuse(why, "the plan does not allow products of %s numbers", what);
-  if (!*b || (c->parts > 1 && (*b)->parts < 2))
-    return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
+  if (!*b || c->parts > (*b)->parts) return hn_refuse(why, "no %s kernel for %s", what, hn_isa_name(isa));
   return true;
 }
 
@@ -130,13 +129,10 @@ static void pack(const hn_bf16_ops *b, int64_t parts, hn_isa isa, const float *w
     hn_gemm_pack_weights(hn_gemm_find(isa), w, cin * taps, taps, 1, cin, NULL, taps, columns, to);
     return;
   }
-  int64_t at[HN_CHAIN_CHANNELS], steps = hn_div_up(cin, HN_BF16_STEP);
-  for (int64_t i = 0; i < steps * HN_BF16_STEP; i++) at[i] = i < cin ? i : -1;
-  hn_bf16_pack(b, w, at, cin, (size_t)steps, (size_t)columns, 0, (size_t)columns, 1, (uint32_t)parts, to);
+  hn_chain_pack_parts(b, parts, w, columns, cin, to);
 }
 
 static int64_t e_taps(const hn_chain *c) { return c->window ? c->e_kernel[0] * c->e_kernel[1] : 1; }
-static int64_t e_parts(const hn_chain *c) { return c->window && !c->paired ? 0 : c->parts; }
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config,
                      blob_head *h, hone_reason *why) {
@@ -178,10 +174,11 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
     c->e_stride[i] = a[0].stride[i + 1], c->e_pad[i] = a[0].pad[i + 1];
   }
   c->paired = hn_chain_pairs(c, b, hn_depthwise_bf16_find(h->isa), inner_posts(s, h->isa));
-  if (c->window && parts && !c->paired && o->nr != HN_BF16_PANEL)
+  if (parts && !c->paired && (c->window || parts == 3) && o->nr != HN_BF16_PANEL)
     return hn_refuse(why, "tiles of another width");
   if (parts && (c->cin > HN_CHAIN_CHANNELS || c->hidden > HN_CHAIN_CHANNELS))
     return hn_refuse(why, "more than %d channels", HN_CHAIN_CHANNELS);
+  if (parts == 3 && !r.project && (!r.expand || c->window)) return hn_refuse(why, "no 1x1 convolution");
   hn_chain_plan(c, o, b, m->threads, m->l2);
   size_t at = hn_round_up(sizeof *h, 64);
   h->ones_at = (int64_t)at;
@@ -190,11 +187,11 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
   if (c->window && c->paired)
     at += weight_bytes(1, o, c->hidden, hn_chain_window_steps(c) * HN_BF16_STEP);
   else if (r.expand)
-    at += weight_bytes(e_parts(c), o, c->hidden, c->cin * e_taps(c));
+    at += weight_bytes(c->e_parts, o, c->hidden, c->cin * e_taps(c));
   h->depthwise_at = (int64_t)at;
   at += hn_round_up((size_t)(c->kernel[0] * c->kernel[1] * c->w_tap) * 4, 64);
   h->project_at = (int64_t)at;
-  if (r.project) at += weight_bytes(c->parts, o, c->cout, c->hidden);
+  if (r.project) at += weight_bytes(c->p_parts, o, c->cout, c->hidden);
   h->bytes = (int64_t)at;
   return true;
 }
@@ -224,8 +221,8 @@ void hn_chain_step_work(const hone_step *s, const hone_machine *m, const hn_chai
   roles r;
   hn_conv_attr a[3];
   if (!config->parts || !describe(s, m, config, &h, NULL) || !find_roles(s, config, &r, a, NULL)) return;
-  double macs = r.project ? r.project->step->cost.macs : 0;
-  if (r.expand && e_parts(&h.chain)) macs += r.expand->step->cost.macs;
+  double macs = h.chain.p_parts ? r.project->step->cost.macs : 0;
+  if (r.expand && h.chain.e_parts) macs += r.expand->step->cost.macs;
   if (config->f16)
     work->arithmetic = HONE_ARITHMETIC_F16;
   else
@@ -268,10 +265,10 @@ hone_status hn_chain_step_prepack(const hone_step *s, const hone_machine *m,
   if (c->window && c->paired)
     pack_window_pairs(parts_ops(c, h.isa), c, s->input[weights_of(r.expand)].constant, base + h.expand_at);
   else if (r.expand)
-    pack(parts_ops(c, h.isa), e_parts(c), h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin,
+    pack(parts_ops(c, h.isa), c->e_parts, h.isa, s->input[weights_of(r.expand)].constant, c->hidden, c->cin,
          e_taps(c), base + h.expand_at);
   if (r.project)
-    pack(parts_ops(c, h.isa), c->parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden,
+    pack(parts_ops(c, h.isa), c->p_parts, h.isa, s->input[weights_of(r.project)].constant, c->cout, c->hidden,
          1, base + h.project_at);
   hn_depthwise d = {
       .channels = c->hidden, .window.kernel = {1, c->kernel[0], c->kernel[1]}, .w_tap = c->w_tap};

@@ -84,3 +84,26 @@ void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, int64_t n, c
     memcpy(to, sum, sizeof sum);
   }
 }
+
+/* A step of a row of three parts, times weights that lie in parts, too. */
+static void add_parted(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b, int64_t columns,
+                       float *sum) {
+  _Alignas(64) float weights[2 * HN_BF16_TILE];
+  const int64_t values = columns * HN_BF16_STEP;
+  for (int64_t i = 0; i < values; i++)
+    weights[i] = hn_bf16_to_f32(b[i]) + hn_bf16_to_f32(b[i + values]) + hn_bf16_to_f32(b[i + 2 * values]);
+  add_step(a, t->lo, HN_BF16_STEP, weights, columns, sum);
+}
+
+void hn_bf16_rows_again(const hn_bf16_ops *o, const hn_bf16_tile *tile) {
+  const int64_t columns = hn_fill_up(tile->n, 16);
+  if (o->finite(tile->c, tile->m, tile->n)) return;
+  for (uint32_t i = 0; i < tile->m; i++) {
+    float sum[HN_BF16_PANEL] = {0}, *const to = tile->c + i * HN_BF16_PANEL;
+    if (o->finite(to, 1, tile->n)) continue;
+    const uint16_t *b = tile->b;
+    for (size_t s = 0; s < tile->steps && !all_nan(sum, tile->n); s++, b += 3 * columns * HN_BF16_STEP)
+      add_parted(tile, tile->a + tile->step[s] + (ptrdiff_t)i * tile->row, b, columns, sum);
+    memcpy(to, sum, sizeof sum);
+  }
+}

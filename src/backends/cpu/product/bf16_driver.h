@@ -112,4 +112,7 @@ void hn_bf16_exec(const hn_bf16_args *a, hn_parallel_fn parallel, void *pool);
 void hn_bf16_again(const hn_bf16_args *a, const hn_bf16_tile *tile, int64_t n, const float *weights,
                    float *sums);
 
+/* The same of a tile without accumulation whose rows hold zeros beyond K; its sums are at tile->c. */
+void hn_bf16_rows_again(const hn_bf16_ops *o, const hn_bf16_tile *tile);
+
 #endif
