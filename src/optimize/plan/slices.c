@@ -38,7 +38,7 @@ typedef struct shares {
 } shares;
 
 static const shares own_die = {1.2, 0.5, 0.5, 0.025, 4}, mesh_wide = {0.08, 0.08, 0.15, 0.05, 2},
-                    mesh_narrow = {0.4, 0.4, 0.15, 0.05, 2};
+                    mesh_narrow = {0.4, 0.4, 0.3, 0.05, 2};
 
 /* What packing adds to weights goes with the size of maps: Winograd's larger tiles, whose weights are several
  * times the model's, pay on large ones. Each halving of a slice leaves about this share of it away (resnet50

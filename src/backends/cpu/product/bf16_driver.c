@@ -132,11 +132,13 @@ static void bring(const hn_bf16_args *a, int64_t group, int64_t begin, int64_t p
 /* Rows [row, row + count) of a block are pixels of one output line. */
 typedef struct segment {
   uint32_t row, count;
-  position at;
+  int64_t y, residual; /* where they begin in the result, and in what is added to it */
+  position at;         /* kept where more operations follow */
 } segment;
 
 typedef struct block {
   int64_t first; /* position */
+  bool beyond;   /* whole tiles of its rows reach beyond an input that is read where it lies */
   uint32_t m, n_segments;
   segment segment[HN_BF16_ROWS];
 } block;
@@ -155,22 +157,6 @@ static bool all_dense(const hn_bf16_args *a) {
          (!(a->epilogue->flags & HN_EPI_RESIDUAL) || is_dense(c, &a->epilogue->residual_view));
 }
 
-static void describe_block(const hn_bf16_args *a, int64_t index, block *b) {
-  const hn_bf16_conv *c = a->conv;
-  b->first = index * c->block;
-  b->m = (uint32_t)hn_min(c->block, c->positions - b->first);
-  b->n_segments = 0;
-  const bool dense = all_dense(a);
-  for (uint32_t i = 0; i < b->m;) {
-    position p = locate(c, b->first + i);
-    uint32_t count = dense ? b->m : (uint32_t)hn_min(c->q[2] - p.x, b->m - i);
-    int64_t live = dense ? count : hn_min(c->out[2] - p.x, count);
-    if (live > 0 && p.y < c->out[1] && p.z < c->out[0])
-      b->segment[b->n_segments++] = (segment){i, (uint32_t)live, p};
-    i += count;
-  }
-}
-
 typedef struct task_at {
   const hn_bf16_args *a;
   int64_t group;
@@ -179,20 +165,53 @@ typedef struct task_at {
   uint16_t *last; /* direct: room for a copy of the last block's rows */
   bool copied;
   int64_t n0, n1;   /* the task's columns */
+  bool dense;       /* all_dense */
   uint16_t *parted; /* room for weights in three parts */
   float *wide;      /* ...and for what becomes them, of weights that are codes */
   float *waiting;   /* blocks of sums between chunks of K */
-  _Alignas(64) float sums[HN_BF16_ROWS * HN_BF16_PANEL];
+  /* Results of the last block that the next one's call takes to memory; their sums stay where they are while
+   * that call fills the other half. */
+  hn_bf16_store before[HN_BF16_ROWS];
+  uint32_t n_before, half;
+  _Alignas(64) float sums[2][HN_BF16_ROWS * HN_BF16_PANEL];
 } task_at;
 
-/* One block over one panel: steps [from, to) of K, whose results go to `sums`. */
+static void describe_block(const task_at *t, int64_t index, block *b) {
+  const hn_bf16_conv *c = t->a->conv;
+  const hn_epilogue *e = t->a->epilogue;
+  const bool residual = e->flags & HN_EPI_RESIDUAL;
+  b->first = index * c->block;
+  b->m = (uint32_t)hn_min(c->block, c->positions - b->first);
+  b->beyond = c->direct && b->m < c->block && b->m % c->rows;
+  if (t->dense && !e->n_post) {
+    b->n_segments = 1;
+    b->segment[0].row = 0, b->segment[0].count = b->m;
+    b->segment[0].y = b->first * c->view.pixel;
+    b->segment[0].residual = residual ? b->first * e->residual_view.pixel : 0;
+    return;
+  }
+  b->n_segments = 0;
+  for (uint32_t i = 0; i < b->m;) {
+    position p = locate(c, b->first + i);
+    uint32_t count = t->dense ? b->m : (uint32_t)hn_min(c->q[2] - p.x, b->m - i);
+    int64_t live = t->dense ? count : hn_min(c->out[2] - p.x, count);
+    if (live > 0 && p.y < c->out[1] && p.z < c->out[0])
+      b->segment[b->n_segments++] =
+          (segment){.row = i,
+                    .count = (uint32_t)live,
+                    .y = hn_view_at(&c->view, p.n, p.z, p.y, p.x),
+                    .residual = residual ? hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) : 0,
+                    .at = p};
+    i += count;
+  }
+}
+
+/* One block over one panel: steps [from, to) of K. What the kernel gets is written once a panel, where it
+ * reads it: to copy what has just been written waits for all results of the block before, still on their way
+ * to the cache. */
 typedef struct piece {
   int64_t n, from, to;
-  const uint16_t *b; /* as tile reads it */
-  hn_bf16_ahead ahead;
-  float *sums;
-  const char *prefetch;
-  size_t prefetch_bytes;
+  hn_bf16_tile tile;
 } piece;
 
 /* Pixels of a line that are dense over the lines follow by count alone. */
@@ -233,13 +252,12 @@ static uint16_t *parted_at(const task_at *t, int64_t n) {
   return t->parted + hn_bf16_parted((size_t)(n - t->n0), (size_t)t->a->conv->steps, 3);
 }
 
-/* Where block b's rows of A begin. Whole tiles are read: rows beyond the input are none of it. */
+/* Where block b's rows of A begin, a copy where whole tiles would reach beyond them. */
 static const uint16_t *rows_of(task_at *t, const block *b) {
   const hn_bf16_conv *c = t->a->conv;
   const uint16_t *a = t->buffer + (b->first - t->begin) * c->size;
-  const int64_t tail = b->m % c->rows;
-  if (!c->direct || tail == 0) return a;
-  const int64_t all = t->copied ? 0 : b->m - tail + c->rows; /* there is one such block */
+  if (!b->beyond) return a;
+  const int64_t all = t->copied ? 0 : hn_fill_up(b->m, c->rows); /* there is one such block */
   t->copied = true;
   for (int64_t i = 0; i < all; i++)
     if (i < b->m)
@@ -263,75 +281,102 @@ static bool gelu_on_the_way(const hn_bf16_args *a) {
          e->post[0].kind == HN_POST_ACT && e->post[0].op == HONE_PW_GELU_ERF;
 }
 
-static void run_block(task_at *t, const block *b, const piece *w) {
+/* Steps [from, to) of the panel at column n. */
+static piece piece_of(const task_at *t, int64_t n, int64_t from, int64_t to, const uint16_t *b) {
+  const hn_bf16_conv *c = t->a->conv;
+  return (piece){.n = n,
+                 .from = from,
+                 .to = to,
+                 .tile = {.step = t->a->step + from,
+                          .steps = (size_t)(to - from),
+                          .short_from = (size_t)hn_max(c->short_from - from, 0),
+                          .short_pairs = (uint32_t)c->short_pairs,
+                          .lo = c->lo,
+                          .b = b,
+                          .rows = (uint32_t)c->rows,
+                          .n = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL),
+                          .parts = (uint32_t)c->parts,
+                          .accumulate = from > 0}};
+}
+
+static void run_tile(task_at *t, hn_bf16_tile *tile) {
+  tile->before = t->before, tile->n_before = t->n_before;
+  t->a->ops->tile(tile);
+  t->n_before = 0, t->half ^= 1;
+}
+
+/* What no block comes behind. */
+static void store_before(task_at *t) {
+  for (uint32_t i = 0; i < t->n_before; i++) t->a->ops->store(&t->before[i]);
+  t->n_before = 0;
+}
+
+/* A store whose results go through more operations: in f32, in their place or where the sums are. */
+static void store_with_posts(task_at *t, const hn_bf16_tile *tile, const segment *s, hn_bf16_store *out,
+                             int64_t column, bool whole) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
   const hn_epilogue *e = a->epilogue;
+  float *sums = tile->c + s->row * HN_BF16_PANEL;
+  void *y = out->c;
+  const bool later = c->narrow_out && e->n_post;
+  if (later) out->c = sums, out->ldc = HN_BF16_PANEL, out->flags &= ~(uint32_t)HN_BF16_NARROW_C;
+  if (whole)
+    a->ops->fused(tile, out);
+  else
+    a->ops->store(out);
+  position p = s->at;
+  for (int64_t j = 0, run; j < s->count && e->n_post; j += run, p = step_on(c, p)) {
+    run = hn_min(s->count - j, c->out[2] - p.x);
+    hn_epilogue_post_pixels(e, (float *)out->c + j * (int64_t)out->ldc, (int64_t)out->ldc, run,
+                            (size_t)column, tile->n, p.n, p.z, p.y, p.x);
+    p.x += run - 1;
+  }
+  if (!later) return;
+  const hn_bf16_store narrowed = {
+      .from = sums, .c = y, .ldc = c->view.pixel, .m = s->count, .n = tile->n, .flags = HN_BF16_NARROW_C};
+  a->ops->store(&narrowed);
+}
+
+static void run_block(task_at *t, const block *b, piece *w) {
+  const hn_bf16_args *a = t->a;
+  const hn_bf16_conv *c = a->conv;
+  const hn_epilogue *e = a->epilogue;
+  hn_bf16_tile *tile = &w->tile;
   const int64_t n = w->n;
-  const uint32_t width = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL);
+  const uint32_t width = tile->n;
   const int64_t column = t->group * c->cout + n;
   const bool whole = at_once(a, b, w);
-  const uint16_t *rows = whole ? t->buffer + (b->first - t->begin) * c->size : rows_of(t, b);
-  const hn_bf16_tile tile = {.a = rows,
-                             .step = a->step + w->from,
-                             .steps = (size_t)(w->to - w->from),
-                             .short_from = (size_t)hn_max(c->short_from - w->from, 0),
-                             .short_pairs = (uint32_t)c->short_pairs,
-                             .row = rows == t->last ? c->cin : c->size,
-                             .lo = c->lo,
-                             .b = w->b,
-                             .c = w->sums,
-                             .rows = (uint32_t)c->rows,
-                             .m = b->m,
-                             .n = width,
-                             .parts = (uint32_t)c->parts,
-                             .ahead = w->ahead,
-                             .accumulate = w->from > 0,
-                             .prefetch = w->prefetch,
-                             .prefetch_bytes = w->prefetch_bytes};
-  if (!whole) a->ops->tile(&tile);
+  tile->a = whole ? t->buffer + (b->first - t->begin) * c->size : rows_of(t, b);
+  tile->row = tile->a == t->last ? c->cin : c->size;
+  tile->m = b->m;
+  if (c->chunk == c->steps) tile->c = t->sums[t->half];
+  if (!whole) run_tile(t, tile);
   if (w->to < c->steps) return;
   if (c->parts == 3)
-    hn_bf16_again(a, &tile, n, c->coded ? NULL : (const float *)(const void *)panel_at(t, n, 0), w->sums);
-  hn_bf16_store out = {.ldc = c->view.pixel,
-                       .n = width,
-                       .flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0),
-                       .lo = e->lo,
-                       .hi = e->hi,
-                       .slope = e->slope,
-                       .bias = e->bias ? e->bias + column : NULL,
-                       .ldr = e->residual_view.pixel};
-  /* What goes through more operations does so in f32: in its place, or where the sums are. */
-  const bool gelu = whole && gelu_on_the_way(a), later = c->narrow_out && e->n_post && !gelu;
-  if (gelu) out.flags |= HN_BF16_GELU;
-  if (later) out.ldc = HN_BF16_PANEL;
-  if (c->narrow_out && !later) out.flags |= HN_BF16_NARROW_C;
+    hn_bf16_again(a, tile, c->coded ? NULL : (const float *)(const void *)panel_at(t, n, 0), tile->c);
+  const bool gelu = whole && gelu_on_the_way(a), wait = a->ops->meanwhile && !whole && !e->n_post;
   for (uint32_t i = 0; i < b->n_segments; i++) {
     const segment *s = &b->segment[i];
-    position p = s->at;
-    void *y = (char *)a->y + (hn_view_at(&c->view, p.n, p.z, p.y, p.x) + column) * (c->narrow_out ? 2 : 4);
-    float *sums = w->sums + s->row * HN_BF16_PANEL;
-    const int64_t residual =
-        e->flags & HN_EPI_RESIDUAL ? hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + column : 0;
-    out.from = sums;
-    out.m = s->count;
-    out.c = later ? sums : y;
-    if (e->residual) out.residual = e->residual + residual;
-    if (e->narrow_residual) out.residual = e->narrow_residual + residual;
-    if (whole)
-      a->ops->fused(&tile, &out);
+    hn_bf16_store *out = &t->before[t->n_before];
+    out->ldc = c->view.pixel, out->ldr = e->residual_view.pixel;
+    out->n = width, out->m = s->count;
+    out->flags = e->flags | (e->narrow_residual ? HN_BF16_NARROW_RESIDUAL : 0) |
+                 (c->narrow_out ? HN_BF16_NARROW_C : 0) | (gelu ? HN_BF16_GELU : 0);
+    out->lo = e->lo, out->hi = e->hi, out->slope = e->slope;
+    out->bias = e->bias ? e->bias + column : NULL;
+    out->from = tile->c + s->row * HN_BF16_PANEL;
+    out->c = (char *)a->y + (s->y + column) * (c->narrow_out ? 2 : 4);
+    out->at = NULL;
+    const int64_t residual = s->residual + column;
+    if (e->residual) out->residual = e->residual + residual;
+    if (e->narrow_residual) out->residual = e->narrow_residual + residual;
+    if (wait)
+      t->n_before++;
+    else if (whole && (gelu || !e->n_post))
+      a->ops->fused(tile, out);
     else
-      a->ops->store(&out);
-    for (int64_t j = 0, run; j < s->count && e->n_post && !gelu; j += run, p = step_on(c, p)) {
-      run = hn_min(s->count - j, c->out[2] - p.x);
-      hn_epilogue_post_pixels(e, (float *)out.c + j * (int64_t)out.ldc, (int64_t)out.ldc, run, (size_t)column,
-                              width, p.n, p.z, p.y, p.x);
-      p.x += run - 1;
-    }
-    if (!later) continue;
-    const hn_bf16_store narrowed = {
-        .from = sums, .c = y, .ldc = c->view.pixel, .m = s->count, .n = width, .flags = HN_BF16_NARROW_C};
-    a->ops->store(&narrowed);
+      store_with_posts(t, tile, s, out, column, whole);
   }
 }
 
@@ -361,39 +406,48 @@ static size_t stretch_bytes(const task_at *t, stretch s) {
 static bool run_together(task_at *t, int64_t b0, int64_t b1) {
   const hn_bf16_args *a = t->a;
   const hn_bf16_conv *c = a->conv;
-  if (c->blocks_outside || c->chunk < c->steps || !all_dense(a) ||
-      (a->epilogue->n_post && !gelu_on_the_way(a)))
+  if (c->blocks_outside || c->chunk < c->steps || !t->dense || (a->epilogue->n_post && !gelu_on_the_way(a)))
     return false;
   const int64_t first = b0 * c->block;
   const int64_t m = hn_min(b1 * c->block, c->positions) - first - HN_FAULT("bf16_together_last_row");
-  const block b = {
-      .first = first, .m = (uint32_t)m, .n_segments = 1, .segment[0] = {0, (uint32_t)m, locate(c, first)}};
-  piece w = {.n = t->n0, .to = c->steps, .sums = t->sums};
-  if (!at_once(a, &b, &w)) return false;
-  for (; w.n < t->n1; w.n += HN_BF16_PANEL) {
-    const int64_t next = w.n + HN_BF16_PANEL;
-    w.prefetch = next < t->n1 ? (const char *)panel_at(t, next, 0) : NULL;
-    w.prefetch_bytes = next < t->n1 ? (size_t)c->steps * step_size(t, next) * 2 : 0;
-    w.b = panel_at(t, w.n, 0);
+  const position at = locate(c, first);
+  const block b = {.first = first,
+                   .m = (uint32_t)m,
+                   .n_segments = 1,
+                   .segment[0] = {.count = (uint32_t)m,
+                                  .y = first * c->view.pixel,
+                                  .residual = first * t->a->epilogue->residual_view.pixel,
+                                  .at = at}};
+  if (!at_once(a, &b, &(piece){.to = c->steps})) return false;
+  for (int64_t n = t->n0; n < t->n1; n += HN_BF16_PANEL) {
+    const int64_t next = n + HN_BF16_PANEL;
+    piece w = piece_of(t, n, 0, c->steps, panel_at(t, n, 0));
+    w.tile.prefetch = next < t->n1 ? (const char *)panel_at(t, next, 0) : NULL;
+    w.tile.prefetch_bytes = next < t->n1 ? (size_t)c->steps * step_size(t, next) * 2 : 0;
     run_block(t, &b, &w);
   }
   return true;
 }
 
 /* Blocks [b0, b1) over the task's columns. */
-static void run_blocks(task_at *t, int64_t b0, int64_t b1) {
+static void run_each(task_at *t, int64_t b0, int64_t b1) {
   const hn_bf16_conv *c = t->a->conv;
   block b;
-  if (b0 >= b1 || run_together(t, b0, b1)) return;
   if (c->blocks_outside) {
+    const uint16_t *first = c->parted ? parted_at(t, t->n0) : panel_at(t, t->n0, 0);
+    const size_t panel = c->parted ? hn_bf16_parted(HN_BF16_PANEL, (size_t)c->steps, 3)
+                                   : hn_bf16_packed(HN_BF16_PANEL, (size_t)c->steps, (uint32_t)c->parts);
+    piece w = piece_of(t, t->n0, 0, c->steps, first);
     for (int64_t i = b0; i < b1; i++) {
-      describe_block(t->a, i, &b);
-      for (int64_t n = t->n0; n < t->n1; n += HN_BF16_PANEL) {
-        piece w = {.n = n, .to = c->steps, .sums = t->sums};
-        w.b = c->parted ? parted_at(t, n) : panel_at(t, n, 0);
+      const uint16_t *b_at = first;
+      describe_block(t, i, &b);
+      for (int64_t n = t->n0; n < t->n1; n += HN_BF16_PANEL, b_at += panel) {
+        w.n = n, w.tile.b = b_at, w.tile.n = (uint32_t)hn_min(t->n1 - n, HN_BF16_PANEL);
         if (i == b0 && !c->parted && n + HN_BF16_PANEL < t->n1)
-          w.prefetch = (const char *)panel_at(t, n + HN_BF16_PANEL, 0),
-          w.prefetch_bytes = (size_t)c->steps * step_size(t, n + HN_BF16_PANEL) * 2;
+          w.tile.prefetch = (const char *)panel_at(t, n + HN_BF16_PANEL, 0),
+          w.tile.prefetch_bytes = (size_t)c->steps * step_size(t, n + HN_BF16_PANEL) * 2;
+        else
+          w.tile.prefetch_bytes = 0;
         run_block(t, &b, &w);
       }
     }
@@ -405,27 +459,34 @@ static void run_blocks(task_at *t, int64_t b0, int64_t b1) {
     hn_bf16_part(t->a->ops, kept(t, now.n, 0, now.to), width_at(t, now.n), (size_t)now.to, t->parted);
   for (int64_t turn = 0; now.from < now.to; turn++) {
     const stretch next = next_stretch(t, now), asked = c->parted ? next_stretch(t, next) : next;
-    piece w = {.n = now.n, .from = now.from, .to = now.to, .sums = t->sums};
-    w.b = c->parted ? t->parted + turn % 2 * (c->parted / 2) : panel_at(t, now.n, now.from);
-    w.ahead = (hn_bf16_ahead){.values = (uint32_t)hn_bf16_parted(width_at(t, next.n), 1, 1)};
-    const int64_t groups = c->parted ? (next.to - next.from) * w.ahead.values / 32 : 0;
-    if (groups) w.ahead.from = (const float *)(const void *)kept(t, next.n, next.from, next.to);
-    w.ahead.to = t->parted + (turn + 1) % 2 * (c->parted / 2);
+    piece w = piece_of(t, now.n, now.from, now.to,
+                       c->parted ? t->parted + turn % 2 * (c->parted / 2) : panel_at(t, now.n, now.from));
+    hn_bf16_ahead *const ahead = &w.tile.ahead;
+    *ahead = (hn_bf16_ahead){.values = (uint32_t)hn_bf16_parted(width_at(t, next.n), 1, 1)};
+    const int64_t groups = c->parted ? (next.to - next.from) * ahead->values / 32 : 0;
+    if (groups) ahead->from = (const float *)(const void *)kept(t, next.n, next.from, next.to);
+    ahead->to = t->parted + (turn + 1) % 2 * (c->parted / 2);
     const char *asked_from =
         asked.from < asked.to && !c->coded ? (const char *)panel_at(t, asked.n, asked.from) : NULL;
     const size_t bytes = stretch_bytes(t, asked), share = (bytes / (size_t)blocks + 63) / 64 * 64;
     for (int64_t i = 0; i < blocks; i++) {
       const size_t at = (size_t)i * share;
-      w.prefetch = asked_from ? asked_from + at : NULL;
-      w.prefetch_bytes = at < bytes ? (bytes - at < share ? bytes - at : share) : 0;
-      w.ahead.first = (uint32_t)(groups * i / blocks), w.ahead.last = (uint32_t)(groups * (i + 1) / blocks);
+      w.tile.prefetch = asked_from ? asked_from + at : NULL;
+      w.tile.prefetch_bytes = at < bytes ? (bytes - at < share ? bytes - at : share) : 0;
+      ahead->first = (uint32_t)(groups * i / blocks), ahead->last = (uint32_t)(groups * (i + 1) / blocks);
       if (c->chunk < c->steps)
-        w.sums = t->waiting + ((w.n - t->n0) / HN_BF16_PANEL * blocks + i) * HN_BF16_ROWS * HN_BF16_PANEL;
-      describe_block(t->a, b0 + i, &b);
+        w.tile.c = t->waiting + ((w.n - t->n0) / HN_BF16_PANEL * blocks + i) * HN_BF16_ROWS * HN_BF16_PANEL;
+      describe_block(t, b0 + i, &b);
       run_block(t, &b, &w);
     }
     now = next;
   }
+}
+
+static void run_blocks(task_at *t, int64_t b0, int64_t b1) {
+  if (b0 >= b1 || run_together(t, b0, b1)) return;
+  run_each(t, b0, b1);
+  store_before(t);
 }
 
 static void task(void *arg, int64_t i, uint32_t thread) {
@@ -437,7 +498,8 @@ static void task(void *arg, int64_t i, uint32_t thread) {
                 n1 = hn_min((n + 1) * c->n_panels / c->n_tasks * HN_BF16_PANEL, c->cout);
   if (HN_FAULT("bf16_last_block") && m == c->m_tasks - 1) b1--;
   task_at t;
-  t.a = a, t.group = group, t.n0 = n0, t.n1 = n1, t.begin = 0;
+  t.a = a, t.group = group, t.n0 = n0, t.n1 = n1, t.begin = 0, t.dense = all_dense(a),
+  t.n_before = t.half = 0;
   uint16_t *behind = a->workspace + c->buffer * (c->shared ? c->groups : a->threads);
   t.waiting = (float *)(void *)behind + thread * c->sums * HN_BF16_ROWS * HN_BF16_PANEL;
   behind += a->threads * c->sums * HN_BF16_ROWS * HN_BF16_PANEL * 2;

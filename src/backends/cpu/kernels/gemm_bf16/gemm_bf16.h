@@ -50,26 +50,6 @@ typedef struct hn_bf16_ahead {
   uint32_t values, first, last;
 } hn_bf16_ahead;
 
-typedef struct hn_bf16_tile {
-  const uint16_t *a;
-  const int32_t *step; /* [steps] */
-  size_t steps;
-  size_t
-      short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */
-  uint32_t short_pairs; /* 0: all have 16. Kernels may multiply the rest all the same */
-  ptrdiff_t row, lo;
-  const uint16_t *b; /* 64-byte aligned */
-  float *c;          /* HN_BF16_ROWS x HN_BF16_PANEL, 64-byte aligned; rows from m and columns from n on
-                        may be overwritten */
-  uint32_t rows;     /* as given to begin */
-  uint32_t m, n;   /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
-  uint32_t parts;  /* of a number: 1, 2 or 3 */
-  bool accumulate; /* add to what c holds from earlier steps */
-  hn_bf16_ahead ahead;  /* of three parts alone */
-  const char *prefetch; /* bytes that are pulled into L2 on the way (prefetch_bytes 0: none) */
-  size_t prefetch_bytes;
-} hn_bf16_tile;
-
 /* Flags of a store beside those of the epilogue: tensors that lie in the operands' own type of 16 bits.
  * PAIRS (fused alone, without residual): rows of 32 values as the family "depthwise_bf16" reads them, column
  * j and column 16 + j side by side; columns from n on are 0.
@@ -91,12 +71,37 @@ typedef struct hn_bf16_store {
   const int32_t *at; /* fused: row i lies at c + at[i] instead of c + i * ldc (NULL: it does not) */
 } hn_bf16_store;
 
+typedef struct hn_bf16_tile {
+  const uint16_t *a;
+  const int32_t *step; /* [steps] */
+  size_t steps;
+  size_t
+      short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */
+  uint32_t short_pairs; /* 0: all have 16. Kernels may multiply the rest all the same */
+  ptrdiff_t row, lo;
+  const uint16_t *b; /* 64-byte aligned */
+  float *c;          /* HN_BF16_ROWS x HN_BF16_PANEL, 64-byte aligned; rows from m and columns from n on
+                        may be overwritten */
+  uint32_t rows;     /* as given to begin */
+  uint32_t m, n;   /* 1 .. rows * row_tiles, 1 .. 32.  Rows of A up to the next multiple of `rows` are read */
+  uint32_t parts;  /* of a number: 1, 2 or 3 */
+  bool accumulate; /* add to what c holds from earlier steps */
+  hn_bf16_ahead ahead;  /* of three parts alone */
+  const char *prefetch; /* bytes that are pulled into L2 on the way (prefetch_bytes 0: none) */
+  size_t prefetch_bytes;
+  /* ops.meanwhile: results of an earlier block, not in c, that go to memory while this one is computed:
+   * n_before stores, alike but for places and rows. */
+  const hn_bf16_store *before;
+  uint32_t n_before;
+} hn_bf16_tile;
+
 typedef struct hn_bf16_ops {
   uint32_t rows;      /* most rows of a row tile */
   uint32_t row_tiles; /* that one call takes */
   uint32_t parts;     /* of a number, at most */
   bool f16;           /* operands are f16 */
   bool gelu;          /* fused takes HN_BF16_GELU */
+  bool meanwhile;     /* tile does t->before */
   double x1_rate; /* multiply-adds of x1 per one of f32 in the same time; 0: as the processor's VDPBF16PS */
   /* Around the calls of tile on one thread; rows: of a row tile. */
   void (*begin)(uint32_t rows);

@@ -6,11 +6,7 @@
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
 
-/* The instruction takes denormals as 0, as the products do. */
-static inline void store_bf16(void *p, vf x) { _mm256_storeu_si256(p, (__m256i)_mm512_cvtneps_pbh(x)); }
-#define NARROW_LOAD v_load_bf16
-#define NARROW_STORE store_bf16
-#include "backends/cpu/kernels/gemm_bf16/bf16_store.inc"
+#include "backends/cpu/kernels/gemm_bf16/amx_store.inc"
 
 #include "backends/cpu/kernels/gemm_bf16/bf16_split.inc"
 
@@ -45,6 +41,32 @@ INLINE void multiply(const int mt, const int nt) {
   if (mt > 1 && nt > 1) _tile_dpbf16ps(3, 5, 7);
 }
 
+/* Results of an earlier block on their way to memory: vectors work while tiles do. */
+typedef struct leaving {
+  const hn_bf16_store *next, *end;
+  rows_fn rows;
+  uint32_t row, each; /* of next; rows a step */
+} leaving;
+
+INLINE leaving leaving_of(const hn_bf16_tile *t) {
+  leaving l = {.next = t->before,
+               .end = t->before + t->n_before - (HN_FAULT("bf16_before_last") && t->n_before)};
+  uint32_t all = 0;
+  for (const hn_bf16_store *s = l.next; s < l.end; s++) all += s->m;
+  if (all) l.rows = rows_of(l.next);
+  l.each = all && t->steps ? (all + (uint32_t)t->steps - 1) / (uint32_t)t->steps : 0;
+  return l;
+}
+
+INLINE void leave(leaving *l, uint32_t count) {
+  while (count && l->next < l->end) {
+    const uint32_t left = l->next->m - l->row, now = count < left ? count : left;
+    l->rows(l->next, l->row, l->row + now);
+    count -= now, l->row += now;
+    if (now == left) l->next++, l->row = 0;
+  }
+}
+
 /* `each` groups of weights become parts: vectors work while tiles do. */
 INLINE void part_ahead(const hn_bf16_ahead *w, uint32_t *at, uint32_t each) {
   for (uint32_t i = 0; i < each && *at < w->last; i++, ++*at) {
@@ -59,12 +81,13 @@ INLINE void tile_fixed(const hn_bf16_tile *t, const int mt, const int nt, const 
   const ptrdiff_t second = (ptrdiff_t)t->rows * t->row, lo = t->lo, part_b = nt * HN_BF16_TILE;
   const char *pf = t->prefetch;
   const size_t lines = (t->prefetch_bytes + 63) / 64,
-               share = t->steps ? (lines + t->steps - 1) / t->steps : 0;
+               share = lines && t->steps ? (lines + t->steps - 1) / t->steps : 0;
   const char *pf_end = pf + t->prefetch_bytes;
   uint32_t group = t->ahead.first + (HN_FAULT("bf16_ahead_last") && t->ahead.last > t->ahead.first);
   const uint32_t turns = 6 * (uint32_t)t->steps,
-                 each = turns ? (t->ahead.last - group + turns - 1) / turns : 0;
+                 each = parts == 3 && turns ? (t->ahead.last - group + turns - 1) / turns : 0;
   float *c = t->c, *c2 = c + t->rows * HN_BF16_PANEL;
+  leaving before = leaving_of(t);
   if (t->accumulate && !HN_FAULT("bf16_no_accumulate")) {
     LOAD_C(0, c);
     if (nt > 1) LOAD_C(1, c + 16);
@@ -110,8 +133,10 @@ INLINE void tile_fixed(const hn_bf16_tile *t, const int mt, const int nt, const 
     }
     multiply(mt, nt);
     if (parts == 3) part_ahead(&t->ahead, &group, each);
+    leave(&before, before.each);
     for (size_t i = 0; i < share && pf < pf_end; i++, pf += 64) __builtin_prefetch(pf, 0, 2);
   }
+  leave(&before, UINT32_MAX);
   STORE_C(0, c);
   if (nt > 1) STORE_C(1, c + 16);
   if (mt > 1) STORE_C(2, c2);
@@ -160,6 +185,7 @@ static bool finite_sums(const float *sums, uint32_t m, uint32_t n) {
 static const hn_bf16_ops ops = {.rows = 16,
                                 .row_tiles = 2,
                                 .parts = 3,
+                                .meanwhile = true,
                                 .x1_rate = 16,
                                 .begin = begin,
                                 .end = end,
