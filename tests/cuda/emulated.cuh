@@ -192,6 +192,17 @@ HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
 HN_FN void hn_cp_async_commit(void) { hn_emu->cp_commit(hn_emu_now); }
 #define HN_CP_ASYNC_WAIT(pending) hn_emu->cp_wait(hn_emu_now, pending)
 
+/* ---- clusters: only dynamic shared memory is each block's own */
+HN_FN void hn_cluster_arrive(void) {}
+HN_FN void hn_cluster_wait(void) { hn_emu->cluster_sync(hn_emu_now); }
+HN_FN void hn_cluster_sync(void) { hn_emu->cluster_sync(hn_emu_now); }
+HN_FN void hn_cluster_load8(const float *at, u32 rank, float x[8]) {
+  memcpy(x, hn_emu->cluster_at(hn_emu_now, at, rank), 8 * sizeof *x);
+}
+HN_FN void hn_cluster_store(float *at, u32 rank, float x) {
+  *(float *)hn_emu->cluster_at(hn_emu_now, at, rank) = x;
+}
+
 /* ---- tensor cores */
 HN_FN void hn_ldmatrix4(u32 r[4], const void *row) { hn_emu->ldmatrix(hn_emu_now, r, row, 4, 0); }
 HN_FN void hn_ldmatrix4_trans(u32 r[4], const void *row) { hn_emu->ldmatrix(hn_emu_now, r, row, 4, 1); }

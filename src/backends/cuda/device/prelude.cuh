@@ -193,6 +193,15 @@ HN_FN u32 hn_codes_i8(i32 a, i32 b, i32 c, i32 d) {
 HN_FN void hn_cluster_sync(void) {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" : : : "memory");
 }
+/* The same in two: what lies between is done while the others come. */
+HN_FN void hn_cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
+HN_FN void hn_cluster_wait(void) { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
+/* A float to the same place of block `rank`'s shared memory. */
+HN_FN void hn_cluster_store(float *at, u32 rank, float x) {
+  u32 a;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(a) : "r"(hn_shared_address(at)), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(a), "f"(x) : "memory");
+}
 HN_FN void hn_cluster_load8(const float *at, u32 rank, float x[8]) {
   u32 a;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(a) : "r"(hn_shared_address(at)), "r"(rank));
