@@ -165,6 +165,10 @@ HN_FN void hn_st16(void *p, hn_u4 v) {
   hn_emu_aligned(p, 16, "hn_st16: the address is not 16-byte aligned");
   memcpy(p, &v, sizeof v);
 }
+HN_FN void hn_touch(const void *p) {
+  hn_emu_aligned(p, 4, "hn_touch: the address is not 4-byte aligned");
+  (void)*(const volatile u32 *)p;
+}
 HN_FN void hn_atomic_add(float *p, float x) {
   u32 old = __atomic_load_n((u32 *)p, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n((u32 *)p, &old, hn_bits(hn_from_bits(old) + x), true, __ATOMIC_RELAXED,

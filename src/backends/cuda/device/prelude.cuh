@@ -98,6 +98,12 @@ HN_FN void hn_st16(void *p, hn_u4 v) {
   asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(p), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
 }
 
+/* What lies there (4-byte aligned) comes into the first-level cache. */
+HN_FN void hn_touch(const void *p) {
+  u32 r;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(r) : "l"(p));
+}
+
 /* ---- within a warp (all 32 threads take part) */
 HN_FN float hn_shfl_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 HN_FN float hn_shfl(float x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }

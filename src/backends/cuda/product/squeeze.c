@@ -1,5 +1,7 @@
 /* Squeeze-and-excitation as one kernel (squeeze.cu): the parts of the step are an average over all pixels, two
  * products of it, and the program that reads what they make as a gate a channel of an image. */
+#include "backends/cuda/product/squeeze.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,22 +11,28 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/program.h"
 #include "backends/cuda/step/step.h"
-#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
 #include "optimize/step/axes.h"
 
-enum { THREADS = 512, VECTOR = 16, UNROLLED = 2, AVERAGE = 0, FIRST, LAST, SCALE, PARTS };
+enum { MOST_PER = 4, MOST_HELD = 4, CHUNK = 8, VECTOR = 16, UNROLLED = 2, AVERAGE = 0, FIRST, LAST, SCALE, PARTS };
+
+/* How the threads of a block divide a product. */
+typedef struct sums {
+  uint32_t lanes, per, passes;
+  uint32_t chunk; /* passes whose weights a thread fetches at once; all of them: before the images are there */
+} sums;
 
 typedef struct squeeze {
   const hone_step *part[PARTS];
   hn_product product[PARTS]; /* of FIRST and LAST */
   hone_dtype type;
   int32_t gate; /* input of SCALE */
-  uint32_t tensors, blocks, shared;
+  uint32_t tensors, threads, blocks, shared;
   int64_t images;
   double seconds;
+  sums sums[2]; /* of FIRST and LAST */
   hn_squeeze_args args; /* without addresses */
 } squeeze;
 
@@ -106,10 +114,17 @@ static bool read_program(squeeze *q, const hone_step_part *part, hone_reason *wh
 
 /* ------------------------------------------------------------------ how it is divided */
 
-static i32 log_lanes(int64_t vectors) {
-  i32 n = 0;
-  while (n < 3 && (1 << n) < vectors) n++;
-  return n;
+/* `rows` sums over n vectors each: as few vectors a thread as can be, then few threads a sum. */
+static bool divide_sums(int64_t rows, int64_t n, uint32_t threads, sums *to) {
+  int64_t least = INT64_MAX;
+  for (uint32_t lanes = 1; lanes <= 32; lanes *= 2) {
+    const int64_t per = hn_div_up(n, lanes), passes = hn_div_up(rows, threads / lanes);
+    if (per > MOST_PER || per * passes >= least) continue;
+    least = per * passes;
+    const int64_t chunk = per * passes <= MOST_HELD ? passes : hn_min(CHUNK / (uint32_t)per, (uint32_t)passes);
+    *to = (sums){lanes, (uint32_t)per, (uint32_t)passes, (uint32_t)chunk};
+  }
+  return least < INT64_MAX;
 }
 
 /* Shared memory, in floats, each part at a multiple of 16 bytes. */
@@ -122,9 +137,7 @@ static int64_t lay_out(hn_squeeze_args *a, uint32_t blocks, int64_t width) {
               {&a->at_mean, a->slice * width},
               {&a->at_partial, blocks * a->hidden_vectors * width},
               {&a->at_hidden, a->hidden_vectors * width},
-              {&a->at_gate, a->slice * width},
-              {&a->at_first, (int64_t)a->hidden * a->slice * 4},
-              {&a->at_last, a->slice * width * a->hidden_vectors * 4}};
+              {&a->at_gate, a->slice * width}};
   int64_t all = 0;
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (all > 1 << 20) return all;
@@ -134,43 +147,50 @@ static int64_t lay_out(hn_squeeze_args *a, uint32_t blocks, int64_t width) {
   return all;
 }
 
-/* What a block draws and writes, at the rate of a multiprocessor, and what all of it waits for: a launch's start, the
- * sums, one meeting of the cluster, the gates. */
-static double seconds_of(const squeeze *q, const hone_machine *m, const hn_squeeze_args *a, uint32_t blocks, int64_t shared) {
-  const double sms = m->processors ? m->processors : 132, l2 = 1.4 * (m->cache_bytes > 0 ? m->cache_bytes : 8.3e12) / sms,
-               dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
-  const double pixel = (a->slice == 1 ? 2.0 : 1.0) * a->slice * VECTOR, size = (double)hone_dtype_size(q->type);
-  const double weights = ((double)a->hidden * a->slice + a->slice * VECTOR / size * a->hidden_vectors) * VECTOR;
-  const double drawn = a->part * pixel * (2.0 + q->tensors) + weights, all = (double)q->images * blocks;
-  const double resident = fmin(2048.0 / THREADS, floor((double)m->shared_bytes / (double)(shared + 1024)));
-  const double waves = ceil(all / (sms * fmax(resident, 1)));
-  const double x = (double)q->images * (double)a->image * size, memory = x * (1.0 + q->tensors) / dram;
-  const double steps = ceil((double)a->part / (a->rows * 4.0)) * (1 + q->tensors);
-  const double work = fmax(ceil(all / sms) * drawn / l2, memory);
-  return work + waves * (1.5e-6 + 0.12e-6 * steps + (blocks > 8 ? 0.1e-6 : 0));
+/* Fitted to 38 measurements of 9 shapes at 1 and 5 at 16 images on an H200 (docs/log/perf-log-gpu-networks.md):
+ * what every launch waits for (the sums, the meeting of the cluster, the gates), what a block draws and writes,
+ * products, weights that come late; and clusters that wait for room, from half of the multiprocessors on. */
+static double seconds_of(const squeeze *q, const hone_machine *m, const hn_squeeze_args *a, const sums both[2],
+                         uint32_t threads, uint32_t blocks) {
+  const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
+               l2 = m->cache_bytes > 0 ? m->cache_bytes : 8.3e12; /* of that machine */
+  const double share = (double)q->images * blocks / sms, crowded = fmin(fmax((share - 0.5) / 0.25, 0), 1);
+  const double pixel = (a->slice == 1 ? 2.0 : 1.0) * a->slice * VECTOR, drawn = a->part * pixel * (2.0 + q->tensors);
+  const double late = (double)hn_div_up(both[0].passes, both[0].chunk) - 1 + (double)hn_div_up(both[1].passes, both[1].chunk) - 1;
+  const double memory = (double)q->images * (double)a->image * (double)hone_dtype_size(q->type) * (1.0 + q->tensors);
+  const double work = drawn * (1 + share) / (0.75 * l2 / sms) + a->hidden * (4e-9 + 12e-9 * share);
+  return fmax(work, memory / dram) + 2.3e-6 + 0.7e-6 * late + (blocks > 1 ? 1.2e-6 * crowded : 0) +
+         (threads < 512 ? 0.1e-6 : 0);
 }
 
-static void try_cut(squeeze *q, const hone_machine *m, uint32_t blocks, uint32_t slices) {
+static void try_cut(squeeze *q, const hone_machine *m, uint32_t threads, uint32_t blocks, uint32_t slices) {
   const int64_t width = VECTOR / (int64_t)hone_dtype_size(q->type);
   hn_squeeze_args a = q->args;
   a.slices = (i32)slices;
   a.slice = (i32)hn_div_up(a.vectors, slices);
   a.part = (i32)hn_div_up(a.pixels, blocks / slices);
-  if (a.slice > THREADS) return;
-  a.rows = THREADS / a.slice;
+  if (a.slice > (i32)threads) return;
+  /* As many processors together are not free where others are at work. */
+  if (blocks > 8 && q->images * blocks * 2 > (m->processors ? m->processors : 132)) return;
+  a.rows = (i32)threads / a.slice;
   if (a.rows > a.part) a.rows = a.part;
-  a.groups = (i32)(THREADS / (a.slice * width));
+  a.groups = (i32)(threads / (a.slice * width));
   if (a.groups > a.rows) a.groups = a.rows;
   if (!a.groups) a.groups = 1;
-  a.lanes_first = log_lanes(a.slice), a.lanes_last = log_lanes(a.hidden_vectors);
+  sums both[2];
+  if (!divide_sums(a.hidden, a.slice, threads, &both[0]) ||
+      !divide_sums(a.slice * width, a.hidden_vectors, threads, &both[1]))
+    return;
   const int64_t shared = lay_out(&a, blocks, width) * 4;
   if (shared > (int64_t)m->shared_bytes) return;
-  const double seconds = seconds_of(q, m, &a, blocks, shared);
+  const double seconds = seconds_of(q, m, &a, both, threads, blocks);
   if (seconds >= q->seconds) return;
-  q->seconds = seconds, q->blocks = blocks, q->shared = (uint32_t)shared, q->args = a;
+  q->seconds = seconds, q->threads = threads, q->blocks = blocks, q->shared = (uint32_t)shared, q->args = a;
+  memcpy(q->sums, both, sizeof both);
 }
 
-static bool describe(const hone_step *s, const hone_machine *m, squeeze *q, hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const hn_squeeze_config *config, squeeze *q,
+                     hone_reason *why) {
   memset(q, 0, sizeof *q);
   if (s->n_parts != PARTS) return hn_refuse(why, "%u parts", s->n_parts);
   if (s->n_inputs > HN_CUDA_PART_INPUTS) return hn_refuse(why, "more than %d inputs", HN_CUDA_PART_INPUTS);
@@ -184,8 +204,8 @@ static bool describe(const hone_step *s, const hone_machine *m, squeeze *q, hone
   q->args.hidden_vectors = (i32)q->product[LAST].args.k_chunks;
   q->seconds = INFINITY;
   for (uint32_t blocks = 1; blocks <= (m->arch >= 90 ? 16 : 1); blocks *= 2)
-    for (uint32_t slices = 1; slices <= blocks; slices *= 2) try_cut(q, m, blocks, slices);
-  return isfinite(q->seconds) || hn_refuse(why, "too little shared memory for the weights");
+    for (uint32_t slices = 1; slices <= blocks; slices *= 2) try_cut(q, m, config->threads, blocks, slices);
+  return isfinite(q->seconds) || hn_refuse(why, "too many channels for a block");
 }
 
 static double cost_of(const squeeze *q, const hone_step *s, const hone_machine *m) {
@@ -216,7 +236,7 @@ static hone_status fill(squeeze *q, const hone_step *s, void *blob, hone_error *
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(squeeze)
+HN_FAMILY_DESCRIBED(hn_squeeze, squeeze)
 
 /* ------------------------------------------------------------------ run */
 
@@ -249,21 +269,25 @@ static void write_program(const squeeze *q, hn_str *t) {
 
 static hone_status write_prefix(const squeeze *q, hn_str *t, hone_error *error) {
   hn_cuda_define_type(t, q->type);
-  hn_str_printf(t, "#define HN_W %d\n#define HN_THREADS %d\n#define HN_BLOCKS %u\n#define HN_TENSORS %u\n#define HN_UNROLLED %d\n",
-                VECTOR / (int)hone_dtype_size(q->type), THREADS, q->blocks, q->tensors, UNROLLED);
+  hn_str_printf(t, "#define HN_W %d\n#define HN_THREADS %u\n#define HN_BLOCKS %u\n#define HN_TENSORS %u\n#define HN_UNROLLED %d\n",
+                VECTOR / (int)hone_dtype_size(q->type), q->threads, q->blocks, q->tensors, UNROLLED);
+  for (int k = 0; k < 2; k++)
+    hn_str_printf(t, "#define HN_LANES%d %u\n#define HN_PER%d %u\n#define HN_PASSES%d %u\n#define HN_CHUNK%d %u\n#define HN_HELD%d %d\n", k + 1,
+                  q->sums[k].lanes, k + 1, q->sums[k].per, k + 1, q->sums[k].passes, k + 1, q->sums[k].chunk, k + 1,
+                  q->sums[k].per * q->sums[k].passes <= MOST_HELD);
   hone_status status = hn_cuda_epilogue(q->part[FIRST], q->product[FIRST].bias, t, error);
-  if (!status) status = hn_cuda_epilogue_inner4(q->part[LAST], q->product[LAST].bias, true, t, error);
+  if (!status) status = hn_cuda_epilogue_inner1(q->part[LAST], q->product[LAST].bias, t, error);
   if (status) return status;
   write_program(q, t);
   return t->failed ? hn_fail_memory(error, t->cap, "device text") : HONE_OK;
 }
 
-static hone_status run(const hone_step_run *r, hone_error *error) {
+hone_status hn_squeeze_run(const hone_step_run *r, const hn_squeeze_config *config, hone_error *error) {
   hn_cuda_queue *queue = hn_cuda_queue_of(r);
   const hone_step *s = r->step;
   squeeze q;
   hone_reason why = {""};
-  if (!describe(s, hn_cuda_machine(queue), &q, &why)) return hn_not_described(s, &why, error);
+  if (!describe(s, hn_cuda_machine(queue), config, &q, &why)) return hn_not_described(s, &why, error);
   hn_cuda_part part[PARTS];
   for (uint32_t k = 0; k < PARTS; k++) hn_cuda_part_run(r, k, &part[k]);
   hn_squeeze_args *a = &q.args;
@@ -278,11 +302,13 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   a->first = r->blob, a->last = (const char *)r->blob + packed_bytes(&q, FIRST);
   hn_cuda_epilogue_bind(&part[FIRST].run, q.product[FIRST].bias, &a->inner);
   hn_cuda_epilogue_bind(&part[LAST].run, q.product[LAST].bias, &a->outer);
+  hn_cuda_epilogue_sizes(q.part[FIRST], q.product[FIRST].bias, a->inner_bytes);
+  hn_cuda_epilogue_sizes(q.part[LAST], q.product[LAST].bias, a->outer_bytes);
   hn_str text = {0};
   hone_status status = write_prefix(&q, &text, error);
   const hn_cuda_kernel kernel = {"squeeze", text.ptr, "squeeze"};
   const hn_cuda_shape shape = {.grid = {(uint32_t)q.images * q.blocks, 1, 1},
-                               .threads = THREADS,
+                               .threads = q.threads,
                                .shared = q.shared,
                                .cluster = q.blocks > 1 ? q.blocks : 0,
                                .overlap = true};
@@ -290,5 +316,3 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_str_free(&text);
   return status;
 }
-
-HN_TACTIC(cuda, squeeze, "SqueezeExcite", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack, .run = run);

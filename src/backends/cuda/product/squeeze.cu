@@ -6,43 +6,96 @@
  * blocks get all blocks' products, HN_SQUEEZE hidden numbers from each; that is the one time that they meet. Each then
  * makes the gates of its own slice, and what it read first is read again while it is near.
  *
- * Prefix: HN_T, HN_SIZE; HN_W: elements of 16 bytes; HN_THREADS; HN_BLOCKS: of a cluster; hn_epilogue1 and hn_inner4,
+ * Prefix: HN_T, HN_SIZE; HN_W: elements of 16 bytes; HN_THREADS; HN_BLOCKS: of a cluster; hn_epilogue1 and hn_inner1,
  * f1 and f2 with their biases; HN_UNROLLED: pixels that a thread has on their way; hn_raw, hn_fetch and hn_finish: a
- * vector of what the program reads, and the program. */
+ * vector of what the program reads, and the program. Of either product, 1 and 2: HN_LANES: threads that share a sum,
+ * a power of two; HN_PER: vectors of weights that each of them has of it; HN_PASSES: sums of a thread, of which it
+ * fetches the weights of HN_CHUNK at once; HN_HELD: these are all, and fetched before x is there. */
 #include "squeeze_args.h"
 
 #define hn_words HN_JOIN(hn_word_, HN_T)
-
+#define HN_ROWS1 (HN_THREADS / HN_LANES1)
+#define HN_ROWS2 (HN_THREADS / HN_LANES2)
 enum { HN_SUMMED = 4 }; /* pixels that a thread has on their way to its sums */
 
-/* Weights of the block's slice, while the kernel before still runs. */
-HN_FN void hn_squeeze_weights(const hn_squeeze_args *a, float *shared, i32 from) {
-  u16 *first = (u16 *)(shared + a->at_first), *last = (u16 *)(shared + a->at_last);
-  const u16 *w1 = (const u16 *)a->first, *w2 = (const u16 *)a->last;
-  for (i32 i = (i32)threadIdx.x; i < a->hidden * a->slice; i += HN_THREADS) {
-    const i32 row = i / a->slice, v = i - row * a->slice;
-    const bool there = from + v < a->vectors;
-    hn_cp_async16(first + (i64)i * 8, w1 + (there ? (i64)row * a->vectors + from + v : 0) * 8, there ? 16 : 0);
+/* The thread's weights of rows row, row + HN_ROWS..., HN_CHUNK of them. */
+HN_FN void hn_weights1(const hn_squeeze_args *a, i32 from, i32 row, u32 (*w)[4]) {
+  const i32 lane = (i32)threadIdx.x % HN_LANES1;
+  HN_UNROLL for (int p = 0; p < HN_CHUNK1; p++) {
+    HN_UNROLL for (int k = 0; k < HN_PER1; k++) {
+      const i32 h = row + p * HN_ROWS1, v = lane + k * HN_LANES1;
+      hn_clear_words(w[p * HN_PER1 + k], 16);
+      if (h < a->hidden && v < a->slice && from + v < a->vectors)
+        hn_ld_words(w[p * HN_PER1 + k], (const char *)a->first + ((i64)h * a->vectors + from + v) * 16, 16);
+    }
   }
-  for (i32 i = (i32)threadIdx.x; i < a->slice * HN_W * a->hidden_vectors; i += HN_THREADS) {
-    const bool there = from * HN_W + i / a->hidden_vectors < a->channels;
-    hn_cp_async16(last + (i64)i * 8, w2 + (there ? (i64)from * HN_W * a->hidden_vectors + i : 0) * 8, there ? 16 : 0);
+}
+HN_FN void hn_weights2(const hn_squeeze_args *a, i32 from, i32 row, u32 (*w)[4]) {
+  const i32 lane = (i32)threadIdx.x % HN_LANES2;
+  HN_UNROLL for (int p = 0; p < HN_CHUNK2; p++) {
+    HN_UNROLL for (int k = 0; k < HN_PER2; k++) {
+      const i32 c = row + p * HN_ROWS2, v = lane + k * HN_LANES2;
+      hn_clear_words(w[p * HN_PER2 + k], 16);
+      if (c < a->slice * HN_W && v < a->hidden_vectors && from * HN_W + c < a->channels)
+        hn_ld_words(w[p * HN_PER2 + k],
+                    (const char *)a->last + ((i64)(from * HN_W + c) * a->hidden_vectors + v) * 16, 16);
+    }
   }
-  hn_cp_async_commit();
 }
 
-/* The product of a row of weights with n vectors of floats, by 2^lanes threads side by side; all of them get it. */
-HN_FN float hn_squeeze_dot(const void *weights, const float *x, i32 n, i32 lanes) {
-  const i32 lane = (i32)threadIdx.x & ((1 << lanes) - 1);
-  float sum = 0;
-  for (i32 v = lane; v < n; v += 1 << lanes) {
-    u32 w[4];
-    const u32 *at = (const u32 *)weights + 4 * v;
-    HN_UNROLL for (int k = 0; k < 4; k++) w[k] = at[k];
-    HN_UNROLL for (int k = 0; k < HN_W; k++) sum += hn_words(w, k) * x[v * HN_W + k];
+/* What the thread multiplies: the vectors of n of x, in shared memory, that are its lane's. */
+HN_FN void hn_factors(const float *x, i32 n, int lanes, int per, float (*to)[HN_W]) {
+  const i32 lane = (i32)threadIdx.x % lanes;
+  HN_UNROLL for (int k = 0; k < per; k++) {
+    const i32 v = lane + k * lanes;
+    HN_UNROLL for (int i = 0; i < HN_W; i += 4) {
+      const float4 f = v < n ? *(const float4 *)(x + v * HN_W + i) : make_float4(0, 0, 0, 0);
+      to[k][i] = f.x, to[k][i + 1] = f.y, to[k][i + 2] = f.z, to[k][i + 3] = f.w;
+    }
   }
-  for (i32 m = (1 << lanes) >> 1; m; m >>= 1) sum += hn_shfl_xor(sum, m);
+}
+
+/* The sum, which all its threads get. */
+HN_FN float hn_sum(const u32 (*w)[4], const float (*x)[HN_W], int per, int lanes) {
+  float sum = 0;
+  HN_UNROLL for (int k = 0; k < per; k++) {
+    HN_UNROLL for (int i = 0; i < HN_W; i++) sum += hn_words(w[k], i) * x[k][i];
+  }
+  HN_UNROLL for (int m = lanes / 2; m; m >>= 1) sum += hn_shfl_xor(sum, m);
   return sum;
+}
+
+/* A chunk of the first product, to all blocks of the cluster. */
+HN_FN void hn_partial(const hn_squeeze_args *a, int rank, i32 row, const u32 (*w)[4], const float (*x)[HN_W], float *partial) {
+  const int lane = (int)threadIdx.x % HN_LANES1;
+  HN_UNROLL for (int p = 0; p < HN_CHUNK1; p++) {
+    const i32 h = row + p * HN_ROWS1;
+    const float s = hn_sum(w + p * HN_PER1, x, HN_PER1, HN_LANES1);
+    if (h >= a->hidden) continue;
+    if (HN_BLOCKS == 1) {
+      if (!lane) partial[h] = s;
+    } else {
+      HN_UNROLL for (int b = 0; b < HN_BLOCKS; b += HN_LANES1)
+        if (lane + b < HN_BLOCKS) hn_cluster_store(partial + rank * a->hidden_vectors * HN_W + h, (u32)(lane + b), s);
+    }
+  }
+}
+
+/* A chunk of the second one, as gates. */
+HN_FN void hn_gates(const hn_squeeze_args *a, i32 from, i32 row, const u32 (*w)[4], const float (*x)[HN_W], float *gate) {
+  HN_UNROLL for (int p = 0; p < HN_CHUNK2; p++) {
+    const i32 c = row + p * HN_ROWS2;
+    float s = hn_sum(w + p * HN_PER2, x, HN_PER2, HN_LANES2);
+    if (c >= a->slice * HN_W || threadIdx.x % HN_LANES2) continue;
+    hn_inner1(&s, from * HN_W + c, 0, &a->outer);
+    gate[c] = from * HN_W + c < a->channels ? s : 0.0f;
+  }
+}
+
+/* Vectors of an epilogue into the first-level cache. */
+HN_FN void hn_squeeze_touch(const hn_epilogue_args *e, const i32 *bytes) {
+  HN_UNROLL for (int i = 0; i < HN_EPILOGUE_INPUTS; i++)
+    for (i32 at = (i32)threadIdx.x * 32; at + 4 <= bytes[i]; at += HN_THREADS * 32) hn_touch((const char *)e->in[i] + at);
 }
 
 HN_KERNEL_BOUNDS(squeeze, hn_squeeze_args, a, HN_THREADS, 1) {
@@ -58,7 +111,17 @@ HN_KERNEL_BOUNDS(squeeze, hn_squeeze_args, a, HN_THREADS, 1) {
   const i64 base = (i64)(blockIdx.x / HN_BLOCKS) * a.image + channel;
   HN_GRID_GO();
   if (HN_BLOCKS > 1) hn_cluster_arrive(); /* nobody writes to a block that has not begun */
-  hn_squeeze_weights(&a, shared, from);
+  const i32 row1 = t / HN_LANES1, row2 = t / HN_LANES2;
+#if HN_HELD1
+  u32 w1[HN_CHUNK1 * HN_PER1][4];
+  hn_weights1(&a, from, row1, w1);
+#endif
+#if HN_HELD2
+  u32 w2[HN_CHUNK2 * HN_PER2][4];
+  hn_weights2(&a, from, row2, w2);
+#endif
+  hn_squeeze_touch(&a.inner, a.inner_bytes);
+  hn_squeeze_touch(&a.outer, a.outer_bytes);
   HN_GRID_WAIT();
 
   float sum[HN_W];
@@ -84,22 +147,21 @@ HN_KERNEL_BOUNDS(squeeze, hn_squeeze_args, a, HN_THREADS, 1) {
     for (i32 g = 0; g < a.groups; g++) s += group[g * width + c];
     mean[c] = s * a.inverse;
   }
-  HN_CP_ASYNC_WAIT(0);
   HN_SYNC();
 
+  const i32 padded = a.hidden_vectors * HN_W;
+  float x1[HN_PER1][HN_W];
+  hn_factors(mean, a.slice, HN_LANES1, HN_PER1, x1);
   if (HN_BLOCKS > 1) hn_cluster_wait();
-  const i32 lane = t & ((1 << a.lanes_first) - 1), padded = a.hidden_vectors * HN_W;
-  for (i32 first = 0; first < a.hidden; first += HN_THREADS >> a.lanes_first) {
-    const i32 h = first + (t >> a.lanes_first);
-    const float s = hn_squeeze_dot((const u16 *)(shared + a.at_first) + (i64)min(h, a.hidden - 1) * a.slice * 8, mean, a.slice,
-                                   a.lanes_first);
-    if (h >= a.hidden) continue;
-    if (HN_BLOCKS == 1) {
-      if (!lane) partial[h] = s;
-    } else {
-      for (i32 b = lane; b < HN_BLOCKS; b += 1 << a.lanes_first) hn_cluster_store(partial + (i32)rank * padded + h, (u32)b, s);
-    }
+#if HN_HELD1
+  hn_partial(&a, (int)rank, row1, w1, x1, partial);
+#else
+  for (i32 p = 0; p < HN_PASSES1; p += HN_CHUNK1) {
+    u32 w1[HN_CHUNK1 * HN_PER1][4];
+    hn_weights1(&a, from, row1 + p * HN_ROWS1, w1);
+    hn_partial(&a, (int)rank, row1 + p * HN_ROWS1, w1, x1, partial);
   }
+#endif
   if (HN_BLOCKS > 1)
     hn_cluster_sync();
   else
@@ -113,19 +175,17 @@ HN_KERNEL_BOUNDS(squeeze, hn_squeeze_args, a, HN_THREADS, 1) {
     hidden[h] = s;
   }
   HN_SYNC();
-  for (i32 first = 0; first < width; first += HN_THREADS >> a.lanes_last) {
-    const i32 c = first + (t >> a.lanes_last);
-    const float s = hn_squeeze_dot((const u16 *)(shared + a.at_last) + (i64)min(c, width - 1) * a.hidden_vectors * 8, hidden,
-                                   a.hidden_vectors, a.lanes_last);
-    if (c < width && !(t & ((1 << a.lanes_last) - 1))) gate[c] = s;
+  float x2[HN_PER2][HN_W];
+  hn_factors(hidden, a.hidden_vectors, HN_LANES2, HN_PER2, x2);
+#if HN_HELD2
+  hn_gates(&a, from, row2, w2, x2, gate);
+#else
+  for (i32 p = 0; p < HN_PASSES2; p += HN_CHUNK2) {
+    u32 w2[HN_CHUNK2 * HN_PER2][4];
+    hn_weights2(&a, from, row2 + p * HN_ROWS2, w2);
+    hn_gates(&a, from, row2 + p * HN_ROWS2, w2, x2, gate);
   }
-  HN_SYNC();
-  for (i32 c = t * 4; c < width; c += HN_THREADS * 4) {
-    float s[4];
-    HN_UNROLL for (int k = 0; k < 4; k++) s[k] = gate[c + k];
-    hn_inner4(s, from * HN_W + c, 0, &a.outer);
-    HN_UNROLL for (int k = 0; k < 4; k++) gate[c + k] = s[k];
-  }
+#endif
   HN_SYNC();
 
   if (!mine) return;

@@ -14,6 +14,7 @@ typedef struct hn_squeeze_args {
   void *y;
   const void *first, *last; /* weights [hidden][channels in whole vectors], [channels][hidden in whole vectors] */
   hn_epilogue_args inner, outer;
+  i32 inner_bytes[HN_EPILOGUE_INPUTS], outer_bytes[HN_EPILOGUE_INPUTS]; /* of their vectors */
   i64 image;                   /* elements from one image to the next */
   i32 pixel;                   /* from one pixel to the next */
   i32 pixels, channels;        /* of an image */
@@ -23,10 +24,9 @@ typedef struct hn_squeeze_args {
   i32 slice;         /* vectors of a slice */
   i32 part;          /* pixels of a block */
   i32 rows, groups;  /* pixels that a block's threads read at once; sums of them that are added up at once */
-  i32 lanes_first, lanes_last; /* logarithms of the threads that share a sum of either product */
   float inverse;     /* 1 / pixels */
   /* Shared memory, in floats: */
-  i32 at_sums, at_groups, at_mean, at_partial, at_hidden, at_gate, at_first, at_last;
+  i32 at_sums, at_groups, at_mean, at_partial, at_hidden, at_gate;
 } hn_squeeze_args;
 
 #endif
