@@ -207,7 +207,8 @@ static void cluster_sync(hn_emu_thread *head) { emu_meet(thread_of(head), EMU_BA
 
 static void *cluster_at(hn_emu_thread *head, const void *p, unsigned rank) {
   void *at = emu_cluster_at(thread_of(head), p, rank);
-  if (!at) emu_fault(thread_of(head), "memory of block %u of the cluster: there is none, or it has returned", rank);
+  if (!at)
+    emu_fault(thread_of(head), "memory of block %u of the cluster: there is none, or it has returned", rank);
   return at;
 }
 

@@ -388,7 +388,8 @@ static void run_cluster(emu_worker *w, hn_emu_dim index) {
         w->place[w->at].returned = true;
     }
     if (waiting && waiting < n && !w->faulted) {
-      snprintf(w->why, sizeof w->why, "kernel %s: %u of %u blocks wait for a cluster whose others have returned",
+      snprintf(w->why, sizeof w->why,
+               "kernel %s: %u of %u blocks wait for a cluster whose others have returned",
                w->launch->entry->name, waiting, n);
       w->faulted = true;
     }
@@ -410,8 +411,8 @@ static void make_place(emu_place *p) {
   if (p->shared) return;
   p->thread = calloc(EMU_MAX_THREADS, sizeof *p->thread);
   p->warp = calloc(EMU_MAX_THREADS / EMU_WARP, sizeof *p->warp);
-  unsigned char *shared = mmap(NULL, EMU_SHARED_MAX + 4 * EMU_ZONE, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *shared =
+      mmap(NULL, EMU_SHARED_MAX + 4 * EMU_ZONE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (!p->thread || !p->warp || shared == MAP_FAILED) abort();
   p->shared = shared;
   memset(shared, zone_byte, EMU_ZONE);

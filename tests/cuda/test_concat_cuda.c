@@ -1,5 +1,6 @@
 /* Concat in plans of a GPU (an emulated one will do): a constant beside values that are stored narrow, more
- * operands than a launch takes, and Concats that gather the same values again and again. No step falls back to the host, and the answers are the CPU's. */
+ * operands than a launch takes, and Concats that gather the same values again and again. No step falls back
+ * to the host, and the answers are the CPU's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,14 +109,16 @@ static void many_operands(void **state) {
  * before it are places there. %q, whose maps come in another order, is a copy. */
 #define LAYER(n, all, c)                                                                                     \
   "  %c" n " = Concat(" all ") {axis=1}\n  %m" n " = Mul(%c" n ", f32[1x" c "x1x1] rand(" n "))\n"           \
-  "  %r" n " = Relu(%m" n ")\n  %f" n " = Conv(%r" n ", f32[8x" c "x3x3] rand(5" n ")) {pads=[1, 1, 1, 1]}\n"
+  "  %r" n " = Relu(%m" n ")\n  %f" n " = Conv(%r" n ", f32[8x" c "x3x3] rand(5" n                           \
+  ")) {pads=[1, 1, 1, 1]}\n"
 #define DENSE(out)                                                                                           \
-  "graph g(%x: f32[2x16x6x5]) -> " out " {\n"                                                               \
-  "  %f0 = Conv(%x, f32[16x16x1x1] rand(1))\n  %r0 = Relu(%f0)\n"                                           \
-  "  %f1 = Conv(%r0, f32[8x16x3x3] rand(2)) {pads=[1, 1, 1, 1]}\n  %q = Concat(%f1, %f0) {axis=1}\n" LAYER("2", "%f0, %f1", "24")              \
-  LAYER("3", "%f0, %f1, %f2", "32") LAYER("4", "%f0, %f1, %f2, %f3", "40")                                   \
-  "  %c5 = Concat(%f0, %f1, %f2, %f3, %f4) {axis=1}\n  %r5 = Relu(%c5)\n"                                   \
-  "  %z = Conv(%r5, f32[16x48x1x1] rand(9))\n"
+  "graph g(%x: f32[2x16x6x5]) -> " out " {\n"                                                                \
+  "  %f0 = Conv(%x, f32[16x16x1x1] rand(1))\n  %r0 = Relu(%f0)\n"                                            \
+  "  %f1 = Conv(%r0, f32[8x16x3x3] rand(2)) {pads=[1, 1, 1, 1]}\n  %q = Concat(%f1, %f0) {axis=1}\n" LAYER(  \
+      "2", "%f0, %f1", "24") LAYER("3", "%f0, %f1, %f2", "32")                                               \
+      LAYER("4", "%f0, %f1, %f2, %f3",                                                                       \
+            "40") "  %c5 = Concat(%f0, %f1, %f2, %f3, %f4) {axis=1}\n  %r5 = Relu(%c5)\n"                    \
+                  "  %z = Conv(%r5, f32[16x48x1x1] rand(9))\n"
 
 static void blocks_of_maps_are_not_copied(void **state) {
   (void)state;
@@ -126,9 +129,8 @@ static void blocks_of_maps_are_not_copied(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_constant_is_stored_as_values_are),
-                                     cmocka_unit_test(a_constant_in_another_layout),
-                                     cmocka_unit_test(many_operands),
-                                     cmocka_unit_test(blocks_of_maps_are_not_copied)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_constant_is_stored_as_values_are), cmocka_unit_test(a_constant_in_another_layout),
+      cmocka_unit_test(many_operands), cmocka_unit_test(blocks_of_maps_are_not_copied)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,14 +31,16 @@ typedef struct block {
 
 static const block blocks[] = {
     {"sums of few channels: pixels are divided", 1,
-     "graph g(%x: f32[2x24x29x31]) -> (%y) {\n" CONVS("x", "24", "6", "Relu")
-     "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
+     "graph g(%x: f32[2x24x29x31]) -> (%y) {\n" CONVS("x", "24", "6",
+                                                      "Relu") "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"many channels of few pixels: channels are divided", 1,
-     "graph g(%x: f32[1x392x3x4]) -> (%y) {\n" CONVS("x", "392", "24", "Relu")
-     "  %s = HardSigmoid(%d) {alpha=0.16666667, beta=0.5}\n  %y = Mul(%s, %x)\n}\n"},
+     "graph g(%x: f32[1x392x3x4]) -> (%y) {\n" CONVS(
+         "x", "392", "24",
+         "Relu") "  %s = HardSigmoid(%d) {alpha=0.16666667, beta=0.5}\n  %y = Mul(%s, %x)\n}\n"},
     {"channels that are no whole vectors, a residual and functions behind it", 1,
-     "graph g(%x: f32[3x43x9x6], %r: f32[3x43x9x6]) -> (%y) {\n" CONVS("x", "43", "11", "Relu")
-     "  %s = Sigmoid(%d)\n  %m = Mul(%x, %s)\n  %z = Add(%m, %r)\n  %y = Relu(%z)\n}\n"},
+     "graph g(%x: f32[3x43x9x6], %r: f32[3x43x9x6]) -> (%y) {\n" CONVS(
+         "x", "43", "11",
+         "Relu") "  %s = Sigmoid(%d)\n  %m = Mul(%x, %s)\n  %z = Add(%m, %r)\n  %y = Relu(%z)\n}\n"},
     {"swish between the products", 1,
      "graph g(%x: f32[1x40x14x14]) -> (%y) {\n"
      "  %p = GlobalAveragePool(%x)\n  %a = Conv(%p, f32[10x40x1x1] rand(1), f32[10] rand(2))\n"
@@ -64,14 +66,14 @@ static const block blocks[] = {
      "  %d = Conv(%b, f32[512x500x1x1] rand(3, -0.1, 0.1), f32[512] rand(4))\n"
      "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"more images than a wave", 1,
-     "graph g(%x: f32[40x8x4x4]) -> (%y) {\n" CONVS("x", "8", "8", "Relu")
-     "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
+     "graph g(%x: f32[40x8x4x4]) -> (%y) {\n" CONVS("x", "8", "8",
+                                                    "Relu") "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"the gate is returned, too", 0,
-     "graph g(%x: f32[1x16x5x5]) -> (%y, %s) {\n" CONVS("x", "16", "8", "Relu")
-     "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
+     "graph g(%x: f32[1x16x5x5]) -> (%y, %s) {\n" CONVS(
+         "x", "16", "8", "Relu") "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"the average is read elsewhere", 0,
-     "graph g(%x: f32[1x16x5x5]) -> (%y, %z) {\n" CONVS("x", "16", "8", "Relu")
-     "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n  %z = Exp(%p)\n}\n"},
+     "graph g(%x: f32[1x16x5x5]) -> (%y, %z) {\n" CONVS(
+         "x", "16", "8", "Relu") "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n  %z = Exp(%p)\n}\n"},
     {"a mean of rows alone", 0,
      "graph g(%x: f32[1x16x5x5]) -> (%y) {\n  %p = ReduceMean(%x) {axes=[2], keepdims=1}\n"
      "  %q = MaxPool(%p) {kernel_shape=[1, 5]}\n"
@@ -79,7 +81,8 @@ static const block blocks[] = {
      "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"products in groups", 0,
      "graph g(%x: f32[1x16x5x5]) -> (%y) {\n  %p = GlobalAveragePool(%x)\n"
-     "  %a = Conv(%p, f32[8x8x1x1] rand(1)) {group=2}\n  %b = Relu(%a)\n  %d = Conv(%b, f32[16x8x1x1] rand(3))\n"
+     "  %a = Conv(%p, f32[8x8x1x1] rand(1)) {group=2}\n  %b = Relu(%a)\n  %d = Conv(%b, f32[16x8x1x1] "
+     "rand(3))\n"
      "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"images of a batch that are mixed", 0,
      "graph g(%x: f32[2x8x5x5]) -> (%y) {\n  %p = GlobalAveragePool(%x)\n  %f = Reshape(%p, i64[2]{1, 16})\n"
@@ -96,7 +99,8 @@ static hone_plan *plan_of(hone_engine *engine, const char *graph, const char *pr
   hone_error e = {0};
   snprintf(text, sizeof text, "opset 17\n%s", graph);
   hn_model *m = net_parse("block", text);
-  const hone_plan_options o = {.level = 2, .precision = precision, .passes = passes, .chains = HONE_CHAINS_ALWAYS};
+  const hone_plan_options o = {
+      .level = 2, .precision = precision, .passes = passes, .chains = HONE_CHAINS_ALWAYS};
   if (hone_plan_create(engine, m, &o, &plan, &e)) fail_msg("%s: %s", e.where, e.what);
   hone_model_release(m);
   return plan;
@@ -117,7 +121,8 @@ static hone_context *run(hone_plan *plan, const hone_data *in) {
   hone_error e = {0};
   const hone_tensor *given[4];
   for (uint32_t i = 0; i < hone_plan_inputs(plan); i++) given[i] = &in[i].tensor;
-  if (hone_context_create(plan, &c, &e) || hone_context_run(c, given, NULL, &e)) fail_msg("%s: %s", e.where, e.what);
+  if (hone_context_create(plan, &c, &e) || hone_context_run(c, given, NULL, &e))
+    fail_msg("%s: %s", e.where, e.what);
   return c;
 }
 
@@ -138,8 +143,9 @@ static void check(hone_engine *engine, const block *b, const char *precision, do
   hone_error e = {0};
   if (squeezes(got) != b->steps) fail_msg("%s, %s: %d steps of it", b->what, precision, squeezes(got));
   for (uint32_t i = 0; i < hone_plan_inputs(want); i++)
-    assert_int_equal(hone_data_random(hone_plan_input_name(want, i), hone_plan_input_desc(want, i), 100, 3, &in[i], &e),
-                     HONE_OK);
+    assert_int_equal(
+        hone_data_random(hone_plan_input_name(want, i), hone_plan_input_desc(want, i), 100, 3, &in[i], &e),
+        HONE_OK);
   hone_context *right = run(want, in), *c = run(got, in);
   for (uint32_t i = 0; i < hone_plan_outputs(want); i++) {
     const double d = difference(hone_context_output(c, i), hone_context_output(right, i));
@@ -211,10 +217,12 @@ static int open_engines(void **state) {
   (void)state;
   hone_error e = {0};
   if (hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = "off"}, &cpu, &e) ||
-      hone_engine_create(&(hone_engine_options){.device = "cuda", .threads = 1, .tuning = "off", .tactics = APART}, &gpu,
-                         &e) ||
       hone_engine_create(
-          &(hone_engine_options){.device = "cuda", .threads = 1, .tuning = "off", .tactics = APART ",-squeeze_512"},
+          &(hone_engine_options){.device = "cuda", .threads = 1, .tuning = "off", .tactics = APART}, &gpu,
+          &e) ||
+      hone_engine_create(
+          &(hone_engine_options){
+              .device = "cuda", .threads = 1, .tuning = "off", .tactics = APART ",-squeeze_512"},
           &narrow, &e))
     return -1;
   setenv("HONE_FAKE_ARCH", "80", 1);

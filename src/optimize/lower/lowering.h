@@ -187,8 +187,8 @@ hn_unit *hn_lower_maker(const hn_lowering *l, const hn_value *v);
 /* Nothing but one node of its graph reads it. */
 bool hn_stays_inside(const hn_value *value);
 
-/* squeeze.c: averages of all pixels, two products of them and the groups that read these become one step where
- * that is predicted to be faster (level 2, accelerators) */
+/* squeeze.c: averages of all pixels, two products of them and the groups that read these become one step
+ * where that is predicted to be faster (level 2, accelerators) */
 hone_status hn_lower_squeezes(hn_lowering *l, hone_error *error);
 
 /* lower.c: time of the best tactic for the unit with its whole epilogue; false when none takes

@@ -1,10 +1,10 @@
-/* Squeeze-and-excitation as one step: an average over all pixels, two products of it with their epilogues, and the
- * pointwise group that reads what they make as a gate, one number a channel of an image.
+/* Squeeze-and-excitation as one step: an average over all pixels, two products of it with their epilogues,
+ * and the pointwise group that reads what they make as a gate, one number a channel of an image.
  *
- * Found from the group backwards: through views, from one product to the next, to the average of what has the group's
- * dimensions. What lies between must have no other reader; what is averaged and what the group reads beside the gate
- * may be read by anyone. On accelerators, whose steps of a few numbers wait for each other; made where it is predicted
- * (or, where all of it was measured, was measured) to be faster than its parts. */
+ * Found from the group backwards: through views, from one product to the next, to the average of what has the
+ * group's dimensions. What lies between must have no other reader; what is averaged and what the group reads
+ * beside the gate may be read by anyone. On accelerators, whose steps of a few numbers wait for each other;
+ * made where it is predicted (or, where all of it was measured, was measured) to be faster than its parts. */
 #include "optimize/lower/lowering.h"
 
 #include "base/error.h"
@@ -26,7 +26,8 @@ static bool push(path *p, hn_unit *u, hn_value *inner) {
   return true;
 }
 
-/* The unit behind the views that make v, which are put on the path. NULL: there is none, or others read what it makes. */
+/* The unit behind the views that make v, which are put on the path. NULL: there is none, or others read what
+ * it makes. */
 static hn_unit *behind_views(const hn_lowering *l, hn_value *v, path *p) {
   for (;;) {
     hn_unit *u = hn_lower_maker(l, v);
@@ -38,7 +39,8 @@ static hn_unit *behind_views(const hn_lowering *l, hn_value *v, path *p) {
 }
 
 static bool is_product(const hn_unit *u) {
-  if (u->kind != HN_UNIT_NODE || u->into || u->n_parts || !hn_fusable_anchor(u) || u->n_in < 2 || !u->in[0] || !u->in[1])
+  if (u->kind != HN_UNIT_NODE || u->into || u->n_parts || !hn_fusable_anchor(u) || u->n_in < 2 || !u->in[0] ||
+      !u->in[1])
     return false;
   const hone_product product = hn_anchor_named(u->anchor, u->node).product;
   return u->in[1]->constant && product != HONE_PRODUCT_NONE && product != HONE_PRODUCT_CONV_TRANSPOSE;
@@ -156,7 +158,9 @@ hone_status hn_lower_squeezes(hn_lowering *l, hone_error *error) {
   for (size_t i = 0, n = l->units.len; i < n; i++) {
     hn_unit *u = l->units.ptr[i];
     path p;
-    if (u->kind != HN_UNIT_POINTWISE || u->into || !u->out || !hone_desc_known(&u->out->desc) || !find(l, u, &p)) continue;
+    if (u->kind != HN_UNIT_POINTWISE || u->into || !u->out || !hone_desc_known(&u->out->desc) ||
+        !find(l, u, &p))
+      continue;
     const hone_status status = weigh(l, &p, error);
     if (status != HONE_OK) return status;
   }

@@ -355,8 +355,8 @@ static bool parts_in_a_row(const elision *e, hone_tensor_desc *d, uint64_t *offs
     if (c->in[i] == HN_NO_SLOT || !e->u->part[c->in[i]]) return false;
     const hn_slot *s = &p->slots.ptr[c->in[i]];
     const hone_tensor_desc *x = &s->desc;
-    if (hn_slot_root(p, c->in[i]) != hn_slot_root(p, c->in[0]) || x->dtype != y->dtype || x->layout != y->layout ||
-        x->rank != y->rank ||
+    if (hn_slot_root(p, c->in[i]) != hn_slot_root(p, c->in[0]) || x->dtype != y->dtype ||
+        x->layout != y->layout || x->rank != y->rank ||
         s->offset != *offset + (uint64_t)(all * d->stride[axis]) * hone_dtype_size(d->dtype))
       return false;
     for (int32_t k = 0; k < y->rank; k++)
@@ -374,8 +374,8 @@ static bool view(elision *e) {
   const hn_step *c = &p->steps.ptr[e->concat];
   uint64_t offset;
   double lost;
-  if (!p->backend->asynchronous || c->desc.n_outputs != 1 || !alone(e, c->out[0]) || is_output(p, c->out[0]) ||
-      !parts_in_a_row(e, &e->view_desc, &offset))
+  if (!p->backend->asynchronous || c->desc.n_outputs != 1 || !alone(e, c->out[0]) ||
+      is_output(p, c->out[0]) || !parts_in_a_row(e, &e->view_desc, &offset))
     return false;
   e->view = c->out[0];
   if (change_steps(e, &lost) && lost < c->predicted_s) {

@@ -1,5 +1,5 @@
-/* Squeeze-and-excitation as one kernel (squeeze.cu): the parts of the step are an average over all pixels, two
- * products of it, and the program that reads what they make as a gate a channel of an image. */
+/* Squeeze-and-excitation as one kernel (squeeze.cu): the parts of the step are an average over all pixels,
+ * two products of it, and the program that reads what they make as a gate a channel of an image. */
 #include "backends/cuda/product/squeeze.h"
 
 #include <math.h>
@@ -16,12 +16,24 @@
 #include "base/mem.h"
 #include "optimize/step/axes.h"
 
-enum { MOST_PER = 4, MOST_HELD = 4, CHUNK = 8, VECTOR = 16, UNROLLED = 2, AVERAGE = 0, FIRST, LAST, SCALE, PARTS };
+enum {
+  MOST_PER = 4,
+  MOST_HELD = 4,
+  CHUNK = 8,
+  VECTOR = 16,
+  UNROLLED = 2,
+  AVERAGE = 0,
+  FIRST,
+  LAST,
+  SCALE,
+  PARTS
+};
 
 /* How the threads of a block divide a product. */
 typedef struct sums {
   uint32_t lanes, per, passes;
-  uint32_t chunk; /* passes whose weights a thread fetches at once; all of them: before the images are there */
+  uint32_t
+      chunk; /* passes whose weights a thread fetches at once; all of them: before the images are there */
 } sums;
 
 typedef struct squeeze {
@@ -32,7 +44,7 @@ typedef struct squeeze {
   uint32_t tensors, threads, blocks, shared;
   int64_t images;
   double seconds;
-  sums sums[2]; /* of FIRST and LAST */
+  sums sums[2];         /* of FIRST and LAST */
   hn_squeeze_args args; /* without addresses */
 } squeeze;
 
@@ -57,7 +69,8 @@ static bool read_images(squeeze *q, hone_reason *why) {
   for (int32_t i = x->rank - 1; i > 2; i--)
     if (x->stride[i - 1] != x->stride[i] * x->dim[i]) return hn_refuse(why, "pixels are not evenly spaced");
   if (!q->images || !channels || !pixels) return hn_refuse(why, "there is nothing to scale");
-  if (x->stride[1] != 1 || pixel % width || x->stride[0] % width || pixel < (int64_t)hn_round_up((size_t)channels, (size_t)width))
+  if (x->stride[1] != 1 || pixel % width || x->stride[0] % width ||
+      pixel < (int64_t)hn_round_up((size_t)channels, (size_t)width))
     return hn_refuse(why, "pixels are not whole vectors");
   if (pixels > INT32_MAX / 2 || pixel > INT32_MAX || channels > 1 << 20 || q->images > INT32_MAX / 16)
     return hn_refuse(why, "too large");
@@ -75,14 +88,16 @@ static bool read_average(const squeeze *q, hone_reason *why) {
   if (strcmp(s->anchor, "GlobalAveragePool") == 0) return true;
   if (strcmp(s->anchor, "ReduceMean") != 0) return hn_refuse(why, "%s is no average", s->anchor);
   if (!hn_step_axes(s, &axes, why)) return false;
-  return axes == ((((uint32_t)1 << rank) - 1) & ~3u) || hn_refuse(why, "the average is not one of all pixels");
+  return axes == ((((uint32_t)1 << rank) - 1) & ~3u) ||
+         hn_refuse(why, "the average is not one of all pixels");
 }
 
 static bool read_product(squeeze *q, int k, int64_t channels, hone_reason *why) {
   const hone_step *s = q->part[k];
   hn_product *p = &q->product[k];
   if (!hn_product_of(s, p, why) || !hn_cuda_epilogue_inside(s, why)) return false;
-  if (!p->constant || p->c_type != HONE_DTYPE_NONE || p->args.alpha != 1 || p->args.n_batch != 1 || p->args.batch[0] != 1)
+  if (!p->constant || p->c_type != HONE_DTYPE_NONE || p->args.alpha != 1 || p->args.n_batch != 1 ||
+      p->args.batch[0] != 1)
     return hn_refuse(why, "a product is not one by constant weights, with a vector");
   if (!p->one_tap || p->args.m != q->images || p->args.channels != channels)
     return hn_refuse(why, "a product is not one of the channels of an image");
@@ -95,16 +110,19 @@ static bool read_product(squeeze *q, int k, int64_t channels, hone_reason *why) 
 static bool read_program(squeeze *q, const hone_step_part *part, hone_reason *why) {
   const hone_step *s = q->part[SCALE];
   const hone_tensor_desc *x = &q->part[AVERAGE]->input[0].desc;
-  if (strcmp(s->anchor, "Pointwise") != 0 || s->n_outputs != 1 || s->n_epilogue || !hn_cuda_program_accepts(s, why))
+  if (strcmp(s->anchor, "Pointwise") != 0 || s->n_outputs != 1 || s->n_epilogue ||
+      !hn_cuda_program_accepts(s, why))
     return hn_refuse(why, "no program ends it");
-  if (!alike(&s->output[0].desc, x)) return hn_refuse(why, "the result lies otherwise than the images, or is of another type");
+  if (!alike(&s->output[0].desc, x))
+    return hn_refuse(why, "the result lies otherwise than the images, or is of another type");
   q->gate = -1;
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (part->input[i] == HONE_PART_CHAINED) {
       if (q->gate >= 0) return hn_refuse(why, "the gate is read twice");
       q->gate = (int32_t)i;
     } else if (!alike(&s->input[i].desc, x)) {
-      return hn_refuse(why, "operand %u of the program lies otherwise than the images, or is of another type", i);
+      return hn_refuse(why, "operand %u of the program lies otherwise than the images, or is of another type",
+                       i);
     }
   }
   q->tensors = s->n_inputs - 1;
@@ -121,7 +139,8 @@ static bool divide_sums(int64_t rows, int64_t n, uint32_t threads, sums *to) {
     const int64_t per = hn_div_up(n, lanes), passes = hn_div_up(rows, threads / lanes);
     if (per > MOST_PER || per * passes >= least) continue;
     least = per * passes;
-    const int64_t chunk = per * passes <= MOST_HELD ? passes : hn_min(CHUNK / (uint32_t)per, (uint32_t)passes);
+    const int64_t chunk =
+        per * passes <= MOST_HELD ? passes : hn_min(CHUNK / (uint32_t)per, (uint32_t)passes);
     *to = (sums){lanes, (uint32_t)per, (uint32_t)passes, (uint32_t)chunk};
   }
   return least < INT64_MAX;
@@ -147,17 +166,21 @@ static int64_t lay_out(hn_squeeze_args *a, uint32_t blocks, int64_t width) {
   return all;
 }
 
-/* Fitted to 38 measurements of 9 shapes at 1 and 5 at 16 images on an H200 (docs/log/perf-log-gpu-networks.md):
- * what every launch waits for (the sums, the meeting of the cluster, the gates), what a block draws and writes,
- * products, weights that come late; and clusters that wait for room, from half of the multiprocessors on. */
-static double seconds_of(const squeeze *q, const hone_machine *m, const hn_squeeze_args *a, const sums both[2],
-                         uint32_t threads, uint32_t blocks) {
+/* Fitted to 38 measurements of 9 shapes at 1 and 5 at 16 images on an H200
+ * (docs/log/perf-log-gpu-networks.md): what every launch waits for (the sums, the meeting of the cluster, the
+ * gates), what a block draws and writes, products, weights that come late; and clusters that wait for room,
+ * from half of the multiprocessors on. */
+static double seconds_of(const squeeze *q, const hone_machine *m, const hn_squeeze_args *a,
+                         const sums both[2], uint32_t threads, uint32_t blocks) {
   const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
                l2 = m->cache_bytes > 0 ? m->cache_bytes : 8.3e12; /* of that machine */
   const double share = (double)q->images * blocks / sms, crowded = fmin(fmax((share - 0.5) / 0.25, 0), 1);
-  const double pixel = (a->slice == 1 ? 2.0 : 1.0) * a->slice * VECTOR, drawn = a->part * pixel * (2.0 + q->tensors);
-  const double late = (double)hn_div_up(both[0].passes, both[0].chunk) - 1 + (double)hn_div_up(both[1].passes, both[1].chunk) - 1;
-  const double memory = (double)q->images * (double)a->image * (double)hone_dtype_size(q->type) * (1.0 + q->tensors);
+  const double pixel = (a->slice == 1 ? 2.0 : 1.0) * a->slice * VECTOR,
+               drawn = a->part * pixel * (2.0 + q->tensors);
+  const double late = (double)hn_div_up(both[0].passes, both[0].chunk) - 1 +
+                      (double)hn_div_up(both[1].passes, both[1].chunk) - 1;
+  const double memory =
+      (double)q->images * (double)a->image * (double)hone_dtype_size(q->type) * (1.0 + q->tensors);
   const double work = drawn * (1 + share) / (0.75 * l2 / sms) + a->hidden * (4e-9 + 12e-9 * share);
   return fmax(work, memory / dram) + 2.3e-6 + 0.7e-6 * late + (blocks > 1 ? 1.2e-6 * crowded : 0) +
          (threads < 512 ? 0.1e-6 : 0);
@@ -195,10 +218,12 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_squeeze
   if (s->n_parts != PARTS) return hn_refuse(why, "%u parts", s->n_parts);
   if (s->n_inputs > HN_CUDA_PART_INPUTS) return hn_refuse(why, "more than %d inputs", HN_CUDA_PART_INPUTS);
   for (int k = 0; k < PARTS; k++) q->part[k] = s->part[k].step;
-  if (!read_images(q, why) || !read_average(q, why) || !read_product(q, FIRST, q->args.channels, why)) return false;
+  if (!read_images(q, why) || !read_average(q, why) || !read_product(q, FIRST, q->args.channels, why))
+    return false;
   const int64_t hidden = q->product[FIRST].args.n;
   if (!read_product(q, LAST, hidden, why) || !read_program(q, &s->part[SCALE], why)) return false;
-  if (q->product[LAST].args.n != (uint32_t)q->args.channels) return hn_refuse(why, "there is not one gate a channel");
+  if (q->product[LAST].args.n != (uint32_t)q->args.channels)
+    return hn_refuse(why, "there is not one gate a channel");
   if (hidden > 1 << 16) return hn_refuse(why, "too large");
   q->args.hidden = (i32)hidden;
   q->args.hidden_vectors = (i32)q->product[LAST].args.k_chunks;
@@ -232,7 +257,8 @@ static hone_status fill(squeeze *q, const hone_step *s, void *blob, hone_error *
                                                             : HN_PRODUCT_F32;
   (void)s, (void)error;
   for (int k = FIRST; k <= LAST; k++)
-    hn_product_pack(q->part[k], &q->product[k], false, type, (char *)blob + (k == LAST ? packed_bytes(q, FIRST) : 0));
+    hn_product_pack(q->part[k], &q->product[k], false, type,
+                    (char *)blob + (k == LAST ? packed_bytes(q, FIRST) : 0));
   return HONE_OK;
 }
 
@@ -244,11 +270,13 @@ HN_FAMILY_DESCRIBED(hn_squeeze, squeeze)
 static void write_program(const squeeze *q, hn_str *t) {
   const hone_step *s = q->part[SCALE];
   const char *type = hn_cuda_type(q->type);
-  hn_str_puts(t, "#include \"elements.cuh\"\n#include \"squeeze_args.h\"\ntypedef struct hn_raw {\n  u32 r[HN_TENSORS][4];\n} hn_raw;\n"
+  hn_str_puts(t, "#include \"elements.cuh\"\n#include \"squeeze_args.h\"\ntypedef struct hn_raw {\n  u32 "
+                 "r[HN_TENSORS][4];\n} hn_raw;\n"
                  "HN_FN void hn_fetch(const hn_squeeze_args *a, i64 at, hn_raw *r) {\n"
                  "  HN_UNROLL for (int i = 0; i < HN_TENSORS; i++)\n"
                  "    hn_ld_words(r->r[i], (const char *)a->tensor[i] + at * HN_SIZE, 16);\n}\n"
-                 "HN_FN void hn_finish(const hn_squeeze_args *a, i64 at, i32 channel, const hn_raw *r, const float *g) {\n"
+                 "HN_FN void hn_finish(const hn_squeeze_args *a, i64 at, i32 channel, const hn_raw *r, const "
+                 "float *g) {\n"
                  "  float y[HN_W];\n  u32 w[4];\n  (void)channel;\n"
                  "  HN_UNROLL for (int k = 0; k < HN_W; k++) {\n");
   uint32_t tensor = 0;
@@ -269,12 +297,16 @@ static void write_program(const squeeze *q, hn_str *t) {
 
 static hone_status write_prefix(const squeeze *q, hn_str *t, hone_error *error) {
   hn_cuda_define_type(t, q->type);
-  hn_str_printf(t, "#define HN_W %d\n#define HN_THREADS %u\n#define HN_BLOCKS %u\n#define HN_TENSORS %u\n#define HN_UNROLLED %d\n",
+  hn_str_printf(t,
+                "#define HN_W %d\n#define HN_THREADS %u\n#define HN_BLOCKS %u\n#define HN_TENSORS "
+                "%u\n#define HN_UNROLLED %d\n",
                 VECTOR / (int)hone_dtype_size(q->type), q->threads, q->blocks, q->tensors, UNROLLED);
   for (int k = 0; k < 2; k++)
-    hn_str_printf(t, "#define HN_LANES%d %u\n#define HN_PER%d %u\n#define HN_PASSES%d %u\n#define HN_CHUNK%d %u\n#define HN_HELD%d %d\n", k + 1,
-                  q->sums[k].lanes, k + 1, q->sums[k].per, k + 1, q->sums[k].passes, k + 1, q->sums[k].chunk, k + 1,
-                  q->sums[k].per * q->sums[k].passes <= MOST_HELD);
+    hn_str_printf(t,
+                  "#define HN_LANES%d %u\n#define HN_PER%d %u\n#define HN_PASSES%d %u\n#define HN_CHUNK%d "
+                  "%u\n#define HN_HELD%d %d\n",
+                  k + 1, q->sums[k].lanes, k + 1, q->sums[k].per, k + 1, q->sums[k].passes, k + 1,
+                  q->sums[k].chunk, k + 1, q->sums[k].per * q->sums[k].passes <= MOST_HELD);
   hone_status status = hn_cuda_epilogue(q->part[FIRST], q->product[FIRST].bias, t, error);
   if (!status) status = hn_cuda_epilogue_inner1(q->part[LAST], q->product[LAST].bias, t, error);
   if (status) return status;

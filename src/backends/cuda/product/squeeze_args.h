@@ -12,7 +12,8 @@ typedef struct hn_squeeze_args {
   const void *x;
   const void *tensor[HN_SQUEEZE_TENSORS]; /* what the program reads, x among them, all alike */
   void *y;
-  const void *first, *last; /* weights [hidden][channels in whole vectors], [channels][hidden in whole vectors] */
+  const void *first,
+      *last; /* weights [hidden][channels in whole vectors], [channels][hidden in whole vectors] */
   hn_epilogue_args inner, outer;
   i32 inner_bytes[HN_EPILOGUE_INPUTS], outer_bytes[HN_EPILOGUE_INPUTS]; /* of their vectors */
   i64 image;                   /* elements from one image to the next */
@@ -20,11 +21,11 @@ typedef struct hn_squeeze_args {
   i32 pixels, channels;        /* of an image */
   i32 vectors, hidden_vectors; /* of a pixel; of what lies between the products */
   i32 hidden;
-  i32 slices;        /* of the channels; a cluster's other blocks share their pixels */
-  i32 slice;         /* vectors of a slice */
-  i32 part;          /* pixels of a block */
-  i32 rows, groups;  /* pixels that a block's threads read at once; sums of them that are added up at once */
-  float inverse;     /* 1 / pixels */
+  i32 slices;       /* of the channels; a cluster's other blocks share their pixels */
+  i32 slice;        /* vectors of a slice */
+  i32 part;         /* pixels of a block */
+  i32 rows, groups; /* pixels that a block's threads read at once; sums of them that are added up at once */
+  float inverse;    /* 1 / pixels */
   /* Shared memory, in floats: */
   i32 at_sums, at_groups, at_mean, at_partial, at_hidden, at_gate;
 } hn_squeeze_args;

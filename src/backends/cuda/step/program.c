@@ -66,11 +66,11 @@ void hn_cuda_program(const hone_step *s, hn_str *text) {
   for (uint32_t i = 0; i < p->n_instr; i++) {
     const hone_pw_instr *t = &p->instr[i];
     const hone_dtype made = t->op == HONE_PW_STORE ? s->output[t->dst].desc.dtype : HONE_DTYPE_NONE;
-    if (t->op == HONE_PW_STORE && hone_dtype_size(made) == 1 && made != HONE_DTYPE_BOOL) { /* codes saturate */
+    if (t->op == HONE_PW_STORE && hone_dtype_size(made) == 1 &&
+        made != HONE_DTYPE_BOOL) { /* codes saturate */
       const bool is_signed = made == HONE_DTYPE_I8;
-      hn_str_printf(text, "    o%u = (%s)fminf(fmaxf(rintf(r%u), %s), %s);\n", t->dst,
-                    hn_cuda_value(made), t->a, is_signed ? "-128.0f" : "0.0f",
-                    is_signed ? "127.0f" : "255.0f");
+      hn_str_printf(text, "    o%u = (%s)fminf(fmaxf(rintf(r%u), %s), %s);\n", t->dst, hn_cuda_value(made),
+                    t->a, is_signed ? "-128.0f" : "0.0f", is_signed ? "127.0f" : "255.0f");
       continue;
     }
     if (t->op == HONE_PW_STORE) {
