@@ -84,6 +84,10 @@ static const block blocks[] = {
      "  %a = Conv(%p, f32[8x8x1x1] rand(1)) {group=2}\n  %b = Relu(%a)\n  %d = Conv(%b, f32[16x8x1x1] "
      "rand(3))\n"
      "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
+    {"a vector that is computed", 0,
+     "graph g(%x: f32[1x16x5x5], %c: f32[8]) -> (%y) {\n  %p = GlobalAveragePool(%x)\n  %v = Exp(%c)\n"
+     "  %a = Conv(%p, f32[8x16x1x1] rand(1), %v)\n  %b = Relu(%a)\n  %d = Conv(%b, f32[16x8x1x1] rand(3))\n"
+     "  %s = Sigmoid(%d)\n  %y = Mul(%x, %s)\n}\n"},
     {"images of a batch that are mixed", 0,
      "graph g(%x: f32[2x8x5x5]) -> (%y) {\n  %p = GlobalAveragePool(%x)\n  %f = Reshape(%p, i64[2]{1, 16})\n"
      "  %a = Gemm(%f, f32[16x4] rand(1))\n  %b = Relu(%a)\n  %d = Gemm(%b, f32[4x16] rand(3))\n"

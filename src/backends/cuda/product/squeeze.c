@@ -99,6 +99,8 @@ static bool read_product(squeeze *q, int k, int64_t channels, hone_reason *why) 
   if (!p->constant || p->c_type != HONE_DTYPE_NONE || p->args.alpha != 1 || p->args.n_batch != 1 ||
       p->args.batch[0] != 1)
     return hn_refuse(why, "a product is not one by constant weights, with a vector");
+  if (p->bias >= 0 && !s->input[p->bias].constant) /* it is read before the kernel before has ended */
+    return hn_refuse(why, "a product's vector is no constant");
   if (!p->one_tap || p->args.m != q->images || p->args.channels != channels)
     return hn_refuse(why, "a product is not one of the channels of an image");
   p->a_type = q->type, p->chunk = VECTOR / (uint32_t)hone_dtype_size(q->type); /* as they are packed */
