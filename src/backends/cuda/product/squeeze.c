@@ -195,8 +195,8 @@ static void try_cut(squeeze *q, const hone_machine *m, uint32_t threads, uint32_
   a.slice = (i32)hn_div_up(a.vectors, slices);
   a.part = (i32)hn_div_up(a.pixels, blocks / slices);
   if (a.slice > (i32)threads) return;
-  /* As many processors together are not free where others are at work. */
-  if (blocks > 8 && q->images * blocks * 2 > (m->processors ? m->processors : 132)) return;
+  /* More than 8 are not promised: a whole Hopper chip has them together, where few of its processors work. */
+  if (blocks > 8 && (m->arch != 90 || m->processors < 100 || q->images * blocks * 2 > m->processors)) return;
   a.rows = (i32)threads / a.slice;
   if (a.rows > a.part) a.rows = a.part;
   a.groups = (i32)(threads / (a.slice * width));

@@ -3,8 +3,8 @@
  *
  * A cluster has an image, or a block where there are no clusters. Its blocks divide the channels into slices and the
  * pixels into parts. W1 is linear: every block multiplies the sums of its own channels over its own pixels, and all
- * blocks get all blocks' products, HN_SQUEEZE hidden numbers from each; that is the one time that they meet. Each then
- * makes the gates of its own slice, and what it read first is read again while it is near.
+ * blocks get all blocks' products; that is the one time that they meet. Each then makes the gates of its own slice, and
+ * what it read first is read again while it is near.
  *
  * Prefix: HN_T, HN_SIZE; HN_W: elements of 16 bytes; HN_THREADS; HN_BLOCKS: of a cluster; hn_epilogue1 and hn_inner1,
  * f1 and f2 with their biases; HN_UNROLLED: pixels that a thread has on their way; hn_raw, hn_fetch and hn_finish: a
