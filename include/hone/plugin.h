@@ -346,7 +346,7 @@ typedef struct hone_step {
   const hone_pw_program *program; /* Pointwise only */
   hone_cost cost;
   hone_math math;
-  uint32_t n_parts; /* "ConvChain": the steps that it stands for, in order; 0 for all others */
+  uint32_t n_parts; /* "ConvChain", "SqueezeExcite": the steps that it stands for, in order; 0 for others */
   const struct hone_step_part *part;
   bool own_only; /* for prepack: what follows `shared` is there already, in a blob that plans have in
                     common; only the bytes before it are wanted, and constants in `packed` have none */
@@ -354,8 +354,8 @@ typedef struct hone_step {
 
 #define HONE_PART_CHAINED 0xffffffffu
 
-/* A part of a chain: its own step, whose input 0 is what the part before gives (it never reaches memory), and
- * where its inputs stand among those of the whole. */
+/* A part of a chain: its own step, one of whose inputs is what the part before gives (it never reaches
+ * memory), and where its inputs stand among those of the whole. */
 typedef struct hone_step_part {
   const hone_step *step;
   const uint32_t *input; /* [step->n_inputs] indices of the whole's inputs, or HONE_PART_CHAINED */

@@ -3,16 +3,19 @@
 
 #include <string.h>
 
-/* Must the device have done what it was given before the step begins? The host reads what it has copied; a
- * late step does when some of its inputs are the host's and no caller gave them. */
-static bool waits(const hn_plan *p, const hn_step *s) {
-  if (s->kind == HN_STEP_REF || s->kind == HN_STEP_CONTROL) return true;
-  for (uint32_t i = 0; s->kind == HN_STEP_LATE && i < s->desc.n_inputs; i++) {
-    if (s->in[i] == HN_NO_SLOT) continue;
-    const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->in[i])];
-    if (!r->desc.device && r->place == HN_PLACE_ARENA) return true;
-  }
+/* Must the device have done what it was given before the step begins? The host reads what is copied there; of
+ * late steps and work on shapes, which know dimensions when the steps before have been given, only those that
+ * do. copied: by slot, whether the device copies something to it. */
+static bool waits(const hn_plan *p, const hn_step *s, const bool *copied) {
+  if (s->kind == HN_STEP_CONTROL || (s->kind == HN_STEP_REF && !s->shape_work)) return true;
+  for (uint32_t i = 0; (s->kind == HN_STEP_LATE || s->kind == HN_STEP_REF) && i < s->desc.n_inputs; i++)
+    if (s->in[i] != HN_NO_SLOT && copied[hn_slot_root(p, s->in[i])]) return true;
   return false;
+}
+
+/* The same of a piece in a run: work on shapes writes where a copy may still read. */
+static bool must_wait(const hn_context *c, const hn_piece *x) {
+  return x->waits || (c->copying && c->plan->steps.ptr[x->first].kind == HN_STEP_REF);
 }
 
 /* Must step k, on its own lane behind step `tail` (UINT32_MAX: the first), wait for lane l? */
@@ -79,17 +82,26 @@ hone_status hn_apart_capture(hn_context *c, hone_error *error) {
 hone_status hn_apart_open(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const uint32_t n = (uint32_t)p->steps.len;
+  bool *copied = hn_calloc(p->slots.len + 1, sizeof *copied);
   c->pieces = hn_calloc(n + 1, sizeof *c->pieces);
-  if (!c->pieces) return hn_fail_memory(error, n * sizeof *c->pieces, "a context");
+  if (!c->pieces || !copied) {
+    hn_free(copied);
+    return hn_fail_memory(error, n * sizeof *c->pieces, "a context");
+  }
+  for (uint32_t k = 0; k < n; k++)
+    if (p->steps.ptr[k].kind == HN_STEP_COPY) copied[hn_slot_root(p, p->steps.ptr[k].out[0])] = true;
   for (uint32_t k = 0; k < n; k++) {
-    const bool apart = hn_step_apart(p, &p->steps.ptr[k]);
+    const hn_step *s = &p->steps.ptr[k];
+    const bool apart = hn_step_apart(p, s);
     hn_piece *last = c->n_pieces ? &c->pieces[c->n_pieces - 1] : NULL;
     if (!last || apart || last->apart) {
       last = &c->pieces[c->n_pieces++];
-      *last = (hn_piece){k, 0, apart, NULL};
+      *last = (hn_piece){.first = k, .apart = apart, .waits = apart && waits(p, s, copied)};
     }
+    last->copies |= s->kind == HN_STEP_COPY;
     last->count++;
   }
+  hn_free(copied);
   return hn_apart_capture(c, error);
 }
 
@@ -104,12 +116,14 @@ hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
     const hn_piece *x = &c->pieces[i];
-    if (x->apart && !waits(p, &p->steps.ptr[x->first])) {
+    c->copying |= x->copies;
+    if (x->apart && !must_wait(c, x)) {
       status = hn_steps_do(c, x->first, error);
     } else if (x->apart) {
       const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
       status = p->backend->sync(p->device, c->remote.queue, error);
       hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
+      c->copying = false;
       if (status == HONE_OK) status = hn_steps_do(c, x->first, error);
     } else if (whole && x->segment) {
       status = hn_budget_check(&c->ref.budget, error);
@@ -145,6 +159,7 @@ hone_status hn_apart_run(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
   hone_status status = place_inputs(c, error);
+  c->copying = false;
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
   if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->tensor, c->given, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);

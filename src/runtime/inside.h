@@ -15,6 +15,8 @@
 typedef struct hn_piece {
   uint32_t first, count;
   bool apart;          /* one step that is not captured: the host's, or one that only the run can describe */
+  bool waits;          /* such a step reads what the device makes for the host */
+  bool copies;         /* between the device and the host, in any direction */
   hn_segment *segment; /* NULL: launched step by step */
 } hn_piece;
 
@@ -26,6 +28,7 @@ struct hn_context {
   hn_late late;
   hn_piece *pieces;
   uint32_t n_pieces;
+  bool copying;          /* copies may be on their way between the device and the host's arena */
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_slices slices;      /* of plans that run a slice of the batch after the other */
   hn_lent lent;

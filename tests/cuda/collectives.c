@@ -203,6 +203,15 @@ static unsigned shared_address(hn_emu_thread *head, const void *p) {
   return emu_shared_offset(thread_of(head), p);
 }
 
+static void cluster_sync(hn_emu_thread *head) { emu_meet(thread_of(head), EMU_BARRIER, EMU_CLUSTER); }
+
+static void *cluster_at(hn_emu_thread *head, const void *p, unsigned rank) {
+  void *at = emu_cluster_at(thread_of(head), p, rank);
+  if (!at)
+    emu_fault(thread_of(head), "memory of block %u of the cluster: there is none, or it has returned", rank);
+  return at;
+}
+
 const hn_emu_api emu_api = {.sync = sync_block,
                             .sync_warp = sync_warp,
                             .shuffle = shuffle,
@@ -213,4 +222,6 @@ const hn_emu_api emu_api = {.sync = sync_block,
                             .cp_commit = cp_commit,
                             .cp_wait = cp_wait,
                             .fault = fault,
-                            .shared_address = shared_address};
+                            .shared_address = shared_address,
+                            .cluster_sync = cluster_sync,
+                            .cluster_at = cluster_at};

@@ -165,6 +165,10 @@ HN_FN void hn_st16(void *p, hn_u4 v) {
   hn_emu_aligned(p, 16, "hn_st16: the address is not 16-byte aligned");
   memcpy(p, &v, sizeof v);
 }
+HN_FN void hn_touch(const void *p) {
+  hn_emu_aligned(p, 4, "hn_touch: the address is not 4-byte aligned");
+  (void)*(const volatile u32 *)p;
+}
 HN_FN void hn_atomic_add(float *p, float x) {
   u32 old = __atomic_load_n((u32 *)p, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n((u32 *)p, &old, hn_bits(hn_from_bits(old) + x), true, __ATOMIC_RELAXED,
@@ -191,6 +195,17 @@ HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
 }
 HN_FN void hn_cp_async_commit(void) { hn_emu->cp_commit(hn_emu_now); }
 #define HN_CP_ASYNC_WAIT(pending) hn_emu->cp_wait(hn_emu_now, pending)
+
+/* ---- clusters: only dynamic shared memory is each block's own */
+HN_FN void hn_cluster_arrive(void) {}
+HN_FN void hn_cluster_wait(void) { hn_emu->cluster_sync(hn_emu_now); }
+HN_FN void hn_cluster_sync(void) { hn_emu->cluster_sync(hn_emu_now); }
+HN_FN void hn_cluster_load8(const float *at, u32 rank, float x[8]) {
+  memcpy(x, hn_emu->cluster_at(hn_emu_now, at, rank), 8 * sizeof *x);
+}
+HN_FN void hn_cluster_store(float *at, u32 rank, float x) {
+  *(float *)hn_emu->cluster_at(hn_emu_now, at, rank) = x;
+}
 
 /* ---- tensor cores */
 HN_FN void hn_ldmatrix4(u32 r[4], const void *row) { hn_emu->ldmatrix(hn_emu_now, r, row, 4, 0); }

@@ -36,6 +36,8 @@ typedef struct hn_emu_api {
   void (*cp_wait)(hn_emu_thread *t, unsigned pending);
   void (*fault)(hn_emu_thread *t, const char *what);
   unsigned (*shared_address)(hn_emu_thread *t, const void *p);
+  void (*cluster_sync)(hn_emu_thread *t);
+  void *(*cluster_at)(hn_emu_thread *t, const void *p, unsigned rank);
 } hn_emu_api;
 
 typedef struct hn_emu_entry { /* symbol hn_entry_NAME */

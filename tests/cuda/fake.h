@@ -38,6 +38,7 @@ typedef struct fake_function {
   fake_module *module;
   const hn_emu_entry *entry;
   unsigned shared; /* most dynamic bytes allowed */
+  bool large_clusters;
 } fake_function;
 
 typedef struct fake_marker { /* one recording of an event */

@@ -477,7 +477,7 @@ API cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
     }
   fake_function *f = calloc(1, sizeof *f);
   if (!f) return CUDA_ERROR_OUT_OF_MEMORY;
-  *f = (fake_function){m->functions, m, entry, LIMIT_STATIC};
+  *f = (fake_function){.next = m->functions, .module = m, .entry = entry, .shared = LIMIT_STATIC};
   m->functions = f;
   *function = (CUfunction)f;
   return CUDA_SUCCESS;
@@ -506,6 +506,7 @@ API cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int 
   ENTER_CONTEXT(cuFuncSetAttribute, CUDA_ERROR_INVALID_VALUE);
   fake_function *f = function_of(function);
   if (!f) return CUDA_ERROR_INVALID_HANDLE;
+  if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) f->large_clusters = value != 0;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
   if (value < 0 || (unsigned)value + static_shared(f) > shared_optin()) return CUDA_ERROR_INVALID_VALUE;
   f->shared = (unsigned)value;
@@ -533,10 +534,13 @@ API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params
   if (threads > f->entry->max_threads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (c->sharedMemBytes + static_shared(f) > LIMIT_STATIC && c->sharedMemBytes > f->shared)
     return CUDA_ERROR_INVALID_VALUE;
+  unsigned cluster = 1;
   for (unsigned i = 0; i < c->numAttrs; i++)
-    if (f->entry->call && c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
-        c->attrs[i].value.clusterDim.x > 1)
-      return CUDA_ERROR_INVALID_VALUE; /* kernels with clusters are not emulated */
+    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = c->attrs[i].value.clusterDim.x;
+  if (!cluster || c->gridDimX % cluster || cluster > (f->large_clusters ? EMU_MAX_CLUSTER : 8))
+    return CUDA_ERROR_INVALID_VALUE;
+  /* Static shared memory is one for all blocks here. */
+  if (cluster > 1 && (arch() < 90 || (f->entry->call && static_shared(f)))) return CUDA_ERROR_NOT_SUPPORTED;
   if (!f->entry->call) return CUDA_SUCCESS;
   const size_t size = f->entry->size;
   fake_op op = {.kind = FAKE_LAUNCH, .function = f, .args = aligned_alloc(64, (size + 63) / 64 * 64 + 64)};
@@ -547,6 +551,7 @@ API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params
                            .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
                            .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
                            .shared = c->sharedMemBytes,
+                           .cluster = cluster,
                            .args = op.args};
   const CUresult r = fake_submit(s, &op);
   if (r) free(op.args);

@@ -16,15 +16,26 @@ struct emu_stack {
   unsigned char *top;
 };
 
+/* A block that runs, or waits for the others of its cluster. */
+typedef struct emu_place {
+  emu_thread *thread; /* [EMU_MAX_THREADS] */
+  emu_warp *warp;
+  unsigned char *shared; /* zone, EMU_SHARED_MAX, zone */
+  hn_emu_block head;
+  bool returned;
+} emu_place;
+
 struct emu_worker {
   const emu_launch *launch;
   void *sp; /* of the scheduler */
-  emu_thread thread[EMU_MAX_THREADS];
-  emu_warp warp[EMU_MAX_THREADS / EMU_WARP];
+  emu_place place[EMU_MAX_CLUSTER];
+  unsigned at;        /* the place that runs: */
+  emu_thread *thread; /* ...its own */
+  emu_warp *warp;
+  unsigned char *shared;
   unsigned threads, warps;
   emu_stack *free;
   unsigned stacks;
-  unsigned char *shared; /* zone, EMU_SHARED_MAX, zone */
   uint32_t seed;
   bool faulted;
   char why[512];
@@ -251,6 +262,13 @@ unsigned emu_shared_offset(const emu_thread *t, const void *p) {
   return (unsigned)(at - m->block->dynamic);
 }
 
+/* Goes on with the block at place k of the cluster. */
+static void enter(emu_worker *w, unsigned k) {
+  w->at = k;
+  w->thread = w->place[k].thread, w->warp = w->place[k].warp, w->shared = w->place[k].shared;
+  *w->launch->module->block = w->place[k].head;
+}
+
 static void start_block(emu_worker *w) {
   const emu_launch *l = w->launch;
   const unsigned n = l->block.x * l->block.y * l->block.z;
@@ -303,9 +321,10 @@ static void run_phase(emu_worker *w) {
   }
 }
 
-static void run_block(emu_worker *w) {
-  start_block(w);
-  while (!w->faulted) {
+/* Up to the block's end, or (true) to where it waits for its cluster. */
+static bool run_block(emu_worker *w) {
+  bool together = false;
+  while (!w->faulted && !together) {
     run_phase(w);
     if (w->faulted) break;
     unsigned waiting = 0, done = 0, first = 0;
@@ -331,7 +350,12 @@ static void run_block(emu_worker *w) {
       }
       p->state = EMU_READY;
     }
+    together = w->warp[first].detail == EMU_CLUSTER;
   }
+  return together;
+}
+
+static void end_block(emu_worker *w) {
   if (w->faulted) { /* stacks of threads that will never go on */
     for (unsigned i = 0; i < w->threads; i++)
       if (w->thread[i].sp && !w->thread[i].exited) give_stack(w, w->thread[i].stack);
@@ -340,30 +364,77 @@ static void run_block(emu_worker *w) {
   check_zones(w);
 }
 
+/* The blocks of a cluster, which begins at `index`: each in turn up to its end or to where they meet. */
+static void run_cluster(emu_worker *w, hn_emu_dim index) {
+  const unsigned n = w->launch->cluster;
+  for (unsigned k = 0; k < n; k++) {
+    emu_place *p = &w->place[k];
+    p->head = (hn_emu_block){.index = {index.x + k, index.y, index.z},
+                             .size = w->launch->block,
+                             .grid = w->launch->grid,
+                             .dynamic = p->shared + EMU_ZONE};
+    p->returned = false;
+    enter(w, k);
+    start_block(w);
+  }
+  for (unsigned waiting = n; waiting && !w->faulted;) {
+    const unsigned first = n > 1 ? next_random(&w->seed) % n : 0;
+    waiting = 0;
+    for (unsigned i = 0; i < n && !w->faulted; i++) {
+      enter(w, (first + i) % n);
+      if (run_block(w))
+        waiting++;
+      else
+        w->place[w->at].returned = true;
+    }
+    if (waiting && waiting < n && !w->faulted) {
+      snprintf(w->why, sizeof w->why,
+               "kernel %s: %u of %u blocks wait for a cluster whose others have returned",
+               w->launch->entry->name, waiting, n);
+      w->faulted = true;
+    }
+  }
+  for (unsigned k = 0; k < n; k++) {
+    enter(w, k);
+    end_block(w);
+  }
+}
+
+void *emu_cluster_at(const emu_thread *t, const void *p, unsigned rank) {
+  emu_worker *w = t->worker;
+  const size_t offset = (size_t)((const unsigned char *)p - w->place[w->at].head.dynamic);
+  if (rank >= w->launch->cluster || offset >= w->launch->shared) return NULL;
+  return w->place[rank].returned ? NULL : w->place[rank].head.dynamic + offset;
+}
+
+static void make_place(emu_place *p) {
+  if (p->shared) return;
+  p->thread = calloc(EMU_MAX_THREADS, sizeof *p->thread);
+  p->warp = calloc(EMU_MAX_THREADS / EMU_WARP, sizeof *p->warp);
+  unsigned char *shared =
+      mmap(NULL, EMU_SHARED_MAX + 4 * EMU_ZONE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (!p->thread || !p->warp || shared == MAP_FAILED) abort();
+  p->shared = shared;
+  memset(shared, zone_byte, EMU_ZONE);
+}
+
 bool emu_run(const emu_launch *launch, uint32_t seed, char *why, size_t size) {
   static __thread emu_worker *mine;
-  if (!mine) {
-    mine = calloc(1, sizeof *mine);
-    unsigned char *p = mine ? mmap(NULL, EMU_SHARED_MAX + 4 * EMU_ZONE, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                            : MAP_FAILED;
-    if (p == MAP_FAILED) abort();
-    mine->shared = p;
-    memset(p, zone_byte, EMU_ZONE);
-  }
+  if (!mine) mine = calloc(1, sizeof *mine);
+  if (!mine) abort();
   emu_worker *w = mine;
+  for (unsigned k = 0; k < launch->cluster; k++) make_place(&w->place[k]);
   static guard g; /* launches are one at a time */
   w->launch = launch;
   w->seed = seed | 1;
   w->faulted = false;
   *launch->module->api = &emu_api;
-  hn_emu_block *b = launch->module->block;
-  *b = (hn_emu_block){.size = launch->block, .grid = launch->grid, .dynamic = w->shared + EMU_ZONE};
+  hn_emu_dim at;
   guard_on(&g);
   running = w;
-  for (b->index.z = 0; b->index.z < launch->grid.z && !w->faulted; b->index.z++)
-    for (b->index.y = 0; b->index.y < launch->grid.y && !w->faulted; b->index.y++)
-      for (b->index.x = 0; b->index.x < launch->grid.x && !w->faulted; b->index.x++) run_block(w);
+  for (at.z = 0; at.z < launch->grid.z && !w->faulted; at.z++)
+    for (at.y = 0; at.y < launch->grid.y && !w->faulted; at.y++)
+      for (at.x = 0; at.x < launch->grid.x && !w->faulted; at.x += launch->cluster) run_cluster(w, at);
   running = NULL;
   guard_off(&g);
   if (w->faulted) snprintf(why, size, "%s", w->why);

@@ -12,7 +12,8 @@ typedef struct emu_launch {
   const hn_emu_module *module;
   const hn_emu_entry *entry;
   hn_emu_dim grid, block;
-  unsigned shared; /* dynamic, in bytes */
+  unsigned shared;  /* dynamic, in bytes */
+  unsigned cluster; /* blocks of a cluster, along x; at least 1 */
   const void *args;
 } emu_launch;
 
@@ -20,7 +21,14 @@ typedef struct emu_launch {
  * decides in which order warps and lanes come. Not from several threads at once for one module. */
 bool emu_run(const emu_launch *launch, uint32_t seed, char *why, size_t size);
 
-enum { EMU_WARP = 32, EMU_MAX_THREADS = 1024, EMU_SHARED_MAX = 228 * 1024, EMU_ZONE = 1024 };
+enum {
+  EMU_WARP = 32,
+  EMU_MAX_THREADS = 1024,
+  EMU_SHARED_MAX = 228 * 1024,
+  EMU_ZONE = 1024,
+  EMU_MAX_CLUSTER = 16,
+  EMU_CLUSTER = -1 /* in place of a line: the barrier of a cluster */
+};
 
 typedef struct emu_worker emu_worker;
 typedef struct emu_stack emu_stack;
@@ -73,6 +81,9 @@ bool emu_meet(emu_thread *t, emu_meeting meeting, int detail);
 void emu_fault(emu_thread *t, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 bool emu_is_shared(const emu_thread *t, const void *p, size_t bytes);
 unsigned emu_shared_offset(const emu_thread *t, const void *p);
+/* The place of p, in dynamic shared memory, in that of block `rank` of the cluster; NULL: it is none, or that
+ * block has returned. */
+void *emu_cluster_at(const emu_thread *t, const void *p, unsigned rank);
 
 static inline emu_slot *emu_slot_of(const emu_thread *t, unsigned lane) {
   return &t->warp->slot[t->parity & 1][lane];

@@ -1,5 +1,6 @@
-/* Concat in plans of a GPU (an emulated one will do): a constant beside values that are stored narrow, and
- * more operands than a launch takes. No step falls back to the host, and the answers are the CPU's. */
+/* Concat in plans of a GPU (an emulated one will do): a constant beside values that are stored narrow, more
+ * operands than a launch takes, and Concats that gather the same values again and again. No step falls back
+ * to the host, and the answers are the CPU's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int concats; /* of the last plan of a GPU */
+
 static float *run(hn_model *m, const char *device, const char *precision, const float *x, int64_t *n) {
   hone_engine *engine = NULL;
   hone_plan *plan = NULL;
@@ -26,8 +29,10 @@ static float *run(hn_model *m, const char *device, const char *precision, const 
   if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2, .precision = precision}, &plan, &e))
     fail_msg("%s: %s", e.where, e.what);
   const hn_plan *p = hn_api_plan(plan);
+  concats = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
+    concats += strcmp(s->desc.anchor, "Concat") == 0;
     if (strcmp(device, "cuda") == 0 && hn_step_falls_back(s))
       fail_msg("%s is on the host: %s", s->desc.name, s->n_refused ? s->refused[0].text : "no tactic");
   }
@@ -100,9 +105,32 @@ static void many_operands(void **state) {
   check(text);
 }
 
+/* Every layer of DenseNet reads all maps so far: they lie in the memory of the last Concat, and the ones
+ * before it are places there. %q, whose maps come in another order, is a copy. */
+#define LAYER(n, all, c)                                                                                     \
+  "  %c" n " = Concat(" all ") {axis=1}\n  %m" n " = Mul(%c" n ", f32[1x" c "x1x1] rand(" n "))\n"           \
+  "  %r" n " = Relu(%m" n ")\n  %f" n " = Conv(%r" n ", f32[8x" c "x3x3] rand(5" n                           \
+  ")) {pads=[1, 1, 1, 1]}\n"
+#define DENSE(out)                                                                                           \
+  "graph g(%x: f32[2x16x6x5]) -> " out " {\n"                                                                \
+  "  %f0 = Conv(%x, f32[16x16x1x1] rand(1))\n  %r0 = Relu(%f0)\n"                                            \
+  "  %f1 = Conv(%r0, f32[8x16x3x3] rand(2)) {pads=[1, 1, 1, 1]}\n  %q = Concat(%f1, %f0) {axis=1}\n" LAYER(  \
+      "2", "%f0, %f1", "24") LAYER("3", "%f0, %f1, %f2", "32")                                               \
+      LAYER("4", "%f0, %f1, %f2, %f3",                                                                       \
+            "40") "  %c5 = Concat(%f0, %f1, %f2, %f3, %f4) {axis=1}\n  %r5 = Relu(%c5)\n"                    \
+                  "  %z = Conv(%r5, f32[16x48x1x1] rand(9))\n"
+
+static void blocks_of_maps_are_not_copied(void **state) {
+  (void)state;
+  check(DENSE("(%y)") "  %y = Neg(%z)\n}\n");
+  assert_int_equal(concats, 0);
+  check(DENSE("(%y)") "  %s = Conv(%q, f32[16x24x1x1] rand(8))\n  %y = Add(%z, %s)\n}\n");
+  assert_int_equal(concats, 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_constant_is_stored_as_values_are),
-                                     cmocka_unit_test(a_constant_in_another_layout),
-                                     cmocka_unit_test(many_operands)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_constant_is_stored_as_values_are), cmocka_unit_test(a_constant_in_another_layout),
+      cmocka_unit_test(many_operands), cmocka_unit_test(blocks_of_maps_are_not_copied)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

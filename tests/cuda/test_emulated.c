@@ -108,10 +108,11 @@ static int teardown(void **state) {
   return 0;
 }
 
-static CUresult launch_on(CUstream s, const char *name, unsigned blocks, unsigned threads, unsigned shared,
-                          test_args args) {
-  CUfunction f;
-  OK(cu.cuModuleGetFunction(&f, module, name));
+static CUresult launch_clusters(CUstream s, CUfunction f, unsigned blocks, unsigned cluster, unsigned threads,
+                                unsigned shared, test_args args) {
+  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+  attribute.value.clusterDim.x = cluster;
+  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
   const CUlaunchConfig c = {.gridDimX = blocks,
                             .gridDimY = 1,
                             .gridDimZ = 1,
@@ -119,8 +120,17 @@ static CUresult launch_on(CUstream s, const char *name, unsigned blocks, unsigne
                             .blockDimY = 1,
                             .blockDimZ = 1,
                             .sharedMemBytes = shared,
-                            .hStream = s};
+                            .hStream = s,
+                            .attrs = &attribute,
+                            .numAttrs = cluster > 0};
   return cu.cuLaunchKernelEx(&c, f, (void *[]){&args}, NULL);
+}
+
+static CUresult launch_on(CUstream s, const char *name, unsigned blocks, unsigned threads, unsigned shared,
+                          test_args args) {
+  CUfunction f;
+  OK(cu.cuModuleGetFunction(&f, module, name));
+  return launch_clusters(s, f, blocks, 0, threads, shared, args);
 }
 
 static void *at(int i) { return (void *)(uintptr_t)device[i]; }
@@ -185,6 +195,70 @@ static void test_forgotten_barrier(void **state) {
     else
       assert_true(wrong > 0);
   }
+}
+
+/* Every block tells all others of its cluster its number, by writing there and by being read. mode 1: without
+ * a barrier; 2: it returns before it is read; 3: to a block that is none. */
+static const char cluster_text[] =
+    "#include \"prelude.cuh\"\n"
+    "typedef struct test_args { void *a, *b, *out; i32 n, mode; } test_args;\n"
+    "HN_KERNEL(meet, test_args, args) {\n"
+    "  HN_DYNAMIC_SHARED(float, shared);\n"
+    "  float *out = (float *)args.out + blockIdx.x * 32, x[8];\n"
+    "  const u32 t = threadIdx.x, n = (u32)args.n, rank = blockIdx.x % n, next = (rank + 1) % n;\n"
+    "  if (t < 8) shared[32 + t] = (float)(100 * blockIdx.x + t);\n"
+    "  hn_cluster_arrive();\n"
+    "  hn_cluster_wait();\n"
+    "  if (t < n) hn_cluster_store(shared + rank, args.mode == 3 ? n : t, (float)blockIdx.x);\n"
+    "  if (args.mode != 1) hn_cluster_sync();\n"
+    "  if (t < n) out[t] = shared[t];\n"
+    "  if (args.mode == 2 && next == 0) return;\n"
+    "  hn_cluster_load8(shared + 32, next, x);\n"
+    "  if (t < 8) out[16 + t] = x[t];\n"
+    "  hn_cluster_sync();\n"
+    "}\n";
+
+static void test_clusters(void **state) {
+  (void)state;
+  enum { BLOCKS = 12, SIZE = 4, BYTES = 64 * sizeof(float) };
+  char log[512], *object;
+  CUmodule m;
+  CUfunction f;
+  test_args args = {at(0), at(1), at(2), SIZE, 0};
+  if (build(cluster_text, &object, log, sizeof log) != NVRTC_SUCCESS) fail_msg("%s", log);
+  OK(cu.cuModuleLoadData(&m, object));
+  free(object);
+  OK(cu.cuModuleGetFunction(&f, m, "meet"));
+  assert_int_equal(launch_clusters(stream[0], f, BLOCKS, SIZE, 32, BYTES, args), CUDA_ERROR_NOT_SUPPORTED);
+  setenv("HONE_FAKE_ARCH", "90", 1);
+  assert_int_equal(launch_clusters(stream[0], f, BLOCKS, 5, 32, BYTES, args), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(launch_clusters(stream[0], f, 16, 16, 32, BYTES, args), CUDA_ERROR_INVALID_VALUE);
+  OK(launch_clusters(stream[0], f, BLOCKS, SIZE, 32, BYTES, args));
+  const float *out = download(2, BLOCKS * 32 * sizeof(float));
+  for (int b = 0; b < BLOCKS; b++) {
+    const int first = b / SIZE * SIZE;
+    for (int k = 0; k < SIZE; k++) assert_float_equal(out[b * 32 + k], (float)(first + k), 0);
+    for (int k = 0; k < 8; k++)
+      assert_float_equal(out[b * 32 + 16 + k], (float)(100 * (first + (b + 1) % SIZE) + k), 0);
+  }
+  args.mode = 1; /* what was not waited for is NaN in some block */
+  OK(launch_clusters(stream[0], f, BLOCKS, SIZE, 32, BYTES, args));
+  out = download(2, BLOCKS * 32 * sizeof(float));
+  int unknown = 0;
+  for (int b = 0; b < BLOCKS; b++)
+    for (int k = 0; k < SIZE; k++) unknown += isnan(out[b * 32 + k]);
+  assert_true(unknown > 0);
+  OK(cu.cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+  args.mode = 0, args.n = 16;
+  OK(launch_clusters(stream[0], f, 16, 16, 32, BYTES, args));
+  OK(cu.cuStreamSynchronize(stream[0]));
+  for (args.mode = 2, args.n = SIZE; args.mode < 4; args.mode++) {
+    OK(launch_clusters(stream[0], f, BLOCKS, SIZE, 32, BYTES, args));
+    assert_int_equal(cu.cuStreamSynchronize(stream[0]), CUDA_ERROR_LAUNCH_FAILED);
+    reset();
+  }
+  OK(cu.cuModuleUnload(m));
+  unsetenv("HONE_FAKE_ARCH");
 }
 
 /* Small integers are exact in all three types. */
@@ -469,7 +543,7 @@ int main(void) {
       cmocka_unit_test(test_forgotten_barrier), cmocka_unit_test(test_conversions),
       cmocka_unit_test(test_streams),           cmocka_unit_test(test_graphs),
       cmocka_unit_test(test_wrong_calls),       cmocka_unit_test(test_mistakes),
-      cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_clusters),          cmocka_unit_test(test_failures),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

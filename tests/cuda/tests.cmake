@@ -60,6 +60,11 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(TEST test_chain_weights APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED} HONE_FAKE_ARCH=90
     HONE_FAKE_RECORD=${CMAKE_BINARY_DIR}/tests/texts/chain)
 
+  # A Hopper whose clusters are emulated.
+  hone_test(test_squeeze test_squeeze.c ../net.c)
+  add_dependencies(test_squeeze fakecuda fakenvrtc)
+  set_property(TEST test_squeeze APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED} HONE_FAKE_ARCH=90)
+
   hone_test_tool(check_attention check_attention.c)
   add_dependencies(check_attention fakecuda fakenvrtc)
   hone_emulated(check_attention check_attention)

@@ -22,6 +22,7 @@
 #include "backends/cuda/product/product_few.h"
 #include "backends/cuda/product/product_mma.h"
 #include "backends/cuda/product/product_simt.h"
+#include "backends/cuda/product/squeeze.h"
 #include "backends/cuda/product/wgmma.h"
 #include "backends/cuda/product/wgmma_chain.h"
 #include "backends/cuda/product/wgmma_depth.h"

@@ -39,15 +39,14 @@ static bool is_depthwise_conv(const hn_unit *u) {
          u->in[0]->desc.dim[1] == w->dim[0] && w->dim[0] > 1;
 }
 
-static const hn_value *result(const hn_unit *u) {
+const hn_value *hn_unit_result(const hn_unit *u) {
   return u->n_absorbed ? u->absorbed[u->n_absorbed - 1]->out : u->out;
 }
 
-/* The unit whose result v is, epilogue included. */
-static hn_unit *maker(const hn_lowering *l, const hn_value *v) {
+hn_unit *hn_lower_maker(const hn_lowering *l, const hn_value *v) {
   hn_unit *u = v->producer && !v->constant ? l->by_value[v->id] : NULL;
   if (u && u->into) u = u->into;
-  return u && result(u) == v ? u : NULL;
+  return u && hn_unit_result(u) == v ? u : NULL;
 }
 
 /* Why a value cannot stay inside of a step with `with`, which reads it. */
@@ -55,7 +54,7 @@ static hn_miss visible(const hn_lowering *l, const hn_value *v, const hn_unit *w
   return hn_lower_shared(l, HN_FUSION_chain, v, with);
 }
 
-static bool stays_inside(const hn_value *v) {
+bool hn_stays_inside(const hn_value *v) {
   return !v->is_output && v->users.len == 1 && v->users.ptr[0].node->graph == v->graph;
 }
 
@@ -81,7 +80,7 @@ static void note(hn_lowering *l, hn_unit *u, const char *reason) {
  * little arithmetic it is not. */
 static double handing_over(const hn_lowering *l, const hn_unit *u) {
   double bandwidth = l->plan->machine.cache_bytes;
-  return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&result(u)->desc) / bandwidth : 0;
+  return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&hn_unit_result(u)->desc) / bandwidth : 0;
 }
 
 static hn_unit *make_chain(hn_lowering *l, hn_unit *const *part, uint32_t n) {
@@ -175,7 +174,7 @@ static bool is_whole_conv(const hn_unit *u) {
 /* Takes out a part whose neighbour's result cannot stay inside, and says so. */
 static void drop(hn_lowering *l, hn_unit *d, const hn_value *v, hn_unit *with, const hn_unit *first,
                  hn_unit **part) {
-  if (!*part || stays_inside(v)) return;
+  if (!*part || hn_stays_inside(v)) return;
   const hn_miss m = visible(l, v, with);
   char text[200];
   hn_miss_say(&m, text, sizeof text);
@@ -186,23 +185,23 @@ static void drop(hn_lowering *l, hn_unit *d, const hn_value *v, hn_unit *with, c
 
 /* The best chain around depthwise unit d, or none. */
 static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
-  hn_unit *part[3] = {maker(l, d->in[0]), d, reader(l, result(d))};
+  hn_unit *part[3] = {hn_lower_maker(l, d->in[0]), d, reader(l, hn_unit_result(d))};
   if (!is_whole_conv(part[0])) part[0] = NULL;
-  if (part[0]) drop(l, d, result(part[0]), d, part[0], &part[0]);
-  if (part[2]) drop(l, d, result(d), part[2], d, &part[2]);
+  if (part[0]) drop(l, d, hn_unit_result(part[0]), d, part[0], &part[0]);
+  if (part[2]) drop(l, d, hn_unit_result(d), part[2], d, &part[2]);
   return weigh(l, part, 2, error);
 }
 
 /* The best chain that ends with 1x1 convolution u and has a larger one before it, or none. */
 static hone_status grow_product(hn_lowering *l, hn_unit *u, hone_error *error) {
-  hn_unit *middle = maker(l, u->in[0]), *first = NULL;
+  hn_unit *middle = hn_lower_maker(l, u->in[0]), *first = NULL;
   if (!is_whole_conv(middle) || is_pointwise_conv(middle)) return HONE_OK;
-  if (!stays_inside(result(middle))) {
-    hn_near(l, visible(l, result(middle), u), middle->node, u->node);
+  if (!hn_stays_inside(hn_unit_result(middle))) {
+    hn_near(l, visible(l, hn_unit_result(middle), u), middle->node, u->node);
     return HONE_OK;
   }
-  first = maker(l, middle->in[0]);
-  if (!first || !is_pointwise_conv(first) || !stays_inside(result(first))) first = NULL;
+  first = hn_lower_maker(l, middle->in[0]);
+  if (!first || !is_pointwise_conv(first) || !hn_stays_inside(hn_unit_result(first))) first = NULL;
   hn_unit *part[3] = {first, middle, u};
   return weigh(l, part, 3, error);
 }

@@ -195,7 +195,12 @@ static bool share_input(hn_draft *whole, const hn_draft *part, uint32_t i, uint3
 
 bool hn_only_returned(const hn_value *v) { return v->is_output && !v->users.len; }
 
-/* Describes a chain: every part as its own step, and all together. */
+/* Is input i of part k what the part before gives? */
+static bool is_chained(const hn_unit *u, uint32_t k, const hn_draft *part, uint32_t i) {
+  return u->inner ? u->inner[k] && part->in_value[i] == u->inner[k] : k && i == 0;
+}
+
+/* Describes a chain: every part as its own step, and all together. Views between them are only names. */
 static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
   hn_arena *a = &l->plan->arena;
   if (!l->part) l->part = hn_arena_raw(l->temp, sizeof *l->part, HN_MEM_ALIGN);
@@ -203,24 +208,27 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
   hone_step_part *part = HN_NEW_ARRAY(a, hone_step_part, u->n_parts);
   if (!one || !part) return false;
   for (uint32_t k = 0; k < u->n_parts; k++) {
-    if (!hn_draft_make(l, u->parts[k], u->parts[k]->n_absorbed, HN_LAST, one)) return false;
+    const hn_unit *unit = u->parts[k];
+    if (unit->kind == HN_UNIT_VIEW) continue;
+    const bool last = hn_is_program(unit) || hn_anchor_named(unit->anchor, unit->node).layouts;
+    if (!hn_draft_make(l, unit, unit->n_absorbed, last ? HN_LAST : HN_ROW, one)) return false;
     uint32_t *input = HN_NEW_ARRAY(a, uint32_t, one->step.n_inputs);
     hone_step *step = hn_arena_memdup(a, &one->step, sizeof *step);
     if (!input || !step) return false;
     for (uint32_t i = 0; i < one->step.n_inputs; i++)
-      if (k && i == 0)
+      if (is_chained(u, k, one, i))
         input[i] = HONE_PART_CHAINED;
       else if (!share_input(d, one, i, &input[i]))
         return false;
     step->input = hn_arena_memdup(a, one->in, one->step.n_inputs * sizeof *one->in);
     step->output = hn_arena_memdup(a, one->out, one->step.n_outputs * sizeof *one->out);
-    if (!step->input || !step->output) return false;
-    part[k] = (hone_step_part){step, input};
+    if (one->step.program) step->program = hn_arena_memdup(a, &one->program, sizeof one->program);
+    if (!step->input || !step->output || (one->step.program && !step->program)) return false;
+    part[d->step.n_parts++] = (hone_step_part){step, input};
     d->step.cost.flops += step->cost.flops;
     d->step.cost.macs += step->cost.macs;
     if (step->math < d->step.math) d->step.math = step->math;
   }
-  d->step.n_parts = u->n_parts;
   d->step.part = part;
   d->step.n_anchor_inputs = d->step.n_inputs;
   d->step.n_outputs = 1;

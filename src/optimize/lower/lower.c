@@ -560,6 +560,7 @@ hone_status hn_lower(hn_plan *plan, hone_error *error) {
     if (hn_fusable_anchor(l.units.ptr[i]) && l.units.ptr[i]->n_absorbed) trim(&l, l.units.ptr[i]);
   if ((status = hn_lower_chains(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_groups(&l, error)) != HONE_OK) goto done;
+  if ((status = hn_lower_squeezes(&l, error)) != HONE_OK) goto done;
   if ((status = hn_lower_stored(&l, error)) != HONE_OK) goto done;
   settle_misses(&l);
   for (size_t i = 0; i < l.units.len; i++)

@@ -11,6 +11,7 @@
  *   codes_sums.c   products of dequantised codes that stay f32
  *   integer_sums.c   products of codes that become f32 at once
  *   chain.c      joins convolutions around a depthwise one
+ *   squeeze.c    joins an average, products of it and what they scale
  *   exact.c, stored.c   what stays f32 although the plan stores values narrow
  *   fuse.c       gives anchors their epilogues and grows pointwise groups
  *   pointwise.c  turns a group into a register program
@@ -66,8 +67,9 @@ struct hn_unit {
                           last */
   hn_unit **absorbed;
   uint32_t order;   /* place of the root node in the graph */
-  uint32_t n_parts; /* chains: the anchors' units, in order */
+  uint32_t n_parts; /* chains: the anchors' units, in order, with the views between them */
   hn_unit **parts;
+  hn_value *const *inner; /* [n_parts] chains: what the part reads of the one before it; NULL: its input 0 */
   uint32_t n_notes;
   const hone_refusal *note; /* [n_notes] why fusions were not made; in the plan's arena */
 };
@@ -177,6 +179,17 @@ hn_miss hn_lower_shared(const hn_lowering *l, hn_fusion fusion, const hn_value *
 /* chain.c: convolutions around a depthwise one become one step where that is predicted to be faster (level 2)
  */
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
+
+/* What a unit makes, with its epilogue. */
+const hn_value *hn_unit_result(const hn_unit *unit);
+/* The unit whose result v is; NULL: none. */
+hn_unit *hn_lower_maker(const hn_lowering *l, const hn_value *v);
+/* Nothing but one node of its graph reads it. */
+bool hn_stays_inside(const hn_value *value);
+
+/* squeeze.c: averages of all pixels, two products of them and the groups that read these become one step
+ * where that is predicted to be faster (level 2, accelerators) */
+hone_status hn_lower_squeezes(hn_lowering *l, hone_error *error);
 
 /* lower.c: time of the best tactic for the unit with its whole epilogue; false when none takes
  * it.

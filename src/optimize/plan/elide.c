@@ -5,7 +5,11 @@
  * do not follow each other), and when what they lose together is less than the copy, the copy is left out.
  * Such inputs are made by a step on the device, each by its own. On an accelerator they begin at a whole
  * vector, as tactics plan with that. Inputs for which no tactic is found are still copied, by a Concat of
- * them alone. */
+ * them alone.
+ *
+ * A Concat whose inputs are parts of one output already, one behind the other, makes nothing: its output is
+ * their place there, however many Concats gather them (DenseNet gives every layer all maps of its block so
+ * far). What reads it gets tactics for that. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -41,6 +45,8 @@ typedef struct elision {
   int64_t axis;
   int64_t at[MOST_PARTS + 1]; /* where along the axis each input begins */
   bool chosen[MOST_PARTS];    /* written in place */
+  uint32_t view;              /* the output, where it is a part of another one; else HN_NO_SLOT */
+  hone_tensor_desc view_desc;
   HN_VEC(change) changes;
   HN_VEC(uint32_t) near; /* steps that touch a chosen input */
 } elision;
@@ -191,6 +197,7 @@ static const hone_step_tensor *with_parts(const elision *e, const hone_step_tens
   uint64_t offset;
   for (uint32_t i = 0; to && i < n; i++) {
     const uint32_t j = input_of(e, slots[i]);
+    if (e->view != HN_NO_SLOT && slots[i] == e->view) to[i].desc = e->view_desc;
     if (j == e->n_parts) continue;
     to[i].desc = part_of(e, j, j + 1, &offset);
   }
@@ -214,11 +221,15 @@ static const hone_step_part *parts_with_parts(const elision *e, const hone_step 
   return part;
 }
 
+static bool moves(const elision *e, uint32_t slot) {
+  return input_of(e, slot) < e->n_parts || (slot != HN_NO_SLOT && slot == e->view);
+}
+
 static bool touches(const elision *e, const hn_step *s) {
   for (uint32_t i = 0; i < tensors_in(s); i++)
-    if (input_of(e, s->in[i]) < e->n_parts) return true;
+    if (moves(e, s->in[i])) return true;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
-    if (input_of(e, s->out[i]) < e->n_parts) return true;
+    if (moves(e, s->out[i])) return true;
   return false;
 }
 
@@ -247,16 +258,20 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static bool list_users(elision *e, uint32_t slot) {
+  for (size_t j = e->u->first[slot]; j < e->u->end[slot]; j++)
+    if (!hn_vec_push(&e->near, e->u->step[j])) return false;
+  return true;
+}
+
 /* All steps with the chosen inputs in place; *lost: seconds. */
 static bool change_steps(elision *e, double *lost) {
   const uint32_t *slot = e->p->steps.ptr[e->concat].in;
   e->changes.len = e->near.len = 0;
   *lost = 0;
-  for (uint32_t i = 0; i < e->n_parts; i++) {
-    if (!e->chosen[i]) continue;
-    for (size_t j = e->u->first[slot[i]]; j < e->u->end[slot[i]]; j++)
-      if (!hn_vec_push(&e->near, e->u->step[j])) return false;
-  }
+  for (uint32_t i = 0; i < e->n_parts; i++)
+    if (e->chosen[i] && !list_users(e, slot[i])) return false;
+  if (e->view != HN_NO_SLOT && !list_users(e, e->view)) return false;
   if (e->near.len) qsort(e->near.ptr, e->near.len, sizeof *e->near.ptr, by_number);
   for (size_t j = 0; j < e->near.len; j++)
     if ((j == 0 || e->near.ptr[j] != e->near.ptr[j - 1]) && !change_step(e, e->near.ptr[j], lost))
@@ -325,6 +340,58 @@ static void leave_out(elision *e, uint32_t from, uint32_t until, const change *r
   e->u->left_out[e->concat] = true;
 }
 
+/* The output as the part of another that all inputs together are. */
+static bool parts_in_a_row(const elision *e, hone_tensor_desc *d, uint64_t *offset) {
+  const hn_plan *p = e->p;
+  const hn_step *c = &p->steps.ptr[e->concat];
+  const hone_tensor_desc *y = &p->slots.ptr[c->out[0]].desc;
+  int64_t axis = hone_node_int(c->node, "axis", 1), all = 0;
+  if (axis < 0) axis += y->rank;
+  if (axis < 0 || axis >= y->rank || !c->desc.n_inputs || c->in[0] == HN_NO_SLOT) return false;
+  const hn_slot *first = &p->slots.ptr[c->in[0]];
+  *d = first->desc;
+  *offset = first->offset;
+  for (uint32_t i = 0; i < c->desc.n_inputs; i++) {
+    if (c->in[i] == HN_NO_SLOT || !e->u->part[c->in[i]]) return false;
+    const hn_slot *s = &p->slots.ptr[c->in[i]];
+    const hone_tensor_desc *x = &s->desc;
+    if (hn_slot_root(p, c->in[i]) != hn_slot_root(p, c->in[0]) || x->dtype != y->dtype ||
+        x->layout != y->layout || x->rank != y->rank ||
+        s->offset != *offset + (uint64_t)(all * d->stride[axis]) * hone_dtype_size(d->dtype))
+      return false;
+    for (int32_t k = 0; k < y->rank; k++)
+      if (x->stride[k] != d->stride[k] || (k != axis && x->dim[k] != y->dim[k])) return false;
+    all += x->dim[axis];
+  }
+  d->dim[axis] = all;
+  if (d->layout == HONE_LAYOUT_CHANNELS_LAST && axis == 1) d->channel_pitch = all;
+  return all == y->dim[axis];
+}
+
+/* Leaves out a Concat whose inputs are there already, one behind the other. */
+static bool view(elision *e) {
+  hn_plan *p = e->p;
+  const hn_step *c = &p->steps.ptr[e->concat];
+  uint64_t offset;
+  double lost;
+  if (!p->backend->asynchronous || c->desc.n_outputs != 1 || !alone(e, c->out[0]) ||
+      is_output(p, c->out[0]) || !parts_in_a_row(e, &e->view_desc, &offset))
+    return false;
+  e->view = c->out[0];
+  if (change_steps(e, &lost) && lost < c->predicted_s) {
+    hn_slot *s = &p->slots.ptr[e->view];
+    for (size_t i = 0; i < e->changes.len; i++)
+      apply(&p->steps.ptr[e->changes.ptr[i].step], &e->changes.ptr[i]);
+    s->desc = e->view_desc;
+    s->alias = hn_slot_root(p, c->in[0]);
+    s->offset = offset;
+    e->u->part[e->view] = e->u->left_out[e->concat] = true;
+    return true;
+  }
+  e->view = HN_NO_SLOT;
+  return false;
+}
+
 /* Leaves out what is worth it of one Concat. Its output may be a part of a later one's: of a chain of them,
  * in which each adds to what the one before gave, all are in the memory of the last. On an accelerator, where
  * parts begin at whole vectors, only the last is left out. */
@@ -335,7 +402,8 @@ static void elide(elision *e) {
   double lost;
   uint32_t from, until, n = 0, slot = HN_NO_SLOT;
   change rest = {0};
-  if (c->kind != HN_STEP_TACTIC || strcmp(c->desc.anchor, "Concat") != 0 || c->desc.n_epilogue || !lay_out(e))
+  if (c->kind != HN_STEP_TACTIC || strcmp(c->desc.anchor, "Concat") != 0 || c->desc.n_epilogue || view(e) ||
+      !lay_out(e))
     return;
   bool good[MOST_PARTS] = {false};
   for (uint32_t i = 0; i < e->n_parts; i++) {
@@ -365,7 +433,7 @@ void hn_plan_elide(hn_plan *p) {
   users u = {0};
   if (users_list(p, &u)) {
     for (uint32_t k = (uint32_t)p->steps.len; k-- > 0;) {
-      elision e = {.p = p, .u = &u, .concat = k};
+      elision e = {.p = p, .u = &u, .concat = k, .view = HN_NO_SLOT};
       elide(&e);
       hn_vec_free(&e.changes);
       hn_vec_free(&e.near);

@@ -246,7 +246,7 @@ static void let_go(packing *k, constant *c) {
 /* Bytes of the step's blob that this plan packs. */
 static size_t own_bytes(const hn_step *s) { return s->found ? s->shared_at : s->need.blob_bytes; }
 
-enum { MOST_INPUTS = 64, MOST_PARTS = 3 };
+enum { MOST_INPUTS = 64, MOST_PARTS = 4 };
 
 /* A chain's parts with the constants that the whole has now: theirs are those that the model came with. */
 typedef struct parts {

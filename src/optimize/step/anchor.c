@@ -12,6 +12,7 @@ static const struct {
 } made[] = {
     {"Pointwise", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL}},
     {"ConvChain", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .channels = true}},
+    {"SqueezeExcite", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .channels = true}},
     {"ConvIntegerToFloat",
      {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .epilogue = true, .channels = true}},
     {"MatMulIntegerToFloat", {.epilogue = true}},

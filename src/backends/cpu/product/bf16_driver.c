@@ -354,7 +354,7 @@ static void run_block(task_at *t, const block *b, piece *w) {
   if (!whole) run_tile(t, tile);
   if (w->to < c->steps) return;
   if (c->parts == 3)
-    hn_bf16_again(a, tile, c->coded ? NULL : (const float *)(const void *)panel_at(t, n, 0), tile->c);
+    hn_bf16_again(a, tile, n, c->coded ? NULL : (const float *)(const void *)panel_at(t, n, 0), tile->c);
   const bool gelu = whole && gelu_on_the_way(a), wait = a->ops->meanwhile && !whole && !e->n_post;
   for (uint32_t i = 0; i < b->n_segments; i++) {
     const segment *s = &b->segment[i];

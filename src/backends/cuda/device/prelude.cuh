@@ -98,6 +98,12 @@ HN_FN void hn_st16(void *p, hn_u4 v) {
   asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(p), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
 }
 
+/* What lies there (4-byte aligned) comes into the first-level cache. */
+HN_FN void hn_touch(const void *p) {
+  u32 r;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(r) : "l"(p));
+}
+
 /* ---- within a warp (all 32 threads take part) */
 HN_FN float hn_shfl_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 HN_FN float hn_shfl(float x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
@@ -192,6 +198,15 @@ HN_FN u32 hn_codes_i8(i32 a, i32 b, i32 c, i32 d) {
  * memory (16-byte aligned) */
 HN_FN void hn_cluster_sync(void) {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+/* The same in two: what lies between is done while the others come. */
+HN_FN void hn_cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
+HN_FN void hn_cluster_wait(void) { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
+/* A float to the same place of block `rank`'s shared memory. */
+HN_FN void hn_cluster_store(float *at, u32 rank, float x) {
+  u32 a;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(a) : "r"(hn_shared_address(at)), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(a), "f"(x) : "memory");
 }
 HN_FN void hn_cluster_load8(const float *at, u32 rank, float x[8]) {
   u32 a;

@@ -203,6 +203,8 @@ hone_status hn_cuda_in_order(hn_cuda_queue *q, void *spare, hone_error *error) {
   return hn_fail(error, HONE_ERROR_INTERNAL, "a library's kernel has no memory to be kept in order by");
 }
 
+enum { PORTABLE_CLUSTER = 8 }; /* larger ones have to be asked for */
+
 static hone_status check_shape(const hn_device *d, const hn_cuda_kernel *k, const hn_cuda_shape *s,
                                size_t size, hone_error *error) {
   const char *what = !s->grid[0] || !s->grid[1] || !s->grid[2]   ? "an empty grid"
@@ -246,6 +248,10 @@ hone_status hn_cuda_launch(hn_cuda_queue *q, const hn_cuda_kernel *k, const hn_c
     memset(a, 0, sizeof *a);
     a->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     a->value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (s->cluster > PORTABLE_CLUSTER) {
+    status = HN_CU(d, error, cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (status != HONE_OK) return status;
   }
   void *params[] = {(void *)(uintptr_t)args};
   const uint64_t start = hn_now_ns();

@@ -228,6 +228,20 @@ hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, 
   return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
 }
 
+hone_status hn_cuda_epilogue_inner1(const hone_step *s, int bias, hn_str *text, hone_error *error) {
+  write_list(s, own_bias(s, bias), "hn_inner", 1, false, text);
+  return text->failed ? hn_fail_memory(error, text->cap, "device text") : HONE_OK;
+}
+
+void hn_cuda_epilogue_sizes(const hone_step *s, int bias, int32_t bytes[HN_EPILOGUE_INPUTS]) {
+  memset(bytes, 0, HN_EPILOGUE_INPUTS * sizeof *bytes);
+  bias = own_bias(s, bias);
+  if (bias >= 0) bytes[HONE_MAX_EPILOGUE] = (int32_t)hone_desc_bytes(&s->input[bias].desc);
+  for (uint32_t i = 0; i < s->n_epilogue; i++)
+    if (is_vector(s->epilogue[i].kind))
+      bytes[i] = (int32_t)hone_desc_bytes(&s->input[s->epilogue[i].input].desc);
+}
+
 uint32_t hn_cuda_epilogue_vectors(const hone_step *s, int bias) {
   uint32_t n = own_bias(s, bias) >= 0;
   for (uint32_t i = 0; i < s->n_epilogue; i++) n += is_vector(s->epilogue[i].kind);

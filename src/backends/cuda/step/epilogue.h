@@ -64,6 +64,12 @@ hone_status hn_cuda_epilogue_inner(const hone_step *s, int bias, hn_str *text, h
 hone_status hn_cuda_epilogue_inner4(const hone_step *s, int bias, bool padding, hn_str *text,
                                     hone_error *error);
 
+/* The same as hn_inner1(float *x, ...), for one channel. */
+hone_status hn_cuda_epilogue_inner1(const hone_step *s, int bias, hn_str *text, hone_error *error);
+
+/* Bytes of each vector that the list reads, by its place among hn_epilogue_args.in; 0 for what is none. */
+void hn_cuda_epilogue_sizes(const hone_step *s, int bias, int32_t bytes[HN_EPILOGUE_INPUTS]);
+
 /* How many vectors the list reads, the anchor's bias among them: HN_EPILOGUE_VECTORS. */
 uint32_t hn_cuda_epilogue_vectors(const hone_step *s, int bias);
 /* How many tensors the list reads, beside vectors. */
