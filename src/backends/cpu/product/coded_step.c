@@ -28,6 +28,11 @@ static size_t zero_bytes(const hn_coded_step *d) {
   return d->zeros == 0 ? 0 : (size_t)(hn_fill_up(d->n, PANEL) * d->blocks) * (d->zeros == 2 ? 4 : 1);
 }
 
+size_t hn_coded_panels_bytes(const hn_coded_step *d) {
+  const hn_coded f = form_of(d);
+  return (size_t)hn_div_up(d->n, PANEL) * hn_coded_panel_bytes(&f) + zero_bytes(d);
+}
+
 bool hn_coded_describe(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why) {
   const hone_tensor_desc *a = &s->input[A].desc, *y = &s->output[0].desc;
   hn_nbits w;
@@ -50,9 +55,7 @@ bool hn_coded_describe(const hone_step *s, const hone_machine *m, hn_coded_step 
   d->level = hone_node_int(s->node, "accuracy_level", 0);
   if (d->m < 1) return hn_refuse(why, "an empty operand");
   if (!hn_epilogue_accepts(s, d->isa, true, why)) return false;
-  const hn_coded f = form_of(d);
-  d->zeros_at = HN_CODED_HEAD + hn_div_up(d->n, PANEL) * (int64_t)hn_coded_panel_bytes(&f);
-  d->bytes = d->zeros_at + (int64_t)zero_bytes(d);
+  d->bytes = HN_CODED_HEAD + (int64_t)hn_coded_panels_bytes(d);
   return true;
 }
 
@@ -108,31 +111,38 @@ static void put_zeros(const hn_coded_step *d, const void *zeros, void *to) {
     }
 }
 
-void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob) {
-  if (s->own_only) return;
+void hn_coded_put(const hn_coded_step *d, const uint8_t *codes, const float *scales, const void *zeros,
+                  uint8_t *panels) {
   const hn_coded f = form_of(d);
   const size_t bytes = hn_coded_block_bytes(&f), panel = hn_coded_panel_bytes(&f);
-  const uint8_t *codes = s->input[CODES].constant;
-  const float *scales = s->input[SCALES].constant;
-  uint8_t *base = (uint8_t *)blob + HN_CODED_HEAD;
-  memset(base, 0, (size_t)(d->zeros_at - HN_CODED_HEAD));
+  memset(panels, 0, hn_coded_panels_bytes(d));
   for (int64_t c = 0; c < d->n; c++)
     for (int64_t b = 0; b < d->blocks; b++) {
-      uint8_t *to = base + (size_t)(c / PANEL) * panel + (size_t)b * bytes;
+      uint8_t *to = panels + (size_t)(c / PANEL) * panel + (size_t)b * bytes;
       memcpy(to + (size_t)(c % PANEL) * sizeof(float), &scales[c * d->blocks + b], sizeof(float));
       put_block(d, codes + (c * d->blocks + b) * (d->block * d->bits / 8),
                 to + PANEL * sizeof(float) + (size_t)(HN_FAULT("coded_lane") ? 0 : c % PANEL) * 4);
     }
-  if (d->zeros) put_zeros(d, s->input[ZEROS].constant, (uint8_t *)blob + d->zeros_at);
+  if (d->zeros) put_zeros(d, zeros, panels + hn_coded_panels_bytes(d) - zero_bytes(d));
 }
 
-hn_coded hn_coded_matrix(const hn_coded_step *d, const hone_step_run *r) {
+void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob) {
+  if (s->own_only) return;
+  hn_coded_put(d, s->input[CODES].constant, s->input[SCALES].constant,
+               d->zeros ? s->input[ZEROS].constant : NULL, (uint8_t *)blob + HN_CODED_HEAD);
+}
+
+hn_coded hn_coded_at(const hn_coded_step *d, const uint8_t *panels) {
   hn_coded w = form_of(d);
-  w.panels = hn_shared_at(r, HN_CODED_HEAD);
-  const uint8_t *zeros = w.panels + (d->zeros_at - HN_CODED_HEAD);
+  const uint8_t *zeros = panels + hn_coded_panels_bytes(d) - zero_bytes(d);
+  w.panels = panels;
   if (d->zeros == 1) w.zero_codes = (const int8_t *)zeros;
   if (d->zeros == 2) w.zero_floats = (const float *)(const void *)zeros;
   return w;
+}
+
+hn_coded hn_coded_matrix(const hn_coded_step *d, const hone_step_run *r) {
+  return hn_coded_at(d, hn_shared_at(r, HN_CODED_HEAD));
 }
 
 double hn_coded_bytes(const hn_coded_step *d) { return (double)(d->bytes - HN_CODED_HEAD); }

@@ -13,11 +13,11 @@ enum { HN_CODED_HEAD = 2048 };
 typedef struct hn_coded_step {
   hn_isa isa;
   int64_t m, n, k;
-  int64_t bits;            /* of the file's codes; those of 2 bits are kept in 4 */
-  int64_t block, blocks;   /* of the file */
-  int64_t level;           /* accuracy_level */
-  int64_t zeros;           /* 0: none, 1: codes, 2: floats */
-  int64_t zeros_at, bytes; /* in the blob, panels at HN_CODED_HEAD */
+  int64_t bits;          /* of the file's codes; those of 2 bits are kept in 4 */
+  int64_t block, blocks; /* of the file */
+  int64_t level;         /* accuracy_level */
+  int64_t zeros;         /* 0: none, 1: codes, 2: floats */
+  int64_t bytes;         /* of the blob, panels at HN_CODED_HEAD */
 } hn_coded_step;
 
 bool hn_coded_describe(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why);
@@ -29,6 +29,14 @@ void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob);
 size_t hn_coded_shared(const hone_step *s, const hone_machine *m, uint64_t *key);
 
 hn_coded hn_coded_matrix(const hn_coded_step *d, const hone_step_run *r);
+
+/* One matrix by itself, of which n, bits, block, blocks and zeros are set: bytes of its panels and zero
+ * points, their filling (codes and zero points lie as MatMulNBits has them), and the matrix that lies there.
+ */
+size_t hn_coded_panels_bytes(const hn_coded_step *d);
+void hn_coded_put(const hn_coded_step *d, const uint8_t *codes, const float *scales, const void *zeros,
+                  uint8_t *panels);
+hn_coded hn_coded_at(const hn_coded_step *d, const uint8_t *panels);
 /* Bytes of codes, scales and zero points. */
 double hn_coded_bytes(const hn_coded_step *d);
 /* Seconds in which all threads read them from where they are. */
