@@ -160,7 +160,7 @@ static void compare_codes(const char *name, const char *isa, const hone_tensor *
 }
 
 static void compare(const char *name, const char *isa, const hone_tensor *got, const hone_tensor *want,
-                    double bound) {
+                    double bound, bool split) {
   const int64_t n = hone_desc_count(&want->desc);
   double range = 1e-6;
   char what[160];
@@ -175,6 +175,7 @@ static void compare(const char *name, const char *isa, const hone_tensor *got, c
     if (isfinite(element(want, i))) range = fmax(range, fabs(element(want, i)));
   for (int64_t i = 0; i < n; i++) {
     const float a = element(got, i), b = element(want, i);
+    if (split && isnan(a) && isinf(b)) continue; /* docs/guide/precision.md: operands in two parts */
     if (isnan(a) ? isnan(b) : a == b || fabs((double)a - b) <= bound * range) continue;
     snprintf(what, sizeof what, "element %lld is %g, not %g", (long long)i, a, b);
     fail(name, isa, what);
@@ -219,7 +220,7 @@ static hone_status check_without(const char *name, const char *wanted, hone_mode
   if (s == HONE_OK) {
     count_steps(name, passes, wanted + n + 1, p);
     for (uint32_t i = 0; i < hone_plan_outputs(reference); i++)
-      compare(name, passes, hone_context_output(c, i), hone_context_output(answers, i), w.bound);
+      compare(name, passes, hone_context_output(c, i), hone_context_output(answers, i), w.bound, false);
   }
   close_run(&e, &p, &c);
   return s;
@@ -251,7 +252,8 @@ static void check(const char *name, const expected *want, const char *text) {
     if (s == HONE_OK) {
       if (w->count) count_steps(name, w->isa, steps, p[1]);
       for (uint32_t i = 0; i < hone_plan_outputs(p[0]); i++)
-        compare(name, w->isa, hone_context_output(c[1], i), hone_context_output(c[0], i), w->bound);
+        compare(name, w->isa, hone_context_output(c[1], i), hone_context_output(c[0], i), w->bound,
+                w->level == 3);
       for (int i = 0; i < want->n && w->isa && strcmp(w->isa, "scalar") == 0; i++)
         if (strncmp(want->line[i], "near: ", 6) == 0) check_near(name, want->line[i] + 6, p[1]);
     }
