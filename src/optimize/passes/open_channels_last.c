@@ -6,17 +6,6 @@
 #include "model/ops/microsoft/inner.h"
 #include "optimize/passes/common/pass.h"
 
-static hn_value *turned(hn_pass_context *ctx, hone_node *n, hn_value *v, void (*order)(int32_t, int64_t *)) {
-  int64_t perm[HONE_MAX_RANK], dim[HONE_MAX_RANK];
-  order(v->desc.rank, perm);
-  for (int32_t i = 0; i < v->desc.rank; i++) dim[i] = v->desc.dim[perm[i]];
-  const hone_tensor_desc like = hone_desc(v->desc.dtype, v->desc.rank, dim);
-  hn_value *t = hn_make_newest(ctx, n, "Transpose", &v, 1, &like);
-  if (t && !hn_node_set_ints(t->producer, "perm", perm, (size_t)v->desc.rank))
-    return hn_pass_memory(ctx), NULL;
-  return t;
-}
-
 /* A node of com.microsoft with the same attributes. */
 static hn_value *ours(hn_pass_context *ctx, hone_node *n, const char *op, hn_value *const *in, uint32_t n_in,
                       const hone_tensor_desc *like) {
@@ -54,7 +43,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     if ((known[k].last >> i & 1) && in[i] && in[i]->desc.rank < 3)
       return hn_pass_miss(ctx, "the rank is not known");
   for (uint32_t i = 0; i < n->n_in && last; i++)
-    if ((known[k].last >> i & 1) && in[i] && !(in[i] = turned(ctx, n, in[i], hn_channels_first_perm)))
+    if ((known[k].last >> i & 1) && in[i] && !(in[i] = hn_make_turned(ctx, n, in[i], hn_channels_first_perm)))
       return HN_PASS_FAIL;
   const hone_tensor_desc like = last ? hn_channels_first(&n->out[0]->desc) : n->out[0]->desc;
   hn_value *y =
@@ -62,7 +51,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!y) return HN_PASS_FAIL;
   if (!hn_node_copy_attrs(y->producer, n)) return hn_pass_memory(ctx);
   hn_node_drop_attr(y->producer, "channels_last");
-  if (last && !(y = turned(ctx, n, y, hn_channels_last_perm))) return HN_PASS_FAIL;
+  if (last && !(y = hn_make_turned(ctx, n, y, hn_channels_last_perm))) return HN_PASS_FAIL;
   hn_pass_hit(ctx, "%s with the channels first", op);
   if (!hn_replace(ctx, n->out[0], y)) return HN_PASS_FAIL;
   hn_remove_unread(n, 0);

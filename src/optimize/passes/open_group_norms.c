@@ -9,17 +9,6 @@ enum { X, GAMMA, BETA, SKIP, BIAS };
 enum { Y, SUM };
 enum { BY_CHANNELS = 21 }; /* the opset since which gamma and beta are by channels, not by groups */
 
-static hn_value *turned(hn_pass_context *ctx, hone_node *n, hn_value *v, void (*order)(int32_t, int64_t *)) {
-  int64_t perm[HONE_MAX_RANK], dim[HONE_MAX_RANK];
-  order(v->desc.rank, perm);
-  for (int32_t i = 0; i < v->desc.rank; i++) dim[i] = v->desc.dim[perm[i]];
-  const hone_tensor_desc like = hone_desc(v->desc.dtype, v->desc.rank, dim);
-  hn_value *t = hn_make_newest(ctx, n, "Transpose", &v, 1, &like);
-  if (t && !hn_node_set_ints(t->producer, "perm", perm, (size_t)v->desc.rank))
-    return hn_pass_memory(ctx), NULL;
-  return t;
-}
-
 /* x + v, where v has dimensions of 1 but for the first (where it has one) and the channels. */
 static hn_value *add(hn_pass_context *ctx, hone_node *n, hn_value *x, hn_value *v, bool last) {
   const hone_tensor_desc *d = &x->desc;
@@ -62,7 +51,7 @@ static hn_value *by_channels(hn_pass_context *ctx, hone_node *n, hn_value *x) {
 }
 
 static hn_value *normalised(hn_pass_context *ctx, hone_node *n, const hn_group_norm *g, hn_value *x) {
-  hn_value *v = g->last ? turned(ctx, n, x, hn_channels_first_perm) : x;
+  hn_value *v = g->last ? hn_make_turned(ctx, n, x, hn_channels_first_perm) : x;
   const bool whole = hn_model_opset(ctx->model, "") >= BY_CHANNELS;
   hn_value *one = whole ? n->in[GAMMA] : for_groups(ctx, n, g->groups, 1),
            *none = whole ? n->in[BETA] : for_groups(ctx, n, g->groups, 0);
@@ -76,7 +65,7 @@ static hn_value *normalised(hn_pass_context *ctx, hone_node *n, const hn_group_n
     hn_value *open = hn_make_newest(ctx, n, "Sigmoid", &v, 1, &v->desc);
     v = open ? hn_make_newest(ctx, n, "Mul", (hn_value *const[]){v, open}, 2, &v->desc) : NULL;
   }
-  return v && g->last ? turned(ctx, n, v, hn_channels_last_perm) : v;
+  return v && g->last ? hn_make_turned(ctx, n, v, hn_channels_last_perm) : v;
 }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {

@@ -1,5 +1,6 @@
 /* EmbedLayerNormalization: LayerNormalization of the sum of a word's, its place's and its segment's vector.
  * mask_index counts the words of each input that the mask keeps. */
+#include "model/ops/microsoft/embed.h"
 #include "model/ops/microsoft/inner.h"
 #include "model/ops/normalize/moments.h"
 
@@ -59,16 +60,6 @@ static hone_status add_row(hone_call *call, uint32_t table, int64_t id, double *
   return HONE_OK;
 }
 
-static void count_mask(hone_call *call, int64_t batch, int64_t words) {
-  hone_tensor *out = call->n_outputs > MASK_INDEX ? call->output[MASK_INDEX] : NULL;
-  for (int64_t b = 0; out && b < batch; b++) {
-    int32_t kept = 0;
-    for (int64_t i = 0; i < words && hn_call_has(call, MASK); i++)
-      kept += hn_get_i64(call->input[MASK], b * words + i) == 1;
-    ((int32_t *)out->data)[b] = kept;
-  }
-}
-
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *ids = call->input[WORDS];
   const int64_t words = ids->desc.dim[1], n = call->input[WORD_TABLE]->desc.dim[1];
@@ -94,7 +85,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t i = 0; i < n; i++) sum[i] = (sum[i] - mean) * inverse * gamma[i] + beta[i];
     if (call->output[Y]) hn_store_f64(call->output[Y], t * n, sum, n);
   }
-  count_mask(call, ids->desc.dim[0], words);
+  hn_count_mask(call, MASK, MASK_INDEX, ids->desc.dim[0], words);
   return HONE_OK;
 }
 

@@ -1,4 +1,5 @@
 /* QEmbedLayerNormalization: EmbedLayerNormalization whose tables, gamma and beta are codes of 8 bits. */
+#include "model/ops/microsoft/embed.h"
 #include "model/ops/microsoft/inner.h"
 #include "model/ops/normalize/moments.h"
 
@@ -72,16 +73,6 @@ static hone_status add_row(hone_call *call, uint32_t table, int64_t id, double *
   return HONE_OK;
 }
 
-static void count_mask(hone_call *call, int64_t batch, int64_t words) {
-  hone_tensor *out = call->n_outputs > MASK_INDEX ? call->output[MASK_INDEX] : NULL;
-  for (int64_t b = 0; out && b < batch; b++) {
-    int32_t kept = 0;
-    for (int64_t i = 0; i < words && hn_call_has(call, MASK); i++)
-      kept += hn_get_i64(call->input[MASK], b * words + i) == 1;
-    ((int32_t *)out->data)[b] = kept;
-  }
-}
-
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *ids = call->input[WORDS];
   const int64_t words = ids->desc.dim[1], n = call->input[WORD_TABLE]->desc.dim[1];
@@ -104,7 +95,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t i = 0; i < n; i++) sum[i] = (sum[i] - mean) * inverse * gamma[i] + beta[i];
     if (call->output[Y]) hn_store_f64(call->output[Y], t * n, sum, n);
   }
-  count_mask(call, ids->desc.dim[0], words);
+  hn_count_mask(call, MASK, MASK_INDEX, ids->desc.dim[0], words);
   return HONE_OK;
 }
 

@@ -97,6 +97,17 @@ hn_value *hn_make_newest(hn_pass_context *ctx, hone_node *before, const char *op
   return n->out[0];
 }
 
+hn_value *hn_make_turned(hn_pass_context *ctx, hone_node *n, hn_value *v, void (*order)(int32_t, int64_t *)) {
+  int64_t perm[HONE_MAX_RANK], dim[HONE_MAX_RANK];
+  order(v->desc.rank, perm);
+  for (int32_t i = 0; i < v->desc.rank; i++) dim[i] = v->desc.dim[perm[i]];
+  const hone_tensor_desc like = hone_desc(v->desc.dtype, v->desc.rank, dim);
+  hn_value *t = hn_make_newest(ctx, n, "Transpose", &v, 1, &like);
+  if (t && !hn_node_set_ints(t->producer, "perm", perm, (size_t)v->desc.rank))
+    return hn_pass_memory(ctx), NULL;
+  return t;
+}
+
 bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from) {
   return hn_node_inherit(node, from) || (hn_pass_memory(ctx), false);
 }

@@ -96,6 +96,8 @@ hone_node *hn_make_node(hn_pass_context *ctx, hone_node *before, const char *op,
  * for graphs that are lowered at once, and operators whose meaning does not hang on the opset. */
 hn_value *hn_make_newest(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
                          uint32_t n_in, const hone_tensor_desc *like);
+/* The Transpose of v into the order that `order` gives for its rank, inherited from n. */
+hn_value *hn_make_turned(hn_pass_context *ctx, hone_node *n, hn_value *v, void (*order)(int32_t, int64_t *));
 bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from);
 bool hn_set_input(hn_pass_context *ctx, hone_node *node, uint32_t i,
                   hn_value *v); /* fills a gap with left-out inputs */
