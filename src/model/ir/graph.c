@@ -141,6 +141,17 @@ void hn_value_set_constant(hn_value *v, const hone_tensor *t) {
   v->made = NULL;
 }
 
+void hn_value_set_folded(hn_value *v, const hone_tensor *t, const hone_node *made) {
+  bool sized = !made;
+  for (uint32_t i = 0; made && i < made->n_in; i++) sized |= made->in[i] && made->in[i]->sized;
+  hn_value_set_constant(v, t);
+  v->made = made;
+  if (!sized || v->sized) return;
+  v->sized = true;
+  v->next_sized = v->graph->model->sized;
+  v->graph->model->sized = v;
+}
+
 hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_desc *desc, const void *data,
                             bool copy) {
   int64_t bytes = hone_desc_bytes(desc);

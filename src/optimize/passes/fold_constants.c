@@ -88,8 +88,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (answer == HN_PASS_HIT) {
     for (uint32_t i = 0; i < n->n_out; i++) {
       if (!made[i]) continue;
-      hn_value_set_constant(n->out[i], made[i]);
-      n->out[i]->made = n;
+      hn_value_set_folded(n->out[i], made[i], n);
     }
     hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
     hn_node_remove(n);
