@@ -171,7 +171,10 @@ hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_des
   return v;
 }
 
-static bool add_use(hn_value *v, hone_node *n, uint32_t i) { return hn_vec_push(&v->users, (hn_use){n, i}); }
+static bool add_use(hn_value *v, hone_node *n, uint32_t i) {
+  v->uses++;
+  return hn_vec_push(&v->users, (hn_use){n, i});
+}
 
 static void drop_use(hn_value *v, const hone_node *n, uint32_t i) {
   for (size_t k = 0; k < v->users.len; k++) {
@@ -473,6 +476,7 @@ bool hn_value_replace(hn_value *old, hn_value *with) {
     u.node->in[u.index] = with;
     with->users.ptr[with->users.len++] = u;
   }
+  with->uses += (uint32_t)old->users.len;
   old->users.len = 0;
   if (old->is_output) {
     hn_graph *g = old->graph;

@@ -303,6 +303,8 @@ static bool foretold(const hn_line *l, const moving_content *c, int64_t t, void 
     const int64_t x = k->base[i] + k->slope[i] * t;
     if (d->dtype == HONE_DTYPE_I64)
       ((int64_t *)out)[i] = x;
+    else if (d->dtype == HONE_DTYPE_F32)
+      ((float *)out)[i] = (float)x;
     else
       ((int32_t *)out)[i] = (int32_t)x;
   }
@@ -312,7 +314,9 @@ static bool foretold(const hn_line *l, const moving_content *c, int64_t t, void 
 /* What a condition, a remainder or a limit makes of sizes may be something else at one of them: what the
  * line says of it is what the plan was made for, so it has to be true. */
 static bool set_content(const hn_line *l, const moving_content *c, int64_t t, void *out) {
-  if (l->content[c->index].kind == HN_CONTENT_MADE) return evaluate(c, out);
+  const uint64_t pattern = l->content[c->index].pattern;
+  if (l->content[c->index].kind == HN_CONTENT_MADE)
+    return evaluate(c, out) && (!pattern || hn_content_pattern(&c->of.tensor->desc, out) == pattern);
   return foretold(l, c, t, out) && (c->sure || comes_out(c));
 }
 
