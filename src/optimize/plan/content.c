@@ -1,11 +1,26 @@
 /* What may have been seen in a constant that follows from sizes, when a pass or lowering took it away. */
 #include "optimize/plan/line_inside.h"
+#include "optimize/plan/plan.h"
+
+#include <string.h>
+
+/* Steps that lowering looked at the constants of: attention knows what masks hide. */
+static bool looks(const hn_step *s) {
+  return s->desc.node && strcmp(s->desc.node->op_type, "FusedAttention") == 0;
+}
 
 bool hn_content_seen(const hn_plan *p, const hn_value *v) {
   if (!v->sized || v->uses == v->folds) return false;
-  for (size_t i = 0; i < p->slots.len; i++)
-    if (p->slots.ptr[i].value == v) return false;
-  return true;
+  bool read = false;
+  for (size_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+      if (s->in[i] != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, s->in[i])].value == v) {
+        if (looks(s)) return true;
+        read = true;
+      }
+  }
+  return !read;
 }
 
 /* How many elements from the beginning of a row are its first one. */

@@ -16,7 +16,7 @@ typedef struct hn_bytes {
   uint32_t desc;
   hone_dtype dtype;
   bool made;
-  bool seen; /* no step reads it, and folding alone does not account for that: something looked at what it is */
+  bool seen; /* something may have looked at what it is */
   size_t bytes;
   void *data; /* NULL: too many to keep */
 } hn_bytes;
@@ -73,7 +73,7 @@ bool hn_leading_block(void *small, const int64_t *dim, const void *large, const 
 /* What is made of whole numbers in f32, too. */
 bool hn_whole(float x);
 
-/* Does something but folding and steps have the constant? */
+/* May something have looked at the constant: a pass that took it away, or lowering? */
 bool hn_content_seen(const hn_plan *plan, const hn_value *value);
 /* A number for what a pass sees in a constant: one value everywhere, a triangle up to its last corner, whole
  * numbers in a row. 0: none of these. */
