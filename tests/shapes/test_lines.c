@@ -66,10 +66,10 @@ static const char bodies[] =
 
 /* What is so at one size alone, or at every so many: a condition, a remainder in a program, a mask that hides
  * something only there, and a branch. */
-static const char once[] =
-    "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
-    "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %c = Equal(%t, i64{30})\n  %r = Relu(%x)\n  %e = Neg(%r)\n"
-    "  %y = Where(%c, %r, %e)\n}\n";
+static const char once[] = "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
+                           "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %c = Equal(%t, i64{30})\n  %r = "
+                           "Relu(%x)\n  %e = Neg(%r)\n"
+                           "  %y = Where(%c, %r, %e)\n}\n";
 static const char every[] =
     "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
     "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %q = Div(%t, i64{5})\n  %m = Mul(%q, i64{5})\n"
@@ -316,8 +316,10 @@ static void test_memory_short(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_any_length),
-                                     cmocka_unit_test(test_rounded), cmocka_unit_test(test_bodies),
-                                     cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused), cmocka_unit_test(test_memory_short)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_growing),           cmocka_unit_test(test_any_length),
+      cmocka_unit_test(test_rounded),           cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,18 +9,22 @@ static bool looks(const hn_step *s) {
   return s->desc.node && strcmp(s->desc.node->op_type, "FusedAttention") == 0;
 }
 
-bool hn_content_seen(const hn_plan *p, const hn_value *v) {
-  if (!v->sized || v->uses == v->folds) return false;
-  bool read = false;
-  for (size_t k = 0; k < p->steps.len; k++) {
+enum { READ = 1, LOOKED = 2 };
+
+uint8_t *hn_content_readers(const hn_plan *p) {
+  uint8_t *of = hn_calloc(p->model->next_value_id + 1, 1);
+  for (size_t k = 0; of && k < p->steps.len; k++) {
     const hn_step *s = &p->steps.ptr[k];
-    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
-      if (s->in[i] != HN_NO_SLOT && p->slots.ptr[hn_slot_root(p, s->in[i])].value == v) {
-        if (looks(s)) return true;
-        read = true;
-      }
+    for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++) {
+      const hn_value *v = s->in[i] == HN_NO_SLOT ? NULL : p->slots.ptr[hn_slot_root(p, s->in[i])].value;
+      if (v) of[v->id] |= looks(s) ? LOOKED : READ;
+    }
   }
-  return !read;
+  return of;
+}
+
+bool hn_content_seen(const uint8_t *readers, const hn_value *v) {
+  return v->sized && v->uses != v->folds && readers[v->id] != READ;
 }
 
 /* How many elements from the beginning of a row are its first one. */
@@ -85,7 +89,8 @@ uint64_t hn_content_pattern(const hone_tensor_desc *d, const void *data) {
   if (run(at, count, element) == count) return word(1, at, NULL, 0, element);
   if (d->rank < 2) return in_a_row(d, at, count);
   const int64_t rows = d->dim[d->rank - 2], n = d->dim[d->rank - 1], each = rows * n;
-  const char *other = at + (size_t)run(at, count, element) * element, *corner = at + (size_t)(n - 1) * element;
+  const char *other = at + (size_t)run(at, count, element) * element,
+             *corner = at + (size_t)(n - 1) * element;
   const bool upper = memcmp(at, corner, element) == 0; /* the first row is one value */
   int64_t end = 0;
   /* What the first row begins with is right of the border only where it has nothing left of it. */

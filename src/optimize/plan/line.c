@@ -23,7 +23,8 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
   s->real = HN_NEW_ARRAY(&s->arena, float, s->n_reals + 1);
   s->desc = HN_NEW_ARRAY(&s->arena, hn_dims, s->n_descs + 1);
   s->content = HN_NEW_ARRAY(&s->arena, hn_bytes, s->n_contents + 1);
-  bool good = s->number && s->cost && s->real && s->desc && s->content;
+  uint8_t *readers = hn_content_readers(w->plan);
+  bool good = readers && s->number && s->cost && s->real && s->desc && s->content;
   for (uint32_t i = 0; i < s->n && good; i++) s->number[i] = *w->at.ptr[i];
   for (uint32_t i = 0; i < s->n_costs && good; i++) s->cost[i] = *w->costs.ptr[i];
   for (uint32_t i = 0; i < s->n_reals && good; i++) s->real[i] = *w->reals.ptr[i];
@@ -38,12 +39,13 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
     *b = (hn_bytes){.desc = c->desc,
                     .dtype = c->tensor->desc.dtype,
                     .made = c->made != NULL,
-                    .seen = hn_content_seen(w->plan, c->value),
+                    .seen = hn_content_seen(readers, c->value),
                     .bytes = good ? (size_t)bytes : 0};
     if (b->bytes > MOST_BYTES || (all += b->bytes) > MOST_TOGETHER) continue;
     b->data = hn_arena_memdup(&s->arena, c->tensor->data, b->bytes + (b->bytes == 0));
     good = b->data != NULL;
   }
+  hn_free(readers);
   if (good) return s;
   hn_sample_free(s);
   return NULL;

@@ -73,8 +73,10 @@ bool hn_leading_block(void *small, const int64_t *dim, const void *large, const 
 /* What is made of whole numbers in f32, too. */
 bool hn_whole(float x);
 
+/* By value id, who of a plan's steps reads it; NULL: memory is short. Free it. */
+uint8_t *hn_content_readers(const hn_plan *plan);
 /* May something have looked at the constant: a pass that took it away, or lowering? */
-bool hn_content_seen(const hn_plan *plan, const hn_value *value);
+bool hn_content_seen(const uint8_t *readers, const hn_value *value);
 /* A number for what a pass sees in a constant: one value everywhere, a triangle up to its last corner, whole
  * numbers in a row. 0: none of these. */
 uint64_t hn_content_pattern(const hone_tensor_desc *desc, const void *data);

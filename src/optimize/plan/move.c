@@ -126,7 +126,8 @@ static bool stays_even(const hone_node *n, const hn_content_kind kind[], const b
   return false;
 }
 
-/* Is a constant what the line says at all sizes? sure: by value id, as kind and known are, of those before. */
+/* Is a constant what the line says at all sizes? sure: by value id, as kind and known are, of those before.
+ */
 static bool is_sure(const hn_content *c, const hn_content_kind kind[], const bool known[],
                     const bool sure[]) {
   const hone_node *n = c->made;
