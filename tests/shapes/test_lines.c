@@ -64,6 +64,30 @@ static const char bodies[] =
     "  %y = If(%c) {then_branch=graph t() -> (%u) { %u = Mul(%a, %x) }, else_branch=graph e() -> (%v) {\n"
     "    %s = Shape(%x) %v = ConstantOfShape(%s) {value=f32[1]{2}} }}\n}\n";
 
+/* What is so at one size alone, or at every so many: a condition, a remainder in a program, a mask that hides
+ * something only there, and a branch. */
+static const char once[] = "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
+                           "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %c = Equal(%t, i64{30})\n  %r = "
+                           "Relu(%x)\n  %e = Neg(%r)\n"
+                           "  %y = Where(%c, %r, %e)\n}\n";
+static const char every[] =
+    "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
+    "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %q = Div(%t, i64{5})\n  %m = Mul(%q, i64{5})\n"
+    "  %rest = Sub(%t, %m)\n  %c = Less(%rest, i64{1})\n  %f = Cast(%c) {to=1}\n  %r = Relu(%x)\n"
+    "  %y = Add(%r, %f)\n}\n";
+static const char hidden[] =
+    "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
+    "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %a = Add(%t, i64{3})\n  %q5 = Div(%a, i64{5})\n"
+    "  %w = Mul(%q5, i64{5})\n  %i = Range(i64{0}, %t, i64{1})\n  %col = Unsqueeze(%i, i64[1]{0})\n"
+    "  %row = Unsqueeze(%i, i64[1]{1})\n  %far = Add(%row, %w)\n  %sees = Less(%col, %far)\n"
+    "  %xt = Transpose(%x) {perm=[1, 0]}\n  %q = MatMul(%x, %xt)\n  %h = Where(%sees, %q, f32{-10000})\n"
+    "  %p = Softmax(%h) {axis=-1}\n  %y = MatMul(%p, %x)\n}\n";
+static const char branch[] =
+    "ir 8\nopset 17\ngraph g(%x: f32[Tx8]) -> (%y) {\n"
+    "  %s = Shape(%x)\n  %t = Gather(%s, i64{0})\n  %m = Mod(%t, i64{5})\n  %c = Equal(%m, i64{0})\n"
+    "  %y = If(%c) {then_branch=graph t() -> (%u) { %u = Mul(%x, %x) }, else_branch=graph e() -> (%v) {\n"
+    "    %v = Neg(%x) }}\n}\n";
+
 typedef struct symbol {
   const char *name;
   int64_t size;
@@ -214,6 +238,17 @@ static void test_bodies(void **state) {
   assert_true(follow(bodies, "T", size, 8) >= 5);
 }
 
+/* Plans at both ends are alike, and one between them is another: it is made from nothing. */
+static void test_otherwise_between(void **state) {
+  (void)state;
+  static const char *const model[] = {once, every, hidden, branch};
+  static const int64_t size[] = {17, 19, 22, 24, 33, 34, 39, 30, 32, 41, 21, 25, 28, 20, 36, 31};
+  for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
+    const uint32_t moved = follow(model[i], "T", size, sizeof size / sizeof *size);
+    assert_in_range(moved, 4, 15); /* where nothing is otherwise they move */
+  }
+}
+
 /* A plan that is in use stays; so does one that knows of no others, or was made without hone_weights. */
 static void test_refused(void **state) {
   (void)state;
@@ -281,8 +316,10 @@ static void test_memory_short(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_any_length),
-                                     cmocka_unit_test(test_rounded), cmocka_unit_test(test_bodies),
-                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_memory_short)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_growing),           cmocka_unit_test(test_any_length),
+      cmocka_unit_test(test_rounded),           cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

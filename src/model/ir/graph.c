@@ -141,6 +141,17 @@ void hn_value_set_constant(hn_value *v, const hone_tensor *t) {
   v->made = NULL;
 }
 
+void hn_value_set_folded(hn_value *v, const hone_tensor *t, const hone_node *made) {
+  bool sized = !made;
+  for (uint32_t i = 0; made && i < made->n_in; i++) sized |= made->in[i] && made->in[i]->sized;
+  hn_value_set_constant(v, t);
+  v->made = made;
+  if (!sized || v->sized) return;
+  v->sized = true;
+  v->next_sized = v->graph->model->sized;
+  v->graph->model->sized = v;
+}
+
 hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_desc *desc, const void *data,
                             bool copy) {
   int64_t bytes = hone_desc_bytes(desc);
@@ -160,7 +171,10 @@ hn_value *hn_value_constant(hn_graph *g, const char *name, const hone_tensor_des
   return v;
 }
 
-static bool add_use(hn_value *v, hone_node *n, uint32_t i) { return hn_vec_push(&v->users, (hn_use){n, i}); }
+static bool add_use(hn_value *v, hone_node *n, uint32_t i) {
+  v->uses++;
+  return hn_vec_push(&v->users, (hn_use){n, i});
+}
 
 static void drop_use(hn_value *v, const hone_node *n, uint32_t i) {
   for (size_t k = 0; k < v->users.len; k++) {
@@ -462,6 +476,7 @@ bool hn_value_replace(hn_value *old, hn_value *with) {
     u.node->in[u.index] = with;
     with->users.ptr[with->users.len++] = u;
   }
+  with->uses += (uint32_t)old->users.len;
   old->users.len = 0;
   if (old->is_output) {
     hn_graph *g = old->graph;

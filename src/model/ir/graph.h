@@ -58,6 +58,9 @@ struct hn_value {
   const hone_tensor *constant; /* row-major bytes, when the value is known before the run */
   const hn_deferred *deferred; /* the constant's bytes are still to be made from this; its data is NULL */
   const hone_node *made;       /* of a constant that folding made of constants: the node, which is gone */
+  bool sized;                  /* of a constant that folding made: it follows from sizes */
+  uint32_t uses, folds;        /* readers that there ever were; those of them that folding evaluated */
+  hn_value *next_sized;        /* in the model's list of such, which it may have left the graph for */
   hone_dtype was;              /* of a constant in f32 that a pass made of one of 16 bits: that type */
   bool is_input;               /* of its graph; an input with a constant is an overridable initializer */
   bool is_output;              /* of its graph, at least once */
@@ -120,7 +123,11 @@ struct hone_model {
   const hn_listing *operators; /* those that its nodes may be; NULL: it was not resolved yet. Held */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
+  hn_value *sized; /* constants that followed from sizes, the latest first */
 };
+
+/* Folding made the value's constant, of sizes or of what followed from them. made: see hn_value. */
+void hn_value_set_folded(hn_value *value, const hone_tensor *tensor, const hone_node *made);
 
 /* Is the node (or NULL) ONNX's own operator of this type? Other domains may have the same names. */
 static inline bool hn_is_op(const hone_node *n, const char *op) {

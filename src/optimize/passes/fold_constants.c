@@ -88,9 +88,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (answer == HN_PASS_HIT) {
     for (uint32_t i = 0; i < n->n_out; i++) {
       if (!made[i]) continue;
-      hn_value_set_constant(n->out[i], made[i]);
-      n->out[i]->made = n;
+      hn_value_set_folded(n->out[i], made[i], n);
     }
+    for (uint32_t i = 0; i < n->n_in; i++)
+      if (n->in[i]) n->in[i]->folds++;
     hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
     hn_node_remove(n);
   }

@@ -26,7 +26,11 @@ static hn_pass_result fold_value(hn_pass_context *ctx, hone_node *n) {
   }
   t->desc = hone_desc(v->desc.dtype, v->desc.rank, &dims);
   t->data = data;
-  hn_value_set_constant(v, t);
+  bool constants = n->n_in > 0;
+  for (uint32_t i = 0; i < n->n_in; i++) constants &= !n->in[i] || hn_known(n->in[i]);
+  hn_value_set_folded(v, t, constants && !hn_is_op(n, "Shape") && !hn_is_op(n, "Size") ? n : NULL);
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i]) n->in[i]->folds++;
   hn_pass_hit(ctx, "%s of known dimensions", n->op_type);
   hn_node_remove(n);
   return HN_PASS_HIT;

@@ -8,6 +8,8 @@
 #include "model/ops/microsoft/nbits.h"
 #include "optimize/passes/common/pass.h"
 
+#include <math.h>
+
 enum { LEAST = 1024, BLOCK_LEAST = 16, BLOCK_MOST = 256, FEW = 16 };
 
 typedef struct weights {
@@ -45,6 +47,16 @@ static int64_t block_of(int64_t k, int64_t from) {
   return 0;
 }
 
+static bool all_finite(const hone_tensor *t) {
+  const char *x = t->data;
+  for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++) {
+    float y;
+    memcpy(&y, x + (size_t)i * sizeof y, sizeof y); /* at any alignment */
+    if (!isfinite(y)) return false;
+  }
+  return true;
+}
+
 static const char *read_weights(const hone_node *n, weights *w) {
   const bool gemm = hn_is_op(n, "Gemm");
   hn_value *v = n->in[1];
@@ -66,6 +78,7 @@ static const char *read_weights(const hone_node *n, weights *w) {
   if (is_dequantised(n->in[0])) return "its other operand is dequantised, too";
   if (!w->scales || (hn_in(dq, 2) && !w->zeros) || w->scales->desc.dtype != HONE_DTYPE_F32)
     return "scales or zero points are computed, or of other types";
+  if (!all_finite(w->scales)) return "a scale is no finite number"; /* each product shows it, not their sum */
   const int64_t rows = v->desc.dim[w->turned], columns = v->desc.dim[!w->turned];
   const int64_t count = hone_desc_count(&w->scales->desc), rank = w->scales->desc.rank;
   if (rows < BLOCK_LEAST || rows * columns < LEAST) return "few weights";

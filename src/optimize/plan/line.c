@@ -23,7 +23,8 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
   s->real = HN_NEW_ARRAY(&s->arena, float, s->n_reals + 1);
   s->desc = HN_NEW_ARRAY(&s->arena, hn_dims, s->n_descs + 1);
   s->content = HN_NEW_ARRAY(&s->arena, hn_bytes, s->n_contents + 1);
-  bool good = s->number && s->cost && s->real && s->desc && s->content;
+  uint8_t *readers = hn_content_readers(w->plan);
+  bool good = readers && s->number && s->cost && s->real && s->desc && s->content;
   for (uint32_t i = 0; i < s->n && good; i++) s->number[i] = *w->at.ptr[i];
   for (uint32_t i = 0; i < s->n_costs && good; i++) s->cost[i] = *w->costs.ptr[i];
   for (uint32_t i = 0; i < s->n_reals && good; i++) s->real[i] = *w->reals.ptr[i];
@@ -38,11 +39,13 @@ hn_sample *hn_sample_of(const hn_numbers *w) {
     *b = (hn_bytes){.desc = c->desc,
                     .dtype = c->tensor->desc.dtype,
                     .made = c->made != NULL,
+                    .seen = hn_content_seen(readers, c->value),
                     .bytes = good ? (size_t)bytes : 0};
     if (b->bytes > MOST_BYTES || (all += b->bytes) > MOST_TOGETHER) continue;
     b->data = hn_arena_memdup(&s->arena, c->tensor->data, b->bytes + (b->bytes == 0));
     good = b->data != NULL;
   }
+  hn_free(readers);
   if (good) return s;
   hn_sample_free(s);
   return NULL;
@@ -138,7 +141,7 @@ static bool large_enough(const hn_line *l, int64_t t) {
 
 static bool same_real(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-static bool whole(float x) { return fabsf(x) < 1 << 24 && x == truncf(x) && !(x == 0 && signbit(x)); }
+bool hn_whole(float x) { return fabsf(x) < 1 << 24 && x == truncf(x) && !(x == 0 && signbit(x)); }
 
 float hn_line_real(const hn_line *l, uint32_t i, int64_t t) {
   return l->real_slope[i] ? (float)(l->real_base[i] + l->real_slope[i] * t) : l->real[i];
@@ -149,7 +152,7 @@ static bool know_real(hn_line *l, const hn_sample *const s[3], const int64_t at[
   const float a = s[0]->real[i], b = s[1]->real[i], c = s[2]->real[i];
   l->real[i] = a;
   if (same_real(a, b) && same_real(a, c)) return true;
-  return whole(a) && whole(b) && whole(c) &&
+  return hn_whole(a) && hn_whole(b) && hn_whole(c) &&
          even(at, (int64_t)a, (int64_t)b, (int64_t)c, &l->real_base[i], &l->real_slope[i]);
 }
 
@@ -194,25 +197,32 @@ static bool same_bytes(const hn_bytes *a, const hn_bytes *b) {
   return a->data && b->data && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
-static int64_t integer_at(const hn_bytes *b, size_t i) {
-  return b->dtype == HONE_DTYPE_I64 ? ((const int64_t *)b->data)[i] : ((const int32_t *)b->data)[i];
+static bool integer_at(const hn_bytes *b, size_t i, int64_t *out) {
+  const float x = b->dtype == HONE_DTYPE_F32 ? ((const float *)b->data)[i] : 0;
+  *out = b->dtype == HONE_DTYPE_I64   ? ((const int64_t *)b->data)[i]
+         : b->dtype == HONE_DTYPE_I32 ? ((const int32_t *)b->data)[i]
+                                      : (int64_t)(hn_whole(x) ? x : 0);
+  return hn_whole(x);
 }
 
 /* Whole numbers each of which is even. */
 static bool even_content(hn_line *l, const hn_sample *const s[3], const int64_t at[3], uint32_t i) {
   const hn_bytes *b = &s[0]->content[i];
   hn_line_content *c = &l->content[i];
-  if ((b->dtype != HONE_DTYPE_I64 && b->dtype != HONE_DTYPE_I32) || !b->data) return false;
+  if ((b->dtype != HONE_DTYPE_I64 && b->dtype != HONE_DTYPE_I32 && b->dtype != HONE_DTYPE_F32) || !b->data)
+    return false;
   c->count = b->bytes / hone_dtype_size(b->dtype);
   c->base = HN_NEW_ARRAY(&l->arena, int64_t, 2 * c->count + 1);
   if (!c->base) return false;
   c->slope = c->base + c->count;
   for (int k = 1; k < 3; k++)
     if (!s[k]->content[i].data || s[k]->content[i].bytes != b->bytes) return false;
-  for (size_t k = 0; k < c->count; k++)
-    if (!even(at, integer_at(b, k), integer_at(&s[1]->content[i], k), integer_at(&s[2]->content[i], k),
-              &c->base[k], &c->slope[k]))
-      return false;
+  for (size_t k = 0; k < c->count; k++) {
+    int64_t y[3];
+    for (int j = 0; j < 3; j++)
+      if (!integer_at(&s[j]->content[i], k, &y[j])) return false;
+    if (!even(at, y[0], y[1], y[2], &c->base[k], &c->slope[k])) return false;
+  }
   return true;
 }
 
@@ -227,6 +237,13 @@ static bool keep_whole(hn_line *l, uint32_t i, const hn_sample *from) {
   return true;
 }
 
+static uint64_t pattern_of(const hn_sample *s, uint32_t i) {
+  const hn_bytes *b = &s->content[i];
+  const hn_dims *d = &s->desc[b->desc];
+  const hone_tensor_desc desc = hone_desc(b->dtype, d->rank, s->number + d->first);
+  return hn_content_pattern(&desc, b->data);
+}
+
 static bool know_content(hn_line *l, const hn_sample *const s[3], const int64_t at[3], uint32_t i) {
   hn_line_content *c = &l->content[i];
   const hn_bytes *b = &s[2]->content[i];
@@ -239,11 +256,13 @@ static bool know_content(hn_line *l, const hn_sample *const s[3], const int64_t 
     if (even_content(l, s, at, i)) return true;
   }
   c->kind = HN_CONTENT_MADE;
-  if (b->made && b->bytes <= QUICKLY_MADE) return true;
+  if (b->made && !b->seen && b->bytes <= QUICKLY_MADE) return true;
   c->kind = HN_CONTENT_PART;
   if (grows && part_of(s[0], s[2], i) && part_of(s[1], s[2], i)) return keep_whole(l, i, s[2]);
   c->kind = HN_CONTENT_MADE;
-  return b->made;
+  if (!b->made || !b->seen) return b->made;
+  c->pattern = pattern_of(s[0], i);
+  return c->pattern && pattern_of(s[1], i) == c->pattern && pattern_of(s[2], i) == c->pattern;
 }
 
 /* What the line says of a constant of this sample, which is at t. */
@@ -252,11 +271,14 @@ static bool fits_content(const hn_line *l, const hn_sample *s, uint32_t i, int64
   const hn_bytes *b = &s->content[i];
   const hn_dims *d = &s->desc[b->desc];
   const int64_t *dim = s->number + d->first;
+  if (c->kind == HN_CONTENT_MADE && c->pattern && pattern_of(s, i) != c->pattern) return false;
   if (c->kind == HN_CONTENT_MADE) return true; /* hn_plan_attach makes it and compares */
   if (!b->data) return false;
   if (c->kind == HN_CONTENT_EVEN) {
-    for (size_t k = 0; k < c->count; k++)
-      if (integer_at(b, k) != c->base[k] + c->slope[k] * t) return false;
+    for (size_t k = 0; k < c->count; k++) {
+      int64_t x;
+      if (!integer_at(b, k, &x) || x != c->base[k] + c->slope[k] * t) return false;
+    }
     return true;
   }
   bool inside = true, around = true;

@@ -11,6 +11,12 @@
  *  - what passes, lowering and tactics decide by comparing numbers of the model with each other or with
  * limits was decided the same at both ends, so also between them, where numbers are even.
  *
+ * That holds of numbers, not of what conditions and remainders make of them: a size may equal 100, or leave
+ * nothing when divided by 4, at one place between the ends. So every constant that folding made of sizes
+ * (hn_value.sized) is evaluated again where the line only foretells what it is, and so are those that passes
+ * took away: a plan moves only if they are what was foretold. Where a pass may have looked at one that cannot
+ * be foretold, it must show the same pattern (content.c).
+ *
  * No dimension that moves may be smaller than 2: one of 1 or 0 means something else to many operators. A plan
  * can be moved between the ends of its line, to exactly the numbers that one made from nothing would have.
  * Its tactics are asked again whether they take their steps, tables that they keep of shapes are made again,

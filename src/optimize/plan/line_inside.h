@@ -16,6 +16,7 @@ typedef struct hn_bytes {
   uint32_t desc;
   hone_dtype dtype;
   bool made;
+  bool seen; /* something may have looked at what it is */
   size_t bytes;
   void *data; /* NULL: too many to keep */
 } hn_bytes;
@@ -45,6 +46,7 @@ typedef struct hn_line_content {
   int64_t *base, *slope;
   const void *whole; /* FIXED, PART: as at the far end, whose dimensions these are */
   int64_t dim[HONE_MAX_RANK];
+  uint64_t pattern; /* MADE, and seen: what may have been seen in it (content.c); else 0 */
 } hn_line_content;
 
 struct hn_line {
@@ -67,6 +69,17 @@ bool hn_line_moves(const hn_line *line, const hn_dims *dims);
 double hn_line_cost(const hn_line *line, uint32_t i, int64_t t);
 bool hn_leading_block(void *small, const int64_t *dim, const void *large, const int64_t *whole, int32_t rank,
                       size_t element, bool copy);
+
+/* What is made of whole numbers in f32, too. */
+bool hn_whole(float x);
+
+/* By value id, who of a plan's steps reads it; NULL: memory is short. Free it. */
+uint8_t *hn_content_readers(const hn_plan *plan);
+/* May something have looked at the constant: a pass that took it away, or lowering? */
+bool hn_content_seen(const uint8_t *readers, const hn_value *value);
+/* A number for what a pass sees in a constant: one value everywhere, a triangle up to its last corner, whole
+ * numbers in a row. 0: none of these. */
+uint64_t hn_content_pattern(const hone_tensor_desc *desc, const void *data);
 
 float hn_line_real(const hn_line *line, uint32_t i, int64_t t);
 

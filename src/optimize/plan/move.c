@@ -32,6 +32,7 @@ typedef struct moving_content {
   hn_content of;
   uint32_t index;
   size_t room;
+  bool sure;              /* the line says what it is; else it is evaluated, too, and has to be that */
   HN_VEC(uint32_t) slots; /* whose bytes these are */
 } moving_content;
 
@@ -108,6 +109,63 @@ static bool find_slots(const hn_plan *p, moving_content *c) {
   return true;
 }
 
+/* Sums of what grows evenly, and elements of it put together otherwise, grow evenly. */
+static bool stays_even(const hone_node *n, const hn_content_kind kind[], const bool known[]) {
+  static const char *const any[] = {"Add", "Sub", "Concat"};
+  static const char *const first[] = {"Gather",   "Slice", "Squeeze", "Unsqueeze", "Reshape",
+                                      "Identity", "Cast",  "Flatten", "Transpose"};
+  uint32_t moves = 0, at = 0;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && known[n->in[i]->id] && kind[n->in[i]->id] != HN_CONTENT_FIXED) moves++, at = i;
+  if (!moves) return true;
+  for (size_t i = 0; i < sizeof any / sizeof *any; i++)
+    if (hn_is_op(n, any[i])) return true;
+  if (moves == 1 && hn_is_op(n, "Mul")) return true;
+  for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+    if (moves == 1 && at == 0 && hn_is_op(n, first[i])) return true;
+  return false;
+}
+
+/* Is a constant what the line says at all sizes? sure: by value id, as kind and known are, of those before.
+ */
+static bool is_sure(const hn_content *c, const hn_content_kind kind[], const bool known[],
+                    const bool sure[]) {
+  const hone_node *n = c->made;
+  if (!c->value->sized || !n) return true; /* of weights alone, or the sizes themselves */
+  const hn_content_kind own = kind[c->value->id];
+  if (own != HN_CONTENT_FIXED && own != HN_CONTENT_EVEN) return false;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hn_value *v = n->in[i];
+    if (v && known[v->id] &&
+        (!sure[v->id] || (kind[v->id] != HN_CONTENT_FIXED && kind[v->id] != HN_CONTENT_EVEN)))
+      return false;
+  }
+  return stays_even(n, kind, known);
+}
+
+/* Constants that are not the same for all sizes, or might not be. */
+static bool find_contents(hn_plan *p, const hn_numbers *w, hn_moving *m) {
+  const hn_line *l = m->line;
+  const uint32_t n = p->model->next_value_id + 1;
+  bool *known = hn_calloc(n, sizeof *known), *sure = hn_calloc(n, sizeof *sure);
+  hn_content_kind *kind = hn_calloc(n, sizeof *kind);
+  bool good = known && sure && kind;
+  for (uint32_t i = 0; i < l->n_contents && good; i++) {
+    const hn_content *c = &w->contents.ptr[i];
+    kind[c->value->id] = l->content[i].kind;
+    const bool firm = sure[c->value->id] = is_sure(c, kind, known, sure);
+    known[c->value->id] = true;
+    const bool fixed = l->content[i].kind == HN_CONTENT_FIXED;
+    if (fixed && firm) continue;
+    good = hn_vec_push(&m->contents, (moving_content){.of = *c, .index = i, .sure = firm}) &&
+           (fixed || find_slots(p, &m->contents.ptr[m->contents.len - 1]));
+  }
+  hn_free(known);
+  hn_free(sure);
+  hn_free(kind);
+  return good;
+}
+
 static bool find_moving(hn_plan *p, const hn_numbers *w, hn_moving *m) {
   const hn_line *l = m->line;
   bool good = true;
@@ -120,11 +178,7 @@ static bool find_moving(hn_plan *p, const hn_numbers *w, hn_moving *m) {
     if (l->real_slope[i]) good = hn_vec_push(&m->reals, (moving_real){w->reals.ptr[i], i});
   for (uint32_t i = 0; i < l->n_descs && good; i++)
     if (hn_line_moves(l, &l->desc[i])) good = hn_vec_push(&m->descs, w->descs.ptr[i]);
-  for (uint32_t i = 0; i < l->n_contents && good; i++) {
-    if (l->content[i].kind == HN_CONTENT_FIXED) continue;
-    good = hn_vec_push(&m->contents, (moving_content){.of = w->contents.ptr[i], .index = i}) &&
-           find_slots(p, &m->contents.ptr[m->contents.len - 1]);
-  }
+  good = good && find_contents(p, w, m);
   for (uint32_t k = 0; k < p->steps.len && good; k++)
     if (step_moves(p, m, w, k)) good = hn_vec_push(&m->steps, k);
   return good;
@@ -142,7 +196,7 @@ static size_t bytes_at(const hn_line *l, const moving_content *c, int64_t t) {
 /* Room for what a constant is at the line's far end; what it is now moves there. */
 static bool make_room(hn_plan *p, const hn_line *l, moving_content *c) {
   const size_t now = bytes_at(l, c, l->low), far = bytes_at(l, c, l->high), want = now > far ? now : far;
-  if (want <= c->room) return true;
+  if (want <= c->room || l->content[c->index].kind == HN_CONTENT_FIXED) return true;
   const int64_t have = hone_desc_bytes(&c->of.tensor->desc);
   void *data = hn_arena_aligned(&p->arena, want, HN_MEM_ALIGN);
   if (!data || have < 0 || (size_t)have > want) return false;
@@ -204,10 +258,10 @@ static bool gather_rows(const moving_content *c, void *out) {
 /* The constant once more, by the node that it was folded of: `out` has its bytes. */
 static bool evaluate(const moving_content *c, void *out) {
   const hone_node *n = c->of.made;
-  const hone_tensor *in[16];
+  const hone_tensor *in[64];
   hone_tensor result[16] = {{.data = NULL}}, *list[16];
   hn_arena keep = {0};
-  bool good = n && n->n_in <= 16 && n->n_out <= 16;
+  bool good = n && n->n_in <= 64 && n->n_out <= 16;
   if (good && gather_rows(c, out)) return true;
   for (uint32_t i = 0; good && i < n->n_in; i++) {
     in[i] = n->in[i] ? n->in[i]->constant : NULL;
@@ -229,20 +283,42 @@ static bool evaluate(const moving_content *c, void *out) {
   return found;
 }
 
-static bool set_content(const hn_line *l, const moving_content *c, int64_t t, void *out) {
+/* Evaluated, it is what it is. */
+static bool comes_out(const moving_content *c) {
+  const int64_t bytes = hone_desc_bytes(&c->of.tensor->desc);
+  uint64_t few[32];
+  if (bytes < 0) return false;
+  void *again = (size_t)bytes <= sizeof few ? few : hn_malloc((size_t)bytes);
+  const bool same = again && evaluate(c, again) && memcmp(again, c->of.tensor->data, (size_t)bytes) == 0;
+  if (again != few) hn_free(again);
+  return same;
+}
+
+static bool foretold(const hn_line *l, const moving_content *c, int64_t t, void *out) {
   const hn_line_content *k = &l->content[c->index];
   const hone_tensor_desc *d = &c->of.tensor->desc;
-  if (k->kind == HN_CONTENT_MADE) return evaluate(c, out);
+  if (k->kind == HN_CONTENT_FIXED) return true;
   if (k->kind == HN_CONTENT_PART)
     return hn_leading_block(out, d->dim, k->whole, k->dim, d->rank, hone_dtype_size(d->dtype), true);
   for (size_t i = 0; i < k->count; i++) {
     const int64_t x = k->base[i] + k->slope[i] * t;
     if (d->dtype == HONE_DTYPE_I64)
       ((int64_t *)out)[i] = x;
+    else if (d->dtype == HONE_DTYPE_F32)
+      ((float *)out)[i] = (float)x;
     else
       ((int32_t *)out)[i] = (int32_t)x;
   }
   return true;
+}
+
+/* What a condition, a remainder or a limit makes of sizes may be something else at one of them: what the
+ * line says of it is what the plan was made for, so it has to be true. */
+static bool set_content(const hn_line *l, const moving_content *c, int64_t t, void *out) {
+  const uint64_t pattern = l->content[c->index].pattern;
+  if (l->content[c->index].kind == HN_CONTENT_MADE)
+    return evaluate(c, out) && (!pattern || hn_content_pattern(&c->of.tensor->desc, out) == pattern);
+  return foretold(l, c, t, out) && (c->sure || comes_out(c));
 }
 
 /* ------------------------------------------------------------------ moving */
@@ -377,12 +453,7 @@ static bool shares_still(const hn_plan *p, const hn_moving *m, const hn_step *s)
 static bool makes_same(const hn_moving *m) {
   for (size_t i = 0; i < m->contents.len; i++) {
     const moving_content *c = &m->contents.ptr[i];
-    const int64_t bytes = hone_desc_bytes(&c->of.tensor->desc);
-    if (m->line->content[c->index].kind != HN_CONTENT_MADE) continue;
-    void *again = hn_malloc((size_t)(bytes > 0 ? bytes : 1));
-    const bool same = again && evaluate(c, again) && memcmp(again, c->of.tensor->data, (size_t)bytes) == 0;
-    hn_free(again);
-    if (!same) return false;
+    if ((m->line->content[c->index].kind == HN_CONTENT_MADE || !c->sure) && !comes_out(c)) return false;
   }
   return true;
 }

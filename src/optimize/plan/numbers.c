@@ -126,6 +126,8 @@ static void constant(hn_numbers *w, hn_value *v) {
     return;
   }
   const hone_node *made = w->depth < MOST_DEEP ? v->made : NULL;
+  if (v->sized && v->made && !made) no(w, "what '%.60s' follows from is too deep", v->name);
+  word(w, v->sized);
   word(w, made != NULL);
   if (made) { /* what it was made of comes first */
     w->depth++;
@@ -350,6 +352,9 @@ bool hn_numbers_list(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more,
   word(w, (uint64_t)p->math << 16 | (uint64_t)p->storage);
   word(w, p->has_heap);
   graph(w, p->model->graph);
+  /* What folding made of sizes, and passes took away: they may have looked at what it was. */
+  for (const hn_value *v = p->model->sized; v && !w->failed && !w->no_memory; v = v->next_sized)
+    if (!w->seen[v->id]) value(w, v);
   for (size_t i = 0; i < p->slots.len && !w->failed; i++) slot(w, &p->slots.ptr[i]);
   for (size_t i = 0; i < p->steps.len && !w->failed; i++) step(w, &p->steps.ptr[i]);
   for (uint32_t i = 0; i < p->n_inputs; i++) {
