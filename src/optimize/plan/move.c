@@ -126,6 +126,24 @@ static bool stays_even(const hone_node *n, const hn_content_kind kind[], const b
   return false;
 }
 
+/* Element by element, of parts of what is longer and of what is fixed: a part of that of what is longer. */
+static bool stays_part(const hone_node *n, const hn_content_kind kind[], const bool known[]) {
+  static const char *const each[] = {"Add",   "Sub",   "Mul",       "Div",     "Mod",
+                                     "Less",  "Equal", "Greater",   "And",     "LessOrEqual",
+                                     "Or",    "Not",   "Where",     "Cast",    "GreaterOrEqual",
+                                     "Neg",   "Abs",   "Unsqueeze", "Squeeze", "Identity",
+                                     "Trilu", "Max",   "Min",       "Sin",     "Cos"};
+  const bool range = hn_is_op(n, "Range");
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hn_value *v = n->in[i];
+    if (v && known[v->id] && kind[v->id] == HN_CONTENT_EVEN && !(range && i == 1)) return false;
+  }
+  if (range) return true; /* whose end moves */
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+    if (hn_is_op(n, each[i])) return true;
+  return false;
+}
+
 /* Is a constant what the line says at all sizes? sure: by value id, as kind and known are, of those before.
  */
 static bool is_sure(const hn_content *c, const hn_content_kind kind[], const bool known[],
@@ -133,14 +151,14 @@ static bool is_sure(const hn_content *c, const hn_content_kind kind[], const boo
   const hone_node *n = c->made;
   if (!c->value->sized || !n) return true; /* of weights alone, or the sizes themselves */
   const hn_content_kind own = kind[c->value->id];
-  if (own != HN_CONTENT_FIXED && own != HN_CONTENT_EVEN) return false;
+  bool parts = false;
   for (uint32_t i = 0; i < n->n_in; i++) {
     const hn_value *v = n->in[i];
-    if (v && known[v->id] &&
-        (!sure[v->id] || (kind[v->id] != HN_CONTENT_FIXED && kind[v->id] != HN_CONTENT_EVEN)))
-      return false;
+    if (v && known[v->id] && (!sure[v->id] || kind[v->id] == HN_CONTENT_MADE)) return false;
+    parts |= v && known[v->id] && kind[v->id] == HN_CONTENT_PART;
   }
-  return stays_even(n, kind, known);
+  if (own == HN_CONTENT_PART) return stays_part(n, kind, known);
+  return own != HN_CONTENT_MADE && !parts && stays_even(n, kind, known);
 }
 
 /* Constants that are not the same for all sizes, or might not be. */
