@@ -1,7 +1,8 @@
 /* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
  * MatMulBnb4(a, constant codes, scales)                ->  MatMul(a, f32)
  *
- * The weights are decoded once, where nothing reads codes: on accelerators, for bf16 products, and of bnb4. */
+ * The weights are decoded once, where nothing reads codes: on accelerators, for bf16 products, and of
+ * bnb4. */
 #include "model/ops/microsoft/bnb4.h"
 #include "model/ops/microsoft/nbits.h"
 #include "optimize/passes/common/pass.h"

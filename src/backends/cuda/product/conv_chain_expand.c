@@ -71,7 +71,7 @@ static double seconds_of(const chain *c, const hone_machine *m, const cut *u) {
   const double clock = m->peak_flops > 0 ? m->peak_flops / (256 * sms) : 1.7e9;
   const hn_conv_attr *d = &c->depth;
   const double in_h = fmin(u->in_h, (double)d->x.size[1]), in_w = fmin(u->in_w, (double)d->x.size[2]);
-  const double sixteens = ceil(in_h * in_w / 16), groups = u->channels / 16,
+  const double sixteens = ceil(in_h * in_w / 16), groups = u->channels / 16.0,
                taps = (double)(d->kernel[1] * d->kernel[2]);
   const double inner = hn_cuda_epilogue_instructions(c->first_step),
                outer = hn_cuda_epilogue_instructions(c->last_step);
@@ -79,7 +79,7 @@ static double seconds_of(const chain *c, const hone_machine *m, const cut *u) {
   const double expand = sixteens * (30 + c->k32 * (6 + groups * 6) + groups * (8 * (1 + inner) + 8));
   const double columns = d->dilation[2] == 1 ? (double)((u->tw - 1) * d->stride[2] + d->kernel[2])
                                              : (double)(u->tw * d->kernel[2]);
-  const double items = ceil((double)(u->channels / 4) * (u->bw / u->tw) * u->bh / 32);
+  const double items = ceil(u->channels / 4.0 * u->bw / u->tw * u->bh / 32);
   const double depth =
       items * (40 + (double)d->kernel[1] * columns * 5 + taps * (1 + 4 * u->tw) + u->tw * (12 + 4 * outer));
   const double drawn =
