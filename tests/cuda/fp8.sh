@@ -7,7 +7,7 @@ trap 'rm -rf "$temp"' EXIT
 "$1" zoo mobilenetv2 --width 0.5 --size 32 -o "$temp/m.onnx" >/dev/null
 fp8() { command=$1; shift; "$hone" "$command" "$temp/m.onnx" --precision fp8 "$@"; }
 hone=$1
-HONE_TACTICS=-cudnn*,-conv_mma*,-conv_simt*,-gemm_*,-cublaslt_conv*,-cublaslt_gemm*
+HONE_TACTICS=-cudnn*,-conv_mma*,-conv_few*,-conv_chain*,-conv_simt*,-gemm_*,-cublaslt_conv*,-cublaslt_gemm*
 export HONE_TACTICS
 fp8 profile --device cuda --level 3 -n 1 --json >"$temp/profile"
 n=$(grep -c '"cublaslt_fp8_conv1x1' "$temp/profile")
