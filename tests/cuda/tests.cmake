@@ -210,6 +210,9 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       set_property(TEST network_${network}_${precision} APPEND PROPERTY ENVIRONMENT HONE_TACTICS=-cudnn*,-cublaslt*)
     endforeach()
   endforeach()
+  # bert_base's pooled output lies by a step of bf16 below or above the bound, as sums before it round: in that network the order of
+  # sums stays what the bound was found with. check_tactics_cuda_products holds the products of few rows to theirs.
+  set_property(TEST network_bert_base_bf16 APPEND PROPERTY ENVIRONMENT HONE_TACTICS=-cudnn*,-cublaslt*,-matmul_few*)
   set(suites /usr/share/libonnx-testdata/data)
   if(EXISTS ${suites} AND NOT HONE_SANITIZE)
     # 24 of what has tensors alone, and 32 that compute with sequences and optionals, which live on the host
