@@ -8,7 +8,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
-#include "model/ops/microsoft/nbits.h"
+#include "model/ops/microsoft/codes/nbits.h"
 
 enum { DATA, INDICES, SCALES, ZEROS };
 

@@ -7,7 +7,7 @@
 #include "base/integers.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "model/ops/microsoft/nbits.h"
+#include "model/ops/microsoft/codes/nbits.h"
 
 enum { A, CODES, SCALES, ZEROS, GROUPS, BIAS };
 enum { PANEL = HN_CODED_PANEL };

@@ -4,7 +4,7 @@
 #define HN_CPU_PRODUCT_EXPERTS_STEP_H
 
 #include "backends/cpu/step/step.h"
-#include "model/ops/microsoft/experts.h"
+#include "model/ops/microsoft/experts/experts.h"
 
 enum { HN_EXPERTS_FIRST, HN_EXPERTS_SECOND, HN_EXPERTS_THIRD };
 

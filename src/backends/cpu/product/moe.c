@@ -9,7 +9,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "model/ops/microsoft/moe.h"
+#include "model/ops/microsoft/experts/moe.h"
 
 enum { DEPTH = 1024 }; /* of a panel, which then stays in L2 while rows go over it */
 

@@ -8,8 +8,8 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
-#include "model/ops/microsoft/nbits.h"
-#include "model/ops/microsoft/q_moe.h"
+#include "model/ops/microsoft/codes/nbits.h"
+#include "model/ops/microsoft/experts/q_moe.h"
 
 typedef struct matrix {
   hn_coded_step of;  /* of one expert */

@@ -7,7 +7,7 @@
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
-#include "model/ops/microsoft/crop.h"
+#include "model/ops/microsoft/images/crop.h"
 
 enum { X, ROIS, BATCH };
 

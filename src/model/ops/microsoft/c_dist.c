@@ -1,6 +1,6 @@
 /* CDist: the distance, or its square, of each row of A from each row of B. */
 #include "model/ops/common/convert.h"
-#include "model/ops/microsoft/inner.h"
+#include "model/ops/microsoft/common/inner.h"
 
 enum { A, B };
 

@@ -1,5 +1,5 @@
 /* ExpandDims: a dimension of 1 before the given axis. */
-#include "model/ops/microsoft/inner.h"
+#include "model/ops/microsoft/common/inner.h"
 
 enum { X, AXIS };
 

@@ -1,5 +1,5 @@
 /* MurmurHash3: the 32-bit form (x86) of the bytes of each element. */
-#include "model/ops/microsoft/inner.h"
+#include "model/ops/microsoft/common/inner.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   (void)error;

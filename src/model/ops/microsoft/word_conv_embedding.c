@@ -1,7 +1,7 @@
 /* WordConvEmbedding: a vector for each word of the sequence. Its characters' vectors are convolved by windows
  * over the word, and each filter gives the largest Tanh. Words end at their zeros; shorter ones than the
  * window are as long as it, words without a character give zeros. */
-#include "model/ops/microsoft/inner.h"
+#include "model/ops/microsoft/common/inner.h"
 
 enum { SEQUENCE, W, B, TABLE };
 

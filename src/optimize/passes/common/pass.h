@@ -1,4 +1,4 @@
-/* What a pass file contains and what it may use. A pass is one file passes/<name>.c that defines
+/* What a pass file contains and what it may use. A pass is one file passes/<family>/<name>.c that defines
  *   const struct hn_pass hn_pass_<name> = {...};
  * plus a line PASS(<name>) in passes.def. Order in the list is the order of execution within a round. */
 #ifndef HN_OPTIMIZE_PASSES_PASS_H

@@ -1,0 +1,17 @@
+/* FusedMatMulActivation: activation(alpha A' B'). */
+#include "model/ops/microsoft/products/turned_matmul.h"
+
+static const hone_attr_desc attrs[] = {
+    HN_TURNED_ATTRS, HN_FUSED_ACTIVATION_ATTRS, {.name = "activation_axis", .type = HONE_ATTR_INT}, {0}};
+
+HN_OP(fused_matmul_activation) = {HONE_DESC_HEAD(hone_op_desc),
+                                  .domain = "com.microsoft",
+                                  .op_type = "FusedMatMulActivation",
+                                  .since = 1,
+                                  HN_INPUTS(2, 2),
+                                  HN_OUTPUTS(1, 1),
+                                  .types = HN_TYPES_FLOAT,
+                                  .attrs = attrs,
+                                  .infer = hn_turned_infer,
+                                  .cost = hn_turned_cost,
+                                  .reference = hn_turned_run};
