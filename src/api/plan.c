@@ -4,7 +4,6 @@
 #include "api/objects.h"
 #include "base/error.h"
 #include "model/bind.h"
-#include "model/ir/items.h"
 #include "optimize/passes/optimize.h"
 #include "optimize/plan/plan.h"
 #include "optimize/plan/saved.h"
