@@ -88,7 +88,7 @@ static const hn_value *open_input(const hn_model *model, int32_t *axis) {
 }
 
 /* Says which input and dimension to give, in the words of the command: `fits` has shapes that work, or NULL.
- */
+ * `given`: the caller gave it, so it is another one that is wanted. */
 static void say(const hn_model *model, const hn_model *fits, bool given, hone_error *error) {
   int32_t axis = 0;
   const hn_value *v = open_input(model, &axis);
@@ -111,8 +111,14 @@ static void say(const hn_model *model, const hn_model *fits, bool given, hone_er
     else
       snprintf(shape + at, sizeof shape - at, "%s%s", k ? "x" : "", k == axis ? "N" : "1");
   }
-  hn_error_hint(error, "dimension %d%s of input '%.60s' is open%s: give it, --shape %s=%s", axis, name,
-                v->name, given ? "" : ", and none of the usual sizes fits", input, shape);
+  if (given)
+    hn_error_hint(error, "dimension %d%s of input '%.60s' is open: another size may fit, --shape %s=%s", axis,
+                  name, v->name, input, shape);
+  else
+    hn_error_hint(error,
+                  "dimension %d%s of input '%.60s' is open, and none of the usual sizes fits: give it, "
+                  "--shape %s=%s",
+                  axis, name, v->name, input, shape);
 }
 
 hone_status hn_model_bind(hn_model *model, const hone_binding *bindings, uint32_t n, int64_t batch,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # hone MODEL whose report cannot be written: sh full_disk.sh HONE. What was measured is shown all the same, the error
-# names the file, and no folder stays. A limit of a file's size stands in for a full disk.
+# names the file, and no folder stays; nor does one of hone op new. A limit of a file's size stands in for a full disk.
 set -u
 hone=$1 bad=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/full-XXXXXX") || exit 1
@@ -21,4 +21,7 @@ mkdir -p old/report.html && echo kept >old/notes
 [ $? = 6 ] || fail "not exit code 6"
 shown || fail "the report is not shown"
 [ -f old/notes ] || fail "a folder that was there is gone"
+(ulimit -f 1 && "$hone" op new part >out 2>err)
+[ $? = 6 ] || fail "op new: not exit code 6"
+[ ! -e part ] || fail "op new: the folder stays"
 exit $bad

@@ -8,6 +8,7 @@
 #include "cli/terminal/term.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,16 @@ static int write_all(const cli_args *args, const char *folder, const char *name,
   return code;
 }
 
+/* The folder, which was made here, with what is in it: after a failure nothing partial stays. */
+static void take_away(const char *folder) {
+  DIR *d = opendir(folder);
+  const struct dirent *e;
+  while (d && (e = readdir(d)))
+    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(d), e->d_name, 0);
+  if (d) closedir(d);
+  (void)rmdir(folder);
+}
+
 static int run(const cli_args *args) {
   const char *const *rest = args->rest.item;
   char name[64], op[64], folder[4000];
@@ -150,8 +161,8 @@ static int run(const cli_args *args) {
                ? cli_error(HONE_ERROR_USAGE,
                            "%s is there already (another name, another --output-dir, or remove it)", folder)
                : cli_error(HONE_ERROR_IO, "cannot make folder %s: %s", folder, strerror(errno));
-  else
-    code = write_all(args, folder, name, op, &from);
+  else if ((code = write_all(args, folder, name, op, &from)) != 0)
+    take_away(folder);
   op_from_drop(&from);
   if (code) return code;
   /* Of nodes everything is written already: what is left is to build it, and perhaps faster kernels. */

@@ -119,6 +119,11 @@ static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
   }
   u->n_nodes = h->nodes.n;
   u->nodes = nodes;
+  const hone_node *hidden = hn_lower_hidden(l, u);
+  if (hidden) {
+    near(l, h, (hn_miss){.why = HN_MISS_TAKEN, .other = hidden});
+    return true;
+  }
   if (!describe_coded(l, h, u, &root, &taken)) return false;
   if (!taken && !hn_lower_takes(l, u)) {
     near(l, h, (hn_miss){.why = HN_MISS_TACTIC});

@@ -104,6 +104,36 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
   return d && choose(l, u, 0, d, &t, &e, NULL);
 }
 
+/* The unit that makes v does not show it. */
+static bool is_inside(const hn_lowering *l, const hn_value *v) {
+  const hn_unit *maker = v->producer ? l->by_value[v->id] : NULL;
+  if (!maker || maker->n_nodes <= 1 || maker->out == v) return false;
+  for (uint32_t o = 0; o < maker->node->n_out; o++)
+    if (maker->node->out[o] == v) return false;
+  return true;
+}
+
+static bool reads_through(const hn_unit *u, const hn_value *v) {
+  for (uint32_t i = 0; u->view && i < u->n_in; i++)
+    if (u->view[i].base == v) return true;
+  return false;
+}
+
+const hone_node *hn_lower_hidden(const hn_lowering *l, const hn_unit *unit) {
+  for (uint32_t i = 0; unit->view && i < unit->n_in; i++)
+    if (unit->view[i].base && is_inside(l, unit->view[i].base)) return unit->view[i].base->producer;
+  for (size_t k = 0; k < l->units.len; k++) {
+    const hn_unit *other = l->units.ptr[k];
+    if (!other->view || other->into) continue;
+    for (uint32_t i = 0; i < unit->n_nodes; i++)
+      for (uint32_t o = 0; o < unit->nodes[i]->n_out; o++) {
+        const hn_value *v = unit->nodes[i]->out[o];
+        if (v && v != unit->out && reads_through(other, v)) return unit->nodes[i];
+      }
+  }
+  return NULL;
+}
+
 bool hn_lower_predict(hn_lowering *l, const hn_unit *u, hn_estimate *estimate) {
   if (!l->guess) l->guess = hn_arena_raw(l->temp, sizeof *l->guess, HN_MEM_ALIGN);
   const hone_tactic_desc *t;

@@ -46,7 +46,7 @@ static bool make_unit(hn_lowering *l, const hn_rotary_hit *h) {
                      .order = root->order,
                      .n_nodes = n,
                      .nodes = nodes};
-  if (!hn_lower_takes(l, &u)) return true;
+  if (hn_lower_hidden(l, &u) || !hn_lower_takes(l, &u)) return true;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t o = 0; o < nodes[i]->n_out; o++) {
       hn_unit **made = nodes[i]->out[o] ? &l->by_value[nodes[i]->out[o]->id] : NULL;

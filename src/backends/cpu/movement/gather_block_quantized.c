@@ -41,7 +41,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (axis < 0) axis += x->rank;
   if (gather != 0 || axis != x->rank - 1) return hn_refuse(why, "along other axes");
   h->wide = i->dtype == HONE_DTYPE_I64;
-  h->bits = x->dtype == HONE_DTYPE_U8 ? hone_node_int(s->node, "bits", 4) : 4;
+  /* Elements of 4 bits have a byte each in memory, signed ones with their sign in all of it. */
+  h->bits = x->dtype == HONE_DTYPE_U8 ? hone_node_int(s->node, "bits", 4) : 8;
   h->block = hone_node_int(s->node, "block_size", 128);
   h->rows = x->dim[0], h->lines = 1, h->blocks = f->dim[f->rank - 1];
   for (int32_t d = 1; d < x->rank - 1; d++) h->lines *= x->dim[d];
@@ -49,9 +50,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->indices = hone_desc_count(i);
   if (h->length * h->bits % 8) return hn_refuse(why, "a line ends within a byte");
   h->zeros = hn_step_has(s, ZEROS);
-  if (h->zeros && (!hn_step_plain(&s->input[ZEROS].desc) || (x->dtype != HONE_DTYPE_U8 && h->blocks % 2)))
-    return hn_refuse(why, "the zero points of a line end within a byte");
-  h->flip = x->dtype == HONE_DTYPE_I4 ? 8 : 0;
+  if (h->zeros && !hn_step_plain(&s->input[ZEROS].desc))
+    return hn_refuse(why, "the zero points are not row-major");
+  h->flip = x->dtype == HONE_DTYPE_I4 ? 128 : 0;
   h->zero = x->dtype == HONE_DTYPE_U4 ? 0.0f : (float)(1 << (h->bits - 1));
   return true;
 }

@@ -1,4 +1,5 @@
-/* Slice: elements from start to end (exclusive) in steps, along some axes; as numpy's x[start:end:step]. */
+/* Slice: elements from start to end (exclusive) in steps, along some axes; as numpy's x[start:end:step], but a start
+ * before the first element is the first one in both directions. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/move.h"
@@ -15,8 +16,8 @@ static int64_t clamp(int64_t v, int64_t dim, int64_t low, int64_t high) {
 
 /* Start and number of elements of one axis; step is not 0. */
 static void range(int64_t start, int64_t end, int64_t step, int64_t dim, int64_t *first, int64_t *count) {
-  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
-  start = clamp(start, dim, low, high);
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
+  start = clamp(start, dim, dim ? 0 : low, high);
   end = clamp(end, dim, low, high);
   int64_t length = step > 0 ? end - start : start - end;
   uint64_t stride = step > 0 ? (uint64_t)step : 0u - (uint64_t)step;
