@@ -147,8 +147,8 @@ static bool list_ops(const hn_graph *g, op_list *out) {
   return true;
 }
 
-/* Could a spelling of a built-in pattern, which has a line of text for each node, end at such a node? Reading its
- * text takes longer than looking for the names in the last lines. */
+/* Could a spelling of a built-in pattern, which has a line of text for each node, end at such a node? Reading
+ * its text takes longer than looking for the names in the last lines. */
 static bool may_end(const char *text, const op_list *ops) {
   for (const char *end; text; text = *end ? end + 4 : NULL) {
     end = strstr(text, "\nor\n");
