@@ -46,6 +46,7 @@ if(HONE_FAULTS)
   hone_kernel_faults(gemm ${cpu}/product/gemm_pack.c ${cpu}/product/conv_driver.c ${cpu}/product/matmul_driver.c
     ${cpu}/step/epilogue.c)
   hone_kernel_faults(depthwise ${cpu}/conv/depthwise_driver.c)
+  hone_kernel_faults(grouped ${cpu}/conv/grouped_direct.c)
   hone_kernel_faults(dots ${cpu}/conv/dots_driver.c)
   hone_kernel_faults(planes ${cpu}/conv/planes_driver.c)
   hone_kernel_faults(gemm_bf16 ${cpu}/product/bf16_pack.c ${cpu}/product/bf16_driver.c ${cpu}/product/bf16_again.c)

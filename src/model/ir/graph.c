@@ -252,7 +252,7 @@ bool hn_graph_add_output(hn_graph *g, hn_value *v) {
 
 const hn_attr *hn_node_attr(const hone_node *n, const char *name) {
   for (uint32_t i = 0; i < n->n_attr; i++)
-    if (strcmp(n->attr[i].name, name) == 0) return &n->attr[i];
+    if (*n->attr[i].name == *name && strcmp(n->attr[i].name, name) == 0) return &n->attr[i];
   return NULL;
 }
 

@@ -135,12 +135,43 @@ typedef struct candidate {
 
 typedef HN_VEC(candidate) candidate_list;
 
-static hone_status compile(const hn_listing *all, hn_arena *arena, spelling_list *out, hone_error *error) {
+typedef HN_VEC(const char *) op_list;
+
+/* The types of the graph's nodes, each once. False: out of memory. */
+static bool list_ops(const hn_graph *g, op_list *out) {
+  for (const hone_node *n = g->first; n; n = n->next) {
+    size_t i = 0;
+    while (i < out->len && out->ptr[i] != n->op_type && strcmp(out->ptr[i], n->op_type) != 0) i++;
+    if (i == out->len && !hn_vec_push(out, n->op_type)) return false;
+  }
+  return true;
+}
+
+/* Could a spelling of a built-in pattern, which has a line of text for each node, end at such a node? Reading
+ * its text takes longer than looking for the names in the last lines. */
+static bool may_end(const char *text, const op_list *ops) {
+  for (const char *end; text; text = *end ? end + 4 : NULL) {
+    end = strstr(text, "\nor\n");
+    if (!end) end = text + strlen(text);
+    const char *last = end;
+    while (last > text && last[-1] == '\n') last--;
+    while (last > text && last[-1] != '\n') last--;
+    for (size_t i = 0; i < ops->len; i++) {
+      const char *at = strstr(last, ops->ptr[i]);
+      if (at && at < end) return true;
+    }
+  }
+  return false;
+}
+
+static hone_status compile(const hn_listing *all, const op_list *ops, hn_arena *arena, spelling_list *out,
+                           hone_error *error) {
   hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS); /* large: for one after the other */
   if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
   for (uint32_t i = 0; i < all->n; i++) {
     const hone_pattern_desc *d = all->unit[i];
     uint32_t n = 0;
+    if (i < BUILTIN && !may_end(d->text, ops)) continue;
     hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
     hone_status status = hn_pattern_compile_all(&text, arena, p, MAX_SPELLINGS, &n, error);
     if (status != HONE_OK) return status;
@@ -352,8 +383,9 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
   spelling_list spellings = {0};
   candidate_list found = {0}, near = {0};
   bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
-  hone_status status = taken ? compile(patterns, &arena, &spellings, error)
-                             : hn_fail_memory(error, g->n_nodes, "the patterns");
+  op_list ops = {0};
+  hone_status status = taken && list_ops(g, &ops) ? compile(patterns, &ops, &arena, &spellings, error)
+                                                  : hn_fail_memory(error, g->n_nodes, "the patterns");
   if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
   if (status != HONE_OK) goto done;
   if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
@@ -390,6 +422,7 @@ done:
   for (hone_node *n = g->first; n; n = n->next) n->mark = 0;
   if (status != HONE_OK) hn_vec_free(hits);
   hn_free(taken);
+  hn_vec_free(&ops);
   hn_vec_free(&spellings);
   hn_vec_free(&found);
   hn_vec_free(&near);

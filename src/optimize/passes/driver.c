@@ -103,7 +103,10 @@ static hn_pass_result matched(hn_pass_context *ctx, const hone_match *m) {
   hn_pass_record_text(ctx, true, m->node, m->pattern->n_lines, "");
   ctx->why.text[0] = 0;
   ctx->enable_level = -1;
+  /* What one match needed is room for the next: else each takes fresh pages of the system. */
+  const hn_arena_mark room = hn_arena_here(ctx->scratch);
   hn_pass_result result = ctx->pass->match(ctx, m);
+  hn_arena_back(ctx->scratch, room);
   if (record >= r->records.len) { /* the record itself found no memory */
     ctx->changed |= result == HN_PASS_HIT;
     return result;

@@ -36,6 +36,7 @@ typedef struct lane {
 typedef struct packing {
   hn_plan *p;
   bool own_model;
+  bool alone; /* no other plan reads what this one packs */
   constant *constants;
   size_t n_constants;
   uint32_t *of_slot;              /* by slot: index into constants, or HN_NO_SLOT */
@@ -459,7 +460,8 @@ static bool key_of(packing *k, uint32_t number, hn_packed_key *out) {
   const size_t n = k->p->steps.len;
   if (!k->key && !(k->key = hn_calloc(n, sizeof *k->key))) return false;
   if (!k->keyed && !(k->keyed = hn_calloc(n, sizeof *k->keyed))) return false;
-  if (!k->keyed[number] && !hn_packed_key_of(k->p, &k->p->steps.ptr[number], &k->key[number])) return false;
+  if (!k->keyed[number] && !hn_packed_key_of(k->p, &k->p->steps.ptr[number], k->alone, &k->key[number]))
+    return false;
   k->keyed[number] = true;
   *out = k->key[number];
   return true;
@@ -561,7 +563,7 @@ static hone_status leave(packing *k, hn_packed_store *store, hone_error *error) 
 }
 
 hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *error) {
-  packing k = {.p = p, .own_model = r->own_model};
+  packing k = {.p = p, .own_model = r->own_model, .alone = !r->store};
   hone_status status = lay_out(&k, r, error);
   if (status == HONE_OK) status = find_constants(&k, error);
   if (status == HONE_OK) status = keep_for_runs(&k, error);

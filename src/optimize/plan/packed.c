@@ -79,8 +79,9 @@ static void put_bytes(const hn_plan *p, const void *at, size_t bytes, hn_str *ou
                 (unsigned long long)hn_hash(at, bytes, 2));
 }
 
-/* Input i of a step, where it is a constant: which bytes, and from where on. */
-static void put_constant(const hn_plan *p, uint32_t slot, hn_str *out) {
+/* Input i of a step, where it is a constant: which bytes, and from where on. Within one plan the slot says it
+ * all, and nothing is read. */
+static void put_constant(const hn_plan *p, uint32_t slot, bool by_slot, hn_str *out) {
   uint64_t offset = 0;
   for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
     offset += p->slots.ptr[slot].offset;
@@ -88,6 +89,10 @@ static void put_constant(const hn_plan *p, uint32_t slot, hn_str *out) {
   const hn_deferred *d = s->deferred;
   if (s->place != HN_PLACE_CONST) return;
   hn_str_printf(out, " +%llu", (unsigned long long)offset);
+  if (by_slot) {
+    hn_str_printf(out, " =%u", (unsigned)slot);
+    return;
+  }
   if (!d) {
     put_bytes(p, s->constant, (size_t)s->bytes, out);
     return;
@@ -107,7 +112,7 @@ static void put_constant(const hn_plan *p, uint32_t slot, hn_str *out) {
                 (unsigned long long)hn_hash(d->factor, (size_t)(most + 1) * sizeof *d->factor, 2));
 }
 
-bool hn_packed_key_of(const hn_plan *p, const hn_step *s, hn_packed_key *key) {
+bool hn_packed_key_of(const hn_plan *p, const hn_step *s, bool by_slot, hn_packed_key *key) {
   hn_str text = {0};
   /* Tactics that pack alike have one function that says so. */
   hn_str_printf(&text, "%llx %zu %016llx ", (unsigned long long)(uintptr_t)s->tactic->shared,
@@ -115,7 +120,7 @@ bool hn_packed_key_of(const hn_plan *p, const hn_step *s, hn_packed_key *key) {
   hn_step_signature_of_weights(&s->desc, &text);
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
     hn_str_putc(&text, ';');
-    if (s->in[i] != HN_NO_SLOT) put_constant(p, s->in[i], &text);
+    if (s->in[i] != HN_NO_SLOT) put_constant(p, s->in[i], by_slot, &text);
   }
   if (!text.failed)
     for (uint64_t i = 0; i < 2; i++) key->part[i] = hn_hash(text.ptr, text.len, i);

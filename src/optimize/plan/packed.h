@@ -30,8 +30,9 @@ void hn_packed_store_drop(hn_packed_store *store);               /* NULL is fine
 /* Bytes of all its blocks, and of how many there are. */
 uint64_t hn_packed_store_bytes(hn_packed_store *store, uint32_t *blocks);
 
-/* What step s shares, where it shares anything: false when memory is short. */
-bool hn_packed_key_of(const hn_plan *plan, const hn_step *s, hn_packed_key *key);
+/* What step s shares, where it shares anything: false when memory is short. by_slot: to be compared with keys
+ * of this plan alone, which name weights by their slots. */
+bool hn_packed_key_of(const hn_plan *plan, const hn_step *s, bool by_slot, hn_packed_key *key);
 /* True: *out is what the key names, and its block is held, once for each plan that asks: *held is the plan's
  * list of blocks. False: nobody packed it yet, or memory is short. */
 bool hn_packed_find(hn_packed_store *store, const hn_packed_key *key, size_t bytes, hn_packed_blocks *held,
