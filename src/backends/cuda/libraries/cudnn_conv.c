@@ -277,7 +277,8 @@ static double folded_seconds(const hone_step *s, const hone_machine *m, uint32_t
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
  * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
  * Of several taps the third engine that the heuristics propose is the faster one there: 0.15 us a block where
- * the first takes up to 0.2. In exact f32 none was measured: a network that chose two of them was three times
+ * the first takes up to 0.2. What is added costs twice its bytes behind the product, not beside it (YOLOv3's
+ * layers of 52x52 at batch 16: 52 us, of which 44 without). In exact f32 none was measured: a network that chose two of them was three times
  * slower than its separate operators, so there they are left to hone tune. */
 enum { THIRD = 2 };
 static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
@@ -287,7 +288,8 @@ static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t 
   if (!hn_conv_attr_of(s, &a, NULL)) return whole;
   if (!narrow) return whole * 8;
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]),
-               functions = hn_library_functions(s, m);
+               functions = hn_library_functions(s, m) +
+                           (m->dram_bytes > 0 ? 2 * hn_cuda_epilogue_bytes(s) / m->dram_bytes : 0);
   if (a.groups > 1 || a.cin < 16) return whole * uneven(&a) + functions;
   if (taps == 1) return whole * 1.6 + functions;
   const double blocks = fmax((double)a.cin, 128) * taps / 64;

@@ -273,5 +273,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return st;
 }
 
-HN_TACTIC(cuda, conv_chain_expand, "ConvChain", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cuda, conv_chain_expand, "ConvChain", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);
