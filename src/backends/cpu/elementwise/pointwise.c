@@ -220,6 +220,8 @@ typedef struct job {
   const hone_step_run *run;
   const blob_head *h;
   const struct hn_pw_ops *ops;
+  const struct hn_halves_ops *halves;
+  const struct hn_quantize_ops *codes;
   int64_t tiles_per_task;
 } job;
 
@@ -250,9 +252,8 @@ static const void *operand_at(const state *t, int32_t k) {
 
 static bool is_half(const operand *o) { return o->element == 2; }
 
-static void widen(hn_isa isa, float *dst, const void *src, size_t n, const operand *o) {
-  const struct hn_halves_ops *ops = hn_halves_find(isa);
-  (o->code == HONE_DTYPE_F16 ? ops->from_f16 : ops->from_bf16)(dst, src, n);
+static void widen(const job *j, float *dst, const void *src, size_t n, const operand *o) {
+  (o->code == HONE_DTYPE_F16 ? j->halves->from_f16 : j->halves->from_bf16)(dst, src, n);
 }
 
 static float load_one(const void *p, const operand *o) {
@@ -265,9 +266,9 @@ static float load_one(const void *p, const operand *o) {
 }
 
 /* n elements with a stride other than 0 into consecutive floats. */
-static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
+static void gather(const job *j, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
   if (is_half(o) && stride == 1) {
-    widen(isa, dst, src, (size_t)n, o);
+    widen(j, dst, src, (size_t)n, o);
   } else if (is_half(o)) {
     const uint16_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
@@ -275,11 +276,11 @@ static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int6
     const float scale = 1, zero = 0;
     const uint8_t *p = src;
     if (stride == 1)
-      hn_quantize_find(isa)->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
+      j->codes->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
     else
       for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
   } else if (o->element == 1 && stride == 1) {
-    hn_pw_find(isa)->from_bool(dst, src, (size_t)n);
+    j->ops->from_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     const uint8_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride] ? 1.0f : 0.0f;
@@ -292,9 +293,9 @@ static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int6
 }
 
 /* The codes saturate. */
-static void scatter_codes(hn_isa isa, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
+static void scatter_codes(const job *j, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
                           const operand *o) {
-  const struct hn_quantize_ops *ops = hn_quantize_find(isa);
+  const struct hn_quantize_ops *ops = j->codes;
   const float scale = 1, zero = 0;
   const bool is_signed = o->code == HONE_DTYPE_I8;
   if (stride == 1 && !uniform) {
@@ -306,9 +307,9 @@ static void scatter_codes(hn_isa isa, const float *src, bool uniform, uint8_t *d
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
-static void scatter_halves(hn_isa isa, const float *src, bool uniform, uint16_t *dst, int64_t stride,
+static void scatter_halves(const job *j, const float *src, bool uniform, uint16_t *dst, int64_t stride,
                            int64_t n, const operand *o) {
-  const struct hn_halves_ops *ops = hn_halves_find(isa);
+  const struct hn_halves_ops *ops = j->halves;
   void (*narrow)(void *, const float *, size_t) = o->code == HONE_DTYPE_F16 ? ops->to_f16 : ops->to_bf16;
   if (stride == 1 && !uniform) {
     narrow(dst, src, (size_t)n);
@@ -319,14 +320,14 @@ static void scatter_halves(hn_isa isa, const float *src, bool uniform, uint16_t 
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
-static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
+static void scatter(const job *j, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
                     const operand *o) {
   if (is_half(o)) {
-    scatter_halves(isa, src, uniform, dst, stride, n, o);
+    scatter_halves(j, src, uniform, dst, stride, n, o);
   } else if (o->code) {
-    scatter_codes(isa, src, uniform, dst, stride, n, o);
+    scatter_codes(j, src, uniform, dst, stride, n, o);
   } else if (o->element == 1 && stride == 1 && !uniform) {
-    hn_pw_find(isa)->to_bool(dst, src, (size_t)n);
+    j->ops->to_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     uint8_t *p = dst;
     for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i] != 0.0f;
@@ -338,6 +339,23 @@ static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64
   }
 }
 
+/* Where a row of operand k begins; how many rows follow each other at one distance from there; and that, in
+ * bytes. */
+static char *row_at(const state *t, int32_t k, int64_t row) {
+  const blob_head *h = t->j->h;
+  return (char *)(uintptr_t)operand_base(t, k) +
+         hn_nest_offset(&h->nest, k, row, 1) * h->operand[k].element;
+}
+static int64_t rows_alike(const state *t, int64_t row, int64_t most) {
+  const hn_nest *n = &t->j->h->nest;
+  const int64_t dim = n->rank > 1 ? n->dim[n->rank - 2] : 1, left = dim - row % dim;
+  return left < most ? left : most;
+}
+static int64_t row_step(const state *t, int32_t k) {
+  const hn_nest *n = &t->j->h->nest;
+  return n->rank > 1 ? n->stride[k][n->rank - 2] * t->j->h->operand[k].element : 0;
+}
+
 /* Rows of an operand into its slot. */
 static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   const blob_head *h = t->j->h;
@@ -347,10 +365,12 @@ static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
     hn_expand_rows(h->isa, &h->nest, k, operand_base(t, k), first_row, rows, slot);
     return;
   }
-  for (int64_t r = 0; r < rows; r++)
-    gather(h->isa, slot + r * h->row,
-           (const char *)operand_base(t, k) + hn_nest_offset(&h->nest, k, first_row + r, 1) * o->element,
-           o->inner, h->row, o);
+  for (int64_t r = 0, run; r < rows; r += run) {
+    const char *x = row_at(t, k, first_row + r);
+    run = rows_alike(t, first_row + r, rows - r);
+    for (int64_t i = 0; i < run; i++, x += row_step(t, k))
+      gather(t->j, slot + (r + i) * h->row, x, o->inner, h->row, o);
+  }
 }
 
 static void load(state *t, const hone_pw_instr *ins) {
@@ -366,10 +386,10 @@ static void load(state *t, const hone_pw_instr *ins) {
     return;
   case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
   case REPEATED: break; /* expanded at the task's start */
-  case CONVERTED: gather(h->isa, slot, operand_at(t, k), 1, t->n, o); break;
+  case CONVERTED: gather(t->j, slot, operand_at(t, k), 1, t->n, o); break;
   default:
     if (h->tile_rows == 0)
-      gather(h->isa, slot, operand_at(t, k), o->inner, t->n, o);
+      gather(t->j, slot, operand_at(t, k), o->inner, t->n, o);
     else
       expand(t, k, t->first_row, t->n / h->row);
   }
@@ -384,14 +404,16 @@ static void store(state *t, const hone_pw_instr *ins) {
   const bool uniform = t->uniform[ins->a];
   const bool dense = o->access == DIRECT || o->access == CONVERTED;
   if (dense || h->tile_rows == 0) {
-    scatter(h->isa, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
+    scatter(t->j, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
     return;
   }
-  for (int64_t r = 0; r * h->row < t->n; r++)
-    scatter(h->isa, uniform ? src : src + r * h->row, uniform,
-            (char *)(uintptr_t)operand_base(t, k) +
-                hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
-            o->inner, h->row, o);
+  const int64_t rows = t->n / h->row;
+  for (int64_t r = 0, run; r < rows; r += run) {
+    char *y = row_at(t, k, t->first_row + r);
+    run = rows_alike(t, t->first_row + r, rows - r);
+    for (int64_t i = 0; i < run; i++, y += row_step(t, k))
+      scatter(t->j, uniform ? src : src + (r + i) * h->row, uniform, y, o->inner, h->row, o);
+  }
 }
 
 static void compute(state *t, const hone_pw_instr *ins, bool direct) {
@@ -484,7 +506,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   if (h->tiles == 0) return HONE_OK;
   /* A handful of tasks a thread, of at least four tiles, so that handing out costs little. */
   int64_t per_task = h->tiles / ((int64_t)r->threads * 4);
-  job j = {r, h, hn_pw_find(h->isa), per_task < 4 ? 4 : per_task};
+  job j = {r,
+           h,
+           hn_pw_find(h->isa),
+           hn_halves_find(h->isa),
+           hn_quantize_find(h->isa),
+           per_task < 4 ? 4 : per_task};
   const int64_t tasks = hn_div_up(h->tiles, j.tiles_per_task);
   if (tasks == 1)
     task(&j, 0, 0);
