@@ -43,6 +43,8 @@ typedef struct blob_head {
   uint32_t n_out, n_slots;
   int32_t direct_instr; /* the instruction that writes to output direct_out itself; -1: none */
   uint32_t direct_out;
+  int32_t codes_instr; /* the division of what the last instructions quantise, all at once; -1: none */
+  float codes_scale, codes_zero;
   int64_t row;       /* length of the innermost dimension */
   int64_t rows;      /* number of rows */
   int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
@@ -141,6 +143,47 @@ static void find_direct(blob_head *h, const hone_pw_program *p) {
   h->direct_out = store->dst;
 }
 
+/* The instruction before `at` that makes register `reg`, or -1. */
+static int32_t maker(const hone_pw_program *p, int32_t at, uint8_t reg) {
+  while (--at >= 0 && (p->instr[at].op == HONE_PW_STORE || p->instr[at].dst != reg)) {
+  }
+  return at;
+}
+
+static bool made_by(const hone_pw_program *p, int32_t at, uint8_t reg, hone_pw_op op, int32_t *by) {
+  *by = maker(p, at, reg);
+  return *by >= 0 && p->instr[*by].op == op;
+}
+
+/* A program whose end is round(x / scale) + zero, stored as codes, leaves that to QuantizeLinear's kernel,
+ * which knows when a division may be a product. */
+static void find_codes(blob_head *h, const hone_pw_program *p) {
+  const int32_t last = (int32_t)p->n_instr - 1;
+  int32_t sum, whole, quotient, constant;
+  h->codes_instr = -1;
+  const hone_pw_instr *store = &p->instr[last];
+  if (h->n_out != 1 || store->op != HONE_PW_STORE || h->operand[store->dst].element != 1 ||
+      !h->operand[store->dst].code)
+    return;
+  float zero = 0;
+  uint8_t rounded = store->a;
+  int32_t from = last;
+  if (made_by(p, last, rounded, HONE_PW_ADD, &sum)) {
+    if (!made_by(p, sum, p->instr[sum].b, HONE_PW_CONST, &constant)) return;
+    zero = p->instr[constant].alpha, rounded = p->instr[sum].a, from = sum;
+  }
+  if (!made_by(p, from, rounded, HONE_PW_ROUND, &whole) ||
+      !made_by(p, whole, p->instr[whole].a, HONE_PW_DIV, &quotient) ||
+      !made_by(p, quotient, p->instr[quotient].b, HONE_PW_CONST, &constant))
+    return;
+  const float scale = p->instr[constant].alpha;
+  const float least = h->operand[store->dst].code == HONE_DTYPE_I8 ? -128 : 0;
+  if (!(scale > 0) || !(zero >= least && zero <= least + 255) || zero != (float)(int32_t)zero) return;
+  for (int32_t i = quotient + 1; i < last; i++) /* nothing else happens in between */
+    if (i != whole && !(from == i && from != last) && p->instr[i].op != HONE_PW_CONST) return;
+  h->codes_instr = HN_FAULT("pointwise_codes") ? whole : quotient, h->codes_scale = scale, h->codes_zero = zero;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
   if (!check_program(s, why)) return false;
@@ -167,6 +210,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->tiles = h->tile_rows ? hn_div_up(h->rows, h->tile_rows) : h->rows * h->per_row;
   for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
   find_direct(h, s->program);
+  find_codes(h, s->program);
   return true;
 }
 
@@ -200,7 +244,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   double per_element = 0, bytes = 0;
   if (!describe(s, m, &h, NULL)) return 1e9;
-  for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += cycles(s, i);
+  const uint32_t n = h.codes_instr < 0 ? s->program->n_instr : (uint32_t)h.codes_instr;
+  for (uint32_t i = 0; i < n; i++) per_element += cycles(s, i);
   for (int32_t k = 0; k < h.nest.n; k++) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
@@ -295,15 +340,17 @@ static void gather(const job *j, float *dst, const void *src, int64_t stride, in
 /* The codes saturate. */
 static void scatter_codes(const job *j, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
                           const operand *o) {
-  const struct hn_quantize_ops *ops = j->codes;
-  const float scale = 1, zero = 0;
-  const bool is_signed = o->code == HONE_DTYPE_I8;
+  const blob_head *h = j->h;
+  const bool is_signed = o->code == HONE_DTYPE_I8, whole = h->codes_instr < 0;
+  const float scale = whole ? 1 : h->codes_scale, zero = whole ? 0 : h->codes_zero;
+  void (*quantize)(void *, const float *, size_t, const float *, const float *, bool, bool) =
+      whole ? j->codes->requantize : j->codes->quantize;
   if (stride == 1 && !uniform) {
-    ops->requantize(dst, src, (size_t)n, &scale, &zero, false, is_signed);
+    quantize(dst, src, (size_t)n, &scale, &zero, false, is_signed);
     return;
   }
   uint8_t one[TILE];
-  ops->requantize(one, src, uniform ? 1 : (size_t)n, &scale, &zero, false, is_signed);
+  quantize(one, src, uniform ? 1 : (size_t)n, &scale, &zero, false, is_signed);
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
@@ -396,12 +443,12 @@ static void load(state *t, const hone_pw_instr *ins) {
   t->value[ins->dst] = slot;
 }
 
-static void store(state *t, const hone_pw_instr *ins) {
+/* Register `from` to output k. */
+static void store(state *t, int32_t k, uint8_t from) {
   const blob_head *h = t->j->h;
-  const int32_t k = ins->dst;
   const operand *o = &h->operand[k];
-  const float *src = t->value[ins->a];
-  const bool uniform = t->uniform[ins->a];
+  const float *src = t->value[from];
+  const bool uniform = t->uniform[from];
   const bool dense = o->access == DIRECT || o->access == CONVERTED;
   if (dense || h->tile_rows == 0) {
     scatter(t->j, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
@@ -439,6 +486,10 @@ static void run_tile(state *t) {
   for (uint32_t i = 0; i < p->n_instr; i++) {
     const hone_pw_instr *ins = &p->instr[i];
     const bool direct = (int32_t)i == t->j->h->direct_instr;
+    if ((int32_t)i == t->j->h->codes_instr) {
+      store(t, p->instr[p->n_instr - 1].dst, ins->a);
+      break;
+    }
     switch (ins->op) {
     case HONE_PW_LOAD: load(t, ins); break;
     case HONE_PW_CONST:
@@ -446,7 +497,7 @@ static void run_tile(state *t) {
       t->value[ins->dst] = &t->scalars[ins->dst];
       t->uniform[ins->dst] = true;
       break;
-    case HONE_PW_STORE: store(t, ins); break;
+    case HONE_PW_STORE: store(t, ins->dst, ins->a); break;
     default: compute(t, ins, direct); break;
     }
     if (direct) break; /* its STORE is done */
@@ -520,5 +571,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, pointwise, "Pointwise", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, pointwise, "Pointwise", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
