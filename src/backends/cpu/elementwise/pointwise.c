@@ -34,6 +34,9 @@ typedef struct operand {
   uint32_t element; /* 4, 2 for floats of 16 bits, 1 for bool and codes */
   int32_t code;     /* what becomes f32 on the way: codes of 8 bits (U8 or I8), F16, BF16; else 0 */
   int64_t inner;    /* stride of the innermost dimension */
+  /* of codes: they become (code - zero) * scale, which so many instructions behind the LOAD would do */
+  float scale, zero;
+  uint32_t spared;
 } operand;
 
 typedef struct blob_head {
@@ -115,6 +118,7 @@ static void classify(blob_head *h, int32_t k) {
   operand *o = &h->operand[k];
   bool outer_still = true, repeated = h->tile_rows > 0 && k >= (int32_t)h->n_out;
   o->inner = n->stride[k][n->rank - 1];
+  o->scale = 1, o->zero = 0, o->spared = 0;
   o->slot = -1;
   for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
   for (int32_t i = 0; i < h->block; i++) repeated = repeated && n->stride[k][i] == 0;
@@ -153,6 +157,49 @@ static int32_t maker(const hone_pw_program *p, int32_t at, uint8_t reg) {
 static bool made_by(const hone_pw_program *p, int32_t at, uint8_t reg, hone_pw_op op, int32_t *by) {
   *by = maker(p, at, reg);
   return *by >= 0 && p->instr[*by].op == op;
+}
+
+/* Whether register `reg` is read from instruction `at` on, before it is made anew. */
+static bool is_read(const hone_pw_program *p, uint32_t at, uint8_t reg) {
+  for (; at < p->n_instr; at++) {
+    const hone_pw_instr *t = &p->instr[at];
+    const unsigned arity = t->op == HONE_PW_STORE ? 1 : t->op == HONE_PW_LOAD ? 0 : hn_pw_arity(t->op);
+    if ((arity > 0 && t->a == reg) || (arity > 1 && t->b == reg) || (arity > 2 && t->c == reg)) return true;
+    if (t->op != HONE_PW_STORE && t->dst == reg) return false;
+  }
+  return false;
+}
+
+/* Codes whose LOAD is followed by (x - zero) * scale are dequantised as they are loaded, when nothing else
+ * needs what lies between. */
+static void find_loads(blob_head *h, const hone_pw_program *p) {
+  uint32_t loads[MAX_OPERANDS] = {0};
+  for (uint32_t i = 0; i < p->n_instr; i++)
+    if (p->instr[i].op == HONE_PW_LOAD) loads[p->instr[i].a]++;
+  for (uint32_t i = 0; i < p->n_instr; i++) {
+    const hone_pw_instr *in = &p->instr[i];
+    if (in->op != HONE_PW_LOAD || loads[in->a] != 1) continue;
+    operand *o = &h->operand[h->n_out + in->a];
+    if (o->element != 1 || !o->code) continue;
+    uint32_t at = i + 1;
+    uint8_t reg = in->dst, inner[4];
+    uint32_t n = 0;
+    float zero = 0;
+    if (at + 1 < p->n_instr && in[1].op == HONE_PW_CONST && in[2].op == HONE_PW_SUB && in[2].a == reg &&
+        in[2].b == in[1].dst && in[1].dst != reg) {
+      inner[n++] = reg, inner[n++] = in[1].dst;
+      zero = in[1].alpha, reg = in[2].dst, at += 2;
+    }
+    const hone_pw_instr *then = &p->instr[at];
+    if (at + 1 >= p->n_instr || then[0].op != HONE_PW_CONST || then[1].op != HONE_PW_MUL || then[1].a != reg ||
+        then[1].b != then[0].dst || then[0].dst == reg)
+      continue;
+    inner[n++] = reg, inner[n++] = then[0].dst;
+    bool needed = false;
+    for (uint32_t k = 0; k < n; k++) needed |= inner[k] != then[1].dst && is_read(p, at + 2, inner[k]);
+    if (needed) continue;
+    o->scale = then[0].alpha, o->zero = zero, o->spared = at + 1 - i;
+  }
 }
 
 /* A program whose end is round(x / scale) + zero, stored as codes, leaves that to QuantizeLinear's kernel,
@@ -211,6 +258,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
   find_direct(h, s->program);
   find_codes(h, s->program);
+  find_loads(h, s->program);
   return true;
 }
 
@@ -245,7 +293,11 @@ static double cost(const hone_step *s, const hone_machine *m) {
   double per_element = 0, bytes = 0;
   if (!describe(s, m, &h, NULL)) return 1e9;
   const uint32_t n = h.codes_instr < 0 ? s->program->n_instr : (uint32_t)h.codes_instr;
-  for (uint32_t i = 0; i < n; i++) per_element += cycles(s, i);
+  for (uint32_t i = 0; i < n; i++) {
+    const hone_pw_instr *t = &s->program->instr[i];
+    if (t->op == HONE_PW_LOAD) i += h.operand[h.n_out + t->a].spared;
+    per_element += cycles(s, i);
+  }
   for (int32_t k = 0; k < h.nest.n; k++) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
@@ -304,8 +356,8 @@ static void widen(const job *j, float *dst, const void *src, size_t n, const ope
 static float load_one(const void *p, const operand *o) {
   if (o->code == HONE_DTYPE_F16) return hn_f16_to_f32(*(const uint16_t *)p);
   if (o->code == HONE_DTYPE_BF16) return hn_bf16_to_f32(*(const uint16_t *)p);
-  if (o->code == HONE_DTYPE_U8) return *(const uint8_t *)p;
-  if (o->code == HONE_DTYPE_I8) return *(const int8_t *)p;
+  if (o->code == HONE_DTYPE_U8) return ((float)*(const uint8_t *)p - o->zero) * o->scale;
+  if (o->code == HONE_DTYPE_I8) return ((float)*(const int8_t *)p - o->zero) * o->scale;
   if (o->element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
   return *(const float *)p;
 }
@@ -318,10 +370,9 @@ static void gather(const job *j, float *dst, const void *src, int64_t stride, in
     const uint16_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
   } else if (o->code) {
-    const float scale = 1, zero = 0;
     const uint8_t *p = src;
     if (stride == 1)
-      j->codes->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
+      j->codes->dequantize(dst, src, (size_t)n, &o->scale, &o->zero, false, o->code == HONE_DTYPE_I8);
     else
       for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
   } else if (o->element == 1 && stride == 1) {
@@ -420,18 +471,18 @@ static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   }
 }
 
-static void load(state *t, const hone_pw_instr *ins) {
+/* Into register dst. */
+static void load(state *t, int32_t k, uint8_t dst) {
   const blob_head *h = t->j->h;
-  const int32_t k = (int32_t)(h->n_out + ins->a);
   const operand *o = &h->operand[k];
   float *slot = t->slots + (int64_t)(o->slot < 0 ? 0 : o->slot) * TILE;
-  t->uniform[ins->dst] = o->access == SCALAR;
+  t->uniform[dst] = o->access == SCALAR;
   switch (o->access) {
   case SCALAR:
-    t->scalars[ins->dst] = load_one(operand_at(t, k), o);
-    t->value[ins->dst] = &t->scalars[ins->dst];
+    t->scalars[dst] = load_one(operand_at(t, k), o);
+    t->value[dst] = &t->scalars[dst];
     return;
-  case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
+  case DIRECT: t->value[dst] = operand_at(t, k); return;
   case REPEATED: break; /* expanded at the task's start */
   case CONVERTED: gather(t->j, slot, operand_at(t, k), 1, t->n, o); break;
   default:
@@ -440,7 +491,7 @@ static void load(state *t, const hone_pw_instr *ins) {
     else
       expand(t, k, t->first_row, t->n / h->row);
   }
-  t->value[ins->dst] = slot;
+  t->value[dst] = slot;
 }
 
 /* Register `from` to output k. */
@@ -491,7 +542,12 @@ static void run_tile(state *t) {
       break;
     }
     switch (ins->op) {
-    case HONE_PW_LOAD: load(t, ins); break;
+    case HONE_PW_LOAD: {
+      const int32_t k = (int32_t)(t->j->h->n_out + ins->a);
+      i += t->j->h->operand[k].spared;
+      load(t, k, p->instr[i].dst);
+      break;
+    }
     case HONE_PW_CONST:
       t->scalars[ins->dst] = ins->alpha;
       t->value[ins->dst] = &t->scalars[ins->dst];
