@@ -531,7 +531,7 @@ static void widen_bf16(float *to, const void *from, size_t n) {
 }
 
 static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint32_t parts, bool narrow,
-                    enum ck_fill fill, size_t l2, conv_run *q) {
+                    int64_t joined, enum ck_fill fill, size_t l2, conv_run *q) {
   memset(q, 0, sizeof *q);
   hn_bf16_conv *g = &q->g;
   int64_t pixels = s->batch, in_pixels = s->batch, taps = 1;
@@ -555,6 +555,7 @@ static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint32_t
   g->view = (hn_view){g->out[0] * g->out[1] * g->out[2] * q->op, g->out[1] * g->out[2] * q->op,
                       g->out[2] * q->op, q->op};
   const char *why = "";
+  if (joined > 1) hn_bf16_join(g, joined);
   if (!hn_bf16_plan(g, o, 2, 32u << 10, l2, &why)) return false;
   const size_t nx = (size_t)((in_pixels - 1) * q->ip + s->groups * s->cin),
                ny = (size_t)((pixels - 1) * q->op + q->oc), nw = (size_t)(q->oc * q->k);
@@ -567,14 +568,19 @@ static bool prepare(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint32_t
   q->step = calloc((size_t)g->steps, sizeof *q->step);
   q->at = calloc((size_t)g->steps * 32, sizeof *q->at);
   const size_t weights = hn_bf16_weights(g);
-  q->packed = alloc16(c, weights * (size_t)s->groups);
+  q->packed = alloc16(c, weights * (size_t)g->groups);
   q->workspace = alloc16(c, (hn_bf16_workspace(g, 2) + 63) / 64 * 32);
   if (!q->step || !q->at) exit(6);
   hn_bf16_steps(g, q->step);
   hn_bf16_places(g, q->at);
-  for (int64_t i = 0; i < s->groups; i++)
-    hn_bf16_pack(o, q->w + i * s->cout * q->k, q->at, q->k, (size_t)g->steps, (size_t)s->cout, 0,
-                 (size_t)s->cout, 1, parts, q->packed + (size_t)i * weights);
+  const int64_t column = q->k * (joined > 1 ? joined : 1);
+  float *spread = joined > 1 ? ck_alloc(c, (size_t)(g->cout * column), 0) : NULL;
+  for (int64_t i = 0; i < g->groups; i++) {
+    const float *w = q->w + i * g->cout * q->k;
+    if (spread) hn_bf16_spread(g, w, spread);
+    hn_bf16_pack(o, spread ? spread : w, q->at, column, (size_t)g->steps, (size_t)g->cout, 0, (size_t)g->cout,
+                 1, parts, q->packed + (size_t)i * weights);
+  }
   q->e = (hn_epilogue){.flags = s->flags, .lo = -0.25f, .hi = 0.5f, .slope = 0.125f, .bias = q->bias};
   if (!(s->flags & HN_EPI_BIAS)) q->e.bias = NULL;
   if (s->flags & HN_EPI_RESIDUAL) q->e.residual = q->r, q->e.residual_view = g->view;
@@ -637,17 +643,17 @@ static double oracle(const hn_bf16_ops *o, const ck_conv_case *s, const conv_run
 }
 
 static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint32_t parts, bool narrow,
-                       enum ck_fill fill, size_t l2) {
+                       int64_t joined, enum ck_fill fill, size_t l2) {
   ck_case(c,
           "conv parts %u n%lld g%lld %lld->%lld in %lldx%lldx%lld k %lldx%lldx%lld s%lld,%lld d%lld p%lld "
-          "pitch+%lld/%lld fill=%s l2=%zu%s",
+          "pitch+%lld/%lld fill=%s l2=%zu%s joined %lld",
           parts, (long long)s->batch, (long long)s->groups, (long long)s->cin, (long long)s->cout,
           (long long)s->in[0], (long long)s->in[1], (long long)s->in[2], (long long)s->kernel[0],
           (long long)s->kernel[1], (long long)s->kernel[2], (long long)s->stride[1], (long long)s->stride[2],
           (long long)s->dilation[2], (long long)s->pad[2], (long long)s->extra_in, (long long)s->extra_out,
-          ck_fill_name(fill), l2, narrow ? " narrow" : "");
+          ck_fill_name(fill), l2, narrow ? " narrow" : "", (long long)joined);
   conv_run q;
-  if (!prepare(c, o, s, parts, narrow, fill, l2, &q)) {
+  if (!prepare(c, o, s, parts, narrow, joined, fill, l2, &q)) {
     ck_true(c, false, "the driver refuses the case");
     return;
   }
@@ -669,8 +675,9 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint3
               q.e.widen(&got, q.narrow_y + place, 1);
               want = stored(o, got, want, &bound);
             }
-            /* Folded lines multiply a few neighbours of the last tap by 0; three parts promise f32. */
-            if (q.g.fold && parts < 3 && fill == CK_SPECIAL && isnan(got)) want = NAN;
+            /* Folded lines multiply a few neighbours of the last tap by 0, joined groups other groups' pixels;
+             * three parts promise f32. */
+            if ((q.g.fold || joined > 1) && parts < 3 && fill == CK_SPECIAL && isnan(got)) want = NAN;
             /* Three parts promise f32. */
             near_or_nan(c, index, got, want, bound, parts == 3 ? 0 : sum);
           }
@@ -682,7 +689,7 @@ static void check_apart(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, floa
   conv_run q;
   ck_case(c, "one %g in the last of %lld images, %lld->%lld k %lldx%lld", (double)poison, (long long)s->batch,
           (long long)s->cin, (long long)s->cout, (long long)s->kernel[1], (long long)s->kernel[2]);
-  if (!prepare(c, o, s, 3, false, CK_RANDOM, l2, &q)) {
+  if (!prepare(c, o, s, 3, false, 1, CK_RANDOM, l2, &q)) {
     ck_true(c, false, "the driver refuses the case");
     return;
   }
@@ -738,10 +745,13 @@ static void check(ck *c, const struct hn_kernel *k) {
     const ck_conv_case *s = &ck_conv_cases[i];
     for (int fill = 0; fill < CK_FILLS && is_taken(s); fill++)
       for (uint32_t parts = 1; parts <= o->parts && is_in_range(o, (enum ck_fill)fill); parts++) {
-        check_conv(c, o, s, parts, false, (enum ck_fill)fill, 1u << 20);
-        check_conv(c, o, s, parts, false, (enum ck_fill)fill, 8u << 10); /* many slabs */
-        if (parts == 1) check_conv(c, o, s, 1, true, (enum ck_fill)fill, (i % 2 ? 1u << 20 : 8u << 10));
+        check_conv(c, o, s, parts, false, 1, (enum ck_fill)fill, 1u << 20);
+        check_conv(c, o, s, parts, false, 1, (enum ck_fill)fill, 8u << 10); /* many slabs */
+        if (parts == 1) check_conv(c, o, s, 1, true, 1, (enum ck_fill)fill, (i % 2 ? 1u << 20 : 8u << 10));
       }
+    for (int fill = 0; fill < CK_FILLS && s->groups > 1 && s->batch && s->cin * s->groups <= 96; fill++)
+      if (is_in_range(o, (enum ck_fill)fill))
+        check_conv(c, o, s, 1, i % 2, s->groups, (enum ck_fill)fill, i % 3 ? 1u << 20 : 8u << 10);
   }
 }
 
@@ -786,7 +796,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
                               HN_EPI_BIAS,
                               false};
       conv_run q;
-      if (!prepare(c, o, &s, parts, false, CK_RANDOM, cpu->l2, &q)) continue;
+      if (!prepare(c, o, &s, parts, false, 1, CK_RANDOM, cpu->l2, &q)) continue;
       hn_bf16_args args = {&q.g, o, q.step, q.x, q.packed, q.y, &q.e, q.workspace, 1, NULL, NULL};
       double pixels = (double)(q.g.out[1] * q.g.out[2]), flops = 2.0 * pixels * (double)(s.cout * q.k);
       /* Twice the lanes of f32 in f16; products of parts. */

@@ -64,7 +64,7 @@ static int64_t weight_of(const hn_weight_codes *w, int64_t j, int64_t i) {
          code(w->is_u8, ((const uint8_t *)w->zero)[w->zeros == 1 ? 0 : j]);
 }
 
-/* Sum of one output of channel j of group g. */
+/* Sum of one output of channel j of group g, as the plan has groups. */
 static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, const hn_weight_codes *w,
                       int64_t row, int64_t g, int64_t j) {
   int64_t at[3], n = row, sum = 0;
@@ -80,9 +80,10 @@ static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, c
       inside = inside && v >= 0 && v < p->in[i];
       pixel = pixel * p->in[i] + v;
     }
-    for (int64_t c = 0; c < p->cin; c++) {
-      const int64_t weight = weight_of(w, g * p->cout + j, ((g * p->cout + j) * p->cin + c) * taps + tap);
-      sum += weight * (inside ? value(s, x[pixel * p->in_pitch + g * p->cin + c]) : p->padding);
+    const int64_t channel = g * p->cout + j, group = channel / s->cout;
+    for (int64_t c = 0; c < s->cin; c++) {
+      const int64_t weight = weight_of(w, channel, (channel * s->cin + c) * taps + tap);
+      sum += weight * (inside ? value(s, x[pixel * p->in_pitch + group * s->cin + c]) : p->padding);
     }
   }
   return sum;
@@ -108,7 +109,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   ck_true(c, p.rows < 200 || p.tiles * p.n_panels * p.groups >= (int64_t)threads,
           "a large product is not shared by the threads");
   const size_t weights = hn_int8_weights(&p), columns = hn_int8_columns(&p);
-  const size_t n_w = (size_t)(p.groups * p.cout * p.k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
+  const int64_t own_k = p.k / p.joined;
+  const size_t n_w = (size_t)(p.groups * p.cout * own_k), n_y = (size_t)(p.rows * p.out_pitch - s->extra_out);
   uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w),
           *y = bytes_at_guard(c, n_y);
   for (size_t i = 0; i < (size_t)p.in_bytes; i++)
@@ -132,12 +134,12 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   const int64_t taps = p.k / p.cin;
   bool any = false, wanted = false;
   for (int64_t g = 0; g < p.groups; g++) {
-    any |= hn_int8_pack(&p, &codes, g, p.k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns,
+    any |= hn_int8_pack(&p, &codes, g, own_k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns,
                         offset + (size_t)g * columns);
     for (int64_t j = 0; j < p.cout; j++) {
       int64_t sum = 0;
-      for (int64_t k = 0; k < p.k; k++) {
-        const int64_t v = weight_of(&codes, g * p.cout + j, (g * p.cout + j) * p.k + k);
+      for (int64_t k = 0; k < own_k; k++) {
+        const int64_t v = weight_of(&codes, g * p.cout + j, (g * p.cout + j) * own_k + k);
         wanted |= v < -128 || v > 127;
         sum += v;
       }
@@ -216,6 +218,10 @@ static void check(ck *c, const struct hn_kernel *k) {
       {1, 1, 2, 7, {5, 6, 7}, {3, 3, 3}, {2, 1, 2}, ONE, {1, 1, 1}, 0, 0, false, false, false, 1 << 20},
       {1, 3, 6, 20, {1, 6, 5}, {1, 1, 3}, ONE, ONE, {0, 0, 1}, 0, 0, false, false, false, 1 << 20},
       {1, 2, 12, 5, {1, 6, 5}, ONE, ONE, ONE, NONE, 0, 0, false, true, false, 1 << 20},
+      /* groups that are joined */
+      {1, 8, 4, 4, {1, 9, 10}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 20},
+      {2, 6, 5, 3, {1, 7, 11}, {1, 3, 3}, {1, 2, 2}, ONE, {0, 1, 1}, 4, 1, true, true, true, 1 << 14},
+      {1, 4, 3, 9, {1, 5, 7}, ONE, ONE, ONE, NONE, 0, 0, false, false, true, 1 << 20},
       {1, 1, 40, 65, {1, 1, 61}, {1, 1, 1}, {1, 1, 2}, ONE, NONE, 0, 0, true, false, true, 1 << 20},
       {1, 1, 33, 96, {1, 20, 21}, {1, 3, 3}, ONE, ONE, {0, 1, 1}, 0, 0, false, false, false, 1 << 16},
       /* a matrix of signed codes; a single line */

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_IN = 4, MAX_OUT = 2, MAX_INSTR = 40, THREADS = 3, CANARY = 64 };
+enum { MAX_IN = 4, MAX_OUT = 2, MAX_INSTR = 64, THREADS = 3, CANARY = 64 };
 
 typedef struct program_case {
   hone_step_tensor in[MAX_IN], out[MAX_OUT];
@@ -56,18 +56,27 @@ static void set_layout(hone_tensor_desc *d, int layout) {
     hone_desc_set_layout(d, HONE_LAYOUT_ROW_MAJOR, 0);
 }
 
-static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_desc *y, int layout,
-                          bool full) {
+static bool is_codes(const hone_tensor_desc *d) {
+  return d->dtype == HONE_DTYPE_U8 || d->dtype == HONE_DTYPE_I8;
+}
+
+static hone_dtype random_codes(void) { return below(2) ? HONE_DTYPE_U8 : HONE_DTYPE_I8; }
+
+static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_desc *y, int layout, bool full,
+                          bool codes) {
   static const uint8_t drop[] = {0, 0, 0, 1, 2, 3};
   int64_t dim[HONE_MAX_RANK];
   int32_t lead = full ? 0 : drop[below(6)];
   if (lead > y->rank) lead = y->rank;
   for (int32_t i = lead; i < y->rank; i++) dim[i - lead] = !full && below(3) == 0 ? 1 : y->dim[i];
   t->desc = hone_desc(!full && below(5) == 0 ? HONE_DTYPE_BOOL : HONE_DTYPE_F32, y->rank - lead, dim);
+  if (codes && below(2)) t->desc.dtype = random_codes();
   set_layout(&t->desc, t->desc.rank == y->rank ? layout : 0);
   const size_t bytes = (size_t)hone_desc_bytes(&t->desc);
   *data = hn_aligned(64, bytes + 1);
-  if (t->desc.dtype == HONE_DTYPE_BOOL)
+  if (is_codes(&t->desc))
+    for (size_t i = 0; i < bytes; i++) ((uint8_t *)*data)[i] = (uint8_t)below(256);
+  else if (t->desc.dtype == HONE_DTYPE_BOOL)
     for (size_t i = 0; i < bytes; i++) ((uint8_t *)*data)[i] = (uint8_t)below(2);
   else
     for (size_t i = 0; i < bytes / 4; i++) ((float *)*data)[i] = (float)((double)below(2001) - 1000) / 64.0f;
@@ -78,17 +87,52 @@ static void random_tensor(hone_step_tensor *t, void **data, const hone_tensor_de
     memset((char *)*data + at, 0, pitch - used); /* devices have zeros behind the channels */
 }
 
+/* What DequantizeLinear does, as lowering writes it: register `reg` becomes (reg - zero) * scale, or another
+ * one beside it. */
+static uint32_t dequantise(hone_pw_instr *t, uint8_t reg, uint8_t *live) {
+  const uint8_t number = *live, other = (uint8_t)(number + 1);
+  const bool keep = below(4) == 0; /* the codes are read again */
+  uint32_t n = 0;
+  if (below(3)) {
+    t[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = number, .alpha = (float)below(128)};
+    t[n++] = (hone_pw_instr){.op = HONE_PW_SUB, .dst = keep ? other : reg, .a = reg, .b = number};
+  }
+  const uint8_t from = n && keep ? other : reg;
+  t[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = number, .alpha = (float)(1 + below(99)) / 37.0f};
+  t[n++] = (hone_pw_instr){.op = HONE_PW_MUL, .dst = keep ? other : reg, .a = from, .b = number};
+  if (keep) *live = (uint8_t)(other + 1);
+  return n;
+}
+
+/* And QuantizeLinear. */
+static uint32_t quantise(hone_pw_instr *t, uint8_t reg, uint8_t live, bool is_signed) {
+  uint32_t n = 0;
+  t[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = live, .alpha = (float)(1 + below(99)) / 41.0f};
+  t[n++] = (hone_pw_instr){.op = HONE_PW_DIV, .dst = live, .a = reg, .b = live};
+  t[n++] = (hone_pw_instr){.op = HONE_PW_ROUND, .dst = live, .a = live};
+  if (below(3)) {
+    const float zero = (float)below(256) - (is_signed ? 128.0f : 0.0f) + (below(4) ? 0.0f : 0.5f);
+    t[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = (uint8_t)(live + 1), .alpha = zero};
+    t[n++] = (hone_pw_instr){.op = HONE_PW_ADD, .dst = live, .a = live, .b = (uint8_t)(live + 1)};
+  }
+  t[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = live};
+  return n;
+}
+
 static void random_program(program_case *c) {
   static const uint8_t ops[] = {HONE_PW_ADD,  HONE_PW_SUB,   HONE_PW_MUL, HONE_PW_MIN,  HONE_PW_MAX,
                                 HONE_PW_LT,   HONE_PW_WHERE, HONE_PW_NEG, HONE_PW_ABS,  HONE_PW_RELU,
                                 HONE_PW_CLIP, HONE_PW_PRELU, HONE_PW_NOT, HONE_PW_FLOOR};
   uint32_t n = 0;
   uint8_t live = 0; /* registers 0..live-1 hold values */
-  for (uint8_t i = 0; i < c->n_in; i++)
-    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = live++, .a = i};
+  for (uint8_t i = 0; i < c->n_in; i++) {
+    const uint8_t reg = live++;
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = reg, .a = i};
+    if (is_codes(&c->in[i].desc) && below(4)) n += dequantise(c->instr + n, reg, &live);
+  }
   if (below(2)) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = live++, .alpha = 1.5f};
   for (uint64_t k = 1 + below(8); k > 0; k--) {
-    const uint8_t dst = live < HONE_PW_REGISTERS && below(3) ? live : (uint8_t)below(live);
+    const uint8_t dst = live < HONE_PW_REGISTERS - 2 && below(3) ? live : (uint8_t)below(live);
     c->instr[n++] = (hone_pw_instr){.op = ops[below(sizeof ops)],
                                     .dst = dst,
                                     .a = (uint8_t)below(live),
@@ -100,7 +144,11 @@ static void random_program(program_case *c) {
   }
   const uint8_t last = c->instr[n - 1].dst;
   if (c->n_out > 1) c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 1, .a = (uint8_t)below(live)};
-  c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = below(4) ? last : (uint8_t)below(live)};
+  const uint8_t result = below(4) ? last : (uint8_t)below(live);
+  if (is_codes(&c->out[0].desc) && below(8))
+    n += quantise(c->instr + n, result, live, c->out[0].desc.dtype == HONE_DTYPE_I8);
+  else
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = result};
   c->program = (hone_pw_program){n, c->instr};
 }
 
@@ -109,6 +157,8 @@ static float apply(const hone_pw_instr *t, float x, float y, float z) {
   case HONE_PW_ADD: return x + y;
   case HONE_PW_SUB: return x - y;
   case HONE_PW_MUL: return x * y;
+  case HONE_PW_DIV: return x / y;
+  case HONE_PW_ROUND: return rintf(x);
   case HONE_PW_MIN: return x < y ? x : y;
   case HONE_PW_MAX: return x > y ? x : y;
   case HONE_PW_LT: return x < y ? 1.0f : 0.0f;
@@ -121,6 +171,24 @@ static float apply(const hone_pw_instr *t, float x, float y, float z) {
   case HONE_PW_NOT: return x == 0 ? 1.0f : 0.0f;
   default: return floorf(x);
   }
+}
+
+static float load_one(const hone_tensor_desc *d, const void *data, int64_t at) {
+  switch (d->dtype) {
+  case HONE_DTYPE_BOOL:
+  case HONE_DTYPE_U8: return (float)((const uint8_t *)data)[at];
+  case HONE_DTYPE_I8: return (float)((const int8_t *)data)[at];
+  default: return ((const float *)data)[at];
+  }
+}
+
+/* Whether element `at` is what storing `want` makes of it. */
+static bool is_stored(const hone_tensor_desc *d, const void *data, int64_t at, float want) {
+  const float low = d->dtype == HONE_DTYPE_I8 ? -128 : 0, got = load_one(d, data, at);
+  if (d->dtype == HONE_DTYPE_BOOL) return got == (want != 0 ? 1.0f : 0.0f);
+  if (!is_codes(d)) return got == want;
+  want = rintf(want);
+  return got == (!(want > low) ? low : want > low + 255 ? low + 255 : want);
 }
 
 /* Offset of the element of d that belongs to output element i (row-major count). */
@@ -156,8 +224,7 @@ static bool interpret(const program_case *c, int64_t i, float out[MAX_OUT]) {
     if (t->op == HONE_PW_LOAD) {
       const hone_tensor_desc *d = &c->in[t->a].desc;
       const int64_t at = place(d, y, i);
-      r[t->dst] =
-          d->dtype == HONE_DTYPE_BOOL ? (float)((uint8_t *)c->data[t->a])[at] : ((float *)c->data[t->a])[at];
+      r[t->dst] = load_one(d, c->data[t->a], at);
     } else if (t->op == HONE_PW_CONST) {
       r[t->dst] = t->alpha;
     } else if (t->op == HONE_PW_STORE) {
@@ -239,10 +306,7 @@ static void check(const program_case *c, uint32_t isa) {
     interpret(c, i, want);
     for (uint32_t k = 0; k < c->n_out && !wrong; k++) {
       const hone_tensor_desc *d = &c->out[k].desc;
-      const int64_t at = place(d, d, i);
-      const bool same = d->dtype == HONE_DTYPE_BOOL ? ((uint8_t *)out[k])[at] == (want[k] != 0)
-                                                    : ((float *)out[k])[at] == want[k];
-      if (!same)
+      if (!is_stored(d, out[k], place(d, d, i), want[k]))
         printf("FAIL %s (isa %x): output %u, element %lld\n", text, isa, k, (long long)i), wrong = true;
     }
   }
@@ -286,10 +350,7 @@ static void check_on_gpu(const program_case *c) {
     compared++;
     for (uint32_t k = 0; k < c->n_out; k++) {
       const hone_tensor_desc *d = &c->out[k].desc;
-      const int64_t at = place(d, d, i);
-      if (d->dtype == HONE_DTYPE_BOOL ? ((uint8_t *)out[k])[at] == (want[k] != 0)
-                                      : ((float *)out[k])[at] == want[k])
-        continue;
+      if (is_stored(d, out[k], place(d, d, i), want[k])) continue;
       printf("FAIL %s: output %u, element %lld\n", text, k, (long long)i);
       failures++;
       return;
@@ -310,16 +371,19 @@ static void make_case(program_case *c, int round) {
   for (int32_t i = 0; i < rank && count > 40000; i++) /* the interpreter is slow */
     if (dim[i] < 1000) count /= dim[i], dim[i] = 2, count *= 2;
   const int layout = (int)below(3);
+  const bool codes = !on_gpu && round % 3 == 0;
   c->n_in = 1 + (uint32_t)below(MAX_IN), c->n_out = 1 + (uint32_t)(below(4) == 0);
   const hone_tensor_desc y = hone_desc(HONE_DTYPE_F32, rank, dim);
   for (uint32_t i = 0; i < c->n_out; i++) {
     c->out[i].desc = hone_desc(
         i == 0 && below(6) == 0 && !(on_gpu && c->n_out > 1) ? HONE_DTYPE_BOOL : HONE_DTYPE_F32, rank, dim);
+    if (codes && i == 0 && below(2)) c->out[i].desc.dtype = random_codes();
     set_layout(&c->out[i].desc, layout);
     c->result[i] = hn_aligned(64, (size_t)hone_desc_bytes(&c->out[i].desc) + 2 * CANARY);
   }
   for (uint32_t i = 0; i < c->n_in; i++)
-    random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2));
+    random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2),
+                  codes);
   random_program(c);
   c->in_place = c->n_out == 1 && c->out[0].desc.dtype == HONE_DTYPE_F32 &&
                 c->in[0].desc.dtype == HONE_DTYPE_F32 && hone_desc_same_dims(&c->in[0].desc, &y) &&

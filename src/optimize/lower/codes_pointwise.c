@@ -4,7 +4,8 @@
  *
  * for any f of pointwise units that nobody else reads, c constants, is one pointwise program that loads
  * codes, computes what DequantizeLinear, f and QuantizeLinear do, and stores codes: one byte a number goes
- * through memory. f may be nothing: codes of other parameters. All parameters are single numbers. */
+ * through memory. f may be nothing: codes of other parameters. All parameters are single numbers. What a
+ * Concat gathers in f32 is an operand, too: no product would do f on its way out. */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -45,7 +46,7 @@ void hn_codes_of(const hone_node *n, hone_dtype codes, float *scale, float *zero
 
 typedef struct found {
   hn_unit *root, *part[MOST];
-  uint32_t n, codes; /* parts; operands that are codes */
+  uint32_t n, codes, real; /* parts; operands that are codes, and that are f32 */
 } found;
 
 /* Takes v as codes, a constant or a function of such; false where it is none of them. */
@@ -58,6 +59,11 @@ static bool take(hn_lowering *l, found *f, const hn_value *v) {
   }
   if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32)) return true;
   hn_unit *u = l->by_value[v->id];
+  if (u && hn_is_op(v->producer, "Concat") && v->producer->graph == v->graph && v->desc.dtype == HONE_DTYPE_F32 &&
+      hone_desc_known(&v->desc)) {
+    f->real++;
+    return true;
+  }
   if (!u || u->into || u->kind != HN_UNIT_POINTWISE || u->n_absorbed || v->desc.dtype != HONE_DTYPE_F32)
     return false;
   for (uint32_t i = 0; i < f->n; i++)
@@ -87,7 +93,7 @@ static bool find(hn_lowering *l, hn_unit *u, found *f) {
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || strcmp(u->anchor, "QuantizeLinear") != 0 ||
       !hn_to_codes(q))
     return false;
-  if (!take(l, f, q->in[0]) || !f->codes) return false;
+  if (!take(l, f, q->in[0]) || (!f->codes && !(f->real && f->n))) return false;
   for (uint32_t i = 0; i < f->n; i++) /* the program has the dimensions of its result */
     if (!inner(l, f, f->part[i]->out) || !hn_broadcasts_into(&f->part[i]->out->desc, &q->out[0]->desc))
       return false;

@@ -34,6 +34,9 @@ typedef struct operand {
   uint32_t element; /* 4, 2 for floats of 16 bits, 1 for bool and codes */
   int32_t code;     /* what becomes f32 on the way: codes of 8 bits (U8 or I8), F16, BF16; else 0 */
   int64_t inner;    /* stride of the innermost dimension */
+  /* of codes: they become (code - zero) * scale, which so many instructions behind the LOAD would do */
+  float scale, zero;
+  uint32_t spared;
 } operand;
 
 typedef struct blob_head {
@@ -43,6 +46,8 @@ typedef struct blob_head {
   uint32_t n_out, n_slots;
   int32_t direct_instr; /* the instruction that writes to output direct_out itself; -1: none */
   uint32_t direct_out;
+  int32_t codes_instr; /* the division of what the last instructions quantise, all at once; -1: none */
+  float codes_scale, codes_zero;
   int64_t row;       /* length of the innermost dimension */
   int64_t rows;      /* number of rows */
   int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
@@ -113,6 +118,7 @@ static void classify(blob_head *h, int32_t k) {
   operand *o = &h->operand[k];
   bool outer_still = true, repeated = h->tile_rows > 0 && k >= (int32_t)h->n_out;
   o->inner = n->stride[k][n->rank - 1];
+  o->scale = 1, o->zero = 0, o->spared = 0;
   o->slot = -1;
   for (int32_t i = 0; i + 1 < n->rank; i++) outer_still = outer_still && n->stride[k][i] == 0;
   for (int32_t i = 0; i < h->block; i++) repeated = repeated && n->stride[k][i] == 0;
@@ -141,6 +147,90 @@ static void find_direct(blob_head *h, const hone_pw_program *p) {
   h->direct_out = store->dst;
 }
 
+/* The instruction before `at` that makes register `reg`, or -1. */
+static int32_t maker(const hone_pw_program *p, int32_t at, uint8_t reg) {
+  while (--at >= 0 && (p->instr[at].op == HONE_PW_STORE || p->instr[at].dst != reg)) {
+  }
+  return at;
+}
+
+static bool made_by(const hone_pw_program *p, int32_t at, uint8_t reg, hone_pw_op op, int32_t *by) {
+  *by = maker(p, at, reg);
+  return *by >= 0 && p->instr[*by].op == op;
+}
+
+/* Whether register `reg` is read from instruction `at` on, before it is made anew. */
+static bool is_read(const hone_pw_program *p, uint32_t at, uint8_t reg) {
+  for (; at < p->n_instr; at++) {
+    const hone_pw_instr *t = &p->instr[at];
+    const unsigned arity = t->op == HONE_PW_STORE ? 1 : t->op == HONE_PW_LOAD ? 0 : hn_pw_arity(t->op);
+    if ((arity > 0 && t->a == reg) || (arity > 1 && t->b == reg) || (arity > 2 && t->c == reg)) return true;
+    if (t->op != HONE_PW_STORE && t->dst == reg) return false;
+  }
+  return false;
+}
+
+/* Codes whose LOAD is followed by (x - zero) * scale are dequantised as they are loaded, when nothing else
+ * needs what lies between. */
+static void find_loads(blob_head *h, const hone_pw_program *p) {
+  uint32_t loads[MAX_OPERANDS] = {0};
+  for (uint32_t i = 0; i < p->n_instr; i++)
+    if (p->instr[i].op == HONE_PW_LOAD) loads[p->instr[i].a]++;
+  for (uint32_t i = 0; i < p->n_instr; i++) {
+    const hone_pw_instr *in = &p->instr[i];
+    if (in->op != HONE_PW_LOAD || loads[in->a] != 1) continue;
+    operand *o = &h->operand[h->n_out + in->a];
+    if (o->element != 1 || !o->code) continue;
+    uint32_t at = i + 1;
+    uint8_t reg = in->dst, inner[4];
+    uint32_t n = 0;
+    float zero = 0;
+    if (at + 1 < p->n_instr && in[1].op == HONE_PW_CONST && in[2].op == HONE_PW_SUB && in[2].a == reg &&
+        in[2].b == in[1].dst && in[1].dst != reg) {
+      inner[n++] = reg, inner[n++] = in[1].dst;
+      zero = in[1].alpha, reg = in[2].dst, at += 2;
+    }
+    const hone_pw_instr *then = &p->instr[at];
+    if (at + 1 >= p->n_instr || then[0].op != HONE_PW_CONST || then[1].op != HONE_PW_MUL || then[1].a != reg ||
+        then[1].b != then[0].dst || then[0].dst == reg)
+      continue;
+    inner[n++] = reg, inner[n++] = then[0].dst;
+    bool needed = false;
+    for (uint32_t k = 0; k < n; k++) needed |= inner[k] != then[1].dst && is_read(p, at + 2, inner[k]);
+    if (needed) continue;
+    o->scale = then[0].alpha, o->zero = zero, o->spared = at + 1 - i;
+  }
+}
+
+/* A program whose end is round(x / scale) + zero, stored as codes, leaves that to QuantizeLinear's kernel,
+ * which knows when a division may be a product. */
+static void find_codes(blob_head *h, const hone_pw_program *p) {
+  const int32_t last = (int32_t)p->n_instr - 1;
+  int32_t sum, whole, quotient, constant;
+  h->codes_instr = -1;
+  const hone_pw_instr *store = &p->instr[last];
+  if (h->n_out != 1 || store->op != HONE_PW_STORE || h->operand[store->dst].element != 1 ||
+      !h->operand[store->dst].code)
+    return;
+  float zero = 0;
+  uint8_t rounded = store->a;
+  int32_t from = last;
+  if (made_by(p, last, rounded, HONE_PW_ADD, &sum)) {
+    if (!made_by(p, sum, p->instr[sum].b, HONE_PW_CONST, &constant)) return;
+    zero = p->instr[constant].alpha, rounded = p->instr[sum].a, from = sum;
+  }
+  if (!made_by(p, from, rounded, HONE_PW_ROUND, &whole) ||
+      !made_by(p, whole, p->instr[whole].a, HONE_PW_DIV, &quotient) ||
+      !made_by(p, quotient, p->instr[quotient].b, HONE_PW_CONST, &constant))
+    return;
+  const float scale = p->instr[constant].alpha;
+  const float least = h->operand[store->dst].code == HONE_DTYPE_I8 ? -128 : 0;
+  if (!(scale > 0) || !(zero >= least && zero <= least + 255) || zero != (float)(int32_t)zero) return;
+  for (int32_t i = quotient + 1; i < last; i++) /* nothing else happens in between */
+    if (i != whole && !(from == i && from != last) && p->instr[i].op != HONE_PW_CONST) return;
+  h->codes_instr = HN_FAULT("pointwise_codes") ? whole : quotient, h->codes_scale = scale, h->codes_zero = zero;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
   if (!check_program(s, why)) return false;
@@ -167,6 +257,8 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->tiles = h->tile_rows ? hn_div_up(h->rows, h->tile_rows) : h->rows * h->per_row;
   for (int32_t k = 0; k < h->nest.n; k++) classify(h, k);
   find_direct(h, s->program);
+  find_codes(h, s->program);
+  find_loads(h, s->program);
   return true;
 }
 
@@ -200,7 +292,12 @@ static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   double per_element = 0, bytes = 0;
   if (!describe(s, m, &h, NULL)) return 1e9;
-  for (uint32_t i = 0; i < s->program->n_instr; i++) per_element += cycles(s, i);
+  const uint32_t n = h.codes_instr < 0 ? s->program->n_instr : (uint32_t)h.codes_instr;
+  for (uint32_t i = 0; i < n; i++) {
+    const hone_pw_instr *t = &s->program->instr[i];
+    if (t->op == HONE_PW_LOAD) i += h.operand[h.n_out + t->a].spared;
+    per_element += cycles(s, i);
+  }
   for (int32_t k = 0; k < h.nest.n; k++) {
     const hone_tensor_desc *d =
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
@@ -220,6 +317,8 @@ typedef struct job {
   const hone_step_run *run;
   const blob_head *h;
   const struct hn_pw_ops *ops;
+  const struct hn_halves_ops *halves;
+  const struct hn_quantize_ops *codes;
   int64_t tiles_per_task;
 } job;
 
@@ -250,36 +349,34 @@ static const void *operand_at(const state *t, int32_t k) {
 
 static bool is_half(const operand *o) { return o->element == 2; }
 
-static void widen(hn_isa isa, float *dst, const void *src, size_t n, const operand *o) {
-  const struct hn_halves_ops *ops = hn_halves_find(isa);
-  (o->code == HONE_DTYPE_F16 ? ops->from_f16 : ops->from_bf16)(dst, src, n);
+static void widen(const job *j, float *dst, const void *src, size_t n, const operand *o) {
+  (o->code == HONE_DTYPE_F16 ? j->halves->from_f16 : j->halves->from_bf16)(dst, src, n);
 }
 
 static float load_one(const void *p, const operand *o) {
   if (o->code == HONE_DTYPE_F16) return hn_f16_to_f32(*(const uint16_t *)p);
   if (o->code == HONE_DTYPE_BF16) return hn_bf16_to_f32(*(const uint16_t *)p);
-  if (o->code == HONE_DTYPE_U8) return *(const uint8_t *)p;
-  if (o->code == HONE_DTYPE_I8) return *(const int8_t *)p;
+  if (o->code == HONE_DTYPE_U8) return ((float)*(const uint8_t *)p - o->zero) * o->scale;
+  if (o->code == HONE_DTYPE_I8) return ((float)*(const int8_t *)p - o->zero) * o->scale;
   if (o->element == 1) return *(const uint8_t *)p ? 1.0f : 0.0f;
   return *(const float *)p;
 }
 
 /* n elements with a stride other than 0 into consecutive floats. */
-static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
+static void gather(const job *j, float *dst, const void *src, int64_t stride, int64_t n, const operand *o) {
   if (is_half(o) && stride == 1) {
-    widen(isa, dst, src, (size_t)n, o);
+    widen(j, dst, src, (size_t)n, o);
   } else if (is_half(o)) {
     const uint16_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
   } else if (o->code) {
-    const float scale = 1, zero = 0;
     const uint8_t *p = src;
     if (stride == 1)
-      hn_quantize_find(isa)->dequantize(dst, src, (size_t)n, &scale, &zero, false, o->code == HONE_DTYPE_I8);
+      j->codes->dequantize(dst, src, (size_t)n, &o->scale, &o->zero, false, o->code == HONE_DTYPE_I8);
     else
       for (int64_t i = 0; i < n; i++) dst[i] = load_one(p + i * stride, o);
   } else if (o->element == 1 && stride == 1) {
-    hn_pw_find(isa)->from_bool(dst, src, (size_t)n);
+    j->ops->from_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     const uint8_t *p = src;
     for (int64_t i = 0; i < n; i++) dst[i] = p[i * stride] ? 1.0f : 0.0f;
@@ -292,23 +389,25 @@ static void gather(hn_isa isa, float *dst, const void *src, int64_t stride, int6
 }
 
 /* The codes saturate. */
-static void scatter_codes(hn_isa isa, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
+static void scatter_codes(const job *j, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
                           const operand *o) {
-  const struct hn_quantize_ops *ops = hn_quantize_find(isa);
-  const float scale = 1, zero = 0;
-  const bool is_signed = o->code == HONE_DTYPE_I8;
+  const blob_head *h = j->h;
+  const bool is_signed = o->code == HONE_DTYPE_I8, whole = h->codes_instr < 0;
+  const float scale = whole ? 1 : h->codes_scale, zero = whole ? 0 : h->codes_zero;
+  void (*quantize)(void *, const float *, size_t, const float *, const float *, bool, bool) =
+      whole ? j->codes->requantize : j->codes->quantize;
   if (stride == 1 && !uniform) {
-    ops->requantize(dst, src, (size_t)n, &scale, &zero, false, is_signed);
+    quantize(dst, src, (size_t)n, &scale, &zero, false, is_signed);
     return;
   }
   uint8_t one[TILE];
-  ops->requantize(one, src, uniform ? 1 : (size_t)n, &scale, &zero, false, is_signed);
+  quantize(one, src, uniform ? 1 : (size_t)n, &scale, &zero, false, is_signed);
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
-static void scatter_halves(hn_isa isa, const float *src, bool uniform, uint16_t *dst, int64_t stride,
+static void scatter_halves(const job *j, const float *src, bool uniform, uint16_t *dst, int64_t stride,
                            int64_t n, const operand *o) {
-  const struct hn_halves_ops *ops = hn_halves_find(isa);
+  const struct hn_halves_ops *ops = j->halves;
   void (*narrow)(void *, const float *, size_t) = o->code == HONE_DTYPE_F16 ? ops->to_f16 : ops->to_bf16;
   if (stride == 1 && !uniform) {
     narrow(dst, src, (size_t)n);
@@ -319,14 +418,14 @@ static void scatter_halves(hn_isa isa, const float *src, bool uniform, uint16_t 
   for (int64_t i = 0; i < n; i++) dst[i * stride] = one[uniform ? 0 : i];
 }
 
-static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
+static void scatter(const job *j, const float *src, bool uniform, void *dst, int64_t stride, int64_t n,
                     const operand *o) {
   if (is_half(o)) {
-    scatter_halves(isa, src, uniform, dst, stride, n, o);
+    scatter_halves(j, src, uniform, dst, stride, n, o);
   } else if (o->code) {
-    scatter_codes(isa, src, uniform, dst, stride, n, o);
+    scatter_codes(j, src, uniform, dst, stride, n, o);
   } else if (o->element == 1 && stride == 1 && !uniform) {
-    hn_pw_find(isa)->to_bool(dst, src, (size_t)n);
+    j->ops->to_bool(dst, src, (size_t)n);
   } else if (o->element == 1) {
     uint8_t *p = dst;
     for (int64_t i = 0; i < n; i++) p[i * stride] = src[uniform ? 0 : i] != 0.0f;
@@ -338,6 +437,23 @@ static void scatter(hn_isa isa, const float *src, bool uniform, void *dst, int64
   }
 }
 
+/* Where a row of operand k begins; how many rows follow each other at one distance from there; and that, in
+ * bytes. */
+static char *row_at(const state *t, int32_t k, int64_t row) {
+  const blob_head *h = t->j->h;
+  return (char *)(uintptr_t)operand_base(t, k) +
+         hn_nest_offset(&h->nest, k, row, 1) * h->operand[k].element;
+}
+static int64_t rows_alike(const state *t, int64_t row, int64_t most) {
+  const hn_nest *n = &t->j->h->nest;
+  const int64_t dim = n->rank > 1 ? n->dim[n->rank - 2] : 1, left = dim - row % dim;
+  return left < most ? left : most;
+}
+static int64_t row_step(const state *t, int32_t k) {
+  const hn_nest *n = &t->j->h->nest;
+  return n->rank > 1 ? n->stride[k][n->rank - 2] * t->j->h->operand[k].element : 0;
+}
+
 /* Rows of an operand into its slot. */
 static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   const blob_head *h = t->j->h;
@@ -347,51 +463,55 @@ static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
     hn_expand_rows(h->isa, &h->nest, k, operand_base(t, k), first_row, rows, slot);
     return;
   }
-  for (int64_t r = 0; r < rows; r++)
-    gather(h->isa, slot + r * h->row,
-           (const char *)operand_base(t, k) + hn_nest_offset(&h->nest, k, first_row + r, 1) * o->element,
-           o->inner, h->row, o);
+  for (int64_t r = 0, run; r < rows; r += run) {
+    const char *x = row_at(t, k, first_row + r);
+    run = rows_alike(t, first_row + r, rows - r);
+    for (int64_t i = 0; i < run; i++, x += row_step(t, k))
+      gather(t->j, slot + (r + i) * h->row, x, o->inner, h->row, o);
+  }
 }
 
-static void load(state *t, const hone_pw_instr *ins) {
+/* Into register dst. */
+static void load(state *t, int32_t k, uint8_t dst) {
   const blob_head *h = t->j->h;
-  const int32_t k = (int32_t)(h->n_out + ins->a);
   const operand *o = &h->operand[k];
   float *slot = t->slots + (int64_t)(o->slot < 0 ? 0 : o->slot) * TILE;
-  t->uniform[ins->dst] = o->access == SCALAR;
+  t->uniform[dst] = o->access == SCALAR;
   switch (o->access) {
   case SCALAR:
-    t->scalars[ins->dst] = load_one(operand_at(t, k), o);
-    t->value[ins->dst] = &t->scalars[ins->dst];
+    t->scalars[dst] = load_one(operand_at(t, k), o);
+    t->value[dst] = &t->scalars[dst];
     return;
-  case DIRECT: t->value[ins->dst] = operand_at(t, k); return;
+  case DIRECT: t->value[dst] = operand_at(t, k); return;
   case REPEATED: break; /* expanded at the task's start */
-  case CONVERTED: gather(h->isa, slot, operand_at(t, k), 1, t->n, o); break;
+  case CONVERTED: gather(t->j, slot, operand_at(t, k), 1, t->n, o); break;
   default:
     if (h->tile_rows == 0)
-      gather(h->isa, slot, operand_at(t, k), o->inner, t->n, o);
+      gather(t->j, slot, operand_at(t, k), o->inner, t->n, o);
     else
       expand(t, k, t->first_row, t->n / h->row);
   }
-  t->value[ins->dst] = slot;
+  t->value[dst] = slot;
 }
 
-static void store(state *t, const hone_pw_instr *ins) {
+/* Register `from` to output k. */
+static void store(state *t, int32_t k, uint8_t from) {
   const blob_head *h = t->j->h;
-  const int32_t k = ins->dst;
   const operand *o = &h->operand[k];
-  const float *src = t->value[ins->a];
-  const bool uniform = t->uniform[ins->a];
+  const float *src = t->value[from];
+  const bool uniform = t->uniform[from];
   const bool dense = o->access == DIRECT || o->access == CONVERTED;
   if (dense || h->tile_rows == 0) {
-    scatter(h->isa, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
+    scatter(t->j, src, uniform, (void *)(uintptr_t)operand_at(t, k), dense ? 1 : o->inner, t->n, o);
     return;
   }
-  for (int64_t r = 0; r * h->row < t->n; r++)
-    scatter(h->isa, uniform ? src : src + r * h->row, uniform,
-            (char *)(uintptr_t)operand_base(t, k) +
-                hn_nest_offset(&h->nest, k, t->first_row + r, 1) * o->element,
-            o->inner, h->row, o);
+  const int64_t rows = t->n / h->row;
+  for (int64_t r = 0, run; r < rows; r += run) {
+    char *y = row_at(t, k, t->first_row + r);
+    run = rows_alike(t, t->first_row + r, rows - r);
+    for (int64_t i = 0; i < run; i++, y += row_step(t, k))
+      scatter(t->j, uniform ? src : src + (r + i) * h->row, uniform, y, o->inner, h->row, o);
+  }
 }
 
 static void compute(state *t, const hone_pw_instr *ins, bool direct) {
@@ -417,14 +537,23 @@ static void run_tile(state *t) {
   for (uint32_t i = 0; i < p->n_instr; i++) {
     const hone_pw_instr *ins = &p->instr[i];
     const bool direct = (int32_t)i == t->j->h->direct_instr;
+    if ((int32_t)i == t->j->h->codes_instr) {
+      store(t, p->instr[p->n_instr - 1].dst, ins->a);
+      break;
+    }
     switch (ins->op) {
-    case HONE_PW_LOAD: load(t, ins); break;
+    case HONE_PW_LOAD: {
+      const int32_t k = (int32_t)(t->j->h->n_out + ins->a);
+      i += t->j->h->operand[k].spared;
+      load(t, k, p->instr[i].dst);
+      break;
+    }
     case HONE_PW_CONST:
       t->scalars[ins->dst] = ins->alpha;
       t->value[ins->dst] = &t->scalars[ins->dst];
       t->uniform[ins->dst] = true;
       break;
-    case HONE_PW_STORE: store(t, ins); break;
+    case HONE_PW_STORE: store(t, ins->dst, ins->a); break;
     default: compute(t, ins, direct); break;
     }
     if (direct) break; /* its STORE is done */
@@ -484,7 +613,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   if (h->tiles == 0) return HONE_OK;
   /* A handful of tasks a thread, of at least four tiles, so that handing out costs little. */
   int64_t per_task = h->tiles / ((int64_t)r->threads * 4);
-  job j = {r, h, hn_pw_find(h->isa), per_task < 4 ? 4 : per_task};
+  job j = {r,
+           h,
+           hn_pw_find(h->isa),
+           hn_halves_find(h->isa),
+           hn_quantize_find(h->isa),
+           per_task < 4 ? 4 : per_task};
   const int64_t tasks = hn_div_up(h->tiles, j.tiles_per_task);
   if (tasks == 1)
     task(&j, 0, 0);
@@ -493,5 +627,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, pointwise, "Pointwise", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, pointwise, "Pointwise", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

@@ -42,6 +42,7 @@ typedef struct hn_bf16_conv {
   int64_t in_pitch, in_batch;    /* floats from pixel to pixel, image to image */
   hn_view view;                  /* of the output */
   int64_t narrow_in, narrow_out; /* the input, the output lies in the operands' type */
+  int64_t joined; /* groups of the convolution that are one here; 0: none */
   int64_t coded; /* three parts: weights are kept as codes of so many bits, scales included; 0: as f32 */
   /* the plan */
   int64_t fold;
@@ -83,6 +84,11 @@ double hn_bf16_seconds(const hn_bf16_conv *c, const hn_bf16_ops *o, const hone_m
  * in the weights [cout][cin][kernel] of a group, -1 for zeros (32 * steps values). */
 void hn_bf16_steps(const hn_bf16_conv *c, int32_t *step);
 void hn_bf16_places(const hn_bf16_conv *c, int64_t *at);
+
+/* As many groups as one, before the plan; and that one's weights [cout][cin][kernel], zeros where a column's
+ * own group has no channel, from those of the groups as they follow each other. */
+void hn_bf16_join(hn_bf16_conv *c, int64_t groups);
+void hn_bf16_spread(const hn_bf16_conv *c, const float *from, float *to);
 
 /* Values of the packed weights of one group; bytes of the workspace. */
 size_t hn_bf16_weights(const hn_bf16_conv *c);

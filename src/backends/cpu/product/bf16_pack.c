@@ -1,9 +1,23 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/product/bf16_driver.h"
 #include "backends/cpu/kernels/features.h"
 #include "base/fault.h"
+
+void hn_bf16_join(hn_bf16_conv *c, int64_t groups) {
+  c->joined = groups;
+  c->groups /= groups, c->cin *= groups, c->cout *= groups;
+}
+
+void hn_bf16_spread(const hn_bf16_conv *c, const float *from, float *to) {
+  const int64_t column = c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2], own = column / c->joined,
+                cout = c->cout / c->joined;
+  memset(to, 0, (size_t)(c->cout * column) * sizeof *to);
+  for (int64_t j = 0; j < c->cout; j++)
+    memcpy(to + j * column + (HN_FAULT("bf16_joined") ? 0 : j / cout * own), from + j * own,
+           (size_t)own * sizeof *to);
+}
 
 /* One tile: 32 values of k (places at[]) of `live` columns from `b` on; part 2 lies `apart` behind. */
 static void pack_tile(const hn_bf16_ops *o, const float *b, const int64_t *at, int64_t sn, size_t live,

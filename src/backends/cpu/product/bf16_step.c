@@ -85,6 +85,25 @@ static bool finish(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d,
   return true;
 }
 
+/* Groups of few channels fill neither the steps of K nor a panel's columns. Several of them are one product
+ * whose weights are 0 where a column's group has no channel, as long as that is faster. Not in f32: what
+ * overflows in a group would be NaN in its neighbours, too. */
+static void join_groups(const hone_machine *m, const hn_bf16_ops *o, hn_bf16_step *d) {
+  const char *reason;
+  hn_bf16_conv best = d->conv;
+  double least = hn_bf16_plan(&best, o, m->threads, m->l1, m->l2, &reason) ? hn_bf16_seconds(&best, o, m) : 0;
+  const hn_bf16_conv one = d->conv;
+  for (int64_t join = 2; join <= one.groups && join * one.cin <= 2 * HN_BF16_STEP; join++) {
+    if (one.groups % join) continue;
+    hn_bf16_conv next = one;
+    hn_bf16_join(&next, join);
+    const hn_bf16_conv problem = next;
+    if (!hn_bf16_plan(&next, o, m->threads, m->l1, m->l2, &reason)) continue;
+    const double seconds = hn_bf16_seconds(&next, o, m);
+    if (least == 0 || seconds < least) least = seconds, d->conv = problem;
+  }
+}
+
 bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, hn_bf16_form form, hn_bf16_step *d,
                            hone_reason *why) {
   hn_conv_attr a;
@@ -100,6 +119,7 @@ bool hn_bf16_describe_conv(const hone_step *s, const hone_machine *m, hn_bf16_fo
     c->pad[i] = a.pad[i];
   }
   if (hn_step_has(s, 2) && s->n_anchor_inputs > 2) d->bias_input = 2;
+  if (a.groups > 1 && a.cin > 1 && parts_of(form) == 1) join_groups(m, o, d);
   return finish(m, o, d, false, why);
 }
 
@@ -199,7 +219,7 @@ size_t hn_bf16_step_shared(const hone_step *s, const hone_machine *m, const hn_b
                            uint64_t *key) {
   hn_bf16_step d;
   if (!config->describe(s, m, config->form, &d, NULL)) return 0;
-  const int64_t order[] = {d.conv.steps, d.conv.c_steps, d.conv.fold};
+  const int64_t order[] = {d.conv.steps, d.conv.c_steps, d.conv.fold, d.conv.groups};
   *key = hn_hash(order, sizeof order, 0);
   return (size_t)d.weights_at;
 }
@@ -226,16 +246,22 @@ static hone_status fill(hn_bf16_step *d, const hone_step *s, void *blob, hone_er
     for (int64_t i = 0; i < c->cout; i++) bias[i] = from[one ? 0 : i] * d->bias_scale;
   }
   if (s->own_only) return HONE_OK;
-  const size_t bytes = (size_t)c->steps * HN_BF16_STEP * sizeof(int64_t);
-  int64_t *at = hn_malloc(bytes);
-  if (!at) return hn_fail_memory(error, bytes, "packing weights");
+  const int64_t column = d->matrix ? d->w_column : c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2],
+                count = c->cout * column;
+  const bool joined = c->joined > 1;
+  const size_t bytes = (size_t)c->steps * HN_BF16_STEP * sizeof(int64_t),
+               spread = joined ? (size_t)count * sizeof(float) : 0;
+  int64_t *at = hn_malloc(bytes + spread);
+  if (!at) return hn_fail_memory(error, bytes + spread, "packing weights");
   places(d, at);
-  const int64_t column = d->matrix ? d->w_column : c->cin * c->kernel[0] * c->kernel[1] * c->kernel[2];
+  float *zeroed = (float *)(void *)(at + c->steps * HN_BF16_STEP);
   uint16_t *to = (uint16_t *)(void *)(base + d->weights_at);
-  for (int64_t g = 0; g < c->groups; g++)
-    hn_bf16_pack(o, (const float *)s->input[1].constant + g * c->cout * column, at, column, (size_t)c->steps,
-                 (size_t)c->cout, 0, (size_t)c->cout, d->alpha, (uint32_t)c->parts,
-                 to + (size_t)g * hn_bf16_weights(c));
+  for (int64_t g = 0; g < c->groups; g++) {
+    const float *w = (const float *)s->input[1].constant + g * count / (joined ? c->joined : 1);
+    if (joined) hn_bf16_spread(c, w, zeroed);
+    hn_bf16_pack(o, joined ? zeroed : w, at, column, (size_t)c->steps, (size_t)c->cout, 0, (size_t)c->cout,
+                 d->alpha, (uint32_t)c->parts, to + (size_t)g * hn_bf16_weights(c));
+  }
   hn_free(at);
   return HONE_OK;
 }

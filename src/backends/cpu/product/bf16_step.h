@@ -45,6 +45,6 @@ HN_FAMILY_COUNTED(hn_bf16_step);
 HN_FAMILY_SHARED(hn_bf16_step);
 
 #define hn_cpu_bf16_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 5, hn_bf16_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 6, hn_bf16_step, __VA_ARGS__)
 
 #endif

@@ -20,6 +20,7 @@ typedef struct hn_int8_conv {
   int64_t zero, is_signed;    /* of the output */
   int64_t offsets;            /* weights have them (weight_codes.h) */
   /* the plan */
+  int64_t joined;      /* groups of the problem that are one here: groups, cin and cout count those */
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
   int64_t segment;     /* of the packed k: parts that follow each other, in steps of the kernel */
   int64_t n_segments, segment_at[HN_INT8_SEGMENTS]; /* bytes from a row's first segment */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/integers.h"
 #include "base/map.h"
 
@@ -91,7 +92,7 @@ static void segment(hn_int8_conv *c, const hn_int8_ops *o) {
     c->segment_at[i] = i / across * c->dilation[1] * c->line + i % across * c->dilation[2] * c->cin;
 }
 
-bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
+static bool plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
   const int64_t taps = c->kernel[0] * c->kernel[1] * c->kernel[2];
   c->rows = c->batch * c->out[0] * c->out[1] * c->out[2];
   if (c->rows < 1 || c->cin < 1 || c->cout < 1) return *why = "an empty tensor", false;
@@ -124,6 +125,38 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
   c->weights_outside = c->k_packed * columns > (int64_t)(l2 / 2);
   if (c->direct && c->weights_outside)
     c->slab = hn_min(hn_max((int64_t)(l2 / 4) / c->in_pitch / o->mr, 1) * o->mr, task_rows);
+  return true;
+}
+
+/* Cycles to compare plans of other numbers of groups by: the model's, and what each group costs beside. */
+static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
+  const double flops = 64, bytes = 32, call = 100, run = 4; /* a cycle; cycles */
+  const double pixels = c->direct ? 0
+                        : c->lines
+                            ? (double)c->in_bytes / (double)c->in_pitch
+                            : (double)c->rows * (double)(c->k / c->run);
+  return hn_int8_seconds(c, o, flops, bytes) +
+         (double)c->groups * (pixels * run + (double)c->rows / o->mr * (double)c->n_panels * call);
+}
+
+/* Groups of few channels fill neither the steps of K nor the columns of a tile. Several of them are one
+ * product whose weights are 0 where a column's group has no channel, as long as that is less work. */
+bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
+  hn_int8_conv best = *c;
+  best.joined = 1;
+  if (!plan(&best, o, threads, l2, why)) return false;
+  double least = cycles_of(&best, o);
+  const int64_t most = hn_max(o->k_step, HN_INT8_BLOCK);
+  for (int64_t join = 2; join <= c->groups && join * c->cin <= most; join++) {
+    if (c->groups % join) continue;
+    hn_int8_conv next = *c;
+    const char *reason;
+    next.joined = join, next.groups /= join, next.cin *= join, next.cout *= join;
+    if (!plan(&next, o, threads, l2, &reason)) continue;
+    const double cycles = cycles_of(&next, o);
+    if (cycles < least) least = cycles, best = next;
+  }
+  *c = best;
   return true;
 }
 
@@ -172,13 +205,13 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
   return scratch_bytes(c, o) * threads;
 }
 
-/* The offset of the channel whose weights begin with w[at]. */
+/* The offset of the channel whose weights begin with w[at]. Joined groups have zeros among them. */
 static int32_t offset_of(const hn_int8_conv *c, const hn_weight_codes *w, int32_t zero, int64_t at,
                          int64_t s_tap, int64_t s_channel) {
   const int64_t taps = c->k / c->cin;
-  int32_t least = 255, most = -128;
+  int32_t least = c->joined > 1 ? zero : 255, most = c->joined > 1 ? zero : -128;
   for (int64_t tap = 0; tap < taps; tap++, at += s_tap)
-    for (int64_t i = 0; i < c->cin; i++) {
+    for (int64_t i = 0; i < c->cin / c->joined; i++) {
       const int32_t v = hn_weight_code(w, w->w, at + i * s_channel);
       least = v < least ? v : least, most = v > most ? v : most;
     }
@@ -187,7 +220,7 @@ static int32_t offset_of(const hn_int8_conv *c, const hn_weight_codes *w, int32_
 
 bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
                   int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets) {
-  const int64_t part = c->k / c->n_segments, taps = c->k / c->cin;
+  const int64_t part = c->k / c->n_segments, taps = c->k / c->cin, own = c->cin / c->joined;
   bool any = false;
   memset(dst, 0, hn_int8_weights(c));
   for (int64_t j = 0; j < c->cout; j++) {
@@ -196,12 +229,15 @@ bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group
     const int32_t zero = hn_weight_zero(w, group * c->cout + j),
                   offset = c->offsets ? offset_of(c, w, zero, first, s_tap, s_channel) : 0;
     const uint8_t less = (uint8_t)(zero + offset); /* what is left is an i8: bytes may wrap */
+    const int64_t own_at = j / (c->cout / c->joined) * own; /* of all channels, those of j's group */
     int64_t at = 0, left = part;                   /* of the segment */
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; tap++) {
       const uint8_t *from = (const uint8_t *)w->w + first + tap * s_tap;
-      for (int64_t i = 0; i < c->cin; i++, from += s_channel) {
-        const int8_t v = (int8_t)(uint8_t)(*from - less);
+      for (int64_t i = 0; i < c->cin; i++) {
+        const bool live = i >= own_at && i < own_at + own;
+        const int32_t code = live ? from[(i - own_at) * s_channel] : zero + (HN_FAULT("int8_joined") ? 1 : 0);
+        const int8_t v = (int8_t)(uint8_t)(code - less);
         block[at / 4 * 64 + at % 4] = v;
         sum += v;
         at++;

@@ -105,7 +105,7 @@ void hn_int8_bring_rows(const hn_int8_conv *c, const uint8_t *x, int64_t group, 
 /* ---------------------------------------------------------------- lines */
 
 /* Line `from` of the input, NULL outside of it, with its padding. */
-static void bring_line(const hn_int8_conv *c, const uint8_t *from, uint8_t *d) {
+static void bring_line(const hn_int8_conv *c, const uint8_t *from, const uint8_t *end, uint8_t *d) {
   const int padding = (int)c->padding ^ (c->flip ? 0x80 : 0);
   const int64_t first = hn_min(c->pad[2], c->width),
                 last = from ? hn_min(hn_max(c->in[2] + c->pad[2], first), c->width) : first;
@@ -113,8 +113,8 @@ static void bring_line(const hn_int8_conv *c, const uint8_t *from, uint8_t *d) {
   if (from && c->in_pitch == c->cin)
     memcpy(d + first * c->cin, from, (size_t)((last - first) * c->cin));
   else if (from)
-    for (int64_t i = first; i < last; i++)
-      memcpy(d + i * c->cin, from + (i - first) * c->in_pitch, (size_t)c->cin);
+    for (int64_t i = first; i < last; i++, from += c->in_pitch)
+      copy_run(d + i * c->cin, from, c->cin, end - from);
   memset(d + last * c->cin, padding, (size_t)((c->width - last) * c->cin));
   if (c->flip) turn(d, c->width * c->cin);
 }
@@ -123,9 +123,10 @@ void hn_int8_bring_lines(const hn_int8_conv *c, const uint8_t *x, int64_t group,
                          uint8_t *d) {
   const int64_t l0 = r0 / c->out[2], l1 = r1 / c->out[2], n = l0 / c->out[1];
   const int64_t y0 = l0 % c->out[1] * c->stride[1] - c->pad[1], count = hn_int8_lines(c, l1 - l0);
+  const uint8_t *end = x + c->in_bytes;
   x += group * c->cin + n * c->in[1] * c->in[2] * c->in_pitch;
   for (int64_t y = y0; y < y0 + count; y++, d += c->line)
-    bring_line(c, y >= 0 && y < c->in[1] ? x + y * c->in[2] * c->in_pitch : NULL, d);
+    bring_line(c, y >= 0 && y < c->in[1] ? x + y * c->in[2] * c->in_pitch : NULL, end, d);
 }
 
 /* ---------------------------------------------------------------- sums */

@@ -68,7 +68,7 @@ static bool finish(const hone_step *s, const hone_machine *m, const hn_int8_ops 
   const char *reason = "";
   hn_int8_conv *c = &d->conv;
   if (!hn_int8_plan(c, o, m->threads, m->l2, &reason)) return hn_refuse(why, "%s", reason);
-  if (!hn_int8_sums_fit(s, &d->q, c->k, why)) return false;
+  if (!hn_int8_sums_fit(s, &d->q, c->k / c->joined, why)) return false;
   const size_t columns = hn_int8_columns(c) * (size_t)c->groups;
   size_t at = hn_round_up(sizeof *d, 64);
   d->bias_at = (int64_t)at;

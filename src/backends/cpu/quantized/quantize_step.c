@@ -10,17 +10,21 @@
 #include "model/ops/quantized/quant.h"
 
 /* The tensor as `rows` rows of `length` elements: row r has parameter r % channels, or element i of each row
- * parameter i when `vectors`. */
+ * parameter i when `vectors`. Rows may lie apart: pixels whose channels are some of a Concat's. */
 typedef struct blob_head {
   hn_isa isa;
   bool is_signed, vectors;
   int64_t rows, length, channels;
+  int64_t x_pitch, y_pitch; /* elements from row to row */
   float param[]; /* scale[channels], zero[channels] */
 } blob_head;
 
-static bool is_dense(const hone_tensor_desc *d) {
-  return d->layout == HONE_LAYOUT_ROW_MAJOR ||
-         (d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch == d->dim[1]);
+static bool is_apart(const hone_tensor_desc *d) {
+  return d->layout == HONE_LAYOUT_CHANNELS_LAST && d->channel_pitch != d->dim[1];
+}
+
+static bool is_plain(const hone_tensor_desc *d) {
+  return d->layout == HONE_LAYOUT_ROW_MAJOR || d->layout == HONE_LAYOUT_CHANNELS_LAST;
 }
 
 static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_reason *why) {
@@ -33,9 +37,8 @@ static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_rea
   if (coded->dtype != HONE_DTYPE_U8 && coded->dtype != HONE_DTYPE_I8)
     return hn_refuse(why, "the quantised side is %s, not 8 bits", hone_dtype_name(coded->dtype));
   if (step->n_epilogue) return hn_refuse(why, "quantisation has no epilogue");
-  if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout || !is_dense(x) ||
-      !is_dense(y))
-    return hn_refuse(why, "input and output are not dense and of one layout");
+  if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout || !is_plain(x))
+    return hn_refuse(why, "input and output are not plain and of one layout");
   if (!step->input[1].constant || step->input[1].desc.dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "the scale is not constant f32");
   if (shifted && (!step->input[2].constant || step->input[2].desc.dtype != coded->dtype))
@@ -50,16 +53,21 @@ static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_rea
   const int64_t count = hone_desc_count(x);
   if (count == 0) return hn_refuse(why, "an empty input");
   h->channels = 1, h->rows = 1, h->length = count;
+  if (is_apart(x) || is_apart(y)) h->length = x->dim[1], h->rows = count / h->length;
+  h->x_pitch = is_apart(x) ? x->channel_pitch : h->length;
+  h->y_pitch = is_apart(y) ? y->channel_pitch : h->length;
   if (map.kind == HN_PER_TENSOR || map.axis == 1) return true;
   h->channels = map.axis;
   if (x->layout == HONE_LAYOUT_ROW_MAJOR) {
     h->vectors = map.inner == 1;
     h->rows = h->vectors ? map.outer : map.outer * map.axis;
     h->length = h->vectors ? map.axis : map.inner;
+    h->x_pitch = h->y_pitch = h->length;
   } else {
     if (map.outer != x->dim[0] || map.axis != x->dim[1])
       return hn_refuse(why, "parameters along another axis than the channels");
     h->vectors = true, h->length = map.axis, h->rows = count / map.axis;
+    h->x_pitch = x->channel_pitch, h->y_pitch = y->channel_pitch;
   }
   return true;
 }
@@ -116,15 +124,16 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
   for (end = end < h->rows * j->chunks ? end : h->rows * j->chunks; i < end; i++) {
-    const int64_t row = i / j->chunks, in_row = i % j->chunks * j->chunk, at = row * h->length + in_row;
+    const int64_t row = i / j->chunks, in_row = i % j->chunks * j->chunk,
+                  from = row * h->x_pitch + in_row, to = row * h->y_pitch + in_row;
     const size_t n = (size_t)(h->length - in_row < j->chunk ? h->length - in_row : j->chunk);
     const int64_t k = h->vectors ? in_row : HN_FAULT("quantize_channel") ? 0 : row % h->channels;
     const float *scale = h->param + k, *zero = scale + h->channels;
     if (j->to_real)
-      ops->dequantize((float *)j->run->out[0] + at, (const char *)j->run->in[0] + at, n, scale, zero,
+      ops->dequantize((float *)j->run->out[0] + to, (const char *)j->run->in[0] + from, n, scale, zero,
                       h->vectors, h->is_signed);
     else
-      ops->quantize((char *)j->run->out[0] + at, (const float *)j->run->in[0] + at, n, scale, zero,
+      ops->quantize((char *)j->run->out[0] + to, (const float *)j->run->in[0] + from, n, scale, zero,
                     h->vectors, h->is_signed);
   }
 }

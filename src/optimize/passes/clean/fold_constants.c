@@ -2,18 +2,26 @@
  *
  * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow,
  * quantisation (an engine wants to see it; of a plan's own graph weights that a QuantizeLinear makes codes
- * are codes), graph outputs, results beyond the budgets, and results much
+ * are codes, and dequantised parameters of a BatchNormalization numbers), graph outputs, results beyond the budgets, and results much
  * larger than what they are made of unless they are small: a weight that ConstantOfShape makes is wanted, a
  * broadcast table is not. */
 #include "optimize/passes/common/pass.h"
 
 enum { GROWTH_FREE = 16 << 20, LARGE = 4096 };
 
+/* What no product reads as codes. */
+static bool is_parameter(const hone_node *n) {
+  const hn_value *y = n->n_out ? n->out[0] : NULL;
+  for (size_t i = 0; y && i < y->users.len; i++)
+    if (!hn_is_op(y->users.ptr[i].node, "BatchNormalization") || y->users.ptr[i].index == 0) return false;
+  return y && y->users.len;
+}
+
 static bool wanted(const hone_node *n, bool lowered) {
   static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
   if (!n->op || !n->op->reference || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) return false;
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-    if (hn_is_op(n, never[i]) && (i || !lowered)) return false;
+    if (hn_is_op(n, never[i]) && (i || !lowered) && !(i == 1 && lowered && is_parameter(n))) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && !hn_known(n->in[i])) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
