@@ -32,6 +32,14 @@ hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_err
   return HONE_OK;
 }
 
+/* An error of a context says of which file, as those of loading and planning do. */
+static hone_status of_file(const hone_plan *p, hone_status status, hone_error *error) {
+  const char *path = hone_plan_source_path(p);
+  if (status != HONE_OK && status != HONE_ERROR_CANCELLED && *path && error && !strstr(error->where, path))
+    hn_error_where(error, "%s", path);
+  return status;
+}
+
 hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error) {
   return hn_api_context_in(plan, NULL, out, error);
 }
@@ -53,7 +61,7 @@ hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, 
     *out = c;
   else
     hone_context_destroy(c);
-  return status;
+  return of_file(plan, status, error);
 }
 
 void hone_context_destroy(hone_context *c) {
@@ -105,7 +113,7 @@ static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, ho
 
 static hone_status run_taken(hone_context *c, const hn_run_limits *limits, hone_error *error) {
   const uint64_t lost = hn_mem_lost();
-  return hn_settle(hn_context_run(c->context, c->in, limits, error), lost, error);
+  return of_file(c->plan, hn_settle(hn_context_run(c->context, c->in, limits, error), lost, error), error);
 }
 
 static hn_run_limits limits_of(const hone_run_options *o) {

@@ -169,6 +169,7 @@ static void test_other_exit_codes(void **state) {
   expect_error(RUN("zoo", "mobilenetv2", "--width", "0.1", "-o", "no/such/folder/m.onnx"), 6,
                "no/such/folder");
   expect_error(RUN("run", tiny, "--shape", "N=1", "--max-seconds", "0.0000001"), 6, "time budget");
+  expect_error(RUN("run", tiny, "--shape", "N=1", "--max-seconds", "0.0000001"), 6, tiny);
   expect_error(RUN("profile", tiny, "-n", "2", "--shape", "N=1", "--csv", "/dev/full"), 6, "No space left");
   struct stat st;
   assert_int_equal(stat("/dev/full", &st), 0);

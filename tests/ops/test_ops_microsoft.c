@@ -66,6 +66,8 @@ static void answers_of_the_runtime(void **state) {
        "- - u8:3x4~7 u8:3x4~9",
        "k=2 activation_type=s:relu expert_weight_bits=8 normalize_routing_weights=1",
        "f32:2x4=-1182.812,359.355,-16.30399,561.5422,-1517.544,44.94717,-1381.401,-524.2638"},
+      {"com.microsoft.MultiHeadAttention", 1, "f32:1x1x2=0,0 f32:1x2x2=0,0,0,0 f32:1x2x2=1,2,3,4",
+       "num_heads=1 unidirectional=1", "f32:1x1x2=2,3"},
       {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:24~2 f32:3~3", "K=16 N=3 block_size=16 quant_type=0",
        "f32:2x3=-0.04985555,0.6880595,-0.4946441,0.04950968,0.421458,-0.09360251"},
       {"com.microsoft.MatMulBnb4", 1, "f32:2x16~1 u8:24~2 f32:3~3", "K=16 N=3 block_size=16 quant_type=1",

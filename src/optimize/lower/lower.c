@@ -108,7 +108,7 @@ bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
 static bool is_inside(const hn_lowering *l, const hn_value *v) {
   const hn_unit *maker = v->producer ? l->by_value[v->id] : NULL;
   if (!maker || maker->n_nodes <= 1 || maker->out == v) return false;
-  for (uint32_t o = 0; o < maker->node->n_out; o++)
+  for (uint32_t o = 0; maker->node && o < maker->node->n_out; o++)
     if (maker->node->out[o] == v) return false;
   return true;
 }

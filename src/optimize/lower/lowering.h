@@ -165,8 +165,8 @@ bool hn_lower_try(hn_lowering *l, const hn_unit *unit, bool wide, hn_estimate *e
 
 /* lower.c: true when some tactic takes the unit as it is, without an epilogue. */
 bool hn_lower_takes(hn_lowering *l, const hn_unit *unit);
-/* lower.c: the node of a value that would not be there, were the unit made: one that the unit sees through views
- * within another unit, or that another unit sees within this one; NULL: none. */
+/* lower.c: the node of a value that would not be there, were the unit made: one that the unit sees through
+ * views within another unit, or that another unit sees within this one; NULL: none. */
 const hone_node *hn_lower_hidden(const hn_lowering *l, const hn_unit *unit);
 
 /* fuse.c */

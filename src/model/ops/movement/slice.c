@@ -1,5 +1,5 @@
-/* Slice: elements from start to end (exclusive) in steps, along some axes; as numpy's x[start:end:step], but a start
- * before the first element is the first one in both directions. */
+/* Slice: elements from start to end (exclusive) in steps, along some axes; as numpy's x[start:end:step], but
+ * a start before the first element is the first one in both directions. */
 #include "model/ops/common/axes.h"
 #include "model/ops/common/convert.h"
 #include "model/ops/common/move.h"

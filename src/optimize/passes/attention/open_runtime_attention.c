@@ -86,7 +86,7 @@ static hn_value *sum_of_masks(hn_pass_context *ctx, hone_node *n, hn_value *mask
 /* ONNX's Attention with the node's attributes, its outputs those of the node as far as they are read. */
 static hn_pass_result finish(hn_pass_context *ctx, hone_node *n, hn_value *const in[6], uint32_t outputs) {
   hn_value *out[3] = {0};
-  const int64_t heads = hone_node_int(n, "num_heads", 1);
+  const int64_t heads = hone_node_int(n, "num_heads", 1), queries = in[0]->desc.dim[in[0]->desc.rank - 2];
   for (uint32_t i = 0; i < outputs; i++) {
     if (i && !wanted(n, i)) continue;
     if (!(out[i] = hn_value_create(ctx->graph, NULL))) return hn_pass_memory(ctx);
@@ -101,7 +101,8 @@ static hn_pass_result finish(hn_pass_context *ctx, hone_node *n, hn_value *const
   const float scale = hone_node_float(n, "scale", 0);
   if (!hn_inherit(ctx, a, n) || !hn_node_set_int(a, "q_num_heads", heads) ||
       !hn_node_set_int(a, "kv_num_heads", heads) ||
-      !hn_node_set_int(a, "is_causal", hone_node_int(n, "unidirectional", 0) != 0) ||
+      /* A single query is the last of its tokens, however many keys there are. */
+      !hn_node_set_int(a, "is_causal", queries > 1 && hone_node_int(n, "unidirectional", 0) != 0) ||
       (scale != 0 && !hn_node_set_float(a, "scale", scale)))
     return hn_pass_memory(ctx);
   hn_pass_hit(ctx, "attention of ONNX");

@@ -152,7 +152,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
                        .past_k = past,
                        .past_v = given(call, PAST_VALUE),
                        .added = added,
-                       .causal = hone_node_int(call->node, "unidirectional", 0) != 0,
+                       /* A single query is the last of its tokens, however many keys there are. */
+                       .causal = hone_node_int(call->node, "unidirectional", 0) != 0 && z.queries > 1,
                        .window = -1,
                        .scale = hone_node_float(call->node, "scale", 0),
                        .y = call->output[Y],
