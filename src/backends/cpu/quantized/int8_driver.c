@@ -140,13 +140,14 @@ static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
 }
 
 /* Groups of few channels fill neither the steps of K nor the columns of a tile. Several of them are one
- * product whose weights are 0 where a column's group has no channel, as long as that is less work. */
+ * product whose weights are 0 where a column's group has no channel, as long as that is less work. Not of a
+ * channel each: there are kernels for that. */
 bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
   hn_int8_conv best = *c;
   best.joined = 1;
   if (!plan(&best, o, threads, l2, why)) return false;
   double least = cycles_of(&best, o);
-  const int64_t most = hn_max(o->k_step, HN_INT8_BLOCK);
+  const int64_t most = c->cin * c->cout == 1 ? 0 : hn_max(o->k_step, HN_INT8_BLOCK);
   for (int64_t join = 2; join <= c->groups && join * c->cin <= most; join++) {
     if (c->groups % join) continue;
     hn_int8_conv next = *c;
