@@ -131,10 +131,9 @@ static bool plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t
 /* Cycles to compare plans of other numbers of groups by: the model's, and what each group costs beside. */
 static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
   const double flops = 64, bytes = 32, call = 100, run = 4; /* a cycle; cycles */
-  const double pixels = c->direct ? 0
-                        : c->lines
-                            ? (double)c->in_bytes / (double)c->in_pitch
-                            : (double)c->rows * (double)(c->k / c->run);
+  const double pixels = c->direct  ? 0
+                        : c->lines ? (double)c->in_bytes / (double)c->in_pitch
+                                   : (double)(c->rows * (c->k / c->run));
   return hn_int8_seconds(c, o, flops, bytes) +
          (double)c->groups * (pixels * run + (double)c->rows / o->mr * (double)c->n_panels * call);
 }
@@ -229,9 +228,9 @@ bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group
     const int64_t first = (group * c->cout + j) * column;
     const int32_t zero = hn_weight_zero(w, group * c->cout + j),
                   offset = c->offsets ? offset_of(c, w, zero, first, s_tap, s_channel) : 0;
-    const uint8_t less = (uint8_t)(zero + offset); /* what is left is an i8: bytes may wrap */
+    const uint8_t less = (uint8_t)(zero + offset);          /* what is left is an i8: bytes may wrap */
     const int64_t own_at = j / (c->cout / c->joined) * own; /* of all channels, those of j's group */
-    int64_t at = 0, left = part;                   /* of the segment */
+    int64_t at = 0, left = part;                            /* of the segment */
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; tap++) {
       const uint8_t *from = (const uint8_t *)w->w + first + tap * s_tap;
