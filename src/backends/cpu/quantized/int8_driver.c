@@ -131,7 +131,7 @@ static bool plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t
 /* Cycles to compare plans of other numbers of groups by: the model's, and what each group costs beside. */
 static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
   const double flops = 64, bytes = 32, call = 100, run = 4; /* a cycle; cycles */
-  const int64_t runs = c->k / c->run; /* of a row */
+  const int64_t runs = c->k / c->run;                       /* of a row */
   const double pixels = c->direct  ? 0
                         : c->lines ? (double)c->in_bytes / (double)c->in_pitch
                                    : (double)c->rows * (double)runs;
