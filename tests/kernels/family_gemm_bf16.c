@@ -675,8 +675,8 @@ static void check_conv(ck *c, const hn_bf16_ops *o, const ck_conv_case *s, uint3
               q.e.widen(&got, q.narrow_y + place, 1);
               want = stored(o, got, want, &bound);
             }
-            /* Folded lines multiply a few neighbours of the last tap by 0, joined groups other groups' pixels;
-             * three parts promise f32. */
+            /* Folded lines multiply a few neighbours of the last tap by 0, joined groups other groups'
+             * pixels; three parts promise f32. */
             if ((q.g.fold || joined > 1) && parts < 3 && fill == CK_SPECIAL && isnan(got)) want = NAN;
             /* Three parts promise f32. */
             near_or_nan(c, index, got, want, bound, parts == 3 ? 0 : sum);

@@ -134,8 +134,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   const int64_t taps = p.k / p.cin;
   bool any = false, wanted = false;
   for (int64_t g = 0; g < p.groups; g++) {
-    any |= hn_int8_pack(&p, &codes, g, own_k, 1, taps, packed + (size_t)g * weights, bias + (size_t)g * columns,
-                        offset + (size_t)g * columns);
+    any |= hn_int8_pack(&p, &codes, g, own_k, 1, taps, packed + (size_t)g * weights,
+                        bias + (size_t)g * columns, offset + (size_t)g * columns);
     for (int64_t j = 0; j < p.cout; j++) {
       int64_t sum = 0;
       for (int64_t k = 0; k < own_k; k++) {

@@ -382,8 +382,7 @@ static void make_case(program_case *c, int round) {
     c->result[i] = hn_aligned(64, (size_t)hone_desc_bytes(&c->out[i].desc) + 2 * CANARY);
   }
   for (uint32_t i = 0; i < c->n_in; i++)
-    random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2),
-                  codes);
+    random_tensor(&c->in[i], &c->data[i], &y, below(4) ? layout : (int)below(3), i == 0 && below(2), codes);
   random_program(c);
   c->in_place = c->n_out == 1 && c->out[0].desc.dtype == HONE_DTYPE_F32 &&
                 c->in[0].desc.dtype == HONE_DTYPE_F32 && hone_desc_same_dims(&c->in[0].desc, &y) &&

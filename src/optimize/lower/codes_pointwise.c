@@ -59,8 +59,8 @@ static bool take(hn_lowering *l, found *f, const hn_value *v) {
   }
   if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32)) return true;
   hn_unit *u = l->by_value[v->id];
-  if (u && hn_is_op(v->producer, "Concat") && v->producer->graph == v->graph && v->desc.dtype == HONE_DTYPE_F32 &&
-      hone_desc_known(&v->desc)) {
+  if (u && hn_is_op(v->producer, "Concat") && v->producer->graph == v->graph &&
+      v->desc.dtype == HONE_DTYPE_F32 && hone_desc_known(&v->desc)) {
     f->real++;
     return true;
   }

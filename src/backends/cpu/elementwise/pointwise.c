@@ -191,14 +191,14 @@ static void find_loads(blob_head *h, const hone_pw_program *p) {
       zero = in[1].alpha, reg = in[2].dst, at += 2;
     }
     const hone_pw_instr *then = &p->instr[at];
-    if (at + 1 >= p->n_instr || then[0].op != HONE_PW_CONST || then[1].op != HONE_PW_MUL || then[1].a != reg ||
-        then[1].b != then[0].dst || then[0].dst == reg)
+    if (at + 1 >= p->n_instr || then[0].op != HONE_PW_CONST || then[1].op != HONE_PW_MUL ||
+        then[1].a != reg || then[1].b != then[0].dst || then[0].dst == reg)
       continue;
     inner[n++] = reg, inner[n++] = then[0].dst;
     bool needed = false;
     for (uint32_t k = 0; k < n; k++) needed |= inner[k] != then[1].dst && is_read(p, at + 2, inner[k]);
     if (needed) continue;
-    o->scale = then[0].alpha, o->zero = zero, o->spared = at + 1 - i;
+    o->scale = then[0].alpha, o->zero = HN_FAULT("pointwise_zero") ? 0 : zero, o->spared = at + 1 - i;
   }
 }
 
@@ -228,7 +228,8 @@ static void find_codes(blob_head *h, const hone_pw_program *p) {
   if (!(scale > 0) || !(zero >= least && zero <= least + 255) || zero != (float)(int32_t)zero) return;
   for (int32_t i = quotient + 1; i < last; i++) /* nothing else happens in between */
     if (i != whole && !(from == i && from != last) && p->instr[i].op != HONE_PW_CONST) return;
-  h->codes_instr = HN_FAULT("pointwise_codes") ? whole : quotient, h->codes_scale = scale, h->codes_zero = zero;
+  h->codes_instr = HN_FAULT("pointwise_codes") ? whole : quotient, h->codes_scale = scale,
+  h->codes_zero = zero;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
@@ -389,8 +390,8 @@ static void gather(const job *j, float *dst, const void *src, int64_t stride, in
 }
 
 /* The codes saturate. */
-static void scatter_codes(const job *j, const float *src, bool uniform, uint8_t *dst, int64_t stride, int64_t n,
-                          const operand *o) {
+static void scatter_codes(const job *j, const float *src, bool uniform, uint8_t *dst, int64_t stride,
+                          int64_t n, const operand *o) {
   const blob_head *h = j->h;
   const bool is_signed = o->code == HONE_DTYPE_I8, whole = h->codes_instr < 0;
   const float scale = whole ? 1 : h->codes_scale, zero = whole ? 0 : h->codes_zero;
@@ -441,8 +442,7 @@ static void scatter(const job *j, const float *src, bool uniform, void *dst, int
  * bytes. */
 static char *row_at(const state *t, int32_t k, int64_t row) {
   const blob_head *h = t->j->h;
-  return (char *)(uintptr_t)operand_base(t, k) +
-         hn_nest_offset(&h->nest, k, row, 1) * h->operand[k].element;
+  return (char *)(uintptr_t)operand_base(t, k) + hn_nest_offset(&h->nest, k, row, 1) * h->operand[k].element;
 }
 static int64_t rows_alike(const state *t, int64_t row, int64_t most) {
   const hn_nest *n = &t->j->h->nest;

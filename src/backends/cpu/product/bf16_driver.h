@@ -42,7 +42,7 @@ typedef struct hn_bf16_conv {
   int64_t in_pitch, in_batch;    /* floats from pixel to pixel, image to image */
   hn_view view;                  /* of the output */
   int64_t narrow_in, narrow_out; /* the input, the output lies in the operands' type */
-  int64_t joined; /* groups of the convolution that are one here; 0: none */
+  int64_t joined;                /* groups of the convolution that are one here; 0: none */
   int64_t coded; /* three parts: weights are kept as codes of so many bits, scales included; 0: as f32 */
   /* the plan */
   int64_t fold;

@@ -131,22 +131,23 @@ static bool plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t
 /* Cycles to compare plans of other numbers of groups by: the model's, and what each group costs beside. */
 static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
   const double flops = 64, bytes = 32, call = 100, run = 4; /* a cycle; cycles */
-  const double pixels = c->direct ? 0
-                        : c->lines
-                            ? (double)c->in_bytes / (double)c->in_pitch
-                            : (double)c->rows * (double)(c->k / c->run);
+  const int64_t runs = c->k / c->run;                       /* of a row */
+  const double pixels = c->direct  ? 0
+                        : c->lines ? (double)c->in_bytes / (double)c->in_pitch
+                                   : (double)c->rows * (double)runs;
   return hn_int8_seconds(c, o, flops, bytes) +
          (double)c->groups * (pixels * run + (double)c->rows / o->mr * (double)c->n_panels * call);
 }
 
 /* Groups of few channels fill neither the steps of K nor the columns of a tile. Several of them are one
- * product whose weights are 0 where a column's group has no channel, as long as that is less work. */
+ * product whose weights are 0 where a column's group has no channel, as long as that is less work. Not of a
+ * channel each: there are kernels for that. */
 bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
   hn_int8_conv best = *c;
   best.joined = 1;
   if (!plan(&best, o, threads, l2, why)) return false;
   double least = cycles_of(&best, o);
-  const int64_t most = hn_max(o->k_step, HN_INT8_BLOCK);
+  const int64_t most = c->cin * c->cout == 1 ? 0 : hn_max(o->k_step, HN_INT8_BLOCK);
   for (int64_t join = 2; join <= c->groups && join * c->cin <= most; join++) {
     if (c->groups % join) continue;
     hn_int8_conv next = *c;
@@ -228,9 +229,9 @@ bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group
     const int64_t first = (group * c->cout + j) * column;
     const int32_t zero = hn_weight_zero(w, group * c->cout + j),
                   offset = c->offsets ? offset_of(c, w, zero, first, s_tap, s_channel) : 0;
-    const uint8_t less = (uint8_t)(zero + offset); /* what is left is an i8: bytes may wrap */
+    const uint8_t less = (uint8_t)(zero + offset);          /* what is left is an i8: bytes may wrap */
     const int64_t own_at = j / (c->cout / c->joined) * own; /* of all channels, those of j's group */
-    int64_t at = 0, left = part;                   /* of the segment */
+    int64_t at = 0, left = part;                            /* of the segment */
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; tap++) {
       const uint8_t *from = (const uint8_t *)w->w + first + tap * s_tap;

@@ -36,8 +36,8 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
 
 /* Packs group `group`, cout channels: value k of channel j is w[at(k) + j * column], at(k) = tap * s_tap +
  * channel * s_channel for k = tap * cin + channel, where channels count from the first of the group that j
- * has in the weights; joined groups' channels other than those are 0.  sums: of each channel's weights less their zero point.
- * True: there are offsets other than 0. */
+ * has in the weights; joined groups' channels other than those are 0.  sums: of each channel's weights less
+ * their zero point. True: there are offsets other than 0. */
 bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
                   int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets);
 

@@ -16,7 +16,7 @@ typedef struct blob_head {
   bool is_signed, vectors;
   int64_t rows, length, channels;
   int64_t x_pitch, y_pitch; /* elements from row to row */
-  float param[]; /* scale[channels], zero[channels] */
+  float param[];            /* scale[channels], zero[channels] */
 } blob_head;
 
 static bool is_apart(const hone_tensor_desc *d) {
@@ -124,8 +124,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   int64_t i = index * j->per_task, end = i + j->per_task;
   (void)thread;
   for (end = end < h->rows * j->chunks ? end : h->rows * j->chunks; i < end; i++) {
-    const int64_t row = i / j->chunks, in_row = i % j->chunks * j->chunk,
-                  from = row * h->x_pitch + in_row, to = row * h->y_pitch + in_row;
+    const int64_t row = i / j->chunks, in_row = i % j->chunks * j->chunk, from = row * h->x_pitch + in_row,
+                  to = row * h->y_pitch + in_row;
     const size_t n = (size_t)(h->length - in_row < j->chunk ? h->length - in_row : j->chunk);
     const int64_t k = h->vectors ? in_row : HN_FAULT("quantize_channel") ? 0 : row % h->channels;
     const float *scale = h->param + k, *zero = scale + h->channels;

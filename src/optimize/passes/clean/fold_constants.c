@@ -2,9 +2,9 @@
  *
  * Evaluated by the operator's scalar reference. Not folded: what may differ from call to call, control flow,
  * quantisation (an engine wants to see it; of a plan's own graph weights that a QuantizeLinear makes codes
- * are codes, and dequantised parameters of a BatchNormalization numbers), graph outputs, results beyond the budgets, and results much
- * larger than what they are made of unless they are small: a weight that ConstantOfShape makes is wanted, a
- * broadcast table is not. */
+ * are codes, and dequantised parameters of a BatchNormalization numbers), graph outputs, results beyond the
+ * budgets, and results much larger than what they are made of unless they are small: a weight that
+ * ConstantOfShape makes is wanted, a broadcast table is not. */
 #include "optimize/passes/common/pass.h"
 
 enum { GROWTH_FREE = 16 << 20, LARGE = 4096 };

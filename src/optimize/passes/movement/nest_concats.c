@@ -41,7 +41,8 @@ static const hone_node *longest_part(const hone_node *n, const inputs *l, uint32
     const hn_value *v = l->in[i];
     for (size_t k = 0; v && k < v->users.len; k++) {
       const hone_node *c = v->users.ptr[k].node;
-      if (v->users.ptr[k].index != 0 || (best && c->n_in <= best->n_in) || !gathers_part(c, n, l, i)) continue;
+      if (v->users.ptr[k].index != 0 || (best && c->n_in <= best->n_in) || !gathers_part(c, n, l, i))
+        continue;
       best = c, *from = i;
     }
   }
