@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "optimize/lower/lower.h"
+#include "optimize/plan/plan.h"
 #include "runtime/late_bind.h"
 #include "runtime/pools.h"
 #include "runtime/reference.h"
@@ -267,9 +267,9 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
     return true;
   hone_pw_program *program = NULL;
   if (!hn_listing_find(p->tactics, n->op_type)) {
-    if (!hn_lower_function(p, n, &late->bodies_arena, NULL)) return true;
+    if (!hn_plan_function(p, n, &late->bodies_arena, NULL)) return true;
     program = HN_NEW(&late->bodies_arena, hone_pw_program);
-    if (!program || !hn_lower_function(p, n, &late->bodies_arena, program)) return false;
+    if (!program || !hn_plan_function(p, n, &late->bodies_arena, program)) return false;
   }
   bool good = n->n_out && n->out[0];
   for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || hn_value_is_plain(n->in[i]));

@@ -3,7 +3,6 @@
 #include "optimize/lower/late.h"
 
 #include "base/error.h"
-#include "optimize/lower/lower.h"
 
 #include <string.h>
 
@@ -110,7 +109,7 @@ static bool has_tactic(const hn_plan *p, const char *anchor) {
   return hn_listing_find(p->tactics, anchor) != NULL;
 }
 
-bool hn_lower_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
+bool hn_late_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
   hn_unit f = {0};
   if (has_tactic(plan, n->op_type) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in ||
       f.n_in > 3)
@@ -128,7 +127,7 @@ bool hn_lower_function(const hn_plan *plan, const hone_node *n, hn_arena *arena,
 }
 
 static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *program) {
-  return hn_lower_function(l->plan, n, &l->plan->arena, program);
+  return hn_late_function(l->plan, n, &l->plan->arena, program);
 }
 
 /* Has a step on the host made the value, and is it there alone? */
