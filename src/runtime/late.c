@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "optimize/plan/plan.h"
 #include "runtime/late_bind.h"
 #include "runtime/pools.h"
 #include "runtime/reference.h"
@@ -311,9 +312,14 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   };
   const hn_plan *p = late->plan;
   *b = (hn_body_step){.node = n};
-  if (!n->op || !n->op->infer || n->op->flags & APART || n->domain[0] || n->n_in > 32 || n->n_out > 32 ||
-      !hn_listing_find(p->tactics, n->op_type))
+  if (!n->op || !n->op->infer || n->op->flags & APART || n->domain[0] || n->n_in > 32 || n->n_out > 32)
     return true;
+  hone_pw_program *program = NULL;
+  if (!hn_listing_find(p->tactics, n->op_type)) {
+    if (!hn_plan_function(p, n, &late->bodies_arena, NULL)) return true;
+    program = HN_NEW(&late->bodies_arena, hone_pw_program);
+    if (!program || !hn_plan_function(p, n, &late->bodies_arena, program)) return false;
+  }
   bool good = n->n_out && n->out[0];
   for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || hn_value_is_plain(n->in[i]));
   for (uint32_t i = 0; i < n->n_out; i++) good = good && (!n->out[i] || hn_value_is_plain(n->out[i]));
@@ -323,7 +329,8 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i]) out[i].desc.dtype = n->out[i]->desc.dtype;
   const uint32_t last = n->op->layouts;
-  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = n->op_type, .name = n->name, .node = n,
+  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = program ? "Pointwise" : n->op_type,
+                               .program = program, .name = n->name, .node = n,
                                .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32, .n_inputs = n->n_in,
                                .n_anchor_inputs = n->n_in, .n_outputs = n->n_out, .output = out},
                       .kind = HN_STEP_LATE,
@@ -360,7 +367,17 @@ hone_status hn_late_body(void *self, const hone_node *n, const hone_tensor *cons
   *done = false;
   if (!k) return hn_fail_memory(error, sizeof *k, "a body");
   if (!k->step.desc.anchor || trifle(&k->step, tin)) return HONE_OK;
+  enum { OFTEN = 4 };
+  const hn_bound *was = k->bound;
   hone_status status = bound_for(late, &k->step, &k->bound, tin, budget->max_bytes, error);
+  if (was != k->bound) k->met = 0;
+  if (status == HONE_OK && !k->bound->tactic && k->met < OFTEN && ++k->met == OFTEN) {
+    late->often = true;
+    hn_bound *small = k->bound;
+    k->bound = NULL; /* used up, also when this fails */
+    status = hn_late_bind(late, &k->step, tin, small, budget->max_bytes, &k->bound, error);
+    late->often = false;
+  }
   if (status != HONE_OK || !k->bound->tactic) return status;
   const hn_bound *b = k->bound;
   for (uint32_t i = 0; i < n->n_in; i++) in[i] = tin[i] ? tin[i]->data : NULL;

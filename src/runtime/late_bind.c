@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-enum {
-  WORTH = 16 << 10
-}; /* bytes of operands and results from which on a choice is quicker than the reference */
+/* Bytes of operands and results from which on a choice is quicker than the reference, for one run and for
+ * many. */
+enum { WORTH = 16 << 10, WORTH_OFTEN = 2 << 10 };
 
 static void drop_move(const hn_plan *p, hn_late_move *m) {
   if (m->blob) p->backend->free(p->device, m->blob);
@@ -319,7 +319,8 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     const int64_t n = d->dtype == HONE_DTYPE_NONE ? 0 : hone_desc_bytes(d);
     bytes += n > 0 ? (double)n : 0;
   }
-  if (!apart && (bytes < WORTH || (most && bytes > (double)most))) return HONE_OK;
+  if (!apart && (bytes < (late->often ? WORTH_OFTEN : WORTH) || (most && bytes > (double)most)))
+    return HONE_OK;
   cost.bytes = bytes;
   b->step.cost = cost;
   b->tactic = cheapest(p, &b->step);

@@ -26,6 +26,7 @@ typedef struct hn_body_step {
   const hone_node *node;
   hn_step step; /* without slots; anchor NULL: it is the reference's */
   hn_bound *bound;
+  uint32_t met; /* so many times in a row with operands of these shapes, which no tactic was chosen for */
 } hn_body_step;
 
 struct hn_late {
@@ -43,6 +44,7 @@ struct hn_late {
   hn_arena bodies_arena;
   HN_VEC(hn_body_step *) bodies; /* those that were met, in the order of their addresses */
   HN_VEC(uint64_t) key;          /* what a step's operands are now */
+  bool often;                    /* what is being bound has come again and again with the same shapes */
 };
 
 #endif

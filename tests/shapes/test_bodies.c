@@ -35,7 +35,15 @@ static const net nets[] = {
      "{\n"
      "    %a = MatMul(%s, f32[96x96]rand(1, -0.1, 0.1))\n    %b = Add(%a, %r)\n    %next = Tanh(%b)\n"
      "    %out = Softmax(%next)\n  }}\n}\n",
-     " MatMul Softmax "},
+     " MatMul Softmax Add Tanh "},
+    {"small nodes, which come again",
+     "graph g(%h: f32[4x96], %x: f32[7x4x96]) -> (%y, %all) {\n"
+     "  %y, %all = Scan(%h, %x) {num_scan_inputs=1, body=graph body(%s: f32[4x96], %r: f32[4x96]) -> "
+     "(%next, %out) "
+     "{\n"
+     "    %a = Add(%s, %r)\n    %b = Sigmoid(%a)\n    %c = Mul(%b, 0.5)\n    %next = Sub(%c, %s)\n"
+     "    %out = Tanh(%next)\n  }}\n}\n",
+     " Add Sigmoid Mul Sub Tanh "},
     {"one of two, which reads values from outside",
      "graph g(%x: f32[1x8x24x24], %c: bool[]) -> (%y) {\n  %w = Relu(%x)\n"
      "  %y = If(%c) {then_branch=graph yes() -> (%a) {\n"

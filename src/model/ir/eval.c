@@ -265,6 +265,11 @@ static hone_status eval_inner(const hone_node *n, const hone_tensor *const *in, 
 hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, hone_tensor *outputs,
                           hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
                           void *watch_arg, hone_error *error) {
+  enum {
+    FEW = 16
+  }; /* a body is evaluated in every trip of its loop: no memory is asked for where little is wanted */
+  const hone_tensor *few_in[FEW];
+  hone_tensor *few_out[FEW];
   hone_status status = HONE_OK;
   hn_arena temp = {0};
   frame f = {.graph = g};
@@ -284,13 +289,16 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
     f.slot[v->index].present = true;
   }
   for (const hone_node *n = g->first; n; n = n->next) {
-    const hone_tensor **in = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
-    hone_tensor **out = HN_NEW_ARRAY(&temp, hone_tensor *, n->n_out);
+    const hone_tensor **in = few_in;
+    hone_tensor **out = few_out;
+    if (n->n_in > FEW) in = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
+    if (n->n_out > FEW) out = HN_NEW_ARRAY(&temp, hone_tensor *, n->n_out);
     if (!in || !out) {
       status = hn_fail_memory(error, n->n_in + n->n_out, "evaluating a node");
       goto done;
     }
     for (uint32_t i = 0; i < n->n_in; i++) {
+      in[i] = NULL;
       if (!n->in[i]) continue;
       in[i] = find(&f.scope, n->in[i]);
       if (!in[i]) {
@@ -299,8 +307,7 @@ hone_status hn_eval_graph(const hn_graph *g, const hone_tensor *const *inputs, h
         goto done;
       }
     }
-    for (uint32_t i = 0; i < n->n_out; i++)
-      if (n->out[i]) out[i] = &f.slot[n->out[i]->index].t;
+    for (uint32_t i = 0; i < n->n_out; i++) out[i] = n->out[i] ? &f.slot[n->out[i]->index].t : NULL;
     status = n->op && (n->op->flags & HONE_OP_CONTROL)
                  ? hn_eval_control(n, in, out, &f.scope, keep, budget, error)
                  : eval_inner(n, in, out, keep, budget, error);

@@ -109,14 +109,13 @@ static bool has_tactic(const hn_plan *p, const char *anchor) {
   return hn_listing_find(p->tactics, anchor) != NULL;
 }
 
-/* Is the node one function of its inputs that no tactic of its own computes? The program of it, if wanted. */
-static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *program) {
+bool hn_late_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
   hn_unit f = {0};
-  if (has_tactic(l->plan, n->op_type) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in ||
+  if (has_tactic(plan, n->op_type) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in ||
       f.n_in > 3)
     return false;
   if (!program) return true;
-  hone_pw_instr *instr = HN_NEW_ARRAY(&l->plan->arena, hone_pw_instr, f.n_in + 2);
+  hone_pw_instr *instr = HN_NEW_ARRAY(arena, hone_pw_instr, f.n_in + 2);
   if (!instr) return false;
   for (uint32_t i = 0; i < f.n_in; i++)
     instr[i] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = (uint8_t)i, .a = (uint8_t)i};
@@ -125,6 +124,10 @@ static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *pro
   instr[f.n_in + 1] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = 0, .a = 3};
   *program = (hone_pw_program){f.n_in + 2, instr};
   return true;
+}
+
+static bool function_of(hn_lowering *l, const hone_node *n, hone_pw_program *program) {
+  return hn_late_function(l->plan, n, &l->plan->arena, program);
 }
 
 /* Has a step on the host made the value, and is it there alone? */

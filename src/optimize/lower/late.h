@@ -16,6 +16,8 @@ bool hn_shape_work(hn_lowering *l, const hn_unit *u);
 /* Is all of a pointwise group shape work? */
 bool hn_shape_group(const hn_lowering *l, const hn_unit *u);
 
+/* As hn_lower_function. */
+bool hn_late_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program);
 /* Is the unit to be a late step? Asked when no tactic took it. */
 bool hn_late(hn_lowering *l, const hn_unit *u);
 hone_status hn_late_emit(hn_lowering *l, const hn_unit *u, hn_draft *d, hn_refusals *why, hone_error *error);

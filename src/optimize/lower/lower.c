@@ -613,3 +613,7 @@ done:
   hn_arena_free(&temp);
   return status;
 }
+
+bool hn_lower_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
+  return hn_late_function(plan, n, arena, program);
+}

@@ -295,3 +295,7 @@ void hn_plan_free(hn_plan *p) {
   hn_arena_free(&p->arena);
   hn_free(p);
 }
+
+bool hn_plan_function(const hn_plan *p, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
+  return hn_lower_function(p, n, arena, program);
+}

@@ -67,6 +67,9 @@ hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
 hone_status hn_step_prepare(const hn_plan *plan, const hn_step *step, const hone_tactic_desc *tactic,
                             hone_error *error);
 
+/* plan.c: is the node one function of its inputs that no tactic of its own computes? Its program, in the
+ * arena, where `program` is not NULL: for nodes that only the run meets. */
+bool hn_plan_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program);
 /* plan.c: "f32", "bf16"..., as far as the backend knows them. NULL: that of the file's weights (bf16; f16 on
  * accelerators) where all are stored in 16 bits, else f32; on the processor bf16 where some are in bf16: a
  * request with `stored` keeps it to these. */
