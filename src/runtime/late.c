@@ -262,9 +262,11 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   };
   const hn_plan *p = late->plan;
   *b = (hn_body_step){.node = n};
-  if (!n->op || !n->op->infer || n->op->flags & APART || n->domain[0] || n->n_in > 32 || n->n_out > 32 ||
-      !hn_listing_find(p->tactics, n->op_type))
-    return true;
+  if (!n->op || !n->op->infer || n->op->flags & APART || n->n_in > 32 || n->n_out > 32) return true;
+  const char *anchor =
+      n->domain[0] ? hn_arena_printf(&late->bodies_arena, "%s.%s", n->domain, n->op_type) : n->op_type;
+  if (!anchor) return false;
+  if (!hn_listing_find(p->tactics, anchor)) return true;
   bool good = n->n_out && n->out[0];
   for (uint32_t i = 0; i < n->n_in; i++) good = good && (!n->in[i] || hn_value_is_plain(n->in[i]));
   for (uint32_t i = 0; i < n->n_out; i++) good = good && (!n->out[i] || hn_value_is_plain(n->out[i]));
@@ -274,7 +276,7 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i]) out[i].desc.dtype = n->out[i]->desc.dtype;
   const uint32_t last = n->op->layouts;
-  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = n->op_type, .name = n->name, .node = n,
+  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = anchor, .name = n->name, .node = n,
                                .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32, .n_inputs = n->n_in,
                                .n_anchor_inputs = n->n_in, .n_outputs = n->n_out, .output = out},
                       .kind = HN_STEP_LATE,
