@@ -115,6 +115,7 @@ _FUNCTIONS = {
     "hone_plan_output_desc": (c.POINTER(Desc), c.c_void_p, _uint),
     "hone_context_create": (c.c_int, c.c_void_p, _out, _error),
     "hone_context_destroy": (None, c.c_void_p),
+    "hone_context_bind_output": (c.c_int, c.c_void_p, _uint, c.POINTER(Tensor), _error),
     "hone_context_run": (c.c_int, c.c_void_p, c.POINTER(c.POINTER(Tensor)), c.POINTER(RunOptions), _error),
     "hone_context_output": (c.POINTER(Tensor), c.c_void_p, _uint),
 }

@@ -17,7 +17,7 @@ import numpy as np
 from . import _library as lib
 from ._library import library
 from .errors import check, refusal
-from .values import Given, Value, as_array, dtype_name, numpy_dtype, taken
+from .values import Given, Pool, Room, Value, address, as_array, dtype_name, is_as_wanted, numpy_dtype, taken
 
 Dimension = Union[int, str, None]
 PRECISIONS = ("f32", "bf16", "fp16", "tf32", "fp8") # of any device
@@ -104,24 +104,116 @@ class _Handle:
         weakref.finalize(self, destroy, handle).atexit = False
 
 
+class _Context:
+    """A context with the tensors of its runs, of which only the addresses change from run to run."""
+
+    def __init__(self, plan: "_Plan") -> None:
+        self.value = c.c_void_p()
+        self.needs = plan.handle
+        self._destroy = library.hone_context_destroy
+        self.given = [lib.Tensor() for _ in plan.inputs]
+        self.pointers = (c.POINTER(lib.Tensor) * max(len(plan.inputs), 1))(*[c.pointer(t) for t in self.given])
+        self.open(plan)
+
+    def open(self, plan: "_Plan") -> None:
+        """For the shapes that the plan has now."""
+        error = lib.Error()
+        check(library.hone_context_create(plan.handle.value, self.value, error), error)
+        self.shapes: List[Tuple[int, ...]] = []
+        for tensor, desc in zip(self.given, plan.descs):
+            tensor.desc = desc
+            self.shapes.append(tuple(desc.dim[:max(desc.rank, 0)]))
+        self.made: Optional[List[Optional[lib.Tensor]]] = None
+        self.bound = False # outputs, to memory of numpy's
+
+    def close(self) -> None:
+        if self.value:
+            self._destroy(self.value)
+        self.value.value = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def bind(self, plan: "_Plan", pool: Pool) -> List[Optional[np.ndarray]]:
+        """Outputs are written to these arrays now; None: to memory of the context's own."""
+        rooms, arrays = plan.rooms(), []
+        if self.made is None:
+            self.made = [room and lib.Tensor(room.desc) for room in rooms]
+        for room, tensor in zip(rooms, self.made):
+            array = None
+            if room:
+                array, tensor.data = room.make(pool)
+            arrays.append(array)
+        if not self._bind(None):
+            self.unbind() # memory of an earlier run's other output
+            error = lib.Error()
+            self._bind(error)
+        return arrays
+
+    def _bind(self, error: Optional[lib.Error]) -> bool:
+        self.bound = True
+        for i, tensor in enumerate(self.made):
+            if tensor:
+                status = library.hone_context_bind_output(self.value, i, tensor, error)
+                if status and not error:
+                    return False
+                check(status, error)
+        return True
+
+    def unbind(self) -> None:
+        error = lib.Error()
+        for i, tensor in enumerate(self.made or []):
+            if tensor:
+                check(library.hone_context_bind_output(self.value, i, None, error), error)
+        self.bound = False
+
+
 class _Plan:
     """A plan with its contexts that are free: one run uses one, and runs of several threads several."""
 
     def __init__(self, handle: _Handle) -> None:
         self.handle = handle
-        self.free: List[_Handle] = []
+        self.free: List[_Context] = []
         self.users: List[None] = [] # one for each lease: appending and popping are atomic
         n_in, n_out = library.hone_plan_inputs(handle.value), library.hone_plan_outputs(handle.value)
         self.inputs = [lib.text(library.hone_plan_input_name(handle.value, i)) for i in range(n_in)]
         self.outputs = [lib.text(library.hone_plan_output_name(handle.value, i)) for i in range(n_out)]
-        self.codes = [library.hone_plan_input_desc(handle.value, i).contents.dtype for i in range(n_in)]
+        self._ask()
+        self._closed: List[_Context] = []
 
-    def take(self) -> _Handle:
+    def _ask(self) -> None:
+        handle = self.handle.value
+        self.descs = [library.hone_plan_input_desc(handle, i).contents for i in range(len(self.inputs))]
+        self.codes = [desc.dtype for desc in self.descs]
+        self._rooms: Optional[List[Optional[Room]]] = None
+
+    def take(self) -> _Context:
         try:
             return self.free.pop()
         except IndexError:
-            return _Handle(library.hone_context_create, library.hone_context_destroy, self.handle.value,
-                           needs=self.handle)
+            pass
+        if not self._closed:
+            return _Context(self)
+        context = self._closed.pop()
+        context.open(self)
+        return context
+
+    def close(self) -> None:
+        """Ends the contexts: a plan that has some stays what it is."""
+        while self.free:
+            self._closed = [self.free.pop()]
+            self._closed[0].close()
+
+    def moved(self) -> None:
+        """The plan is one for other shapes now."""
+        self._ask()
+
+    def rooms(self) -> List[Optional[Room]]:
+        """Of each output, what numpy can make room for before the run."""
+        if self._rooms is None:
+            self._rooms = [Room.of(library.hone_plan_output_desc(self.handle.value, i).contents)
+                           for i in range(len(self.outputs))]
+        return self._rooms
 
 
 class _Lease:
@@ -129,7 +221,7 @@ class _Lease:
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
-        self.context: Optional[_Handle] = None
+        self.context: Optional[_Context] = None
         self.context = plan.take()
 
     def __del__(self) -> None:
@@ -161,6 +253,7 @@ class Session:
         _check_arguments(device, precision, threads, level)
         self._precision, self._level, self._device = precision, level, device
         self._lock = threading.Lock()
+        self._pool = Pool() # of results
         self._plans: "OrderedDict[Any, _Plan]" = OrderedDict()
         self._gone: "OrderedDict[Any, None]" = OrderedDict() # shapes whose plans became others
         self._missed = 0 # runs, one after the other, without a plan
@@ -195,6 +288,7 @@ class Session:
             self._saved: Optional[_Plan] = _Plan(handle)
             self._describe_saved(self._saved)
             self._open: List[str] = []
+            self._wanted_names = set(self._named())
             self._fixed = self._given_shapes(shapes)
             return
         self._saved = None
@@ -203,6 +297,7 @@ class Session:
         self._fixed = self._given_shapes(shapes)
         self._open = sorted(p.name for p in self.inputs
                             if p.shape is None or not all(isinstance(n, int) for n in p.shape))
+        self._wanted_names = set(self._named())
         if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
                for p in self.inputs):
             self._plan({}).users.pop() # its errors now, and the first run as fast as the others
@@ -306,16 +401,20 @@ class Session:
             return plan
 
     def _moved(self, key: Any) -> Optional[_Plan]:
-        """A plan that was not used for longest as the one for these shapes, where that can be. As long as there is room
-        for more, only while all shapes are new, and these have not been here."""
+        """A plan that was not used for longest (where shapes have been new for long: the last one) as the one for these
+        shapes, where that can be. As long as there is room for more, only while all shapes are new, and these have not
+        been here."""
         if len(self._plans) < PLANS and (self._missed < 3 or key in self._gone):
             return None
         bindings, done, error = self._bindings(key), c.c_bool(), lib.Error()
-        for old, plan in [(k, p) for k, p in self._plans.items() if not p.users]:
-            plan.free.clear() # a plan with contexts stays what it is
+        idle = [(k, p) for k, p in self._plans.items() if not p.users]
+        # Where shapes only grow, what the last run left in the caches is worth more than older plans.
+        for old, plan in reversed(idle) if self._missed > PLANS else idle:
+            plan.close()
             if library.hone_plan_rebind(plan.handle.value, bindings, len(key), c.byref(done), c.byref(error)):
                 del self._plans[old]
             elif done.value:
+                plan.moved()
                 del self._plans[old]
                 self._gone[old] = None
                 while len(self._gone) > 8 * PLANS:
@@ -338,9 +437,20 @@ class Session:
         return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
                              self._model.value, c.byref(options), needs=(self._engine, self._model, self._weights)))
 
+    def _check_names(self, inputs: Mapping[str, Any]) -> None:
+        if inputs.keys() == self._wanted_names:
+            return
+        names = self._named()
+        for name in inputs:
+            if name not in names:
+                raise refusal("", f"the model has no input {name!r}", hint=f"it has {', '.join(names)}")
+        missing = [n for n in names if n not in inputs]
+        if missing:
+            raise refusal("", f"no value for input {missing[0]!r}", hint=f"the model wants {', '.join(names)}")
+
     @staticmethod
-    def _check_shape(port: Port, array: Any) -> None:
-        if port.shape is None or not isinstance(array, np.ndarray) or port.code & (lib.SEQUENCE | lib.OPTIONAL):
+    def _check_shape(port: Port, array: np.ndarray) -> None:
+        if port.shape is None or port.code & (lib.SEQUENCE | lib.OPTIONAL):
             return
         if not _fits(port, array.shape):
             raise refusal(port.name, "wrong shape", expected=_wanted(port), got=_by(array.shape))
@@ -355,30 +465,41 @@ class Session:
                      is gone. numpy's arrays offer DLPack: `torch.from_dlpack(result)` copies nothing
         max_seconds  give up after this long; 0: never
         """
-        names = self._named()
         if type(inputs) is not dict and not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
-                          hint=f"the model has {', '.join(names) or 'no inputs'}")
+                          hint=f"the model has {', '.join(self._named()) or 'no inputs'}")
         if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
             raise refusal("max_seconds", "wrong value", expected="seconds, or 0 for no limit", got=repr(max_seconds))
-        for name in inputs:
-            if name not in names:
-                raise refusal("", f"the model has no input {name!r}", hint=f"it has {', '.join(names)}")
-        missing = [n for n in names if n not in inputs]
-        if missing:
-            raise refusal("", f"no value for input {missing[0]!r}", hint=f"the model wants {', '.join(names)}")
-        arrays = {p.name: inputs[p.name] if p.code >= lib.SEQUENCE else as_array(p.name, inputs[p.name], p.code)
-                  for p in self.inputs}
+        self._check_names(inputs)
+        arrays, shapes = {}, {}
         for port in self.inputs:
-            self._check_shape(port, arrays[port.name])
-        lease = _Lease(self._plan({name: a.shape for name, a in arrays.items() if isinstance(a, np.ndarray)}))
-        plan = lease.plan
-        given = [Given(name, inputs[name], code, None if code >= lib.SEQUENCE else arrays[name])
-                 for name, code in zip(plan.inputs, plan.codes)]
-        pointers = (c.POINTER(lib.Tensor) * max(len(given), 1))(*[c.pointer(g.tensor) for g in given])
+            name, value = port.name, inputs[port.name]
+            if port.code < lib.SEQUENCE:
+                value = as_array(name, value, port.code)
+            if isinstance(value, np.ndarray):
+                self._check_shape(port, value)
+                shapes[name] = value.shape
+            arrays[name] = value
+        lease = _Lease(self._plan(shapes))
+        plan, context = lease.plan, lease.context
+        kept = [] # as long as the run reads it
+        for i, (name, code) in enumerate(zip(plan.inputs, plan.codes)):
+            value, tensor = arrays[name], context.given[i]
+            if type(value) is np.ndarray and value.shape == context.shapes[i] and is_as_wanted(value, code):
+                tensor.data = address(value)
+                continue
+            given = Given(name, inputs[name], code, None if code >= lib.SEQUENCE else value)
+            tensor.desc, tensor.data = given.tensor.desc, given.tensor.data
+            context.shapes[i] = getattr(value, "shape", ())
+            kept.append(given)
+        # On an accelerator results come to the host by a copy in any case.
+        made = context.bind(plan, self._pool) if copy and self._device == "cpu" else [None] * len(plan.outputs)
+        if context.bound and not copy:
+            context.unbind()
         error = lib.Error()
-        options = lib.RunOptions(max_seconds=float(max_seconds))
-        check(library.hone_context_run(lease.context.value, pointers, c.byref(options), c.byref(error)), error)
-        context, owner = lease.context.value, None if copy else lease
-        return {name: taken(library.hone_context_output(context, i).contents, owner)
-                for i, name in enumerate(plan.outputs)}
+        options = lib.RunOptions(max_seconds) if max_seconds else None
+        check(library.hone_context_run(context.value, context.pointers, options, error), error)
+        owner = None if copy else lease
+        return {name: array if array is not None else
+                taken(library.hone_context_output(context.value, i).contents, owner, self._pool)
+                for i, (name, array) in enumerate(zip(plan.outputs, made))}

@@ -8,11 +8,11 @@ A sequence is a list of arrays (or maps), an optional is a value or None, a map 
 from __future__ import annotations
 
 import ctypes as c
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Items, String, Tensor, library, text
+from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
 from .errors import refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
@@ -87,6 +87,22 @@ def _code(dtype: np.dtype) -> int:
     return code
 
 
+_byte = c.c_char.from_buffer
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array's elements lie."""
+    try:
+        return c.addressof(_byte(array)) # much quicker than the dict below, and not for all arrays
+    except (TypeError, ValueError, NotImplementedError, BufferError): # read-only, empty, of another library's type
+        return array.__array_interface__["data"][0]
+
+
+def is_as_wanted(array: np.ndarray, code: int) -> bool:
+    """Whether an array of as_array has the library's numbers of this type."""
+    return _code(array.dtype) == code and code not in _SIGN_EXTENDED
+
+
 class Given:
     """One input: the library's tensor and everything that must live as long as it.
 
@@ -137,7 +153,7 @@ class Given:
             self._strings(name, array)
         else:
             array = array.astype("int8") if code in _SIGN_EXTENDED else array
-            self.tensor.data = array.__array_interface__["data"][0]
+            self.tensor.data = address(array)
         self._keep.append(array)
 
     def _strings(self, name: str, array: np.ndarray) -> None:
@@ -182,13 +198,98 @@ class _Memory:
         self.__array_interface__ = {"data": (data, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
 
-def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
-    """A result. owner None: a copy; else an array on the library's memory that keeps owner alive."""
+class Pool:
+    """Memory of large results that are gone, for those of the next runs: the system would clear fresh pages first. As
+    much is kept as results had at most."""
+
+    LARGE = 1 << 20 # bytes; smaller memory comes from numpy
+
+    def __init__(self) -> None:
+        self._free: List[np.ndarray] = []
+        self._bytes, self._most, self._held = 0, 0, 0
+
+    def take(self, count: int) -> np.ndarray:
+        size = self.LARGE
+        while size * 2 <= count:
+            size *= 2
+        size = -(-count // (size // 8)) * (size // 8) # eight sizes to each power of two: results grow
+        for i in range(len(self._free) - 1, -1, -1):
+            try:
+                if self._free[i].nbytes == size:
+                    room = self._free.pop(i)
+                    if room.nbytes == size:
+                        self._bytes -= size
+                        break
+                    self._free.append(room) # another thread was here
+            except IndexError:
+                pass
+        else:
+            room = np.empty(size, np.uint8)
+        self._held += size
+        self._most = max(self._most, self._held)
+        return room
+
+    def give(self, room: np.ndarray) -> None:
+        self._held -= room.nbytes
+        self._free.append(room)
+        self._bytes += room.nbytes
+        while self._bytes + self._held > self._most and self._free:
+            try:
+                self._bytes -= self._free.pop(0).nbytes
+            except IndexError:
+                break
+
+
+class _Block:
+    """Memory of a pool that an array lies in, whose base this is."""
+
+    def __init__(self, pool: Pool, room: np.ndarray, at: int, shape: Tuple[int, ...], dtype: np.dtype) -> None:
+        self._pool, self._room = pool, room
+        self.__array_interface__ = {"data": (at, False), "shape": shape, "typestr": dtype.str, "version": 3}
+
+    def __del__(self) -> None:
+        self._pool.give(self._room)
+
+
+class Room:
+    """What numpy makes an array for before the run: a result of numbers whose shape is known. Large ones begin at a
+    line of the cache, as the library's own memory does."""
+
+    LINE, LARGE = 64, 4096 # bytes
+
+    def __init__(self, desc: Desc, shape: List[int], count: int) -> None:
+        self.desc, self.shape, self.dtype = desc, tuple(shape), _TYPES[desc.dtype]
+        self.bytes = count * self.dtype.itemsize
+
+    @staticmethod
+    def of(desc: Desc) -> Optional["Room"]:
+        shape, count = desc.dim[:max(desc.rank, 0)], 1
+        for n in shape:
+            count = count * n if n > 0 else 0
+        return Room(desc, shape, count) if desc.rank >= 0 and count and desc.dtype in _TYPES else None
+
+    def make(self, pool: Pool) -> Tuple[np.ndarray, int]:
+        """An array, and its address."""
+        if self.bytes < self.LARGE:
+            array = np.empty(self.shape, self.dtype)
+            return array, address(array)
+        room = (np.empty(self.bytes + self.LINE, np.uint8) if self.bytes < pool.LARGE else
+                pool.take(self.bytes + self.LINE))
+        at = address(room)
+        skip = -at % self.LINE
+        if self.bytes < pool.LARGE:
+            return np.ndarray(self.shape, self.dtype, room, skip), at + skip
+        return np.asarray(_Block(pool, room, at + skip, self.shape, self.dtype)), at + skip
+
+
+def taken(tensor: Tensor, owner: Optional[Any], pool: Optional[Pool] = None) -> Value:
+    """A result. owner None: a copy, a large one in memory of the pool; else an array on the library's memory that keeps
+    owner alive."""
     desc = tensor.desc
     code = desc.dtype
     if code & _INSIDE:
         items = c.cast(tensor.data, c.POINTER(Items)).contents
-        values = [taken(items.item[i].contents, owner) for i in range(items.count)]
+        values = [taken(items.item[i].contents, owner, pool) for i in range(items.count)]
         if code & _MAP and not code & SEQUENCE:
             return dict(zip(*(v.tolist() for v in values)))
         return (values[0] if values else None) if code & OPTIONAL else values
@@ -204,6 +305,10 @@ def taken(tensor: Tensor, owner: Optional[Any]) -> Value:
     if code in _SIGN_EXTENDED:
         return np.frombuffer((c.c_byte * count).from_address(tensor.data), "int8").astype(dtype).reshape(shape)
     array = np.asarray(_Memory(tensor.data, count * dtype.itemsize, owner)).view(dtype).reshape(shape)
+    if owner is None and pool is not None and array.nbytes >= pool.LARGE:
+        own = Room(desc, list(shape), count).make(pool)[0]
+        own[...] = array
+        return own
     if owner is None:
         return array.copy()
     array.flags.writeable = False

@@ -25,8 +25,10 @@ hone_status hn_late_open(const hn_plan *p, hn_remote *remote, hn_late *late, hon
     if (s->kind == HN_STEP_LATE && hn_late_counted(s)) late->counting[k] = ++late->n_counting;
   }
   const size_t bytes = late->n_counting * COUNT_BYTES;
-  if (bytes) late->count = hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_LATE, bytes);
-  return !bytes || late->count ? HONE_OK : hn_no_memory(p->backend, p->device, bytes, "counts (pinned)", error);
+  if (bytes)
+    late->count = hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_LATE, bytes);
+  return !bytes || late->count ? HONE_OK
+                               : hn_no_memory(p->backend, p->device, bytes, "counts (pinned)", error);
 }
 
 void hn_late_close(hn_late *late) {
@@ -312,10 +314,12 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   };
   const hn_plan *p = late->plan;
   *b = (hn_body_step){.node = n};
-  if (!n->op || !n->op->infer || n->op->flags & APART || n->domain[0] || n->n_in > 32 || n->n_out > 32)
-    return true;
+  if (!n->op || !n->op->infer || n->op->flags & APART || n->n_in > 32 || n->n_out > 32) return true;
+  const char *anchor =
+      n->domain[0] ? hn_arena_printf(&late->bodies_arena, "%s.%s", n->domain, n->op_type) : n->op_type;
+  if (!anchor) return false;
   hone_pw_program *program = NULL;
-  if (!hn_listing_find(p->tactics, n->op_type)) {
+  if (!hn_listing_find(p->tactics, anchor)) {
     if (!hn_plan_function(p, n, &late->bodies_arena, NULL)) return true;
     program = HN_NEW(&late->bodies_arena, hone_pw_program);
     if (!program || !hn_plan_function(p, n, &late->bodies_arena, program)) return false;
@@ -329,7 +333,7 @@ static bool describe_body(hn_late *late, const hone_node *n, hn_body_step *b) {
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i]) out[i].desc.dtype = n->out[i]->desc.dtype;
   const uint32_t last = n->op->layouts;
-  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = program ? "Pointwise" : n->op_type,
+  b->step = (hn_step){.desc = {HONE_DESC_HEAD(hone_step), .anchor = program ? "Pointwise" : anchor,
                                .program = program, .name = n->name, .node = n,
                                .math = p->level < 2 ? HONE_MATH_STRICT : HONE_MATH_F32, .n_inputs = n->n_in,
                                .n_anchor_inputs = n->n_in, .n_outputs = n->n_out, .output = out},

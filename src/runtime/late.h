@@ -31,9 +31,9 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
                         hone_error *error);
 
 /* Steps whose elements tell their dimensions leave these to be waited for, so that the host waits once for
- * many. settle: waits, and puts them into the descriptors of the outputs. wants_counts: does the step read one
- * of these outputs? Whoever reads their descriptors settles first. forget_counts: at the beginning of a run,
- * what one that failed has left. */
+ * many. settle: waits, and puts them into the descriptors of the outputs. wants_counts: does the step read
+ * one of these outputs? Whoever reads their descriptors settles first. forget_counts: at the beginning of a
+ * run, what one that failed has left. */
 hone_status hn_late_settle(hn_late *late, hone_error *error);
 bool hn_late_wants_counts(const hn_late *late, const hn_step *step);
 void hn_late_forget_counts(hn_late *late);

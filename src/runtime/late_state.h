@@ -15,7 +15,8 @@ typedef struct hn_late_block {
   size_t bytes;
 } hn_late_block;
 
-/* A step whose count is on its way to the host: its outputs have the dimensions that they may have at most. */
+/* A step whose count is on its way to the host: its outputs have the dimensions that they may have at most.
+ */
 typedef struct hn_late_count {
   uint32_t step;
   hone_tensor *out[HN_LATE_COUNTED]; /* NULL: left out */

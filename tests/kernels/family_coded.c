@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/coded/coded.h"
+#include "base/half.h"
 #include "check.h"
 
 enum { PANEL = HN_CODED_PANEL, MOST_ROWS = 17 };
@@ -15,6 +16,7 @@ typedef struct problem {
   size_t n, k; /* k: of whole blocks */
   int *code;   /* [n][k], less the middle one */
   float *scale, *zero;
+  float *half; /* of weights of 16 bits, in the place of codes */
 } problem;
 
 static int signed_code(ck *c, uint32_t bits) {
@@ -58,10 +60,35 @@ static problem make(ck *c, uint32_t bits, size_t block, size_t blocks, size_t n,
   return p;
 }
 
+/* f16 or bf16: the code of each is the number, its scale 1. */
+static problem make_halves(ck *c, bool bf16, size_t depth, size_t n) {
+  problem p = {.w = {.blocks = 1, .block = depth, .bits = 16, .bf16 = bf16}, .n = n, .k = depth};
+  const size_t panels = (n + PANEL - 1) / PANEL, bytes = hn_coded_panel_bytes(&p.w);
+  uint16_t *to = (uint16_t *)(void *)ck_alloc(c, panels * bytes / 4, 0);
+  p.half = ck_alloc(c, n * depth, 0);
+  p.scale = ck_alloc(c, n, 0), p.zero = ck_alloc(c, n, 0);
+  memset(to, 0, panels * bytes);
+  ck_fill(c, p.half, n * depth, CK_RANDOM);
+  for (size_t j = 0; j < n; j++) {
+    p.scale[j] = 1, p.zero[j] = 0;
+    for (size_t k = 0; k < depth; k++) {
+      float *x = &p.half[j * depth + k];
+      const uint16_t half = bf16 ? hn_f32_to_bf16(*x) : hn_f32_to_f16(*x);
+      *x = bf16 ? hn_bf16_to_f32(half) : hn_f16_to_f32(half);
+      to[j / PANEL * bytes / 2 + k * PANEL + j % PANEL] = half;
+    }
+  }
+  p.w.panels = (const uint8_t *)to;
+  return p;
+}
+
+static float code_of(const problem *p, size_t at) { return p->half ? p->half[at] : (float)p->code[at]; }
+
 /* Code and zero point apart, and the weight. */
 static double weight(const problem *p, size_t j, size_t k, double *size) {
   const size_t b = j * p->w.blocks + k / p->w.block;
-  const double code = p->code[j * p->k + k], zero = (double)p->zero[b], scale = (double)p->scale[b];
+  const double code = (double)code_of(p, j * p->k + k), zero = (double)p->zero[b],
+               scale = (double)p->scale[b];
   *size = (fabs(code) + fabs(zero)) * fabs(scale);
   return (code - zero) * scale;
 }
@@ -103,7 +130,7 @@ static void check_widen(ck *c, const hn_coded_ops *ops, const problem *p, size_t
   for (size_t k = 0; k < depth; k++)
     for (size_t j = 0; j < p->n; j++) {
       const size_t b = j * p->w.blocks + (k0 + k) / p->w.block;
-      const float v = ((float)p->code[j * p->k + k0 + k] - p->zero[b]) * p->scale[b];
+      const float v = (code_of(p, j * p->k + k0 + k) - p->zero[b]) * p->scale[b];
       ck_same(c, k * wide + j, plain[k * wide + j], v);
       if (k0 % 32 == 0)
         ck_same(c, k * wide + j,
@@ -176,6 +203,16 @@ static void check(ck *c, const struct hn_kernel *k) {
         }
         ck_release_all(c);
       }
+  for (size_t i = 0; !int8 && i < sizeof of / sizeof *of; i++)
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+      const problem p = make_halves(c, bf16, of[i].block * of[i].blocks, of[i].n);
+      for (size_t rows = 1; rows <= MOST_ROWS; rows += 1 + rows / 3)
+        check_product(c, k->ops, &p, MIDDLE, rows);
+      check_widen(c, k->ops, &p, 0, p.k);
+      if (p.k > 8) check_widen(c, k->ops, &p, 8, p.k);
+      if (p.k > 32) check_widen(c, k->ops, &p, 32, p.k);
+      ck_release_all(c);
+    }
 }
 
 struct job {
@@ -198,9 +235,10 @@ static void run_job(void *arg) {
 
 static void bench(ck *c, const struct hn_kernel *k) {
   const struct hn_kernel *scalar = hn_kernel_find("coded", "f32", HN_ISA_SCALAR);
-  for (uint32_t bits = 4; bits <= 8; bits *= 2)
+  const uint32_t most = strcmp(k->role, "int8") == 0 ? 8 : 16;
+  for (uint32_t bits = 4; bits <= most; bits *= 2)
     for (size_t rows = 1; rows <= 8; rows *= 2) {
-      const problem p = make(c, bits, 32, 64, 256, MIDDLE);
+      const problem p = bits == 16 ? make_halves(c, false, 2048, 256) : make(c, bits, 32, 64, 256, MIDDLE);
       float *a = ck_alloc(c, rows * p.k, 0);
       struct job j = {.kernel = k, .p = &p, .a = a, .y = ck_alloc(c, rows * p.n, 0), .rows = rows};
       ck_fill(c, a, rows * p.k, CK_RANDOM);

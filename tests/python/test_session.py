@@ -151,6 +151,22 @@ class Memory(ModelTest):
         gc.collect()
         self.assertEqual(self.session.run({"x": x}, copy=False)["y"].ctypes.data, at)
 
+    def test_large_results_are_their_own(self) -> None:
+        session = hone.Session(self.model("opset 20\ngraph g(%x: f32[nx1024]) -> (%y, %z) {\n"
+                                          "%y = Neg(%x)  %z = Abs(%x) }"))
+        x, kept = np.linspace(-1, 1, 300 << 10, dtype="f").reshape(300, 1024), []
+        for i in range(1, 6):
+            got = session.run({"x": i * x}, copy=i != 3)
+            kept.append((i, got))
+            if i == 2: # memory of results that are gone becomes that of others
+                del kept[0]
+        for i, got in kept:
+            np.testing.assert_array_equal(got["y"], -i * x)
+            np.testing.assert_array_equal(got["z"], abs(i * x))
+            self.assertEqual(got["y"].flags.writeable, i != 3)
+        again = session.run({"x": kept[0][1]["y"]}) # a result as an input
+        np.testing.assert_array_equal(again["y"], 2 * x)
+
     def test_results_outlive_the_session(self) -> None:
         y = self.session.run({"x": np.ones((2, 3), "f")}, copy=False)["y"]
         del self.session
@@ -203,6 +219,35 @@ graph g(%x: f32[1x1x8], %past: f32[1xPx8]) -> (%y, %present, %half) {
             session.run({"x": x, "past": np.ones((1, n, 8), "f")})
         for name, value in kept.items():
             np.testing.assert_array_equal(value, was[name])
+
+    # Turned by positions, whose table is of 16 bits, too: what follows from sizes is widened.
+    HALVES = '''opset 17
+graph g(%x: f16[1x1x16], %past: f16[1x2xPx8]) -> (%y, %present) {
+  const %w: f32[16x16] = rand(1)
+  const %t: f32[64x4] = rand(2)
+  %w16 = Cast(%w) {to=10} %t16 = Cast(%t) {to=10}
+  %s = Shape(%past) %n = Gather(%s, i64{2}) %e = Add(%n, i64{1})
+  %c = Slice(%t16, %n, %e, i64{0}) %cos = Concat(%c, %c) {axis=1}
+  %k = MatMul(%x, %w16) %k4 = Reshape(%k, i64[4]{1, 1, 2, 8}) %h = Transpose(%k4) {perm=[0, 2, 1, 3]}
+  %a = Slice(%h, i64{0}, i64{4}, i64{3}) %b = Slice(%h, i64{4}, i64{8}, i64{3}) %m = Neg(%b)
+  %r = Concat(%m, %a) {axis=3} %u = Mul(%h, %cos) %v = Mul(%r, %cos) %q = Add(%u, %v)
+  %present = Concat(%past, %q) {axis=2}
+  %i = Transpose(%present) {perm=[0, 1, 3, 2]}
+  %z = MatMul(%q, %i) %p = Softmax(%z) %o = MatMul(%p, %present)
+  %j = Transpose(%o) {perm=[0, 2, 1, 3]} %y = Reshape(%j, i64[3]{1, 1, 16})
+}'''
+
+    def test_a_past_of_halves_that_grows(self) -> None:
+        path = self.model(self.HALVES)
+        session = hone.Session(path, threads=1)
+        x, past = np.linspace(-1, 1, 16, dtype="e").reshape(1, 1, 16), np.zeros((1, 2, 2, 8), "e")
+        for _ in range(16):
+            got = session.run({"x": x, "past": past})
+            want = hone.Session(path, threads=1).run({"x": x, "past": past})
+            for name in want:
+                np.testing.assert_allclose(got[name], want[name], rtol=1e-3, atol=1e-3)
+            x, past = got["y"], got["present"]
+        self.assertLess(len(session._plans), 6)
 
     def test_a_past_that_grows_in_threads(self) -> None:
         session, failed = hone.Session(self.model(self.GROWS), threads=1), []

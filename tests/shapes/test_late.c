@@ -52,6 +52,12 @@ static const net nets[] = {
      "  %c = Conv(%b, f32[40x24x1x1]rand(10, -0.3, 0.3))\n  %d = MaxPool(%c) {kernel_shape=[2, 2]}\n"
      "  %y = Flatten(%d)\n}\n",
      " Conv MaxPool "},
+    {"operators of another domain",
+     "opset 21\nopset \"com.microsoft\" 1\n" PICKED
+     "  const %w: u8[64x3x16] = rand(11)\n  const %t: f32[192] = rand(12)\n"
+     "  %a = com.microsoft::MatMulNBits(%g, %w, %t) {K=96, N=64, bits=4, block_size=32}\n"
+     "  %y = com.microsoft::FusedMatMul(%a, f32[64x30]rand(13)) {alpha=0.5}\n}\n",
+     " com.microsoft.MatMulNBits "},
 };
 
 typedef struct given {

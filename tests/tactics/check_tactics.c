@@ -66,10 +66,14 @@ static void fail(const one_case *c, const struct hone_tactic_desc *t, char layou
   failures++;
 }
 
+enum { WEIGHTS = 3 };
+
 /* How the case's values lie. */
 typedef struct variant {
   hone_dtype storage; /* F32, or what values between steps are stored in */
-  int mix;            /* which of them: 0 all, 1 the output, 2 all but the output */
+  int mix; /* which of them: 0 all, 1 the output, 2 all but the output; WEIGHTS: none, but the weights of
+            * products
+            */
   with_epilogue epilogue;
 } variant;
 
@@ -98,10 +102,16 @@ static bool is_value(const one_case *c, uint32_t i) {
   return c->present[i] && !c->constant[i] && c->in[i].desc.dtype == HONE_DTYPE_F32;
 }
 
+static bool is_weight(const one_case *c, uint32_t i) {
+  const char *anchor = anchor_of(c);
+  return i == 1 && c->present[i] && c->constant[i] && c->in[i].desc.dtype == HONE_DTYPE_F32 &&
+         (!strcmp(anchor, "MatMul") || !strcmp(anchor, "Gemm"));
+}
+
 /* Inputs that the storage type holds. */
 static void round_inputs(one_case *c, hone_dtype storage) {
   for (uint32_t i = 0; i < c->n_in; i++) {
-    const int64_t n = is_value(c, i) ? hone_desc_count(&c->in[i].desc) : 0;
+    const int64_t n = is_value(c, i) || is_weight(c, i) ? hone_desc_count(&c->in[i].desc) : 0;
     float *x = c->in[i].data;
     for (int64_t k = 0; k < n; k++) {
       const uint16_t half = narrowed(x[k], storage);
@@ -225,6 +235,17 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   hn_free(blob - CANARY), hn_free(workspace - CANARY);
 }
 
+/* The weights as a file may have them, at any alignment. */
+static void *narrow_weights(const hone_tensor *from, hone_dtype storage) {
+  const int64_t n = hone_desc_count(&from->desc);
+  unsigned char *data = hn_malloc((size_t)n * sizeof(uint16_t) + 1);
+  for (int64_t i = 0; data && i < n; i++) {
+    const uint16_t half = narrowed(((const float *)from->data)[i], storage);
+    memcpy(data + n % 2 + i * (int64_t)sizeof half, &half, sizeof half);
+  }
+  return data;
+}
+
 static int check_case(one_case *c, const variant *v) {
   static const char layouts[] = "rcpmn";
   enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };
@@ -236,16 +257,22 @@ static int check_case(one_case *c, const variant *v) {
     hone_step_tensor in[MAX_TENSORS] = {0}, out[MAX_TENSORS] = {0};
     hone_reason why = {"no tactic has this operator"};
     int accepted = 0;
+    unsigned char *weights = v->mix == WEIGHTS ? narrow_weights(&c->in[1], v->storage) : NULL;
+    const hone_dtype stored = weights ? HONE_DTYPE_F32 : v->storage;
     for (uint32_t i = 0; i < c->n_in; i++) {
       if (!c->present[i]) continue;
       in[i] = (hone_step_tensor){c->in[i].desc, c->constant[i] ? c->in[i].data : NULL};
       const bool tensor = i >= v->epilogue.n_anchor_inputs; /* of the epilogue: lies as it would anyhow */
-      if (is_value(c, i) && (v->mix != 1 || tensor)) in[i].desc.dtype = v->storage;
+      if (is_value(c, i) && (v->mix != 1 || tensor)) in[i].desc.dtype = stored;
       if (!c->constant[i]) set_layout(&in[i].desc, *l, tensor);
+    }
+    if (weights) {
+      in[1].desc.dtype = v->storage;
+      in[1].constant = weights + hone_desc_count(&in[1].desc) % 2;
     }
     for (uint32_t i = 0; i < c->n_out; i++) {
       out[i].desc = c->want[i].desc;
-      if (out[i].desc.dtype == HONE_DTYPE_F32 && v->mix != 2) out[i].desc.dtype = v->storage;
+      if (out[i].desc.dtype == HONE_DTYPE_F32 && v->mix != 2) out[i].desc.dtype = stored;
       set_layout(&out[i].desc, *l, true);
     }
     hone_step step = {.struct_size = sizeof step,
@@ -287,6 +314,7 @@ static int check_case(one_case *c, const variant *v) {
       }
     }
     hn_listing_drop(all);
+    hn_free(weights);
     runs += accepted;
     if (verbose)
       printf("%s  %c: %d runs%s%s\n", c->line, *l, accepted, accepted ? "" : ", ", accepted ? "" : why.text);
@@ -320,6 +348,8 @@ static int check_stored(const char *line, hone_dtype storage) {
       const int first = e % 3,
                 n = storage == HONE_DTYPE_F32 || e ? 1 : 3; /* with an epilogue: one mix each */
       for (v.mix = first; v.mix < first + n; v.mix++) runs += check_case(&c, &v);
+      v.mix = WEIGHTS;
+      if (storage != HONE_DTYPE_F32 && is_weight(&c, 1)) runs += check_case(&c, &v);
     }
     free_case(&c);
     hn_arena_free(&keep);

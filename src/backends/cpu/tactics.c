@@ -11,6 +11,7 @@
 #include "backends/cpu/normalize/softmax_step.h"
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/product/bf16_step.h"
+#include "backends/cpu/product/coded_step.h"
 #include "backends/cpu/product/matmul_step.h"
 #include "backends/cpu/quantized/int8_step.h"
 #include "backends/cpu/quantized/qlinear_step.h"

@@ -98,6 +98,13 @@ bool hn_deferred_make(const hn_deferred *d, float *out) {
   return good;
 }
 
+hone_dtype hn_value_was_half(const hn_value *v) {
+  const hn_deferred *d = v->deferred;
+  if (!v->constant || v->producer || v->constant->desc.dtype != HONE_DTYPE_F32) return HONE_DTYPE_NONE;
+  const hone_dtype type = !d ? v->was : d->factor ? HONE_DTYPE_NONE : d->type;
+  return type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16 ? type : HONE_DTYPE_NONE;
+}
+
 bool hn_value_make_bytes(const hn_value *v) {
   const hn_deferred *d = v->deferred;
   if (!d) return true;

@@ -43,6 +43,9 @@ static inline uint64_t hn_deferred_bytes(const hn_deferred *d) {
 /* Computes them; false when a finite number became infinite. */
 bool hn_deferred_make(const hn_deferred *d, float *out);
 
+/* The type of 16 bits that the file has of a constant in f32, number for number; NONE: it has another. */
+hone_dtype hn_value_was_half(const hn_value *value);
+
 /* Makes the bytes of a deferred constant now, for good, in the model's arena. False: out of memory, or beyond
  * f32's range. */
 bool hn_value_make_bytes(const hn_value *value);

@@ -59,7 +59,8 @@ struct hn_value {
   const hn_deferred *deferred; /* the constant's bytes are still to be made from this; its data is NULL */
   const hone_node *made;       /* of a constant that folding made of constants: the node, which is gone */
   bool sized;                  /* of a constant that folding made: it follows from sizes */
-  uint32_t uses, folds;        /* readers that there ever were; those of them that folding evaluated */
+  uint32_t uses, folds;        /* readers that there ever were; those of them that folding evaluated, or that
+                                  read the same in another type now */
   hn_value *next_sized;        /* in the model's list of such, which it may have left the graph for */
   hone_dtype was;              /* of a constant in f32 that a pass made of one of 16 bits: that type */
   bool is_input;               /* of its graph; an input with a constant is an overridable initializer */

@@ -77,8 +77,8 @@ static void note(hn_lowering *l, hn_unit *u, const char *reason) {
 
 /* A tensor between two steps is written by one and read by the other, on its way through the caches. The cost
  * models of single steps take that for hidden behind the arithmetic, as far as it is less; between steps of
- * little arithmetic it is not. Those of accelerators were fitted to steps that read and write memory, and have
- * it in them. */
+ * little arithmetic it is not. Those of accelerators were fitted to steps that read and write memory, and
+ * have it in them. */
 static double handing_over(const hn_lowering *l, const hn_unit *u) {
   double bandwidth = l->plan->backend->asynchronous ? 0 : l->plan->machine.cache_bytes;
   return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&hn_unit_result(u)->desc) / bandwidth : 0;

@@ -33,7 +33,9 @@ static bool add_input(hn_lowering *l, hn_draft *d, const hn_value *v, hn_form fo
   d->in[i] = (hone_step_tensor){0};
   if (!v) return true;
   if (v->constant && !v->producer) {
-    d->in_slot[i] = hn_lower_constant(l, v, l->narrow_constants ? form : form & ~(hn_form)HN_NARROW);
+    d->in_slot[i] = l->filed && i == HN_PRODUCT_WEIGHTS && hn_lower_is_filed(l, v)
+                        ? hn_lower_filed(l, v)
+                        : hn_lower_constant(l, v, l->narrow_constants ? form : form & ~(hn_form)HN_NARROW);
     if (d->in_slot[i] == HN_NO_SLOT) return false;
     const hn_slot *s = &l->plan->slots.ptr[d->in_slot[i]];
     d->in[i] = (hone_step_tensor){s->desc, s->constant};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SMALL = 64, DEPTH = 32 };
@@ -105,14 +106,17 @@ bool hn_shape_group(const hn_lowering *l, const hn_unit *u) {
 
 /* ------------------------------------------------------------------ late steps */
 
-static bool has_tactic(const hn_plan *p, const char *anchor) {
-  return hn_listing_find(p->tactics, anchor) != NULL;
+static bool has_tactic(const hn_plan *p, const hone_node *n) {
+  enum { LONGEST = 128 };
+  char anchor[LONGEST];
+  const int length =
+      snprintf(anchor, sizeof anchor, "%s%s%s", n->domain, n->domain[0] ? "." : "", n->op_type);
+  return length > 0 && length < LONGEST && hn_listing_find(p->tactics, anchor);
 }
 
 bool hn_late_function(const hn_plan *plan, const hone_node *n, hn_arena *arena, hone_pw_program *program) {
   hn_unit f = {0};
-  if (has_tactic(plan, n->op_type) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in ||
-      f.n_in > 3)
+  if (has_tactic(plan, n) || !hn_pointwise_function(n, &f) || f.chain || f.n_in != n->n_in || f.n_in > 3)
     return false;
   if (!program) return true;
   hone_pw_instr *instr = HN_NEW_ARRAY(arena, hone_pw_instr, f.n_in + 2);
@@ -158,7 +162,7 @@ static bool late_here(hn_lowering *l, const hn_unit *u) {
     late |= !hone_desc_known(&n->in[i]->desc) || (on_host(n, i) && !is_constant(n->in[i]));
     data |= !on_host(n, i);
   }
-  return late && data && (has_tactic(l->plan, n->op_type) || function_of(l, n, NULL));
+  return late && data && (has_tactic(l->plan, n) || function_of(l, n, NULL));
 }
 
 bool hn_late(hn_lowering *l, const hn_unit *u) {
@@ -183,7 +187,7 @@ bool hn_late(hn_lowering *l, const hn_unit *u) {
     on_device |= is_constant(v) || !made_on_host(l, v);
   }
   return late && (!data || on_device) &&
-         (n->op->flags & HONE_OP_VIEW || has_tactic(l->plan, n->op_type) || function_of(l, n, NULL));
+         (n->op->flags & HONE_OP_VIEW || has_tactic(l->plan, n) || function_of(l, n, NULL));
 }
 
 /* The result of a view lies where its operand does. */

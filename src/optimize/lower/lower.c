@@ -67,11 +67,28 @@ bool hn_lower_try(hn_lowering *l, const hn_unit *u, bool wide, hn_estimate *esti
   return found;
 }
 
+/* A product by weights that the file has in 16 bits: they stay so where a tactic takes that. Plans of
+ * narrower arithmetic pack them narrow in any case. */
+static bool choose_filed(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
+                         const hone_tactic_desc **tactic, hn_estimate *estimate) {
+  const hn_plan *p = l->plan;
+  if (p->storage != HONE_DTYPE_F32 || p->math > HONE_MATH_F32 || p->backend->asynchronous || u->n_parts ||
+      hn_is_program(u) || u->n_in <= HN_PRODUCT_WEIGHTS || !u->anchor ||
+      (strcmp(u->anchor, "MatMul") != 0 && strcmp(u->anchor, "Gemm") != 0) ||
+      !hn_lower_is_filed(l, u->in[HN_PRODUCT_WEIGHTS]))
+    return false;
+  l->filed = true;
+  const bool found = choose_form(l, u, n_epi, d, tactic, estimate, NULL);
+  l->filed = false;
+  return found;
+}
+
 /* Where quantising operators want f32, tactics may refuse to mix it with the narrow type: then all is f32.
  * On a processor any step may be of f32 alone. */
 static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d,
                    const hone_tactic_desc **tactic, hn_estimate *estimate, hn_refusals *why) {
   hn_estimate narrow = {0};
+  if (choose_filed(l, u, n_epi, d, tactic, estimate)) return true;
   const bool open = l->plan->storage != HONE_DTYPE_F32 && !l->plan->backend->asynchronous && !l->stored;
   const bool taken = choose_form(l, u, n_epi, d, tactic, open ? &narrow : estimate, why);
   if (taken && !open) return true;

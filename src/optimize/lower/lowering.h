@@ -89,6 +89,7 @@ typedef struct hn_lowering {
   uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
   bool stored;             /* which values of a processor's plan are narrow is decided (stored.c) */
   bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
+  bool filed;              /* drafts: weights of 16 bits stay as the file has them */
   bool narrow_constants;   /* drafts: constants of f32 as values are stored, as the tactic mixes no types */
   bool wide; /* drafts: what only the caller reads is made in f32, though the plan stores narrow */
 } hn_lowering;
@@ -154,6 +155,11 @@ bool hn_touches_exact(const hn_lowering *l, const hn_unit *unit, uint32_t n_epi)
 
 /* values.c: the slot of a constant, made once for HN_ROW and HN_LAST each; HN_NO_SLOT when memory is short */
 uint32_t hn_lower_constant(hn_lowering *l, const hn_value *value, hn_form form);
+/* Whether the file has a constant of f32 in 16 bits; a slot for it as it lies there, for the weights of
+ * MatMul and Gemm. */
+enum { HN_PRODUCT_WEIGHTS = 1 };
+bool hn_lower_is_filed(const hn_lowering *l, const hn_value *value);
+uint32_t hn_lower_filed(hn_lowering *l, const hn_value *value);
 
 /* draft.c: is the node one of those that the caller wants in f32? */
 bool hn_stays_f32(const hn_plan *plan, const hone_node *node);

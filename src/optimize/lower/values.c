@@ -83,3 +83,23 @@ uint32_t hn_lower_constant(hn_lowering *l, const hn_value *v, hn_form form) {
   l->plan->slots.ptr[slot].deferred = narrow ? NULL : v->deferred;
   return s[at] = slot;
 }
+
+/* A saved plan has no bytes of what is packed. */
+bool hn_lower_is_filed(const hn_lowering *l, const hn_value *v) {
+  return v && hn_value_was_half(v) != HONE_DTYPE_NONE && (v->deferred || l->plan->saved) &&
+         hone_desc_known(&v->constant->desc) && hone_desc_bytes(&v->constant->desc) >= HN_BYTES_LARGE;
+}
+
+/* Constants have no slot of the narrow form on a processor, so its place is free. */
+uint32_t hn_lower_filed(hn_lowering *l, const hn_value *v) {
+  uint32_t *s = hn_slots_of(l, v);
+  if (!s) return HN_NO_SLOT;
+  uint32_t *slot = &s[HN_ROW | HN_NARROW];
+  if (*slot != HN_NO_SLOT) return *slot;
+  hone_tensor_desc d = v->constant->desc;
+  d.dtype = hn_value_was_half(v);
+  *slot = hn_slot_new(l->plan, &d, v, HN_PLACE_CONST);
+  if (*slot != HN_NO_SLOT)
+    l->plan->slots.ptr[*slot].constant = v->deferred ? v->deferred->from : v->constant->data;
+  return *slot;
+}

@@ -282,6 +282,20 @@ static hone_status read_decisions(hn_saved *s, reader *r, hone_error *error) {
   return HONE_OK;
 }
 
+static void take_halves(reader *r, const hn_graph *g, hn_arena *arena) {
+  const uint32_t n = take_count(r, 8);
+  for (uint32_t k = 0, at = 0; k < n && !r->bad; k++) {
+    const char *name = take_text(r, arena);
+    const uint32_t type = take32(r), all = (uint32_t)g->values.len;
+    if (r->bad || (type != HONE_DTYPE_F16 && type != HONE_DTYPE_BF16)) break;
+    for (uint32_t i = 0; i < all; i++, at++) /* they come in about the graph's order */
+      if (strcmp(g->values.ptr[at % all]->name, name) == 0) {
+        g->values.ptr[at % all]->was = (hone_dtype)type;
+        break;
+      }
+  }
+}
+
 static hone_status read_sources(hn_saved *s, reader *r, hone_error *error) {
   hn_model *m = s->model;
   uint32_t n = take_count(r, 8);
@@ -292,6 +306,7 @@ static hone_status read_sources(hn_saved *s, reader *r, hone_error *error) {
       return hn_fail_memory(error, n * sizeof(hn_source_node), "a saved plan");
   }
   take_origins(r, m->graph, (uint32_t)m->source.len);
+  if (!r->bad) take_halves(r, m->graph, &m->arena);
   return HONE_OK;
 }
 

@@ -47,6 +47,8 @@ static hone_status look_at_constants(constants *c, hone_error *error) {
       *state |= OTHER; /* lowering reads the value to make this one */
     else if (s->packed)
       *state |= PACKED;
+    else if (s->desc.dtype != s->value->desc.dtype)
+      *state |= OTHER; /* as the file has it, not as the graph */
     else {
       *state |= KEPT;
       c->at[s->value->id] = s->constant;
@@ -93,6 +95,27 @@ static void put_origins(hn_str *s, const hn_graph *g) {
   }
 }
 
+/* Constants in f32 of which the file has 16 bits: patterns ask for the type of small ones, lowering for that
+ * of large ones whose bytes were not made. */
+static hone_dtype half_of(const hn_value *v) {
+  const hone_dtype was = hn_value_was_half(v);
+  const bool asked =
+      was != HONE_DTYPE_NONE && (v->deferred || hone_desc_bytes(&v->constant->desc) < HN_BYTES_LARGE);
+  return asked ? was : HONE_DTYPE_NONE;
+}
+
+static void put_halves(hn_str *s, const hn_graph *g) {
+  uint32_t n = 0;
+  for (size_t i = 0; i < g->values.len; i++) n += half_of(g->values.ptr[i]) != HONE_DTYPE_NONE;
+  put32(s, n);
+  for (size_t i = 0; i < g->values.len; i++) {
+    const hone_dtype was = half_of(g->values.ptr[i]);
+    if (was == HONE_DTYPE_NONE) continue;
+    put_text(s, g->values.ptr[i]->name);
+    put32(s, (uint32_t)was);
+  }
+}
+
 static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hone_error *error) {
   const hn_decisions *d = p->decisions;
   tactic_list list = {0};
@@ -133,6 +156,7 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
     put_text(out, p->model->source.ptr[i].op_type);
   }
   put_origins(out, p->model->graph);
+  put_halves(out, p->model->graph);
   put32(out, (uint32_t)list.len);
   for (size_t i = 0; i < list.len; i++) {
     put_text(out, list.ptr[i]->name);

@@ -1,10 +1,11 @@
 /* Steps in an order in which an accelerator's host waits seldom.
  *
- * Lowering lists steps as the graph lists its nodes: a detector's classes one after the other, each with a count
- * that the host must have before it knows the shapes of what follows. Here all that needs no answer of the device
- * comes first, then all that needs one, and so on: the host waits once for the counts of all classes, and what is
- * captured in between is few pieces instead of many. Among steps between the same waits captured ones come first,
- * as far as what they read allows, then those that are launched one by one, in turn; else the order stays. */
+ * Lowering lists steps as the graph lists its nodes: a detector's classes one after the other, each with a
+ * count that the host must have before it knows the shapes of what follows. Here all that needs no answer of
+ * the device comes first, then all that needs one, and so on: the host waits once for the counts of all
+ * classes, and what is captured in between is few pieces instead of many. Among steps between the same waits
+ * captured ones come first, as far as what they read allows, then those that are launched one by one, in
+ * turn; else the order stays. */
 #include "optimize/plan/plan.h"
 
 #include "base/error.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What comes before what: `waits` the host waits for the device, then `turns` between captured steps and others. */
+/* What comes before what: `waits` the host waits for the device, then `turns` between captured steps and
+ * others. */
 typedef struct place {
   uint32_t waits, turns, at;
 } place;

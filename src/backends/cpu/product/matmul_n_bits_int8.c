@@ -10,7 +10,7 @@
 enum { INT8_LEVEL = 4 };
 
 static bool describe(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why) {
-  if (!hn_coded_describe(s, m, d, why)) return false;
+  if (!hn_coded_describe_nbits(s, m, d, why)) return false;
   if (d->level != INT8_LEVEL) return hn_refuse(why, "accuracy_level is %lld, not 4", (long long)d->level);
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants products in f32");
   if (d->zeros == 2) return hn_refuse(why, "zero points are no codes");
@@ -124,4 +124,4 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
 HN_DESCRIBED_SIZED(hn_coded_step)
 
 HN_TACTIC(cpu, matmul_n_bits_int8, "com.microsoft.MatMulNBits", 1, .accepts = accepts, .cost = cost,
-          .need = need, .prepack = prepack, .run = run, .work = work, .shared = hn_coded_shared);
+          .need = need, .prepack = prepack, .run = run, .work = work, .shared = hn_coded_shared_nbits);

@@ -23,7 +23,8 @@ typedef struct plan {
   bool split3;  /* f32 as three products */
   bool codes;   /* of 8 bits are made */
   bool cleared; /* weights of a row that are no numbers are 0 instead */
-  uint32_t vectors; /* bytes that are copied together: rows of Q, K and V are multiples; 0: of elements alone */
+  uint32_t
+      vectors; /* bytes that are copied together: rows of Q, K and V are multiples; 0: of elements alone */
   int64_t kind[HN_ATTENTION_MASK], batches;
   uint32_t depth, depth_v, warps, parts, keys, ring; /* depths rounded up; parts of the keys */
   size_t shared;
@@ -84,7 +85,9 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
 }
 
 /* 16, 8 or 4, the most of which everything in `all` (or-ed together) is a multiple; else 0. */
-static uint32_t copied_together(int64_t all) { return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0; }
+static uint32_t copied_together(int64_t all) {
+  return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
+}
 
 static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
   memset(p, 0, sizeof *p);

@@ -285,9 +285,10 @@ static double folded_seconds(const hone_step *s, const hone_machine *m, uint32_t
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
  * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
  * Of several taps the third engine that the heuristics propose is the faster one there: 0.15 us a block where
- * the first takes up to 0.2. A last wave of tiles of 128 x 128 takes as long as a full one (YOLOv3's layers of
- * 52x52 at batch 16, Inception's 1x7 and 7x1 at 32: 1.2 and 1.8 times as long as without). In exact f32 none was measured: a network that chose two of them was three times
- * slower than its separate operators, so there they are left to hone tune. */
+ * the first takes up to 0.2. A last wave of tiles of 128 x 128 takes as long as a full one (YOLOv3's layers
+ * of 52x52 at batch 16, Inception's 1x7 and 7x1 at 32: 1.2 and 1.8 times as long as without). In exact f32
+ * none was measured: a network that chose two of them was three times slower than its separate operators, so
+ * there they are left to hone tune. */
 enum { THIRD = 2 };
 static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
   hn_conv_attr a;

@@ -61,8 +61,8 @@ static size_t slice_bytes(const chain *c, uint32_t channels) {
 
 /* A multiprocessor of an H200: what a kernel takes that reads once and stores, what its blocks draw from L2 a
  * second, and instructions of warps, of which it begins four a cycle at best. COST_ALONE: cycles between two
- * instructions of a warp whose block is alone there. COST_PRODUCT: how much longer than others those take that
- * make fragments and their products. Fitted to 36 steps of mobilenetv2 at batch 8 to 256. */
+ * instructions of a warp whose block is alone there. COST_PRODUCT: how much longer than others those take
+ * that make fragments and their products. Fitted to 36 steps of mobilenetv2 at batch 8 to 256. */
 #define COST_BASE 1.5e-6
 #define COST_L2 6e10
 #define COST_ISSUE 2.0
@@ -78,7 +78,8 @@ static double seconds_of(const chain *c, const hone_machine *m, const cut *u) {
   const double inner = hn_cuda_epilogue_instructions(c->first_step),
                outer = hn_cuda_epilogue_instructions(c->last_step);
   /* Instructions of warps: fragments, their epilogue; then taps. */
-  const double expand = COST_PRODUCT * sixteens * (30 + c->k32 * (6 + groups * 6) + groups * (8 * (1 + inner) + 8));
+  const double expand =
+      COST_PRODUCT * sixteens * (30 + c->k32 * (6 + groups * 6) + groups * (8 * (1 + inner) + 8));
   const double columns = d->dilation[2] == 1 ? (double)((u->tw - 1) * d->stride[2] + d->kernel[2])
                                              : (double)(u->tw * d->kernel[2]);
   const double items = ceil(u->channels / 4.0 * u->bw / u->tw * u->bh / 32);

@@ -5,6 +5,7 @@
  * are codes, and dequantised parameters of a BatchNormalization numbers), graph outputs, results beyond the
  * budgets, and results much larger than what they are made of unless they are small: a weight that
  * ConstantOfShape makes is wanted, a broadcast table is not. */
+#include "model/ir/bytes.h"
 #include "optimize/passes/common/pass.h"
 
 enum { GROWTH_FREE = 16 << 20, LARGE = 4096 };
@@ -37,12 +38,31 @@ static bool moves(const hone_node *n) {
          n->in[0] && hone_desc_bytes(&hn_known(n->in[0])->desc) >= LARGE;
 }
 
+/* A large constant of 16 bits that becomes f32: products read it as it is. */
+static bool widens(const hn_pass_context *ctx, const hone_node *n) {
+  if (!ctx->options->lowered || !ctx->options->defer || !hn_is_op(n, "Cast")) return false;
+  const hone_dtype from = n->in[0]->desc.dtype;
+  return (from == HONE_DTYPE_F16 || from == HONE_DTYPE_BF16) && n->out[0]->desc.dtype == HONE_DTYPE_F32 &&
+         hone_desc_bytes(&n->out[0]->desc) >= HN_BYTES_LARGE && n->in[0]->graph == n->graph &&
+         !n->in[0]->sized;
+}
+
+static hn_pass_result widen(hn_pass_context *ctx, hone_node *n) {
+  hn_value *wide = hn_make_widened(ctx, n->in[0]);
+  if (!wide) return hn_pass_memory(ctx);
+  hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
+  if (!hn_replace(ctx, n->out[0], wide)) return HN_PASS_FAIL;
+  hn_remove_unread(n, 1);
+  return HN_PASS_HIT;
+}
+
 /* Results are made where they stay: a large one would else be there twice. */
 static void *take(void *arena, size_t bytes) { return hn_arena_raw(arena, bytes ? bytes : 1, HN_MEM_ALIGN); }
 static void give(void *arena, void *data) { (void)arena, (void)data; }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!wanted(n, ctx->options->lowered) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
+  if (widens(ctx, n)) return widen(ctx, n);
   int64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i]) in_bytes += hone_desc_bytes(&n->in[i]->constant->desc);

@@ -212,8 +212,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!bias_of(n, w.to.columns, &in[5]))
     return hn_pass_miss(ctx, "a Gemm with factors, or a C that is no bias");
   const hone_tensor_desc *a = &n->in[0]->desc;
-  if (!hone_desc_known(a)) return hn_pass_miss(ctx, "rows that only the run knows");
-  if (o->coarse && hone_desc_count(a) >= (FEW + 1) * w.to.rows)
+  if (o->coarse && (!hone_desc_known(a) || hone_desc_count(a) >= (FEW + 1) * w.to.rows))
     return hn_pass_miss(ctx, "bf16 products of many rows read no codes");
   const hone_op_desc *op = operator_of(ctx);
   if (!op) return ctx->status == HONE_OK ? HN_PASS_NONE : HN_PASS_FAIL;

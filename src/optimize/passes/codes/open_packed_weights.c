@@ -17,12 +17,12 @@ enum { FEW = 16, GROUP = 16 };
 #define MOST ((uint64_t)256 << 20)
 
 /* A processor has steps that read the codes: of few rows in registers, of more a panel at a time. Products of
- * bf16 have none for many rows, and steps whose shapes only the run knows take ONNX's own operators. */
+ * bf16 have none for many rows. */
 static bool stays(const hn_pass_context *ctx, const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
   const hone_dtype zeros = hn_in(n, 3) ? n->in[3]->desc.dtype : HONE_DTYPE_U8;
   if (!ctx->options->processor || (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32)) return false;
-  return hone_desc_known(a) && (!ctx->options->coarse || hone_desc_count(a) < (FEW + 1) * w->rows);
+  return !ctx->options->coarse || (hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows);
 }
 
 /* Decoded, row-major: some columns at a time, so that lines of the result are written whole. */

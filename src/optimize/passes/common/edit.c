@@ -54,6 +54,27 @@ hn_value *hn_make_deferred(hn_pass_context *ctx, const char *stem, const hone_te
   return v;
 }
 
+hn_value *hn_make_widened(hn_pass_context *ctx, const hn_value *v) {
+  hone_tensor_desc d = v->desc;
+  d.dtype = HONE_DTYPE_F32;
+  const int64_t count = hone_desc_count(&d);
+  hn_deferred *from = HN_NEW(&ctx->model->arena, hn_deferred);
+  void *data;
+  if (!from) return hn_pass_memory(ctx), NULL;
+  ctx->graph = v->graph;
+  *from = (hn_deferred){.from = v->constant->data,
+                        .type = v->desc.dtype,
+                        .count = count,
+                        .runs = {.length = count > 0 ? count : 1, .period = 1}};
+  if (ctx->options->defer && hone_desc_bytes(&d) >= HN_BYTES_LARGE)
+    return hn_make_deferred(ctx, v->name, &d, from);
+  hn_value *made = hn_make_room(ctx, v->name, &d, &data);
+  if (!made) return NULL;
+  hn_deferred_make(from, data); /* cannot leave the range of f32 */
+  made->was = v->desc.dtype;
+  return made;
+}
+
 hn_value *hn_make_constant(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
                            const void *data) {
   void *copy;

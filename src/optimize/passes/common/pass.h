@@ -84,6 +84,8 @@ hn_value *hn_make_room(hn_pass_context *ctx, const char *stem, const hone_tensor
 /* One whose f32 numbers are not made yet; `deferred` lives as long as the model. */
 hn_value *hn_make_deferred(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,
                            const hn_deferred *deferred);
+/* A constant of 16 bits in f32: a large one deferred. */
+hn_value *hn_make_widened(hn_pass_context *ctx, const hn_value *constant);
 hn_value *hn_make_ints(hn_pass_context *ctx, const char *stem, const int64_t *v, int64_t n);
 /* A float constant (f32 or f64) from doubles, rounded once. */
 hn_value *hn_make_floats(hn_pass_context *ctx, const char *stem, const hone_tensor_desc *desc,

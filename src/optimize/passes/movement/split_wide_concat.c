@@ -2,7 +2,8 @@
  *
  * For accelerators, where how long the result is only the run knows: a step whose shapes come late has few
  * operands there (a detector joins what it found of each of 90 classes), and what has more is put together on
- * the host, for which each operand is copied and waited for. Everything is copied twice on the device instead. */
+ * the host, for which each operand is copied and waited for. Everything is copied twice on the device
+ * instead. */
 #include "optimize/passes/common/pass.h"
 
 enum { MOST = 30 };

@@ -132,29 +132,10 @@ static hn_value *widened(widening *w, hn_value *from) {
   return n ? n->out[0] : NULL;
 }
 
-static hn_value *widened_constant(widening *w, hn_value *v) {
-  const hone_tensor_desc d = in_type(v, HONE_DTYPE_F32);
-  const int64_t count = hone_desc_count(&d);
-  hn_deferred *from = HN_NEW(&w->ctx->model->arena, hn_deferred);
-  void *data;
-  if (!from) return hn_pass_memory(w->ctx), NULL;
-  w->ctx->graph = v->graph;
-  *from = (hn_deferred){.from = v->constant->data,
-                        .type = v->desc.dtype,
-                        .count = count,
-                        .runs = {.length = count > 0 ? count : 1, .period = 1}};
-  if (w->ctx->options->defer && hone_desc_bytes(&d) >= HN_BYTES_LARGE)
-    return hn_make_deferred(w->ctx, v->name, &d, from);
-  hn_value *made = hn_make_room(w->ctx, v->name, &d, &data);
-  if (!made) return NULL;
-  hn_deferred_make(from, data); /* cannot leave the range of f32 */
-  made->was = v->desc.dtype;
-  return made;
-}
-
 static hn_value *wide_of(widening *w, hn_value *v) {
   hn_value **made = &w->wide[v->id];
-  if (!*made) *made = hn_known_desc(v) ? widened_constant(w, v) : widened(w, v);
+  /* What follows from sizes stays a node's result, which a plan for other sizes asks again. */
+  if (!*made) *made = hn_known_desc(v) && !v->sized ? hn_make_widened(w->ctx, v) : widened(w, v);
   return *made;
 }
 
@@ -165,6 +146,7 @@ static bool widen_value(widening *w, hone_node *n, hn_value *v) {
   hn_value *rounded = hn_value_create(v->graph, NULL);
   if (!rounded) return hn_pass_memory(w->ctx), false;
   rounded->desc = v->desc;
+  v->folds += (uint32_t)v->users.len; /* they saw nothing of it */
   if (!hn_replace(w->ctx, v, rounded)) return false;
   hone_node *cast =
       hn_node_create(v->graph, n ? n->next : v->graph->first, "Cast", "", NULL, &v, 1, &rounded, 1);
@@ -179,8 +161,9 @@ static bool widen_node(widening *w, hone_node *n) {
   const bool exact = jumps(n);
   for (uint32_t i = 0; i < n->n_in; i++) {
     if (!is_half(n->in[i])) continue;
-    hn_value *v = exact && !hn_known_desc(n->in[i]) ? widened(w, n->in[i]) : wide_of(w, n->in[i]);
+    hn_value *from = n->in[i], *v = exact && !hn_known_desc(from) ? widened(w, from) : wide_of(w, from);
     if (!v || !hn_set_input(w->ctx, n, i, v)) return hn_pass_memory(w->ctx), false;
+    from->folds++; /* a reader that is gone and saw nothing of it */
   }
   for (uint32_t i = 0; i < n->n_out; i++)
     if (is_half(n->out[i]) && !widen_value(w, n, n->out[i])) return false;
@@ -279,6 +262,17 @@ static bool only_moves(const hone_node *n) {
   return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
 }
 
+/* What moves elements of a large constant does so in 16 bits: half as much is kept in memory, and of a table
+ * only the rows that are read are widened. */
+static bool moves_constant(const hone_node *n) {
+  const hn_value *x = n->n_in ? n->in[0] : NULL;
+  if (!only_moves(n) || !is_half(x) || !hn_known_desc(x) || hone_desc_bytes(&x->desc) < HN_BYTES_LARGE)
+    return false;
+  for (uint32_t i = 1; i < n->n_in; i++)
+    if (is_half(n->in[i])) return false;
+  return n->n_out == 1 && n->out[0] && !n->out[0]->is_output;
+}
+
 static void collect(widening *w, const hn_graph *g);
 
 /* The bodies of n; none of them is touched where nothing is computed there. */
@@ -297,7 +291,8 @@ static void collect_bodies(widening *w, hone_node *n) {
 
 static void collect(widening *w, const hn_graph *g) {
   for (hone_node *k = g->first; k; k = k->next) {
-    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k)) {
+    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k) &&
+        !(w->ctx->options->processor && moves_constant(k))) {
       w->place[w->n_places++] = (place){k, COMPUTES};
       w->n_nodes++;
       w->n_moves += only_moves(k);

@@ -20,7 +20,8 @@ static bool is_row(const hn_value *b, int64_t columns) {
 }
 
 static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
-  hone_node *gemm = m->node[0], *after = m->node[1], *before = gemm->in[0]->producer; /* which others may read */
+  hone_node *gemm = m->node[0], *after = m->node[1],
+            *before = gemm->in[0]->producer; /* which others may read */
   if (!before || !hn_is_op(before, "Reshape")) return HN_PASS_NONE;
   hn_value *x = before->in[0], *w = hn_match_get(m, "w"), *b = hn_in(gemm, 2), *y = after->out[0];
   int64_t shape[HONE_MAX_RANK];

@@ -5,7 +5,10 @@
  * block sixteen scales in f32, then groups of 64 bytes, four a column. A group has 8 values of k at 4 bits,
  * in byte b those of k + b (low) and k + 4 + b (high), and 4 at 8 bits, as products of bytes read them. Codes
  * are kept less the middle one (8, 128), as signed numbers; so are zero points, which lie apart. What is
- * beyond the last column has scale 0. */
+ * beyond the last column has scale 0.
+ *
+ * Weights of 16 bits are no codes but floats, f16 or bf16: one block of all of K without scales and zero
+ * points, whose panels have sixteen columns of each k side by side. */
 #ifndef HN_KERNELS_CODED_H
 #define HN_KERNELS_CODED_H
 
@@ -22,12 +25,13 @@ typedef struct hn_coded {
   const int8_t *zero_codes;
   const float *zero_floats;
   size_t blocks, block; /* k of a block: a multiple of 8 */
-  uint32_t bits;
+  uint32_t bits;        /* 4, 8 or 16 */
+  uint32_t bf16;        /* of 16 bits: bf16, not f16 */
 } hn_coded;
 
 static inline size_t hn_coded_codes(const hn_coded *w) { return HN_CODED_PANEL * w->block * w->bits / 8; }
 static inline size_t hn_coded_block_bytes(const hn_coded *w) {
-  return HN_CODED_PANEL * sizeof(float) + hn_coded_codes(w);
+  return (w->bits == 16 ? 0 : HN_CODED_PANEL * sizeof(float)) + hn_coded_codes(w);
 }
 static inline size_t hn_coded_panel_bytes(const hn_coded *w) { return w->blocks * hn_coded_block_bytes(w); }
 static inline int hn_coded_has_zeros(const hn_coded *w) { return w->zero_codes || w->zero_floats; }

@@ -91,7 +91,7 @@ static void sums(const hn_coded *w, const float *a, float *out) {
 static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int rows, int wide, int bits,
                                                           bool zeros, const float *a, const float *sum,
                                                           size_t n, size_t left, float *y, ptrdiff_t y_row) {
-  enum { MOST = 8 };
+  enum { MOST = 8, AHEAD = 2048 }; /* bytes that come from memory meanwhile */
   const int each = bits == 4 ? 8 : 4;
   const size_t a_row = w->blocks * w->block, codes = hn_coded_codes(w), block = hn_coded_block_bytes(w);
   const lookup table = lookup_of();
@@ -108,6 +108,7 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
     }
     for (size_t g = PANEL * sizeof(float); g < PANEL * sizeof(float) + codes; g += GROUP, a += each) {
       vi x[4];
+      HN_UNROLL for (int v = 0; v < wide; v++) __builtin_prefetch(at[v] + g + AHEAD);
       HN_UNROLL for (int v = 0; v < wide; v++) x[v] = lanes(at[v] + g);
       HN_UNROLL for (int i = 0; i < each; i++) {
         HN_UNROLL for (int v = 0; v < wide; v++) {
@@ -129,11 +130,17 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
   }
 }
 
+#include "backends/cpu/kernels/coded/coded_halves.h"
+
 #define TILE(NAME, ROWS, WIDE)                                                                               \
   static void NAME(const hn_coded *w, const float *a, const float *sum, size_t n, size_t left, float *y,     \
                    ptrdiff_t y_row) {                                                                        \
     const bool zeros = hn_coded_has_zeros(w);                                                                \
-    if (w->bits == 4 && !zeros)                                                                              \
+    if (w->bits == 16 && w->bf16)                                                                            \
+      halves_tile(w, ROWS, WIDE, true, a, n, left, y, y_row);                                                \
+    else if (w->bits == 16)                                                                                  \
+      halves_tile(w, ROWS, WIDE, false, a, n, left, y, y_row);                                               \
+    else if (w->bits == 4 && !zeros)                                                                         \
       tile_of(w, ROWS, WIDE, 4, false, a, sum, n, left, y, y_row);                                           \
     else if (w->bits == 4)                                                                                   \
       tile_of(w, ROWS, WIDE, 4, true, a, sum, n, left, y, y_row);                                            \
@@ -236,7 +243,9 @@ static inline __attribute__((always_inline)) void widen_of(const hn_coded *w, in
 static void widen(const hn_coded *w, size_t n, size_t columns, size_t k0, size_t k1, float *dst, size_t row) {
   const bool zeros = hn_coded_has_zeros(w);
   for (size_t c = 0; c < columns; c += VEC_W)
-    if (w->bits == 4 && !zeros)
+    if (w->bits == 16)
+      halves_widen(w, n + c, k0, k1, dst + c, row, false, 0);
+    else if (w->bits == 4 && !zeros)
       widen_of(w, 4, false, n + c, k0, k1, dst + c, row, false, 0);
     else if (w->bits == 4)
       widen_of(w, 4, true, n + c, k0, k1, dst + c, row, false, 0);
@@ -250,7 +259,9 @@ static void widen_pairs(const hn_coded *w, size_t n, size_t k0, size_t k1, float
   for (size_t k = all > k0 ? all : k0; k < k1; k += 8)
     memset(dst + (k - k0) / 32 * step + (k - k0) % 32 * PANEL, 0, 8 * PANEL * sizeof *dst);
   for (size_t c = 0; c < PANEL; c += VEC_W)
-    if (w->bits == 4 && !zeros)
+    if (w->bits == 16)
+      halves_widen(w, n + c, k0, live, dst + 2 * c, 0, true, step);
+    else if (w->bits == 4 && !zeros)
       widen_of(w, 4, false, n + c, k0, live, dst + 2 * c, 0, true, step);
     else if (w->bits == 4)
       widen_of(w, 4, true, n + c, k0, live, dst + 2 * c, 0, true, step);

@@ -1,5 +1,5 @@
-/* MatMulNBits of many rows, f32 as three bf16 parts (bf16_driver.h): codes are widened a panel at a time, on
- * their way to parts. */
+/* Products of many rows by coded weights, f32 as three bf16 parts (bf16_driver.h): codes are widened a panel
+ * at a time, on their way to parts. */
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -16,12 +16,13 @@ typedef struct blob_head {
 
 _Static_assert(sizeof(blob_head) <= HN_CODED_HEAD, "panels begin behind the head");
 
-static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const hn_coded_bf16x6_config *config,
+                     blob_head *h, hone_reason *why) {
   hn_bf16_conv *c = &h->conv;
   const char *reason = "";
   memset(h, 0, sizeof *h);
   if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants f32 products of its own formula");
-  if (!hn_coded_describe(s, m, &h->d, why)) return false;
+  if (!config->describe(s, m, &h->d, why)) return false;
   const hn_coded_step *d = &h->d;
   const hn_bf16_ops *o = hn_bf16_find(d->isa);
   if (!o || o->parts < 3) return hn_refuse(why, "no split bf16 kernel for %s", hn_isa_name(d->isa));
@@ -55,8 +56,9 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
-  (void)m;
+void hn_coded_bf16x6_work(const hone_step *s, const hone_machine *m, const hn_coded_bf16x6_config *config,
+                          hone_work *w) {
+  (void)m, (void)config;
   hn_bf16_work(s->cost.macs, 3, w);
 }
 
@@ -73,11 +75,12 @@ static void widen(const void *arg, int64_t n, int64_t from, int64_t to, float *d
     c->ops->widen_pairs(&c->w, (size_t)p, (size_t)from * HN_BF16_STEP, (size_t)to * HN_BF16_STEP, dst, step);
 }
 
-static hone_status run(const hone_step_run *r, hone_error *error) {
+hone_status hn_coded_bf16x6_run(const hone_step_run *r, const hn_coded_bf16x6_config *config,
+                                hone_error *error) {
   const blob_head *h = r->blob;
   hn_epilogue e;
-  (void)error;
-  hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(r), r->in, &e);
+  (void)config, (void)error;
+  hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(&h->d, r), r->in, &e);
   int32_t *step = r->workspace;
   hn_bf16_steps(&h->conv, step);
   const codes c = {hn_coded_find(h->d.isa), hn_coded_matrix(&h->d, r), h->d.n};
@@ -95,7 +98,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
-
-HN_TACTIC(cpu, matmul_n_bits_bf16x6, "com.microsoft.MatMulNBits", 1, .accepts = accepts, .cost = cost,
-          .need = need, .prepack = prepack, .run = run, .work = work, .shared = hn_coded_shared);
+HN_FAMILY_DESCRIBED(hn_coded_bf16x6, blob_head)

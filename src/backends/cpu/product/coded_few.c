@@ -1,13 +1,14 @@
-/* MatMulNBits of few rows: codes are widened in registers, as they are read. Of many rows they would be
- * widened for every few of them. */
+/* Products of few rows by coded weights: codes are widened in registers, as they are read. Of many rows they
+ * would be widened for every few of them. */
 #include <string.h>
 
 #include "backends/cpu/product/coded_step.h"
 #include "base/integers.h"
 #include "base/mem.h"
 
-static bool describe(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why) {
-  return hn_coded_describe(s, m, d, why);
+static bool describe(const hone_step *s, const hone_machine *m, const hn_coded_few_config *config,
+                     hn_coded_step *d, hone_reason *why) {
+  return config->describe(s, m, d, why);
 }
 
 /* Cycles of a thread, of as many rows as a tile of the tier has: for a vector of weights to become numbers,
@@ -16,7 +17,11 @@ static double cost_of(const hn_coded_step *d, const hone_step *s, const hone_mac
   const hn_gemm_ops *o = hn_gemm_find(d->isa);
   const double lanes = o->vw, rows = (double)d->m, most = lanes >= 16 ? 8 : 4,
                tiles = (double)hn_div_up(d->m, (int64_t)most);
-  const double widen = lanes < 16 ? 2.2 : d->bits == 8 ? 1.8 : 1.1, multiply = lanes < 16 ? 0.6 : 0.65;
+  const double widen = d->bits == 16  ? 1
+                       : lanes < 16   ? 2.2
+                       : d->bits == 8 ? 1.8
+                                      : 1.1,
+               multiply = lanes < 16 ? 0.6 : 0.65;
   const double vectors = (double)d->n * (double)hn_coded_row(d) / lanes / (m->threads ? m->threads : 1);
   const double compute = vectors * (tiles * widen + rows * multiply) / hn_core_hertz(o, m),
                read = hn_coded_reading(d, m);
@@ -60,10 +65,10 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   hn_coded_finish(d, j->e, j->y, from, end);
 }
 
-static hone_status run(const hone_step_run *r, hone_error *error) {
+hone_status hn_coded_few_run(const hone_step_run *r, const hn_coded_few_config *config, hone_error *error) {
   const hn_coded_step *d = r->blob;
   hn_epilogue e;
-  (void)error;
+  (void)config, (void)error;
   hn_coded_bind(d, r, &e);
   float *sums = (float *)(void *)((char *)r->workspace + hn_coded_rows_bytes(d));
   job j = {d,
@@ -80,7 +85,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(hn_coded_step)
-
-HN_TACTIC(cpu, matmul_n_bits, "com.microsoft.MatMulNBits", 2, .accepts = accepts, .cost = cost, .need = need,
-          .prepack = prepack, .run = run, .shared = hn_coded_shared);
+HN_FAMILY_DESCRIBED(hn_coded_few, hn_coded_step)

@@ -1,6 +1,6 @@
-/* MatMulNBits of many rows: a chunk of K of a panel's codes is widened into L1, where a block of rows meets
- * it, in the products of f32. The rows' chunk is brought together once for a group of panels, whose results
- * stay in L2 from chunk to chunk. */
+/* Products of many rows by coded weights: a chunk of K of a panel's codes is widened into L1, where a block
+ * of rows meets it, in the products of f32. The rows' chunk is brought together once for a group of panels,
+ * whose results stay in L2 from chunk to chunk. */
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -19,10 +19,11 @@ typedef struct blob_head {
 
 _Static_assert(sizeof(blob_head) <= HN_CODED_HEAD, "panels begin behind the head");
 
-static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
+static bool describe(const hone_step *s, const hone_machine *m, const hn_coded_tiles_config *config,
+                     blob_head *h, hone_reason *why) {
   enum { LEAST = 32, LINE = 16, MOST_ROWS = 512, PANELS = 8 };
   memset(h, 0, sizeof *h);
-  if (!hn_coded_describe(s, m, &h->d, why)) return false;
+  if (!config->describe(s, m, &h->d, why)) return false;
   const hn_gemm_ops *o = hn_gemm_find(h->d.isa);
   if (!o) return hn_refuse(why, "no gemm kernel for %s", hn_isa_name(h->d.isa));
   /* A panel and a tile of rows share L1. */
@@ -45,7 +46,8 @@ static double cost_of(const blob_head *h, const hone_step *s, const hone_machine
                threads = m->threads ? m->threads : 1, hertz = hn_core_hertz(o, m);
   const double busy = (double)hn_div_up(h->tasks, (int64_t)threads) * threads / (double)h->tasks;
   const double widen = columns * (double)h->d.k / o->vw *
-                       (o->vw < 16       ? 4.5
+                       (h->d.bits == 16  ? 2.2
+                        : o->vw < 16     ? 4.5
                         : h->d.bits == 8 ? 3.2
                                          : 2.6) /
                        threads / hertz;
@@ -149,11 +151,12 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
 }
 
-static hone_status run(const hone_step_run *r, hone_error *error) {
+hone_status hn_coded_tiles_run(const hone_step_run *r, const hn_coded_tiles_config *config,
+                               hone_error *error) {
   const blob_head *h = r->blob;
   hn_epilogue e;
-  (void)error;
-  hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(r), r->in, &e);
+  (void)config, (void)error;
+  hn_epilogue_bind(r->step, h->d.isa, true, hn_coded_bias(&h->d, r), r->in, &e);
   job j = {h,
            hn_gemm_find(h->d.isa),
            hn_coded_find(h->d.isa),
@@ -166,7 +169,4 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
-
-HN_TACTIC(cpu, matmul_n_bits_tiles, "com.microsoft.MatMulNBits", 1, .accepts = accepts, .cost = cost,
-          .need = need, .prepack = prepack, .run = run, .shared = hn_coded_shared);
+HN_FAMILY_DESCRIBED(hn_coded_tiles, blob_head)
