@@ -111,19 +111,28 @@ void hn_apart_close(hn_context *c) {
   hn_free(c->pieces);
 }
 
+/* What the step of a piece must wait for: the device, or counts that it has made. */
+static hone_status wait_for(hn_context *c, const hn_piece *x, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const bool all = must_wait(c, x);
+  if (!all && !hn_late_wants_counts(&c->late, &p->steps.ptr[x->first])) return HONE_OK;
+  const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
+  hone_status status = c->late.counts.len ? hn_late_settle(&c->late, error)
+                                          : p->backend->sync(p->device, c->remote.queue, error);
+  hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
+  c->copying = false;
+  return status;
+}
+
 hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
   const hn_plan *p = c->plan;
   hone_status status = HONE_OK;
+  hn_late_forget_counts(&c->late);
   for (uint32_t i = 0; i < c->n_pieces && status == HONE_OK; i++) {
     const hn_piece *x = &c->pieces[i];
     c->copying |= x->copies;
-    if (x->apart && !must_wait(c, x)) {
-      status = hn_steps_do(c, x->first, error);
-    } else if (x->apart) {
-      const int64_t start = hn_recording(&c->recorder) ? (int64_t)hn_now_ns() : 0;
-      status = p->backend->sync(p->device, c->remote.queue, error);
-      hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, start, "wait for the device");
-      c->copying = false;
+    if (x->apart) {
+      status = wait_for(c, x, error);
       if (status == HONE_OK) status = hn_steps_do(c, x->first, error);
     } else if (whole && x->segment) {
       status = hn_budget_check(&c->ref.budget, error);
@@ -134,7 +143,7 @@ hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
       for (uint32_t k = x->first; k < x->first + x->count && status == HONE_OK; k++)
         status = hn_steps_do(c, k, error);
   }
-  return status;
+  return status == HONE_OK ? hn_late_settle(&c->late, error) : status;
 }
 
 /* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work

@@ -1,6 +1,7 @@
 #include "runtime/late.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "runtime/late_bind.h"
@@ -9,13 +10,25 @@
 
 #include <string.h>
 
+enum { COUNT_BYTES = HN_LATE_COUNTED * HN_LATE_RANK * sizeof(int64_t) };
+
 hone_status hn_late_open(const hn_plan *p, hn_remote *remote, hn_late *late, hone_error *error) {
   *late = (hn_late){.plan = p, .remote = remote};
   late->bound = hn_calloc(p->steps.len + 1, sizeof *late->bound);
   late->fell_back = hn_calloc(p->steps.len + 1, sizeof *late->fell_back);
-  return late->bound && late->fell_back
-             ? HONE_OK
-             : hn_fail_memory(error, p->steps.len * sizeof *late->bound, "a context");
+  late->counting = hn_calloc(p->steps.len + 1, sizeof *late->counting);
+  late->uncounted = hn_calloc(p->slots.len + 1, sizeof *late->uncounted);
+  if (!late->bound || !late->fell_back || !late->counting || !late->uncounted)
+    return hn_fail_memory(error, p->steps.len * sizeof *late->bound, "a context");
+  for (uint32_t k = 0; k < p->steps.len && p->backend->asynchronous; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    if (s->kind == HN_STEP_LATE && hn_late_counted(s)) late->counting[k] = ++late->n_counting;
+  }
+  const size_t bytes = late->n_counting * COUNT_BYTES;
+  if (bytes)
+    late->count = hn_device_alloc(p->backend, p->device, &p->tenant, true, HONE_MEMORY_FOR_LATE, bytes);
+  return !bytes || late->count ? HONE_OK
+                               : hn_no_memory(p->backend, p->device, bytes, "counts (pinned)", error);
 }
 
 void hn_late_close(hn_late *late) {
@@ -27,6 +40,10 @@ void hn_late_close(hn_late *late) {
   for (size_t i = 0; i < late->spare.len; i++) p->backend->free(p->device, late->spare.ptr[i].at);
   hn_vec_free(&late->used);
   hn_vec_free(&late->spare);
+  if (late->count) p->backend->free_host(p->device, late->count);
+  hn_vec_free(&late->counts);
+  hn_free(late->counting);
+  hn_free(late->uncounted);
   hn_vec_free(&late->key);
   hn_vec_free(&late->bodies);
   hn_arena_free(&late->bodies_arena);
@@ -113,21 +130,31 @@ static hone_status fall_back(hn_late *late, const hn_step *s, const hone_tensor 
   return status;
 }
 
-/* What a data-dependent operator's tactic has left at the beginning of the workspace becomes the outputs'
- * dimensions. */
-static hone_status count(hn_late *late, const hn_step *s, hone_tensor *const *tout, hone_error *error) {
-  enum { RANK = 8, OUTPUTS = 4 };
-  const int64_t dims[] = {OUTPUTS, RANK};
-  hone_tensor at = {hone_desc(HONE_DTYPE_I64, 2, dims), late->workspace}, here = {0};
-  at.desc.device = 1;
-  hone_status status = hn_remote_fetch(late->plan, late->remote, &at, HONE_DTYPE_I64, &here, error);
-  const int64_t *n = here.data;
-  for (uint32_t i = 0; i < s->desc.n_outputs && i < OUTPUTS && status == HONE_OK; i++) {
-    if (!tout[i]) continue;
-    hone_tensor_desc *d = &tout[i]->desc;
+/* What a data-dependent operator's tactic leaves at the beginning of the workspace becomes the outputs'
+ * dimensions: it goes to the host behind the step, and hn_late_settle waits for it. */
+static hone_status count(hn_late *late, uint32_t k, const hn_step *s, hone_tensor *const *tout,
+                         hone_error *error) {
+  const hn_plan *p = late->plan;
+  hn_late_count c = {.step = k};
+  for (uint32_t i = 0; i < s->desc.n_outputs && i < HN_LATE_COUNTED; i++) c.out[i] = tout[i];
+  if (!hn_vec_push(&late->counts, c)) return hn_fail_memory(error, sizeof c, "counts");
+  for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+    if (s->out[i] != HN_NO_SLOT) late->uncounted[hn_slot_root(p, s->out[i])] = true;
+  return p->backend->copy(p->device, late->remote->queue,
+                          late->count + (size_t)(late->counting[k] - 1) * HN_LATE_COUNTED * HN_LATE_RANK,
+                          late->workspace, COUNT_BYTES, error);
+}
+
+static hone_status settle(const hn_late *late, const hn_late_count *c, hone_error *error) {
+  const hn_step *s = &late->plan->steps.ptr[c->step];
+  const int64_t *n = late->count + (size_t)(late->counting[c->step] - 1) * HN_LATE_COUNTED * HN_LATE_RANK;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < HN_LATE_COUNTED && status == HONE_OK; i++) {
+    if (!c->out[i]) continue;
+    hone_tensor_desc *d = &c->out[i]->desc;
     int64_t dim[HONE_MAX_RANK];
     for (int32_t k = 0; k < d->rank; k++) {
-      const int64_t told = k < RANK ? n[i * RANK + k] : 0;
+      const int64_t told = k < HN_LATE_RANK ? n[i * HN_LATE_RANK + (uint32_t)k] : 0;
       dim[k] = told > 0 ? told - 1 : d->dim[k];
       if (dim[k] > d->dim[k])
         status = hn_fail(error, HONE_ERROR_INTERNAL, "%s counted %lld, at most %lld were expected",
@@ -135,8 +162,33 @@ static hone_status count(hn_late *late, const hn_step *s, hone_tensor *const *to
     }
     shape(d, dim);
   }
-  hn_free(here.data);
   return status;
+}
+
+void hn_late_forget_counts(hn_late *late) {
+  for (size_t k = 0; k < late->counts.len; k++) {
+    const hn_step *s = &late->plan->steps.ptr[late->counts.ptr[k].step];
+    for (uint32_t i = 0; i < s->desc.n_outputs; i++)
+      if (s->out[i] != HN_NO_SLOT) late->uncounted[hn_slot_root(late->plan, s->out[i])] = false;
+  }
+  late->counts.len = 0;
+}
+
+hone_status hn_late_settle(hn_late *late, hone_error *error) {
+  const hn_plan *p = late->plan;
+  if (!late->counts.len) return HONE_OK;
+  hone_status status = p->backend->sync(p->device, late->remote->queue, error);
+  for (size_t k = 0; k < late->counts.len && status == HONE_OK; k++)
+    status = settle(late, &late->counts.ptr[k], error);
+  hn_late_forget_counts(late);
+  return status;
+}
+
+bool hn_late_wants_counts(const hn_late *late, const hn_step *s) {
+  if (!late->counts.len || HN_FAULT("counts_not_waited")) return false;
+  for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
+    if (s->in[i] != HN_NO_SLOT && late->uncounted[hn_slot_root(late->plan, s->in[i])]) return true;
+  return false;
 }
 
 static hone_status move(hn_late *late, const hn_late_move *m, const void *from, void *to, hone_error *error) {
@@ -249,7 +301,7 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
   if (!any && !hn_late_counted(s)) return HONE_OK; /* nothing to compute, which no tactic takes */
   if (!b->tactic) return fall_back(late, s, tin, tout, keep, budget, error);
   status = launch(late, s, b, in, out, error);
-  return status == HONE_OK && hn_late_counted(s) ? count(late, s, tout, error) : status;
+  return status == HONE_OK && hn_late_counted(s) ? count(late, k, s, tout, error) : status;
 }
 
 /* ------------------------------------------------------------------ bodies */

@@ -30,6 +30,14 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
                         hone_tensor *const *tout, hn_arena *keep, hn_budget *budget, bool *done,
                         hone_error *error);
 
+/* Steps whose elements tell their dimensions leave these to be waited for, so that the host waits once for
+ * many. settle: waits, and puts them into the descriptors of the outputs. wants_counts: does the step read
+ * one of these outputs? Whoever reads their descriptors settles first. forget_counts: at the beginning of a
+ * run, what one that failed has left. */
+hone_status hn_late_settle(hn_late *late, hone_error *error);
+bool hn_late_wants_counts(const hn_late *late, const hn_step *step);
+void hn_late_forget_counts(hn_late *late);
+
 /* On the CPU: a node of a body of If, Loop or Scan, as a hn_eval_quick whose `self` is the hn_late. What is
  * bound is kept from trip to trip and run to run. */
 hone_status hn_late_body(void *self, const hone_node *node, const hone_tensor *const *in,

@@ -131,6 +131,7 @@ static hone_status show(hn_context *c, const hn_step *s, hone_error *error) {
   hone_tensor seen[16] = {0}, *list[16] = {0};
   hone_status status = HONE_OK;
   if (!c->watch) return HONE_OK;
+  if ((status = hn_late_settle(&c->late, error)) != HONE_OK) return status;
   if (!c->apart || s->desc.n_outputs > 16) {
     c->watch(c->watch_arg, s, c->ref.tout);
     return HONE_OK;

@@ -241,6 +241,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   if ((status = hn_plan_masks(p, r->tactics, error)) != HONE_OK) goto done;
   if ((status = absorb_constants(p->model, error)) != HONE_OK) goto done;
   if ((status = hn_lower(p, error)) != HONE_OK) goto done;
+  if ((status = hn_plan_gather_waits(p, error)) != HONE_OK) goto done;
   if (!r->keep_concats) hn_plan_elide(p);
   hn_plan_narrow_images(p);
   if (r->like && !p->saved) {

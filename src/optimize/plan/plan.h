@@ -47,8 +47,10 @@ hone_status hn_plan_build(const hn_plan_request *request, hn_plan **out, hone_er
 void hn_plan_free(hn_plan *plan);
 
 /* Parts of hn_plan_build, in order, after hn_lower. */
-void hn_plan_elide(hn_plan *plan);         /* elide.c: leaves out Concats */
-void hn_plan_narrow_images(hn_plan *plan); /* images.c: pixels of few channels, for accelerators */
+hone_status hn_plan_gather_waits(hn_plan *plan,
+                                 hone_error *error); /* waits.c: waits for the device together */
+void hn_plan_elide(hn_plan *plan);                   /* elide.c: leaves out Concats */
+void hn_plan_narrow_images(hn_plan *plan);           /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 /* For tensors that have other sizes now; what shares memory is as it was decided. */
