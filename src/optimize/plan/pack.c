@@ -246,6 +246,13 @@ static void let_go(packing *k, constant *c) {
 /* Bytes of the step's blob that this plan packs. */
 static size_t own_bytes(const hn_step *s) { return s->found ? s->shared_at : s->need.blob_bytes; }
 
+/* What a blob takes among others. Accelerators read weights by lines of 128 bytes: a step whose blob began in
+ * the middle of one would read more of them. */
+static uint64_t blob_room(const hn_plan *p, size_t bytes) {
+  enum { LINES = 256 };
+  return hn_round_up(bytes, p->backend->asynchronous ? LINES : HN_MEM_ALIGN);
+}
+
 enum { MOST_INPUTS = 64, MOST_PARTS = 4 };
 
 /* A chain's parts with the constants that the whole has now: theirs are those that the model came with. */
@@ -310,7 +317,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   if (!follow_parts(&step, &own))
     return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
-  if (!k->cleared) memset((void *)(uintptr_t)s->blob, 0, hn_round_up(own_bytes(s), HN_MEM_ALIGN));
+  if (!k->cleared) memset((void *)(uintptr_t)s->blob, 0, (size_t)blob_room(p, own_bytes(s)));
   step.own_only = s->found;
   hone_status status = s->tactic->prepack
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
@@ -535,9 +542,9 @@ static hone_status lay_out(packing *k, const hn_plan_request *r, hone_error *err
       return hn_fail_memory(error, sizeof(hn_packed_piece), "packing");
     if (!s->found) count_weights(p, s);
     s->blob_offset = p->blob_bytes;
-    p->blob_bytes += hn_round_up(s->need.blob_bytes, HN_MEM_ALIGN);
+    p->blob_bytes += blob_room(p, s->need.blob_bytes);
     k->at[i] = k->blob_bytes;
-    k->blob_bytes += hn_round_up(own_bytes(s), HN_MEM_ALIGN);
+    k->blob_bytes += blob_room(p, own_bytes(s));
   }
   return HONE_OK;
 }
