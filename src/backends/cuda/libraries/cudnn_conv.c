@@ -221,6 +221,14 @@ static double share_of_peak(const hone_machine *m, double pixels, double channel
   return 0.45 + 0.15 * fmin(fmax((waves - 0.75) / 0.5, 0), 1);
 }
 
+/* Waves that are begun, over those that tiles would fill. */
+static double last_wave(const hone_machine *m, const hn_conv_attr *a) {
+  const double pixels = (double)(a->y.batch * a->y.size[0] * a->y.size[1] * a->y.size[2]);
+  const double waves =
+      ceil(pixels / 128) * ceil((double)a->y.channels / 128) / (m->processors ? m->processors : 132);
+  return waves > 1 ? ceil(waves) / waves : 1;
+}
+
 /* Of few channels, the ends of what a tensor core takes at once are wasted: as if there were 32. In exact f32
  * (one H200, resnet50 and mobilenetv2) tiles have 128 output channels however few there are, and a step along
  * the sum takes 0.15 us for several taps, 0.05 us for one. */
@@ -277,8 +285,10 @@ static double folded_seconds(const hone_step *s, const hone_machine *m, uint32_t
  * are bound by what they move) 1.6 times as long; over YOLOv3's, 32 and 64 input channels take the time of
  * 128 (1.4 to 3 times that of as much work with 128), and a block of 64 along the sum of several taps 0.2 us.
  * Of several taps the third engine that the heuristics propose is the faster one there: 0.15 us a block where
- * the first takes up to 0.2. In exact f32 none was measured: a network that chose two of them was three times
- * slower than its separate operators, so there they are left to hone tune. */
+ * the first takes up to 0.2. A last wave of tiles of 128 x 128 takes as long as a full one (YOLOv3's layers
+ * of 52x52 at batch 16, Inception's 1x7 and 7x1 at 32: 1.2 and 1.8 times as long as without). In exact f32
+ * none was measured: a network that chose two of them was three times slower than its separate operators, so
+ * there they are left to hone tune. */
 enum { THIRD = 2 };
 static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
   hn_conv_attr a;
@@ -290,6 +300,7 @@ static double fused_seconds(const hone_step *s, const hone_machine *m, uint32_t 
                functions = hn_library_functions(s, m);
   if (a.groups > 1 || a.cin < 16) return whole * uneven(&a) + functions;
   if (taps == 1) return whole * 1.6 + functions;
+  whole *= last_wave(m, &a);
   const double blocks = fmax((double)a.cin, 128) * taps / 64;
   if (a.cin < 32 || a.x.size[0] > 1) whole *= 1.6;
   if (candidate == THIRD && m->arch == 90)
