@@ -193,6 +193,8 @@ HN_FN u32 hn_shared_address(const void *p) { return hn_emu->shared_address(hn_em
 HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
   hn_emu->cp_async(hn_emu_now, to, from, 16, bytes);
 }
+HN_FN void hn_cp_async8(void *to, const void *from, u32 bytes) { hn_emu->cp_async(hn_emu_now, to, from, 8, bytes); }
+HN_FN void hn_cp_async4(void *to, const void *from, u32 bytes) { hn_emu->cp_async(hn_emu_now, to, from, 4, bytes); }
 HN_FN void hn_cp_async_commit(void) { hn_emu->cp_commit(hn_emu_now); }
 #define HN_CP_ASYNC_WAIT(pending) hn_emu->cp_wait(hn_emu_now, pending)
 

@@ -23,7 +23,8 @@ typedef struct plan {
   bool split3;  /* f32 as three products */
   bool codes;   /* of 8 bits are made */
   bool cleared; /* weights of a row that are no numbers are 0 instead */
-  bool vectors; /* rows of Q, K and V are whole chunks, as far as distances tell */
+  uint32_t
+      vectors; /* bytes that are copied together: rows of Q, K and V are multiples; 0: of elements alone */
   int64_t kind[HN_ATTENTION_MASK], batches;
   uint32_t depth, depth_v, warps, parts, keys, ring; /* depths rounded up; parts of the keys */
   size_t shared;
@@ -83,6 +84,11 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
     }
 }
 
+/* 16, 8 or 4, the most of which everything in `all` (or-ed together) is a multiple; else 0. */
+static uint32_t copied_together(int64_t all) {
+  return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
   memset(p, 0, sizeof *p);
   hn_attention_args *g = &p->args;
@@ -119,9 +125,7 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
       (depth_v > 1 && (v->stride[n + 1] != 1 || y->stride[n + 1] != 1)))
     return hn_refuse(why, "columns are not neighbours");
   if (n > HN_ATTENTION_BATCH) return hn_refuse(why, "more than %d batch dimensions", HN_ATTENTION_BATCH);
-  const int64_t chunk = 16 / (int64_t)hone_dtype_size(p->type);
-  p->vectors = depth % chunk == 0 && depth_v % chunk == 0 && k->stride[n + 1] == 1 &&
-               q->stride[n] % chunk == 0 && k->stride[n] % chunk == 0 && v->stride[n] % chunk == 0;
+  int64_t steps = depth | depth_v | q->stride[n] | k->stride[n] | v->stride[n];
   g->n_batch = (uint32_t)n;
   p->batches = 1;
   for (int32_t i = 0; i < n; i++) {
@@ -131,9 +135,10 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
     g->batch[i] = hn_cuda_divisor((uint32_t)y->dim[i]);
     g->q_batch[i] = q->stride[i], g->k_batch[i] = k->stride[i];
     g->v_batch[i] = v->stride[i], g->y_batch[i] = y->stride[i];
-    p->vectors = p->vectors && (q->stride[i] | k->stride[i] | v->stride[i]) % chunk == 0;
+    steps |= q->stride[i] | k->stride[i] | v->stride[i];
     p->batches *= y->dim[i];
   }
+  p->vectors = k->stride[n + 1] == 1 ? copied_together(steps * (int64_t)hone_dtype_size(p->type)) : 0;
   g->rows = (uint32_t)rows, g->keys = (uint32_t)keys, g->depth = (uint32_t)depth,
   g->depth_v = (uint32_t)depth_v;
   g->q_row = q->stride[n], g->k_row = k->stride[n], g->k_col = k->stride[n + 1];
@@ -229,16 +234,19 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     return hn_fail(error, HONE_ERROR_INTERNAL, "attention_mma: %s", why.text);
   p.args.q = r->in[Q], p.args.k = r->in[K], p.args.v = r->in[V], p.args.y = r->out[0];
   for (uint32_t i = MASK; i < s->n_inputs; i++) p.args.mask[i - MASK] = r->in[i];
-  const bool aligned = ((uintptr_t)r->in[Q] | (uintptr_t)r->in[K] | (uintptr_t)r->in[V]) % 16 == 0;
+  const uint32_t aligned =
+      copied_together((int64_t)((uintptr_t)r->in[Q] | (uintptr_t)r->in[K] | (uintptr_t)r->in[V]));
+  if (aligned < p.vectors) p.vectors = aligned;
   hn_str text = {0};
+  if (p.vectors) hn_str_printf(&text, "#define HN_VECTORS %u\n", p.vectors);
   hn_str_printf(&text,
                 "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define PARTS "
                 "%u\n#define KEYS %u\n"
-                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s%s",
+                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s",
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
                 resident(&p, hn_cuda_machine(q)), hone_dtype_name(s->output[0].desc.dtype),
                 p.codes ? "#define HN_CODES_OUT 1\n" : "", p.cleared ? "#define HN_NAN_TO_ZERO 1\n" : "",
-                p.split3 ? "#define HN_SPLIT3 1\n" : "", p.vectors && aligned ? "#define HN_VECTORS 1\n" : "",
+                p.split3 ? "#define HN_SPLIT3 1\n" : "",
                 pairs(s, &p, r->out[0]) ? "#define HN_PAIRS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);
@@ -258,5 +266,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   hn_cuda_tf32_work(s, w);
 }
 
-HN_TACTIC(cuda, attention_mma, "FusedAttention", 4, .accepts = accepts, .cost = cost, .run = run,
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 5, .accepts = accepts, .cost = cost, .run = run,
           .work = work);

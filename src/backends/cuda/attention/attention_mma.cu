@@ -10,8 +10,8 @@
  * (that a multiprocessor is to hold);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
  * HN_NAN_TO_ZERO: weights of a row that are no numbers are 0 instead;
- * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: rows of all operands
- * are whole chunks; HN_PAIRS: two columns of the result are stored together; HN_MASKS; HN_READ_MASKS(ahead, key): reads what masks have for a key
+ * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: bytes (4, 8, 16) of which all
+ * operands' rows are multiples; HN_PAIRS: two columns of the result are stored together; HN_MASKS; HN_READ_MASKS(ahead, key): reads what masks have for a key
  * and all rows; HN_MASKED(x, row, key, ahead): applies the masks to a score. */
 #include "divide.cuh"
 #include "math.cuh"
@@ -44,14 +44,19 @@ typedef u16 element;
 /* `n` rows from `row` on into shared memory, zeros beyond `rows` and beyond `columns`; by `threads` threads. */
 HN_FN void load_rows(u32 thread, u32 threads, element *to, u32 pitch, const element *from, i64 row_step, i64 col_step, u32 row, u32 rows, u32 n,
                      u32 columns, u32 width) {
-  u32 chunks = width / CHUNK;
+#ifdef HN_VECTORS
+  enum { EACH = HN_VECTORS / sizeof(element) };
+#else
+  enum { EACH = CHUNK };
+#endif
+  u32 chunks = width / EACH;
   for (u32 i = thread; i < n * chunks; i += threads) {
-    u32 r = i / chunks, c = i % chunks * CHUNK;
+    u32 r = i / chunks, c = i % chunks * EACH;
     element *at = to + r * pitch + c;
     const element *source = from + (i64)(row + r) * row_step + c * col_step;
 #ifdef HN_VECTORS
     bool in = row + r < rows && c < columns;
-    hn_cp_async16(at, in ? source : from, in ? 16 : 0);
+    HN_JOIN(hn_cp_async, HN_VECTORS)(at, in ? source : from, in ? HN_VECTORS : 0);
 #else
     element e[CHUNK];
     HN_UNROLL for (u32 k = 0; k < CHUNK; k++)

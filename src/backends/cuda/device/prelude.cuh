@@ -122,6 +122,13 @@ HN_FN u32 hn_shared_address(const void *p) {
 HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
 }
+/* The same with 8 and with 4 bytes. */
+HN_FN void hn_cp_async8(void *to, const void *from, u32 bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
+}
+HN_FN void hn_cp_async4(void *to, const void *from, u32 bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
+}
 HN_FN void hn_cp_async_commit(void) { asm volatile("cp.async.commit_group;" : : : "memory"); }
 #define HN_CP_ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
 
