@@ -12,7 +12,7 @@ HN_FN u32 *hn_counts(const hn_direct_args *a) { return (u32 *)((char *)a->work +
 HN_FN int hn_wanted(const hn_direct_args *a, i64 at) { return at < a->p[0] && HN_IN(HN_MASK, at) != 0; }
 
 HN_EACH_BLOCK(hn_count) {
-  HN_SHARED u32 shared[256];
+  HN_SHARED u32 shared[8];
   u32 total, sum = 0;
   for (u32 e = threadIdx.x; e < HN_EACH_BLOCKS; e += 256) {
     hn_block_rank(hn_wanted(a, (i64)i * HN_EACH_BLOCKS + e), shared, &total);
@@ -23,7 +23,7 @@ HN_EACH_BLOCK(hn_count) {
 
 /* One block: counts become first places. */
 HN_EACH_BLOCK(hn_offsets) {
-  HN_SHARED u32 shared[256];
+  HN_SHARED u32 shared[8];
   u32 *count = hn_counts(a);
   u32 sum = hn_block_offsets(count, (u32)a->p[1], shared);
   (void)i;
@@ -35,7 +35,7 @@ HN_EACH_BLOCK(hn_offsets) {
 }
 
 HN_EACH_BLOCK(hn_places) {
-  HN_SHARED u32 shared[256];
+  HN_SHARED u32 shared[8];
   u32 total, next = hn_counts(a)[i];
   for (u32 e = threadIdx.x; e < HN_EACH_BLOCKS; e += 256) {
     const i64 at = (i64)i * HN_EACH_BLOCKS + e;

@@ -26,7 +26,7 @@ HN_FN u32 hn_index_at(const hn_source *s, u32 at) { return s->key ? s->index[at]
 
 /* The k-th key, and how many are above it. */
 HN_FN HN_KEY hn_select(const hn_direct_args *a, const hn_source *s, u32 k, u32 *above) {
-  HN_SHARED u32 bin[HN_RADIX];
+  HN_SHARED u32 bin[HN_RADIX], sums[8];
   HN_SHARED u32 digit, taken;
   const u32 t = threadIdx.x;
   HN_KEY found = 0;
@@ -41,14 +41,9 @@ HN_FN HN_KEY hn_select(const hn_direct_args *a, const hn_source *s, u32 k, u32 *
         hn_atomic_add_u32(&bin[key >> shift & (HN_RADIX - 1)], 1);
     }
     HN_SYNC();
-    const u32 mine = bin[t];
-    for (u32 step = 1; step < HN_RADIX; step *= 2) { /* bin[t]: how many have this digit or a greater one */
-      HN_SYNC();
-      const u32 more = t + step < HN_RADIX ? bin[t + step] : 0;
-      HN_SYNC();
-      bin[t] += more;
-    }
-    if (bin[t] >= left && bin[t] - mine < left) digit = t, taken = bin[t] - mine;
+    u32 all;
+    const u32 mine = bin[HN_RADIX - 1 - t], upto = hn_block_scan(mine, sums, &all); /* this digit or a greater one */
+    if (upto >= left && upto - mine < left) digit = HN_RADIX - 1 - t, taken = upto - mine;
     HN_SYNC();
     found |= (HN_KEY)digit << shift;
     left -= taken;
@@ -59,7 +54,7 @@ HN_FN HN_KEY hn_select(const hn_direct_args *a, const hn_source *s, u32 k, u32 *
 
 /* The best k, in order, at the beginning of `padded` entries. */
 HN_FN void hn_choose(const hn_direct_args *a, const hn_source *s, u32 k, u32 padded, HN_KEY *key, u32 *index) {
-  HN_SHARED u32 rank[256];
+  HN_SHARED u32 rank[8];
   HN_SHARED u32 next;
   const u32 t = threadIdx.x;
   for (u32 e = t; e < padded; e += 256) key[e] = 0, index[e] = ~0u;

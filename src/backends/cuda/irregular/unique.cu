@@ -30,7 +30,7 @@ HN_FN int hn_earlier(const hn_direct_args *a, u32 x, u32 y) {
 }
 
 HN_EACH_BLOCK(hn_unique) {
-  HN_SHARED u32 shared[256];
+  HN_SHARED u32 shared[8];
   const u32 n = (u32)a->p[0], padded = (u32)a->p[3], t = threadIdx.x;
   u32 *order = (u32 *)((char *)a->work + HN_COUNTED_BYTES), *group = order + padded, *start = group + padded;
   u32 *place = start + padded + 1, *begins = place + padded, groups = 0, total;
