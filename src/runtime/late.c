@@ -1,6 +1,7 @@
 #include "runtime/late.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "optimize/plan/plan.h"
@@ -185,7 +186,7 @@ hone_status hn_late_settle(hn_late *late, hone_error *error) {
 }
 
 bool hn_late_wants_counts(const hn_late *late, const hn_step *s) {
-  if (!late->counts.len) return false;
+  if (!late->counts.len || HN_FAULT("counts_not_waited")) return false;
   for (uint32_t i = 0; i < s->desc.n_inputs + s->n_captured; i++)
     if (s->in[i] != HN_NO_SLOT && late->uncounted[hn_slot_root(late->plan, s->in[i])]) return true;
   return false;

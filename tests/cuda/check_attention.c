@@ -187,8 +187,8 @@ int main(void) {
                                  {2, 2, 1, 33, 32, 16, 1, true},
                                  {1, 4, 64, 64, 64, 64, 0, true},
                                  /* rows of 8 and of 4 bytes, not of 16 (XCiT's channels look at channels) */
-                                 {1, 2, 32, 32, 196, 196, 0, false},
-                                 {1, 1, 20, 40, 66, 98, 1, false},
+                                 {1, 1, 20, 20, 100, 52, 0, false},
+                                 {1, 1, 12, 40, 66, 34, 1, false},
                                  /* few rows: warps divide the keys */
                                  {1, 1, 1, 300, 64, 64, 3, false},
                                  {1, 2, 12, 100, 40, 24, 3, true},
