@@ -3,9 +3,9 @@
     python3 bench/peers/classical.py FOLDER [NAME...]
 
 Needs `pip install scikit-learn skl2onnx lightgbm xgboost onnxmltools onnx`. Trained on seeded random numbers; what is
-not installed or cannot be converted is left out with a line that says so. Rows are open: NAME.shapes says how many one
-use has. Texts are written where `hone` cannot draw them: NAME.npz beside the file has inputs. Compare with
-`make bench-peers OTHERS=FOLDER PEERS="--parts others"`."""
+not installed or cannot be converted is left out with a line that says so. Rows are open: NAME.shapes beside the file says
+how many its uses have, a line each: what it is called, then what `hone --shape` is given. Models that read texts have
+their inputs in NAME.npz. Compare the others with `make bench-peers OTHERS=FOLDER PEERS="--parts others"`."""
 import os
 import sys
 import warnings
@@ -70,7 +70,7 @@ def text(kind, head, **settings):
         from skl2onnx.common.data_types import StringTensorType
         y = np.array([t.count("fox") > 0 for t in texts]).astype(np.int64)
         sk(path, getattr(module, kind)(**settings), {"linear": LogisticRegression, "bayes": MultinomialNB}[head](), y=y,
-           data=texts, types=[("text", StringTensorType([None]))])
+           data=texts, types=[("text", StringTensorType([None]))], options={"zipmap": False})
         np.savez(path[:-4] + "npz", text=texts[:64].astype(object))
     return make
 
