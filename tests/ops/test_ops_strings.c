@@ -114,12 +114,23 @@ static void tokens(void **state) {
   static const struct {
     const char *attrs, *given[3], *dims, *parts[15];
   } cases[] = {
-      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:[a-z]+", {"the fox", "!", "a"}, "3x2", {"the", "fox", "#", "#", "a", "#"}},
+      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:[a-z]+",
+       {"the fox", "!", "a"},
+       "3x2",
+       {"the", "fox", "#", "#", "a", "#"}},
       {"mark=0 mincharnum=2 pad_value=s:# tokenexp=s:[a-z]+", {"a b", "!", "a"}, "3x0", {NULL}},
-      {"mark=1 mincharnum=1 pad_value=s:# tokenexp=s:.", {"\xc3\xa9\n", "", "b"}, "3x4",
+      {"mark=1 mincharnum=1 pad_value=s:# tokenexp=s:.",
+       {"\xc3\xa9\n", "", "b"},
+       "3x4",
        {"\x02", "\xc3\xa9", "\n", "\x03", "\x02", "\x03", "#", "#", "\x02", "b", "\x03", "#"}},
-      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:a|ab|x*", {"ab", "xxa", "-"}, "3x2", {"ab", "#", "xx", "a", "#", "#"}},
-      {"mark=0 mincharnum=2 pad_value=s: separators=s:;|s:x+", {"axxbc;;de", "xx", "fg"}, "3x2", {"bc", "de", "", "", "fg", ""}},
+      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:a|ab|x*",
+       {"ab", "xxa", "-"},
+       "3x2",
+       {"ab", "#", "xx", "a", "#", "#"}},
+      {"mark=0 mincharnum=2 pad_value=s: separators=S:;,x+",
+       {"axxbc;;de", "xx", "fg"},
+       "3x2",
+       {"bc", "de", "", "", "fg", ""}},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     op_begin(&c, "com.microsoft.Tokenizer", 1);

@@ -1,7 +1,7 @@
-/* ArgMax and ArgMin of f32 along any axis of a row-major tensor. Elements are compared as integers whose order
- * is theirs, as the reference does (NaN above everything, -0 equal to 0); for the smallest these are turned
- * round. Columns that lie side by side are compared together; a row along the last axis is taken as LANES
- * columns, whose winners are compared at the end. */
+/* ArgMax and ArgMin of f32 along any axis of a row-major tensor. Elements are compared as integers whose
+ * order is theirs, as the reference does (NaN above everything, -0 equal to 0); for the smallest these are
+ * turned round. Columns that lie side by side are compared together; a row along the last axis is taken as
+ * LANES columns, whose winners are compared at the end. */
 #include <stdint.h>
 #include <string.h>
 
@@ -26,7 +26,8 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   if (y->dtype != HONE_DTYPE_I64) return hn_refuse(why, "the output is %s", hone_dtype_name(y->dtype));
   int64_t axis = hone_node_int(s->node, "axis", 0);
   if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || x->dim[axis] < 1) return hn_refuse(why, "axis outside the rank, or empty");
+  if (axis < 0 || axis >= x->rank || x->dim[axis] < 1)
+    return hn_refuse(why, "axis outside the rank, or empty");
   if (x->dim[axis] > INT32_MAX) return hn_refuse(why, "the axis is too long");
   h->least = strcmp(s->anchor, "ArgMin") == 0;
   h->last = hone_node_int(s->node, "select_last_index", 0) != 0;

@@ -1,7 +1,8 @@
 /* Tokenizer: every string's tokens along a new last dimension, filled up with pad_value. Tokens are what a
- * pattern matches (the first match, of several the longest), or what patterns of separators leave, each of which
- * divides what those before it have left; the one separator "" makes a token of each character. Tokens of fewer
- * than mincharnum characters are dropped. With `mark`, a start and an end of text stand around each string's. */
+ * pattern matches (the first match, of several the longest), or what patterns of separators leave, each of
+ * which divides what those before it have left; the one separator "" makes a token of each character. Tokens
+ * of fewer than mincharnum characters are dropped. With `mark`, a start and an end of text stand around each
+ * string's. */
 #include "base/mem.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/microsoft/common/inner.h"
@@ -94,7 +95,7 @@ static hone_status divide(tokenizer *t, hone_string s, size_t number, hone_error
 static hone_status tokens_of(tokenizer *t, hone_string s, hone_error *error) {
   hone_status status = HONE_OK;
   if (t->n_separators) return s.len ? divide(t, s, 0, error) : HONE_OK;
-  for (size_t at = 0, begin, end; !status && at < s.len; at = end > begin ? end : begin + character(s, begin)) {
+  for (size_t at = 0, begin, end; !status && at<s.len; at = end> begin ? end : begin + character(s, begin)) {
     begin = at, end = at + (t->letters ? character(s, at) : 0);
     if (!t->letters) status = hn_regex_find(t->call, t->token, s, at, t->element, &begin, &end, error);
     if (!status && end > begin) status = keep(t, s.ptr + begin, end - begin, error);

@@ -149,11 +149,11 @@ static hone_status compile(const hone_node *node, hone_string text, bool whole, 
   pcre2_set_match_limit(m->match, MOST_STEPS);
   pcre2_set_heap_limit(m->match, MOST_KILOBYTES);
   pcre2_set_parens_nest_limit(m->compile, 200);
-  m->code = pcre2_compile((PCRE2_SPTR)m->pattern, t.n,
-                          PCRE2_UTF | PCRE2_DOLLAR_ENDONLY |
-                              (whole ? PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED
-                                     : PCRE2_DOTALL),
-                          &number, &at, m->compile);
+  m->code =
+      pcre2_compile((PCRE2_SPTR)m->pattern, t.n,
+                    PCRE2_UTF | PCRE2_DOLLAR_ENDONLY |
+                        (whole ? PCRE2_MATCH_INVALID_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED : PCRE2_DOTALL),
+                    &number, &at, m->compile);
   if (!m->code) {
     pcre2_get_error_message(number, why, sizeof why);
     return hn_op_bad(node, error, "the pattern is wrong at byte %zu: %s", (size_t)at, (char *)why);
@@ -163,7 +163,7 @@ static hone_status compile(const hone_node *node, hone_string text, bool whole, 
 }
 
 hone_status hn_regex_make(const hone_node *node, hone_string text, bool whole, hn_regex **out,
-                            hone_error *error) {
+                          hone_error *error) {
   hn_regex *m = hn_calloc(1, sizeof *m);
   *out = NULL;
   if (!m) return hn_fail_memory(error, sizeof *m, "a pattern");
@@ -183,16 +183,15 @@ static hone_status said(const hone_call *call, int found, int64_t element, hone_
                       (long long)element, MOST_STEPS, MOST_KILOBYTES / 1024);
 }
 
-hone_status hn_regex_match(const hone_call *call, hn_regex *m, hone_string s, int64_t element,
-                             bool *matches, hone_error *error) {
-  const int found =
-      pcre2_match(m->code, (PCRE2_SPTR)(s.len ? s.ptr : ""), s.len, 0, 0, m->data, m->match);
+hone_status hn_regex_match(const hone_call *call, hn_regex *m, hone_string s, int64_t element, bool *matches,
+                           hone_error *error) {
+  const int found = pcre2_match(m->code, (PCRE2_SPTR)(s.len ? s.ptr : ""), s.len, 0, 0, m->data, m->match);
   *matches = found >= 0;
   return said(call, found, element, error);
 }
 
 hone_status hn_regex_find(const hone_call *call, hn_regex *m, hone_string s, size_t from, int64_t element,
-                            size_t *begin, size_t *end, hone_error *error) {
+                          size_t *begin, size_t *end, hone_error *error) {
   /* Whether it is UTF-8 was seen when its beginning was searched. */
   const int found =
       pcre2_dfa_match(m->code, (PCRE2_SPTR)(s.len ? s.ptr : ""), s.len, from, from ? PCRE2_NO_UTF_CHECK : 0,
@@ -206,7 +205,7 @@ hone_status hn_regex_find(const hone_call *call, hn_regex *m, hone_string s, siz
 }
 #else
 hone_status hn_regex_make(const hone_node *node, hone_string text, bool whole, hn_regex **out,
-                            hone_error *error) {
+                          hone_error *error) {
   (void)text, (void)whole, *out = NULL;
   return hn_op_refuse(node, error,
                       "hone was built without PCRE2 (package libpcre2-dev), which matches patterns");
@@ -214,15 +213,15 @@ hone_status hn_regex_make(const hone_node *node, hone_string text, bool whole, h
 
 void hn_regex_free(hn_regex *m) { (void)m; }
 
-hone_status hn_regex_match(const hone_call *call, hn_regex *m, hone_string s, int64_t element,
-                             bool *matches, hone_error *error) {
+hone_status hn_regex_match(const hone_call *call, hn_regex *m, hone_string s, int64_t element, bool *matches,
+                           hone_error *error) {
   (void)call, (void)m, (void)s, (void)element, (void)error;
   *matches = false;
   return HONE_ERROR_INTERNAL;
 }
 
 hone_status hn_regex_find(const hone_call *call, hn_regex *m, hone_string s, size_t from, int64_t element,
-                            size_t *begin, size_t *end, hone_error *error) {
+                          size_t *begin, size_t *end, hone_error *error) {
   (void)call, (void)m, (void)from, (void)element, (void)error;
   *begin = *end = s.len;
   return HONE_ERROR_INTERNAL;

@@ -69,6 +69,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(einsum_to_mul) = {
     .name = "einsum_to_mul",
     .level = 2,
-    .about = "Einsum of two operands that sums nothing -> Mul, with Transpose and Reshape where they are needed",
+    .about =
+        "Einsum of two operands that sums nothing -> Mul, with Transpose and Reshape where they are needed",
     .visit = visit,
 };
