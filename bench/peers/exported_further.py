@@ -4,8 +4,8 @@
 
 Random weights, small configurations. Needs `pip install torch==2.15.0 torchvision==0.29.2 transformers==5.24.0
 diffusers==0.42.1 onnx==1.23.2 onnxscript==0.7.2`; what is not installed or cannot be exported is left out with a line
-that says so. Dimensions of batch, sequence or size stay open where OPEN says so, and NAME.shapes beside the file says
-shapes of several uses, a line each: what it is called, then what `hone --shape` is given."""
+that says so. Dimensions stay open where ALL says so: then NAME.shapes beside the file says the shapes of three uses, a
+line each: what it is called, then what `hone --shape` is given."""
 import math
 
 import torch
@@ -585,8 +585,10 @@ class Messages(nn.Module):
         super().__init__()
         self.edge = nn.Sequential(nn.Linear(2 * n + 8, 64), nn.ReLU(), nn.Linear(64, n))
         self.cell, self.head = nn.GRUCell(n, n), nn.Linear(2 * n, 1)
+        self.register_buffer("graph", torch.arange(100) // 13)
 
-    def forward(self, x, edges, features, graph):
+    def forward(self, x, edges, features):
+        graph = self.graph
         for _ in range(3):
             m = self.edge(torch.cat([x[edges[0]], x[edges[1]], features], 1))
             x = self.cell(torch.zeros_like(x).index_add(0, edges[1], m), x)
@@ -786,8 +788,16 @@ class Sorted(nn.Module):
 
 def plain(module, *args, open=None):
     """open: for each input the axes whose size stays open."""
-    return lambda name: (module().eval(), args, dict(dynamic_shapes=tuple(
-        {d: torch.export.Dim.DYNAMIC for d in axes} for axes in open)) if open else {}, {})
+    def make(name):
+        if not open:
+            return module().eval(), args, {}, {}
+        names, uses = ["in%d" % i for i in range(len(args))], {}
+        for use, size in (("same", lambda n: n), ("more", lambda n: n + 3 * (n // 5 + 1)), ("half", lambda n: max(1, n // 2))):
+            uses[use] = [shape_text(n, [size(d) if i in axes else d for i, d in enumerate(x.shape)])
+                         for n, x, axes in zip(names, args, open)]
+        sizes = tuple({d: torch.export.Dim.DYNAMIC for d in axes} for axes in open)
+        return module().eval(), args, dict(dynamic_shapes=sizes, input_names=names), uses
+    return make
 
 
 ALL = {n: text for n in TEXT}
@@ -812,8 +822,7 @@ ALL.update({
     "transformed": plain(Transformed, torch.randn(4, 1, 28, 28)),
     "kan": plain(Kan, torch.rand(64, 8) * 1.8 - 0.9, open=[[0]]),
     "flow": plain(Flow, torch.randn(64, 16), open=[[0]]),
-    "messages": plain(Messages, torch.randn(100, 32), torch.randint(0, 100, (2, 400)), torch.randn(400, 8),
-                      torch.arange(100) // 13),
+    "messages": plain(Messages, torch.randn(100, 32), torch.randint(0, 100, (2, 400)), torch.randn(400, 8)),
     "triangle": plain(Triangle, torch.randn(1, 24, 24, 32), open=[[1, 2]]),
     "linear_attention": plain(LinearAttention, torch.randn(2, 64, 64), open=[[0, 1]]),
     "capsules": plain(Capsules, torch.randn(2, 1, 28, 28)),

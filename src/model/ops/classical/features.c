@@ -17,8 +17,9 @@ double hn_features_product(const double *x, const float *v, int64_t n) {
   for (; i + HN_FEATURES_LANES <= n; i += HN_FEATURES_LANES)
     for (int k = 0; k < HN_FEATURES_LANES; k++) sum[k] += x[i + k] * (double)v[i + k];
   for (; i < n; i++) all += x[i] * (double)v[i];
-  for (int k = 0; k < HN_FEATURES_LANES; k++) all += sum[k];
-  return all;
+  for (int half = HN_FEATURES_LANES / 2; half; half /= 2)
+    for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+  return all + sum[0];
 }
 
 hone_status hn_features_like_x(const hone_infer *io, hone_error *error) {

@@ -51,8 +51,9 @@ static double distance(const double *x, const float *v, int64_t n) {
       sum[k] += d * d;
     }
   for (; i < n; i++) all += (x[i] - (double)v[i]) * (x[i] - (double)v[i]);
-  for (int k = 0; k < LANES; k++) all += sum[k];
-  return all;
+  for (int half = LANES / 2; half; half /= 2)
+    for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+  return all + sum[0];
 }
 
 /* Small whole degrees by products: pow takes longer than all of the sum. */
