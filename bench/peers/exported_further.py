@@ -174,16 +174,8 @@ def series(name):
 def seen(name):
     import transformers as t
     small = dict(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256)
-    if name == "sam":
-        vision = dict(small, mlp_dim=256, image_size=256, global_attn_indexes=[1], window_size=7, output_channels=64)
-        model = t.SamModel(t.SamConfig(vision_config=vision, prompt_encoder_config=dict(hidden_size=64, image_size=256,
-                                       image_embedding_size=16), mask_decoder_config=dict(
-            hidden_size=64, mlp_dim=128, iou_head_hidden_dim=64))).eval()
-        return Flat(model, ["embedding", "points", "labels"], lambda m, e, p, l: m(
-            image_embeddings=e, input_points=p, input_labels=l)[:2]), \
-            (torch.randn(1, 64, 16, 16), torch.rand(1, 1, 3, 2) * 256, torch.ones(1, 1, 3, dtype=torch.long)), {}, {}
     if name == "zoedepth":
-        part = t.BeitConfig(**small, image_size=128, out_features=["stage1", "stage1", "stage2", "stage2"],
+        part = t.BeitConfig(**dict(small, num_hidden_layers=4), image_size=128, out_features=["stage1", "stage2", "stage3", "stage4"],
                             reshape_hidden_states=False, use_relative_position_bias=True)
         model = t.ZoeDepthForDepthEstimation(t.ZoeDepthConfig(backbone_config=part, neck_hidden_sizes=[16, 32, 64, 64],
                                                              fusion_hidden_size=32, bottleneck_features=32)).eval()
@@ -804,7 +796,7 @@ ALL = {n: text for n in TEXT}
 ALL.update({n: sound for n in ("speech2text", "speecht5", "mimi", "dac_enc", "dac_dec", "clap", "musicgen", "unispeech_sat",
                                "sew_d", "seamless_enc", "fastspeech2")})
 ALL.update({n: series for n in ("autoformer", "time_series_transformer")})
-ALL.update({n: seen for n in ("sam", "zoedepth", "vivit", "perceiver", "blip2_qformer", "pix2struct", "trocr", "pixtral",
+ALL.update({n: seen for n in ("zoedepth", "vivit", "perceiver", "blip2_qformer", "pix2struct", "trocr", "pixtral",
                               "upernet", "vitmatte")})
 ALL.update({n: drawn for n in ("controlnet", "unet3d", "vq", "flux", "sana", "pixart", "wan", "dc_ae", "prior")})
 ALL.update({
@@ -840,6 +832,9 @@ def write(path, name, make):
     model, args, options, uses = make(name)
     if isinstance(model, Flat):
         options = dict(options, input_names=model.names)
+    for weight in model.parameters():  # those that begin at zero would hide what is before them
+        if weight.dim() > 1 and not weight.any():
+            nn.init.normal_(weight, std=0.05)
     with torch.no_grad():
         torch.onnx.export(model, args, path, dynamo=True, external_data=False, verbose=False, **options)
     if uses:
