@@ -108,9 +108,50 @@ static void strings(void **state) {
   op_end(&c);
 }
 
+static void tokens(void **state) {
+  (void)state;
+  op_case c;
+  static const struct {
+    const char *attrs, *given[3], *dims, *parts[15];
+  } cases[] = {
+      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:[a-z]+",
+       {"the fox", "!", "a"},
+       "3x2",
+       {"the", "fox", "#", "#", "a", "#"}},
+      {"mark=0 mincharnum=2 pad_value=s:# tokenexp=s:[a-z]+", {"a b", "!", "a"}, "3x0", {NULL}},
+      {"mark=1 mincharnum=1 pad_value=s:# tokenexp=s:.",
+       {"\xc3\xa9\n", "", "b"},
+       "3x4",
+       {"\x02", "\xc3\xa9", "\n", "\x03", "\x02", "\x03", "#", "#", "\x02", "b", "\x03", "#"}},
+      {"mark=0 mincharnum=1 pad_value=s:# tokenexp=s:a|ab|x*",
+       {"ab", "xxa", "-"},
+       "3x2",
+       {"ab", "#", "xx", "a", "#", "#"}},
+      {"mark=0 mincharnum=2 pad_value=s: separators=S:;,x+",
+       {"axxbc;;de", "xx", "fg"},
+       "3x2",
+       {"bc", "de", "", "", "fg", ""}},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    op_begin(&c, "com.microsoft.Tokenizer", 1);
+    give_strings(&c, "3", cases[k].given, 3);
+    op_attrs(&c, cases[k].attrs);
+    const hone_status s = op_run(&c, 1);
+    if (s == HONE_ERROR_UNSUPPORTED) { /* without PCRE2 */
+      op_end(&c);
+      continue;
+    }
+    assert_int_equal(s, HONE_OK);
+    op_expect(&c, 0, HONE_DTYPE_STRING, cases[k].dims, NULL, 0);
+    for (int64_t i = 0; i < hone_desc_count(&c.out[0].desc); i++) string_is(&c, i, cases[k].parts[i]);
+    op_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strings),
+      cmocka_unit_test(tokens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,11 @@ static double cost_of(const hn_matmul_step *d, const hone_step *s, const hone_ma
   const double bytes = d->p.packed ? (double)d->p.n * (double)d->p.k * 4 : 0;
   const double weights =
       hn_weights_cycles(bytes / (m->threads ? m->threads : 1), bytes, o, m) / hn_core_hertz(o, m);
-  return (products > weights ? products : weights) + hn_epilogue_seconds(s, m, true);
+  /* What every matrix of a batch takes beside its products. */
+  double matrices = 0.15e-6 / (m->threads ? m->threads : 1);
+  for (int32_t i = 0; i < d->p.n_batch_dims; i++) matrices *= (double)d->p.batch[i];
+  if (!d->p.n_batch_dims) matrices = 0;
+  return (products > weights ? products : weights) + matrices + hn_epilogue_seconds(s, m, true);
 }
 
 static void need_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {

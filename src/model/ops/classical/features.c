@@ -11,6 +11,17 @@ int64_t hn_features_rows(const hone_tensor_desc *x) {
   return x->rank == 1 ? 1 : x->rank == 2 && x->dim[0] >= 0 ? x->dim[0] : HONE_DIM_UNKNOWN;
 }
 
+double hn_features_product(const double *x, const float *v, int64_t n) {
+  double sum[HN_FEATURES_LANES] = {0}, all = 0;
+  int64_t i = 0;
+  for (; i + HN_FEATURES_LANES <= n; i += HN_FEATURES_LANES)
+    for (int k = 0; k < HN_FEATURES_LANES; k++) sum[k] += x[i + k] * (double)v[i + k];
+  for (; i < n; i++) all += x[i] * (double)v[i];
+  for (int half = HN_FEATURES_LANES / 2; half; half /= 2)
+    for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+  return all + sum[0];
+}
+
 hone_status hn_features_like_x(const hone_infer *io, hone_error *error) {
   const hone_status s = hn_features_rank(io, error);
   if (!s) hn_infer_set(io, 0, HONE_DTYPE_F32, io->input[0]->rank, io->input[0]->dim);

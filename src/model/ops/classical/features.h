@@ -18,6 +18,10 @@ hone_status hn_features_rank(const hone_infer *io, hone_error *error);
 /* Samples (-1: unknown) of X. */
 int64_t hn_features_rows(const hone_tensor_desc *x);
 static inline int64_t hn_features_width(const hone_tensor_desc *x) { return x->dim[x->rank - 1]; }
+/* The product of a sample and coefficients: so many sums beside each other that none waits for the one before
+ * it. */
+enum { HN_FEATURES_LANES = 8 };
+double hn_features_product(const double *x, const float *v, int64_t n);
 /* Output 0 is f32 with the dimensions of X. */
 hone_status hn_features_like_x(const hone_infer *io, hone_error *error);
 

@@ -38,10 +38,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 /* score[f->scores] of a sample; the label that it gets. */
 static int64_t classify(const form *f, const double *x, double *score) {
-  for (int64_t k = 0; k < f->rows; k++) {
-    score[k] = f->intercept ? (double)f->intercept[k] : 0;
-    for (int64_t i = 0; i < f->width; i++) score[k] += x[i] * (double)f->coefficient[k * f->width + i];
-  }
+  for (int64_t k = 0; k < f->rows; k++)
+    score[k] = (f->intercept ? (double)f->intercept[k] : 0) +
+               hn_features_product(x, f->coefficient + k * f->width, f->width);
   const int64_t label = f->scores > f->rows ? score[0] > 0 : hn_features_most(score, f->rows);
   if (f->scores > f->rows)
     hn_transform_pair(f->transform, true, score[0], score);
@@ -59,7 +58,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   double *score = hn_scratch(call, f.scores, sizeof *score, error);
   if (!row || !score) return HONE_ERROR_MEMORY;
   for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
-    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    if (r % 64 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
     hn_load_f64(row, x, r * f.width, f.width);
     const int64_t label = classify(&f, row, score);
     if (call->output[0]) hn_labels_put(&f.labels, call->output[0], r, label);

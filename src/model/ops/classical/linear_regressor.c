@@ -34,12 +34,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   double *row = hn_scratch(call, width, sizeof *row, error), *y = hn_scratch(call, targets, sizeof *y, error);
   if (!row || !y) return HONE_ERROR_MEMORY;
   for (int64_t r = 0; r < rows; r++) {
-    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    if (r % 64 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
     hn_load_f64(row, x, r * width, width);
-    for (int64_t t = 0; t < targets; t++) {
-      y[t] = intercepts ? (double)intercept[t] : 0;
-      for (int64_t i = 0; i < width; i++) y[t] += row[i] * (double)coefficient[t * width + i];
-    }
+    for (int64_t t = 0; t < targets; t++)
+      y[t] =
+          (intercepts ? (double)intercept[t] : 0) + hn_features_product(row, coefficient + t * width, width);
     hn_transform_row(transform, y, targets);
     hn_store_f64(call->output[0], r * targets, y, targets);
   }

@@ -40,17 +40,37 @@ hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *er
   return s;
 }
 
+enum { LANES = HN_FEATURES_LANES, MOST_DEGREE = 16 };
+
+static double distance(const double *x, const float *v, int64_t n) {
+  double sum[LANES] = {0}, all = 0;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) {
+      const double d = x[i + k] - (double)v[i + k];
+      sum[k] += d * d;
+    }
+  for (; i < n; i++) all += (x[i] - (double)v[i]) * (x[i] - (double)v[i]);
+  for (int half = LANES / 2; half; half /= 2)
+    for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+  return all + sum[0];
+}
+
+/* Small whole degrees by products: pow takes longer than all of the sum. */
+static double power(double v, double degree) {
+  if (!(degree >= 0 && degree <= MOST_DEGREE) || degree != floor(degree)) return pow(v, degree);
+  double r = 1;
+  for (int n = (int)degree; n; n >>= 1, v *= v)
+    if (n & 1) r *= v;
+  return r;
+}
+
 double hn_svm_kernel_of(const hn_svm *svm, const double *x, const float *v) {
-  double sum = 0;
-  for (int64_t i = 0; i < svm->width; i++) {
-    const double d = x[i] - (double)v[i];
-    sum += svm->kernel == HN_SVM_RBF ? d * d : x[i] * (double)v[i];
-  }
+  if (svm->kernel == HN_SVM_RBF) return exp(-svm->gamma * distance(x, v, svm->width));
+  const double sum = hn_features_product(x, v, svm->width);
   switch (svm->kernel) {
-  case HN_SVM_LINEAR: break;
-  case HN_SVM_POLY: return pow(svm->gamma * sum + svm->coef0, svm->degree);
-  case HN_SVM_RBF: return exp(-svm->gamma * sum);
+  case HN_SVM_POLY: return power(svm->gamma * sum + svm->coef0, svm->degree);
   case HN_SVM_SIGMOID: return tanh(svm->gamma * sum + svm->coef0);
+  default: return sum;
   }
-  return sum;
 }

@@ -1,0 +1,129 @@
+/* CumSum: running sums along a constant axis. Columns that lie side by side are summed together, lines along
+ * the last axis a few at a time; floats in f64, as the reference does. */
+#include <string.h>
+
+#include "backends/cpu/step/step.h"
+#include "backends/tactic.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/integers.h"
+
+enum { LANES = 32, PER_TASK = 16384 /* elements */ };
+
+typedef struct head {
+  hone_dtype type;
+  bool exclusive, reverse;
+  int64_t outer, n, inner; /* lines of n elements that lie `inner` apart */
+} head;
+
+static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
+  const hone_tensor_desc *x = &s->input[0].desc, *a = &s->input[1].desc, *y = &s->output[0].desc;
+  (void)m;
+  memset(h, 0, sizeof *h);
+  if (x->dtype != HONE_DTYPE_F32 && x->dtype != HONE_DTYPE_I32 && x->dtype != HONE_DTYPE_I64)
+    return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
+  if (y->dtype != x->dtype || !hn_step_plain(x) || !hn_step_plain(y))
+    return hn_refuse(why, "a tensor is not row-major");
+  const void *at = s->input[1].constant;
+  if (!at || hone_desc_count(a) != 1) return hn_refuse(why, "the axis is not constant");
+  int64_t axis = a->dtype == HONE_DTYPE_I32 ? *(const int32_t *)at : *(const int64_t *)at;
+  if (axis < 0) axis += x->rank;
+  if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
+  h->type = x->dtype;
+  h->exclusive = hone_node_int(s->node, "exclusive", 0) != 0;
+  h->reverse = hone_node_int(s->node, "reverse", 0) != 0;
+  h->outer = h->inner = 1, h->n = x->dim[axis];
+  for (int32_t d = 0; d < axis; d++) h->outer *= x->dim[d];
+  for (int32_t d = (int32_t)axis + 1; d < x->rank; d++) h->inner *= x->dim[d];
+  return true;
+}
+
+HN_DESCRIBED(head)
+
+static double cost(const hone_step *s, const hone_machine *m) {
+  const double n = (double)hone_desc_count(&s->output[0].desc);
+  const double bytes = 2 * n * (double)hone_dtype_size(s->input[0].desc.dtype);
+  return hn_step_seconds(m, 0, bytes, 1) + n * 0.5e-9 / (m->threads > 0 ? m->threads : 1);
+}
+
+/* `lanes` lines; element k of line i lies at first + i * apart + k * step. */
+typedef struct lines {
+  int64_t first, apart, step, n, lanes;
+  bool exclusive;
+} lines;
+
+#define SUMS(NAME, TYPE, SUM)                                                                                \
+  static void NAME(TYPE *restrict y, const TYPE *restrict x, const lines *l) {                               \
+    SUM total[LANES] = {0};                                                                                  \
+    const int64_t lanes = l->lanes, apart = l->apart;                                                        \
+    for (int64_t k = 0, at = l->first; k < l->n; k++, at += l->step) {                                       \
+      const TYPE *from = x + at;                                                                             \
+      TYPE *to = y + at;                                                                                     \
+      if (l->exclusive)                                                                                      \
+        for (int64_t i = 0; i < lanes; i++) {                                                                \
+          const SUM v = (SUM)from[i * apart];                                                                \
+          to[i * apart] = (TYPE)total[i];                                                                    \
+          total[i] += v;                                                                                     \
+        }                                                                                                    \
+      else if (apart == 1 && lanes == LANES) /* known to the compiler: whole vectors */                      \
+        for (int64_t i = 0; i < LANES; i++) to[i] = (TYPE)(total[i] += (SUM)from[i]);                        \
+      else                                                                                                   \
+        for (int64_t i = 0; i < lanes; i++) to[i * apart] = (TYPE)(total[i] += (SUM)from[i * apart]);        \
+    }                                                                                                        \
+  }
+
+SUMS(sum_f32, float, double)
+SUMS(sum_i32, uint32_t, uint32_t)
+SUMS(sum_i64, uint64_t, uint64_t)
+#undef SUMS
+
+typedef struct job {
+  const hone_step_run *run;
+  const head *h;
+  int64_t blocks, at_once; /* of LANES lines or columns: all, a slice's, a task's */
+} job;
+
+static void block(const job *j, int64_t b) {
+  const head *h = j->h;
+  lines l = {.n = h->n, .step = h->inner, .exclusive = h->exclusive};
+  if (h->inner == 1) { /* rows below one another */
+    l.first = b * LANES * h->n, l.apart = h->n, l.lanes = hn_min(LANES, h->outer - b * LANES);
+  } else {
+    const int64_t row = hn_div_up(h->inner, LANES), column = b % row * LANES;
+    l.first = b / row * h->n * h->inner + column, l.apart = 1, l.lanes = hn_min(LANES, h->inner - column);
+  }
+  if (h->reverse && !HN_FAULT("cum_sum_forward")) l.first += (h->n - 1) * h->inner, l.step = -h->inner;
+  void *y = j->run->out[0];
+  const void *x = j->run->in[0];
+  if (h->type == HONE_DTYPE_F32)
+    sum_f32(y, x, &l);
+  else if (h->type == HONE_DTYPE_I32)
+    sum_i32(y, x, &l);
+  else
+    sum_i64(y, x, &l);
+}
+
+static void task(void *arg, int64_t index, uint32_t thread) {
+  const job *j = arg;
+  (void)thread;
+  const int64_t end = hn_min(j->blocks, (index + 1) * j->at_once);
+  for (int64_t b = index * j->at_once; b < end; b++) block(j, b);
+}
+
+static hone_status run(const hone_step_run *r, hone_error *error) {
+  const head *h = r->blob;
+  (void)error;
+  if (h->outer * h->n * h->inner == 0) return HONE_OK;
+  job j = {.run = r, .h = h};
+  j.blocks = h->inner == 1 ? hn_div_up(h->outer, LANES) : h->outer * hn_div_up(h->inner, LANES);
+  j.at_once = hn_max(1, PER_TASK / (h->n * LANES));
+  const int64_t tasks = hn_div_up(j.blocks, j.at_once);
+  if (tasks == 1)
+    task(&j, 0, 0);
+  else
+    r->parallel(r->pool, tasks, task, &j);
+  return HONE_OK;
+}
+
+HN_TACTIC(cpu, cum_sum, "CumSum", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+          .run = run);
