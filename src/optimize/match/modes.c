@@ -233,13 +233,15 @@ static hn_value *scaled(const hone_node *n, double *factor) {
 
 static bool trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out, int depth) {
   hone_node *n = v->producer;
+  /* What others read, too, is made with its scale, which no step has to take then. */
+  if (scale && !hn_value_single_use(v)) scale = NULL;
   if (!hone_desc_known(&v->desc) || hone_desc_count(&v->desc) < 1) return false;
   if (!n || n->graph != v->graph || n->domain[0] || !n->n_in || !n->in[0] || depth == MAX_DEPTH)
     return hn_modes_of(v, out);
   const uint32_t nodes = via->n;
   const double before = scale ? *scale : 1;
   double factor;
-  hn_value *x = n->in[0], *inner = scale && hn_value_single_use(v) ? scaled(n, &factor) : NULL;
+  hn_value *x = n->in[0], *inner = scale ? scaled(n, &factor) : NULL;
   bool ok = false;
   if (inner) {
     ok = inner->desc.dtype == v->desc.dtype && trace(inner, scale, via, out, depth + 1);
@@ -251,7 +253,7 @@ static bool trace(hn_value *v, double *scale, hn_node_list *via, hn_modes *out, 
     else if (hn_is_op(n, "Transpose"))
       ok = trace(x, scale, via, out, depth + 1) && hn_modes_transpose(out, n);
     else if (hn_is_op(n, "Split"))
-      ok = trace(x, scale, via, out, depth + 1) && part_of_split(out, n, v);
+      ok = trace(x, NULL, via, out, depth + 1) && part_of_split(out, n, v);
     else if (hn_is_op(n, "Slice"))
       ok = trace(x, scale, via, out, depth + 1) && slice(out, n);
     else if (hn_is_op(n, "Gather"))
