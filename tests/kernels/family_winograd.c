@@ -74,13 +74,25 @@ static void negate(float *x, size_t n, const float *p) {
 typedef struct problem {
   hn_winograd p;
   const float *x, *w, *bias, *residual;
+  const float *largest_w; /* |weight| of each nine */
   hn_epilogue e;
 } problem;
 
-/* A place of the output. */
+/* A place of the output, and the taps that find an input there: which, and how far into a slice. */
 typedef struct pixel {
   int64_t n, z, v, u;
+  int taps, tap[9];
+  int64_t at[9];
 } pixel;
+
+static void find_taps(const hn_winograd *p, pixel *to) {
+  to->taps = 0;
+  for (int t = 0; t < 9; t++) {
+    const int64_t y = to->v * p->stride + t / 3 - p->pad[0], x = to->u * p->stride + t % 3 - p->pad[1];
+    if (y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
+    to->at[to->taps] = y * p->in_row + x * p->in_pixel, to->tap[to->taps++] = t;
+  }
+}
 
 /* The slice that tap j of depth finds, or -1. */
 static int64_t slice_of(const hn_winograd *p, int64_t z, int64_t j) {
@@ -115,14 +127,9 @@ static void check_output(ck *c, const problem *q, size_t index, float got, const
   for (int64_t i = 0; i < p->cin * p->depth.kernel; i++) {
     const int64_t ci = i / p->depth.kernel, z = slice_of(p, to->z, i % p->depth.kernel);
     const float *g = q->w + (k * p->cin * p->depth.kernel + i) * 9;
-    double largest = 0;
-    for (int t = 0; t < 9; t++) {
-      int64_t y = to->v * p->stride + t / 3 - p->pad[0], x = to->u * p->stride + t % 3 - p->pad[1];
-      largest = fmax(largest, fabs((double)g[t]));
-      if (z < 0 || y < 0 || y >= p->in[0] || x < 0 || x >= p->in[1]) continue;
-      const int64_t at = to->n * p->in_batch + z * p->in_slice + y * p->in_row + x * p->in_pixel;
-      acc += (double)q->x[at + k / p->cout * p->cin + ci] * g[t];
-    }
+    const double largest = (double)q->largest_w[k * p->cin * p->depth.kernel + i];
+    const float *x = q->x + to->n * p->in_batch + (z < 0 ? 0 : z) * p->in_slice + k / p->cout * p->cin + ci;
+    for (int t = 0; z >= 0 && t < to->taps; t++) acc += (double)x[to->at[t]] * (double)g[to->tap[t]];
     norm += largest * largest_in[i], sum_in += largest_in[i], sum_w += largest;
   }
   const hn_winograd_form *form = hn_winograd_form_of(p->m, p->stride);
@@ -204,7 +211,12 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   ck_fill(c, w, nw, fill == CK_SPECIAL ? CK_RANDOM : fill);
   ck_fill(c, bias, (size_t)filters, fill == CK_SPECIAL ? CK_RANDOM : fill);
   pack(p, k, w, packed, step);
-  q.x = x, q.w = w, q.bias = bias, q.residual = r;
+  float *largest_w = ck_alloc(c, nw / 9, 0);
+  for (size_t i = 0; i < nw / 9; i++) {
+    largest_w[i] = 0;
+    for (int t = 0; t < 9; t++) largest_w[i] = fmaxf(largest_w[i], fabsf(w[i * 9 + (size_t)t]));
+  }
+  q.x = x, q.w = w, q.largest_w = largest_w, q.bias = bias, q.residual = r;
   q.e = (hn_epilogue){.flags = s->flags,
                       .lo = -0.25f,
                       .hi = 0.5f,
@@ -232,8 +244,11 @@ static void check_shape(ck *c, const kernels *k, const shape *s, int64_t cin, in
   hn_winograd_exec(&a, serial, NULL);
   size_t index = 0;
   for (int64_t i = 0; i < pixels; i++) {
-    const pixel to = {i / (p->out[0] * p->out[1] * p->depth.out), i / (p->out[0] * p->out[1]) % p->depth.out,
-                      i / p->out[1] % p->out[0], i % p->out[1]};
+    pixel to = {.n = i / (p->out[0] * p->out[1] * p->depth.out),
+                .z = i / (p->out[0] * p->out[1]) % p->depth.out,
+                .v = i / p->out[1] % p->out[0],
+                .u = i % p->out[1]};
+    find_taps(p, &to);
     double largest_in[MOST_CHANNELS * MOST_DEPTH];
     for (int64_t j = 0; j < filters; j++, index++) {
       for (int64_t ci = 0; j % cout == 0 && ci < cin * p->depth.kernel; ci++)
