@@ -67,9 +67,9 @@ static inline hone_status hn_not_described(const hone_step *s, const hone_reason
  *
  *   double cost_of(const HEAD *, const hone_step *, const hone_machine *)       of a step that it takes
  *   void need_of(const HEAD *, const hone_step *, const hone_machine *, hone_tactic_need *)
- *   hone_status fill(HEAD *, const hone_step *, void *blob, hone_error *)       the whole blob, with its head
+ *   hone_status FILL(HEAD *, const hone_step *, void *blob, hone_error *)       the whole blob, with its head
  */
-#define HN_DESCRIBED_SIZED(HEAD)                                                                             \
+#define HN_DESCRIBED_SIZED(HEAD, FILL)                                                                       \
   static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {                         \
     HEAD head;                                                                                               \
     return describe(s, m, &head, why);                                                                       \
@@ -89,12 +89,12 @@ static inline hone_status hn_not_described(const hone_step *s, const hone_reason
   static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {     \
     HEAD head;                                                                                               \
     hone_reason why = {""};                                                                                  \
-    return describe(s, m, &head, &why) ? fill(&head, s, blob, error) : hn_not_described(s, &why, error);     \
+    return describe(s, m, &head, &why) ? FILL(&head, s, blob, error) : hn_not_described(s, &why, error);     \
   }
 
 /* The same of a family F, whose describe knows the configuration, too:
  * describe(step, machine, config, HEAD *, why). */
-#define HN_FAMILY_DESCRIBED(F, HEAD)                                                                         \
+#define HN_FAMILY_DESCRIBED(F, HEAD, FILL)                                                                   \
   bool F##_accepts(const hone_step *s, const hone_machine *m, const F##_config *config, hone_reason *why) {  \
     HEAD head;                                                                                               \
     return describe(s, m, config, &head, why);                                                               \
@@ -115,7 +115,7 @@ static inline hone_status hn_not_described(const hone_step *s, const hone_reason
                           hone_error *error) {                                                               \
     HEAD head;                                                                                               \
     hone_reason why = {""};                                                                                  \
-    return describe(s, m, config, &head, &why) ? fill(&head, s, blob, error)                                 \
+    return describe(s, m, config, &head, &why) ? FILL(&head, s, blob, error)                                 \
                                                : hn_not_described(s, &why, error);                           \
   }
 

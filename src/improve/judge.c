@@ -1,3 +1,4 @@
+#include "base/dims.h"
 #include "improve/judge.h"
 #include "optimize/step/anchor.h"
 
@@ -272,9 +273,9 @@ static void compare(judge *q, const hone_tensor *got, hn_judgement *out) {
   const hone_tensor_desc *d = &q->exact.desc;
   const bool conv = hn_anchor_of_step(&q->step->desc).channels;
   const int32_t axis = conv ? 1 : d->rank - 1;
-  const int64_t count = hone_desc_count(d), channels = d->rank ? d->dim[axis] : 1;
-  int64_t inner = 1, block = -1;
-  for (int32_t k = axis + 1; k < d->rank; k++) inner *= d->dim[k];
+  const int64_t count = hone_desc_count(d), channels = d->rank ? d->dim[axis] : 1,
+                inner = hn_dims(d, axis + 1, d->rank);
+  int64_t block = -1;
   double scale = t->class == HN_TOLERANCE_SOFTMAX ? spread_of(q->in[0]) : 0, worst = -1;
   const double whole = bound_of_whole(got);
   for (int64_t i = 0; i < count; i++) {

@@ -1,3 +1,4 @@
+#include "base/dims.h"
 #include "model/padding_rules.h"
 
 #include "model/ops/common/op.h"
@@ -95,10 +96,8 @@ static bool view(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   const hone_tensor_desc *from = &n->small->in[0]->desc, *to = &n->small->out[0]->desc;
   if (!hn_pad_axis(to, &n->large->out[0]->desc, n->wanted, n->size, out))
     return no(why, "joins it with a dimension before it, or spreads it");
-  int64_t before = 1, outer = 1;
-  for (int32_t k = 0; k < n->in[0].axis; k++) before *= from->dim[k];
-  for (int32_t k = 0; k < out->axis; k++) outer *= to->dim[k];
-  return before == outer || no(why, "joins it with a dimension before it");
+  return hn_dims(from, 0, n->in[0].axis) == hn_dims(to, 0, out->axis) ||
+         no(why, "joins it with a dimension before it");
 }
 
 /* Independent along every axis but those from `axis` on (all: true) or `axis` alone. */

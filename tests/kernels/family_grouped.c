@@ -5,13 +5,13 @@
 
 static hn_grouped_direct describe(const ck_conv_case *s, uint32_t vw, uint32_t threads, size_t l1,
                                   size_t l2) {
-  hn_grouped_direct d = {.batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout};
+  hn_grouped_direct d = {.of = {.batch = s->batch, .groups = s->groups, .cin = s->cin, .cout = s->cout}};
   hn_window w;
-  ck_conv_geometry(s, &w, &d.in_pixel, &d.in_batch, &d.y);
-  d.in_row = s->in[2] * d.in_pixel;
+  ck_conv_geometry(s, &w, &d.of.in_pixel, &d.of.in_batch, &d.of.y);
+  d.of.in_row = s->in[2] * d.of.in_pixel;
   for (int i = 0; i < 2; i++) {
-    d.in[i] = w.in[i + 1], d.out[i] = w.out[i + 1], d.kernel[i] = w.kernel[i + 1];
-    d.stride[i] = w.stride[i + 1], d.dilation[i] = w.dilation[i + 1], d.pad[i] = w.pad[i + 1];
+    d.of.in[i] = w.in[i + 1], d.of.out[i] = w.out[i + 1], d.of.kernel[i] = w.kernel[i + 1];
+    d.of.stride[i] = w.stride[i + 1], d.of.dilation[i] = w.dilation[i + 1], d.of.pad[i] = w.pad[i + 1];
   }
   hn_grouped_direct_plan(&d, vw, threads, l1, l2);
   return d;
@@ -33,7 +33,7 @@ static double seconds(const struct hn_kernel *k, const ck_conv_case *s) {
   const size_t bias = (size_t)hn_round_up((size_t)(s->groups * s->cout), 16),
                scratch = hn_grouped_direct_scratch(&d) / sizeof(float);
   ck_conv_memory m =
-      ck_conv_memory_of(d.in_batch, d.y.batch, hn_grouped_direct_packed_size(&d), bias, scratch);
+      ck_conv_memory_of(d.of.in_batch, d.of.y.batch, hn_grouped_direct_packed_size(&d), bias, scratch);
   hn_grouped_direct_args a = {&d, ops, m.x, m.w, m.y, &m.epilogue, m.scratch};
   return ck_conv_seconds(call, &a, &m);
 }

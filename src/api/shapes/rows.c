@@ -1,4 +1,5 @@
 #include "api/shapes/rows.h"
+#include "base/dims.h"
 
 #include <string.h>
 
@@ -10,9 +11,7 @@ static int32_t last_difference(const hone_tensor_desc *a, const hone_tensor_desc
 }
 
 static size_t run_of(const hone_tensor_desc *d, int32_t axis) {
-  size_t run = hone_dtype_size(d->dtype);
-  for (int32_t k = axis + 1; k < d->rank; k++) run *= (size_t)d->dim[k];
-  return run;
+  return hone_dtype_size(d->dtype) * (size_t)hn_dims(d, axis + 1, d->rank);
 }
 
 /* Calls for every index of `over` up to the axis: the bytes of that index in `from`, clamped to its size, go
@@ -25,8 +24,8 @@ static void copy(const hone_tensor *from, const hone_tensor *to, const hone_tens
   }
   const int32_t axis = last_difference(f, t);
   const size_t run = run_of(f, axis);
-  int64_t index[HONE_MAX_RANK] = {0}, count = 1;
-  for (int32_t k = 0; k <= axis; k++) count *= over->dim[k];
+  const int64_t count = hn_dims(over, 0, axis + 1);
+  int64_t index[HONE_MAX_RANK] = {0};
   for (int64_t i = 0; i < count && run; i++) {
     int64_t a = 0, b = 0;
     for (int32_t k = 0; k <= axis; k++) {

@@ -1,4 +1,5 @@
 /* What is summed of a pair of values, and what it says. */
+#include "base/dims.h"
 #include "improve/layers/layers.h"
 
 #include "base/error.h"
@@ -76,9 +77,8 @@ bool hn_ly_observe_own(hn_ly_pair *p, const hone_tensor *got) {
   const float *fresh = p->fresh->data;
   const hone_tensor_desc *d = &p->fresh->desc;
   const int32_t axis = d->rank > 3 ? 1 : d->rank - 1;
-  const int64_t n = hone_desc_count(d), channels = axis < 0 ? 1 : d->dim[axis];
-  int64_t inner = 1;
-  for (int32_t k = axis + 1; k < d->rank; k++) inner *= d->dim[k];
+  const int64_t n = hone_desc_count(d), channels = axis < 0 ? 1 : d->dim[axis],
+                inner = hn_dims(d, axis + 1, d->rank);
   if (!p->channel) {
     p->channels = channels;
     p->channel = hn_calloc((size_t)channels + 1, sizeof *p->channel);

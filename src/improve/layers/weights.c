@@ -1,4 +1,5 @@
 /* The weights behind a value: how much their channels' ranges differ, and whether they share a scale. */
+#include "base/dims.h"
 #include "improve/layers/layers.h"
 
 #include "model/ops/common/op.h"
@@ -45,9 +46,8 @@ static int32_t axis_of(const hone_node *n, const hone_tensor_desc *d) {
 static double imbalance_of(const hone_tensor *codes, const hone_tensor *scale, int32_t axis) {
   const int64_t channels = codes->desc.dim[axis], n = hone_desc_count(&codes->desc);
   const bool each = hone_desc_count(&scale->desc) == channels;
-  int64_t inner = 1;
+  const int64_t inner = hn_dims(&codes->desc, axis + 1, codes->desc.rank);
   double least = INFINITY, most = 0;
-  for (int32_t k = axis + 1; k < codes->desc.rank; k++) inner *= codes->desc.dim[k];
   double *range = hn_calloc((size_t)channels + 1, sizeof *range);
   if (!range) return 0;
   for (int64_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
 /* Weights as i8 with a scale an output channel, biases as i32 in units of both scales. */
+#include "base/dims.h"
 #include "improve/quantize/quantize.h"
 
 #include "base/error.h"
@@ -18,8 +19,8 @@ bool hn_qz_weights_of(const hone_node *n, hn_qz_weights *out) {
   const int64_t groups = filters ? hone_node_int(n, "group", 1) : 1;
   if (!filters && d->rank != 2) return false;
   if (groups < 1 || (groups > 1 && (!hn_is_op(n, "Conv") || d->dim[0] % groups))) return false;
-  *out = (hn_qz_weights){.v = w->constant->data, .n = hone_desc_count(d), .dim = {d->dim[0], d->dim[1], 1}};
-  for (int32_t k = 2; k < d->rank; k++) out->dim[2] *= d->dim[k];
+  *out = (hn_qz_weights){
+      .v = w->constant->data, .n = hone_desc_count(d), .dim = {d->dim[0], d->dim[1], hn_dims(d, 2, d->rank)}};
   out->out_dim = hn_is_op(n, "Conv") || (hn_is_op(n, "Gemm") && hone_node_int(n, "transB", 0)) ? 0 : 1;
   out->outputs = out->dim[out->out_dim];
   out->inputs = out->dim[1 - out->out_dim] * groups;

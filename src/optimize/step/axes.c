@@ -21,15 +21,20 @@ bool hn_step_ints(const hone_step *step, const char *name, uint32_t index, int64
   return true;
 }
 
+bool hn_step_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why) {
+  if (given < 0) given += rank;
+  *axis = (int32_t)given;
+  return given >= 0 && given < rank ? true : hn_refuse(why, "axis outside the rank");
+}
+
 bool hn_step_axes(const hone_step *step, uint32_t *axes, hone_reason *why) {
   const int32_t rank = step->input[0].desc.rank;
   int64_t list[HONE_MAX_RANK];
-  int32_t n;
+  int32_t n, axis;
   if (!hn_step_ints(step, "axes", 1, list, &n)) return hn_refuse(why, "the axes are not constant integers");
   *axes = 0;
   for (int32_t i = 0; i < n; i++) {
-    const int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
-    if (axis < 0 || axis >= rank) return hn_refuse(why, "axis outside the rank");
+    if (!hn_step_axis(list[i], rank, &axis, why)) return false;
     *axes |= 1u << axis;
   }
   if (n == 0 && !hone_node_int(step->node, "noop_with_empty_axes", 0)) *axes = (1u << rank) - 1u;

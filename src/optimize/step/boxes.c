@@ -70,11 +70,11 @@ bool hn_boxes_transpose(const hone_step *step, hn_boxes *b, hone_reason *why) {
 /* Concat along any axis, inputs and output in any layout: one move an input. */
 bool hn_boxes_concat(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *y = &step->output[0].desc;
-  int32_t element;
+  int32_t element, axis;
   if (!hn_boxes_check(step, &element, why)) return false;
-  int64_t axis = hone_node_int(step->node, "axis", 1), at = 0; /* opset 1 allowed to leave it out */
-  if (axis < 0) axis += y->rank;
-  if (axis < 0 || axis >= y->rank) return hn_refuse(why, "axis outside the rank");
+  int64_t at = 0;
+  /* Opset 1 allowed to leave the axis out. */
+  if (!hn_step_axis(hone_node_int(step->node, "axis", 1), y->rank, &axis, why)) return false;
   for (uint32_t i = 0; i < step->n_anchor_inputs; i++) {
     const hone_tensor_desc *x = &step->input[i].desc;
     if (x->dtype != y->dtype || !hone_desc_known(x) || x->rank != y->rank)
@@ -92,11 +92,10 @@ bool hn_boxes_concat(const hone_step *step, hn_boxes *b, hone_reason *why) {
 /* Split along any axis in any layout: one move an output. The sizes are those of the outputs. */
 bool hn_boxes_split(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc;
-  int32_t element;
+  int32_t element, axis;
   if (!hn_boxes_check(step, &element, why)) return false;
-  int64_t axis = hone_node_int(step->node, "axis", 0), at = 0;
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
+  int64_t at = 0;
+  if (!hn_step_axis(hone_node_int(step->node, "axis", 0), x->rank, &axis, why)) return false;
   for (uint32_t i = 0; i < step->n_outputs; i++) {
     const hone_tensor_desc *y = &step->output[i].desc;
     const hn_box_side dst = hn_box_side_of(i, y);
@@ -114,7 +113,7 @@ bool hn_boxes_split(const hone_step *step, hn_boxes *b, hone_reason *why) {
 bool hn_boxes_slice(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc;
   int64_t starts[HONE_MAX_RANK], axes[HONE_MAX_RANK], steps[HONE_MAX_RANK];
-  int32_t n, n_axes, n_steps, element;
+  int32_t n, n_axes, n_steps, element, axis;
   if (!hn_boxes_check(step, &element, why)) return false;
   if (!hn_step_ints(step, "starts", 1, starts, &n) || !hn_step_ints(step, "axes", 3, axes, &n_axes) ||
       !hn_step_ints(step, "steps", 4, steps, &n_steps))
@@ -122,11 +121,9 @@ bool hn_boxes_slice(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hn_box_side dst = hn_box_side_of(0, y);
   hn_box_side src = hn_box_side_of(0, x);
   for (int32_t i = 0; i < n; i++) {
-    int64_t axis = n_axes ? axes[i] : i;
     const int64_t by = n_steps ? steps[i] : 1;
-    if (axis < 0) axis += x->rank;
-    if (axis < 0 || axis >= x->rank || by == 0)
-      return hn_refuse(why, "axis %d or its step is out of range", (int)i);
+    if (!hn_step_axis(n_axes ? axes[i] : i, x->rank, &axis, why)) return false;
+    if (by == 0) return hn_refuse(why, "the step of axis %d is 0", (int)axis);
     const int64_t dim = x->dim[axis], last = by < 0 ? dim - 1 : dim;
     int64_t from = starts[i] < 0 ? starts[i] + dim : starts[i];
     from = from < 0 ? 0 : from > last ? last : from;
@@ -207,15 +204,13 @@ static bool even_steps(const hone_step_tensor *t, int64_t dim, int64_t *step) {
 bool hn_boxes_gather(const hone_step *step, hn_boxes *b, hone_reason *why) {
   const hone_tensor_desc *x = &step->input[0].desc, *y = &step->output[0].desc, *i = &step->input[1].desc;
   int64_t by[HONE_MAX_RANK];
-  int32_t element;
+  int32_t element, axis;
   if (!hn_boxes_check(step, &element, why)) return false;
   if (!step->input[1].constant) return hn_refuse(why, "indices are known in the run only");
   if ((i->dtype != HONE_DTYPE_I64 && i->dtype != HONE_DTYPE_I32) || i->layout != HONE_LAYOUT_ROW_MAJOR)
     return hn_refuse(why, "indices are %s", hone_dtype_name(i->dtype));
-  int64_t axis = hone_node_int(step->node, "axis", 0);
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || y->rank != x->rank - 1 + i->rank)
-    return hn_refuse(why, "axis outside the rank");
+  if (!hn_step_axis(hone_node_int(step->node, "axis", 0), x->rank, &axis, why)) return false;
+  if (y->rank != x->rank - 1 + i->rank) return hn_refuse(why, "the output has another rank");
   if (hone_desc_count(i) <= 0) return hn_refuse(why, "no indices");
   if (!even_steps(&step->input[1], x->dim[axis], by)) return hn_refuse(why, "indices do not step evenly");
   const hn_box_side dst = hn_box_side_of(0, y);

@@ -1,3 +1,4 @@
+#include "base/dims.h"
 #include "optimize/step/sparsity.h"
 
 #include "optimize/step/anchor.h"
@@ -16,13 +17,12 @@ typedef struct grid {
 static bool grid_of(const hone_step *s, const hone_tensor_desc *d, grid *g) {
   const hone_product product = hn_anchor_of_step(s).product;
   if (product == HONE_PRODUCT_CONV && d->rank >= 3) {
-    *g = (grid){d->dim[0], d->dim[1], 1};
-    for (int32_t i = 2; i < d->rank; i++) g->beside *= d->dim[i];
+    *g = (grid){d->dim[0], d->dim[1], hn_dims(d, 2, d->rank)};
   } else if ((product == HONE_PRODUCT_MATMUL || product == HONE_PRODUCT_GEMM) && d->rank >= 2) {
     const bool transposed = s->node && hone_node_int(s->node, "transB", 0) != 0;
     const int64_t rows = d->dim[d->rank - 2], columns = d->dim[d->rank - 1];
     *g = transposed ? (grid){rows, columns, 1} : (grid){1, rows, columns};
-    for (int32_t i = 0; i + 2 < d->rank; i++) g->rows *= d->dim[i];
+    g->rows *= hn_dims(d, 0, d->rank - 2);
   } else
     return false;
   return g->along >= 4 && g->rows > 0 && g->beside > 0;

@@ -282,7 +282,7 @@ static void bind(const hone_step_run *r, const hone_step_part *p, hn_isa isa, hn
   const hone_step *s = p->step;
   for (uint32_t i = 0; i < s->n_inputs; i++)
     in[i] = p->input[i] == HONE_PART_CHAINED ? NULL : r->in[p->input[i]];
-  hn_epilogue_bind(s, isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? in[2] : NULL, in, e);
+  hn_epilogue_bind(s, isa, false, hn_step_bias(s, in), in, e);
 }
 
 hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config *config, hone_error *error) {

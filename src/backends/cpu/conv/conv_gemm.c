@@ -193,7 +193,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
+HN_DESCRIBED_SIZED(blob_head, fill)
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;
@@ -210,8 +210,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     scratch += h->packed_floats;
   }
   hn_epilogue e;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
-                   &e);
+  hn_epilogue_bind(s, h->isa, false, hn_step_bias(s, r->in), r->in, &e);
   e.residual_view.row *= h->joined;
   for (uint32_t i = 0; i < e.n_post; i++) e.post[i].view.row *= h->joined;
   hn_conv_args a = {.conv = &h->conv,

@@ -167,8 +167,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   hn_epilogue whole;
   hn_pixels y;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
-                   &whole);
+  hn_epilogue_bind(s, h->isa, false, hn_step_bias(s, r->in), r->in, &whole);
   hn_pixels_of(&s->output[0].desc, &y);
   for (int64_t i = 0; i < h->n_phases; i++) {
     const phase *p = &phases[i];

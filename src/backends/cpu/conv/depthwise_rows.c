@@ -81,8 +81,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const blob_head *h = r->blob;
   const hone_step *s = r->step;
   hn_epilogue e;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
-                   &e);
+  hn_epilogue_bind(s, h->isa, false, hn_step_bias(s, r->in), r->in, &e);
   const float *w = hn_shared_at(r, h->weights_at);
   if (h->dynamic) {
     hn_depthwise_pack(&h->d, r->in[1], r->workspace);

@@ -8,9 +8,9 @@
 #ifndef HN_CPU_CONV_GROUPED_DIRECT_H
 #define HN_CPU_CONV_GROUPED_DIRECT_H
 
+#include "backends/cpu/conv/grouped_shape.h"
 #include "backends/cpu/kernels/grouped/grouped.h"
 #include "backends/cpu/kernels/post/epilogue.h"
-#include "backends/cpu/step/step.h"
 
 enum {
   HN_DIRECT_ROWS = 32, /* kernel rows, at most */
@@ -18,10 +18,7 @@ enum {
 };
 
 typedef struct hn_grouped_direct {
-  int64_t batch, groups, cin, cout;                                 /* cin, cout: of a group */
-  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
-  int64_t in_batch, in_row, in_pixel;
-  hn_view y;
+  hn_grouped_shape of;
   /* set by hn_grouped_direct_plan */
   int64_t lanes, side;          /* of a vector; groups that share one */
   int64_t slabs, block;         /* vectors of output channels, and how many a task takes together */

@@ -6,6 +6,7 @@
 #define HN_CPU_CONV_GROUPED_DRIVER_H
 
 #include "backends/cpu/conv/depthwise_driver.h"
+#include "backends/cpu/conv/grouped_shape.h"
 #include "backends/cpu/kernels/pick/pick.h"
 
 enum {
@@ -15,10 +16,7 @@ enum {
 };
 
 typedef struct hn_grouped {
-  int64_t batch, groups, cin, cout;                                 /* cin, cout: of a group */
-  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
-  int64_t in_batch, in_row, in_pixel;
-  hn_view y;
+  hn_grouped_shape of;
   /* set by hn_grouped_plan */
   int64_t slabs, row_blocks;    /* tasks: batch * row_blocks * slabs */
   int64_t tile, tiles, columns; /* output columns at a time, and the input columns that they read */

@@ -130,7 +130,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_winograd, blob_head)
+HN_FAMILY_DESCRIBED(hn_winograd, blob_head, fill)
 
 /* Per tile: the products of all frequencies, the transform of its input and that back to its output
  * (kernels/winograd/winograd_body.h). What the formula counts beside products is the epilogue. */
@@ -155,8 +155,7 @@ hone_status hn_winograd_run(const hone_step_run *r, const hn_winograd_config *co
   const hone_step *s = r->step;
   const hn_winograd_form *form = hn_winograd_form_of(h->plan.m, h->plan.stride);
   hn_epilogue e;
-  hn_epilogue_bind(s, h->isa, false, hn_step_has(s, 2) && s->n_anchor_inputs > 2 ? r->in[2] : NULL, r->in,
-                   &e);
+  hn_epilogue_bind(s, h->isa, false, hn_step_bias(s, r->in), r->in, &e);
   hn_winograd_args a = {.plan = &h->plan,
                         .gemm = hn_gemm_find(h->isa),
                         .ops = config->bf16 ? hn_winograd_bf16_find(h->isa, form)

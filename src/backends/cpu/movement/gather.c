@@ -7,9 +7,11 @@
 #include "backends/cpu/movement/blocks.h"
 #include "backends/cpu/movement/indices.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "optimize/step/axes.h"
 #include "optimize/step/boxes.h"
 
 enum { TASK_BYTES = 32 * 1024, LONG_RUN = 64 /* bytes */ };
@@ -29,12 +31,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (!hn_boxes_check(s, &element, why) || !hn_indices_accept(s, &h->wide, why)) return false;
   if (!hn_step_plain(x) || !hn_step_plain(&s->output[0].desc))
     return hn_refuse(why, "a tensor is not row-major");
-  int64_t axis = hone_node_int(s->node, "axis", 0);
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
-  h->outer = 1, h->bytes = element;
-  for (int32_t d = 0; d < axis; d++) h->outer *= x->dim[d];
-  for (int32_t d = (int32_t)axis + 1; d < x->rank; d++) h->bytes *= x->dim[d];
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+  h->outer = hn_dims(x, 0, axis), h->bytes = element * hn_dims(x, axis + 1, x->rank);
   h->axis = x->dim[axis], h->indices = hone_desc_count(&s->input[1].desc);
   return h->axis <= UINT32_MAX ? true : hn_refuse(why, "the axis is too long");
 }
@@ -78,7 +77,7 @@ static hone_status fill(const blob_head *h, const hone_step *s, void *blob, hone
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
+HN_DESCRIBED_SIZED(blob_head, fill)
 
 typedef struct job {
   const hone_step_run *run;

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/nbits/nbits.h"
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "model/ops/microsoft/codes/nbits.h"
@@ -44,8 +45,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   /* Elements of 4 bits have a byte each in memory, signed ones with their sign in all of it. */
   h->bits = x->dtype == HONE_DTYPE_U8 ? hone_node_int(s->node, "bits", 4) : 8;
   h->block = hone_node_int(s->node, "block_size", 128);
-  h->rows = x->dim[0], h->lines = 1, h->blocks = f->dim[f->rank - 1];
-  for (int32_t d = 1; d < x->rank - 1; d++) h->lines *= x->dim[d];
+  h->rows = x->dim[0], h->lines = hn_dims(x, 1, x->rank - 1), h->blocks = f->dim[f->rank - 1];
   h->length = x->dim[x->rank - 1] * (x->dtype == HONE_DTYPE_U8 ? 8 / h->bits : 1);
   h->indices = hone_desc_count(i);
   if (h->length * h->bits % 8) return hn_refuse(why, "a line ends within a byte");

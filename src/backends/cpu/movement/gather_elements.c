@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/nest.h"
+#include "optimize/step/axes.h"
 #include "optimize/step/boxes.h"
 
 enum { PER_TASK = 8192, AT_ONCE = 256 }; /* elements */
@@ -30,9 +31,10 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   if (!hn_lookup_find(h->isa)) return hn_refuse(why, "no kernel for %s", hn_isa_name(h->isa));
   if (!hn_boxes_check(s, &h->element, why) || !hn_indices_accept(s, &h->wide, why)) return false;
   if (!hn_step_plain(x) || !hn_step_plain(y)) return hn_refuse(why, "a tensor is not row-major");
-  int64_t axis = hone_node_int(s->node, "axis", 0), along[HONE_MAX_RANK];
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || i->rank != x->rank) return hn_refuse(why, "axis outside the rank");
+  int64_t along[HONE_MAX_RANK];
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+  if (i->rank != x->rank) return hn_refuse(why, "data and indices differ in rank");
   for (int32_t d = 0; d < x->rank; d++) {
     if (d != axis && i->dim[d] > x->dim[d]) return hn_refuse(why, "more indices than data");
     along[d] = d == axis ? 0 : x->stride[d];

@@ -5,6 +5,7 @@
 #include "backends/cpu/movement/blocks.h"
 #include "backends/cpu/movement/indices.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -35,12 +36,8 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   if (i->rank < 1 || batch < 0 || batch >= i->rank) return hn_refuse(why, "no tuples of indices");
   const int64_t n = i->dim[i->rank - 1];
   if (batch + n > x->rank) return hn_refuse(why, "tuples are longer than the rank");
-  h->length = (int32_t)n, h->slice = element, h->tuples = 1, h->per_batch = 1;
-  for (int64_t d = batch + n; d < x->rank; d++) h->slice *= x->dim[d];
-  for (int64_t d = 0; d < i->rank - 1; d++) {
-    h->tuples *= i->dim[d];
-    if (d >= batch) h->per_batch *= i->dim[d];
-  }
+  h->length = (int32_t)n, h->slice = element * hn_dims(x, (int32_t)(batch + n), x->rank);
+  h->tuples = hn_dims(i, 0, i->rank - 1), h->per_batch = hn_dims(i, (int32_t)batch, i->rank - 1);
   h->batch_bytes = h->slice;
   for (int64_t k = n - 1; k >= 0; k--) {
     h->dim[k] = x->dim[batch + k], h->bytes[k] = h->batch_bytes;

@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/nest.h"
+#include "optimize/step/axes.h"
 
 enum { PER_TASK = 8192, TASKS = 4 }; /* updates of a task at least; tasks for each thread */
 
@@ -33,9 +34,10 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   if (!hn_lookup_find(h->isa)) return hn_refuse(why, "no kernel for %s", hn_isa_name(h->isa));
   if (!hn_scatter_describe(s, &h->scatter, why) || !hn_indices_accept(s, &h->wide, why)) return false;
   if (!hone_desc_same_dims(i, u)) return hn_refuse(why, "indices and updates differ in shape");
-  int64_t axis = hone_node_int(s->node, "axis", 0), dim[HONE_MAX_RANK];
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || i->rank != x->rank) return hn_refuse(why, "axis outside the rank");
+  int64_t dim[HONE_MAX_RANK];
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+  if (i->rank != x->rank) return hn_refuse(why, "data and indices differ in rank");
   for (int32_t d = 0; d < x->rank; d++) {
     if (d != axis && i->dim[d] > x->dim[d]) return hn_refuse(why, "more indices than data");
     dim[d] = d == axis ? 1 : i->dim[d];

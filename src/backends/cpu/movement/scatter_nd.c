@@ -7,6 +7,7 @@
 #include "backends/cpu/movement/indices.h"
 #include "backends/cpu/movement/scatter.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -34,9 +35,8 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   if (!wide) return hn_refuse(why, "indices are not i64");
   const int64_t n = i->rank ? i->dim[i->rank - 1] : 0;
   if (i->rank < 1 || n > x->rank) return hn_refuse(why, "no tuples of indices");
-  h->length = (int32_t)n, h->tuples = 1, h->slice = 1;
-  for (int64_t d = n; d < x->rank; d++) h->slice *= x->dim[d];
-  for (int32_t d = 0; d < i->rank - 1; d++) h->tuples *= i->dim[d];
+  h->length = (int32_t)n;
+  h->tuples = hn_dims(i, 0, i->rank - 1), h->slice = hn_dims(x, (int32_t)n, x->rank);
   for (int64_t k = 0; k < n; k++) h->dim[k] = x->dim[k], h->step[k] = x->stride[k];
   if (hone_desc_count(u) != h->tuples * h->slice) return hn_refuse(why, "updates are no slices");
   return true;

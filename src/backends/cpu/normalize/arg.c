@@ -7,9 +7,11 @@
 
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "optimize/step/axes.h"
 
 enum { LANES = 16, PER_TASK = 16384 /* elements */ };
 
@@ -24,16 +26,12 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   memset(h, 0, sizeof *h);
   if (!hn_step_plain_f32(x) || !hn_step_plain(y)) return hn_refuse(why, "a tensor is not row-major f32");
   if (y->dtype != HONE_DTYPE_I64) return hn_refuse(why, "the output is %s", hone_dtype_name(y->dtype));
-  int64_t axis = hone_node_int(s->node, "axis", 0);
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || x->dim[axis] < 1)
-    return hn_refuse(why, "axis outside the rank, or empty");
-  if (x->dim[axis] > INT32_MAX) return hn_refuse(why, "the axis is too long");
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+  if (x->dim[axis] < 1 || x->dim[axis] > INT32_MAX) return hn_refuse(why, "the axis is empty or too long");
   h->least = strcmp(s->anchor, "ArgMin") == 0;
   h->last = hone_node_int(s->node, "select_last_index", 0) != 0;
-  h->outer = h->inner = 1, h->n = x->dim[axis];
-  for (int32_t d = 0; d < axis; d++) h->outer *= x->dim[d];
-  for (int32_t d = (int32_t)axis + 1; d < x->rank; d++) h->inner *= x->dim[d];
+  h->outer = hn_dims(x, 0, axis), h->n = x->dim[axis], h->inner = hn_dims(x, axis + 1, x->rank);
   return true;
 }
 

@@ -4,9 +4,11 @@
 
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "optimize/step/axes.h"
 
 enum { LANES = 32, PER_TASK = 16384 /* elements */ };
 
@@ -26,15 +28,14 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
     return hn_refuse(why, "a tensor is not row-major");
   const void *at = s->input[1].constant;
   if (!at || hone_desc_count(a) != 1) return hn_refuse(why, "the axis is not constant");
-  int64_t axis = a->dtype == HONE_DTYPE_I32 ? *(const int32_t *)at : *(const int64_t *)at;
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
+  int32_t axis;
+  if (!hn_step_axis(a->dtype == HONE_DTYPE_I32 ? *(const int32_t *)at : *(const int64_t *)at, x->rank, &axis,
+                    why))
+    return false;
   h->type = x->dtype;
   h->exclusive = hone_node_int(s->node, "exclusive", 0) != 0;
   h->reverse = hone_node_int(s->node, "reverse", 0) != 0;
-  h->outer = h->inner = 1, h->n = x->dim[axis];
-  for (int32_t d = 0; d < axis; d++) h->outer *= x->dim[d];
-  for (int32_t d = (int32_t)axis + 1; d < x->rank; d++) h->inner *= x->dim[d];
+  h->outer = hn_dims(x, 0, axis), h->n = x->dim[axis], h->inner = hn_dims(x, axis + 1, x->rank);
   return true;
 }
 

@@ -2,30 +2,22 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/norm/norm.h"
+#include "base/dims.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "base/strided.h"
+#include "optimize/step/axes.h"
 
 static int64_t row_length(const hone_step *step) {
   const hone_tensor_desc *x = &step->input[0].desc;
-  int64_t axis = step->node ? hone_node_int(step->node, "axis", -1) : -1, n = 1;
-  if (axis < 0) axis += x->rank;
-  for (int32_t i = (int32_t)axis; i < x->rank; i++) n *= x->dim[i];
-  return n;
-}
-
-static bool is_row_major(const hone_tensor_desc *d) {
-  int64_t expected = 1;
-  for (int32_t i = d->rank - 1; i >= 0; i--) {
-    if (d->dim[i] != 1 && d->stride[i] != expected) return false;
-    expected *= d->dim[i];
-  }
-  return true;
+  int64_t axis = step->node ? hone_node_int(step->node, "axis", -1) : -1;
+  return hn_dims(x, (int32_t)(axis < 0 ? axis + x->rank : axis), x->rank);
 }
 
 static bool input_fits(const hone_step *step, uint32_t i, const char *what, int64_t count, hone_reason *why) {
   if (i == HN_NO_TENSOR || i >= step->n_anchor_inputs || !hn_step_has(step, i)) return true;
   const hone_tensor_desc *d = &step->input[i].desc;
-  if (d->dtype != HONE_DTYPE_F32 || hone_desc_count(d) != count || !is_row_major(d))
+  if (d->dtype != HONE_DTYPE_F32 || hone_desc_count(d) != count || !hn_strided_dense(d))
     return hn_refuse(why, "%s is not %lld row-major f32 values", what, (long long)count);
   return true;
 }
@@ -37,15 +29,16 @@ bool hn_layer_norm_accepts(const hone_step *step, const hone_machine *machine,
   if (!hn_step_is_f32(step, why)) return false;
   if (step->n_epilogue) return hn_refuse(why, "layer normalisation has no epilogue");
   if (x->rank < 1 || hone_desc_count(x) == 0) return hn_refuse(why, "a scalar or empty input");
-  const int64_t axis = step->node ? hone_node_int(step->node, "axis", -1) : -1;
-  if (axis < -x->rank || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
-  if (!is_row_major(x) || !hone_desc_same_dims(x, &step->output[0].desc) ||
-      !is_row_major(&step->output[0].desc))
+  int32_t axis;
+  if (!hn_step_axis(step->node ? hone_node_int(step->node, "axis", -1) : -1, x->rank, &axis, why))
+    return false;
+  if (!hn_strided_dense(x) || !hone_desc_same_dims(x, &step->output[0].desc) ||
+      !hn_strided_dense(&step->output[0].desc))
     return hn_refuse(why, "input or output is not row-major");
   for (uint32_t i = 0; i < step->n_outputs; i++) {
     const hone_tensor_desc *d = &step->output[i].desc;
     if (d->dtype == HONE_DTYPE_NONE) continue;
-    if (d->dtype != HONE_DTYPE_F32 || !is_row_major(d))
+    if (d->dtype != HONE_DTYPE_F32 || !hn_strided_dense(d))
       return hn_refuse(why, "output %u is not row-major f32", i);
     if (i > 0 && i != roles->mean && i != roles->inv_std && i != roles->sum)
       return hn_refuse(why, "output %u is not computed", i);

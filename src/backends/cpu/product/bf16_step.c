@@ -266,7 +266,7 @@ static hone_status fill(hn_bf16_step *d, const hone_step *s, void *blob, hone_er
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_bf16_step, hn_bf16_step)
+HN_FAMILY_DESCRIBED(hn_bf16_step, hn_bf16_step, fill)
 
 void hn_bf16_step_work(const hone_step *s, const hone_machine *m, const hn_bf16_step_config *config,
                        hone_work *work) {

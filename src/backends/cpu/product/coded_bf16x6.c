@@ -52,7 +52,7 @@ static void need_of(const blob_head *h, const hone_step *s, const hone_machine *
 static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   (void)error;
   memcpy(blob, h, sizeof *h);
-  hn_coded_fill(&h->d, s, blob);
+  hn_coded_pack(&h->d, s, blob);
   return HONE_OK;
 }
 
@@ -98,4 +98,4 @@ hone_status hn_coded_bf16x6_run(const hone_step_run *r, const hn_coded_bf16x6_co
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_coded_bf16x6, blob_head)
+HN_FAMILY_DESCRIBED(hn_coded_bf16x6, blob_head, fill)

@@ -1,7 +1,5 @@
 /* Products of few rows by coded weights: codes are widened in registers, as they are read. Of many rows they
  * would be widened for every few of them. */
-#include <string.h>
-
 #include "backends/cpu/product/coded_step.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -37,13 +35,6 @@ static void need_of(const hn_coded_step *d, const hone_step *s, const hone_machi
   (void)s, (void)m;
   hn_coded_need(d, n);
   n->workspace_bytes = hn_coded_rows_bytes(d) + sums_bytes(d);
-}
-
-static hone_status fill(hn_coded_step *d, const hone_step *s, void *blob, hone_error *error) {
-  (void)error;
-  memcpy(blob, d, sizeof *d);
-  hn_coded_fill(d, s, blob);
-  return HONE_OK;
 }
 
 typedef struct job {
@@ -85,4 +76,4 @@ hone_status hn_coded_few_run(const hone_step_run *r, const hn_coded_few_config *
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_coded_few, hn_coded_step)
+HN_FAMILY_DESCRIBED(hn_coded_few, hn_coded_step, hn_coded_fill)

@@ -233,7 +233,7 @@ static void put_halves(const hn_coded_step *d, const char *from, uint16_t *to) {
     }
 }
 
-void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob) {
+void hn_coded_pack(const hn_coded_step *d, const hone_step *s, void *blob) {
   if (s->own_only) return;
   if (d->bits == 16) {
     put_halves(d, s->input[CODES].constant, (uint16_t *)(void *)((char *)blob + HN_CODED_HEAD));
@@ -241,6 +241,13 @@ void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob) {
   }
   hn_coded_put(d, s->input[CODES].constant, s->input[SCALES].constant,
                d->zeros ? s->input[ZEROS].constant : NULL, (uint8_t *)blob + HN_CODED_HEAD);
+}
+
+hone_status hn_coded_fill(hn_coded_step *d, const hone_step *s, void *blob, hone_error *error) {
+  (void)error;
+  memcpy(blob, d, sizeof *d);
+  hn_coded_pack(d, s, blob);
+  return HONE_OK;
 }
 
 hn_coded hn_coded_at(const hn_coded_step *d, const uint8_t *panels) {

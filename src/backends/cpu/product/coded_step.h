@@ -30,8 +30,9 @@ bool hn_coded_describe_matmul(const hone_step *s, const hone_machine *m, hn_code
 bool hn_coded_describe_gemm(const hone_step *s, const hone_machine *m, hn_coded_step *d, hone_reason *why);
 /* Blob and packed inputs. */
 void hn_coded_need(const hn_coded_step *d, hone_tactic_need *n);
-/* Everything behind the head. */
-void hn_coded_fill(const hn_coded_step *d, const hone_step *s, void *blob);
+/* Everything behind the head; with the head, where that is *d alone. */
+void hn_coded_pack(const hn_coded_step *d, const hone_step *s, void *blob);
+hone_status hn_coded_fill(hn_coded_step *d, const hone_step *s, void *blob, hone_error *error);
 /* hone_tactic_desc.shared of all these tactics of one operator: one function, and so one key. */
 size_t hn_coded_shared_nbits(const hone_step *s, const hone_machine *m, uint64_t *key);
 size_t hn_coded_shared_matmul(const hone_step *s, const hone_machine *m, uint64_t *key);

@@ -76,7 +76,7 @@ static void need_of(const blob_head *h, const hone_step *s, const hone_machine *
 static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   (void)error;
   memcpy(blob, h, sizeof *h);
-  hn_coded_fill(&h->d, s, blob);
+  hn_coded_pack(&h->d, s, blob);
   return HONE_OK;
 }
 
@@ -169,4 +169,4 @@ hone_status hn_coded_tiles_run(const hone_step_run *r, const hn_coded_tiles_conf
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_coded_tiles, blob_head)
+HN_FAMILY_DESCRIBED(hn_coded_tiles, blob_head, fill)

@@ -1,7 +1,5 @@
 /* MatMulNBits of a model that allows A as 8-bit numbers (accuracy_level 4): a scale for each of a row's
  * blocks, products of bytes, sums of a block in i32. */
-#include <string.h>
-
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/product/coded_step.h"
 #include "base/integers.h"
@@ -50,13 +48,6 @@ static void need_of(const hn_coded_step *d, const hone_step *s, const hone_machi
   (void)s, (void)m;
   hn_coded_need(d, n);
   n->workspace_bytes = places_of(d).bytes;
-}
-
-static hone_status fill(hn_coded_step *d, const hone_step *s, void *blob, hone_error *error) {
-  (void)error;
-  memcpy(blob, d, sizeof *d);
-  hn_coded_fill(d, s, blob);
-  return HONE_OK;
 }
 
 typedef struct job {
@@ -121,7 +112,7 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   w->arithmetic = HONE_ARITHMETIC_INT8_VECTORS;
 }
 
-HN_DESCRIBED_SIZED(hn_coded_step)
+HN_DESCRIBED_SIZED(hn_coded_step, hn_coded_fill)
 
 HN_TACTIC(cpu, matmul_n_bits_int8, "com.microsoft.MatMulNBits", 1, .accepts = accepts, .cost = cost,
           .need = need, .prepack = prepack, .run = run, .work = work, .shared = hn_coded_shared_nbits);

@@ -65,7 +65,7 @@ static hone_status fill(hn_matmul_step *d, const hone_step *s, void *blob, hone_
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_matmul_step, hn_matmul_step)
+HN_FAMILY_DESCRIBED(hn_matmul_step, hn_matmul_step, fill)
 
 hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_config *config,
                                hone_error *error) {

@@ -130,7 +130,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
+HN_DESCRIBED_SIZED(blob_head, fill)
 
 static void product(const void *context, int which, int64_t expert, const float *x, int64_t rows,
                     int64_t from, int64_t end, float *y, uint32_t thread) {

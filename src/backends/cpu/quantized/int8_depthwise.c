@@ -91,7 +91,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
+HN_DESCRIBED_SIZED(blob_head, fill)
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;

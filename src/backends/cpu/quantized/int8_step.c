@@ -219,7 +219,7 @@ static hone_status fill(hn_int8_step *d, const hone_step *s, void *blob, hone_er
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_int8_step, hn_int8_step)
+HN_FAMILY_DESCRIBED(hn_int8_step, hn_int8_step, fill)
 
 hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *config, hone_error *error) {
   (void)config, (void)error;

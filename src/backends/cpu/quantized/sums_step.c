@@ -269,7 +269,7 @@ static hone_status fill(hn_sums_step *d, const hone_step *s, void *blob, hone_er
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_sums_step, hn_sums_step)
+HN_FAMILY_DESCRIBED(hn_sums_step, hn_sums_step, fill)
 
 /* The output channel of value i in the kernels' order; -1: none. */
 static int64_t channel_of(const hn_sums_step *d, int64_t i) {

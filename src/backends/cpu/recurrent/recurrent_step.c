@@ -153,7 +153,7 @@ static hone_status fill(plan *d, const hone_step *s, void *blob, hone_error *err
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_recurrent, plan)
+HN_FAMILY_DESCRIBED(hn_recurrent, plan, fill)
 
 static float *output(const hone_step_run *r, uint32_t i) {
   return hn_step_gives(r->step, i) ? r->out[i] : NULL;

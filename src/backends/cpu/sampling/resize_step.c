@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/cpu/kernels/resize/resize.h"
 #include "backends/cpu/sampling/resize_read.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -46,8 +47,7 @@ static bool images_of(const hone_tensor_desc *d, images *m) {
   const int32_t r = d->rank;
   if (d->layout != HONE_LAYOUT_ROW_MAJOR || r < 1) return false;
   const int64_t h = r > 1 ? d->dim[r - 2] : 1, w = d->dim[r - 1];
-  *m = (images){1, 1, h, w, h * w, w, 1};
-  for (int32_t i = 0; i < r - 2; i++) m->count *= d->dim[i];
+  *m = (images){hn_dims(d, 0, r - 2), 1, h, w, h * w, w, 1};
   return true;
 }
 

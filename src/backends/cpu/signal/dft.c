@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/fourier/fourier.h"
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -67,11 +68,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (h->of.n > INT32_MAX / 8 || !factorise(h))
     return hn_refuse(why, "%lld points have a large prime factor", (long long)h->of.n);
   h->have = x->dim[h->of.axis], h->parts = x->dim[x->rank - 1];
-  h->outer = h->inner = 1;
-  for (int32_t i = 0; i < x->rank - 1; i++) {
-    if (i < h->of.axis) h->outer *= x->dim[i];
-    if (i > h->of.axis) h->inner *= x->dim[i];
-  }
+  h->outer = hn_dims(x, 0, h->of.axis), h->inner = hn_dims(x, h->of.axis + 1, x->rank - 1);
   const size_t table = hn_round_up((size_t)h->of.n * sizeof(float), 64), at = hn_round_up(sizeof *h, 64);
   h->sine_at = (int64_t)(at + table);
   h->bytes = (int64_t)(at + 2 * table);
@@ -111,7 +108,7 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(blob_head)
+HN_DESCRIBED_SIZED(blob_head, fill)
 
 /* Point k of the lanes' lines; from: where the lines begin. */
 static void load_point(const blob_head *h, const float *x, const int64_t *from, int64_t lanes, int64_t k,

@@ -44,6 +44,11 @@ bool hn_epilogue_accepts(const hone_step *s, hn_isa isa, bool matrix, hone_reaso
 /* The same where the tensors of one ADD or MUL may be of a type of 16 bits. */
 bool hn_epilogue_takes(const hone_step *s, hn_isa isa, bool matrix, hone_dtype narrow, hone_reason *why);
 
+/* The anchor's input 2 among a run's inputs, NULL where the step has none. */
+static inline const float *hn_step_bias(const hone_step *s, const void *const *in) {
+  return s->n_anchor_inputs > 2 && hn_step_has(s, 2) ? in[2] : NULL;
+}
+
 /* Builds the epilogue for one run.  bias: the anchor's own (NULL: none).  in: the run's inputs. */
 void hn_epilogue_bind(const hone_step *s, hn_isa isa, bool matrix, const float *bias, const void *const *in,
                       hn_epilogue *out);

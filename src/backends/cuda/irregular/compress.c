@@ -1,17 +1,17 @@
 /* Compress. */
 #include "backends/cuda/irregular/collect.h"
+#include "base/dims.h"
 #include "base/error.h"
+#include "optimize/step/axes.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc;
-  int64_t axis = hone_node_int(s->node, "axis", 0), outer = 1, length = hone_desc_count(x), inner = 1;
-  if (axis < 0) axis += x->rank;
+  int64_t outer = 1, length = hone_desc_count(x), inner = 1;
+  int32_t axis = 0;
   if (hone_node_has(s->node, "axis")) {
-    if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
-    outer = hn_cuda_dims(x, 0, (int32_t)axis), length = x->dim[axis];
-    inner = hn_cuda_dims(x, (int32_t)axis + 1, x->rank);
-  } else {
-    axis = 0;
+    if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+    outer = hn_dims(x, 0, axis), length = x->dim[axis];
+    inner = hn_dims(x, axis + 1, x->rank);
   }
   const int64_t given = hone_desc_count(&s->input[1].desc), n = given < length ? given : length;
   hn_cuda_collect(p, 1, n);

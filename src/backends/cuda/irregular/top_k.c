@@ -1,7 +1,9 @@
 /* TopK along any axis, any k that is known. */
 #include "backends/cuda/irregular/order.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/integers.h"
+#include "optimize/step/axes.h"
 
 enum {
   PART = 8192, /* elements that a block chooses from, where lines are cut */
@@ -11,12 +13,11 @@ enum {
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[hn_cuda_gives(s, 0) ? 0 : 1].desc;
-  int64_t axis = hone_node_int(s->node, "axis", -1);
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || x->dim[axis] > INT32_MAX)
-    return hn_refuse(why, "axis outside the rank, or huge");
-  const int64_t n = x->dim[axis], k = y->dim[axis], inner = hn_cuda_dims(x, (int32_t)axis + 1, x->rank);
-  const int64_t lines = hn_cuda_dims(x, 0, (int32_t)axis) * inner;
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", -1), x->rank, &axis, why)) return false;
+  if (x->dim[axis] > INT32_MAX) return hn_refuse(why, "the axis is too long");
+  const int64_t n = x->dim[axis], k = y->dim[axis], inner = hn_dims(x, axis + 1, x->rank);
+  const int64_t lines = hn_dims(x, 0, axis) * inner;
   const int64_t padded = hn_cuda_sort_padded(n <= HN_CUDA_SORT_NEAR ? n : k);
   p->text = "top_k";
   hn_cuda_direct_define(p, "HN_LARGEST", hone_node_int(s->node, "largest", 1) != 0);

@@ -1,19 +1,18 @@
 /* Unique elements, or slices along an axis. */
 #include "backends/cuda/device/counted_args.h"
 #include "backends/cuda/irregular/order.h"
+#include "base/dims.h"
 #include "base/error.h"
+#include "optimize/step/axes.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc;
-  int64_t axis = hone_node_int(s->node, "axis", 0), outer = 1, n = hone_desc_count(x), inner = 1;
-  if (axis < 0) axis += x->rank;
+  int64_t outer = 1, n = hone_desc_count(x), inner = 1;
+  int32_t axis = 0;
   if (hone_node_has(s->node, "axis")) {
-    if (axis < 0 || axis >= x->rank) return hn_refuse(why, "axis outside the rank");
-    outer = hn_cuda_dims(x, 0, (int32_t)axis), n = x->dim[axis],
-    inner = hn_cuda_dims(x, (int32_t)axis + 1, x->rank);
+    if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+    outer = hn_dims(x, 0, axis), n = x->dim[axis], inner = hn_dims(x, axis + 1, x->rank);
     if (n > 0 && outer * inner == 0) return hn_refuse(why, "the slices have no elements");
-  } else {
-    axis = 0;
   }
   if (n > 1 << 24) return hn_refuse(why, "more than 2^24 items: one block sorts them");
   const int64_t padded = hn_cuda_sort_padded(n);

@@ -1,6 +1,7 @@
 /* The tactics of cudnn_step.h: cuDNN's answer about a step is kept with the device, its plan is built when
  * the step is prepared. */
 #include "backends/cuda/driver/dl_cudnn.h"
+#include "base/dims.h"
 #include "optimize/step/anchor.h"
 #include "backends/cuda/driver/context.h"
 #include "backends/cuda/driver/libraries.h"
@@ -127,9 +128,7 @@ void hn_cudnn_work(const hone_step *s, const hone_machine *m, const hn_cudnn_con
   if (s->input[0].desc.dtype != HONE_DTYPE_F32 || s->math < HONE_MATH_F32) return;
   const hone_tensor_desc *w = &s->input[1].desc;
   const bool conv = hn_anchor_of_step(s).product == HONE_PRODUCT_CONV;
-  int64_t taps = 1;
-  for (int32_t i = 2; conv && i < w->rank; i++) taps *= w->dim[i];
-  if (taps > 1)
+  if (conv && hn_dims(w, 2, w->rank) > 1)
     work->arithmetic = HONE_ARITHMETIC_UNKNOWN;
   else if (s->math >= HONE_MATH_TF32)
     work->arithmetic = HONE_ARITHMETIC_TF32;

@@ -5,14 +5,10 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "base/strided.h"
+#include "optimize/step/axes.h"
 
 enum { THREADS = 256 };
-
-bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why) {
-  if (given < 0) given += rank;
-  *axis = (int32_t)given;
-  return given >= 0 && given < rank ? true : hn_refuse(why, "axis outside the rank");
-}
 
 bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why) {
   const char *how = hone_node_string(s->node, "reduction", "none");
@@ -38,9 +34,9 @@ static bool describe(hn_cuda_indexed_plan plan, const hone_step *s, hn_cuda_inde
   if (s->n_epilogue) return hn_refuse(why, "a move has no epilogue");
   if (!hn_cuda_known(s, why)) return false;
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++)
-    if (hn_cuda_has(s, i) && !hn_cuda_is_row_major(&s->input[i].desc))
+    if (hn_cuda_has(s, i) && !hn_strided_dense(&s->input[i].desc))
       return hn_refuse(why, "input %u is not row-major", i);
-  if (!hn_cuda_is_row_major(&s->output[0].desc)) return hn_refuse(why, "the output is not row-major");
+  if (!hn_strided_dense(&s->output[0].desc)) return hn_refuse(why, "the output is not row-major");
   p->element = hn_box_element(s->output[0].desc.dtype);
   if (!p->element) return hn_refuse(why, "%s is not moved", hone_dtype_name(s->output[0].desc.dtype));
   if (!plan(s, p, why)) return false;
@@ -130,7 +126,7 @@ bool hn_cuda_scatter_elements(const hone_step *s, hn_cuda_indexed *p, hone_reaso
   const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc;
   int32_t axis;
   if (!hn_cuda_indices(s, 1, &p->index, why) || !hn_cuda_combine(s, &p->combine, why) ||
-      !hn_cuda_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why))
+      !hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why))
     return false;
   if (s->input[2].desc.dtype != x->dtype || s->output[0].desc.dtype != x->dtype)
     return hn_refuse(why, "updates are %s", hone_dtype_name(s->input[2].desc.dtype));

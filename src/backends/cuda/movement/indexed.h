@@ -26,8 +26,6 @@ typedef struct hn_cuda_indexed_config {
 
 HN_FAMILY_PLAIN(hn_cuda_indexed);
 
-/* An axis attribute or number within `rank`; false with a reason. */
-bool hn_cuda_axis(int64_t given, int32_t rank, int32_t *axis, hone_reason *why);
 /* ScatterElements' and ScatterND's attribute `reduction` as an expression of a and b. */
 bool hn_cuda_combine(const hone_step *s, const char **text, hone_reason *why);
 bool hn_cuda_scatter_elements(const hone_step *s, hn_cuda_indexed *plan, hone_reason *why);

@@ -6,6 +6,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "optimize/step/boxes.h"
 
@@ -57,8 +58,7 @@ static hone_status run_planes(const hone_step_run *r, const hone_tensor_desc *x,
   const hone_tensor_desc *pixels = to_pixels ? y : x, *planes = to_pixels ? x : y;
   hn_planes_args a;
   hn_str prefix = {0};
-  int64_t n = 1;
-  for (int32_t i = 2; i < y->rank; i++) n *= y->dim[i];
+  const int64_t n = hn_dims(y, 2, y->rank);
   memset(&a, 0, sizeof a);
   a.to = r->out[0], a.from = r->in[0];
   a.plane = n, a.image_planes = n * y->dim[1], a.image_pixels = n * pixels->channel_pitch;

@@ -1,5 +1,6 @@
 /* ScatterND: a copy of the data, and all updates of an element one after the other. */
 #include "backends/cuda/movement/indexed.h"
+#include "base/dims.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
@@ -11,11 +12,11 @@ static bool plan(const hone_step *s, hn_cuda_indexed *p, hone_reason *why) {
   const int64_t depth = i->dim[i->rank - 1];
   p->body = "hn_scatter_nd", p->type = x->dtype, p->copied = true;
   p->in[0] = 0, p->in[1] = 1, p->in[2] = 2;
-  p->args.p[0] = p->args.count = hn_cuda_dims(x, (int32_t)depth, x->rank);
-  p->args.p[1] = hn_cuda_dims(i, 0, i->rank - 1), p->args.p[2] = depth;
+  p->args.p[0] = p->args.count = hn_dims(x, (int32_t)depth, x->rank);
+  p->args.p[1] = hn_dims(i, 0, i->rank - 1), p->args.p[2] = depth;
   for (int32_t k = 0; k < depth; k++) {
     p->args.p[4 + k] = x->dim[k];
-    p->args.p[12 + k] = hn_cuda_dims(x, k + 1, x->rank);
+    p->args.p[12 + k] = hn_dims(x, k + 1, x->rank);
   }
   return true;
 }

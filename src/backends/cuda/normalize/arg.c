@@ -5,6 +5,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
 #include "base/error.h"
+#include "optimize/step/axes.h"
 
 enum { THREADS = 128 };
 
@@ -17,10 +18,9 @@ static bool make(const hone_step *s, hn_arg_args *a, hone_reason *why) {
     return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
   if (s->n_epilogue) return hn_refuse(why, "no epilogue");
   if (y->layout == HONE_LAYOUT_CHANNELS_LAST) return hn_refuse(why, "the output is channels-last");
-  int64_t axis = hone_node_int(s->node, "axis", 0);
-  if (axis < 0) axis += x->rank;
-  if (axis < 0 || axis >= x->rank || x->dim[axis] < 1 || x->dim[axis] > INT32_MAX)
-    return hn_refuse(why, "axis outside the rank, or empty");
+  int32_t axis;
+  if (!hn_step_axis(hone_node_int(s->node, "axis", 0), x->rank, &axis, why)) return false;
+  if (x->dim[axis] < 1 || x->dim[axis] > INT32_MAX) return hn_refuse(why, "the axis is empty or too long");
   const uint32_t axes = 1u << axis, all = (1u << x->rank) - 1u;
   if (!hn_cuda_reduced_strides(x, y, axes, stride, why) ||
       !hn_cuda_walk(&a->kept, x->rank, x->dim, x->stride, stride, all & ~axes, &outputs, why))

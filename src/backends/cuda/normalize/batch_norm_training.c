@@ -1,5 +1,6 @@
 /* BatchNormalization with training_mode: the batch's own statistics, and the running ones. */
 #include "backends/cuda/step/direct.h"
+#include "base/dims.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
@@ -10,8 +11,7 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
     return hn_refuse(why, "no channels of floating-point numbers");
   p->text = "statistics";
   hn_cuda_direct_define(p, "HN_TRAINING", 1);
-  p->args.p[0] = x->dim[0], p->args.p[1] = x->rank > 1 ? x->dim[1] : 1,
-  p->args.p[2] = hn_cuda_dims(x, 2, x->rank);
+  p->args.p[0] = x->dim[0], p->args.p[1] = x->rank > 1 ? x->dim[1] : 1, p->args.p[2] = hn_dims(x, 2, x->rank);
   p->args.f[0] = (double)hone_node_float(s->node, "epsilon", 1e-5f);
   p->args.f[1] = (double)hone_node_float(s->node, "momentum", 0.9f);
   hn_cuda_direct_add(p, "hn_batch_norm_training", p->args.p[1], 256);

@@ -4,6 +4,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "base/dims.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static bool make(const hone_step *s, hn_likelihood_args *a, int *group, hone_rea
   const int64_t lines = hone_desc_count(&s->input[1].desc), classes = x->dim[1];
   if (lines < 1 || lines > INT32_MAX || classes > INT32_MAX / 2)
     return hn_refuse(why, "%lld labels", (long long)lines);
-  a->inner = hn_cuda_dims(x, 2, x->rank);
+  a->inner = hn_dims(x, 2, x->rank);
   a->lines = (u32)lines, a->classes = (u32)classes;
   a->ignores = hone_node_has(s->node, "ignore_index");
   a->ignored = hone_node_int(s->node, "ignore_index", 0);

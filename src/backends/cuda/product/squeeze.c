@@ -11,6 +11,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/program.h"
 #include "backends/cuda/step/step.h"
+#include "base/dims.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -63,7 +64,7 @@ static bool read_images(squeeze *q, hone_reason *why) {
     return hn_refuse(why, "the images are not channels-last f32, f16 or bf16");
   q->type = x->dtype;
   const int64_t width = VECTOR / (int64_t)hone_dtype_size(x->dtype), channels = x->dim[1],
-                pixels = hn_cuda_dims(x, 2, x->rank);
+                pixels = hn_dims(x, 2, x->rank);
   q->images = x->dim[0];
   int64_t pixel = x->stride[x->rank - 1];
   for (int32_t i = x->rank - 1; i > 2; i--)
@@ -264,7 +265,7 @@ static hone_status fill(squeeze *q, const hone_step *s, void *blob, hone_error *
   return HONE_OK;
 }
 
-HN_FAMILY_DESCRIBED(hn_squeeze, squeeze)
+HN_FAMILY_DESCRIBED(hn_squeeze, squeeze, fill)
 
 /* ------------------------------------------------------------------ run */
 

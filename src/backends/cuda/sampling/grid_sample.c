@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backends/cuda/step/direct.h"
+#include "base/dims.h"
 #include "base/error.h"
 
 /* Number of the name in the list, both spellings of a mode being neighbours; -1: none of them. */
@@ -20,7 +21,7 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   if (mode < 0 || pad < 0) return hn_refuse(why, "unknown mode or padding_mode");
   if (x->rank < 3 || x->rank > 5) return hn_refuse(why, "rank %d, not 3 to 5", (int)x->rank);
   if (!hone_dtype_is_float(x->dtype)) return hn_refuse(why, "the input is %s", hone_dtype_name(x->dtype));
-  const int64_t plane = hn_cuda_dims(x, 2, x->rank), points = hn_cuda_dims(y, 2, y->rank);
+  const int64_t plane = hn_dims(x, 2, x->rank), points = hn_dims(y, 2, y->rank);
   if (plane == 0) return hn_refuse(why, "the input is empty");
   p->text = "sample";
   hn_cuda_direct_define(p, "HN_AXES", x->rank - 2);

@@ -1,6 +1,7 @@
 /* DFT by its definition: n terms a point. */
 #include "backends/cuda/signal/fourier.h"
 #include "backends/cuda/step/direct.h"
+#include "base/dims.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
@@ -17,7 +18,7 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   if (n < 1 || n > INT32_MAX / 2) return hn_refuse(why, "a transform of %lld points", (long long)n);
   p->text = "fourier", p->blob = hn_cuda_turns_bytes(n);
   p->args.p[0] = n, p->args.p[1] = y->dim[axis], p->args.p[2] = have;
-  p->args.p[3] = hn_cuda_dims(x, (int32_t)axis + 1, x->rank - 1);
+  p->args.p[3] = hn_dims(x, (int32_t)axis + 1, x->rank - 1);
   p->args.p[4] = x->dim[x->rank - 1], p->args.p[5] = parts;
   p->args.f[0] = inverse ? 1 / (double)n : 1;
   hn_cuda_direct_add(p, "hn_dft", hone_desc_count(y) / parts, 0);

@@ -7,6 +7,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "base/error.h"
+#include "base/strided.h"
 
 enum { THREADS = 128 };
 
@@ -37,7 +38,7 @@ void hn_cuda_direct_define(hn_cuda_direct *p, const char *name, int64_t value) {
 
 static bool tensor_fits(const hone_tensor_desc *d, const char *what, uint32_t i, hone_reason *why) {
   if (!hn_cuda_value(d->dtype)) return hn_refuse(why, "%s %u is %s", what, i, hone_dtype_name(d->dtype));
-  return hn_cuda_is_row_major(d) ? true : hn_refuse(why, "%s %u is not row-major", what, i);
+  return hn_strided_dense(d) ? true : hn_refuse(why, "%s %u is not row-major", what, i);
 }
 
 static bool describe(hn_cuda_direct_plan plan, const hone_step *s, hn_cuda_direct *p, hone_reason *why) {

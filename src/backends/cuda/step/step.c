@@ -40,21 +40,6 @@ bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reas
   return true;
 }
 
-bool hn_cuda_is_row_major(const hone_tensor_desc *d) {
-  int64_t step = 1;
-  for (int32_t i = d->rank - 1; i >= 0; i--) {
-    if (d->dim[i] > 1 && d->stride[i] != step) return false;
-    step *= d->dim[i];
-  }
-  return true;
-}
-
-int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to) {
-  int64_t n = 1;
-  for (int32_t i = from; i < to; i++) n *= d->dim[i];
-  return n;
-}
-
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to) {
   if (!t->constant) return false;
   const float *f = t->constant;

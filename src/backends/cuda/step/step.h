@@ -19,11 +19,6 @@ bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 /* Refuses unless input i is there and holds i32 or i64. */
 bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
 
-/* Whether the elements lie dense, the last dimension innermost. */
-bool hn_cuda_is_row_major(const hone_tensor_desc *d);
-/* Product of the dimensions from `from` to `to` - 1. */
-int64_t hn_cuda_dims(const hone_tensor_desc *d, int32_t from, int32_t to);
-
 /* Elements of a floating-point constant of any type as f32; false for any other. */
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 

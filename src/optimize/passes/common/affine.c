@@ -1,3 +1,4 @@
+#include "base/dims.h"
 #include "optimize/passes/common/affine.h"
 
 #include <math.h>
@@ -44,8 +45,7 @@ int64_t hn_affine_channels(hn_pass_context *ctx, const hone_node *n) {
 /* Conv: one run a channel. ConvTranspose [C, M/group, ...]: a row of C has M/group runs, of its group's
  * channels. Gemm without transB is the same with one group. */
 static hn_runs runs_of(const hone_node *n, const hone_tensor *w) {
-  int64_t inner = 1, columns = w->desc.dim[1];
-  for (int32_t d = 2; d < w->desc.rank; d++) inner *= w->desc.dim[d];
+  const int64_t inner = hn_dims(&w->desc, 2, w->desc.rank), columns = w->desc.dim[1];
   if (hn_is_op(n, "Conv") || (is_gemm(n) && hone_node_int(n, "transB", 0)))
     return (hn_runs){.length = inner * columns, .period = 1};
   int64_t group = is_gemm(n) ? 1 : hone_node_int(n, "group", 1);

@@ -2,6 +2,7 @@
  *
  * For Conv and Gemm. A Conv that pads is refused unless d is zero: it pads the normalised tensor with 0,
  * which is d before the normalisation. */
+#include "base/dims.h"
 #include "optimize/passes/common/affine.h"
 
 static bool pads(const hone_node *n) {
@@ -30,8 +31,8 @@ static hn_pass_result match(hn_pass_context *ctx, const hone_match *m) {
   const hone_tensor *w = hn_known(n->in[1]);
   if (!w) return hn_pass_memory(ctx);
   bool trans = gemm && hone_node_int(n, "transB", 0);
-  int64_t group = gemm ? 1 : hone_node_int(n, "group", 1), inner = 1, count = hn_count(w);
-  for (int32_t i = 2; i < w->desc.rank; i++) inner *= w->desc.dim[i];
+  int64_t group = gemm ? 1 : hone_node_int(n, "group", 1), inner = hn_dims(&w->desc, 2, w->desc.rank),
+          count = hn_count(w);
   int64_t per_group = gemm ? channels : w->desc.dim[1];
   if (group < 1 || per_group * group != channels || out % group)
     return hn_pass_miss(ctx, "the channels do not fit the groups");
