@@ -7,6 +7,11 @@ void ck_serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t),
   for (int64_t i = 0; i < tasks; i++) fn(arg, i, (uint32_t)(i % 2));
 }
 
+void ck_alone(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
+  (void)pool;
+  for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+}
+
 void ck_square(float *x, size_t n, const float *p) {
   for (size_t i = 0; i < n; i++) x[i] = x[i] * x[i] * p[0];
 }

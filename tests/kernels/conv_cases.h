@@ -19,6 +19,8 @@ extern const size_t ck_n_conv_cases;
 
 /* All tasks, one after the other, as two threads. */
 void ck_serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg);
+/* The same as one thread. */
+void ck_alone(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg);
 
 /* The activation of `post`. */
 void ck_square(float *x, size_t n, const float *p);

@@ -392,12 +392,7 @@ typedef struct bench_arg {
   hn_conv_args args;
 } bench_arg;
 
-static void alone(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
-  (void)pool;
-  for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
-}
-
-static void bench_call(void *p) { hn_conv_exec(&((bench_arg *)p)->args, alone, NULL); }
+static void bench_call(void *p) { hn_conv_exec(&((bench_arg *)p)->args, ck_alone, NULL); }
 
 static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, int64_t h, int64_t w,
                         int64_t kh, int64_t stride) {
