@@ -1,8 +1,9 @@
 """torch.compile beside hone on a GPU: fp16, random data and weights, as a Markdown table.
 
-usage: torch_gpu.py [--eager] NETWORK:BATCH...   NETWORK: resnet50, mobilenetv2, bert_base (128 tokens), or a picture network of
-exported.py (torchvision, timm; random weights). --eager: a column for the network as it is, under a CUDA graph, too.
-mode "max-autotune-no-cudagraphs" would take minutes a network; this is "reduce-overhead", whose CUDA graph makes small batches fair.
+usage: torch_gpu.py [--eager] [--captured] NETWORK:BATCH...   NETWORK: resnet50, mobilenetv2, bert_base (128 tokens), or a picture
+network of exported.py (torchvision, timm; random weights). --eager: a column for the network as it is, under a CUDA graph, too.
+mode "max-autotune-no-cudagraphs" would take minutes a network; this is "reduce-overhead", whose CUDA graph makes small batches fair,
+or with --captured the default mode under a CUDA graph of this script.
 A row's time is the median of 50 runs by CUDA events after 5 to warm up, inputs in place.
 """
 import statistics
@@ -54,7 +55,7 @@ def exported_network(name, batch):
 
 
 def captured(model, inputs):
-    """Replays of the network as it is."""
+    """Replays of the network as it is given."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -83,22 +84,23 @@ def median_ms(call):
 
 def main():
     torch.backends.cudnn.benchmark = True
-    eager = "--eager" in sys.argv
-    print(f"\nPyTorch {torch.__version__}, torch.compile(mode=\"reduce-overhead\"), fp16:\n")
+    eager, own_graph = "--eager" in sys.argv, "--captured" in sys.argv
+    mode = "default" if own_graph else "reduce-overhead"
+    print(f"\nPyTorch {torch.__version__}, torch.compile(mode=\"{mode}\"), fp16:\n")
     print("| network | batch | ms | a second | compiling s |" + (" as it is, ms |" if eager else ""))
     print("|---|---|---|---|---|" + ("---|" if eager else ""), flush=True)
-    for word in (w for w in sys.argv[1:] if w != "--eager"):
+    for word in (w for w in sys.argv[1:] if not w.startswith("--")):
         name, batch = word.split(":")
         torch._dynamo.reset()
         with torch.inference_mode():
             model, inputs = network(name, int(batch))
             plain = median_ms(captured(model, inputs)) if eager else 0
-            compiled = torch.compile(model, mode="reduce-overhead", dynamic=False)
+            compiled = torch.compile(model, mode=mode, dynamic=False)
             begun = time.time()
             compiled(*inputs)
             torch.cuda.synchronize()
             compiling = time.time() - begun
-            ms = median_ms(lambda: compiled(*inputs))
+            ms = median_ms(captured(compiled, inputs) if own_graph else lambda: compiled(*inputs))
         row = f"| {name} | {batch} | {ms:.3f} | {int(batch) / ms * 1e3:.0f} | {compiling:.0f} |"
         print(row + (f" {plain:.3f} |" if eager else ""), flush=True)
 
