@@ -1,20 +1,5 @@
 # Operators on 8-bit codes: sh codes.sh BUILD. Scales and zero points reach the kernels, from inputs and from the model.
-set -u
-build=$1 bad=0
-hone=$build/hone
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$(mktemp -d)" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
-says() { # what is expected, exit code, command...
-  want=$1 code=$2; shift 2
-  out=$("$@" 2>&1); got=$?
-  [ $got = "$code" ] || fail "exit $got, expected $code: $* -> $out"
-  case $out in *"$want"*) ;; *) fail "no '$want' from: $* -> $out" ;; esac
-}
+. "$(dirname "$0")/begin.sh"
 definition() { # operator, kind
   cat <<END
 { "op": "$1", "about": "Swish of floats or codes", "kind": "$2",

@@ -1,14 +1,7 @@
 # Kernels of plugins on the GPU that the C compiler makes: sh cuda.sh BUILD SOURCE. f32, f16 and bf16, sizes with and without
 # a rest, against the scalar reference; a text that does not compile is one error.
-set -u
-build=$1 source=$2 bad=0
-fail() { echo "FAIL: $*"; bad=1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$work" || exit 1
-. "$here/untrusted.sh"
-untrusted "$build/hone"
+. "$(dirname "$0")/begin.sh"
+source=$2
 cp -r "$source/plugins" "$work" || exit 1
 for name in swish add_relu softmax_attention yolo_nms yolo_decode depthwise_conv_bn_relu; do "$build/hone" op build "$work/plugins/$name" >/dev/null || fail "build $name"; done
 gpu() { HONE_BUILD="$build" sh "$source/tests/cuda/emulated.sh" "$build/hone" "$@"; }

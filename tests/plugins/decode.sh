@@ -1,17 +1,7 @@
 # The patterns of plugins/yolo_decode on what exporters write: sh decode.sh BUILD SOURCE. All heads of YOLOv3's form and of both
 # spellings of YOLOv5's are found, and the answers are those of the nodes; grids for all anchors or each, heads of several images.
-set -u
-build=$1 source=$2 bad=0
-hone=$build/hone
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$work" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
+. "$(dirname "$0")/begin.sh"
+source=$2
 cp -r "$source/plugins/yolo_decode" "$work" || exit 1
 "$hone" op build yolo_decode >/dev/null || fail build
 three='%xy, %wh, %rest = Split(%t, %cut) {axis=4}

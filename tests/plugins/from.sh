@@ -1,15 +1,7 @@
 # hone op new --from: every function that it can write down, on the processor and, where the build has it, on the emulated GPU,
 # against the nodes themselves: sh from.sh BUILD SOURCE CUDA
-set -u
-build=$1 source=$2 cuda=$3 bad=0
-hone=$build/hone
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$(mktemp -d)" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
+. "$(dirname "$0")/begin.sh"
+source=$2 cuda=$3
 # Nodes are called OPERATOR_PLACE.
 "$build/text_model" 'graph g(%x: f32[3x5x7], %z: f32[3x5x7]) -> (%y) {
   %a = Add(%x, %z)  %b = Sub(%a, 0.5)  %c = Mul(%b, %x)  %d = Tanh(%c)  %e = Neg(%d)  %f = Abs(%e)  %g = Sqrt(%f)
@@ -31,12 +23,6 @@ if [ "$cuda" = ON ]; then
       { fail "cuda $precision"; cat log; }
   done
 fi
-says() { # what is expected, exit code, command...
-  want=$1 code=$2; shift 2
-  out=$("$@" 2>&1); got=$?
-  [ $got = "$code" ] || fail "exit $got, expected $code: $* -> $out"
-  case $out in *"$want"*) ;; *) fail "no '$want' from: $* -> $out" ;; esac
-}
 says "no node 'nowhere'" 2 "$hone" op new e --from all.onnx --nodes Add_0,nowhere
 says 'more than one result' 2 "$hone" op new e --from all.onnx --nodes Add_0,Sub_2,Tanh_4
 says 'go together' 2 "$hone" op new e --from all.onnx

@@ -1,17 +1,7 @@
 # The plugin of plugins/yolo_nms against ONNX's own nodes, on heads of networks: sh nms.sh BUILD SOURCE. UltraFace gives
 # corners, NanoDet distances from the middle of a cell; both become the head of a YOLO network by a few nodes.
-set -u
-build=$1 source=$2 bad=0
-hone=$build/hone cases=$(dirname "$source")/shared/cases
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$work" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
+. "$(dirname "$0")/begin.sh"
+source=$2 cases=${HONE_SHARED:-$source/../shared}/cases
 cp -r "$source/plugins/yolo_nms" "$work" || exit 1
 "$hone" op build yolo_nms >/dev/null || { echo "FAIL: build"; exit 1; }
 export HONE_OP_PATH="$work/yolo_nms"

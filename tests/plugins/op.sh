@@ -1,19 +1,5 @@
-# hone op new, build, list, install, remove, as a user types them: sh op.sh HONE. Needs a C compiler.
-set -u
-hone=$1 bad=0
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$(mktemp -d)" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
-fail() { echo "FAIL: $*"; bad=1; }
-says() { # what is expected, exit code, command...
-  want=$1 code=$2; shift 2
-  out=$("$@" 2>&1); got=$?
-  [ $got = "$code" ] || fail "exit $got, expected $code: $* -> $out"
-  case $out in *"$want"*) ;; *) fail "no '$want' from: $* -> $out" ;; esac
-}
+# hone op new, build, list, install, remove, as a user types them: sh op.sh BUILD. Needs a C compiler.
+. "$(dirname "$0")/begin.sh"
 # From nothing to an operator that is used where its pattern matches.
 says 'hone op build swish' 0 "$hone" op new swish
 says 'swish is there already (another name, another --output-dir, or remove it)' 2 "$hone" op new swish

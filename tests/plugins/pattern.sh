@@ -1,21 +1,6 @@
 # A pattern with conditions, whose operator copies attributes of the matched nodes: sh pattern.sh BUILD. It is taken where
 # the conditions hold and computes the same; where they do not, --explain names one that failed.
-set -u
-build=$1 bad=0
-hone=$build/hone
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$(mktemp -d)" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
-says() { # what is expected, exit code, command...
-  want=$1 code=$2; shift 2
-  out=$("$@" 2>&1); got=$?
-  [ $got = "$code" ] || fail "exit $got, expected $code: $* -> $out"
-  case $out in *"$want"*) ;; *) fail "no '$want' from: $* -> $out" ;; esac
-}
+. "$(dirname "$0")/begin.sh"
 mkdir dw
 cat >dw/dw.json <<'END'
 { "op": "Dw", "about": "depthwise 3x3 by steps of 2, then Abs and Clip", "kind": "general",

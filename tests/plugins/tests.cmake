@@ -18,7 +18,7 @@ target_compile_definitions(test_plugins PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}
 target_link_libraries(test_plugins PRIVATE PkgConfig::JANSSON)
 set_target_properties(test_plugins PROPERTIES ENABLE_EXPORTS ON)
 add_dependencies(test_plugins hone_cli)
-hone_ctest(op_tools sh ${CMAKE_CURRENT_LIST_DIR}/op.sh $<TARGET_FILE:hone_cli>)
+hone_ctest(op_tools sh ${CMAKE_CURRENT_LIST_DIR}/op.sh ${CMAKE_BINARY_DIR})
 hone_test_tool(text_model text_model.c ../net.c)
 target_link_libraries(text_model PRIVATE ${CMOCKA_LIBRARY})
 target_link_options(text_model PRIVATE -Wl,-u,hone_cuda_launch) # plugins that it loads call this

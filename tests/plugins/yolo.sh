@@ -1,18 +1,8 @@
 # The plugin behind a whole network: sh yolo.sh BUILD SOURCE. A narrow YOLOv3 with decoding and YoloNms, as
 # plugins/yolo_nms/append.py makes it, runs, and the share behind the network is told.
-set -u
-build=$1 source=$2 bad=0
-hone=$build/hone python=${HONE_PYTHON:-python3}
-CC=${CC:-cc}
-command -v "$CC" >/dev/null 2>&1 || { echo "SKIP: there is no C compiler"; exit 77; }
+. "$(dirname "$0")/begin.sh"
+source=$2 python=${HONE_PYTHON:-python3}
 "$python" -c 'import onnx.helper' 2>/dev/null || { echo "SKIP: $python has no onnx"; exit 77; }
-fail() { echo "FAIL: $*"; bad=1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-here=$(cd "$(dirname "$0")" && pwd)
-cd "$work" || exit 1
-. "$here/untrusted.sh"
-untrusted "$hone"
 cp -r "$source/plugins/yolo_nms" "$work" || exit 1
 append() { "$python" "$source/plugins/yolo_nms/append.py" "$@"; }
 "$hone" op build yolo_nms >/dev/null || fail build
