@@ -128,10 +128,10 @@ HONE_API void hone_plan_destroy(hone_plan *plan); /* after its contexts */
  * leads to the same: *done. It needs a plan made with hone_weights, whose other plans show how numbers follow
  * from sizes: two were made for sizes that lie on a line with these (a past that grows by one, texts of any
  * length), and hone has looked at a third. Otherwise *done is false, the plan is as it was, and a new one is
- * to be made. Bindings say all open dimensions. What was asked of the plan before (names, descriptors, steps)
- * is asked again; it can be neither saved nor tuned any more. One thread has the plan meanwhile; several may
- * have several plans of one hone_weights. HONE_ERROR_USAGE: there are contexts; any other error: the plan can
- * only be destroyed. */
+ * to be made. Bindings say all open dimensions. Names stay, descriptors of inputs and outputs say the new
+ * shapes where they lie, and what else was asked of the plan (steps) is asked again; it can be neither saved
+ * nor tuned any more. One thread has the plan meanwhile; several may have several plans of one hone_weights.
+ * HONE_ERROR_USAGE: there are contexts; any other error: the plan can only be destroyed. */
 HONE_API hone_status hone_plan_rebind(hone_plan *plan, const hone_binding *bindings, uint32_t n_bindings,
                                       bool *done, hone_error *error);
 
@@ -261,6 +261,12 @@ HONE_API void hone_context_destroy(hone_context *context);
  */
 HONE_API hone_status hone_context_set_threads(hone_context *context, uint32_t threads, hone_error *error);
 HONE_API const hone_plan *hone_context_plan(const hone_context *context); /* that it was made for */
+/* hone_plan_rebind of its plan, which has no other context; this one goes on with it, and keeps threads and
+ * memory. Results are gone, and nothing is bound to inputs and outputs any more, whether *done or not.
+ * HONE_ERROR_USAGE: there are other contexts, or this one records; any other error: plan and context can only
+ * be destroyed. */
+HONE_API hone_status hone_context_rebind(hone_context *context, const hone_binding *bindings,
+                                         uint32_t n_bindings, bool *done, hone_error *error);
 
 /* ---- memory of the caller: what is bound to inputs and outputs counts for all runs to come, from the next
  * one on, until something else is (NULL: nothing any more). Descriptors are copied, memory is borrowed until
@@ -287,6 +293,10 @@ HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, 
  * (HONE_ERROR_UNSUPPORTED). */
 HONE_API hone_status hone_context_bind_output(hone_context *context, uint32_t i, const hone_tensor *tensor,
                                               hone_error *error);
+/* hone_context_bind_output for all outputs at once: tensor[i] is that of output i, or NULL: nothing is bound
+ * to it any more (tensor NULL: to any). After an error nothing is. */
+HONE_API hone_status hone_context_bind_outputs(hone_context *context, const hone_tensor *const *tensor,
+                                               hone_error *error);
 /* Memory for an output, of at least hone_desc_bytes(desc) bytes and aligned to its elements: the shape of
  * this run, row-major. NULL: there is none, the run ends with HONE_ERROR_MEMORY. Called once a run on the
  * thread that runs: before the first step where the plan knows the shape, otherwise when the output is there.

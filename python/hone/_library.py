@@ -115,7 +115,8 @@ _FUNCTIONS = {
     "hone_plan_output_desc": (c.POINTER(Desc), c.c_void_p, _uint),
     "hone_context_create": (c.c_int, c.c_void_p, _out, _error),
     "hone_context_destroy": (None, c.c_void_p),
-    "hone_context_bind_output": (c.c_int, c.c_void_p, _uint, c.POINTER(Tensor), _error),
+    "hone_context_rebind": (c.c_int, c.c_void_p, c.POINTER(Binding), _uint, c.POINTER(c.c_bool), _error),
+    "hone_context_bind_outputs": (c.c_int, c.c_void_p, c.POINTER(c.POINTER(Tensor)), _error),
     "hone_context_run": (c.c_int, c.c_void_p, c.POINTER(c.POINTER(Tensor)), c.POINTER(RunOptions), _error),
     "hone_context_output": (c.POINTER(Tensor), c.c_void_p, _uint),
 }
@@ -147,6 +148,11 @@ def _load() -> c.CDLL:
 
 
 library = _load()
+
+
+def dims_of(desc: Desc) -> "c.Array[c.c_int64]":
+    """The dimensions of a descriptor, where they lie: its attribute makes a new array each time."""
+    return (c.c_int64 * MAX_RANK).from_address(c.addressof(desc) + Desc.dim.offset)
 
 
 def text(value: Optional[bytes]) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 
 from . import _library as lib
 from ._library import library
-from .errors import check, refusal
-from .values import Given, Pool, Room, Value, address, as_array, dtype_name, is_as_wanted, numpy_dtype, taken
+from .errors import HoneError, check, refusal
+from .values import Given, Pool, Room, Value, address, as_array, dtype_name, is_as_wanted, numpy_dtype, \
+    plain_dtype, taken
 
 Dimension = Union[int, str, None]
 PRECISIONS = ("f32", "bf16", "fp16", "tf32", "fp8") # of any device
@@ -111,20 +112,30 @@ class _Context:
         self.value = c.c_void_p()
         self.needs = plan.handle
         self._destroy = library.hone_context_destroy
+        self.error = lib.Error()
+        self.check(library.hone_context_create(plan.handle.value, self.value, self.error))
         self.given = [lib.Tensor() for _ in plan.inputs]
+        self.shapes: List[Optional[Tuple[int, ...]]] = [None] * len(plan.inputs)
         self.pointers = (c.POINTER(lib.Tensor) * max(len(plan.inputs), 1))(*[c.pointer(t) for t in self.given])
-        self.open(plan)
+        self.made = [lib.Tensor() for _ in plan.outputs]
+        self._places = (c.POINTER(lib.Tensor) * max(len(plan.outputs), 1))()
+        self._pointers = [c.pointer(t) for t in self.made]
+        self._rooms: List[Optional[Room]] = [None] * len(plan.outputs)
+        self.reshape(plan)
 
-    def open(self, plan: "_Plan") -> None:
+    def reshape(self, plan: "_Plan") -> None:
         """For the shapes that the plan has now."""
-        error = lib.Error()
-        check(library.hone_context_create(plan.handle.value, self.value, error), error)
-        self.shapes: List[Tuple[int, ...]] = []
-        for tensor, desc in zip(self.given, plan.descs):
-            tensor.desc = desc
-            self.shapes.append(tuple(desc.dim[:max(desc.rank, 0)]))
-        self.made: Optional[List[Optional[lib.Tensor]]] = None
-        self.bound = False # outputs, to memory of numpy's
+        shapes = plan.shapes()
+        for i, shape in enumerate(shapes):
+            if shape != self.shapes[i]:
+                self.given[i].desc = plan.descs[i]
+        self.shapes = shapes
+        self.bound = self.whole = False # some outputs, all, to memory of numpy's
+
+    def check(self, status: int) -> None:
+        if status:
+            error, self.error = self.error, lib.Error()
+            check(status, error)
 
     def close(self) -> None:
         if self.value:
@@ -136,36 +147,26 @@ class _Context:
 
     def bind(self, plan: "_Plan", pool: Pool) -> List[Optional[np.ndarray]]:
         """Outputs are written to these arrays now; None: to memory of the context's own."""
-        rooms, arrays = plan.rooms(), []
-        if self.made is None:
-            self.made = [room and lib.Tensor(room.desc) for room in rooms]
-        for room, tensor in zip(rooms, self.made):
+        arrays: List[Optional[np.ndarray]] = []
+        for i, (room, tensor) in enumerate(zip(plan.rooms(), self.made)):
+            before = self._rooms[i]
+            if room is not before:
+                self._rooms[i] = room
+                if room:
+                    tensor.desc = room.desc
+                if not room or not before:
+                    self._places[i] = self._pointers[i] if room else None
             array = None
             if room:
                 array, tensor.data = room.make(pool)
             arrays.append(array)
-        if not self._bind(None):
-            self.unbind() # memory of an earlier run's other output
-            error = lib.Error()
-            self._bind(error)
+        self.bound, self.whole = True, None not in self._rooms
+        self.check(library.hone_context_bind_outputs(self.value, self._places, self.error))
         return arrays
 
-    def _bind(self, error: Optional[lib.Error]) -> bool:
-        self.bound = True
-        for i, tensor in enumerate(self.made):
-            if tensor:
-                status = library.hone_context_bind_output(self.value, i, tensor, error)
-                if status and not error:
-                    return False
-                check(status, error)
-        return True
-
     def unbind(self) -> None:
-        error = lib.Error()
-        for i, tensor in enumerate(self.made or []):
-            if tensor:
-                check(library.hone_context_bind_output(self.value, i, None, error), error)
-        self.bound = False
+        self.check(library.hone_context_bind_outputs(self.value, None, self.error))
+        self.bound = self.whole = False
 
 
 class _Plan:
@@ -175,44 +176,54 @@ class _Plan:
         self.handle = handle
         self.free: List[_Context] = []
         self.users: List[None] = [] # one for each lease: appending and popping are atomic
-        n_in, n_out = library.hone_plan_inputs(handle.value), library.hone_plan_outputs(handle.value)
-        self.inputs = [lib.text(library.hone_plan_input_name(handle.value, i)) for i in range(n_in)]
-        self.outputs = [lib.text(library.hone_plan_output_name(handle.value, i)) for i in range(n_out)]
-        self._ask()
-        self._closed: List[_Context] = []
-
-    def _ask(self) -> None:
-        handle = self.handle.value
-        self.descs = [library.hone_plan_input_desc(handle, i).contents for i in range(len(self.inputs))]
+        at = handle.value
+        n_in, n_out = library.hone_plan_inputs(at), library.hone_plan_outputs(at)
+        self.inputs = [lib.text(library.hone_plan_input_name(at, i)) for i in range(n_in)]
+        self.outputs = [lib.text(library.hone_plan_output_name(at, i)) for i in range(n_out)]
+        # These are the plan's own: they say what it is now.
+        self.descs = [library.hone_plan_input_desc(at, i).contents for i in range(n_in)]
         self.codes = [desc.dtype for desc in self.descs]
-        self._rooms: Optional[List[Optional[Room]]] = None
+        self.types = [plain_dtype(code) for code in self.codes]
+        self._dims = [(lib.dims_of(desc), max(desc.rank, 0)) for desc in self.descs]
+        self._made = [(desc, lib.dims_of(desc), max(desc.rank, 0)) for desc in
+                      (library.hone_plan_output_desc(at, i).contents for i in range(n_out))]
+        self._rooms: List[Optional[Room]] = [None] * n_out
+        self._stale = True # the rooms
+
+    def shapes(self) -> List[Tuple[int, ...]]:
+        """Of the inputs."""
+        return [tuple(dims[:rank]) for dims, rank in self._dims]
 
     def take(self) -> _Context:
         try:
             return self.free.pop()
         except IndexError:
-            pass
-        if not self._closed:
             return _Context(self)
-        context = self._closed.pop()
-        context.open(self)
-        return context
 
-    def close(self) -> None:
-        """Ends the contexts: a plan that has some stays what it is."""
-        while self.free:
-            self._closed = [self.free.pop()]
-            self._closed[0].close()
-
-    def moved(self) -> None:
-        """The plan is one for other shapes now."""
-        self._ask()
+    def move(self, bindings: Any, count: int) -> bool:
+        """Becomes the plan for these, where that can be. Nobody uses it."""
+        done, error = c.c_bool(), lib.Error()
+        while len(self.free) > 1:
+            self.free.pop().close()
+        if self.free:
+            status = library.hone_context_rebind(self.free[0].value, bindings, count, c.byref(done), c.byref(error))
+        else:
+            status = library.hone_plan_rebind(self.handle.value, bindings, count, c.byref(done), c.byref(error))
+        check(status, error)
+        if done.value:
+            self._stale = True
+        for context in self.free:
+            context.reshape(self)
+        return done.value
 
     def rooms(self) -> List[Optional[Room]]:
         """Of each output, what numpy can make room for before the run."""
-        if self._rooms is None:
-            self._rooms = [Room.of(library.hone_plan_output_desc(self.handle.value, i).contents)
-                           for i in range(len(self.outputs))]
+        if self._stale:
+            rooms = []
+            for room, (desc, dims, rank) in zip(self._rooms, self._made):
+                shape = dims[:rank]
+                rooms.append(room if room and room.shape == tuple(shape) else Room.of(desc, shape))
+            self._rooms, self._stale = rooms, False
         return self._rooms
 
 
@@ -257,6 +268,7 @@ class Session:
         self._plans: "OrderedDict[Any, _Plan]" = OrderedDict()
         self._gone: "OrderedDict[Any, None]" = OrderedDict() # shapes whose plans became others
         self._missed = 0 # runs, one after the other, without a plan
+        self._ranks: Any = None # of the bindings that were made last
         self._closed = False
         if isinstance(model, (bytearray, memoryview)):
             model = bytes(model)
@@ -288,7 +300,7 @@ class Session:
             self._saved: Optional[_Plan] = _Plan(handle)
             self._describe_saved(self._saved)
             self._open: List[str] = []
-            self._wanted_names = set(self._named())
+            self._expect()
             self._fixed = self._given_shapes(shapes)
             return
         self._saved = None
@@ -297,10 +309,19 @@ class Session:
         self._fixed = self._given_shapes(shapes)
         self._open = sorted(p.name for p in self.inputs
                             if p.shape is None or not all(isinstance(n, int) for n in p.shape))
-        self._wanted_names = set(self._named())
+        self._expect()
         if all(p.name in self._fixed or p.shape is not None and all(isinstance(n, int) for n in p.shape)
                for p in self.inputs):
             self._plan({}).users.pop() # its errors now, and the first run as fast as the others
+
+    def _expect(self) -> None:
+        """What each run's inputs are compared with."""
+        self._wanted_names = set(self._named())
+        self._wanted = []
+        for port in self.inputs:
+            shape = () if port.shape is None else port.shape
+            fixed = tuple((i, n) for i, n in enumerate(shape) if isinstance(n, int))
+            self._wanted.append((port.name, port, plain_dtype(port.code), -1 if port.shape is None else len(shape), fixed))
 
     def _load(self, model: Any, path: Optional[bytes]) -> _Handle:
         if path is None:
@@ -381,8 +402,7 @@ class Session:
 
     def _plan(self, shapes: Mapping[str, Tuple[int, ...]]) -> _Plan:
         # Shapes that the model itself fixes are no matter of bindings: a wrong one is refused by the run.
-        wanted = [(name, shapes.get(name, self._fixed.get(name))) for name in self._open]
-        key = tuple([(name, dims) for name, dims in wanted if dims is not None])
+        key = tuple([shapes[name] if name in shapes else self._fixed.get(name) for name in self._open])
         with self._lock:
             if self._closed:
                 raise refusal("", "the session is closed")
@@ -406,15 +426,19 @@ class Session:
         been here."""
         if len(self._plans) < PLANS and (self._missed < 3 or key in self._gone):
             return None
-        bindings, done, error = self._bindings(key), c.c_bool(), lib.Error()
-        idle = [(k, p) for k, p in self._plans.items() if not p.users]
+        bindings, count = self._bindings(key)
         # Where shapes only grow, what the last run left in the caches is worth more than older plans.
-        for old, plan in reversed(idle) if self._missed > PLANS else idle:
-            plan.close()
-            if library.hone_plan_rebind(plan.handle.value, bindings, len(key), c.byref(done), c.byref(error)):
+        last = self._missed > PLANS
+        for old in [k for k in (reversed(self._plans) if last else self._plans)]:
+            plan = self._plans[old]
+            if plan.users:
+                continue
+            try:
+                moved = plan.move(bindings, count)
+            except HoneError: # it is nothing any more
                 del self._plans[old]
-            elif done.value:
-                plan.moved()
+                continue
+            if moved:
                 del self._plans[old]
                 self._gone[old] = None
                 while len(self._gone) > 8 * PLANS:
@@ -422,18 +446,25 @@ class Session:
                 return plan
         return None
 
-    @staticmethod
-    def _bindings(key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> Any:
-        bindings = (lib.Binding * max(len(key), 1))()
-        for binding, (name, dims) in zip(bindings, key):
-            binding.input, binding.rank = name.encode(), len(dims)
-            binding.dim[:len(dims)] = dims
-        return bindings
+    def _bindings(self, key: Tuple[Optional[Tuple[int, ...]], ...]) -> Tuple[Any, int]:
+        """For the library, and how many: they say so until the next ones are made."""
+        ranks = tuple([-1 if dims is None else len(dims) for dims in key])
+        if ranks != self._ranks:
+            named = [(name.encode(), rank) for name, rank in zip(self._open, ranks) if rank >= 0]
+            self._binding = (lib.Binding * max(len(named), 1))()
+            for binding, (name, rank) in zip(self._binding, named):
+                binding.input, binding.rank = name, rank
+            at, size = c.addressof(self._binding) + lib.Binding.dim.offset, c.sizeof(lib.Binding)
+            self._bound = [(c.c_int64 * rank).from_address(at + i * size) for i, (_, rank) in enumerate(named)]
+            self._ranks = ranks
+        for place, dims in zip(self._bound, [dims for dims in key if dims is not None]):
+            place[:] = dims
+        return self._binding, len(self._bound)
 
-    def _make(self, key: Tuple[Tuple[str, Tuple[int, ...]], ...]) -> _Plan:
-        bindings = self._bindings(key)
+    def _make(self, key: Tuple[Optional[Tuple[int, ...]], ...]) -> _Plan:
+        bindings, count = self._bindings(key)
         options = lib.PlanOptions(level=self._level, precision=lib.encoded(self._precision), bindings=bindings,
-                                  n_bindings=len(key), weights=self._weights.value)
+                                  n_bindings=count, weights=self._weights.value)
         return _Plan(_Handle(library.hone_plan_create, library.hone_plan_destroy, self._engine.value,
                              self._model.value, c.byref(options), needs=(self._engine, self._model, self._weights)))
 
@@ -468,12 +499,20 @@ class Session:
         if type(inputs) is not dict and not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
                           hint=f"the model has {', '.join(self._named()) or 'no inputs'}")
-        if isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real) or not 0 <= max_seconds < 1e9:
+        if type(max_seconds) not in (int, float) and (
+                isinstance(max_seconds, bool) or not isinstance(max_seconds, numbers.Real)) or not 0 <= max_seconds < 1e9:
             raise refusal("max_seconds", "wrong value", expected="seconds, or 0 for no limit", got=repr(max_seconds))
         self._check_names(inputs)
         arrays, shapes = {}, {}
-        for port in self.inputs:
-            name, value = port.name, inputs[port.name]
+        for name, port, dtype, rank, fixed in self._wanted:
+            value = inputs[name]
+            # Most inputs are what the library reads, which is quickly asked.
+            if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous:
+                shape = value.shape
+                if rank != len(shape) or fixed and [shape[i] for i, _ in fixed] != [n for _, n in fixed]:
+                    self._check_shape(port, value)
+                arrays[name], shapes[name] = value, shape
+                continue
             if port.code < lib.SEQUENCE:
                 value = as_array(name, value, port.code)
             if isinstance(value, np.ndarray):
@@ -483,22 +522,24 @@ class Session:
         lease = _Lease(self._plan(shapes))
         plan, context = lease.plan, lease.context
         kept = [] # as long as the run reads it
-        for i, (name, code) in enumerate(zip(plan.inputs, plan.codes)):
-            value, tensor = arrays[name], context.given[i]
-            if type(value) is np.ndarray and value.shape == context.shapes[i] and is_as_wanted(value, code):
+        for name, code, dtype, tensor, shape in zip(plan.inputs, plan.codes, plan.types, context.given, context.shapes):
+            value = arrays[name]
+            if type(value) is np.ndarray and value.shape == shape and (
+                    value.dtype is dtype or is_as_wanted(value, code)):
                 tensor.data = address(value)
                 continue
             given = Given(name, inputs[name], code, None if code >= lib.SEQUENCE else value)
             tensor.desc, tensor.data = given.tensor.desc, given.tensor.data
-            context.shapes[i] = getattr(value, "shape", ())
+            context.shapes[plan.inputs.index(name)] = getattr(value, "shape", ())
             kept.append(given)
         # On an accelerator results come to the host by a copy in any case.
         made = context.bind(plan, self._pool) if copy and self._device == "cpu" else [None] * len(plan.outputs)
         if context.bound and not copy:
             context.unbind()
-        error = lib.Error()
         options = lib.RunOptions(max_seconds) if max_seconds else None
-        check(library.hone_context_run(context.value, context.pointers, options, error), error)
+        context.check(library.hone_context_run(context.value, context.pointers, options, context.error))
+        if context.whole:
+            return dict(zip(plan.outputs, made))
         owner = None if copy else lease
         return {name: array if array is not None else
                 taken(library.hone_context_output(context.value, i).contents, owner, self._pool)

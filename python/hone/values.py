@@ -87,6 +87,11 @@ def _code(dtype: np.dtype) -> int:
     return code
 
 
+def plain_dtype(code: int) -> Optional[np.dtype]:
+    """numpy's own type object of hone's numbers, which arrays of the type have; None: there is no such."""
+    return _TYPES.get(code)
+
+
 _byte = c.c_char.from_buffer
 
 
@@ -262,8 +267,8 @@ class Room:
         self.bytes = count * self.dtype.itemsize
 
     @staticmethod
-    def of(desc: Desc) -> Optional["Room"]:
-        shape, count = desc.dim[:max(desc.rank, 0)], 1
+    def of(desc: Desc, shape: List[int]) -> Optional["Room"]:
+        count = 1
         for n in shape:
             count = count * n if n > 0 else 0
         return Room(desc, shape, count) if desc.rank >= 0 and count and desc.dtype in _TYPES else None

@@ -144,6 +144,24 @@ hone_status hone_context_bind_output(hone_context *c, uint32_t i, const hone_ten
   return hn_api_leave(c, bind_output(hn_api_plan(hone_context_plan(c)), inside, i, t, error));
 }
 
+static hone_status bind_outputs(const hn_plan *p, hn_context *c, const hone_tensor *const *t,
+                                hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < p->n_outputs; i++) hn_lent_bind_output(p, hn_context_lent(c), i, NULL, NULL);
+  for (uint32_t i = 0; t && i < p->n_outputs && status == HONE_OK; i++)
+    if (t[i]) status = bind_output(p, c, i, t[i], error);
+  for (uint32_t i = 0; status != HONE_OK && i < p->n_outputs; i++)
+    hn_lent_bind_output(p, hn_context_lent(c), i, NULL, NULL);
+  return status;
+}
+
+hone_status hone_context_bind_outputs(hone_context *c, const hone_tensor *const *t, hone_error *error) {
+  hn_context *inside;
+  const hone_status status = hn_api_enter(c, &inside, error);
+  if (status != HONE_OK) return status;
+  return hn_api_leave(c, bind_outputs(hn_api_plan(hone_context_plan(c)), inside, t, error));
+}
+
 hone_status hone_context_bind_allocator(hone_context *c, uint32_t i, hone_allocate allocate, void *arg,
                                         hone_error *error) {
   hn_context *inside;

@@ -79,6 +79,24 @@ void hone_context_destroy(hone_context *c) {
   hn_free(c);
 }
 
+static hone_status rebind_alone(hone_context *c, const hone_binding *bindings, uint32_t n, bool *done,
+                                hone_error *error) {
+  if (!done || (n && !bindings))
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_context_rebind needs bindings and a place for the answer");
+  *done = false;
+  if (atomic_load(&c->plan->in_use) != 1)
+    return hn_fail(error, HONE_ERROR_USAGE,
+                   "a plan that has other contexts cannot become one for other shapes");
+  if (c->facts || c->counts)
+    return hn_fail(error, HONE_ERROR_USAGE, "a context that records cannot go on with other shapes");
+  if (!c->plan->lined) return HONE_OK;
+  const uint64_t lost = hn_mem_lost();
+  hn_context_forget(c->context);
+  hone_status status = hn_lines_move(c->plan, bindings, n, done, error);
+  if (status == HONE_OK && *done) status = hn_context_follow(c->context, error);
+  return of_file(c->plan, hn_settle(status, lost, error), error);
+}
+
 /* Whether they fit; the run finds them in the context. */
 static hone_status take_inputs(hone_context *c, const hone_tensor *const *in, hone_error *error) {
   const hn_plan *p = c->plan->plan;
@@ -261,6 +279,12 @@ hone_status hn_api_leave(hone_context *c, hone_status status) { return leave(c, 
 hone_status hone_context_set_threads(hone_context *c, uint32_t threads, hone_error *error) {
   hone_status status = enter(c, error);
   return status == HONE_OK ? leave(c, hn_context_set_threads(c->context, threads, error)) : status;
+}
+
+hone_status hone_context_rebind(hone_context *c, const hone_binding *bindings, uint32_t n, bool *done,
+                                hone_error *error) {
+  hone_status status = enter(c, error);
+  return status == HONE_OK ? leave(c, rebind_alone(c, bindings, n, done, error)) : status;
 }
 
 hone_status hone_context_run(hone_context *c, const hone_tensor *const *in, const hone_run_options *o,

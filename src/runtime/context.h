@@ -24,6 +24,11 @@ uint64_t hn_context_needs(const hn_plan *plan);
 hone_status hn_context_create_in(const hn_plan *plan, void *block, hn_context **out, hone_error *error);
 /* From now on in that block. */
 hone_status hn_context_move(hn_context *context, void *block, hone_error *error);
+/* Before its plan becomes one for other shapes, where it stands: results, what late steps were bound for and
+ * what the caller bound are forgotten. */
+void hn_context_forget(hn_context *context);
+/* Behind that: memory and descriptors as the plan says now. On devices that share the host's memory. */
+hone_status hn_context_follow(hn_context *context, hone_error *error);
 void hn_context_destroy(hn_context *context);
 /* in[i] belongs to plan input i and is borrowed; all were validated by the caller. */
 hone_status hn_context_run(hn_context *context, const hone_tensor *const *in, const hn_run_limits *limits,

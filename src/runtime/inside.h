@@ -32,10 +32,11 @@ struct hn_context {
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_slices slices;      /* of plans that run a slice of the batch after the other */
   hn_lent lent;
-  void *arena, *workspace; /* workspace: one a lane */
-  bool borrowed;           /* these two are in somebody else's block */
-  hone_tensor *tensor;     /* by slot; data of arena slots is fixed */
-  const void **in;         /* scratch for the widest step */
+  void *arena, *workspace;               /* workspace: one a lane */
+  uint64_t arena_bytes, workspace_bytes; /* of its own memory */
+  bool borrowed;                         /* these two are in somebody else's block */
+  hone_tensor *tensor;                   /* by slot; data of arena slots is fixed */
+  const void **in;                       /* scratch for the widest step */
   void **out;
   const hone_tensor *const *given; /* inputs of the run in progress */
   hn_arena own;                    /* copies of sequences and optionals that were given; until the next run */

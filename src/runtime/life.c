@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "optimize/plan/plan.h"
 #include "runtime/inside.h"
+#include "runtime/late_bind.h"
 #include "runtime/pools.h"
 #include "runtime/room.h"
 
@@ -28,11 +29,64 @@ static void lay_out(hn_context *c) {
   }
 }
 
+/* What every slot is, and where it lies unless in the arenas. */
+static void describe(hn_context *c) {
+  const hn_plan *p = c->plan;
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
+    c->tensor[i].desc = s->desc;
+    if (root->place == HN_PLACE_STAGED)
+      c->tensor[i].data = (char *)c->remote.staged + root->offset + (s == root ? 0 : s->offset);
+    else if (root->place == HN_PLACE_CONST)
+      c->tensor[i].data = (void *)s->constant;
+  }
+}
+
 hone_status hn_context_move(hn_context *c, void *block, hone_error *error) {
   settle_in(c, block);
   lay_out(c);
   hn_lent_forget(c->plan, &c->lent);
   return c->apart ? hn_apart_capture(c, error) : HONE_OK;
+}
+
+/* Memory of its own for activations and workspace, where it has less than the plan wants; who asks looks
+ * whether it is there. */
+static void take_room(hn_context *c) {
+  const hn_plan *p = c->plan;
+  const uint64_t workspace = p->workspace_bytes ? hn_room_of_lane(p) * p->lanes : 0;
+  if (p->arena_bytes > c->arena_bytes) {
+    hn_pools_give(p, c->arena);
+    c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
+    c->arena_bytes = c->arena ? p->arena_bytes : 0;
+  }
+  if (workspace > c->workspace_bytes) {
+    hn_pools_give(p, c->workspace);
+    c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, workspace);
+    c->workspace_bytes = c->workspace ? workspace : 0;
+  }
+}
+
+static bool has_room(const hn_context *c) {
+  return (c->arena || !c->plan->arena_bytes) && (c->workspace || !c->plan->workspace_bytes);
+}
+
+static hone_status no_room(const hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  return hn_room_missing(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
+}
+
+void hn_context_forget(hn_context *c) {
+  hn_steps_drop(c);
+  hn_late_forget(&c->late);
+  hn_lent_free(c->plan, &c->lent);
+}
+
+hone_status hn_context_follow(hn_context *c, hone_error *error) {
+  take_room(c);
+  if (!has_room(c)) return no_room(c, error);
+  describe(c);
+  lay_out(c);
+  return HONE_OK;
 }
 
 hone_status hn_context_create(const hn_plan *p, hn_context **out, hone_error *error) {
@@ -70,22 +124,12 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
   if ((status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
-  if (!block && p->arena_bytes) c->arena = hn_pools_take(p, HONE_MEMORY_FOR_ACTIVATIONS, p->arena_bytes);
-  if (!block && p->workspace_bytes)
-    c->workspace = hn_pools_take(p, HONE_MEMORY_FOR_WORKSPACE, hn_room_of_lane(p) * p->lanes);
-  if (!c->in || !c->out || !c->ref.tin || !c->ref.tout || !c->tensor || !c->returned ||
-      (p->arena_bytes && !c->arena) || (p->workspace_bytes && !c->workspace)) {
-    status = hn_room_missing(p, p->workspace_bytes && !c->workspace && (c->arena || !p->arena_bytes), error);
+  if (!block) take_room(c);
+  if (!c->in || !c->out || !c->ref.tin || !c->ref.tout || !c->tensor || !c->returned || !has_room(c)) {
+    status = no_room(c, error);
     goto done;
   }
-  for (uint32_t i = 0; i < p->slots.len; i++) {
-    const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
-    c->tensor[i].desc = s->desc;
-    if (root->place == HN_PLACE_STAGED)
-      c->tensor[i].data = (char *)c->remote.staged + root->offset + (s == root ? 0 : s->offset);
-    else if (root->place == HN_PLACE_CONST)
-      c->tensor[i].data = (void *)s->constant;
-  }
+  describe(c);
   lay_out(c);
   if (c->apart) status = hn_apart_open(c, error);
 done:

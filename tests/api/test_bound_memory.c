@@ -119,6 +119,46 @@ static void every_output(pair *p) {
   }
 }
 
+/* All at once: what is not among them is not bound any more, and after a mistake nothing is. */
+static void test_all_at_once(void **state) {
+  (void)state;
+  pair p;
+  hone_error e = {0};
+  hone_tensor out[N_PORTS];
+  const hone_tensor *list[N_PORTS];
+  open_pair(&p, PORTS, 2);
+  hone_context *c = p.s.context;
+  const uint32_t n = hone_plan_outputs(p.s.plan);
+  for (uint32_t i = 0; i < n; i++) {
+    out[i] = like(hone_plan_output_desc(p.s.plan, i));
+    list[i] = &out[i];
+  }
+  for (uint32_t without = 0; without <= n; without++) {
+    if (without < n) list[without] = NULL;
+    assert_int_equal(hone_context_bind_outputs(c, list, &e), HONE_OK);
+    run(p.plain, p.given);
+    run(c, p.given);
+    for (uint32_t i = 0; i < n; i++) {
+      assert_true((hone_context_output(c, i)->data == out[i].data) == (i != without));
+      same(hone_context_output(p.plain, i), hone_context_output(c, i)->data);
+    }
+    if (without < n) list[without] = &out[without];
+  }
+  hone_tensor wrong = out[1];
+  wrong.desc.dim[0]++;
+  list[1] = &wrong;
+  assert_int_equal(hone_context_bind_outputs(c, list, &e), HONE_ERROR_USAGE);
+  run(c, p.given);
+  for (uint32_t i = 0; i < n; i++) assert_ptr_not_equal(hone_context_output(c, i)->data, out[i].data);
+  list[1] = &out[1];
+  assert_int_equal(hone_context_bind_outputs(c, list, &e), HONE_OK);
+  assert_int_equal(hone_context_bind_outputs(c, NULL, &e), HONE_OK);
+  run(c, p.given);
+  for (uint32_t i = 0; i < n; i++) assert_ptr_not_equal(hone_context_output(c, i)->data, out[i].data);
+  for (uint32_t i = 0; i < n; i++) free(out[i].data);
+  close_pair(&p);
+}
+
 static void test_outputs(void **state) {
   (void)state;
   for (int level = 0; level < 4; level++) {
@@ -508,7 +548,8 @@ static void test_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_outputs),     cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_outputs),     cmocka_unit_test(test_all_at_once),
+      cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_shared),
       cmocka_unit_test(test_no_copy),     cmocka_unit_test(test_inputs),
       cmocka_unit_test(test_strides),     cmocka_unit_test(test_refused),
       cmocka_unit_test(test_open_shapes), cmocka_unit_test(test_allocators),

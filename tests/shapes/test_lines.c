@@ -281,6 +281,94 @@ static void test_refused(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* Runs a context that is there, and one of a plan made for the sizes, on the same inputs. */
+static void goes_on(hone_context *c, hone_plan *want, bool bound) {
+  const hone_plan *p = hone_context_plan(c);
+  hone_tensor in[MOST_INPUTS] = {0}, out[MOST_INPUTS] = {0};
+  const hone_tensor *list[MOST_INPUTS], *places[MOST_INPUTS];
+  hone_context *other = NULL;
+  hone_error e = {0};
+  const uint32_t n_in = hone_plan_inputs(p), n_out = hone_plan_outputs(p);
+  for (uint32_t i = 0; i < n_in; i++) {
+    in[i].desc = *hone_plan_input_desc(p, i);
+    assert_true(hone_desc_same_dims(&in[i].desc, hone_plan_input_desc(want, i)));
+    float *x = hn_calloc((size_t)hone_desc_bytes(&in[i].desc) + 8, 1);
+    for (int64_t k = 0; k < hone_desc_count(&in[i].desc); k++) x[k] = (float)((k * 37 + i) % 97) / 48 - 1;
+    in[i].data = x;
+    list[i] = &in[i];
+  }
+  for (uint32_t i = 0; i < n_out; i++) {
+    out[i].desc = *hone_plan_output_desc(p, i);
+    out[i].data = hn_calloc((size_t)hone_desc_bytes(&out[i].desc) + 8, 1);
+    places[i] = i == 1 ? NULL : &out[i];
+  }
+  if (bound && hone_context_bind_outputs(c, places, &e) != HONE_OK) fail_msg("%s", e.what);
+  assert_int_equal(hone_context_create(want, &other, NULL), HONE_OK);
+  if (hone_context_run(c, list, NULL, &e) != HONE_OK) fail_msg("%s", e.what);
+  if (hone_context_run(other, list, NULL, &e) != HONE_OK) fail_msg("%s", e.what);
+  for (uint32_t i = 0; i < n_out; i++) {
+    const hone_tensor *x = hone_context_output(c, i), *y = hone_context_output(other, i);
+    assert_true((x->data == out[i].data) == (bound && i != 1));
+    assert_true(hone_desc_same_dims(&x->desc, &y->desc));
+    for (int64_t k = 0; k < hone_desc_count(&x->desc); k++)
+      assert_true(fabsf(((const float *)x->data)[k] - ((const float *)y->data)[k]) < 1e-4f);
+  }
+  hone_context_destroy(other);
+  for (uint32_t i = 0; i < n_in; i++) hn_free(in[i].data);
+  for (uint32_t i = 0; i < n_out; i++) hn_free(out[i].data);
+}
+
+/* A context stays while its plan becomes one for other sizes. */
+static void test_context(void **state) {
+  (void)state;
+  hone_engine *engine = NULL;
+  hone_model *m = net_parse("lines", cache);
+  hone_weights *w = NULL;
+  hone_context *c = NULL, *second = NULL;
+  hone_error e = {0};
+  uint32_t moved = 0;
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  hone_binding b = {.symbol = "P", .rank = 1, .dim = {5}};
+  hone_plan *before = fresh(engine, m, w, &b, 1);
+  b.dim[0] = 6;
+  hone_plan *p = fresh(engine, m, w, &b, 1);
+  assert_int_equal(hone_context_create(p, &c, NULL), HONE_OK);
+  for (int i = 0; i < 70; i++) { /* twice as long, and longer than what the plan was placed for */
+    bool done = true;
+    b.dim[0] = i < 3 ? 7 + i : 7 + i * i / 3;
+    assert_int_equal(hone_context_rebind(c, &b, 1, &done, &e), HONE_OK);
+    if (!done) continue;
+    moved++;
+    hone_plan *want = fresh(engine, m, w, &b, 1);
+    goes_on(c, want, i % 3 != 0);
+    hone_plan_destroy(want);
+  }
+  assert_in_range(moved, 60, 70);
+  /* Not with other contexts, nor while it records. */
+  bool done = true;
+  assert_int_equal(hone_context_create(p, &second, NULL), HONE_OK);
+  assert_int_equal(hone_context_rebind(c, &b, 1, &done, &e), HONE_ERROR_USAGE);
+  assert_false(done);
+  hone_context_destroy(second);
+  hone_facts *facts = hone_facts_create();
+  assert_int_equal(hone_context_record(c, facts, 1, &e), HONE_OK);
+  assert_int_equal(hone_context_rebind(c, &b, 1, &done, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_record(c, NULL, 0, &e), HONE_OK);
+  assert_int_equal(hone_context_rebind(c, &b, 1, NULL, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_rebind(c, NULL, 1, &done, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_rebind(NULL, &b, 1, &done, &e), HONE_ERROR_USAGE);
+  assert_int_equal(hone_context_rebind(c, &b, 1, &done, &e), HONE_OK);
+  assert_true(done);
+  hone_facts_destroy(facts);
+  hone_context_destroy(c);
+  hone_plan_destroy(p);
+  hone_plan_destroy(before);
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
 static void test_memory_short(void **state) {
   (void)state;
   bool reached = true, ever = false;
@@ -320,6 +408,6 @@ int main(void) {
       cmocka_unit_test(test_growing),           cmocka_unit_test(test_any_length),
       cmocka_unit_test(test_rounded),           cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_memory_short)};
+      cmocka_unit_test(test_context),           cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
