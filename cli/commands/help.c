@@ -64,8 +64,10 @@ static int run(const cli_args *args) {
   const cli_command *c = cli_find(args->rest.item[0]);
   if (!c) {
     const char *near = cli_nearest_command(args->rest.item[0]);
-    return cli_error(HONE_ERROR_USAGE, "unknown command '%s'%s%s%s", args->rest.item[0],
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return near ? cli_error(HONE_ERROR_USAGE, "unknown command '%s'; did you mean '%s'?", args->rest.item[0],
+                            near)
+                : cli_error(HONE_ERROR_USAGE, "unknown command '%s' (hone help lists the commands)",
+                            args->rest.item[0]);
   }
   if (c == &cli_cmd_op && args->rest.n > 1) {
     int at;

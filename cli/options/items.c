@@ -16,6 +16,14 @@ static hone_status fail(hone_error *error, hone_status status, const char *path,
   return status;
 }
 
+static hone_status fail_to_open(hone_error *error, const char *path) {
+  const int e = errno;
+  fail(error, HONE_ERROR_INPUT, path, "");
+  snprintf(error->what, sizeof error->what, "cannot open: %s", strerror(e));
+  snprintf(error->hint, sizeof error->hint, "check the path");
+  return HONE_ERROR_INPUT;
+}
+
 static bool known_ending(const char *name) {
   static const char *const endings[] = {".jpg", ".jpeg", ".png", ".npy", ".npz", ".pb"};
   const char *dot = strrchr(name, '.');
@@ -49,7 +57,7 @@ static hone_status add(cli_items *items, char *path, hone_error *error) {
 
 static hone_status open_folder(cli_items *items, const char *folder, hone_error *error) {
   DIR *dir = opendir(folder);
-  if (!dir) return fail(error, HONE_ERROR_INPUT, folder, strerror(errno));
+  if (!dir) return fail_to_open(error, folder);
   hone_status status = HONE_OK;
   for (struct dirent *e; status == HONE_OK && (e = readdir(dir));) {
     struct stat s;
@@ -86,7 +94,7 @@ hone_status cli_items_open(cli_items *items, const char *source, hone_error *err
     items->list = stdin;
     return HONE_OK;
   }
-  if (stat(source, &s) != 0) return fail(error, HONE_ERROR_INPUT, source, strerror(errno));
+  if (stat(source, &s) != 0) return fail_to_open(error, source);
   if (S_ISDIR(s.st_mode)) return open_folder(items, source, error);
   if (is_item(source)) return add(items, strdup(source), error);
   const char *slash = strrchr(source, '/');

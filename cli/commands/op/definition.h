@@ -78,5 +78,6 @@ bool op_has_codes(const op_definition *d);
 hone_dtype op_type_of(const char *word);
 /* Is it a word that C takes as a name? */
 bool op_is_name(const char *word);
+#define OP_NAME "letters, digits and '_', no digit first, at most 60"
 
 #endif

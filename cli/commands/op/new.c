@@ -143,9 +143,7 @@ static void take_away(const char *folder) {
 static int run(const cli_args *args) {
   const char *const *rest = args->rest.item;
   char name[64], op[64], folder[4000];
-  if (!op_is_name(rest[0]))
-    return cli_error(HONE_ERROR_USAGE, "'%s' is no name; expected letters, digits and '_', at most 60",
-                     rest[0]);
+  if (!op_is_name(rest[0])) return cli_error(HONE_ERROR_USAGE, "'%s' is no name; expected " OP_NAME, rest[0]);
   snprintf(op, sizeof op, "%s", rest[0]);
   op[0] = (char)toupper((unsigned char)op[0]);
   for (size_t i = 0; i <= strlen(rest[0]); i++) name[i] = (char)tolower((unsigned char)rest[0][i]);

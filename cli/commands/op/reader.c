@@ -89,8 +89,7 @@ static const char *name_of(op_reader *r, const json_t *o, const char *path, cons
   char at[OP_PATH];
   const char *word = op_text_of(r, o, path, name, NULL);
   snprintf(at, sizeof at, "%.150s.%.40s", path, name);
-  if (*word && !op_is_name(word))
-    op_wrong(r, at, "letters, digits and '_', at most 60", "'%.80s' is no name", word);
+  if (*word && !op_is_name(word)) op_wrong(r, at, OP_NAME, "'%.80s' is no name", word);
   if (is_taken(word))
     op_wrong(r, at, "another name", "'%s' has a meaning of its own in C or in what is generated", word);
   return word;

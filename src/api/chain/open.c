@@ -104,8 +104,10 @@ static hone_status known_members(opening *o, const hn_json_way *way, json_t *obj
   json_t *value;
   json_object_foreach(object, key, value) {
     const hn_json_way at = {way, object, key, 0};
-    if (!known(stage, key))
-      return hn_reading_fail(&o->r, &at, HONE_ERROR_INPUT, o->error, "there is no member '%s' here", key);
+    if (known(stage, key)) continue;
+    hn_reading_fail(&o->r, &at, HONE_ERROR_INPUT, o->error, "there is no member '%s' here", key);
+    hn_error_hint(o->error, "docs/guide/chains.md lists the members");
+    return HONE_ERROR_INPUT;
   }
   return HONE_OK;
 }

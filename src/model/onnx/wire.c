@@ -138,13 +138,24 @@ static bool form_fits(uint8_t form, hn_pb_wire wire) {
   }
 }
 
+/* These bytes are no protobuf. */
+static bool damaged(const hn_pb *m, const uint8_t *at, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool damaged(const hn_pb *m, const uint8_t *at, const char *what, ...) {
+  va_list ap;
+  va_start(ap, what);
+  vfail(m, at, HONE_ERROR_INPUT, what, ap);
+  va_end(ap);
+  hn_error_hint(m->source->error, "the file is damaged, or it is no ONNX model: get it again");
+  return false;
+}
+
 /* Reads tag and value; the value is complete inside the message when this returns true. */
 static bool read_field(hn_pb *m, hn_pb_field *f) {
   const uint8_t *tag_at = m->at;
   uint64_t tag, length;
   if (!varint(&m->at, m->end, &tag) || tag >> 32) {
-    fail_at(m, tag_at, HONE_ERROR_INPUT, "not a protobuf field");
-    return false;
+    return damaged(m, tag_at, "not a protobuf field");
   }
   *f = (hn_pb_field){.number = (uint32_t)(tag >> 3), .wire = (hn_pb_wire)(tag & 7)};
   if (f->number < sizeof m->desc->field / sizeof *m->desc->field) f->desc = m->desc->field[f->number];
@@ -177,10 +188,9 @@ static bool read_field(hn_pb *m, hn_pb_field *f) {
     f->len = (size_t)length;
     m->at += length;
     return true;
-  default: fail_at(m, tag_at, HONE_ERROR_INPUT, "not a protobuf field"); return false;
+  default: return damaged(m, tag_at, "not a protobuf field");
   }
-  fail_at(m, tag_at, HONE_ERROR_INPUT, "%s of %s is cut off", name, m->desc->name);
-  return false;
+  return damaged(m, tag_at, "%s of %s is cut off", name, m->desc->name);
 }
 
 bool hn_pb_next(hn_pb *m, hn_pb_field *f) {
@@ -216,7 +226,7 @@ size_t hn_pb_count(const hn_pb *m, const hn_pb_field *f) {
   uint64_t v;
   for (const uint8_t *p = f->ptr, *end = p + f->len; p < end; n++)
     if (!varint(&p, end, &v)) {
-      fail_at(m, p, HONE_ERROR_INPUT, "a number in %s of %s is cut off", f->desc->name, m->desc->name);
+      damaged(m, p, "a number in %s of %s is cut off", f->desc->name, m->desc->name);
       return SIZE_MAX;
     }
   return n;

@@ -28,10 +28,12 @@ static hone_status check(const struct hn_zoo_unit *unit, const hone_zoo_options 
     return hn_fail(error, HONE_ERROR_USAGE, "width %g is not in 0.01..8", o->width);
   if (o->round < 1 || o->round > 1024)
     return hn_fail(error, HONE_ERROR_USAGE, "round %lld is not in 1..1024", (long long)o->round);
-  if (o->size < unit->multiple || o->size > unit->max_size || o->size % unit->multiple)
-    return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld in %lld..%lld",
-                   unit->name, (long long)o->size, (long long)unit->multiple, (long long)unit->multiple,
-                   (long long)unit->max_size);
+  if (o->size < unit->multiple || o->size > unit->max_size)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not in %lld..%lld", unit->name,
+                   (long long)o->size, (long long)unit->multiple, (long long)unit->max_size);
+  if (o->size % unit->multiple)
+    return hn_fail(error, HONE_ERROR_USAGE, "%s: size %lld is not a multiple of %lld", unit->name,
+                   (long long)o->size, (long long)unit->multiple);
   if (o->boxes && !unit->detects)
     return hn_fail(error, HONE_ERROR_USAGE, "%s finds no boxes: yolov3 does", unit->name);
   return HONE_OK;

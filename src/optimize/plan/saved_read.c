@@ -73,7 +73,7 @@ static hone_status read_head(const char *path, const hn_file *f, hn_saved_head *
     return foreign(path, error, "format version", expected, got);
   }
   if (h->head_sum != hn_checksum(h, offsetof(hn_saved_head, head_sum)))
-    return damaged(path, 0, error, "its head does not have the recorded checksum");
+    return damaged(path, 0, error, "the checksum of its head is another than was recorded");
   h->version[sizeof h->version - 1] = 0;
   if (h->file_bytes != f->size) {
     damaged(path, f->size, error, h->file_bytes > f->size ? "it is cut short" : "something follows its end");
@@ -161,7 +161,7 @@ static hone_status check_part(const hn_saved *s, const hn_backend *backend, hn_d
   uint64_t got = hn_checksum_join(k.sums, n, (size_t)bytes);
   hn_free(k.sums);
   char text[96];
-  snprintf(text, sizeof text, "its %s does not have the recorded checksum", what);
+  snprintf(text, sizeof text, "the checksum of its %s is another than was recorded", what);
   return got == want ? HONE_OK : damaged(s->path, at, error, text);
 }
 
