@@ -454,10 +454,9 @@ const cli_command cli_cmd_bench = {
     "bench",
     "MODEL",
     "measure latency, throughput and memory",
-    "--max-seconds and Ctrl-C end measuring early, with the runs that finished. "
-    "memory_peak_mb is the peak resident set in MiB, on a GPU the device's "
-    "memory. There the steps are also timed by its own\n"
-    "clock, on inputs that lie there already (device_times).",
+    "--max-seconds and Ctrl-C end measuring early, with the runs that finished. memory_peak_mb is the peak "
+    "resident set in MiB, on a GPU the device's memory; there the steps are also timed by its own clock, on "
+    "inputs that lie there already (device_times).",
     options,
     1,
     1,

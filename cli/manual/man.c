@@ -106,8 +106,7 @@ static void put_overview(FILE *out) {
       {"HONE_CPU", "scalar, avx2 and so on: the instruction sets to use at most"},
       {"HONE_TUNE_CACHE", "the file of measured kernels; off: none"},
       {"XDG_CACHE_HOME", "where measurements are kept (~/.cache)"},
-      {"NO_COLOR", "no colours"},
-      {"COLUMNS", "width of the terminal"}};
+      {"NO_COLOR", "no colours"}};
   cli_put(out, ".SH ENVIRONMENT\n");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     cli_print_to(out, ".TP\n.B %s\n", rows[i][0]);

@@ -168,22 +168,33 @@ const cli_command *cli_op_verb(int argc, char **argv, int *at) {
   return NULL;
 }
 
-/* The option and what it does, in a column of its own; a long line goes on in that column. */
-static void print_option(const char *left, const char *help, const char *more) {
-  enum { COLUMN = 29, WIDTH = 118 };
-  char text[400];
-  snprintf(text, sizeof text, "%s%s", help, more);
-  int at = cli_print("  %s", left);
-  if (at >= COLUMN) cli_print("\n"), at = 0;
+static int help_width(void) {
+  enum { WIDEST = 100 };
+  const int columns = cli_columns();
+  return columns > WIDEST ? WIDEST : columns;
+}
+
+/* Words of `text` from column `at` on; lines go on in column `left`. A newline counts as a space. */
+static void fill(const char *text, int at, int left) {
+  const int width = help_width();
   for (const char *word = text; *word;) {
-    int length = (int)strcspn(word, " ");
-    const bool first = word == text;
-    if (!first && at + 1 + length > WIDTH) cli_print("\n"), at = 0;
-    at += at < COLUMN ? cli_print("%*s", COLUMN - at, "") : cli_print(" ");
+    const int length = (int)strcspn(word, " \n");
+    if (at > left && at + 1 + length > width) cli_print("\n"), at = 0;
+    at += at < left ? cli_print("%*s", left - at, "") : at > left ? cli_print(" ") : 0;
     at += cli_print("%.*s", length, word);
-    word += length + (word[length] == ' ');
+    word += length + (word[length] != 0);
   }
   cli_print("\n");
+}
+
+/* The option and what it does, in a column of its own. */
+static void print_option(const char *name, const char *help, const char *more) {
+  const int left = help_width() < 60 ? 8 : 29;
+  char text[400];
+  snprintf(text, sizeof text, "%s%s", help, more);
+  int at = cli_print("  %s", name);
+  if (at >= left) cli_print("\n"), at = 0;
+  fill(text, at, left);
 }
 
 static void print_options(const cli_option *o) {
@@ -197,10 +208,9 @@ static void print_options(const cli_option *o) {
 
 void cli_print_help(const cli_command *c) {
   cli_print("%s\n\nusage: hone %s%s%s\n", c->summary, c->name, *c->arguments ? " " : "", c->arguments);
-  if (c->details) { /* paragraphs */
-    cli_put(stdout, "\n");
-    cli_put(stdout, c->details);
-    cli_put(stdout, "\n");
+  if (c->details) {
+    cli_print("\n");
+    fill(c->details, 0, 0);
   }
   cli_print("\noptions:\n");
   print_options(c->options);

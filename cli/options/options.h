@@ -178,7 +178,7 @@ typedef struct cli_args {
       CLI_OPT_LANG
 typedef struct cli_command {
   const char *name, *arguments, *summary;
-  const char *details; /* paragraphs for the help; NULL */
+  const char *details; /* a paragraph for the help; NULL */
   const cli_option *options;
   size_t min_rest, max_rest;
   int (*run)(const cli_args *args); /* the exit code */
