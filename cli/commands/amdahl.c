@@ -137,8 +137,7 @@ const cli_command cli_cmd_amdahl = {
     "amdahl",
     "[FILE...]",
     "what a faster part means for the whole",
-    "Amdahl's law, 1 / ((1 - P) + P / S): hone amdahl -p 0.1 -s 1.146, or with a profile (of hone or "
-    "another\n"
+    "Amdahl's law, 1 / ((1 - P) + P / S): hone amdahl -p 0.1 -s 1.146, or with a profile (of hone or another "
     "tool) and the layers that become faster: hone amdahl facts.json --layers 'layer2*' -s 1.146.",
     options,
     0,

@@ -280,9 +280,9 @@ const cli_command cli_cmd_chain = {
     "chain",
     "CHAIN.json --input FILE|DIR...",
     "run several models in a row, with what lies between them",
-    "A chain names models and links (boxes, crops, decoders): docs/guide/chains.md. Every input is a run of\n"
-    "all stages. With several inputs each is NAME=FILE, and there is one run.\n"
-    "A file that cannot be read is one line on standard error; the others go on, and the exit code tells.",
+    "A chain names models and links (boxes, crops, decoders): docs/guide/chains.md. Every input is a run of "
+    "all stages. With several inputs each is NAME=FILE, and there is one run. A file that cannot be read is "
+    "one line on standard error; the others go on, and the exit code tells.",
     options,
     1,
     1,

@@ -94,12 +94,11 @@ const cli_command cli_cmd_compare = {
     "compare",
     "BEFORE AFTER",
     "what got slower, faster, new, gone or fused between two profiles",
-    "Each is a file of hone profile -o, trtexec, ONNX Runtime or another tool that\n"
-    "hone diagnose reads, or the files of one run with commas between them. Layers\n"
-    "are aligned by ONNX node, else by name, else by type and order; a difference\n"
-    "counts when it is large enough and the iterations of both profiles rule out\n"
-    "chance. One process each says little about small differences of whole\n"
-    "programs: hone gate does that. Exit code 0 whatever changed.",
+    "Each is a file of hone profile -o, trtexec, ONNX Runtime or another tool that hone diagnose reads, or "
+    "the files of one run with commas between them. Layers are aligned by ONNX node, else by name, else by "
+    "type and order; a difference counts when it is large enough and the iterations of both profiles rule "
+    "out chance. One process each says little about small differences of whole programs: hone gate does "
+    "that. Exit code 0 whatever changed.",
     options,
     2,
     2,

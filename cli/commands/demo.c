@@ -399,13 +399,10 @@ const cli_command cli_cmd_demo = {
     "demo",
     "[NAME [MODEL]]",
     "what fusion, narrow types and better kernels are worth",
-    "Without a name the demos are listed. Each line is a part of a network, planned in "
-    "another way and measured.\n"
-    "\"MB\" counts every tensor as often as a step reads or writes it, \"of roof\" is the "
-    "time that the measured peaks\n"
-    "allow for that work. On a GPU a line's time is the device's own, with inputs in "
-    "place. int8 takes a classifier\n"
-    "of yours, with labelled data for its Top-1.",
+    "Without a name the demos are listed. Each line is a part of a network, planned in another way and "
+    "measured. \"MB\" counts every tensor as often as a step reads or writes it, \"of roof\" is the time "
+    "that the measured peaks allow for that work. On a GPU a line's time is the device's own, with inputs in "
+    "place. int8 takes a classifier of yours, with labelled data for its Top-1.",
     options,
     0,
     2,

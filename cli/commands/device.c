@@ -211,11 +211,9 @@ const cli_command cli_cmd_device = {
     "device",
     "",
     "measure the machine's peaks: FLOP/s and bandwidths",
-    "Takes about two seconds; the result is cached by processor, thread "
-    "count and version, unless other processes took\n"
-    "more than a tenth of the processors meanwhile. For a GPU: matrix products and a copy "
-    "through hone's own plans,\n"
-    "and what its sensors say now.",
+    "Takes about two seconds; the result is cached by processor, thread count and version, unless other "
+    "processes took more than a tenth of the processors meanwhile. For a GPU: matrix products and a copy "
+    "through hone's own plans, and what its sensors say now.",
     options,
     0,
     0,

@@ -58,11 +58,10 @@ const cli_command cli_cmd_diagnose = {
     "diagnose",
     "FILE...",
     "find what is slow in a profile of another tool, and why",
-    "Reads what trtexec, ONNX Runtime, msprof and others have measured; nothing is run. Several files of\n"
-    "one run (a profile, its times and its layer information) are joined. \"-\" is standard input, gz is\n"
+    "Reads what trtexec, ONNX Runtime, msprof and others have measured; nothing is run. Several files of one "
+    "run (a profile, its times and its layer information) are joined. \"-\" is standard input, gz is "
     "unpacked. Findings carry evidence, cause, command and predicted gain. "
-    "docs/reference/commands/diagnose.md lists\n"
-    "the formats.",
+    "docs/reference/commands/diagnose.md lists the formats.",
     options,
     0,
     100000,

@@ -88,8 +88,8 @@ const cli_command cli_cmd_doctor = {
     "",
     "what this machine has for hone, what it lacks, what to do",
     "Looks at processor, limits, memory, other processes, settings of the system, folders, GPU and programs "
-    "beside hone, runs\na small network and checks its answers. What is missing is shown with what it costs "
-    "and what to do. Nothing is changed.\nExit code 0 unless hone cannot work at all.",
+    "beside hone, runs a small network and checks its answers. What is missing is shown with what it costs "
+    "and what to do. Nothing is changed. Exit code 0 unless hone cannot work at all.",
     options,
     0,
     0,

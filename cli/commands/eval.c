@@ -145,14 +145,11 @@ const cli_command cli_cmd_eval = {
     "MODEL --data PATH...",
     "measure accuracy on labelled data",
     "Top-1 with its 95 % interval, Top-5 and F1 on pictures or arrays whose class is known: DIR/CLASS/*.jpg "
-    "(classes are\n"
-    "numbered in the order of their names, or as --labels lists them), a list of labels, MNIST's and CIFAR's "
-    "files. mAP\n"
-    "and F1 of a detector on pictures with boxes: YOLO's texts, COCO's JSON (--labels). Files that cannot be "
-    "read are told\n"
-    "and left out. Pictures are stretched to the input's size and normalised as for ImageNet unless options "
-    "say otherwise.\n"
-    "Exit code 1: the model of --compare is worse, by McNemar's test and not by luck.",
+    "(classes are numbered in the order of their names, or as --labels lists them), a list of labels, "
+    "MNIST's and CIFAR's files. mAP and F1 of a detector on pictures with boxes: YOLO's texts, COCO's JSON "
+    "(--labels). Files that cannot be read are told and left out. Pictures are stretched to the input's size "
+    "and normalised as for ImageNet unless options say otherwise. Exit code 1: the model of --compare is "
+    "worse, by McNemar's test and not by luck.",
     options,
     1,
     1000000000,

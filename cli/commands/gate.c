@@ -356,17 +356,15 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_gate = {"gate",
-                                  "[MODEL]",
-                                  "fail when a model, a build or any command has become slower",
-                                  "Old and new run in turn, a process each, until a rank test and half the "
-                                  "threshold agree: worse (exit 1), same or better (0), "
-                                  "no verdict (5).\n"
-                                  "Only earlier reports at hand: a verdict needs 10 of the same day, machine "
-                                  "and options (hone bench --save --tag).\n"
-                                  "--max-seconds (3600) ends measuring; what is undecided then is no "
-                                  "verdict. Answers are not compared: hone verify does that.",
-                                  options,
-                                  0,
-                                  1,
-                                  run};
+const cli_command cli_cmd_gate = {
+    "gate",
+    "[MODEL]",
+    "fail when a model, a build or any command has become slower",
+    "Old and new run in turn, a process each, until a rank test and half the threshold agree: worse (exit "
+    "1), same or better (0), no verdict (5). Only earlier reports at hand: a verdict needs 10 of the same "
+    "day, machine and options (hone bench --save --tag). --max-seconds (3600) ends measuring; what is "
+    "undecided then is no verdict. Answers are not compared: hone verify does that.",
+    options,
+    0,
+    1,
+    run};

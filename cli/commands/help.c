@@ -92,10 +92,9 @@ const cli_command cli_cmd_help = {
     "help",
     "[COMMAND | op WHAT | passes]",
     "tell what a command does, or what --passes may name",
-    "eval \"$(hone help --format bash)\" completes commands and options in bash;\n"
-    "hone help --format fish >~/.config/fish/completions/hone.fish does in fish, and\n"
-    "hone help --format zsh >DIR/_hone in zsh, where DIR is of $fpath. make install and packages bring all "
-    "of it.",
+    "eval \"$(hone help --format bash)\" completes commands and options in bash; hone help --format fish "
+    ">~/.config/fish/completions/hone.fish does in fish, and hone help --format zsh >DIR/_hone in zsh, where "
+    "DIR is of $fpath. make install and packages bring all of it.",
     options,
     0,
     2,

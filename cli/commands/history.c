@@ -249,13 +249,12 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_history = {
-    "history",
-    "[RUN]",
-    "list, plot, export and delete the runs that bench --save kept",
-    "The history is $XDG_DATA_HOME/hone/history.db (~/.local/share/hone/history.db); "
-    "HONE_HISTORY names another file.",
-    options,
-    0,
-    1,
-    run};
+const cli_command cli_cmd_history = {"history",
+                                     "[RUN]",
+                                     "list, plot, export and delete the runs that bench --save kept",
+                                     "The history is $XDG_DATA_HOME/hone/history.db "
+                                     "(~/.local/share/hone/history.db); HONE_HISTORY names another file.",
+                                     options,
+                                     0,
+                                     1,
+                                     run};

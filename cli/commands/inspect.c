@@ -192,10 +192,9 @@ const cli_command cli_cmd_inspect = {
     "inspect",
     "MODEL",
     "count FLOPs, bytes and memory; bounds, fusions, 8 bits",
-    "Nothing is run. Dimensions that the model leaves open get defaults, "
-    "which are shown: batch 1, image sides 224, others\n"
-    "128; --shape and --batch change them. The roofs that nodes are held against are measured "
-    "once (hone device) and cached.",
+    "Nothing is run. Dimensions that the model leaves open get defaults, which are shown: batch 1, image "
+    "sides 224, others 128; --shape and --batch change them. The roofs that nodes are held against are "
+    "measured once (hone device) and cached.",
     options,
     1,
     1,

@@ -336,10 +336,9 @@ const cli_command cli_cmd_loop = {
     "MODEL",
     "the whole loop: measure, explain, change, prove, report",
     "`hone MODEL.onnx` is the same. Profiles the model as it is (level 0), says where the time goes and why, "
-    "rewrites it,\n"
-    "proves that the answers are the same, and measures both in alternation. Writes DIR/report.html, "
-    "report.json, prediction.json,\n"
-    "trace.json and optimized.onnx. Exit code 1: the answers differ; 5: they cannot be trusted.",
+    "rewrites it, proves that the answers are the same, and measures both in alternation. Writes "
+    "DIR/report.html, report.json, prediction.json, trace.json and optimized.onnx. Exit code 1: the answers "
+    "differ; 5: they cannot be trusted.",
     options,
     1,
     1,

@@ -253,14 +253,12 @@ const cli_command cli_cmd_optimize = {
     "optimize",
     "MODEL -o FILE",
     "rewrite the graph and write it back",
-    "The result is plain ONNX without private operators: other engines "
-    "take it, and it gives the same answers.\nhone itself rewrites every model that it loads, so hone bench "
-    "says "
-    "the same of both: the gain is between hone bench MODEL\n--level 0 and hone bench MODEL; hone MODEL "
-    "measures "
-    "both side by side.\n-o M.hone writes a saved plan instead: "
-    "decisions and packed weights for this processor or --device, which run, bench, profile\nand "
-    "verify load without packing again. --precision, --prefer and -t are for saved plans only.",
+    "The result is plain ONNX without private operators: other engines take it, and it gives the same "
+    "answers. hone itself rewrites every model that it loads, so hone bench says the same of both: the gain "
+    "is between hone bench MODEL --level 0 and hone bench MODEL; hone MODEL measures both side by side. -o "
+    "M.hone writes a saved plan instead: decisions and packed weights for this processor or --device, which "
+    "run, bench, profile and verify load without packing again. --precision, --prefer and -t are for saved "
+    "plans only.",
     options,
     1,
     1,

@@ -313,14 +313,9 @@ const cli_command cli_cmd_pipeline = {
     "MODEL --input DIR|LIST|-",
     "run a model on many files, its stages at the same time",
     "Files are decoded, run and made classes, boxes or texts of at the same time, by workers with bounded "
-    "queues "
-    "between\n"
-    "them. Each item is a JSON line, in the order of the files; one that cannot be read is a line with its "
-    "error, and the\n"
-    "rest goes on. A batch (-b) is filled with items. Ctrl-C takes no more files, finishes what is under way "
-    "and "
-    "ends with\n"
-    "130. Exit code 3: no item could be read.",
+    "queues between them. Each item is a JSON line, in the order of the files; one that cannot be read is a "
+    "line with its error, and the rest goes on. A batch (-b) is filled with items. Ctrl-C takes no more "
+    "files, finishes what is under way and ends with 130. Exit code 3: no item could be read.",
     options,
     1,
     1,

@@ -220,9 +220,8 @@ const cli_command cli_cmd_plan = {
     "plan",
     "MODEL",
     "show the steps of a plan, or the plans for many sizes",
-    "Steps, their tactics, predicted times and memory of the plan that run and bench would use.\n"
-    "With --shapes, every size of the dimensions that --profile names: what its plan costs, what it shares "
-    "with\n"
+    "Steps, their tactics, predicted times and memory of the plan that run and bench would use. With "
+    "--shapes, every size of the dimensions that --profile names: what its plan costs, what it shares with "
     "the others, and whether inputs may be padded to it, with what stands against that.",
     options,
     1,

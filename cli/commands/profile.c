@@ -143,9 +143,8 @@ const cli_command cli_cmd_profile = {
     "profile",
     "MODEL",
     "measure every layer and show where the time goes",
-    "Layers are timed inside whole runs of the very plan that bench "
-    "measures. The closure line adds layers, gaps and copies\n"
-    "up to the wall time of an independent clock and shows what is missing. Ctrl-C ends\n"
+    "Layers are timed inside whole runs of the very plan that bench measures. The closure line adds layers, "
+    "gaps and copies up to the wall time of an independent clock and shows what is missing. Ctrl-C ends "
     "measuring; the runs that finished are shown and written.",
     options,
     1,

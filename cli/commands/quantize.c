@@ -344,17 +344,13 @@ const cli_command cli_cmd_quantize = {
     "quantize",
     "MODEL -o FILE --calib DIR|FILE.npz|random",
     "write the model in 8 bits",
-    "Runs the float model on the samples one by one, chooses a range for "
-    "every activation, and writes plain ONNX with\n"
-    "QuantizeLinear and DequantizeLinear (opset 13 or newer), weights i8 "
-    "with a scale a channel. Batch normalisation is\n"
-    "folded first. Ctrl-C while it calibrates: the samples so far count, "
-    "and the file is written with a warning.\n"
-    "--to fp16 and --to bf16 write weights and activations of 16 bits, and need no samples.\n"
-    "--max-drop X --metric M gives each layer the fastest type that the budget allows, on samples that did "
-    "not "
-    "choose, and\n"
-    "writes nothing (exit code 1) where that is not possible or not faster than the input.",
+    "Runs the float model on the samples one by one, chooses a range for every activation, and writes plain "
+    "ONNX with QuantizeLinear and DequantizeLinear (opset 13 or newer), weights i8 with a scale a channel. "
+    "Batch normalisation is folded first. Ctrl-C while it calibrates: the samples so far count, and the file "
+    "is written with a warning. --to fp16 and --to bf16 write weights and activations of 16 bits, and need "
+    "no samples. --max-drop X --metric M gives each layer the fastest type that the budget allows, on "
+    "samples that did not choose, and writes nothing (exit code 1) where that is not possible or not faster "
+    "than the input.",
     options,
     1,
     1,

@@ -59,7 +59,7 @@ const cli_command cli_cmd_report = {
     "report",
     "FILE...",
     "show a profile of another tool as a page, table, trace or JSON",
-    "Reads the same files as hone diagnose and writes the same reports as hone profile. Without -o, --csv,\n"
+    "Reads the same files as hone diagnose and writes the same reports as hone profile. Without -o, --csv, "
     "--trace or --json the whole report is printed as text.",
     options,
     1,

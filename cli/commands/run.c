@@ -221,13 +221,10 @@ const cli_command cli_cmd_run = {
     "run",
     "MODEL [--input [NAME=]FILE]...",
     "run a model once",
-    "Inputs without a file are random but seeded; integers respect embedding "
-    "tables, masks are ones, and what an If\n"
-    "compares with a constant to choose its branch is that constant (--input sr=8000 says otherwise). "
-    "Pictures are stretched to the\n"
-    "input's size and normalised as for ImageNet unless options say otherwise. NAME may be left out for a "
-    "model with one input.\n"
-    "In file names every character of an "
+    "Inputs without a file are random but seeded; integers respect embedding tables, masks are ones, and "
+    "what an If compares with a constant to choose its branch is that constant (--input sr=8000 says "
+    "otherwise). Pictures are stretched to the input's size and normalised as for ImageNet unless options "
+    "say otherwise. NAME may be left out for a model with one input. In file names every character of an "
     "output's name outside A-Za-z0-9._- becomes _.",
     options,
     1,

@@ -244,20 +244,11 @@ const cli_command cli_cmd_tune = {
     "MODEL",
     "measure every way to run each step and keep the fastest",
     "Every tactic that takes a step is measured on the step's real shapes, in interleaved rounds; on a GPU, "
-    "where kernels\n"
-    "are compiled first, those that are predicted to take at most three times as long as the fastest. One "
-    "that "
-    "beats the\n"
-    "cost model's choice by more than noise is kept, for this processor, thread count and version; plans "
-    "made "
-    "later use it\n"
-    "(--no-cache: not), unless they make the whole model slower. Ctrl-C keeps what is measured. --check: "
-    "exit "
-    "code 1 when\n"
-    "the cost model chooses the fastest tactic, within 10 %, on fewer than 80 % of the steps that have two "
-    "more "
-    "than 10 %\n"
-    "apart.",
+    "where kernels are compiled first, those that are predicted to take at most three times as long as the "
+    "fastest. One that beats the cost model's choice by more than noise is kept, for this processor, thread "
+    "count and version; plans made later use it (--no-cache: not), unless they make the whole model slower. "
+    "Ctrl-C keeps what is measured. --check: exit code 1 when the cost model chooses the fastest tactic, "
+    "within 10 %, on fewer than 80 % of the steps that have two more than 10 % apart.",
     options,
     1,
     1,

@@ -276,11 +276,10 @@ const cli_command cli_cmd_verify = {
     "verify",
     "A [B]",
     "prove that answers are right",
-    "Compares model B (or A itself) as hone runs it with the reference side "
-    "of A: the operators' scalar definitions, or an\n"
-    "independent instruction tier for large networks. Exit code 0: same, 1: "
-    "different, 5: mistrusted (the outputs say too\n"
-    "little: constant, zero or not finite). A saved plan (M.hone) in place of B, or alone, runs as it is.",
+    "Compares model B (or A itself) as hone runs it with the reference side of A: the operators' scalar "
+    "definitions, or an independent instruction tier for large networks. Exit code 0: same, 1: different, 5: "
+    "mistrusted (the outputs say too little: constant, zero or not finite). A saved plan (M.hone) in place "
+    "of B, or alone, runs as it is.",
     options,
     1,
     2,

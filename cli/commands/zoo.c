@@ -80,16 +80,15 @@ static const cli_option options[] = {
     CLI_OPT_JSON,
     CLI_OPT_HELP,
     CLI_END};
-const cli_command cli_cmd_zoo = {"zoo",
-                                 "[NAME -o FILE]",
-                                 "write a built-in network as ONNX",
-                                 "Without a name the networks are listed. Weights are random but seeded; "
-                                 "batch normalisation stays separate, as\n"
-                                 "exporters write it. The same options give the same bytes. Image networks "
-                                 "take any --size (yolov3: multiples of 32);\n"
-                                 "bert_base scales its attention heads (64 channels each), and --size is its "
-                                 "sequence length, at most 512.",
-                                 options,
-                                 0,
-                                 1,
-                                 run};
+const cli_command cli_cmd_zoo = {
+    "zoo",
+    "[NAME -o FILE]",
+    "write a built-in network as ONNX",
+    "Without a name the networks are listed. Weights are random but seeded; batch normalisation stays "
+    "separate, as exporters write it. The same options give the same bytes. Image networks take any --size "
+    "(yolov3: multiples of 32); bert_base scales its attention heads (64 channels each), and --size is its "
+    "sequence length, at most 512.",
+    options,
+    0,
+    1,
+    run};

@@ -11,7 +11,9 @@
 
 enum { NUDGES = 4 }; /* even */
 
-op_bound op_bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide) {
+/* The one place where it comes from. wide: the reference was evaluated in f64. Without any wider type the
+ * first term is ulp(r): the reference is rounded, too. */
+static op_bound bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide) {
   (void)op;
   const bool f64 = dtype == HONE_DTYPE_F64;
   return (op_bound){.units = wide ? 16 : 32,
@@ -183,7 +185,7 @@ hone_status op_answer_make(const op_sample *s, op_random *r, op_answer *a, hone_
     a->as = HONE_DTYPE_F32;
   status = find_local(s, r, a, error);
   if (status != HONE_OK) return status;
-  a->bound = op_bound_of(s->op, d, a->as == HONE_DTYPE_F64);
+  a->bound = bound_of(s->op, d, a->as == HONE_DTYPE_F64);
   /* A 16-bit reference alone moves by more than what is asked. */
   return a->as || hone_dtype_size(d) > 2 ? move_inputs(s, r, a, error) : HONE_OK;
 }

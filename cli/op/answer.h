@@ -19,10 +19,6 @@ typedef struct op_bound {
   double units, unit, vanishing;
 } op_bound;
 
-/* The one place where it comes from. wide: the reference was evaluated in f64. Without any wider type the
- * first term is ulp(r): the reference is rounded, too. */
-op_bound op_bound_of(const hone_op_desc *op, hone_dtype dtype, bool wide);
-
 typedef struct op_answer {
   hone_tensor own[OP_MOST];  /* in the elements' own type */
   hone_dtype as;             /* F64, of 2-byte elements else F32; NONE: the reference takes neither */

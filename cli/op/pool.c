@@ -10,12 +10,6 @@ enum { MOST_THREADS = 16, WATCHED_TASKS = 256, WATCHED_BYTES = 1 << 20 };
 
 typedef void task_fn(void *arg, int64_t task, uint32_t thread);
 
-const char *op_order_name(op_order order) {
-  static const char *const names[] = {"tasks in order", "tasks from last to first", "tasks in any order",
-                                      "tasks on threads"};
-  return names[order];
-}
-
 /* ------------------------------------------------------------------ real threads */
 
 typedef struct crew {

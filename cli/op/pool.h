@@ -11,7 +11,6 @@ typedef enum op_order {
   OP_SHUFFLED, /* each as any thread */
   OP_THREADS   /* on real threads */
 } op_order;
-const char *op_order_name(op_order order);
 
 typedef struct op_pool {
   op_order order;

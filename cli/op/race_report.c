@@ -61,7 +61,7 @@ static void note(const op_race *r, const op_line *l, bool memory, char *buf, siz
     snprintf(buf, size, "%s would allow more", memory ? "bandwidth" : "arithmetic");
 }
 
-void op_line_make(const op_race *r, uint32_t i, const op_roofs *roofs, op_line *l) {
+static void make_line(const op_race *r, uint32_t i, const op_roofs *roofs, op_line *l) {
   const op_version *v = &r->version[i];
   bool memory;
   *l = (op_line){.version = v, .against_nodes = NAN, .against_others = NAN, .roof = NAN};
@@ -114,7 +114,7 @@ void op_lines_print(const op_race *r, const op_roofs *roofs) {
   for (uint32_t i = 0; i < r->n; i++) {
     op_line l;
     cells c;
-    op_line_make(r, i, roofs, &l);
+    make_line(r, i, roofs, &l);
     cells_of(&l, &c);
     cli_print("  %9s %9s %10s %9s %9s %7s  %s\n", c.mean, c.p95, c.bytes, c.nodes, c.others, c.roof,
               l.version->name);
@@ -141,7 +141,7 @@ void op_lines_markdown(FILE *to, const op_race *r, const op_roofs *roofs) {
   for (uint32_t i = 0; i < r->n; i++) {
     op_line l;
     cells c;
-    op_line_make(r, i, roofs, &l);
+    make_line(r, i, roofs, &l);
     cells_of(&l, &c);
     const char *const row[] = {l.version->name, r->shape, c.mean, c.p95, c.bytes,
                                c.nodes,         c.others, c.roof, l.note};
@@ -156,7 +156,7 @@ json_t *op_lines_json(const op_race *r, const op_roofs *roofs) {
   json_t *list = json_array();
   for (uint32_t i = 0; i < r->n; i++) {
     op_line l;
-    op_line_make(r, i, roofs, &l);
+    make_line(r, i, roofs, &l);
     const op_version *v = l.version;
     const bool known = v->n && !*v->why;
     json_array_append_new(list, json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",

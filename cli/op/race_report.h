@@ -23,7 +23,6 @@ typedef struct op_line {
   char note[340];
 } op_line;
 
-void op_line_make(const op_race *race, uint32_t i, const op_roofs *roofs, op_line *out);
 void op_lines_print(const op_race *race, const op_roofs *roofs);
 json_t *op_lines_json(const op_race *race, const op_roofs *roofs);
 /* A Markdown table. */

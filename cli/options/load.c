@@ -17,7 +17,8 @@ static hone_status wrong(hone_error *error, const char *format, ...) {
   return HONE_ERROR_USAGE;
 }
 
-bool cli_nanoseconds(const char *text, uint64_t *ns) {
+/* "15ms", "10s", "500us", "2m", "1h"; a number alone is seconds. False: it is no such time. */
+static bool nanoseconds(const char *text, uint64_t *ns) {
   static const struct {
     const char *unit;
     double ns;
@@ -95,7 +96,7 @@ static hone_status check_together(const cli_args *args, hone_scenario s, hone_er
 
 static hone_status read_time(const char *option, const char *text, uint64_t least, uint64_t *ns,
                              hone_error *error) {
-  if (!text || (cli_nanoseconds(text, ns) && *ns >= least)) return HONE_OK;
+  if (!text || (nanoseconds(text, ns) && *ns >= least)) return HONE_OK;
   return wrong(error, "--%s wants a time such as 15ms, 10s or 10m, got '%.80s'", option, text);
 }
 

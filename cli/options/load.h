@@ -15,8 +15,6 @@ typedef struct cli_load {
   bool streams;       /* threads are divided among them */
 } cli_load;
 
-/* "15ms", "10s", "500us", "2m", "1h"; a number alone is seconds. False: it is no such time. */
-bool cli_nanoseconds(const char *text, uint64_t *ns);
 /* Whether a scenario or a curve is asked for. */
 bool cli_load_asked(const cli_args *args);
 /* HONE_ERROR_USAGE for options that mean nothing together. settings.samples 0: as many as fit. */

@@ -11,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *cli_base_name(const char *path, char *buf, size_t size) {
-  const char *slash = strrchr(path, '/');
-  snprintf(buf, size, "%s", slash ? slash + 1 : path);
-  char *dot = strrchr(buf, '.');
-  if (dot && strcmp(dot, ".onnx") == 0) *dot = 0;
-  return buf;
-}
-
 hone_status cli_load(const cli_args *args, const char *path, hone_model **out, hone_error *error) {
   const hone_zoo_options zoo = {.batch = args->batch};
   hone_status status = strncmp(path, "zoo:", 4) != 0 ? hone_model_load(path, out, error)

@@ -7,8 +7,6 @@
 #include <hone/hone.h>
 #include <jansson.h>
 
-/* "resnet50" of "models/resnet50.onnx". */
-const char *cli_base_name(const char *path, char *buf, size_t size);
 /* Loads a file, or builds "zoo:NAME". */
 hone_status cli_load(const cli_args *args, const char *path, hone_model **out, hone_error *error);
 /* --shape values as bindings of this model; free(*out). */

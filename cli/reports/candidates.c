@@ -25,7 +25,9 @@ static char *listed(const hone_candidate_place *p) {
   return text;
 }
 
-char *cli_candidate_command(const hone_candidate *c, const hone_candidate_place *start, const char *model) {
+/* "hone op new OwnSin --from m.onnx --nodes a,b": a line for a shell. start: the place whose nodes are
+ * written down; NULL: "hone op new OwnSort --general". NULL: no memory. free() it. */
+static char *command_of(const hone_candidate *c, const hone_candidate_place *start, const char *model) {
   char *nodes = start ? listed(start) : NULL;
   if (start && !nodes) return NULL;
   const char *const word[] = {"hone", "op",      "new", c->name, nodes ? "--from" : "--general",
@@ -92,7 +94,7 @@ static void print_one(const hone_candidate *c, const hone_candidate_place *start
   print_saving(c);
   print_place(&c->place[0]);
   print_pattern(c->pattern);
-  char *command = cli_candidate_command(c, start, model);
+  char *command = command_of(c, start, model);
   if (command) cli_print("     $ %s\n", command);
   free(command);
 }
@@ -137,7 +139,7 @@ static json_t *places(const hone_candidate *c) {
 }
 
 static json_t *candidate(const hone_candidate *c, const hone_candidate_place *start, const char *model) {
-  char *command = cli_candidate_command(c, start, model);
+  char *command = command_of(c, start, model);
   const bool worth = c->verdict == HONE_CANDIDATE_IS_WORTH;
   json_t *o = json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "kind", hone_candidate_kind_name(c->kind),
                         "worth_it", worth, "verdict", hone_candidate_verdict_name(c->verdict), "why",

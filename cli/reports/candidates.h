@@ -5,10 +5,6 @@
 #include <hone/hone.h>
 #include <jansson.h>
 
-/* "hone op new OwnSin --from m.onnx --nodes a,b": a line for a shell. start: the place whose nodes are
- * written down; NULL: "hone op new OwnSort --general". NULL: no memory. free() it. */
-char *cli_candidate_command(const hone_candidate *candidate, const hone_candidate_place *start,
-                            const char *model);
 /* start[i] is that of candidate i. At most `rows` of those that are not worth it. */
 void cli_candidates_print(const hone_candidates *candidates, const hone_candidate_place *const *start,
                           const hone_profile *profile, const char *model, size_t rows);

@@ -202,13 +202,6 @@ void hn_text_vformat(hn_str *o, const char *format, va_list ap) {
   }
 }
 
-void hn_text_format(hn_str *o, const char *format, ...) {
-  va_list ap;
-  va_start(ap, format);
-  hn_text_vformat(o, format, ap);
-  va_end(ap);
-}
-
 size_t hn_text_shell(const char *text, char *buf, size_t size) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   const bool quoted = !*text || text[strspn(text, plain)];

@@ -27,6 +27,5 @@ size_t hn_text_whole(const char *text, size_t n);
 /* printf whose %s and %c arguments are escaped; the format is trusted, with its newlines and all. A width
  * of %s counts characters, its precision the bytes that are looked at, without the half of a character. */
 void hn_text_vformat(hn_str *o, const char *format, va_list ap);
-void hn_text_format(hn_str *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

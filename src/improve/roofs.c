@@ -15,7 +15,7 @@
 enum { FEWEST_WINDOWS = 3, QUIET_WINDOWS = 2, MOST_WINDOWS = 32 };
 #define USUAL_SECONDS 6.0
 
-double *hn_roof_at(hone_roofs *roofs, hn_roof_figure figure) {
+static double *figure_of(hone_roofs *roofs, hn_roof_figure figure) {
   switch (figure) {
 #define X(name)                                                                                              \
   case HN_ROOF_##name: return &roofs->name;
@@ -66,7 +66,7 @@ static bool run_window(windows *w, hn_load *before, hone_status *status, hone_er
     }
     if (after.time - w->start >= limit_of(o)) return false;
     rate[i] = w->meter->rate(w->meter, (hn_roof_figure)i);
-    double *best = hn_roof_at(w->out, (hn_roof_figure)i);
+    double *best = figure_of(w->out, (hn_roof_figure)i);
     if (rate[i] > *best) *best = rate[i];
     w->meter->load(w->meter, &after);
   }
@@ -112,7 +112,7 @@ static hone_status measure(hn_roof_meter *meter, const hone_roofs_options *o, ho
   }
   meter->close(meter);
   for (int i = 0; i < HN_ROOF_COUNT && out->windows; i++) {
-    const double best = *hn_roof_at(out, (hn_roof_figure)i);
+    const double best = *figure_of(out, (hn_roof_figure)i);
     if (best > 0) out->spread = fmax(out->spread, (best - w.worst[i]) / best);
   }
   out->quiet = w.quiet >= QUIET_WINDOWS;
@@ -183,8 +183,8 @@ void hone_roofs_raise(hone_roofs *roofs, const hone_roofs *seen) {
   hone_roofs other = *seen;
   bool more = seen->quiet && !roofs->quiet;
   for (int i = 0; i < HN_ROOF_COUNT; i++) {
-    double *known = hn_roof_at(roofs, (hn_roof_figure)i);
-    const double now = *hn_roof_at(&other, (hn_roof_figure)i);
+    double *known = figure_of(roofs, (hn_roof_figure)i);
+    const double now = *figure_of(&other, (hn_roof_figure)i);
     if (!(now > *known)) continue;
     *known = now;
     more = true;

@@ -34,8 +34,6 @@ typedef enum hn_roof_figure {
       HN_ROOF_COUNT
 } hn_roof_figure;
 
-double *hn_roof_at(hone_roofs *roofs, hn_roof_figure figure);
-
 /* What the system has counted so far, in seconds. busy (of all processors, whoever used them) and delay (in
  * which threads of this process waited for one) are negative where it does not count. */
 typedef struct hn_load {

@@ -18,7 +18,7 @@ static void drop_move(const hn_plan *p, hn_late_move *m) {
   if (m->blob) p->backend->free(p->device, m->blob);
 }
 
-void hn_late_unbind(const hn_plan *p, hn_bound *b) {
+static void unbind(const hn_plan *p, hn_bound *b) {
   if (!b) return;
   if (b->before) drop_move(p, b->before);
   for (uint32_t i = 0; b->after && i < b->step.n_outputs; i++) drop_move(p, &b->after[i]);
@@ -30,11 +30,11 @@ void hn_late_unbind(const hn_plan *p, hn_bound *b) {
 
 void hn_late_forget(hn_late *late) {
   for (size_t k = 0; late->bound && k < late->plan->steps.len; k++) {
-    hn_late_unbind(late->plan, late->bound[k]);
+    unbind(late->plan, late->bound[k]);
     late->bound[k] = NULL;
   }
   for (size_t i = 0; i < late->bodies.len; i++) {
-    hn_late_unbind(late->plan, late->bodies.ptr[i]->bound);
+    unbind(late->plan, late->bodies.ptr[i]->bound);
     late->bodies.ptr[i]->bound = NULL;
   }
 }
@@ -336,10 +336,10 @@ hone_status hn_late_bind(hn_late *late, const hn_step *s, const hone_tensor *con
   *out = NULL;
   hone_status status =
       b ? bind(late, s, tin, before, most, b, error) : hn_fail_memory(error, sizeof *b, "a late step");
-  hn_late_unbind(late->plan, before);
+  unbind(late->plan, before);
   if (status == HONE_OK)
     *out = b;
   else
-    hn_late_unbind(late->plan, b);
+    unbind(late->plan, b);
   return status;
 }

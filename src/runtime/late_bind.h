@@ -46,7 +46,6 @@ bool hn_late_counted(const hn_step *s);
  * chosen, and nothing packed, for operands and results beyond that (0: any). */
 hone_status hn_late_bind(hn_late *late, const hn_step *step, const hone_tensor *const *tin, hn_bound *before,
                          uint64_t most, hn_bound **out, hone_error *error);
-void hn_late_unbind(const hn_plan *plan, hn_bound *b); /* NULL is fine */
-void hn_late_forget(hn_late *late);                    /* unbinds all steps */
+void hn_late_forget(hn_late *late); /* unbinds all steps */
 
 #endif

@@ -74,8 +74,6 @@ void op_definition_free(op_definition *d);
 
 /* Does it work on codes, too? */
 bool op_has_codes(const op_definition *d);
-/* "float16" of msopgen, or "f16" of hone; NONE: neither. */
-hone_dtype op_type_of(const char *word);
 /* Is it a word that C takes as a name? */
 bool op_is_name(const char *word);
 #define OP_NAME "letters, digits and '_', no digit first, at most 60"

@@ -15,7 +15,8 @@
 enum { MOST_BYTES = 1 << 20 };
 #define DOMAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-hone_dtype op_type_of(const char *word) {
+/* "float16" of msopgen, or "f16" of hone; NONE: neither. */
+static hone_dtype type_of(const char *word) {
   static const struct {
     const char *word;
     hone_dtype dtype;
@@ -101,7 +102,7 @@ static void read_types(op_reader *r, const json_t *o, const char *path, op_opera
   size_t i;
   snprintf(at, sizeof at, "%.150s.type", path);
   if (json_is_string(list)) {
-    const hone_dtype d = op_type_of(json_string_value(list));
+    const hone_dtype d = type_of(json_string_value(list));
     if (!d)
       op_wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
                json_string_value(list));
@@ -114,7 +115,7 @@ static void read_types(op_reader *r, const json_t *o, const char *path, op_opera
   }
   json_array_foreach((json_t *)list, i, word) {
     snprintf(at, sizeof at, "%.150s.type[%zu]", path, i);
-    const hone_dtype d = json_is_string(word) ? op_type_of(json_string_value(word)) : HONE_DTYPE_NONE;
+    const hone_dtype d = json_is_string(word) ? type_of(json_string_value(word)) : HONE_DTYPE_NONE;
     if (!d)
       op_wrong(r, at, "float, float16, bfloat16, int8...", "there is no type '%.60s'",
                json_is_string(word) ? json_string_value(word) : "(no text)");

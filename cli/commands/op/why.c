@@ -116,8 +116,7 @@ static const cli_option options[] = {
 const cli_command cli_op_why = {
     "op why",
     "MODEL",
-    "what of a model a custom operator would make faster, by how much, and whether that "
-    "is worth it",
+    "what of a model a custom operator would make faster, by how much, and whether that is worth it",
     NULL,
     options,
     1,

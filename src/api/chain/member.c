@@ -26,7 +26,8 @@ const hn_member *hn_member_find(const hn_member *rows, const char *name) {
   return NULL;
 }
 
-const char *hn_reading_path(const hn_reading *r, const char *path) {
+/* A path as it is opened. NULL: no memory. */
+static const char *path_beside(const hn_reading *r, const char *path) {
   if (!r->folder[0] || path[0] == '/' || strncmp(path, "zoo:", 4) == 0) return hn_arena_strdup(r->keep, path);
   return hn_arena_printf(r->keep, "%s/%s", r->folder, path);
 }
@@ -127,7 +128,7 @@ hone_status hn_member_read(const hn_reading *r, const hn_json_way *way, json_t *
   }
   const char *path;
   status = hn_member_text(r, way, value, "a path", &path, error);
-  if (status == HONE_OK && !(*(const char **)to = hn_reading_path(r, path)))
+  if (status == HONE_OK && !(*(const char **)to = path_beside(r, path)))
     status = hn_fail_memory(error, strlen(path), "a chain");
   return status;
 }

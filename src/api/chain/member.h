@@ -45,7 +45,5 @@ const hn_member *hn_member_find(const hn_member *rows, const char *name);
 /* A text at `way`; other names its value in the error: "a path". */
 hone_status hn_member_text(const hn_reading *r, const hn_json_way *way, json_t *value, const char *wants,
                            const char **out, hone_error *error);
-/* A path as it is opened. NULL: no memory. */
-const char *hn_reading_path(const hn_reading *r, const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s) {
+static void put_stats(hn_str *o, const char *key, const hone_sample_stats *s) {
   static const hn_json_member list[] = {
       HN_JSON(hone_sample_stats, mean),   HN_JSON_AS(hone_sample_stats, "median", p50, HN_JSON_ALWAYS),
       HN_JSON(hone_sample_stats, p50),    HN_JSON(hone_sample_stats, p95),
@@ -17,7 +17,7 @@ void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s) {
   hn_json_close(o, '}');
 }
 
-void hn_members_closure(hn_str *o, const hone_profile *p) {
+static void put_closure(hn_str *o, const hone_profile *p) {
   static const hn_json_member list[] = {
       HN_JSON_AS(hone_closure, "outer_clock", has_outer_clock, HN_JSON_ALWAYS),
       HN_JSON(hone_closure, wall_ms),
@@ -138,12 +138,12 @@ static void write_stages(hn_str *o, const hone_profile *p) {
 
 void hn_members_derived(hn_str *o, const hone_profile *p) {
   hn_json_num(o, "wall_ms", p->closure.wall_ms);
-  hn_members_stats(o, "latency_ms", &p->wall);
+  put_stats(o, "latency_ms", &p->wall);
   hn_json_open(o, "samples_ms", '[');
   for (size_t i = 0; i < p->wall.count; i++) hn_json_num(o, NULL, p->walls_ms[i]);
   hn_json_close(o, ']');
   hn_json_line(o);
-  hn_members_closure(o, p);
+  put_closure(o, p);
   write_stages(o, p);
   hn_json_num(o, "flops", p->flops);
   hn_json_num(o, "bytes", p->bytes);

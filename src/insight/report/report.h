@@ -61,8 +61,6 @@ void hn_report_left_text(hn_str *o, const hn_look *look, const hone_findings *le
 
 /* ---- members.c: shared JSON members ---- */
 
-void hn_members_stats(hn_str *o, const char *key, const hone_sample_stats *s);
-void hn_members_closure(hn_str *o, const hone_profile *p);
 void hn_members_layers(hn_str *o, const hone_profile *p);
 /* wall_ms, latency_ms, samples_ms, closure, stages, throughput, types, layers. */
 void hn_members_derived(hn_str *o, const hone_profile *p);

@@ -53,7 +53,8 @@ static void word(hn_str *s, const char *text) {
     quote(s, text, strlen(text));
 }
 
-void hn_desc_print(const hn_model *m, const hone_tensor_desc *d, hn_str *s) {
+/* "f32[Nx3x224x224]" with the model's symbol names. */
+static void print_desc(const hn_model *m, const hone_tensor_desc *d, hn_str *s) {
   hn_str_puts(s, d->dtype ? hone_dtype_name(d->dtype) : "?");
   if (!hone_dtype_is_tensor(d->dtype)) return;
   if (d->rank < 0) {
@@ -78,7 +79,7 @@ void hn_desc_print(const hn_model *m, const hone_tensor_desc *d, hn_str *s) {
 
 static void value_type(printer *p, const hn_value *v) {
   if (v->foreign) hn_str_puts(p->out, "map ");
-  hn_desc_print(p->model, &v->desc, p->out);
+  print_desc(p->model, &v->desc, p->out);
 }
 
 static void real(hn_str *s, double v, int digits) {
@@ -172,7 +173,7 @@ static void attribute(printer *p, const hn_attr *a, int depth) {
   }
   case HONE_ATTR_STRING: quote(s, a->s.ptr, a->s.len); break;
   case HONE_ATTR_TENSOR:
-    hn_desc_print(p->model, &a->t->desc, s);
+    print_desc(p->model, &a->t->desc, s);
     hn_str_putc(s, ' ');
     constant(p, a->t);
     break;
@@ -287,7 +288,7 @@ static void graph(printer *p, const hn_graph *g, int depth) {
     hn_str_puts(s, "const ");
     hn_name_print(v->name, s);
     hn_str_puts(s, ": ");
-    hn_desc_print(p->model, &v->constant->desc, s);
+    print_desc(p->model, &v->constant->desc, s);
     hn_str_puts(s, " = ");
     constant(p, v->constant);
     hn_str_putc(s, '\n');

@@ -37,8 +37,6 @@ bool hn_graph_print(const hn_graph *graph, const hn_print_options *options, hn_s
 /* One node's line, with the values' names as `name` gives them ("%x", "2.5", "_"). */
 bool hn_node_print(const hone_node *node, const char *(*name)(void *arg, const hn_value *value), void *arg,
                    hn_str *out);
-/* "f32[Nx3x224x224]" with the model's symbol names. */
-void hn_desc_print(const hn_model *model, const hone_tensor_desc *desc, hn_str *out);
 /* %name, quoted where needed. */
 void hn_name_print(const char *name, hn_str *out);
 

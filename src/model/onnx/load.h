@@ -52,8 +52,6 @@ typedef struct hn_onnx_scope {
 hone_status hn_onnx_load_graph(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope);
 /* Looks a name up; *found NULL with true: a function's input that the call left out. */
 bool hn_onnx_find(const hn_onnx_scope *scope, const char *name, hn_value **found);
-/* Makes the value that the file calls `name` in this scope. */
-hn_value *hn_onnx_define(hn_onnx_loader *l, const hn_pb *m, const hn_onnx_scope *scope, const char *name);
 /* Creates the values of all outputs of the nodes in field `number` of m, then the nodes. */
 hone_status hn_onnx_load_nodes(hn_onnx_loader *l, hn_pb *m, uint32_t number, const hn_onnx_scope *scope);
 /* Fills kind and descriptor from a ValueInfoProto; checks them against the value's constant. */

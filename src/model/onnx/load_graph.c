@@ -32,7 +32,8 @@ static hn_value *define_inside(hn_onnx_loader *l, const hn_onnx_scope *s, const 
   return v && hn_map_set(s->names, key, v) ? v : NULL;
 }
 
-hn_value *hn_onnx_define(hn_onnx_loader *l, const hn_pb *m, const hn_onnx_scope *s, const char *name) {
+/* Makes the value that the file calls `name` in this scope. */
+static hn_value *define(hn_onnx_loader *l, const hn_pb *m, const hn_onnx_scope *s, const char *name) {
   if (hn_map_has(s->names ? s->names : &s->graph->by_name, name)) {
     hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' is defined twice", name);
     return NULL;
@@ -242,7 +243,7 @@ static const char *value_name(hn_onnx_loader *l, hn_pb *m) {
 
 static hone_status load_input(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope) {
   const char *name = value_name(l, m);
-  hn_value *v = name ? hn_onnx_define(l, m, scope, name) : NULL;
+  hn_value *v = name ? define(l, m, scope, name) : NULL;
   if (!v || hn_onnx_load_type(l, m, v) != HONE_OK) return l->source.status;
   return hn_graph_add_input(scope->graph, v) ? HONE_OK : hn_pb_no_memory(m);
 }
@@ -261,7 +262,7 @@ static hone_status load_initializer(hn_onnx_loader *l, hn_pb *m, const hn_onnx_s
                  ? check_same(m, name, &t.desc, &v->desc)
                  : hn_pb_fail(m, HONE_ERROR_INPUT, "'%.80s' has an initializer, but is no tensor", name);
   else
-    v = hn_onnx_define(l, m, scope, name);
+    v = define(l, m, scope, name);
   if (!v || status != HONE_OK) return l->source.status;
   kept = hn_arena_memdup(&l->model->arena, &t, sizeof t);
   if (!kept) return hn_pb_no_memory(m);
@@ -325,7 +326,7 @@ static hone_status define_outputs(hn_onnx_loader *l, hn_pb *m, const hn_onnx_sco
   for (hn_pb_field f; hn_pb_next(m, &f);) {
     if (f.number != HN_ONNX_NODE_OUTPUT || !f.len) continue;
     const char *name = hn_pb_name(m, &f, &l->scratch);
-    if (!name || !hn_onnx_define(l, m, scope, name)) break;
+    if (!name || !define(l, m, scope, name)) break;
   }
   return l->source.status;
 }

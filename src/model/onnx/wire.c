@@ -14,6 +14,24 @@ static hn_pb again(const hn_pb *m, hn_pb_source *scratch) {
   return copy;
 }
 
+static bool utf8_valid(const uint8_t *s, size_t n) {
+  for (size_t i = 0; i < n;) {
+    uint8_t b = s[i++];
+    if (b < 0x80) continue;
+    int more = b >= 0xf0 ? 3 : b >= 0xe0 ? 2 : 1;
+    if (b < 0xc2 || b > 0xf4 || (size_t)more > n - i) return false;
+    uint32_t c = b & (0x3fu >> more);
+    for (int k = 0; k < more; k++, i++) {
+      if ((s[i] & 0xc0) != 0x80) return false;
+      c = c << 6 | (s[i] & 0x3fu);
+    }
+    if ((more == 2 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
+        (more == 3 && (c < 0x10000 || c > 0x10ffff)))
+      return false;
+  }
+  return true;
+}
+
 /* "graph.node[3]'conv1'.attribute[0]'pads'". A message knows only its parent and its first byte: its index is
  * counted by reading the parent again, which costs nothing as long as nothing fails. */
 static size_t path(const hn_pb *m, char *buf, size_t size) {
@@ -29,7 +47,7 @@ static size_t path(const hn_pb *m, char *buf, size_t size) {
     n += (size_t)snprintf(buf + n, size - n, "[%zu]", index);
     self = again(m, &scratch);
     for (hn_pb_field f; hn_pb_next(&self, &f);) {
-      if (strcmp(f.desc->name, "name") != 0 || !hn_utf8_valid(f.ptr, f.len) || n + 1 >= size) continue;
+      if (strcmp(f.desc->name, "name") != 0 || !utf8_valid(f.ptr, f.len) || n + 1 >= size) continue;
       if (f.len)
         n += (size_t)snprintf(buf + n, size - n, "'%.*s'", f.len < 64 ? (int)f.len : 64, (const char *)f.ptr);
       break;
@@ -245,26 +263,8 @@ void hn_pb_fixed(const hn_pb_field *f, void *out) {
   if (size) memcpy(out, f->ptr, size);
 }
 
-bool hn_utf8_valid(const uint8_t *s, size_t n) {
-  for (size_t i = 0; i < n;) {
-    uint8_t b = s[i++];
-    if (b < 0x80) continue;
-    int more = b >= 0xf0 ? 3 : b >= 0xe0 ? 2 : 1;
-    if (b < 0xc2 || b > 0xf4 || (size_t)more > n - i) return false;
-    uint32_t c = b & (0x3fu >> more);
-    for (int k = 0; k < more; k++, i++) {
-      if ((s[i] & 0xc0) != 0x80) return false;
-      c = c << 6 | (s[i] & 0x3fu);
-    }
-    if ((more == 2 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
-        (more == 3 && (c < 0x10000 || c > 0x10ffff)))
-      return false;
-  }
-  return true;
-}
-
 char *hn_pb_name(const hn_pb *m, const hn_pb_field *f, hn_arena *arena) {
-  if (f->desc->form == HN_PB_STRING && (memchr(f->ptr, 0, f->len) || !hn_utf8_valid(f->ptr, f->len))) {
+  if (f->desc->form == HN_PB_STRING && (memchr(f->ptr, 0, f->len) || !utf8_valid(f->ptr, f->len))) {
     fail_at(m, f->ptr, HONE_ERROR_INPUT, "%s of %s is not UTF-8 text", f->desc->name, m->desc->name);
     return NULL;
   }

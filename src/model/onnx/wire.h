@@ -78,6 +78,4 @@ hone_status hn_pb_fail(const hn_pb *m, hone_status status, const char *what, ...
     __attribute__((format(printf, 3, 4)));
 hone_status hn_pb_no_memory(const hn_pb *m);
 
-bool hn_utf8_valid(const uint8_t *s, size_t n);
-
 #endif

@@ -39,14 +39,15 @@ static bool is_depthwise_conv(const hn_unit *u) {
          u->in[0]->desc.dim[1] == w->dim[0] && w->dim[0] > 1;
 }
 
-const hn_value *hn_unit_result(const hn_unit *u) {
+/* What a unit makes, with its epilogue. */
+static const hn_value *result_of(const hn_unit *u) {
   return u->n_absorbed ? u->absorbed[u->n_absorbed - 1]->out : u->out;
 }
 
 hn_unit *hn_lower_maker(const hn_lowering *l, const hn_value *v) {
   hn_unit *u = v->producer && !v->constant ? l->by_value[v->id] : NULL;
   if (u && u->into) u = u->into;
-  return u && hn_unit_result(u) == v ? u : NULL;
+  return u && result_of(u) == v ? u : NULL;
 }
 
 /* Why a value cannot stay inside of a step with `with`, which reads it. */
@@ -81,7 +82,7 @@ static void note(hn_lowering *l, hn_unit *u, const char *reason) {
  * expansions were fitted to measurements of both steps and of the one. */
 static double handing_over(const hn_lowering *l, const hn_unit *u) {
   double bandwidth = l->plan->machine.cache_bytes;
-  return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&hn_unit_result(u)->desc) / bandwidth : 0;
+  return bandwidth > 0 ? 2.0 * (double)hone_desc_bytes(&result_of(u)->desc) / bandwidth : 0;
 }
 
 static hn_unit *make_chain(hn_lowering *l, hn_unit *const *part, uint32_t n) {
@@ -187,10 +188,10 @@ static void drop(hn_lowering *l, hn_unit *d, const hn_value *v, hn_unit *with, c
 
 /* The best chain around depthwise unit d, or none. */
 static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
-  hn_unit *part[3] = {hn_lower_maker(l, d->in[0]), d, reader(l, hn_unit_result(d))};
+  hn_unit *part[3] = {hn_lower_maker(l, d->in[0]), d, reader(l, result_of(d))};
   if (!is_whole_conv(part[0])) part[0] = NULL;
-  if (part[0]) drop(l, d, hn_unit_result(part[0]), d, part[0], &part[0]);
-  if (part[2]) drop(l, d, hn_unit_result(d), part[2], d, &part[2]);
+  if (part[0]) drop(l, d, result_of(part[0]), d, part[0], &part[0]);
+  if (part[2]) drop(l, d, result_of(d), part[2], d, &part[2]);
   return weigh(l, part, 2, error);
 }
 
@@ -198,12 +199,12 @@ static hone_status grow(hn_lowering *l, hn_unit *d, hone_error *error) {
 static hone_status grow_product(hn_lowering *l, hn_unit *u, hone_error *error) {
   hn_unit *middle = hn_lower_maker(l, u->in[0]), *first = NULL;
   if (!is_whole_conv(middle) || is_pointwise_conv(middle)) return HONE_OK;
-  if (!hn_stays_inside(hn_unit_result(middle))) {
-    hn_near(l, visible(l, hn_unit_result(middle), u), middle->node, u->node);
+  if (!hn_stays_inside(result_of(middle))) {
+    hn_near(l, visible(l, result_of(middle), u), middle->node, u->node);
     return HONE_OK;
   }
   first = hn_lower_maker(l, middle->in[0]);
-  if (!first || !is_pointwise_conv(first) || !hn_stays_inside(hn_unit_result(first))) first = NULL;
+  if (!first || !is_pointwise_conv(first) || !hn_stays_inside(result_of(first))) first = NULL;
   hn_unit *part[3] = {first, middle, u};
   return weigh(l, part, 3, error);
 }

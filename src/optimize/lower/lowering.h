@@ -189,8 +189,6 @@ hn_miss hn_lower_shared(const hn_lowering *l, hn_fusion fusion, const hn_value *
  */
 hone_status hn_lower_chains(hn_lowering *l, hone_error *error);
 
-/* What a unit makes, with its epilogue. */
-const hn_value *hn_unit_result(const hn_unit *unit);
 /* The unit whose result v is; NULL: none. */
 hn_unit *hn_lower_maker(const hn_lowering *l, const hn_value *v);
 /* Nothing but one node of its graph reads it. */

@@ -141,7 +141,8 @@ static bool large_enough(const hn_line *l, int64_t t) {
 
 static bool same_real(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-bool hn_whole(float x) { return fabsf(x) < 1 << 24 && x == truncf(x) && !(x == 0 && signbit(x)); }
+/* What is made of whole numbers in f32, too. */
+static bool is_whole(float x) { return fabsf(x) < 1 << 24 && x == truncf(x) && !(x == 0 && signbit(x)); }
 
 float hn_line_real(const hn_line *l, uint32_t i, int64_t t) {
   return l->real_slope[i] ? (float)(l->real_base[i] + l->real_slope[i] * t) : l->real[i];
@@ -152,7 +153,7 @@ static bool know_real(hn_line *l, const hn_sample *const s[3], const int64_t at[
   const float a = s[0]->real[i], b = s[1]->real[i], c = s[2]->real[i];
   l->real[i] = a;
   if (same_real(a, b) && same_real(a, c)) return true;
-  return hn_whole(a) && hn_whole(b) && hn_whole(c) &&
+  return is_whole(a) && is_whole(b) && is_whole(c) &&
          even(at, (int64_t)a, (int64_t)b, (int64_t)c, &l->real_base[i], &l->real_slope[i]);
 }
 
@@ -201,8 +202,8 @@ static bool integer_at(const hn_bytes *b, size_t i, int64_t *out) {
   const float x = b->dtype == HONE_DTYPE_F32 ? ((const float *)b->data)[i] : 0;
   *out = b->dtype == HONE_DTYPE_I64   ? ((const int64_t *)b->data)[i]
          : b->dtype == HONE_DTYPE_I32 ? ((const int32_t *)b->data)[i]
-                                      : (int64_t)(hn_whole(x) ? x : 0);
-  return hn_whole(x);
+                                      : (int64_t)(is_whole(x) ? x : 0);
+  return is_whole(x);
 }
 
 /* Whole numbers each of which is even. */

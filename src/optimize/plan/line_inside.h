@@ -70,9 +70,6 @@ double hn_line_cost(const hn_line *line, uint32_t i, int64_t t);
 bool hn_leading_block(void *small, const int64_t *dim, const void *large, const int64_t *whole, int32_t rank,
                       size_t element, bool copy);
 
-/* What is made of whole numbers in f32, too. */
-bool hn_whole(float x);
-
 /* By value id, who of a plan's steps reads it; NULL: memory is short. Free it. */
 uint8_t *hn_content_readers(const hn_plan *plan);
 /* May something have looked at the constant: a pass that took it away, or lowering? */

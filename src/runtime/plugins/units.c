@@ -116,6 +116,13 @@ static bool is_off(const form *f, const any *copy, const char *const *off, uint3
   return found;
 }
 
+/* Frees the copies; when nothing of hone runs any more. */
+static void free_units(hn_units *u) {
+  for (uint32_t i = 0; i < u->n; i++) hn_free(u->entry[i].copy);
+  hn_free(u->entry);
+  *u = (hn_units){0};
+}
+
 hone_status hn_units_add(const hone_plugin *p, const char *const *off, uint32_t n_off, hn_units *out,
                          hone_error *error) {
   *out = (hn_units){.entry = hn_calloc(count(p) + 1, sizeof *out->entry)};
@@ -142,7 +149,7 @@ hone_status hn_units_add(const hone_plugin *p, const char *const *off, uint32_t 
   }
   if (status == HONE_OK) return HONE_OK;
   hn_units_remove(out);
-  hn_units_free(out);
+  free_units(out);
   return status;
 }
 
@@ -150,10 +157,4 @@ void hn_units_remove(hn_units *u) {
   hone_error ignored = {0};
   for (uint32_t i = u->n; i-- > 0;)
     (void)hn_registry_remove(u->entry[i].registry, (const void *[]){u->entry[i].copy}, 1, &ignored);
-}
-
-void hn_units_free(hn_units *u) {
-  for (uint32_t i = 0; i < u->n; i++) hn_free(u->entry[i].copy);
-  hn_free(u->entry);
-  *u = (hn_units){0};
 }

@@ -31,7 +31,5 @@ hone_status hn_units_add(const hone_plugin *plugin, const char *const *off, uint
                          hone_error *error);
 /* Takes them away. Copies that plans or models still have stay. */
 void hn_units_remove(hn_units *units);
-/* Frees the copies; when nothing of hone runs any more. */
-void hn_units_free(hn_units *units);
 
 #endif

@@ -23,8 +23,9 @@ static void place_dim(hn_nest *nest, int32_t i, int32_t to) {
   nest->dim[to] = dim, nest->stride[0][to] = d, nest->stride[1][to] = s;
 }
 
-void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *dim, const int64_t *dst_stride,
-                  const int64_t *src_stride) {
+/* Plans a move over `dim` with strides in elements. */
+static void plan_move(hn_move *move, int32_t element, int32_t rank, const int64_t *dim,
+                      const int64_t *dst_stride, const int64_t *src_stride) {
   hn_nest *n = &move->nest;
   memset(move, 0, sizeof *move);
   move->element = element;
@@ -74,7 +75,7 @@ typedef struct builder {
 static void add_move(hn_boxes *self, const hn_box *box) {
   builder *b = (builder *)self;
   hn_move m;
-  hn_move_plan(&m, box->element, box->rank, box->dim, box->dst.stride, box->src.stride);
+  plan_move(&m, box->element, box->rank, box->dim, box->dst.stride, box->src.stride);
   m.in = box->src.tensor, m.in_at = box->src.at, m.out = box->dst.tensor, m.out_at = box->dst.at;
   if (b->out) b->out->move[b->n] = m;
   const int64_t run = m.nest.dim[m.nest.rank - 1] * box->element;

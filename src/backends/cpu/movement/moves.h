@@ -28,10 +28,6 @@ typedef struct hn_move {
   int64_t tasks;
 } hn_move;
 
-/* Plans a move over `dim` with strides in elements. */
-void hn_move_plan(hn_move *move, int32_t element, int32_t rank, const int64_t *dim, const int64_t *dst_stride,
-                  const int64_t *src_stride);
-
 /* The blob of a tactic that is a list of moves. */
 typedef struct hn_moves {
   hn_isa isa;

@@ -75,7 +75,8 @@ bool hn_qlinear_param(const hone_step *s, uint32_t k, float *out, hone_reason *w
   return true;
 }
 
-float hn_qlinear_w_zero(const hone_step *s, int64_t channel) {
+/* The weights' zero point of a channel. */
+static float w_zero(const hone_step *s, int64_t channel) {
   if (!hn_step_has(s, HN_QLINEAR_W_ZERO)) return 0;
   const hone_step_tensor *z = &s->input[HN_QLINEAR_W_ZERO];
   return code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : channel);
@@ -105,7 +106,7 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
   const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
                hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
   for (int64_t c = 0; c < h->q.channels; c++) {
-    const int32_t zero = (int32_t)hn_qlinear_w_zero(s, c);
+    const int32_t zero = (int32_t)w_zero(s, c);
     int64_t plus = 0, minus = 0;
     for (int64_t at = c * per; at < n; at += stride) add_signs(w, at, per, zero, &plus, &minus);
     /* lo <= 0 <= hi: codes on both sides of their zero point. */
@@ -304,7 +305,7 @@ hone_status hn_qlinear_prepack(const hone_step *s, const hone_machine *m, const 
     zero[c] = h->q.y_zero + (HN_FAULT("qlinear_next_zero") ? 1 : 0);
     bias[c] = h->q.biased ? (float)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c] : 0;
   }
-  for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - hn_qlinear_w_zero(s, i / per % h->q.channels);
+  for (int64_t i = 0; i < n; i++) real[i] = code_at(w, i) - w_zero(s, i / per % h->q.channels);
   make_inner(q->anchor, s, real, h->q.biased ? bias : NULL, &t);
   const struct hone_tactic_desc *inner = q->inner[h->tactic];
   if (inner->prepack) status = inner->prepack(&t.step, m, (char *)blob + h->inner_at, error);

@@ -50,8 +50,6 @@ bool hn_qlinear_read(const char *anchor, int64_t per, const hone_step *step, con
                      hn_qlinear_info *info, hn_qlinear_inner *inner, hone_reason *why);
 /* x scale * w scale / y scale of each channel. */
 void hn_qlinear_scales(const hone_step *step, const hn_qlinear_info *info, float *scale);
-/* The weights' zero point of a channel. */
-float hn_qlinear_w_zero(const hone_step *step, int64_t channel);
 
 /* The kinds. */
 extern const hn_qlinear hn_qlinear_conv, hn_qlinear_gemm, hn_qlinear_matmul;

@@ -4,7 +4,8 @@
 #include "base/half.h"
 #include "base/rng.h"
 
-bool hn_cuda_random(const hone_step *s, const char *distribution, hn_cuda_direct *p, hone_reason *why) {
+/* Names the distribution ("HN_UNIFORM") and reads the seed; a thread an output. */
+static bool draw(const hone_step *s, const char *distribution, hn_cuda_direct *p, hone_reason *why) {
   if (!hone_node_has(s->node, "seed")) return hn_refuse(why, "without a seed every run is to differ");
   hn_rng rng = {hn_f32_bits(hone_node_float(s->node, "seed", 0))};
   hn_rng_u64(&rng);
@@ -18,19 +19,19 @@ bool hn_cuda_random_uniform(const hone_step *s, hn_cuda_direct *p, hone_reason *
   const double low = (double)hone_node_float(s->node, "low", 0);
   p->args.f[0] = low, p->args.f[1] = (double)hone_node_float(s->node, "high", 1) - low;
   hn_cuda_direct_add(p, "hn_random", hone_desc_count(&s->output[0].desc), 0);
-  return hn_cuda_random(s, "HN_UNIFORM", p, why);
+  return draw(s, "HN_UNIFORM", p, why);
 }
 
 bool hn_cuda_random_normal(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   p->args.f[0] = (double)hone_node_float(s->node, "mean", 0);
   p->args.f[1] = (double)hone_node_float(s->node, "scale", 1);
   hn_cuda_direct_add(p, "hn_random", hone_desc_count(&s->output[0].desc), 0);
-  return hn_cuda_random(s, "HN_NORMAL", p, why);
+  return draw(s, "HN_NORMAL", p, why);
 }
 
 bool hn_cuda_bernoulli(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   hn_cuda_direct_add(p, "hn_random", hone_desc_count(&s->output[0].desc), 0);
-  return hn_cuda_random(s, "HN_BERNOULLI", p, why);
+  return draw(s, "HN_BERNOULLI", p, why);
 }
 
 bool hn_cuda_multinomial(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
@@ -40,5 +41,5 @@ bool hn_cuda_multinomial(const hone_step *s, hn_cuda_direct *p, hone_reason *why
   p->workspace = (size_t)hone_desc_count(x) * sizeof(double);
   p->seconds = (double)x->dim[1] * 2e-8; /* running sums, one after the other */
   hn_cuda_direct_add(p, "hn_random", x->dim[0], 128);
-  return hn_cuda_random(s, "HN_MULTINOMIAL", p, why);
+  return draw(s, "HN_MULTINOMIAL", p, why);
 }

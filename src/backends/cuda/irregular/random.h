@@ -5,9 +5,6 @@
 
 #include "backends/cuda/step/direct.h"
 
-/* Names the distribution ("HN_UNIFORM") and reads the seed; a thread an output. */
-bool hn_cuda_random(const hone_step *s, const char *distribution, hn_cuda_direct *p, hone_reason *why);
-
 /* With the attributes of a distribution's two parameters: the second is a range from the first, or a scale.
  */
 bool hn_cuda_random_uniform(const hone_step *s, hn_cuda_direct *p, hone_reason *why);

@@ -53,7 +53,8 @@ void hn_library_store(const hone_step_tensor *from, int64_t first, int64_t n, vo
   }
 }
 
-double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math) {
+/* Rate at which operands of this type are multiplied, FLOP/s. */
+static double rate_of(const hone_machine *m, hone_dtype dtype, hone_math math) {
   if (dtype == HONE_DTYPE_I8 || dtype == HONE_DTYPE_F8E4M3FN)
     return 2 * (m->half_flops > 0 ? m->half_flops : 1e13);
   if (dtype != HONE_DTYPE_F32) return m->half_flops > 0 ? m->half_flops : 1e13;
@@ -77,7 +78,7 @@ double hn_library_functions(const hone_step *s, const hone_machine *m) {
 double hn_library_seconds(const hone_machine *machine, hone_dtype dtype, hone_math math, double m, double n,
                           double k, double bytes, double efficiency) {
   const double dram = machine->dram_bytes > 0 ? machine->dram_bytes : 1e12;
-  const double compute = 2 * m * n * k / (hn_library_rate(machine, dtype, math) * efficiency);
+  const double compute = 2 * m * n * k / (rate_of(machine, dtype, math) * efficiency);
   const double memory = bytes / (dram * 0.75),
                along = k / 64 * (hn_library_exact(dtype, math) ? 2.1e-6 : 0.1e-6);
   double most = compute > memory ? compute : memory;

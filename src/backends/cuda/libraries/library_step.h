@@ -23,9 +23,6 @@ void hn_library_store(const hone_step_tensor *from, int64_t first, int64_t n, vo
 /* f32 operands that may not be rounded: no tensor core takes them. */
 bool hn_library_exact(hone_dtype dtype, hone_math math);
 
-/* Rate at which operands of this type are multiplied, FLOP/s. */
-double hn_library_rate(const hone_machine *m, hone_dtype dtype, hone_math math);
-
 /* Seconds of a product of m x n x k, of `bytes` in memory, that reaches `efficiency` of the rate once there
  * is enough of it. */
 /* Seconds of functions (Gelu, Swish) in an epilogue that a library compiles, beyond the product. */

@@ -31,7 +31,7 @@ static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_til
 
 /* ------------------------------------------------------------------ how it is run */
 
-hn_wgmma_layout hn_wgmma_layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
+static hn_wgmma_layout layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
   const uint32_t rows = tile_rows(t), stage = (rows + t->bn) * 128, short_size = q->p.codes ? 1 : 2,
                  group = 64 * t->wm * t->bn * short_size;
   const uint32_t table = q->mode == HN_WGMMA_GATHER ? q->k_blocks * 64 : 0, room = (226 << 10) - table;
@@ -179,8 +179,7 @@ bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, h
   const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
   q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
   if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
-  if (hn_wgmma_layout_of(q, t, true).bytes > m->shared_bytes)
-    return hn_refuse(why, "too little shared memory");
+  if (layout_of(q, t, true).bytes > m->shared_bytes) return hn_refuse(why, "too little shared memory");
   if (!t->split) return true;
   if (q->tiles > 2 * (int64_t)m->processors) return hn_refuse(why, "enough tiles without dividing K");
   for (uint32_t n = 2; n <= MOST_SPLITS && n <= q->k_blocks; n *= 2)
@@ -240,7 +239,7 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
 /* ------------------------------------------------------------------ run */
 
 void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
-  const hn_wgmma_layout l = hn_wgmma_layout_of(q, t, q->staged);
+  const hn_wgmma_layout l = layout_of(q, t, q->staged);
   hn_str_printf(
       text,
       "#define HN_T %s\n#define %s %s\n#define HN_WM %u\n#define HN_BN %u\n#define HN_ALTERNATE %d\n"
@@ -274,11 +273,10 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn
   int64_t persistent = q->tiles < m->processors ? q->tiles : m->processors;
   /* Tiles of one block of threads then have the same columns, and weights come once. */
   const int64_t left = persistent % args->n_tiles;
-  if (left <= persistent / 32 && q->k_blocks <= hn_wgmma_layout_of(q, t, q->staged).stages)
-    persistent -= left;
+  if (left <= persistent / 32 && q->k_blocks <= layout_of(q, t, q->staged).stages) persistent -= left;
   const hn_cuda_shape shape = {.grid = {(uint32_t)(t->split ? q->tiles * q->splits : persistent), 1, 1},
                                .threads = 128 * (1 + t->groups),
-                               .shared = hn_wgmma_layout_of(q, t, q->staged).bytes,
+                               .shared = layout_of(q, t, q->staged).bytes,
                                .cluster = q->splits > 1 ? q->splits : 0,
                                .overlap = true};
   return st ? st : hn_cuda_launch(queue, &kernel, &shape, args, sizeof *args, error);

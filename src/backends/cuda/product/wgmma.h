@@ -23,7 +23,6 @@ HN_FAMILY_PACKED(hn_wgmma);
 typedef struct hn_wgmma_layout {
   uint32_t stages, buffers, bytes;
 } hn_wgmma_layout;
-hn_wgmma_layout hn_wgmma_layout_of(const hn_wgmma_problem *q, const hn_wgmma_tile *t, bool staged);
 
 /* For any problem that hn_wgmma_read or hn_wgmma_fits has taken (`staged` and `unread` are set): its tiles
  * and splits, or a refusal; seconds; bytes of packed weights; the text's prefix but for the epilogue; and the

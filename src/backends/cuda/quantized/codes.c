@@ -204,15 +204,16 @@ bool hn_codes_read(const hone_step *s, hn_codes *c, hone_reason *why) {
   return sums_fit(s, c, why) && weights_fit(s, c, why);
 }
 
-bool hn_codes_product(const hone_step *s, hn_codes *c, hn_product *p, hone_reason *why) {
-  if (!hn_codes_read(s, c, why) || !hn_product_of_codes(&c->inner, &c->args, p, why)) return false;
-  p->bytes += hn_codes_added_bytes(s);
-  return true;
-}
-
-double hn_codes_added_bytes(const hone_step *s) {
+/* Bytes that the addition reads. */
+static double added_bytes(const hone_step *s) {
   return strcmp(s->anchor, "QLinearConvAdd") == 0 ? (double)hone_desc_bytes(&s->input[HN_QLINEAR_ADDED].desc)
                                                   : 0;
+}
+
+bool hn_codes_product(const hone_step *s, hn_codes *c, hn_product *p, hone_reason *why) {
+  if (!hn_codes_read(s, c, why) || !hn_product_of_codes(&c->inner, &c->args, p, why)) return false;
+  p->bytes += added_bytes(s);
+  return true;
 }
 
 /* ------------------------------------------------------------------ the blob */

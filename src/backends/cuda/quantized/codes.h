@@ -50,9 +50,6 @@ void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c
  * taps may lie outside). */
 const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t size);
 
-/* Bytes that the addition reads. */
-double hn_codes_added_bytes(const hone_step *s);
-
 /* A scale or zero point of one value; 0 for a zero point left out. */
 bool hn_codes_number(const hone_step *s, uint32_t input, float *out, hone_reason *why);
 bool hn_codes_type(hone_dtype t);

@@ -74,7 +74,9 @@ const char *hn_cuda_type(hone_dtype dtype) {
   }
 }
 
-const char *hn_cuda_element(hone_dtype dtype) {
+/* The C type of an element: "float", "u16" (f16 and bf16, too), "i64"... NULL for strings and complex
+ * numbers. */
+static const char *element_name(hone_dtype dtype) {
   switch (dtype) {
   case HONE_DTYPE_F32: return "float";
   case HONE_DTYPE_F64: return "double";
@@ -93,7 +95,7 @@ const char *hn_cuda_element(hone_dtype dtype) {
   }
 }
 
-const char *hn_cuda_value(hone_dtype dtype) { return hn_cuda_type(dtype) ? "float" : hn_cuda_element(dtype); }
+const char *hn_cuda_value(hone_dtype dtype) { return hn_cuda_type(dtype) ? "float" : element_name(dtype); }
 
 /* By integers: printf would write a decimal point as the application's locale has it. */
 void hn_cuda_literal(hn_str *text, float value) {

@@ -15,9 +15,6 @@ unsigned hn_cuda_function_instructions(unsigned op);
 
 /* "f32", "f16" or "bf16": what hn_load_<type> and HN_T want. NULL for any other. */
 const char *hn_cuda_type(hone_dtype dtype);
-/* The C type of an element: "float", "u16" (f16 and bf16, too), "i64"... NULL for strings and complex
- * numbers. */
-const char *hn_cuda_element(hone_dtype dtype);
 
 /* The C type of an element's value ("float" for f16); NULL for strings and complex numbers. */
 const char *hn_cuda_value(hone_dtype dtype);

@@ -20,16 +20,6 @@ enum {
 #define TIME_MOST INT64_C(4000000000000000000) /* differences stay in range */
 #define NAME_BYTES_MOST ((size_t)24 << 20)
 
-hn_timeline *hn_timeline_create(void) {
-  hn_timeline *t = hn_calloc(1, sizeof *t);
-  if (!t) return NULL;
-  t->device.most = DEVICE_MOST;
-  t->host.most = HOST_MOST;
-  t->device.horizon = t->host.horizon = INT64_MAX;
-  hn_tl_name(t, "(other names)"); /* 0: when there are more than can be kept */
-  return t;
-}
-
 void hn_timeline_destroy(hn_timeline *t) {
   if (!t) return;
   hn_vec_free(&t->names);
@@ -73,7 +63,7 @@ static const char *keep_name(hn_timeline *t, const char *name, size_t n, uint64_
   return hn_arena_printf(&t->arena, "%.*s... #%08x", NAME_LENGTH_MOST - 16, name, (unsigned)hash);
 }
 
-uint32_t hn_tl_name(hn_timeline *t, const char *name) {
+static uint32_t name_index(hn_timeline *t, const char *name) {
   size_t n = strlen(name);
   uint64_t hash = hn_hash(name, n, 0);
   if (2 * (t->names.len + 1) > t->name_slot_count && !grow_slots(t)) goto memory;
@@ -93,6 +83,16 @@ uint32_t hn_tl_name(hn_timeline *t, const char *name) {
 memory:
   t->failed = true;
   return 0;
+}
+
+hn_timeline *hn_timeline_create(void) {
+  hn_timeline *t = hn_calloc(1, sizeof *t);
+  if (!t) return NULL;
+  t->device.most = DEVICE_MOST;
+  t->host.most = HOST_MOST;
+  t->device.horizon = t->host.horizon = INT64_MAX;
+  name_index(t, "(other names)"); /* 0: when there are more than can be kept */
+  return t;
 }
 
 /* ---- lanes and processes ---- */
@@ -180,7 +180,7 @@ void hn_timeline_add(hn_timeline *t, const hn_event *e) {
   if (t->failed || e->end_ns < e->start_ns || e->start_ns < -TIME_MOST || e->end_ns > TIME_MOST) return;
   bool device = e->class == HN_EVENT_DEVICE;
   hn_tl_store *s = device ? &t->device : &t->host;
-  uint32_t name = hn_tl_name(t, e->name);
+  uint32_t name = name_index(t, e->name);
   if (t->failed) return;
   t->counts[e->class]++;
   if (e->class != HN_EVENT_FLOW) {

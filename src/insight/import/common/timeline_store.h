@@ -72,8 +72,6 @@ struct hn_timeline {
   bool *is_mark; /* by name: ranges called so are the iterations */
 };
 
-uint32_t hn_tl_name(hn_timeline *t, const char *name);
-
 /* Sorts the events by time and fills what is "found when joining". */
 hone_status hn_tl_join(hn_timeline *t, hone_error *error);
 

@@ -12,14 +12,6 @@ hn_box hn_box_of(const float c[4]) {
   return (hn_box){{c[0], c[1], c[2], c[3]}, (c[2] - c[0]) * (c[3] - c[1])};
 }
 
-bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold) {
-  const float height = least(a->corner[2], b->corner[2]) - greatest(a->corner[0], b->corner[0]);
-  const float width = least(a->corner[3], b->corner[3]) - greatest(a->corner[1], b->corner[1]);
-  if (!(height > 0 && width > 0 && a->area > 0 && b->area > 0)) return false;
-  const float both = height * width, either = a->area + b->area - both;
-  return either > 0 && both / either > threshold;
-}
-
 hone_status hn_kept_boxes_init(hone_call *call, int64_t most, hn_kept_boxes *k, hone_error *error) {
   *k = (hn_kept_boxes){.capacity = PLACES * most};
   for (int i = 0; i < 4; i++)
@@ -81,8 +73,8 @@ void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *i
   }
 }
 
-/* Whether one of n boxes from `first` on overlaps b: hn_boxes_overlap without branches, of which compilers
- * make vectors. */
+/* Whether the intersection of b and one of n boxes from `first` on, over their union, is above the threshold
+ * (>= 0): never with a box without area, or with NaN. Without branches, of which compilers make vectors. */
 static inline bool any_overlap(const hn_kept_boxes *k, int64_t first, int64_t n, const hn_box *b,
                                float threshold) {
   const float *y0 = k->corner[0] + first, *x0 = k->corner[1] + first, *y1 = k->corner[2] + first,

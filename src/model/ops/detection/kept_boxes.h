@@ -11,9 +11,6 @@ typedef struct hn_box {
 } hn_box;
 
 hn_box hn_box_of(const float corner[4]);
-/* Whether the intersection over the union is above the threshold (>= 0). Never with a box without area, or
- * with NaN. */
-bool hn_boxes_overlap(const hn_box *a, const hn_box *b, float threshold);
 
 /* Strips across one axis. A box stands in each strip that it touches, so boxes that share a point share a
  * strip. */

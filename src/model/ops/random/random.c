@@ -14,7 +14,8 @@ hn_rng hn_random_start(const hone_node *node) {
   return rng;
 }
 
-double hn_random_normal(hn_rng *rng) {
+/* Standard normal, by Box and Muller's transform. */
+static double normal(hn_rng *rng) {
   double u = 1 - hn_rng_unit(rng), v = hn_rng_unit(rng); /* u in (0, 1] */
   return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
@@ -66,6 +67,6 @@ hone_status hn_random_fill_uniform(hone_call *call, hone_error *error) {
 }
 
 hone_status hn_random_fill_normal(hone_call *call, hone_error *error) {
-  return fill(call, hone_node_float(call->node, "mean", 0), hone_node_float(call->node, "scale", 1),
-              hn_random_normal, error);
+  return fill(call, hone_node_float(call->node, "mean", 0), hone_node_float(call->node, "scale", 1), normal,
+              error);
 }

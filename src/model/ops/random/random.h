@@ -7,8 +7,6 @@
 #include "model/ops/common/op.h"
 
 hn_rng hn_random_start(const hone_node *node);
-/* Standard normal, by Box and Muller's transform. */
-double hn_random_normal(hn_rng *rng);
 
 /* Output 0: dtype from the attribute (else `otherwise`), which must be in the HONE_TYPES mask. */
 hone_status hn_random_infer(const hone_infer *io, hone_dtype otherwise, uint32_t types, int32_t rank,

@@ -102,7 +102,7 @@ hn_value *hn_zoo_normal(hn_zoo *z, int32_t rank, const int64_t *dims, float mean
   return c;
 }
 
-hn_value *hn_zoo_uniform(hn_zoo *z, int64_t n, float low, float high) {
+static hn_value *uniform(hn_zoo *z, int64_t n, float low, float high) {
   void *data;
   hn_value *c = constant(z, NULL, HONE_DTYPE_F32, 1, &n, &data);
   if (!c) return NULL;
@@ -169,7 +169,7 @@ hn_fmap hn_zoo_bn(hn_zoo *z, hn_fmap x, float gamma, float second_moment) {
   hn_value *g = hn_zoo_normal(z, 1, &x.c, gamma, 0.1f * gamma);
   hn_value *b = hn_zoo_normal(z, 1, &x.c, 0, 0.1f);
   hn_value *m = hn_zoo_normal(z, 1, &x.c, 0, 0.1f);
-  hn_value *var = hn_zoo_uniform(z, x.c, 0.9f * v, 1.1f * v);
+  hn_value *var = uniform(z, x.c, 0.9f * v, 1.1f * v);
   hn_value *y = hn_zoo_op(z, "BatchNormalization", NULL, HN_IN(x.v, g, b, m, var));
   hn_zoo_float(z, "epsilon", 1e-5f);
   hn_zoo_float(z, "momentum", 0.9f);

@@ -58,7 +58,6 @@ hn_value *hn_zoo_tensor_f32(hn_zoo *z, const char *name, int32_t rank, const int
 hn_value *hn_zoo_tensor_i64(hn_zoo *z, const char *name, int32_t rank, const int64_t *dims, const int64_t *v);
 /* mean + deviation * standard normal. */
 hn_value *hn_zoo_normal(hn_zoo *z, int32_t rank, const int64_t *dims, float mean, float deviation);
-hn_value *hn_zoo_uniform(hn_zoo *z, int64_t n, float low, float high);
 hn_value *hn_zoo_zeros(hn_zoo *z, int64_t n);
 
 /* Graph inputs and outputs. */

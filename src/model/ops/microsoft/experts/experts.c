@@ -113,7 +113,8 @@ void hn_experts_activate(const hn_experts *e, const float *first, const float *t
   }
 }
 
-void hn_expert_row(const hn_expert_matrix *m, int64_t expert, int64_t row, float *out) {
+/* Row `row` of expert `expert` as floats, out[columns]. */
+static void expert_row(const hn_expert_matrix *m, int64_t expert, int64_t row, float *out) {
   const int64_t at = expert * m->rows + row, blocks = m->block ? m->columns / m->block : 1,
                 run = m->block ? m->block : m->columns;
   if (!m->scales) {
@@ -144,7 +145,7 @@ static hone_status product(hone_call *call, const hn_expert_matrix *m, int64_t e
       const hone_status s = hn_call_check(call, error);
       if (s) return s;
     }
-    hn_expert_row(m, expert, r, row);
+    expert_row(m, expert, r, row);
     const double bias = m->bias ? hn_get_f64(m->bias, expert * m->rows + r) : 0;
     for (int64_t t = 0; t < n; t++) {
       double sum = bias;

@@ -58,8 +58,6 @@ void hn_experts_activate(const hn_experts *e, const float *first, const float *t
 /* The whole reference; m: fc1, fc2 and fc3. given: router_weights, or NULL. */
 hone_status hn_experts_run(hone_call *call, const hn_experts *e, const hn_expert_matrix m[3],
                            const hone_tensor *given, hone_error *error);
-/* Row `row` of expert `expert` as floats, out[columns]. */
-void hn_expert_row(const hn_expert_matrix *m, int64_t expert, int64_t row, float *out);
 
 #define HN_EXPERT_ATTRS                                                                                      \
   {.name = "activation_type", .type = HONE_ATTR_STRING}, {.name = "k", .type = HONE_ATTR_INT},               \
