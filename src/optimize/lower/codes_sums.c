@@ -1,6 +1,6 @@
 /* Products of codes whose result is not quantised, as TensorRT's rules and training with quantisation leave
- * them in front of a sum: Conv, MatMul or Gemm of two DequantizeLinear, the weights constant, is one unit,
- * ConvIntegerToFloat or MatMulIntegerToFloat, with the inputs
+ * them in front of a sum: Conv, MatMul or Gemm of two DequantizeLinear, the weights constant, or MatMul of
+ * two activations, is one unit, ConvIntegerToFloat or MatMulIntegerToFloat, with the inputs
  *   x, x zero, w, w zero, scale of the sums, bias in f32
  * where a tactic takes it. Where functions of f32 follow and then a QuantizeLinear, as of tools that quantise
  * what products read and not what they make, all of it is one unit, ConvIntegerToCodes or
@@ -21,6 +21,7 @@ typedef struct found {
   hn_unit *function[HONE_MAX_EPILOGUE];
   uint32_t n_functions;
   bool conv, by_channel; /* by_channel: x has a scale for each channel */
+  bool pair;             /* of two activations */
 } found;
 
 static bool plain_gemm(const hone_node *n) {
@@ -78,10 +79,11 @@ static bool find(const hn_unit *u, found *f) {
       .node = n, .x = hn_dequantised(n->in[0]), .w = hn_dequantised(n->in[1]), .conv = hn_is_op(n, "Conv")};
   if (!(f->conv || hn_is_op(n, "MatMul") || (gemm && plain_gemm(n))) || !f->x || !f->w) return false;
   f->by_channel = hone_desc_count(&f->x->in[1]->constant->desc) != 1;
+  f->pair = hn_is_op(n, "MatMul") && !hn_fixed(f->w->in[0]);
   if (f->by_channel && !scales_by_channel(f)) return false;
   /* The scale takes the place of the f32 weights: nobody else may want these. */
-  return !hn_fixed(f->x->in[0]) && hn_fixed(f->w->in[0]) && hn_only_reader(f->w->out[0]) == n &&
-         hn_codes_scales_fit(n, f->w) && bias_fits(n);
+  return !hn_fixed(f->x->in[0]) && (f->pair || hn_fixed(f->w->in[0])) && hn_only_reader(f->w->out[0]) == n &&
+         (f->pair ? hn_of_codes(n->in[1]) != NULL : hn_codes_scales_fit(n, f->w)) && bias_fits(n);
 }
 
 /* What follows, as far as it is an epilogue, and the QuantizeLinear behind it, if any. */

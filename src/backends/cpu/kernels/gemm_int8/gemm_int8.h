@@ -55,6 +55,17 @@ typedef struct hn_int8_rows {
   int32_t *sums;
 } hn_int8_rows;
 
+/* A matrix that the run computes, which becomes B. */
+typedef struct hn_int8_operand {
+  const uint8_t *b; /* k rows of n codes */
+  ptrdiff_t ldb;    /* bytes from row to row */
+  size_t k, n;
+  size_t k_packed; /* bytes of a column, a multiple of 4 */
+  uint8_t turn;    /* codes are turned by it: 0x80 where they are u8, which makes them s8 less 128, else 0 */
+  int8_t *dst;     /* 64-byte aligned; whole blocks of columns */
+  int32_t *sums;   /* of each column as it is turned, whole blocks */
+} hn_int8_operand;
+
 typedef struct hn_int8_ops {
   uint32_t mr, nr; /* rows and columns of a tile; nr is a multiple of 16 */
   uint32_t k_step;
@@ -66,6 +77,7 @@ typedef struct hn_int8_ops {
   void (*end)(void);
   void (*tile)(const hn_int8_tile *t);
   void (*sum_rows)(const hn_int8_rows *r);
+  void (*operand)(const hn_int8_operand *b);
 } hn_int8_ops;
 
 static inline size_t hn_int8_round(size_t n, size_t to) { return (n + to - 1) / to * to; }

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/kernels/template.h"
 
+#include "backends/cpu/kernels/gemm_int8/int8_operand.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_sums512.inc"
 
@@ -78,5 +79,6 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .begin = begin,
                                 .end = end,
                                 .tile = tile,
-                                .sum_rows = sum_rows};
+                                .sum_rows = sum_rows,
+                                .operand = operand};
 const struct hn_kernel hn_kernel_gemm_int8_amx = {"gemm_int8_amx", "gemm_int8", "u8s8", HN_ISA_AMX, &ops};

@@ -109,6 +109,9 @@ static void sum_rows(const hn_int8_rows *r) {
     r->sums[i] = _mm_cvtsi128_si32(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half)));
   }
 }
+
+#include "backends/cpu/kernels/gemm_int8/int8_operand.inc"
+
 static void nothing(void) {}
 
 static const hn_int8_ops ops = {.mr = MR,
@@ -119,5 +122,6 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .begin = nothing,
                                 .end = nothing,
                                 .tile = tile,
-                                .sum_rows = sum_rows};
+                                .sum_rows = sum_rows,
+                                .operand = operand};
 const struct hn_kernel hn_kernel_gemm_int8_avx2 = {"gemm_int8_avx2", "gemm_int8", "u8s8", HN_ISA_AVX2, &ops};

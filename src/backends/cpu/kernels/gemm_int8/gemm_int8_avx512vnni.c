@@ -6,6 +6,7 @@
 
 static inline __m512i dot(__m512i acc, __m512i a, __m512i b) { return _mm512_dpbusd_epi32(acc, a, b); }
 
+#include "backends/cpu/kernels/gemm_int8/int8_operand.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_store.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_sums512.inc"
 #include "backends/cpu/kernels/gemm_int8/int8_tile512.inc"
@@ -18,6 +19,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .begin = nothing,
                                 .end = nothing,
                                 .tile = tile,
-                                .sum_rows = sum_rows};
+                                .sum_rows = sum_rows,
+                                .operand = operand};
 const struct hn_kernel hn_kernel_gemm_int8_avx512vnni = {"gemm_int8_avx512vnni", "gemm_int8", "u8s8",
                                                          HN_ISA_AVX512VNNI, &ops};

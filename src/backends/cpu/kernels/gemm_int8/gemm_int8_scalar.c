@@ -44,6 +44,20 @@ static void sum_rows(const hn_int8_rows *r) {
     r->sums[i] = (int32_t)sum;
   }
 }
+
+static void operand(const hn_int8_operand *o) {
+  for (size_t j = 0; j < (o->n + HN_INT8_BLOCK - 1) / HN_INT8_BLOCK * HN_INT8_BLOCK; j++) {
+    int8_t *dst = o->dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * o->k_packed + j % HN_INT8_BLOCK * 4;
+    const size_t last = HN_FAULT("int8_operand_tail") && o->n % HN_INT8_BLOCK ? o->n - 1 : o->n;
+    o->sums[j] = 0;
+    for (size_t k = 0; k < o->k_packed; k++) {
+      const int8_t v = j < last && k < o->k ? (int8_t)(o->b[(ptrdiff_t)k * o->ldb + (ptrdiff_t)j] ^ o->turn) : 0;
+      dst[k / 4 * 64 + k % 4] = v;
+      o->sums[j] += v;
+    }
+  }
+}
+
 static void nothing(void) {}
 
 static const hn_int8_ops ops = {.mr = MR,
@@ -54,6 +68,7 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .begin = nothing,
                                 .end = nothing,
                                 .tile = tile,
-                                .sum_rows = sum_rows};
+                                .sum_rows = sum_rows,
+                                .operand = operand};
 const struct hn_kernel hn_kernel_gemm_int8_scalar = {"gemm_int8_scalar", "gemm_int8", "u8s8", HN_ISA_SCALAR,
                                                      &ops};
