@@ -203,7 +203,37 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
 
 enum { FAR = 1 << 30 };
 
+/* A matrix of the run in the kernels' order, with the sums of its columns. */
+static void check_operand(ck *c, const hn_int8_ops *o, size_t k, size_t n, size_t gap, uint8_t turn) {
+  const size_t packed = hn_int8_round(k, o->k_step), columns = hn_int8_round(n, HN_INT8_BLOCK);
+  uint8_t *b = bytes_at_guard(c, (k - 1) * (n + gap) + n);
+  int8_t *dst = aligned_alloc(64, hn_int8_round(packed * columns, 64));
+  int32_t *sums = calloc(columns, sizeof *sums);
+  ck_case(c, "operand k=%zu n=%zu gap=%zu turn=%d", k, n, gap, turn);
+  for (size_t i = 0; i < (k - 1) * (n + gap) + n; i++) b[i] = (uint8_t)ck_random(c);
+  memset(dst, 0x55, packed * columns);
+  const hn_int8_operand a = {b, (ptrdiff_t)(n + gap), k, n, packed, turn, dst, sums};
+  o->operand(&a);
+  for (size_t j = 0; j < columns; j++) {
+    int32_t sum = 0;
+    for (size_t i = 0; i < packed; i++) {
+      const int8_t want = i < k && j < n ? (int8_t)(b[i * (n + gap) + j] ^ turn) : 0;
+      sum += want;
+      ck_same(c, i * columns + j, dst[j / HN_INT8_BLOCK * HN_INT8_BLOCK * packed + i / 4 * 64 + j % HN_INT8_BLOCK * 4 + i % 4],
+              want);
+    }
+    ck_same(c, j, (float)sums[j], (float)sum);
+  }
+  free(dst);
+  free(sums);
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
+  static const size_t sides[][2] = {{1, 1}, {4, 16}, {5, 17}, {36, 256}, {63, 31}, {64, 48}, {67, 5}};
+  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+    for (int form = 0; form < 4; form++)
+      check_operand(c, k->ops, sides[i][0], sides[i][1], form & 1 ? 3 : 0, form & 2 ? 0x80 : 0);
   static const shape shapes[] = {
       {1, 1, 1, 1, ONE, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},
       {1, 1, 4, 16, {1, 1, 13}, ONE, ONE, ONE, NONE, 0, 0, false, false, false, 1 << 20},

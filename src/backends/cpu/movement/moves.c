@@ -72,11 +72,32 @@ typedef struct builder {
   double seconds; /* what short contiguous runs and single elements take beyond their bytes */
 } builder;
 
+/* Runs of two to eight bytes are elements of that size, where that makes the move a matrix transpose: without
+ * it each run is a copy of its own. */
+static void widen_elements(hn_move *m) {
+  const hn_nest *n = &m->nest;
+  const int32_t last = n->rank - 1;
+  const int64_t run = n->dim[last], bytes = run * m->element;
+  int64_t dst[HN_NEST_RANK], src[HN_NEST_RANK];
+  if (m->kind != HN_MOVE_BLOCKS || last < 1 || run < 2 || (bytes != 2 && bytes != 4 && bytes != 8)) return;
+  if (m->in == HN_BOX_FILL || m->in_at % run || m->out_at % run) return;
+  for (int32_t i = 0; i < last; i++) {
+    if (n->stride[0][i] % run || n->stride[1][i] % run) return;
+    dst[i] = n->stride[0][i] / run, src[i] = n->stride[1][i] / run;
+  }
+  hn_move wide;
+  hn_move_plan(&wide, (int32_t)bytes, last, n->dim, dst, src);
+  if (wide.kind != HN_MOVE_MATRIX) return;
+  wide.in = m->in, wide.in_at = m->in_at / run, wide.out = m->out, wide.out_at = m->out_at / run;
+  *m = wide;
+}
+
 static void add_move(hn_boxes *self, const hn_box *box) {
   builder *b = (builder *)self;
   hn_move m;
   plan_move(&m, box->element, box->rank, box->dim, box->dst.stride, box->src.stride);
   m.in = box->src.tensor, m.in_at = box->src.at, m.out = box->dst.tensor, m.out_at = box->dst.at;
+  widen_elements(&m);
   if (b->out) b->out->move[b->n] = m;
   const int64_t run = m.nest.dim[m.nest.rank - 1] * box->element;
   if (m.kind == HN_MOVE_ELEMENTS)

@@ -223,11 +223,15 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
            .scale = *(const float *)r->in[HN_SUMS_SCALE],
            .work = (unsigned char *)r->workspace + HEAD_BYTES};
   (void)error;
+  hn_epilogue_bind_rows(r->step, p->isa, true, NULL, r->in, &j.e);
   if (p->coded) {
     *zero = (float)zero_of(r, HN_SUMS_Y_ZERO, y);
-    j.codes = (hn_code_rows){hn_quantize_find(p->isa), r->in[HN_SUMS_Y_SCALE], zero, false, y == HONE_DTYPE_I8};
+    j.codes = (hn_code_rows){.ops = hn_quantize_find(p->isa),
+                             .scale = r->in[HN_SUMS_Y_SCALE],
+                             .zero = zero,
+                             .is_signed = y == HONE_DTYPE_I8};
+    hn_code_rows_join(&j.codes, &j.e, p->isa, zero + 1, 1);
   }
-  hn_epilogue_bind_rows(r->step, p->isa, true, NULL, r->in, &j.e);
   const int64_t tasks = p->matrices * p->parts;
   if (tasks == 1)
     task(&j, 0, 0);

@@ -123,7 +123,7 @@ static void lay_out(hn_sums_step *d, size_t weights) {
   d->scale_at = (int64_t)hn_round_up((size_t)d->values * sizeof(int32_t), 64);
   d->y_at = 2 * d->scale_at;
   d->scratch_at =
-      d->y_at + (int64_t)hn_round_up((size_t)(d->y_vectors ? d->channels : d->coded) * sizeof(float), 64);
+      d->y_at + (int64_t)hn_round_up(2 * (size_t)(d->y_vectors ? d->channels : d->coded) * sizeof(float), 64);
 }
 
 static bool finish(const hone_machine *m, hn_sums_step *d, hone_reason *why) {
@@ -291,16 +291,23 @@ static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, 
   }
 }
 
-/* The zero points as floats, in the workspace. */
-static hn_code_rows result_codes(const hn_sums_step *d, const hone_step_run *r) {
+/* The zero points as floats, and what the scales are divided into, in the workspace. The epilogue goes along where
+ * it can. */
+static hn_code_rows result_codes(const hn_sums_step *d, const hone_step_run *r, hn_epilogue *e) {
   const hone_step_tensor *zero = y_zero_of(r->step);
   float *zeros = (float *)(void *)((unsigned char *)r->workspace + d->y_at);
   const bool is_signed = r->step->output[0].desc.dtype == HONE_DTYPE_I8;
   const void *from = zero ? r->in[HN_SUMS_Y_ZERO] : NULL;
-  for (int64_t i = 0; i < (d->y_vectors ? d->channels : 1); i++)
+  const int64_t count = d->y_vectors ? d->channels : 1;
+  for (int64_t i = 0; i < count; i++)
     zeros[i] = !from ? 0 : is_signed ? (float)((const int8_t *)from)[i] : (float)((const uint8_t *)from)[i];
-  return (hn_code_rows){hn_quantize_find(d->isa), r->in[HN_SUMS_Y_SCALE], zeros, d->y_vectors != 0,
-                        is_signed};
+  hn_code_rows c = {.ops = hn_quantize_find(d->isa),
+                    .scale = r->in[HN_SUMS_Y_SCALE],
+                    .zero = zeros,
+                    .vectors = d->y_vectors != 0,
+                    .is_signed = is_signed};
+  hn_code_rows_join(&c, e, d->isa, zeros + count, count);
+  return c;
 }
 
 hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *config, hone_error *error) {
@@ -318,11 +325,11 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   float *scale = (float *)(void *)(work + d->scale_at);
   const int8_t *weights = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at));
   hn_epilogue e;
-  const hn_code_rows codes = d->coded ? result_codes(d, r) : (hn_code_rows){0};
   set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
              (const int32_t *)(const void *)shared);
   hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
                         &e);
+  const hn_code_rows codes = d->coded ? result_codes(d, r, &e) : (hn_code_rows){0};
   if (d->depthwise) {
     hn_dw8 w = d->dw;
     uint8_t *line = work + d->scratch_at;

@@ -95,13 +95,22 @@ static inline void v_store_8(void *p, vf v) {
 }
 
 /* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
-static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+static inline __m256i v_codes(const vf v[4], int zero, bool is_signed) {
   const __m256i z = _mm256_set1_epi16((short)zero);
   const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1])),
                 high = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
   const __m256i l = _mm256_adds_epi16(low, z), h = _mm256_adds_epi16(high, z);
   const __m256i codes = is_signed ? _mm256_packs_epi16(l, h) : _mm256_packus_epi16(l, h);
-  _mm256_storeu_si256(p, _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+  _mm256_storeu_si256(p, v_codes(v, zero, is_signed));
+}
+/* The first two vectors' codes to p, the others' to q, which may be p: then the first remain. */
+static inline void v_store_code_rows(void *p, void *q, const vf v[4], int zero, bool is_signed) {
+  const __m256i codes = v_codes(v, zero, is_signed);
+  _mm_storeu_si128(q, _mm256_extracti128_si256(codes, 1));
+  _mm_storeu_si128(p, _mm256_castsi256_si128(codes));
 }
 /* max(|v - round_half_even(v)|, far) */
 static inline vf v_from_integer(vf v, vf far) {

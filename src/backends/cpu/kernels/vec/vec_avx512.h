@@ -76,14 +76,23 @@ static inline void v_store_8(void *p, vf v) {
 }
 
 /* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
-static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+static inline __m512i v_codes(const vf v[4], int zero, bool is_signed) {
   const __m512i z = _mm512_set1_epi16((short)zero);
   const __m512i low = _mm512_packs_epi32(_mm512_cvtps_epi32(v[0]), _mm512_cvtps_epi32(v[1])),
                 high = _mm512_packs_epi32(_mm512_cvtps_epi32(v[2]), _mm512_cvtps_epi32(v[3]));
   const __m512i l = _mm512_adds_epi16(low, z), h = _mm512_adds_epi16(high, z);
   const __m512i codes = is_signed ? _mm512_packs_epi16(l, h) : _mm512_packus_epi16(l, h);
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, codes));
+  return _mm512_permutexvar_epi32(order, codes);
+}
+static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signed) {
+  _mm512_storeu_si512(p, v_codes(v, zero, is_signed));
+}
+/* The first two vectors' codes to p, the others' to q, which may be p: then the first remain. */
+static inline void v_store_code_rows(void *p, void *q, const vf v[4], int zero, bool is_signed) {
+  const __m512i codes = v_codes(v, zero, is_signed);
+  _mm256_storeu_si256(q, _mm512_extracti64x4_epi64(codes, 1));
+  _mm256_storeu_si256(p, _mm512_castsi512_si256(codes));
 }
 /* max(|v - round_half_even(v)|, far) */
 static inline vf v_from_integer(vf v, vf far) {

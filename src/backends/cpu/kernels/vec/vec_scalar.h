@@ -64,6 +64,13 @@ static inline void v_store_codes(void *p, const vf v[4], int zero, bool is_signe
     ((uint8_t *)p)[i] = (uint8_t)(int32_t)(q < lo ? lo : q > hi ? hi : q);
   }
 }
+/* The first two vectors' codes to p, the others' to q, which may be p: then the first remain. */
+static inline void v_store_code_rows(void *p, void *q, const vf v[4], int zero, bool is_signed) {
+  uint8_t codes[4];
+  v_store_codes(codes, v, zero, is_signed);
+  memcpy(q, codes + 2, 2);
+  memcpy(p, codes, 2);
+}
 /* max(|v - round_half_even(v)|, far) */
 static inline vf v_from_integer(vf v, vf far) { return fmaxf(fabsf(v - rintf(v)), far); }
 

@@ -1,0 +1,5 @@
+/* Activations to codes, avx2 tier. */
+#include "backends/cpu/kernels/act_codes/act_codes_body.h"
+
+const struct hn_kernel hn_kernel_act_codes_avx2 = {
+    .name = "act_codes_avx2", .family = "act_codes", .role = "f32", .isa = HN_ISA_AVX2, .ops = &table};
