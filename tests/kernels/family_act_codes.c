@@ -1,5 +1,5 @@
-/* Adapter of the kernels from floats behind a product to codes. Codes are those of the function in doubles, but for
- * values so near to the middle between two that the function's error may carry them over it. */
+/* Adapter of the kernels from floats behind a product to codes. Codes are those of the function in doubles,
+ * but for values so near to the middle between two that the function's error may carry them over it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,25 +53,28 @@ static int code_of(double quotient, float zero, bool is_signed) {
   return !(q > lo) ? (int)lo : q > hi ? (int)hi : (int)q;
 }
 
-/* What the code of f(x) has to be: `have` where that is the code of a value as near as the function's error. */
+/* What the code of f(x) has to be: `have` where that is the code of a value as near as the function's error.
+ */
 static int wanted(const function *f, float x, float scale, const hn_act_codes *a, int have) {
   const double want = value(f, (double)x), size = fabs(want), t = isfinite(x) ? fabs((double)x) : 0;
   if (!isfinite(want)) return code_of(want, a->zero, a->is_signed);
   /* without an error the quotient is that of f32 */
   const bool exact = f->ulps + f->of_x + f->fixed == 0;
   const double off = f->ulps * CK_EPS * size + f->of_x * t + f->fixed + (exact ? 0 : CK_EPS * size);
-  const double quotient = exact ? (double)((float)want / scale) : want / (double)scale, by = off / (double)scale;
-  const int low = code_of(quotient - by, a->zero, a->is_signed), high = code_of(quotient + by, a->zero, a->is_signed);
+  const double quotient = exact ? (double)((float)want / scale) : want / (double)scale,
+               by = off / (double)scale;
+  const int low = code_of(quotient - by, a->zero, a->is_signed),
+            high = code_of(quotient + by, a->zero, a->is_signed);
   return have < low ? low : have > high ? high : have;
 }
 
-static void check_block(ck *c, const struct hn_act_codes_ops *ops, const function *f, size_t rows, size_t n, unsigned form,
-                        enum ck_fill fill) {
+static void check_block(ck *c, const struct hn_act_codes_ops *ops, const function *f, size_t rows, size_t n,
+                        unsigned form, enum ck_fill fill) {
   const size_t gap = form & 1 ? 5 : 0, y_pitch = n + (form & 2 ? 7 : 0), bytes = (rows - 1) * y_pitch + n,
                words = (bytes + 3) / 4;
   const bool vectors = form & 4, is_signed = form & 8, biased = form & 16;
-  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *bias = ck_alloc(c, n, 0), *scale = ck_alloc(c, n, 0),
-        *over = ck_alloc(c, n, 0);
+  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *bias = ck_alloc(c, n, 0),
+        *scale = ck_alloc(c, n, 0), *over = ck_alloc(c, n, 0);
   unsigned char *y = (unsigned char *)(ck_alloc(c, words, 0) + words) - bytes;
   ck_fill(c, x, (rows - 1) * (n + gap) + n, fill);
   for (size_t i = 0; i < n; i++) {
@@ -88,7 +91,8 @@ static void check_block(ck *c, const struct hn_act_codes_ops *ops, const functio
                           .zero = is_signed ? -7 : 113,
                           .vectors = vectors,
                           .is_signed = is_signed};
-  ck_case(c, "op=%d p=%g rows=%zu n=%zu form=%u fill=%s", (int)f->op, (double)f->p[0], rows, n, form, ck_fill_name(fill));
+  ck_case(c, "op=%d p=%g rows=%zu n=%zu form=%u fill=%s", (int)f->op, (double)f->p[0], rows, n, form,
+          ck_fill_name(fill));
   ck_true(c, hn_act_codes_takes(f->op, f->p), "the function is refused");
   ops->rows(&a, y, (ptrdiff_t)y_pitch, x, (ptrdiff_t)(n + gap), rows, n);
   for (size_t i = 0; i < rows; i++)
@@ -108,7 +112,8 @@ static void check_block(ck *c, const struct hn_act_codes_ops *ops, const functio
 static void check(ck *c, const struct hn_kernel *k) {
   static const struct {
     size_t rows, n;
-  } shapes[] = {{1, 1}, {1, 16}, {2, 7}, {3, 17}, {1, 32}, {2, 32}, {5, 31}, {4, 33}, {7, 64}, {3, 77}, {32, 32}};
+  } shapes[] = {{1, 1},  {1, 16}, {2, 7},  {3, 17}, {1, 32}, {2, 32},
+                {5, 31}, {4, 33}, {7, 64}, {3, 77}, {32, 32}};
   for (int f = 0; f < FUNCTIONS; f++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (unsigned form = 0; form < 32; form++)
@@ -129,7 +134,8 @@ static void run_job(void *arg) {
 
 static void bench(ck *c, const struct hn_kernel *k) {
   const struct hn_kernel *scalar = hn_kernel_find("act_codes", "f32", HN_ISA_SCALAR);
-  float *x = ck_alloc(c, ROWS * N, 0), *bias = ck_alloc(c, N, 0), *scale = ck_alloc(c, N, 0), *over = ck_alloc(c, N, 0);
+  float *x = ck_alloc(c, ROWS * N, 0), *bias = ck_alloc(c, N, 0), *scale = ck_alloc(c, N, 0),
+        *over = ck_alloc(c, N, 0);
   unsigned char *y = (unsigned char *)ck_alloc(c, ROWS * N / 4, 0);
   ck_fill(c, x, ROWS * N, CK_RANDOM);
   for (int i = 0; i < N; i++) bias[i] = 0.1f, scale[i] = 0.0213f, over[i] = 1 / 0.0213f;
@@ -142,9 +148,15 @@ static void bench(ck *c, const struct hn_kernel *k) {
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);
     /* bias; scale, clamp, round, pack */
-    const ck_work work = {.instructions = (f->instructions + 6) * ROWS * N, .divisions = k == scalar ? f->divisions * ROWS * N : 0, .read = 4.0 * ROWS * N, .written = 1.0 * ROWS * N};
+    const ck_work work = {.instructions = (f->instructions + 6) * ROWS * N,
+                          .divisions = k == scalar ? f->divisions * ROWS * N : 0,
+                          .read = 4.0 * ROWS * N,
+                          .written = 1.0 * ROWS * N};
     char label[64];
-    snprintf(label, sizeof label, "%s 32x32", ops[i] == HONE_PW_NONE ? "bias" : ops[i] == HONE_PW_SILU ? "silu" : "hardswish");
+    snprintf(label, sizeof label, "%s 32x32",
+             ops[i] == HONE_PW_NONE   ? "bias"
+             : ops[i] == HONE_PW_SILU ? "silu"
+                                      : "hardswish");
     ck_bench_line(c, label, t, &work, ts);
   }
 }

@@ -219,7 +219,8 @@ static void check_operand(ck *c, const hn_int8_ops *o, size_t k, size_t n, size_
     for (size_t i = 0; i < packed; i++) {
       const int8_t want = i < k && j < n ? (int8_t)(b[i * (n + gap) + j] ^ turn) : 0;
       sum += want;
-      ck_same(c, i * columns + j, dst[j / HN_INT8_BLOCK * HN_INT8_BLOCK * packed + i / 4 * 64 + j % HN_INT8_BLOCK * 4 + i % 4],
+      ck_same(c, i * columns + j,
+              dst[j / HN_INT8_BLOCK * HN_INT8_BLOCK * packed + i / 4 * 64 + j % HN_INT8_BLOCK * 4 + i % 4],
               want);
     }
     ck_same(c, j, (float)sums[j], (float)sum);

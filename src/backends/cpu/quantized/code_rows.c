@@ -19,7 +19,11 @@ static bool read_epilogue(const hn_epilogue *e, hn_act_codes *a) {
 }
 
 void hn_code_rows_join(hn_code_rows *c, hn_epilogue *e, hn_isa isa, float *over, int64_t count) {
-  hn_act_codes a = {.act = HONE_PW_NONE, .scale = c->scale, .over = over, .zero = *c->zero, .vectors = c->vectors,
+  hn_act_codes a = {.act = HONE_PW_NONE,
+                    .scale = c->scale,
+                    .over = over,
+                    .zero = *c->zero,
+                    .vectors = c->vectors,
                     .is_signed = c->is_signed};
   if (!read_epilogue(e, &a)) return;
   for (int64_t i = 0; i < count; i++) {

@@ -16,8 +16,8 @@ typedef struct hn_code_rows {
   hn_act_codes act;
 } hn_code_rows;
 
-/* Lets *c do the epilogue e, too, where that is a bias and a function at most and there is one zero point. over:
- * memory for as many floats as there are scales, `count`; e is then empty. */
+/* Lets *c do the epilogue e, too, where that is a bias and a function at most and there is one zero point.
+ * over: memory for as many floats as there are scales, `count`; e is then empty. */
 void hn_code_rows_join(hn_code_rows *c, hn_epilogue *e, hn_isa isa, float *over, int64_t count);
 
 /* Bytes of scratch of a block: the floats, and codes that are not yet in their place. */

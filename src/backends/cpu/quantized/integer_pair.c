@@ -27,9 +27,7 @@ static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return 
 
 static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE_I8; }
 
-static bool has_zero(const hone_step *s, uint32_t i) {
-  return s->n_anchor_inputs > i && hn_step_has(s, i);
-}
+static bool has_zero(const hone_step *s, uint32_t i) { return s->n_anchor_inputs > i && hn_step_has(s, i); }
 
 /* One value of the type of what it belongs to. */
 static bool zero_fits(const hone_step *s, uint32_t i, hone_dtype type, hone_reason *why) {
@@ -141,7 +139,7 @@ static hone_status fill(pair *p, const hone_step *s, void *blob, hone_error *err
   return HONE_OK;
 }
 
-HN_DESCRIBED_SIZED(pair)
+HN_DESCRIBED_SIZED(pair, fill)
 
 static int32_t zero_of(const hone_step_run *r, uint32_t i, hone_dtype type) {
   if (!has_zero(r->step, i)) return 0;
@@ -167,7 +165,8 @@ static void bring(const job *j, int64_t i, unsigned char *own) {
           *offset = (int32_t *)(void *)(own + p->offset_at);
   float *scale = (float *)(void *)(own + p->scale_at);
   const int64_t at = p->one_b ? 0 : i * p->k * p->n;
-  const hn_int8_operand b = {.b = (const uint8_t *)j->r->in[HN_SUMS_W] + (HN_FAULT("integer_pair_b") ? 0 : at),
+  const hn_int8_operand b = {.b =
+                                 (const uint8_t *)j->r->in[HN_SUMS_W] + (HN_FAULT("integer_pair_b") ? 0 : at),
                              .ldb = p->n,
                              .k = (size_t)p->k,
                              .n = (size_t)p->n,

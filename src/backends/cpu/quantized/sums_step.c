@@ -291,8 +291,8 @@ static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, 
   }
 }
 
-/* The zero points as floats, and what the scales are divided into, in the workspace. The epilogue goes along where
- * it can. */
+/* The zero points as floats, and what the scales are divided into, in the workspace. The epilogue goes along
+ * where it can. */
 static hn_code_rows result_codes(const hn_sums_step *d, const hone_step_run *r, hn_epilogue *e) {
   const hone_step_tensor *zero = y_zero_of(r->step);
   float *zeros = (float *)(void *)((unsigned char *)r->workspace + d->y_at);

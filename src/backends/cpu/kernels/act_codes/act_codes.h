@@ -2,8 +2,8 @@
  *
  *   y = saturate(round_half_even(act(x + bias) / scale) + zero)
  *
- * NaN gives the lowest code. SiLU is off by |x| 2^-24 at most where lanes are sixteen (vec_silu.h), all else is
- * what the kernels of pointwise functions and of quantisation make of it, one behind the other. */
+ * NaN gives the lowest code. SiLU is off by |x| 2^-24 at most where lanes are sixteen (vec_silu.h), all else
+ * is what the kernels of pointwise functions and of quantisation make of it, one behind the other. */
 #ifndef HN_KERNELS_ACT_CODES_H
 #define HN_KERNELS_ACT_CODES_H
 
@@ -26,8 +26,8 @@ typedef struct hn_act_codes {
 
 struct hn_act_codes_ops {
   /* Rows of n floats, x_pitch floats apart, to codes y_pitch bytes apart. */
-  void (*rows)(const hn_act_codes *a, uint8_t *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch, size_t rows,
-               size_t n);
+  void (*rows)(const hn_act_codes *a, uint8_t *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch,
+               size_t rows, size_t n);
 };
 
 /* p: the function's immediates. */

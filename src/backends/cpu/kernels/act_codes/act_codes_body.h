@@ -1,4 +1,5 @@
-/* The body of act_codes_<tier>.c: four vectors, of two rows or four, stay in registers from the sum to the codes. */
+/* The body of act_codes_<tier>.c: four vectors, of two rows or four, stay in registers from the sum to the
+ * codes. */
 #include "backends/cpu/kernels/act_codes/act_codes.h"
 
 #include <string.h>
@@ -36,7 +37,9 @@ typedef struct part {
   size_t column, n;
 } part;
 
-static inline vf some_of(const float *v, size_t n) { return n == 0 ? v_zero() : n < VEC_W ? v_loadn(v, n) : v_load(v); }
+static inline vf some_of(const float *v, size_t n) {
+  return n == 0 ? v_zero() : n < VEC_W ? v_loadn(v, n) : v_load(v);
+}
 
 static inline part part_of(const hn_act_codes *a, size_t column, size_t n) {
   return (part){.bias = a->bias ? some_of(a->bias + column, n) : v_zero(),
@@ -47,8 +50,10 @@ static inline part part_of(const hn_act_codes *a, size_t column, size_t n) {
 
 /* x times the rounded 1 / scale instead of x / scale: within 2^-22 |x / scale| of each other, so below 2^-13
  * where neither saturates. Both round to the same integer unless one is so close to the middle between two:
- * such blocks are divided. v: four vectors, which become what is rounded, of parts `even`, `odd`, and so on. */
-static inline __attribute__((always_inline)) void levels(const hn_act_codes *a, vf *v, const part *even, const part *odd) {
+ * such blocks are divided. v: four vectors, which become what is rounded, of parts `even`, `odd`, and so on.
+ */
+static inline __attribute__((always_inline)) void levels(const hn_act_codes *a, vf *v, const part *even,
+                                                         const part *odd) {
   const vf lo = v_set1(a->is_signed ? -128.0f : 0.0f), hi = v_set1(a->is_signed ? 127.0f : 255.0f),
            z = v_set1(a->zero), least = v_sub(lo, z), most = v_sub(hi, z);
   vf t[4], far = v_zero();
@@ -80,9 +85,10 @@ static inline immediates immediates_of(const hn_act_codes *a, const hone_pw_op a
 }
 
 /* Columns [j, j + n) of all rows, n more than a vector and at most WIDE. */
-static inline __attribute__((always_inline)) void columns(const hn_act_codes *a, uint8_t *y, ptrdiff_t y_pitch,
-                                                          const float *x, ptrdiff_t x_pitch, size_t rows, size_t j,
-                                                          size_t n, const hone_pw_op act) {
+static inline __attribute__((always_inline)) void columns(const hn_act_codes *a, uint8_t *y,
+                                                          ptrdiff_t y_pitch, const float *x,
+                                                          ptrdiff_t x_pitch, size_t rows, size_t j, size_t n,
+                                                          const hone_pw_op act) {
   const part even = part_of(a, j, VEC_W), odd = part_of(a, j + VEC_W, n - VEC_W);
   const immediates m = immediates_of(a, act);
   x += j, y += j;
@@ -92,7 +98,8 @@ static inline __attribute__((always_inline)) void columns(const hn_act_codes *a,
     uint8_t *to = y + (ptrdiff_t)r * y_pitch, *to2 = two ? to + y_pitch : to, some[2][WIDE];
     vf v[4] = {v_load(row), n == WIDE ? v_load(row + VEC_W) : v_loadn(row + VEC_W, n - VEC_W), v_load(next),
                n == WIDE ? v_load(next + VEC_W) : v_loadn(next + VEC_W, n - VEC_W)};
-    HN_UNROLL for (int i = 0; i < 4; i++) v[i] = act_of(v_add(v[i], i % 2 ? odd.bias : even.bias), act, m.al, m.be);
+    HN_UNROLL for (int i = 0; i < 4; i++) v[i] =
+        act_of(v_add(v[i], i % 2 ? odd.bias : even.bias), act, m.al, m.be);
     levels(a, v, &even, &odd);
     if (n == WIDE) {
       v_store_code_rows(to, to2, v, (int)a->zero, a->is_signed);
@@ -106,8 +113,8 @@ static inline __attribute__((always_inline)) void columns(const hn_act_codes *a,
 
 /* The same of n columns, n at most a vector: four rows at a time. */
 static inline __attribute__((always_inline)) void narrow(const hn_act_codes *a, uint8_t *y, ptrdiff_t y_pitch,
-                                                         const float *x, ptrdiff_t x_pitch, size_t rows, size_t j,
-                                                         size_t n, const hone_pw_op act) {
+                                                         const float *x, ptrdiff_t x_pitch, size_t rows,
+                                                         size_t j, size_t n, const hone_pw_op act) {
   const part p = part_of(a, j, n);
   const immediates m = immediates_of(a, act);
   x += j, y += j;
@@ -130,8 +137,8 @@ static inline __attribute__((always_inline)) void narrow(const hn_act_codes *a, 
 }
 
 static inline __attribute__((always_inline)) void all(const hn_act_codes *a, uint8_t *y, ptrdiff_t y_pitch,
-                                                      const float *x, ptrdiff_t x_pitch, size_t rows, size_t n,
-                                                      const hone_pw_op act) {
+                                                      const float *x, ptrdiff_t x_pitch, size_t rows,
+                                                      size_t n, const hone_pw_op act) {
   size_t j = 0;
   for (; j + WIDE <= n; j += WIDE) columns(a, y, y_pitch, x, x_pitch, rows, j, WIDE, act);
   if (j + VEC_W < n)

@@ -51,7 +51,8 @@ static void operand(const hn_int8_operand *o) {
     const size_t last = HN_FAULT("int8_operand_tail") && o->n % HN_INT8_BLOCK ? o->n - 1 : o->n;
     o->sums[j] = 0;
     for (size_t k = 0; k < o->k_packed; k++) {
-      const int8_t v = j < last && k < o->k ? (int8_t)(o->b[(ptrdiff_t)k * o->ldb + (ptrdiff_t)j] ^ o->turn) : 0;
+      const int8_t v =
+          j < last && k < o->k ? (int8_t)(o->b[(ptrdiff_t)k * o->ldb + (ptrdiff_t)j] ^ o->turn) : 0;
       dst[k / 4 * 64 + k % 4] = v;
       o->sums[j] += v;
     }

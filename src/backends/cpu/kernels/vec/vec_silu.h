@@ -1,8 +1,8 @@
-/* SiLU for vectors of sixteen lanes where the result becomes a code: x times a probability, which is 1/2 at 0 and
- * 1 far above it. What is above |x|, q(a) = 1 / (1 + exp(a)), is a polynomial of fifth degree in each of 32 pieces
- * of 9/16, whose coefficients one permutation of two registers gives to all lanes: two thirds of the time of an
- * exponential and a division. q is off by 2^-24.8 at most, beyond 17.16 it is taken for 0. Polynomials through the
- * Chebyshev points of each piece, rounded to f32. */
+/* SiLU for vectors of sixteen lanes where the result becomes a code: x times a probability, which is 1/2 at 0
+ * and 1 far above it. What is above |x|, q(a) = 1 / (1 + exp(a)), is a polynomial of fifth degree in each of
+ * 32 pieces of 9/16, whose coefficients one permutation of two registers gives to all lanes: two thirds of
+ * the time of an exponential and a division. q is off by 2^-24.8 at most, beyond 17.16 it is taken for 0.
+ * Polynomials through the Chebyshev points of each piece, rounded to f32. */
 #ifndef HN_VEC_SILU_H
 #define HN_VEC_SILU_H
 
