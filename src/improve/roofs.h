@@ -69,8 +69,8 @@ hone_status hn_roofs_measure(hn_roof_meter *meter, uint32_t threads, const hone_
 /* hone_roofs_measure's own; freed with hn_free. NULL: out of memory. */
 hn_roof_meter *hn_roof_meter_new(void);
 
-/* HONE_ROOF_QUICK=1, for whoever starts many commands on a busy machine: one window of few repeats is enough.
- */
+/* HONE_ROOF_QUICK=1, for whoever starts many commands on a busy machine: one window of few repeats on small
+ * buffers is enough. What stands for DRAM may then be a large last-level cache. */
 bool hn_roof_quick(void);
 
 #endif
