@@ -86,7 +86,7 @@ static void widen_elements(hn_move *m) {
     dst[i] = n->stride[0][i] / run, src[i] = n->stride[1][i] / run;
   }
   hn_move wide;
-  hn_move_plan(&wide, (int32_t)bytes, last, n->dim, dst, src);
+  plan_move(&wide, (int32_t)bytes, last, n->dim, dst, src);
   if (wide.kind != HN_MOVE_MATRIX) return;
   wide.in = m->in, wide.in_at = m->in_at / run, wide.out = m->out, wide.out_at = m->out_at / run;
   *m = wide;
