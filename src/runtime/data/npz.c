@@ -126,8 +126,8 @@ hone_status hn_npz_find(hn_bytes zip, const char *member, uint64_t limit, hn_npz
   hone_status status = find_directory(zip, &first, &count, error);
   if (status != HONE_OK) return status;
   entry e, best = {0};
-  int rank =
-      0; /* 3: the very name; 2: "in:" and the name, for files that hold results, too; 1: the only entry */
+  /* 3: the very name; 2: "in:" and the name, of files that hold results, too; 1: the only entry. */
+  int rank = 0;
   char names[200] = "";
   at = first;
   for (uint64_t i = 0; i < count; i++) {
