@@ -15,7 +15,7 @@ hone_ctest(instructions sh tests/cli/instructions.sh $<TARGET_FILE:hone_cli>)
 set_tests_properties(instructions PROPERTIES LABELS any_processor)
 hone_ctest(slow_runs sh tests/cli/slow_runs.sh $<TARGET_FILE:hone_cli>)
 hone_test(test_data test_data.c make_files.c ../net.c)
-hone_test(test_verify test_verify.c ../net.c)
+hone_test(test_verify test_verify.c verify_nets.c ../net.c)
 hone_test(test_tolerance test_tolerance.c ../net.c)
 # The demos on the processor, small: every line is measured.
 set(says_resnet50-res3 "own 12 operators.*end to end")
