@@ -10,6 +10,7 @@
 #include "model/ir/text.h"
 #include "model/operators.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,15 @@ hn_model *net_parse(const char *name, const char *text) {
   if (status == HONE_OK) status = hn_model_ready(m, &e);
   check(status, &e, name);
   return m;
+}
+
+void net_save(const char *folder, const char *name, const char *text) {
+  char path[600];
+  hone_error e = {0};
+  hn_model *m = net_parse(name, text);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  check(hone_model_save(m, path, &e), &e, path);
+  hone_model_release(m);
 }
 
 hn_model *net_begin(void) {

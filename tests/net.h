@@ -8,6 +8,8 @@
 
 /* The network that the text (model/ir/text.h) says, with its shapes inferred. */
 hn_model *net_parse(const char *name, const char *text);
+/* The same as a file of that name in a folder. */
+void net_save(const char *folder, const char *name, const char *text);
 /* A model of opset 17 without nodes. */
 hn_model *net_begin(void);
 hn_value *net_input(hn_model *m, const char *name, hone_dtype dtype, int32_t rank, const int64_t *dims);

@@ -61,9 +61,6 @@ static int run(const cli_args *args) {
                           .baseline = p[0].profile,
                           .optimized = p[1].profile,
                           .comparison = comparison,
-                          .width = cli_columns(),
-                          .colors = cli_colors(stdout),
-                          .unicode = cli_unicode(),
                           .language = language,
                           .max_layers = args->rows ? (size_t)args->rows : ROWS,
                           .sections = HONE_SECTION_COMPARISON};

@@ -27,9 +27,6 @@ static int run(const cli_args *args) {
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
                           .title = cli_import_title(args, &p),
-                          .width = cli_columns(),
-                          .colors = cli_colors(stdout),
-                          .unicode = cli_unicode(),
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_TOP5 | HONE_SECTION_CLOSURE |
                                       HONE_SECTION_FINDINGS | HONE_SECTION_COUNTERS};
   if (p.profile && has(findings, "incomplete_record:window")) {

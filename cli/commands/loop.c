@@ -217,9 +217,6 @@ static hone_report_input report_input(const loop *l, hone_report_verdict *verdic
   in.today = l->today.profile;
   in.verification = verdict;
   in.sections = HONE_SECTION_ALL & ~(HONE_SECTION_LAYERS | HONE_SECTION_COMPARISON);
-  in.width = cli_columns();
-  in.colors = cli_colors(stdout);
-  in.unicode = cli_unicode();
   return in;
 }
 

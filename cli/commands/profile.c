@@ -86,9 +86,6 @@ static int run(const cli_args *args) {
   if (status == HONE_OK) status = diagnose(args, &p, &findings, &error);
   hone_report_input in = {.baseline = p.record[0].profile,
                           .findings = findings,
-                          .width = cli_columns(),
-                          .colors = cli_colors(stdout),
-                          .unicode = cli_unicode(),
                           .max_layers = (size_t)args->rows,
                           .sections = HONE_SECTION_SUMMARY | HONE_SECTION_LAYERS | HONE_SECTION_TOP5 |
                                       HONE_SECTION_TYPES | HONE_SECTION_CLOSURE | HONE_SECTION_COUNTERS};

@@ -24,9 +24,6 @@ static int run(const cli_args *args) {
   hone_report_input in = {.baseline = p.profile,
                           .findings = findings,
                           .title = cli_import_title(args, &p),
-                          .width = cli_columns(),
-                          .colors = cli_colors(stdout),
-                          .unicode = cli_unicode(),
                           .max_layers = (size_t)args->rows};
   if (status == HONE_OK) status = cli_check_filter(args, p.profile, &error);
   if (status == HONE_OK) status = write_files(args, &in, &error);

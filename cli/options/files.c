@@ -225,6 +225,8 @@ int cli_print_report(const hone_report_input *input, hone_report_format format) 
   const int begun = cli_flush();
   if (begun) return begun;
   const hone_sink sink = format == HONE_REPORT_TEXT ? show : cli_file_sink;
-  if (hone_report_write(input, format, sink, &out, &error) != HONE_OK) return cli_report(&error);
+  hone_report_input here = *input;
+  here.width = cli_columns(), here.colors = cli_colors(stdout), here.unicode = cli_unicode();
+  if (hone_report_write(&here, format, sink, &out, &error) != HONE_OK) return cli_report(&error);
   return cli_flush();
 }

@@ -47,7 +47,7 @@ typedef struct cli_report_file {
 
 hone_status cli_file_reports(const cli_args *args, const hone_report_input *in, const cli_report_file *files,
                              size_t n, hone_error *error);
-/* A report of insight to standard output. */
+/* A report of insight to standard output, as wide and as coloured as that wants it. */
 int cli_print_report(const hone_report_input *input, hone_report_format format);
 
 #endif

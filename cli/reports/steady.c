@@ -135,11 +135,7 @@ void steady_text(const hone_steady *r) {
             sum(r->minor_faults, r->n), sum(r->major_faults, r->n));
   slow_text(r);
   fflush(stdout);
-  const hone_report_input in = {.baseline = r->record.profile,
-                                .findings = r->findings,
-                                .sections = HONE_SECTION_FINDINGS,
-                                .width = cli_columns(),
-                                .colors = cli_colors(stdout),
-                                .unicode = cli_unicode()};
+  const hone_report_input in = {
+      .baseline = r->record.profile, .findings = r->findings, .sections = HONE_SECTION_FINDINGS};
   if (r->findings && r->findings->count) cli_print_report(&in, HONE_REPORT_TEXT);
 }

@@ -2,13 +2,13 @@
 #include "accuracy/pictures.h"
 #include "temporary.h"
 
-#include <ftw.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -19,12 +19,19 @@ const char *pictures_folder(void) {
   return folder;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
-  (void)st, (void)type, (void)at;
-  return remove(path);
+void pictures_remove(void) { temporary_remove(folder); }
+
+int pictures_setup(void **state) {
+  (void)state;
+  pictures_folder();
+  return 0;
 }
 
-void pictures_remove(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+int pictures_teardown(void **state) {
+  (void)state;
+  pictures_remove();
+  return 0;
+}
 
 const char *pictures_path(const char *name) {
   static char kept[4][600];
@@ -47,6 +54,13 @@ void pictures_file(const char *name, const void *data, size_t size) {
 }
 
 void pictures_text(const char *name, const char *text) { pictures_file(name, text, strlen(text)); }
+
+void pictures_gz(const char *name, const void *data, size_t size) {
+  gzFile f = gzopen(pictures_path(name), "wb");
+  assert_non_null(f);
+  assert_int_equal(gzwrite(f, data, (unsigned)size), size);
+  gzclose(f);
+}
 
 void pictures_png(const char *name, int width, int height, const uint8_t *rgb) {
   png_image image = {.version = PNG_IMAGE_VERSION,

@@ -15,18 +15,6 @@
 
 #include <hone/hone.h>
 
-static int setup(void **state) {
-  (void)state;
-  pictures_folder();
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  pictures_remove();
-  return 0;
-}
-
 /* ---- decoding */
 
 /* A picture of 100x50 in a tensor of 200x100, from x = 0 and y = 0 on. */
@@ -360,5 +348,5 @@ int main(void) {
       cmocka_unit_test(test_grids), cmocka_unit_test(test_other_outputs), cmocka_unit_test(test_yolo),
       cmocka_unit_test(test_coco),  cmocka_unit_test(test_command),       cmocka_unit_test(test_huge_boxes),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, pictures_setup, pictures_teardown);
 }

@@ -9,21 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
 #include <hone/hone.h>
-
-static int setup(void **state) {
-  (void)state;
-  pictures_folder();
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  pictures_remove();
-  return 0;
-}
 
 static hone_dataset *opened(const char *name, const char *labels, const char *names) {
   hone_dataset *set = NULL;
@@ -169,13 +156,6 @@ static void test_list(void **state) {
   hone_dataset_close(set);
 }
 
-static void gz(const char *name, const void *data, size_t size) {
-  gzFile f = gzopen(pictures_path(name), "wb");
-  assert_non_null(f);
-  assert_int_equal(gzwrite(f, data, (unsigned)size), size);
-  gzclose(f);
-}
-
 static void test_idx(void **state) {
   (void)state;
   /* three pictures of 2 rows and 3 columns */
@@ -187,8 +167,8 @@ static void test_idx(void **state) {
     char name[2][100];
     snprintf(name[0], 100, "%s/t-images-idx3-ubyte%s", folder, packed ? ".gz" : "");
     snprintf(name[1], 100, "%s/t-labels-idx1-ubyte%s", folder, packed ? ".gz" : "");
-    (packed ? gz : pictures_file)(name[0], pixels, sizeof pixels);
-    (packed ? gz : pictures_file)(name[1], labels, sizeof labels);
+    (packed ? pictures_gz : pictures_file)(name[0], pixels, sizeof pixels);
+    (packed ? pictures_gz : pictures_file)(name[1], labels, sizeof labels);
     hone_dataset *set = opened(folder, NULL, NULL);
     assert_int_equal(hone_dataset_samples(set), 3);
     assert_int_equal(hone_dataset_classes(set), 8);
@@ -267,5 +247,5 @@ int main(void) {
       cmocka_unit_test(test_list),     cmocka_unit_test(test_idx),     cmocka_unit_test(test_cifar),
       cmocka_unit_test(test_refusals),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, pictures_setup, pictures_teardown);
 }

@@ -12,18 +12,6 @@
 
 #include <hone/hone.h>
 
-static int setup(void **state) {
-  (void)state;
-  pictures_folder();
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  pictures_remove();
-  return 0;
-}
-
 /* Bytes as they are. */
 static hone_preprocess plain(void) {
   return (hone_preprocess){.normalise = true, .scale = 1, .std = {1, 1, 1}};
@@ -207,5 +195,5 @@ int main(void) {
       cmocka_unit_test(test_letterbox), cmocka_unit_test(test_map),      cmocka_unit_test(test_crop),
       cmocka_unit_test(test_colours),   cmocka_unit_test(test_refusals),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, pictures_setup, pictures_teardown);
 }

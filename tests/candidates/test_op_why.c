@@ -19,28 +19,24 @@
 
 static char folder[300];
 
-static void save(const char *name, const char *text) {
-  char path[600];
-  hone_error e = {0};
-  hn_model *m = net_parse(name, text);
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (hone_model_save(m, path, &e) != HONE_OK) fail_msg("%s", e.what);
-  hone_model_release(m);
-}
-
 static int begin(void **state) {
   (void)state;
   assert_non_null(mkdtemp(temporary(folder, sizeof folder, "why")));
-  save("compound.onnx", "opset 17\ngraph g(%x: f32[64x1000], %z: f32[64x1000]) -> (%a, %b) {\n"
-                        "  %p = Softmax(%x) {axis=-1}\n  %a = ReduceMax(%p) {axes=[-1]}\n"
-                        "  %q = Softmax(%z) {axis=-1}\n  %b = ReduceMax(%q) {axes=[-1]}\n}\n");
-  save("fused.onnx", "graph g(%x: f32[1x8x10x10]) -> (%y) {\n"
-                     "  %c = Conv(%x, f32[8x8x1x1]rand(1))\n  %y = Relu(%c)\n}\n");
-  save("reference.onnx", "opset 17\ngraph g(%x: f64[Nx100]) -> (%y) {\n  %y = Softmax(%x) {axis=-1}\n}\n");
-  save("a sin's.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %y = Sin(%x)\n}\n");
-  save("swell.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %s = Sin(%x)\n  %y = Add(%x, %s)\n}\n");
-  save("det.onnx", "opset 17\ngraph g(%x: f32[8x16x16]) -> (%y) {\n"
-                   "  %r = Relu(%x)\n  %d = Det(%r)\n  %y = Sigmoid(%d)\n}\n");
+  net_save(folder, "compound.onnx",
+           "opset 17\ngraph g(%x: f32[64x1000], %z: f32[64x1000]) -> (%a, %b) {\n"
+           "  %p = Softmax(%x) {axis=-1}\n  %a = ReduceMax(%p) {axes=[-1]}\n"
+           "  %q = Softmax(%z) {axis=-1}\n  %b = ReduceMax(%q) {axes=[-1]}\n}\n");
+  net_save(folder, "fused.onnx",
+           "graph g(%x: f32[1x8x10x10]) -> (%y) {\n"
+           "  %c = Conv(%x, f32[8x8x1x1]rand(1))\n  %y = Relu(%c)\n}\n");
+  net_save(folder, "reference.onnx",
+           "opset 17\ngraph g(%x: f64[Nx100]) -> (%y) {\n  %y = Softmax(%x) {axis=-1}\n}\n");
+  net_save(folder, "a sin's.onnx", "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %y = Sin(%x)\n}\n");
+  net_save(folder, "swell.onnx",
+           "opset 17\ngraph g(%x: f32[1000]) -> (%y) {\n  %s = Sin(%x)\n  %y = Add(%x, %s)\n}\n");
+  net_save(folder, "det.onnx",
+           "opset 17\ngraph g(%x: f32[8x16x16]) -> (%y) {\n"
+           "  %r = Relu(%x)\n  %d = Det(%r)\n  %y = Sigmoid(%d)\n}\n");
   return 0;
 }
 

@@ -40,15 +40,6 @@ static void bring(const char *kind) {
   "opset 17\nopset \"test\" 1\ngraph g(%x: f32[6]) -> (%y) {\n  %y = test::Swell(%x) {scale=1.0}\n}\n"
 #define SPELLED_OUT "opset 17\ngraph g(%x: f32[6]) -> (%y) {\n  %s = Sin(%x)\n  %y = Add(%x, %s)\n}\n"
 
-static void save(const char *text, const char *name) {
-  char path[600];
-  hone_error e = {0};
-  hn_model *m = net_parse(name, text);
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (hone_model_save(m, path, &e) != HONE_OK) fail_msg("%s", e.what);
-  hone_model_release(m);
-}
-
 static int begin(void **state) {
   (void)state;
   hone_error e = {0};
@@ -65,8 +56,8 @@ static int begin(void **state) {
   assert_string_equal(info.name, "swell");
   assert_int_equal(info.plugin->n_ops, 1);
   assert_false(hone_plugin_at(1, &info));
-  save(OF_SWELL, "swell.onnx");
-  save(SPELLED_OUT, "spelled.onnx");
+  net_save(folder, "swell.onnx", OF_SWELL);
+  net_save(folder, "spelled.onnx", SPELLED_OUT);
   /* A second time is no second plugin. */
   assert_int_equal(hone_plugins_load(&(hone_plugins_options){.path = path}, &e), HONE_OK);
   assert_int_equal(hone_plugins(), 1);

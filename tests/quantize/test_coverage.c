@@ -14,21 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { SIDE = 12, PIXELS = SIDE * SIDE };
-
-static int setup(void **state) {
-  (void)state;
-  pictures_folder();
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  pictures_remove();
-  return 0;
-}
 
 /* Grey pixels around `light`, up to `contrast` from it; `mark` makes pictures of one seed different. */
 static void shade(const char *name, int light, int contrast, unsigned seed, uint8_t mark) {
@@ -228,13 +215,6 @@ static void test_growth(void **state) {
 
 /* ---- MNIST's files */
 
-static void gz(const char *name, const void *data, size_t size) {
-  gzFile f = gzopen(pictures_path(name), "wb");
-  assert_non_null(f);
-  assert_int_equal(gzwrite(f, data, (unsigned)size), size);
-  gzclose(f);
-}
-
 static void test_mnist(void **state) {
   (void)state;
   enum { N = 40 };
@@ -245,8 +225,8 @@ static void test_mnist(void **state) {
     for (int k = 0; k < PIXELS; k++) pixels[16 + i * PIXELS + k] = (uint8_t)((k * 7 + i * 31) % 256);
   }
   pictures_file("plain-images-idx3-ubyte", pixels, sizeof pixels);
-  gz("mnist/t-images-idx3-ubyte.gz", pixels, sizeof pixels);
-  gz("mnist/t-labels-idx1-ubyte.gz", labels, sizeof labels);
+  pictures_gz("mnist/t-images-idx3-ubyte.gz", pixels, sizeof pixels);
+  pictures_gz("mnist/t-labels-idx1-ubyte.gz", labels, sizeof labels);
   char path[3][600];
   snprintf(path[0], 600, "%s", pictures_path("plain-images-idx3-ubyte"));
   snprintf(path[1], 600, "%s", pictures_path("mnist"));
@@ -270,7 +250,7 @@ static void test_mnist(void **state) {
   assert_int_equal(hone_dataset_open(&(hone_dataset_options){.paths = &plain, .n_paths = 1}, &set, &e),
                    HONE_ERROR_INPUT);
   /* Two sets in a folder: which is meant is asked. */
-  gz("mnist/u-images-idx3-ubyte.gz", pixels, sizeof pixels);
+  pictures_gz("mnist/u-images-idx3-ubyte.gz", pixels, sizeof pixels);
   hn_model *m = residual_network(1, 1);
   hone_model *out = NULL;
   hone_quantize_report report;
@@ -286,5 +266,5 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_fine),     cmocka_unit_test(test_brightness),
                                      cmocka_unit_test(test_repeated), cmocka_unit_test(test_classes),
                                      cmocka_unit_test(test_growth),   cmocka_unit_test(test_mnist)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, pictures_setup, pictures_teardown);
 }

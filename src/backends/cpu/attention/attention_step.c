@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -162,7 +163,7 @@ bool hn_attention_accepts(const hone_step *s, const hone_machine *m, const hn_at
 double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_attention_config *config) {
   const int32_t parts = config->parts;
   hn_attention p;
-  if (!describe(s, m, parts, &p, NULL)) return 1e9;
+  if (!describe(s, m, parts, &p, NULL)) return HN_REFUSED_SECONDS;
   const double scores = (double)p.batches * (double)p.rows * (double)p.keys;
   const int64_t pad = parts ? HN_BF16_STEP : 1;
   double macs = scores * (round_up(p.depth, pad) + round_up(p.depth_v, parts ? 16 : 1));
@@ -202,8 +203,7 @@ hone_status hn_attention_need(const hone_step *s, const hone_machine *m, const h
                               hone_tactic_need *n, hone_error *error) {
   hn_attention p;
   hone_reason why;
-  if (!describe(s, m, config->parts, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config->parts, &p, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = sizeof p;
   n->workspace_bytes = hn_attention_workspace(&p, m->threads) * sizeof(float);
   return HONE_OK;
@@ -212,8 +212,7 @@ hone_status hn_attention_need(const hone_step *s, const hone_machine *m, const h
 hone_status hn_attention_prepack(const hone_step *s, const hone_machine *m, const hn_attention_config *config,
                                  void *blob, hone_error *error) {
   hone_reason why;
-  if (!describe(s, m, config->parts, blob, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config->parts, blob, &why)) return hn_not_described(s, &why, error);
   return HONE_OK;
 }
 

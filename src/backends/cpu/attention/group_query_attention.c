@@ -113,7 +113,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &h, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = sizeof h;
   n->workspace_bytes =
       (size_t)hn_fill_up(h.turned_bytes, 64) + hn_attention_workspace(&h.plan, m->threads) * sizeof(float);
@@ -123,7 +123,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 /* Tokens of input b that stood in the cache before: none where the call is about all there are. */

@@ -61,7 +61,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &h, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = sizeof h;
   /* Factors of a token for each thread, and the states where nobody asks for them. */
   n->workspace_bytes = (size_t)(m->threads * hn_fill_up(h.d_k, 16)) * sizeof(float);
@@ -73,7 +73,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {

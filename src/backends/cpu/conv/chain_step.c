@@ -5,6 +5,7 @@
 #include "backends/cpu/conv/chain_driver.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/halves/halves.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -204,7 +205,7 @@ bool hn_chain_step_accepts(const hone_step *s, const hone_machine *m, const hn_c
 
 double hn_chain_step_cost(const hone_step *s, const hone_machine *m, const hn_chain_step_config *config) {
   blob_head h;
-  if (!describe(s, m, config, &h, NULL)) return 1e9;
+  if (!describe(s, m, config, &h, NULL)) return HN_REFUSED_SECONDS;
   double peak = m->peak_flops > 0 ? m->peak_flops : 1e10;
   double hertz = peak / (4.0 * hn_gemm_find(h.isa)->vw * (m->threads ? m->threads : 1));
   /* What a chain adds is its own input, as a rule, which the same rows have just brought near. */

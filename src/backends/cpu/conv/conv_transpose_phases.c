@@ -99,7 +99,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
   hn_conv_attr a;
   blob_head h;
   phase phases[MAX_PHASES];
-  if (!describe(s, m, &a, &h, phases, NULL)) return 1e9;
+  if (!describe(s, m, &a, &h, phases, NULL)) return HN_REFUSED_SECONDS;
   double seconds = hn_epilogue_seconds(s, m, true);
   for (int64_t i = 0; i < h.n_phases; i++)
     seconds += hn_conv_seconds(&phases[i].conv, hn_gemm_find(h.isa), m);

@@ -292,7 +292,7 @@ static double cycles(const hone_step *s, uint32_t at) {
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
   double per_element = 0, bytes = 0;
-  if (!describe(s, m, &h, NULL)) return 1e9;
+  if (!describe(s, m, &h, NULL)) return HN_REFUSED_SECONDS;
   const uint32_t n = h.codes_instr < 0 ? s->program->n_instr : (uint32_t)h.codes_instr;
   for (uint32_t i = 0; i < n; i++) {
     const hone_pw_instr *t = &s->program->instr[i];

@@ -106,15 +106,6 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   if (outside) atomic_store_explicit(&j->outside, true, memory_order_relaxed);
 }
 
-/* The first index that names nothing, as the reference finds it. */
-static hone_status fail(const hone_step_run *r, const head *h, hone_error *error) {
-  const int64_t *tuple = r->in[1];
-  hone_status status = HONE_OK;
-  for (int64_t i = 0; i < h->tuples * h->length && !status; i++)
-    status = hn_indices_check(r->step, tuple + i, true, 1, h->dim[i % h->length], error);
-  return status;
-}
-
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const head *h = r->blob;
   job j = {.run = r, .h = h};
@@ -125,7 +116,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     task(&j, 0, 0);
   else
     r->parallel(r->pool, tasks, task, &j);
-  return atomic_load_explicit(&j.outside, memory_order_relaxed) ? fail(r, h, error) : HONE_OK;
+  return atomic_load_explicit(&j.outside, memory_order_relaxed)
+             ? hn_indices_check_tuples(r->step, r->in[1], h->tuples, h->length, h->dim, error)
+             : HONE_OK;
 }
 
 HN_TACTIC(cpu, gather_nd, "GatherND", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,

@@ -21,3 +21,11 @@ hone_status hn_indices_check(const hone_step *s, const void *indices, bool wide,
   }
   return status;
 }
+
+hone_status hn_indices_check_tuples(const hone_step *s, const int64_t *tuples, int64_t n, int64_t length,
+                                    const int64_t *dim, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (int64_t i = 0; i < n * length && !status; i++)
+    status = hn_indices_check(s, tuples + i, true, 1, dim[i % length], error);
+  return status;
+}

@@ -12,5 +12,8 @@ bool hn_indices_accept(const hone_step *s, bool *wide, hone_reason *why);
 /* Fails for the first of `n` indices that names no place in a dimension of `dim`, as the reference does. */
 hone_status hn_indices_check(const hone_step *s, const void *indices, bool wide, int64_t n, int64_t dim,
                              hone_error *error);
+/* The same for tuples of `length` indices in i64, of dimensions dim[length]. */
+hone_status hn_indices_check_tuples(const hone_step *s, const int64_t *tuples, int64_t n, int64_t length,
+                                    const int64_t *dim, hone_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "backends/cpu/step/step.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/transpose/transpose.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -117,7 +118,7 @@ bool hn_moves_accepts(const hone_step *step, const hone_machine *machine, const 
 double hn_moves_cost(const hone_step *step, const hone_machine *machine, const hn_moves_config *config) {
   builder b = {.boxes.add = add_move};
   double bytes = 0;
-  if (!config->build(step, &b.boxes, NULL)) return 1e9;
+  if (!config->build(step, &b.boxes, NULL)) return HN_REFUSED_SECONDS;
   for (uint32_t i = 0; i < step->n_outputs; i++)
     bytes += 2.0 * (double)hone_desc_bytes(&step->output[i].desc);
   return hn_step_seconds(machine, 0, bytes, 1) + b.seconds / (machine->threads > 0 ? machine->threads : 1);
@@ -128,8 +129,7 @@ hone_status hn_moves_need(const hone_step *step, const hone_machine *machine, co
   (void)machine;
   builder b = {.boxes.add = add_move};
   hone_reason why = {""};
-  if (!config->build(step, &b.boxes, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!config->build(step, &b.boxes, &why)) return hn_not_described(step, &why, error);
   need->blob_bytes = sizeof(hn_moves) + b.n * sizeof(hn_move);
   need->workspace_bytes = 0;
   return HONE_OK;
@@ -140,8 +140,7 @@ hone_status hn_moves_prepack(const hone_step *step, const hone_machine *machine,
   builder b = {.boxes.add = add_move, .out = blob};
   hone_reason why = {""};
   b.out->isa = hn_isa_of(machine->isa);
-  if (!config->build(step, &b.boxes, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!config->build(step, &b.boxes, &why)) return hn_not_described(step, &why, error);
   b.out->n = b.n;
   b.out->fill = b.boxes.fill;
   return HONE_OK;

@@ -106,20 +106,12 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
 }
 
-/* The first index that names nothing, as the reference finds it. */
-static hone_status check(const hone_step_run *r, const head *h, hone_error *error) {
-  const int64_t *tuple = r->in[1];
-  hone_status status = HONE_OK;
-  for (int64_t i = 0; i < h->tuples * h->length && !status; i++)
-    status = hn_indices_check(r->step, tuple + i, true, 1, h->dim[i % h->length], error);
-  return status;
-}
-
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const head *h = r->blob;
   job j = {.run = r, .h = h, .piece = h->slice};
   hn_scatter_copy(r);
-  if (h->tuples * h->slice == 0) return check(r, h, error);
+  if (h->tuples * h->slice == 0)
+    return hn_indices_check_tuples(r->step, r->in[1], h->tuples, h->length, h->dim, error);
   if (r->threads > 1 && h->tuples * h->slice >= WORTH)
     j.piece = hn_min(h->slice, hn_max(LEAST, hn_div_up(h->slice, TASKS * (int64_t)r->threads)));
   atomic_init(&j.outside, false);
@@ -128,7 +120,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
     task(&j, 0, 0);
   else
     r->parallel(r->pool, tasks, task, &j);
-  return atomic_load_explicit(&j.outside, memory_order_relaxed) ? check(r, h, error) : HONE_OK;
+  return atomic_load_explicit(&j.outside, memory_order_relaxed)
+             ? hn_indices_check_tuples(r->step, r->in[1], h->tuples, h->length, h->dim, error)
+             : HONE_OK;
 }
 
 HN_TACTIC(cpu, scatter_nd, "ScatterND", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,

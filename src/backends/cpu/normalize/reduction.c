@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pointwise/pointwise.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -256,8 +257,7 @@ hone_status hn_reduction_need(const hone_step *step, const hone_machine *machine
                               const hn_reduction_config *config, hone_tactic_need *need, hone_error *error) {
   hn_reduction_plan plan;
   hone_reason why = {""};
-  if (!describe(step, machine, config, &plan, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!describe(step, machine, config, &plan, &why)) return hn_not_described(step, &why, error);
   need->blob_bytes = blob_bytes(&plan);
   need->workspace_bytes = plan.workspace;
   return HONE_OK;
@@ -267,8 +267,7 @@ hone_status hn_reduction_prepack(const hone_step *step, const hone_machine *mach
                                  const hn_reduction_config *config, void *blob, hone_error *error) {
   hn_reduction_plan plan;
   hone_reason why = {""};
-  if (!describe(step, machine, config, &plan, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!describe(step, machine, config, &plan, &why)) return hn_not_described(step, &why, error);
   memcpy(blob, &plan, blob_bytes(&plan));
   return HONE_OK;
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/softmax/softmax.h"
 #include "backends/cpu/kernels/transpose/transpose.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -58,7 +59,7 @@ hone_status hn_softmax_prepack(const hone_step *step, const hone_machine *machin
   hone_reason why = {""};
   (void)config;
   if (describe(step, machine, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  return hn_not_described(step, &why, error);
 }
 
 typedef struct job {

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/pool/pool.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -85,7 +86,7 @@ bool hn_pooling_accepts(const hone_step *step, const hone_machine *machine, cons
 
 double hn_pooling_cost(const hone_step *step, const hone_machine *machine, const hn_pooling_config *config) {
   hn_pooling p;
-  if (!hn_pooling_of(step, machine, config->max, &p, NULL)) return 1e9;
+  if (!hn_pooling_of(step, machine, config->max, &p, NULL)) return HN_REFUSED_SECONDS;
   const double taps = (double)(p.kernel[0] * p.kernel[1] * p.kernel[2]),
                out = (double)hone_desc_count(&step->output[0].desc);
   const double bytes =
@@ -104,8 +105,7 @@ hone_status hn_pooling_need(const hone_step *step, const hone_machine *machine,
 hone_status hn_pooling_prepack(const hone_step *step, const hone_machine *machine,
                                const hn_pooling_config *config, void *blob, hone_error *error) {
   hone_reason why = {""};
-  if (!hn_pooling_of(step, machine, config->max, blob, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!hn_pooling_of(step, machine, config->max, blob, &why)) return hn_not_described(step, &why, error);
   return HONE_OK;
 }
 

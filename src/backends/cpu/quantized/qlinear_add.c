@@ -52,7 +52,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   blob_head *h = blob;
   hone_reason why = {""};
-  if (!describe(s, m, h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, h, &why)) return hn_not_described(s, &why, error);
   hn_quantize_find(h->isa)->prepare_add(&h->add);
   return HONE_OK;
 }

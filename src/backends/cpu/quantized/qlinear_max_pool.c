@@ -37,7 +37,7 @@ HN_DESCRIBED(blob_head)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   blob_head h;
-  if (!describe(s, m, &h, NULL)) return 1e9;
+  if (!describe(s, m, &h, NULL)) return HN_REFUSED_SECONDS;
   const double taps = (double)(h.p.kernel[0] * h.p.kernel[1] * h.p.kernel[2]),
                in = (double)hone_desc_count(&s->input[0].desc),
                out = (double)hone_desc_count(&s->output[0].desc);

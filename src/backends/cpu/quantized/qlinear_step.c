@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/quantize/quantize.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -254,7 +255,7 @@ double hn_qlinear_cost(const hone_step *s, const hone_machine *m, const hn_qline
   const hn_qlinear *q = config->kind;
   blob_head h;
   hn_qlinear_inner t;
-  if (!describe(q, s, m, &h, &t, NULL)) return 1e9;
+  if (!describe(q, s, m, &h, &t, NULL)) return HN_REFUSED_SECONDS;
   const double n = (double)h.q.x_count + (double)h.q.y_count;
   return q->inner[h.tactic]->cost(&t.step, m) + hn_step_seconds(m, 8 * n, 5 * n, 0.5);
 }
@@ -263,8 +264,7 @@ static hone_status place(const hn_qlinear *q, const hone_step *s, const hone_mac
                          hn_qlinear_inner *t, hone_error *error) {
   hone_reason why = {""};
   hone_tactic_need need = {0};
-  if (!describe(q, s, m, h, t, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(q, s, m, h, t, &why)) return hn_not_described(s, &why, error);
   hone_status status = q->inner[h->tactic]->need(&t->step, m, &need, error);
   if (status != HONE_OK) return status;
   h->inner_at =

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/quantize/quantize.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -99,8 +100,7 @@ hone_status hn_quantize_step_prepack(const hone_step *step, const hone_machine *
                                      const hn_quantize_step_config *config, void *blob, hone_error *error) {
   blob_head *h = blob;
   hone_reason why = {""};
-  if (!describe(step, config->to_real, h, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", step->anchor, why.text);
+  if (!describe(step, config->to_real, h, &why)) return hn_not_described(step, &why, error);
   h->isa = hn_isa_of(machine->isa);
   const void *zero = step->n_anchor_inputs > 2 && hn_step_has(step, 2) ? step->input[2].constant : NULL;
   memcpy(h->param, step->input[1].constant, (size_t)h->channels * sizeof(float));

@@ -54,7 +54,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   blob_head h;
   hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &h, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = sizeof h;
   n->workspace_bytes = hn_points_workspace(&h.points, m->threads);
   return HONE_OK;
@@ -63,7 +63,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 static int64_t image_of(const hone_step_run *r, int64_t box) {

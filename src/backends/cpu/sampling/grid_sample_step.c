@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/sampling/points.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "model/ops/sampling/grid.h"
 
@@ -60,7 +61,7 @@ hone_status hn_grid_step_need(const hone_step *s, const hone_machine *m, hone_ta
                               hone_error *error) {
   blob_head h;
   hone_reason why = {""};
-  if (!describe(s, m, &h, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &h, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = sizeof h;
   n->workspace_bytes = hn_points_workspace(&h.points, m->threads);
   return HONE_OK;
@@ -69,7 +70,7 @@ hone_status hn_grid_step_need(const hone_step *s, const hone_machine *m, hone_ta
 hone_status hn_grid_step_prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, blob, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 /* Tables of one point by the definition: where f32 is too narrow. */

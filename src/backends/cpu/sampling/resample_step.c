@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/resize/resize.h"
 #include "backends/cpu/kernels/taps/taps.h"
 #include "backends/cpu/sampling/resize_read.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
@@ -125,7 +126,7 @@ double hn_resample_step_cost(const hone_step *step, const hone_machine *machine)
   hn_resize r;
   hone_reason why = {""};
   double work = 0, bytes = 0;
-  if (!describe(step, machine, &h, &r, &why)) return 1e9;
+  if (!describe(step, machine, &h, &r, &why)) return HN_REFUSED_SECONDS;
   for (int32_t k = 0; k < h.n; k++) {
     const pass *p = &h.pass[k];
     const double rows = (double)(h.slabs * p->outer), out = (double)(p->out * p->inner), n = (double)p->inner;

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/quantize/quantize.h"
 #include "backends/cpu/kernels/resize/resize.h"
 #include "backends/cpu/sampling/resize_read.h"
+#include "backends/tactic.h"
 #include "base/dims.h"
 #include "base/error.h"
 #include "base/fault.h"
@@ -130,7 +131,7 @@ double hn_resize_step_cost(const hone_step *step, const hone_machine *machine) {
   blob_head h;
   hn_resize r;
   hone_reason why = {""};
-  if (!describe(step, machine, &h, &r, &why)) return 1e9;
+  if (!describe(step, machine, &h, &r, &why)) return HN_REFUSED_SECONDS;
   /* Pixels are found one by one. */
   const double pixels = (double)(h.y.count * h.y.height * h.y.width);
   return hn_step_seconds(machine, 2 * out + 140 * pixels, in + 2 * out, 0.5);

@@ -161,7 +161,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   plan p;
-  if (!describe(s, m, &p, NULL)) return 1e9;
+  if (!describe(s, m, &p, NULL)) return HN_REFUSED_SECONDS;
   const double flops = 2.0 * (double)p.batches * p.args.rows * p.args.keys * (p.depth + p.depth_v);
   const double rate = p.type != HONE_DTYPE_F32 ? m->half_flops : m->tf32_flops / (p.split3 ? 3 : 1);
   return hn_cuda_seconds(m, flops, rate, hn_cuda_bytes(s), 0.3) + 3e-6;

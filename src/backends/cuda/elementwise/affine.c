@@ -5,6 +5,7 @@
 #include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 enum { OPERANDS = 3 }; /* x, scale, zero point */
@@ -77,7 +78,7 @@ bool hn_cuda_affine_accepts(const hone_step *s, const hone_machine *m, hone_reas
 
 double hn_cuda_affine_cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_cuda_affine_run(const hone_step_run *r, hone_error *error) {
@@ -87,7 +88,6 @@ hone_status hn_cuda_affine_run(const hone_step_run *r, hone_error *error) {
   uint32_t n = 1;
   for (uint32_t i = 0; i < OPERANDS; i++)
     if (hn_cuda_has(r->step, i)) at[n++] = (void *)(uintptr_t)r->in[i];
-  if (!describe(r->step, &plan, at, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", r->step->anchor, why.text);
+  if (!describe(r->step, &plan, at, &why)) return hn_not_described(r->step, &why, error);
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }

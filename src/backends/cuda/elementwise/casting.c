@@ -2,6 +2,7 @@
 
 #include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 /* Appends the expression of value `from` (a variable's name) as a value of type `to`. */
@@ -41,7 +42,7 @@ bool hn_cuda_casting_accepts(const hone_step *s, const hone_machine *m, hone_rea
 
 double hn_cuda_casting_cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_cuda_casting_run(const hone_step_run *run, hone_error *error) {

@@ -5,6 +5,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -320,7 +321,6 @@ hone_status hn_cuda_elementwise_run(const hone_step_run *run, uint32_t n_in, hn_
     for (uint32_t i = 0; i < n_in; i++)
       if (s->input[i].desc.dtype != HONE_DTYPE_NONE) at[n++] = (void *)(uintptr_t)run->in[i];
   }
-  if (!hn_cuda_elementwise_step(&plan, s, n_in, at, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_cuda_elementwise_step(&plan, s, n_in, at, &why)) return hn_not_described(s, &why, error);
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(run), s, &plan, body, at, error);
 }

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/elementwise/elementwise.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "model/ops/math/clip_bounds.h"
 
@@ -276,7 +277,7 @@ bool hn_cuda_numbers_accepts(const hone_step *s, const hone_machine *m, hone_rea
 
 double hn_cuda_numbers_cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_cuda_numbers_run(const hone_step_run *run, hone_error *error) {

@@ -22,7 +22,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 static void body(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *text) {

@@ -11,6 +11,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/step/conv_attr.h"
 
@@ -234,7 +235,7 @@ static double last_wave(const hone_machine *m, const hn_conv_attr *a) {
  * the sum takes 0.15 us for several taps, 0.05 us for one. */
 static double conv_seconds(const hone_step *s, const hone_machine *m, double fewest, double added) {
   hn_conv_attr a;
-  if (!hn_conv_attr_of(s, &a, NULL)) return 1e9;
+  if (!hn_conv_attr_of(s, &a, NULL)) return HN_REFUSED_SECONDS;
   const double pixels = (double)(a.y.batch * a.y.size[0] * a.y.size[1] * a.y.size[2]);
   const double taps = (double)(a.kernel[0] * a.kernel[1] * a.kernel[2]);
   const double bytes = hn_cuda_bytes(s) + added * hn_cuda_epilogue_bytes(s);

@@ -6,6 +6,7 @@
 #include "backends/cuda/libraries/lt_step.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 static hn_cudnn_tensor matrix(const hn_lt_matrix *x, hone_dtype dtype, int64_t batches, int64_t rows,
@@ -67,7 +68,7 @@ static void pack(const hone_step *s, const hn_cudnn_step *c, void *to) {
 static double seconds(const hone_step *s, const hone_machine *m, uint32_t candidate) {
   (void)candidate;
   hn_lt_step l;
-  if (!hn_lt_product_of(s, &l, NULL)) return 1e9;
+  if (!hn_lt_product_of(s, &l, NULL)) return HN_REFUSED_SECONDS;
   const double bytes = hn_cuda_bytes(s) + hn_cuda_epilogue_bytes(s);
   return hn_library_seconds(m, l.spec.dtype, l.spec.math, (double)l.spec.m * (double)l.spec.batches,
                             (double)l.spec.n, (double)l.spec.k, bytes, 0.5) *

@@ -3,6 +3,7 @@
 #include "backends/cuda/libraries/library_step.h"
 #include "backends/cuda/libraries/lt_answer.h"
 #include "backends/cuda/quantized/codes_sums.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 typedef struct problem {
@@ -30,7 +31,7 @@ static bool describe(const hone_step *s, problem *x, hone_reason *why) {
 
 static hone_status describe_again(const hone_step *s, problem *x, hone_error *error) {
   hone_reason why = {""};
-  return describe(s, x, &why) ? HONE_OK : hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return describe(s, x, &why) ? HONE_OK : hn_not_described(s, &why, error);
 }
 
 bool hn_lt_codes_accepts(const hone_step *s, const hone_machine *m, const hn_lt_codes_config *config,
@@ -43,7 +44,7 @@ bool hn_lt_codes_accepts(const hone_step *s, const hone_machine *m, const hn_lt_
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
 double hn_lt_codes_cost(const hone_step *s, const hone_machine *m, const hn_lt_codes_config *config) {
   problem x;
-  if (!describe(s, &x, NULL)) return 1e9;
+  if (!describe(s, &x, NULL)) return HN_REFUSED_SECONDS;
   const double rows = (double)x.q.rows, columns = (double)x.q.columns, depth = (double)x.q.depth;
   const double bytes = rows * depth + columns * depth + 4 * rows * columns;
   return (hn_library_seconds(m, HONE_DTYPE_I8, HONE_MATH_STRICT, rows, columns, depth, bytes, 0.62) +

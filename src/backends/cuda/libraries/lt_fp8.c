@@ -9,6 +9,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -74,7 +75,7 @@ bool hn_lt_fp8_accepts(const hone_step *s, const hone_machine *m, const hn_lt_co
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
 double hn_lt_fp8_cost(const hone_step *s, const hone_machine *m, const hn_lt_config *config) {
   problem p;
-  if (!describe(s, m, config, &p, NULL)) return 1e9;
+  if (!describe(s, m, config, &p, NULL)) return HN_REFUSED_SECONDS;
   const double rows = (double)p.spec.m, columns = (double)p.columns, depth = (double)p.spec.k;
   const double x = rows * depth * (double)hone_dtype_size(p.spec.out);
   const double bytes = rows * depth + columns * depth + hn_cuda_epilogue_bytes(s) +

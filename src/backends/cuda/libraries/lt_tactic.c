@@ -5,6 +5,7 @@
 #include "backends/cuda/libraries/lt_step.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why) {
@@ -35,7 +36,7 @@ hone_status hn_lt_run(const hone_step_run *r, const hn_lt_config *config, hone_e
 /* Later candidates are for measurements: the heuristics' first is taken where there are none. */
 double hn_lt_cost(const hone_step *s, const hone_machine *m, const hn_lt_config *config) {
   hn_lt_step l;
-  if (!config->describe(s, &l, NULL)) return 1e9;
+  if (!config->describe(s, &l, NULL)) return HN_REFUSED_SECONDS;
   const hn_lt_spec *p = &l.spec;
   /* What is added costs twice its bytes (one H200: 1.3 to 1.4 times the time of the product alone). */
   const double bytes = hn_cuda_bytes(s) + 2 * hn_cuda_epilogue_bytes(s);

@@ -29,7 +29,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/strided.h"
 #include "optimize/step/axes.h"
@@ -52,7 +53,7 @@ bool hn_cuda_indexed_accepts(const hone_step *s, const hone_machine *m, const hn
 
 double hn_cuda_indexed_cost(const hone_step *s, const hone_machine *m, const hn_cuda_indexed_config *config) {
   hn_cuda_indexed p;
-  if (!describe(config->plan, s, &p, NULL)) return 1e9;
+  if (!describe(config->plan, s, &p, NULL)) return HN_REFUSED_SECONDS;
   return hn_cuda_seconds(m, 0, 0, 2.0 * (double)hone_desc_bytes(&s->output[0].desc), 0.5) +
          (p.copied ? m->launch_s : 0);
 }
@@ -92,8 +93,7 @@ hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_
   hone_reason why = {""};
   hn_str prefix = {0};
   hone_status status = HONE_OK;
-  if (!describe(config->plan, s, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why)) return hn_not_described(s, &why, error);
   p.args.out = run->out[0];
   for (int i = 0; i < 3; i++) p.args.in[i] = p.in[i] >= 0 ? run->in[p.in[i]] : NULL;
   if (p.copied)

@@ -6,6 +6,7 @@
 #include "backends/cuda/movement/tile.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -178,7 +179,7 @@ bool hn_cuda_moves_accepts(const hone_step *s, const hone_machine *m, const hn_c
 double hn_cuda_moves_cost(const hone_step *s, const hone_machine *m, const hn_cuda_moves_config *config) {
   taker t = {.step = s};
   double bytes = 0;
-  if (!take_all(config->build, &t, NULL)) return 1e9;
+  if (!take_all(config->build, &t, NULL)) return HN_REFUSED_SECONDS;
   for (uint32_t i = 0; i < s->n_outputs; i++) bytes += 2.0 * (double)hone_desc_bytes(&s->output[i].desc);
   return hn_cuda_seconds(m, 0, 0, bytes + 4 * t.singles, 0.85) +
          (t.launches > 1 ? t.launches - 1 : 0) * m->launch_s;
@@ -189,7 +190,7 @@ hone_status hn_cuda_moves_run(const hone_step_run *run, const hn_cuda_moves_conf
   taker t = {.step = run->step, .run = run, .error = error};
   hone_reason why = {""};
   if (!take_all(config->build, &t, &why) && t.status == HONE_OK)
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", run->step->anchor, why.text);
+    return hn_not_described(run->step, &why, error);
   return t.status;
 }
 

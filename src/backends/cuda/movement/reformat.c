@@ -101,7 +101,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   hone_tensor_desc x, y;
-  if (!describe(s, &x, &y, NULL)) return 1e9;
+  if (!describe(s, &x, &y, NULL)) return HN_REFUSED_SECONDS;
   return hn_cuda_seconds(m, 0, 0, (double)hone_desc_bytes(&x) + (double)hone_desc_bytes(&y), 0.82);
 }
 

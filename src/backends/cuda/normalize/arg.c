@@ -4,6 +4,7 @@
 #include "backends/cuda/normalize/walk.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/step/axes.h"
 
@@ -45,7 +46,7 @@ hone_status hn_cuda_arg_run(const hone_step_run *r, const hn_cuda_arg_config *co
   const hone_step *s = r->step;
   hn_arg_args a;
   hone_reason why = {""};
-  if (!make(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!make(s, &a, &why)) return hn_not_described(s, &why, error);
   a.x = r->in[0], a.y = r->out[0];
   const hone_dtype x = s->input[0].desc.dtype;
   int group = 1; /* one thread where neighbours read neighbours, else up to a warp */

@@ -7,6 +7,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/step/axes.h"
 
@@ -126,7 +127,7 @@ hone_status hn_cuda_fold_need(const hone_step *s, const hone_machine *m, const h
   plan p, apart;
   hone_reason why = {""};
   if (!make(s, m, rule, true, &p, &why) || !make(s, m, rule, false, &apart, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+    return hn_not_described(s, &why, error);
   need->workspace_bytes = p.part > apart.part ? p.part : apart.part;
   return HONE_OK;
 }
@@ -158,7 +159,7 @@ hone_status hn_cuda_fold_run(const hone_step_run *r, const hn_fold_rule *rule, h
   plan p;
   hone_reason why = {""};
   if (!make(s, hn_cuda_machine(q), rule, (uintptr_t)r->in[0] % 16 == 0, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+    return hn_not_described(s, &why, error);
   hone_status status = HONE_OK;
   if (p.nothing) return HONE_OK;
   if (p.clear) status = hn_cuda_zero(q, r->out[0], (size_t)hone_desc_bytes(&s->output[0].desc), error);

@@ -4,6 +4,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/dims.h"
 #include "base/error.h"
 
@@ -67,7 +68,7 @@ hone_status hn_cuda_likelihood_need(const hone_step *s, const hone_machine *m,
   int group;
   hone_reason why = {""};
   (void)m, (void)config;
-  if (!make(s, &a, &group, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!make(s, &a, &group, &why)) return hn_not_described(s, &why, error);
   n->workspace_bytes = each(s) ? 0 : a.parts * 2 * sizeof(double);
   return HONE_OK;
 }
@@ -84,7 +85,7 @@ hone_status hn_cuda_likelihood_run(const hone_step_run *r, const hn_cuda_likelih
   hn_likelihood_args a;
   int group;
   hone_reason why = {""};
-  if (!make(s, &a, &group, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!make(s, &a, &group, &why)) return hn_not_described(s, &why, error);
   a.x = r->in[0], a.label = r->in[1], a.weight = hn_cuda_has(s, 2) ? r->in[2] : NULL;
   a.y = r->out[0], a.log_prob = hn_cuda_gives(s, 1) ? r->out[1] : NULL;
   a.part = each(s) ? NULL : r->workspace;

@@ -8,6 +8,7 @@
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/quantise.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -264,7 +265,7 @@ hone_status hn_cuda_rows_run(const hone_step_run *r, const hn_rows *rows, hone_e
                            16 ==
                        0;
   if (!make(s, rows, hn_cuda_machine(q), aligned, &p, &why) || !sides(s, rows, &a, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+    return hn_not_described(s, &why, error);
   const hone_tensor_desc *y = &s->output[0].desc;
   hone_status status = HONE_OK;
   if (y->layout == HONE_LAYOUT_CHANNELS_LAST && y->channel_pitch > y->dim[1])

@@ -7,6 +7,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -85,8 +86,7 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, const hn_cuda_pooling_co
   const hone_tensor_desc *y = &s->output[0].desc;
   hn_cuda_window w;
   hone_reason why = {""};
-  if (!hn_cuda_window_of(s, &w, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_cuda_window_of(s, &w, &why)) return hn_not_described(s, &why, error);
   const int64_t width = width_of(r, &w);
   const bool last = w.y.c_step == 1 && w.y.c > 1;
   /* One by one up to the output's pitch, so that its padding becomes zeros; the input is not read there. */
@@ -103,8 +103,7 @@ hone_status hn_cuda_pooling_run(const hone_step_run *r, const hn_cuda_pooling_co
   a.channels = (i32)w.x.c, a.c = hn_cuda_divisor((uint32_t)(c > 0 ? c : 1));
   a.x_n = w.x.n_step, a.x_c = w.x.c_step, a.y_n = w.y.n_step, a.y_c = w.y.c_step;
   hn_cuda_grid index = w.y;
-  if (a.index && !hn_cuda_grid_of(&s->output[1].desc, &index, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (a.index && !hn_cuda_grid_of(&s->output[1].desc, &index, &why)) return hn_not_described(s, &why, error);
   a.i_n = index.n_step, a.i_c = index.c_step;
   int64_t work = w.y.n * c;
   for (int i = 0; i < 3; i++) {

@@ -9,6 +9,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "optimize/step/conv_attr.h"
@@ -50,7 +51,7 @@ bool hn_cuda_conv_direct_accepts(const hone_step *s, const hone_machine *m,
 double hn_cuda_conv_direct_cost(const hone_step *s, const hone_machine *m,
                                 const hn_cuda_conv_direct_config *config) {
   hn_conv_attr a;
-  if (!describe(s, config->transposed, &a, NULL)) return 1e9;
+  if (!describe(s, config->transposed, &a, NULL)) return HN_REFUSED_SECONDS;
   /* Every product loads both operands from the cache, and a thread's sum goes on 50 ns after the one before
    * (one H200). */
   const double whole = hn_cuda_seconds(m, s->cost.flops, m->peak_flops,
@@ -65,8 +66,7 @@ hone_status hn_cuda_conv_direct_need(const hone_step *s, const hone_machine *m,
   (void)m;
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, config->transposed, &a, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, config->transposed, &a, &why)) return hn_not_described(s, &why, error);
   const size_t bytes = (size_t)packed_of(&a) * sizeof(float);
   if (s->input[1].constant)
     need->blob_bytes = bytes, need->packed = 1u << 1;
@@ -82,8 +82,7 @@ hone_status hn_cuda_conv_direct_prepack(const hone_step *s, const hone_machine *
   (void)m;
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, transposed, &a, &why)) return hn_not_described(s, &why, error);
   const int64_t taps = taps_of(&a), pitch = pitch_of(&a);
   float *w = blob;
   if (!s->input[1].constant) return HONE_OK;
@@ -125,8 +124,7 @@ hone_status hn_cuda_conv_direct_run(const hone_step_run *r, const hn_cuda_conv_d
   const hone_step *s = r->step;
   hn_conv_attr a;
   hone_reason why = {""};
-  if (!describe(s, transposed, &a, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, transposed, &a, &why)) return hn_not_described(s, &why, error);
   const hone_dtype type = s->output[0].desc.dtype;
   const int64_t vector = 16 / (int64_t)hone_dtype_size(type);
   hn_conv_direct_args g = {.x = r->in[0], .y = r->out[0], .w = r->blob};

@@ -87,8 +87,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = (size_t)(p.blocks * p.steps) * 64 * 32;
   n->packed = 1u << 1;
   return HONE_OK;
@@ -102,8 +101,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why)) return hn_not_described(s, &why, error);
   uint16_t *to = blob;
   const hone_status status = hn_conv_image_weights_open(s, &a, &w, error);
   if (status != HONE_OK) return status;
@@ -159,8 +157,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why)) return hn_not_described(s, &why, error);
   if (!p.tiles || !p.blocks) return HONE_OK;
   hn_conv_image_args g;
   hn_conv_image_bind(r, &a, &g);

@@ -4,6 +4,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -134,7 +135,7 @@ bool hn_product_mma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_product_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   hn_product p;
-  if (!describe(s, m, t, &p, NULL)) return 1e9;
+  if (!describe(s, m, t, &p, NULL)) return HN_REFUSED_SECONDS;
   const bool added = t->splits == 1 && hn_cuda_epilogue_tensors(s) > 0;
   return hn_mma_seconds(&p, m, t, split3(s, &p)) + (added ? COST_ADDED : 0);
 }
@@ -143,7 +144,7 @@ hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const
                                 hone_tactic_need *need, hone_error *error) {
   hn_product p;
   hone_reason why;
-  if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, t, &p, &why)) return hn_not_described(s, &why, error);
   if (p.constant) {
     need->blob_bytes = hn_product_pack_layout(&p, false) * hone_dtype_size(p.a_type);
     need->packed = need->bytewise = 1u << 1;
@@ -157,7 +158,7 @@ hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, co
   (void)m, (void)t;
   hn_product p;
   hone_reason why;
-  if (!hn_product_of(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_product_of(s, &p, &why)) return hn_not_described(s, &why, error);
   if (p.constant)
     hn_product_pack(s, &p, false,
                     split3(s, &p)                ? HN_PRODUCT_F32
@@ -206,6 +207,6 @@ hone_status hn_product_mma_run(const hone_step_run *run, const hn_mma_tile *t, h
   hn_product p;
   hone_reason why;
   if (!describe(s, hn_cuda_machine(hn_cuda_queue_of(run)), t, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+    return hn_not_described(s, &why, error);
   return hn_mma_launch(run, &p, t, split3(s, &p), "", error);
 }

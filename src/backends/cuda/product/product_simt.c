@@ -2,6 +2,7 @@
 
 #include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -68,14 +69,14 @@ bool hn_product_simt_accepts(const hone_step *s, const hone_machine *m, const hn
 
 double hn_product_simt_cost(const hone_step *s, const hone_machine *m, const hn_simt_tile *t) {
   hn_product p;
-  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, p.args.splits) : 1e9;
+  return describe(s, m, t, &p, NULL) ? seconds(&p, m, t, p.args.splits) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_product_simt_need(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
                                  hone_tactic_need *need, hone_error *error) {
   hn_product p;
   hone_reason why;
-  if (!describe(s, m, t, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, t, &p, &why)) return hn_not_described(s, &why, error);
   if (p.constant) {
     need->blob_bytes = hn_product_pack_layout(&p, true) * 4;
     need->packed = need->bytewise = 1u << 1;
@@ -89,7 +90,7 @@ hone_status hn_product_simt_prepack(const hone_step *s, const hone_machine *m, c
   (void)m, (void)t;
   hn_product p;
   hone_reason why;
-  if (!hn_product_of(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!hn_product_of(s, &p, &why)) return hn_not_described(s, &why, error);
   if (p.constant) hn_product_pack(s, &p, true, HN_PRODUCT_F32, blob);
   return HONE_OK;
 }
@@ -98,8 +99,7 @@ hone_status hn_product_simt_run(const hone_step_run *run, const hn_simt_tile *t,
   const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   hn_product p;
   hone_reason why;
-  if (!describe(run->step, m, t, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", run->step->anchor, why.text);
+  if (!describe(run->step, m, t, &p, &why)) return hn_not_described(run->step, &why, error);
   const bool a_chunks = p.a_chunks && p.a_type == HONE_DTYPE_F32 && hn_product_aligned(run->in[0]),
              b_lines = p.constant || (lines(&p) && hn_product_aligned(run->in[1]));
   if (p.constant) hn_product_pack_layout(&p, true);

@@ -7,6 +7,7 @@
 #include "backends/cuda/product/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -209,7 +210,7 @@ bool hn_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_
 
 double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t) {
   problem q;
-  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q, m, t, q.splits) : 1e9;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q, m, t, q.splits) : HN_REFUSED_SECONDS;
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -220,7 +221,7 @@ hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wg
                           hone_tactic_need *need, hone_error *error) {
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
   need->blob_bytes = hn_wgmma_weights(&q);
   need->packed = need->bytewise = 1u << 1;
   return HONE_OK;
@@ -230,7 +231,7 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
                              hone_error *error) {
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
   memset(blob, 0, hn_wgmma_weights(&q));
   hn_wgmma_pack(s, &q, q.n16 / 8, blob);
   return HONE_OK;
@@ -287,8 +288,7 @@ hone_status hn_wgmma_run(const hone_step_run *run, const hn_wgmma_tile *tile, ho
   const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, tile, &q, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, tile, &q, &why)) return hn_not_described(s, &why, error);
   const hn_wgmma_tile it = shared_tile(&q, m, tile), *t = &it;
   if (!hn_product_aligned(run->in[0]) || !hn_product_aligned(run->out[0]))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);

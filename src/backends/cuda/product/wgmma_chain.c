@@ -9,6 +9,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -132,7 +133,7 @@ static double together(double products, double memory) {
 
 double hn_wgmma_chain_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_chain_config *config) {
   chain c;
-  if (!describe(s, m, config, &c, NULL)) return 1e9;
+  if (!describe(s, m, config, &c, NULL)) return HN_REFUSED_SECONDS;
   const times t = times_of(&c, m, config);
   const double dram = m->dram_bytes > 0 ? m->dram_bytes : 4.9e12, last = c.chunks * t.chunk;
   const int64_t sms = m->processors ? m->processors : 132;
@@ -160,8 +161,7 @@ hone_status hn_wgmma_chain_need(const hone_step *s, const hone_machine *m,
                                 hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config, &c, &why)) return hn_not_described(s, &why, error);
   need->blob_bytes = first_bytes(&c) + c.chunks * piece_bytes(&c);
   need->packed = c.two ? 1u << s->part[0].input[1] | 1u << s->part[1].input[1] : 1u << 1;
   need->bytewise = need->packed;
@@ -172,8 +172,7 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
                                    const hn_wgmma_chain_config *config, void *blob, hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config, &c, &why)) return hn_not_described(s, &why, error);
   memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
   if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
   hn_wgmma_pack_pieces(c.last_step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
@@ -219,8 +218,7 @@ hone_status hn_wgmma_chain_run(const hone_step_run *run, const hn_wgmma_chain_co
   const hone_step *s = run->step;
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config, &c, &why)) return hn_not_described(s, &why, error);
   hn_cuda_part first, last;
   if (c.two) hn_cuda_part_run(run, 0, &first), hn_cuda_part_run(run, 1, &last);
   const hone_step_run *last_run = c.two ? &last.run : run;

@@ -10,6 +10,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -194,7 +195,7 @@ bool hn_wgmma_depth_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_wgmma_depth_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_depth_config *config) {
   chain c;
-  if (!describe(s, m, config->wm, &c, NULL)) return 1e9;
+  if (!describe(s, m, config->wm, &c, NULL)) return HN_REFUSED_SECONDS;
   return c.cut.seconds + 2.5e-6 + m->launch_s;
 }
 
@@ -210,8 +211,7 @@ hone_status hn_wgmma_depth_need(const hone_step *s, const hone_machine *m,
                                 hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config->wm, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config->wm, &c, &why)) return hn_not_described(s, &why, error);
   need->blob_bytes = depth_bytes(&c) + product_bytes(&c);
   need->packed = 1u << s->part[0].input[1] | 1u << s->part[1].input[1];
   need->bytewise = 1u << s->part[1].input[1];
@@ -222,8 +222,7 @@ hone_status hn_wgmma_depth_prepack(const hone_step *s, const hone_machine *m,
                                    const hn_wgmma_depth_config *config, void *blob, hone_error *error) {
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config->wm, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config->wm, &c, &why)) return hn_not_described(s, &why, error);
   memset(blob, 0, depth_bytes(&c) + product_bytes(&c));
   hn_wgmma_pack_channels(c.last_step, &c.last, c.columns, c.channels, (char *)blob + depth_bytes(&c));
   return hn_cuda_depthwise_weights(c.first_step, &c.depth, c.channels, blob, error);
@@ -288,8 +287,7 @@ hone_status hn_wgmma_depth_run(const hone_step_run *run, const hn_wgmma_depth_co
   const hone_step *s = run->step;
   chain c;
   hone_reason why = {""};
-  if (!describe(s, m, config->wm, &c, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, config->wm, &c, &why)) return hn_not_described(s, &why, error);
   hn_cuda_part first, last;
   hn_cuda_part_run(run, 0, &first), hn_cuda_part_run(run, 1, &last);
   const void *added = c.staged >= 0 ? last.in[c.last_step->epilogue[c.staged].input] : NULL;

@@ -33,15 +33,14 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   hn_cuda_elementwise plan;
-  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : 1e9;
+  return describe(s, &plan, NULL, NULL) ? hn_cuda_elementwise_seconds(&plan, m) : HN_REFUSED_SECONDS;
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_cuda_elementwise plan;
   hone_reason why = {""};
   void *const at[] = {r->out[0], (void *)(uintptr_t)r->in[0], (void *)(uintptr_t)r->in[1]};
-  if (!describe(r->step, &plan, at, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", r->step->anchor, why.text);
+  if (!describe(r->step, &plan, at, &why)) return hn_not_described(r->step, &why, error);
   return hn_cuda_elementwise_launch(hn_cuda_queue_of(r), r->step, &plan, body, at, error);
 }
 

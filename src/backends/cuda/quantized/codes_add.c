@@ -66,7 +66,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   sum q;
   hone_reason why = {""};
-  if (!describe(s, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, &q, &why)) return hn_not_described(s, &why, error);
   q.args.a = r->in[HN_QLINEAR_X], q.args.b = r->in[HN_QLINEAR_W], q.args.y = r->out[0];
   const bool aligned = ((uintptr_t)q.args.a | (uintptr_t)q.args.b | (uintptr_t)q.args.y) % 16 == 0;
   hn_str text = {0};

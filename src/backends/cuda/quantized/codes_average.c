@@ -58,7 +58,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   hn_codes_average_args a;
   hone_reason why = {""};
-  if (!describe(s, &a, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, &a, &why)) return hn_not_described(s, &why, error);
   a.x = r->in[HN_QLINEAR_X], a.y = r->out[0];
   const hone_tensor_desc *x = &s->input[0].desc;
   const bool words =

@@ -8,6 +8,7 @@
 #include "backends/cuda/quantized/codes_depthwise_args.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
@@ -62,7 +63,7 @@ bool hn_codes_depthwise_accepts(const hone_step *s, const hone_machine *m, const
 double hn_codes_depthwise_cost(const hone_step *s, const hone_machine *m,
                                const hn_codes_depthwise_config *t) {
   problem q;
-  if (!describe(s, t, &q, NULL)) return 1e9;
+  if (!describe(s, t, &q, NULL)) return HN_REFUSED_SECONDS;
   /* Instructions of a thread: its place; each row's loads and turns, and its products; what ends each result.
    */
   const hn_conv_attr *a = &q.a;
@@ -87,7 +88,7 @@ hone_status hn_codes_depthwise_need(const hone_step *s, const hone_machine *m,
   problem q;
   (void)m;
   hone_reason why = {""};
-  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, t, &q, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = blob_of(&q).bytes;
   n->packed = 1u << HN_QLINEAR_W;
   return HONE_OK;
@@ -98,7 +99,7 @@ hone_status hn_codes_depthwise_prepack(const hone_step *s, const hone_machine *m
   problem q;
   (void)m;
   hone_reason why = {""};
-  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, t, &q, &why)) return hn_not_described(s, &why, error);
   const hn_codes_blob b = blob_of(&q);
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
@@ -119,7 +120,7 @@ hone_status hn_codes_depthwise_run(const hone_step_run *r, const hn_codes_depthw
   problem q;
   hone_reason why = {""};
   const hone_step *s = r->step;
-  if (!describe(s, t, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, t, &q, &why)) return hn_not_described(s, &why, error);
   if ((uintptr_t)r->in[0] % 4 || (uintptr_t)r->out[0] % 4)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   const hn_conv_attr *a = &q.a;

@@ -56,7 +56,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 
 static double cost(const hone_step *s, const hone_machine *m) {
   problem q;
-  if (!describe(s, m, &q, NULL)) return 1e9;
+  if (!describe(s, m, &q, NULL)) return HN_REFUSED_SECONDS;
   const hn_conv_attr *a = &q.a;
   const double tiles = (double)(a->y.batch * hn_div_up(a->y.size[1], TILE) * hn_div_up(a->y.size[2], TILE)),
                flops = 2.0 * tiles * TILE * TILE * (double)(q.chunks * q.eights * 8 * q.steps * 32);
@@ -75,7 +75,7 @@ static hn_codes_blob blob_of(const problem *q) {
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &q, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = blob_of(&q).bytes;
   n->packed = 1u << HN_QLINEAR_W;
   return HONE_OK;
@@ -94,7 +94,7 @@ static size_t place(const problem *q, int64_t c, int64_t t, int64_t i) {
 static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob, hone_error *error) {
   problem q;
   hone_reason why = {""};
-  if (!describe(s, m, &q, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &q, &why)) return hn_not_described(s, &why, error);
   const hn_codes_blob b = blob_of(&q);
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
@@ -115,8 +115,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const hone_step *s = r->step;
   hn_cuda_queue *queue = hn_cuda_queue_of(r);
   char more[128];
-  if (!describe(s, hn_cuda_machine(queue), &q, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, hn_cuda_machine(queue), &q, &why)) return hn_not_described(s, &why, error);
   if ((uintptr_t)r->in[0] % 4 || (uintptr_t)r->out[0] % 4)
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
   const hn_conv_attr *a = &q.a;

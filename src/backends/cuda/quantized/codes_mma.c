@@ -2,6 +2,7 @@
 
 #include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/quantized/codes.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -20,7 +21,7 @@ static hone_status describe_again(const hone_step *s, const hone_machine *m, con
                                   hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, t, q, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 static hn_codes_blob blob_of(const problem *q) {
@@ -35,7 +36,7 @@ bool hn_codes_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mm
 
 double hn_codes_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   problem q;
-  return describe(s, m, t, &q, NULL) ? hn_mma_seconds(&q.p, m, t, false) : 1e9;
+  return describe(s, m, t, &q, NULL) ? hn_mma_seconds(&q.p, m, t, false) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_codes_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,

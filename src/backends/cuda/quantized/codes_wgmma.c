@@ -4,6 +4,7 @@
 
 #include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/quantized/codes_border.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -40,7 +41,7 @@ static hone_status describe_again(const hone_step *s, const hone_machine *m, con
                                   problem *q, hone_error *error) {
   hone_reason why = {""};
   if (describe(s, m, t, q, &why)) return HONE_OK;
-  return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  return hn_not_described(s, &why, error);
 }
 
 bool hn_codes_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
@@ -51,7 +52,7 @@ bool hn_codes_wgmma_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_codes_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t) {
   problem q;
-  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q.w, m, t, q.w.splits) : 1e9;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_seconds(&q.w, m, t, q.w.splits) : HN_REFUSED_SECONDS;
 }
 
 hone_status hn_codes_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,

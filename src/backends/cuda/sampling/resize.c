@@ -7,6 +7,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
 #include "base/mem.h"
@@ -73,7 +74,7 @@ hone_status hn_cuda_resize_need(const hone_step *s, const hone_machine *m, hone_
   tables t;
   hone_reason why = {""};
   (void)m;
-  if (!describe(s, &t, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, &t, &why)) return hn_not_described(s, &why, error);
   need->blob_bytes = t.bytes;
   return HONE_OK;
 }
@@ -83,7 +84,7 @@ hone_status hn_cuda_resize_prepack(const hone_step *s, const hone_machine *m, vo
   hone_reason why = {""};
   unsigned char *base = blob;
   (void)m;
-  if (!describe(s, &t, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, &t, &why)) return hn_not_described(s, &why, error);
   memset(blob, 0, t.bytes);
   for (int32_t d = 0; d < s->output[0].desc.rank; d++) {
     if (!t.taps[d]) continue;
@@ -154,7 +155,7 @@ hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error) {
   hn_cuda_queue *q = hn_cuda_queue_of(r);
   tables t;
   hone_reason why = {""};
-  if (!describe(s, &t, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, &t, &why)) return hn_not_described(s, &why, error);
   hn_resize_args a = {.x = r->in[0], .y = r->out[0], .extrapolation = t.r.extrapolation};
   const int width = order(r, &t, &a);
   hone_status status = HONE_OK;

@@ -1,6 +1,7 @@
 /* STFT by its definition: windowed frames, n terms a bin. */
 #include "backends/cuda/signal/fourier.h"
 #include "backends/cuda/step/direct.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
@@ -23,7 +24,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hn_cuda_direct p = {0};
   hone_reason why = {""};
   (void)m;
-  if (!plan(s, &p, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!plan(s, &p, &why)) return hn_not_described(s, &why, error);
   hn_cuda_turns(blob, p.args.p[0], false);
   return HONE_OK;
 }

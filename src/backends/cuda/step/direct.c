@@ -6,6 +6,7 @@
 #include "backends/cuda/device/counted_args.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
+#include "backends/tactic.h"
 #include "base/error.h"
 #include "base/strided.h"
 
@@ -69,7 +70,7 @@ bool hn_cuda_direct_accepts(const hone_step *s, const hone_machine *m, const hn_
 
 double hn_cuda_direct_cost(const hone_step *s, const hone_machine *m, const hn_cuda_direct_config *config) {
   hn_cuda_direct p;
-  if (!describe(config->plan, s, &p, NULL)) return 1e9;
+  if (!describe(config->plan, s, &p, NULL)) return HN_REFUSED_SECONDS;
   double extra = p.zeroed ? 0 : -1;
   for (uint32_t i = 0; i < p.launches; i++) extra += p.launch[i].times ? p.launch[i].times : 1;
   return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + 2.0 * (double)p.workspace, 0.1) +
@@ -81,8 +82,7 @@ hone_status hn_cuda_direct_need(const hone_step *s, const hone_machine *m,
   (void)m;
   hn_cuda_direct p;
   hone_reason why = {""};
-  if (!describe(config->plan, s, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why)) return hn_not_described(s, &why, error);
   *n = (hone_tactic_need){.blob_bytes = p.blob, .workspace_bytes = p.workspace};
   return HONE_OK;
 }
@@ -115,8 +115,7 @@ hone_status hn_cuda_direct_run(const hone_step_run *r, const hn_cuda_direct_conf
   hone_reason why = {""};
   hn_str prefix = {0};
   hone_status status = HONE_OK;
-  if (!describe(config->plan, s, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(config->plan, s, &p, &why)) return hn_not_described(s, &why, error);
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++) p.args.in[i] = hn_cuda_has(s, i) ? r->in[i] : NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++) p.args.out[i] = hn_cuda_gives(s, i) ? r->out[i] : NULL;
   p.args.work = r->workspace, p.args.blob = r->blob;
