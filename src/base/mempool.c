@@ -383,7 +383,9 @@ static size_t largest_free(const hn_mempool *m) {
 static size_t segment_size(const hn_mempool *m, size_t size) {
   if (m->source.apart) return size;
   const size_t large = m->source.large_grain;
-  return hn_round_up(size, large && size >= 2 * large ? large : m->source.grain);
+  const size_t whole = large ? hn_round_up(size, large) : 0;
+  const bool fits = whole && whole - size <= size / 8;
+  return fits || (large && size >= 2 * large) ? whole : hn_round_up(size, m->source.grain);
 }
 
 /* Takes `size` bytes of a free block; the rest stays free. */

@@ -16,10 +16,11 @@ typedef struct hn_mempool_source {
   bool (*ready)(void *self);  /* NULL, or: false when nothing is given any more (a device that is lost) */
   void (*settle)(void *self); /* NULL, or: waits until nobody uses what is about to be freed */
   size_t grain;               /* a power of 2, 4096 at least: segments are multiples of it */
-  size_t large_grain;         /* 0, or the same for segments of at least twice this */
-  size_t cleared;             /* 0, or: segments of at least so many bytes come zeroed */
-  bool apart;                 /* each block is a segment: who watches segments' bounds sees the blocks' */
-  bool host;                  /* memory of this process, which a sanitizer may watch */
+  size_t large_grain; /* 0, or the same for segments of at least twice this, and where it adds an eighth at
+                         most */
+  size_t cleared;     /* 0, or: segments of at least so many bytes come zeroed */
+  bool apart;         /* each block is a segment: who watches segments' bounds sees the blocks' */
+  bool host;          /* memory of this process, which a sanitizer may watch */
 } hn_mempool_source;
 
 /* NULL when out of memory. name: as in hone_memory_pool. */

@@ -4,6 +4,8 @@
 #ifndef HN_BASE_WIDE_H
 #define HN_BASE_WIDE_H
 
+#include "base/cpuid.h"
+
 /* Before the body: it becomes a part of each variant. */
 #define HN_WIDE_BODY static inline __attribute__((always_inline))
 
@@ -15,10 +17,11 @@
     return body args;                                                                                        \
   }                                                                                                          \
   static type name params {                                                                                  \
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&                          \
-        __builtin_cpu_supports("avx512bw"))                                                                  \
-      return name##_avx512 args;                                                                             \
-    return __builtin_cpu_supports("avx2") ? name##_avx2 args : body args;                                    \
+    switch (hn_cpuid_width()) {                                                                              \
+    case HN_WIDTH_AVX512: return name##_avx512 args;                                                         \
+    case HN_WIDTH_AVX2: return name##_avx2 args;                                                             \
+    default: return body args;                                                                               \
+    }                                                                                                        \
   }
 
 #endif

@@ -71,6 +71,21 @@ static hone_memory_pool totals(hn_mempool *m) {
   return t;
 }
 
+/* A block that fills large grains but for a little takes them; any other of its size small ones. */
+static void large_grains_cost_an_eighth_at_most(void **state) {
+  (void)state;
+  const size_t sizes[] = {4 * MIB - 200000, 4 * MIB - 800000, 2 * MIB - 4096, 2 * MIB - 300000, 5 * MIB};
+  const size_t reserved[] = {4 * MIB, 4 * MIB - 800000, 2 * MIB, 2 * MIB - 300000, 6 * MIB};
+  for (int i = 0; i < 5; i++) {
+    below b = {0};
+    hn_mempool *m = create(&b, false);
+    void *p = get(m, sizes[i]);
+    assert_int_equal(totals(m).reserved, (reserved[i] + 4095) / 4096 * 4096);
+    hn_mempool_free(m, p);
+    hn_mempool_destroy(m);
+  }
+}
+
 static void sizes_have_classes(void **state) {
   (void)state;
   const size_t sizes[] = {0, 1, 900, 3000, 4000, 12000, 16000, 60000, 64001, 70000, 1000000, 9 * MIB};
@@ -397,6 +412,7 @@ static void freed_memory_is_out_of_bounds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(large_grains_cost_an_eighth_at_most),
       cmocka_unit_test(sizes_have_classes),
       cmocka_unit_test(freed_blocks_are_used_again),
       cmocka_unit_test(free_memory_is_given_back),

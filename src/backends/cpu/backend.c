@@ -44,9 +44,12 @@ static uint32_t isa_bits(hn_isa isa) {
  * walks. */
 #define HUGE ((size_t)2 << 20)
 
+/* Whether a segment is made of huge pages: a large one, or one that fills some. */
+static bool in_huge_pages(size_t bytes) { return bytes >= 2 * HUGE || bytes % HUGE == 0; }
+
 static void *take(void *self, size_t bytes) {
   (void)self;
-  if (bytes < 2 * HUGE) return hn_aligned(4096, bytes);
+  if (!in_huge_pages(bytes)) return hn_aligned(4096, bytes);
   void *p = hn_pages(HUGE, bytes);
   if (p) hn_advise_huge(p, bytes);
   return p;
@@ -54,10 +57,10 @@ static void *take(void *self, size_t bytes) {
 
 static void give(void *self, void *at, size_t bytes) {
   (void)self;
-  if (bytes < 2 * HUGE)
-    hn_free(at);
-  else
+  if (in_huge_pages(bytes))
     hn_pages_free(at, bytes);
+  else
+    hn_free(at);
 }
 
 static hn_mempool *memory_create(void) {

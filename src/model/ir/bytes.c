@@ -140,4 +140,24 @@ void hn_model_drop_all_pages(const hn_model *m) {
     for (size_t i = 0; i < m->files.len; i++) hn_file_drop(&m->files.ptr[i], 0, m->files.ptr[i].size);
 }
 
+const void *hn_model_filled(const hn_model *m, const void *element, size_t item, size_t bytes) {
+  for (const hn_filled *f = m->filled; f; f = f->next)
+    if (f->item == item && f->bytes >= bytes && memcmp(f->data, element, item) == 0) return f->data;
+  return NULL;
+}
+
+bool hn_model_note_filled(hn_model *m, const void *data, size_t item, size_t bytes) {
+  hn_filled *f = HN_NEW(&m->arena, hn_filled);
+  if (!f) return false;
+  *f = (hn_filled){data, bytes, item, m->filled};
+  m->filled = f;
+  return true;
+}
+
+bool hn_model_is_filled(const hn_model *m, const void *data) {
+  const hn_filled *f = m->filled;
+  while (f && f->data != data) f = f->next;
+  return f;
+}
+
 bool hn_model_owns(const hn_model *m, const void *p) { return hn_arena_owns(&m->arena, p); }

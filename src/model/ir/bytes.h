@@ -66,6 +66,21 @@ void hn_model_drop_pages(const hn_model *model, const void *p, size_t size);
 /* The same for all its files. */
 void hn_model_drop_all_pages(const hn_model *model);
 
+/* Elements that are all the same. Of large constants that a model's nodes fill with one number, each shows
+ * the beginning of the longest so far. */
+typedef struct hn_filled {
+  const void *data;
+  size_t bytes, item; /* in all, and of an element */
+  struct hn_filled *next;
+} hn_filled;
+
+/* Such bytes of this very model, at least so many; NULL: it has none. */
+const void *hn_model_filled(const hn_model *model, const void *element, size_t item, size_t bytes);
+/* Notes that data, which lives as long as the model, is so filled. False: out of memory. */
+bool hn_model_note_filled(hn_model *model, const void *data, size_t item, size_t bytes);
+/* Whether several constants may have their bytes there. */
+bool hn_model_is_filled(const hn_model *model, const void *data);
+
 /* True when the bytes belong to this very model, not to a file or to the model that it was cloned from. */
 bool hn_model_owns(const hn_model *model, const void *p);
 

@@ -124,7 +124,8 @@ struct hone_model {
   const hn_listing *operators; /* those that its nodes may be; NULL: it was not resolved yet. Held */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
-  hn_value *sized; /* constants that followed from sizes, the latest first */
+  hn_value *sized;          /* constants that followed from sizes, the latest first */
+  struct hn_filled *filled; /* bytes that several constants share (ir/bytes.h), the latest first */
 };
 
 /* Folding made the value's constant, of sizes or of what followed from them. made: see hn_value. */

@@ -155,7 +155,7 @@ static uint64_t file_bytes(const hone_tensor_desc *desc) {
 
 static hone_status unpack(hn_onnx_data *d, hn_pb *m, const uint8_t *p, hone_tensor *out) {
   const int64_t n = hone_desc_count(&out->desc);
-  out->data = hn_arena_aligned(d->arena, (size_t)n, HN_MEM_ALIGN);
+  out->data = hn_arena_raw(d->arena, (size_t)n, HN_MEM_ALIGN);
   if (!out->data) return hn_pb_no_memory(m);
   hn_narrow_unpack(out->desc.dtype, p, n, out->data);
   return HONE_OK;
@@ -171,7 +171,7 @@ static hone_status take_bytes(hn_onnx_data *d, hn_pb *m, const uint8_t *p, size_
     out->data = (void *)p;
     return HONE_OK;
   }
-  uint8_t *copy = hn_arena_aligned(d->arena, bytes, HN_MEM_ALIGN);
+  uint8_t *copy = hn_arena_raw(d->arena, bytes, HN_MEM_ALIGN);
   if (!copy) return hn_pb_no_memory(m);
   if (bytes) memcpy(copy, p, bytes);
   for (size_t i = 0; odd_bools && i < bytes; i++) copy[i] = copy[i] != 0;

@@ -226,6 +226,19 @@ static size_t all_gathered(const hn_plan *p, const hn_step *s) {
   return n;
 }
 
+/* No constant says any more that its bytes are there. False: a nested graph reads one of them. */
+static bool forget_filled(hn_model *m, const void *at) {
+  const hn_graph *g = m->graph; /* such constants are in no other */
+  for (int forget = 0; forget < 2; forget++)
+    for (size_t i = 0; i < g->values.len; i++) {
+      const hn_value *v = g->values.ptr[i];
+      if (!v->constant || v->constant->data != at) continue;
+      if (read_below(v)) return false;
+      if (forget) ((hone_tensor *)(uintptr_t)v->constant)->data = NULL; /* this model's own */
+    }
+  return true;
+}
+
 /* The last of its packers lets go of a constant. */
 static void let_go(packing *k, constant *c) {
   hn_plan *p = k->p;
@@ -235,12 +248,14 @@ static void let_go(packing *k, constant *c) {
     drop_pages(k, c->at, c->bytes);
     return;
   }
+  const bool many = mine && hn_model_is_filled(p->model, c->at);
+  if (many && !forget_filled(p->model, c->at)) return;
   /* Each release is a call of the system, and interrupts the other processors: a little may stay. */
   enum { LITTLE = 1 << 20 };
   if (atomic_fetch_add(&k->left, c->bytes) + c->bytes > LITTLE)
     hn_release_pages((void *)(uintptr_t)c->at, c->bytes);
   const hn_value *v = p->slots.ptr[c->slot].value;
-  if (mine && v && v->constant && v->constant->data == c->at)
+  if (mine && !many && v && v->constant && v->constant->data == c->at)
     ((hone_tensor *)(uintptr_t)v->constant)->data = NULL; /* this model's own */
 }
 

@@ -193,7 +193,9 @@ hone_status hn_npy_parse(hn_bytes npy, hn_arena *arena, hone_tensor *out, hone_e
     return HONE_ERROR_INPUT;
   }
   size_t bytes = (size_t)hone_desc_bytes(&h.desc);
-  uint8_t *data = hn_arena_aligned(arena, bytes ? bytes : 1, HN_MEM_ALIGN);
+  /* All bytes of numbers are written below; a string that fails leaves others unread. */
+  uint8_t *data =
+      h.kind ? hn_arena_aligned(arena, bytes, HN_MEM_ALIGN) : hn_arena_raw(arena, bytes, HN_MEM_ALIGN);
   if (!data) return hn_fail_memory(error, bytes, "an array");
   *out = (hone_tensor){h.desc, data};
   if (!h.kind && !h.fortran && !h.swap) {

@@ -1,5 +1,7 @@
 #include "backends/cpu/kernels/features.h"
 
+#include "base/cpuid.h"
+
 #include <hone/plugin.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -33,21 +35,7 @@ static hn_cpu_info info;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #if defined(__x86_64__)
-typedef struct regs {
-  uint32_t a, b, c, d;
-} regs;
-
-static regs cpuid(uint32_t leaf, uint32_t sub) {
-  regs r;
-  __asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(sub));
-  return r;
-}
-
-static uint64_t xgetbv0(void) {
-  uint32_t lo, hi;
-  __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-  return (uint64_t)hi << 32 | lo;
-}
+typedef hn_cpuid_regs regs;
 
 static int bit(uint32_t word, int n) { return (int)(word >> n & 1u); }
 
@@ -59,20 +47,15 @@ static bool permit_tiles(void) {
 }
 
 static hn_isa detect_isa(void) {
-  if (cpuid(0, 0).a < 7) return HN_ISA_SCALAR;
-  regs l1 = cpuid(1, 0), l7 = cpuid(7, 0);
-  if (!bit(l1.c, 27)) return HN_ISA_SCALAR; /* the operating system does not save extended state */
-  uint64_t xcr0 = xgetbv0();
-  if ((xcr0 & 0x6) != 0x6) return HN_ISA_SCALAR;
-  /* AVX, FMA, F16C; AVX2 */
-  if (!bit(l1.c, 28) || !bit(l1.c, 12) || !bit(l1.c, 29) || !bit(l7.b, 5)) return HN_ISA_SCALAR;
-  /* opmask and upper halves saved; F, DQ, BW, VL */
-  if ((xcr0 & 0xe0) != 0xe0 || !bit(l7.b, 16) || !bit(l7.b, 17) || !bit(l7.b, 30) || !bit(l7.b, 31))
-    return HN_ISA_AVX2;
+  const hn_cpuid_basics *k = hn_cpuid_known();
+  const hn_width width = hn_cpuid_width();
+  const regs l7 = k->leaf7;
+  if (width == HN_WIDTH_ANY) return HN_ISA_SCALAR;
+  if (width == HN_WIDTH_AVX2) return HN_ISA_AVX2;
   if (!bit(l7.c, 11)) return HN_ISA_AVX512;
-  if (l7.a < 1 || !bit(cpuid(7, 1).a, 5)) return HN_ISA_AVX512VNNI;
+  if (!bit(k->leaf7_1.a, 5)) return HN_ISA_AVX512VNNI;
   /* BF16, TILE, INT8; tile configuration and data saved */
-  if (!bit(l7.d, 22) || !bit(l7.d, 24) || !bit(l7.d, 25) || (xcr0 & 0x60000) != 0x60000)
+  if (!bit(l7.d, 22) || !bit(l7.d, 24) || !bit(l7.d, 25) || (k->xcr0 & 0x60000) != 0x60000)
     return HN_ISA_AVX512BF16;
   return permit_tiles() ? HN_ISA_AMX : HN_ISA_AVX512BF16;
 }
@@ -80,12 +63,13 @@ static hn_isa detect_isa(void) {
 /* Deterministic cache parameters: leaf 4 (Intel) or 0x8000001d (AMD) share one format. */
 static void detect_caches(hn_cpu_info *o) {
   uint32_t leaf = 4;
-  if (!(cpuid(0, 0).a >= 4 && (cpuid(4, 0).a & 31))) {
-    if (cpuid(0x80000000u, 0).a < 0x8000001du) return;
-    leaf = 0x8000001du;
+  regs r = {0};
+  if (hn_cpuid_known()->leaf0.a >= 4) r = hn_cpuid(4, 0);
+  if (!(r.a & 31)) {
+    if (hn_cpuid(0x80000000u, 0).a < 0x8000001du) return;
+    r = hn_cpuid(leaf = 0x8000001du, 0);
   }
-  for (uint32_t i = 0; i < 8; i++) {
-    regs r = cpuid(leaf, i);
+  for (uint32_t i = 0; i < 8; r = hn_cpuid(leaf, ++i)) {
     uint32_t type = r.a & 31, level = r.a >> 5 & 7;
     if (!type) break;
     if (type == 2) continue; /* instruction cache */
@@ -97,17 +81,17 @@ static void detect_caches(hn_cpu_info *o) {
 }
 
 static bool detect_amd(void) {
-  regs r = cpuid(0, 0);
+  const regs r = hn_cpuid_known()->leaf0;
   return r.b == 0x68747541 && r.d == 0x69746e65 && r.c == 0x444d4163; /* "AuthenticAMD" */
 }
 
-static bool detect_vbmi(void) { return bit(cpuid(7, 0).c, 1); }
-static bool detect_fp16(void) { return bit(cpuid(7, 0).d, 23); }
+static bool detect_vbmi(void) { return bit(hn_cpuid_known()->leaf7.c, 1); }
+static bool detect_fp16(void) { return bit(hn_cpuid_known()->leaf7.d, 23); }
 
 static void detect_brand(hn_cpu_info *o) {
-  if (cpuid(0x80000000u, 0).a < 0x80000004u) return;
+  if (hn_cpuid(0x80000000u, 0).a < 0x80000004u) return;
   for (uint32_t i = 0; i < 3; i++) {
-    regs r = cpuid(0x80000002u + i, 0);
+    regs r = hn_cpuid(0x80000002u + i, 0);
     memcpy(o->brand + 16 * i, &r, 16);
   }
   char *s = o->brand;

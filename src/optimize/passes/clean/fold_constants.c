@@ -60,6 +60,19 @@ static hn_pass_result widen(hn_pass_context *ctx, hone_node *n) {
 static void *take(void *arena, size_t bytes) { return hn_arena_raw(arena, bytes ? bytes : 1, HN_MEM_ALIGN); }
 static void give(void *arena, void *data) { (void)arena, (void)data; }
 
+/* The number that ConstantOfShape fills a large constant of a plan's main graph with; NULL: it does no such
+ * thing. Networks whose weights are filled so would else be written, and faulted in, from end to end. */
+static const void *filling(const hn_pass_context *ctx, const hone_node *n) {
+  static const float zero = 0;
+  if (!ctx->options->lowered || !hn_is_op(n, "ConstantOfShape") || n->graph->parent || n->n_out != 1)
+    return NULL;
+  const hn_value *y = n->out[0];
+  if (!y || n->in[0]->sized || hn_dtype_points(y->desc.dtype) || hone_desc_bytes(&y->desc) < HN_BYTES_LARGE)
+    return NULL;
+  const hone_tensor *value = hone_node_tensor(n, "value");
+  return value ? value->data : &zero;
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!wanted(n, ctx->options->lowered) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
   if (widens(ctx, n)) return widen(ctx, n);
@@ -89,7 +102,18 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hone_error local = {0};
   hn_budget budget = ctx->fold;
   budget.take = take, budget.give = give, budget.memory = &ctx->model->arena;
-  hone_status status = hn_eval_node(n, in, out, &ctx->model->arena, &budget, &local);
+  const void *number = filling(ctx, n);
+  const size_t item = number ? hone_dtype_size(n->out[0]->desc.dtype) : 0;
+  void *filled =
+      number ? (void *)(uintptr_t)hn_model_filled(ctx->model, number, item, (size_t)out_bytes) : NULL;
+  hone_status status = HONE_OK;
+  if (filled)
+    result[0] = (hone_tensor){n->out[0]->desc, filled};
+  else
+    status = hn_eval_node(n, in, out, &ctx->model->arena, &budget, &local);
+  if (number && !filled && status == HONE_OK &&
+      !hn_model_note_filled(ctx->model, result[0].data, item, (size_t)out_bytes))
+    return hn_pass_memory(ctx);
   ctx->fold.nodes = budget.nodes;
   if (status == HONE_ERROR_CANCELLED) {
     ctx->status = status;
