@@ -310,15 +310,19 @@ static void blame(const rig *r, const hn_trial *t, hone_status status, hone_erro
 
 /* number: of the runs in a row. Each copy of the weights is read twice: in a network some are still in the
  * last cache, which forgets the oldest first only roughly. */
+static hone_step_run run_of(const rig *r, const hn_trial *t, const rig_trial *m, uint32_t number) {
+  return (hone_step_run){.step = &r->step,
+                         .in = r->in,
+                         .out = r->out,
+                         .blob = m->blob ? m->blob + number / 2 % m->copies * m->copy : NULL,
+                         .workspace = r->workspace,
+                         .threads = t->threads,
+                         .flush = hn_step_flushes(&r->step)};
+}
+
 static hone_status run_once(const rig *r, const hn_trial *t, const rig_trial *m, uint32_t number,
                             hone_error *error) {
-  hone_step_run run = {.step = &r->step,
-                       .in = r->in,
-                       .out = r->out,
-                       .blob = m->blob ? m->blob + number / 2 % m->copies * m->copy : NULL,
-                       .workspace = r->workspace,
-                       .threads = t->threads,
-                       .flush = hn_step_flushes(&r->step)};
+  hone_step_run run = run_of(r, t, m, number);
   return r->plan->backend->launch(r->plan->device, r->queue, t->tactic, &run, error);
 }
 
@@ -400,9 +404,11 @@ hone_status hn_make_ready(const hn_plan *plan, const hn_ready *list, uint32_t n,
   return j.status;
 }
 
-/* Runs once, and captures as many runs as a sample needs. */
+/* Captures as many runs as a sample needs, and runs them. What time was up for before it was made ready (a
+ * library's plans take long, and cannot be built within a capture) is made ready first. */
 static hone_status warm_segment(const rig *r, const hn_trial *t, rig_trial *m, hone_error *error) {
-  hone_status status = HONE_OK;
+  hone_step_run run = run_of(r, t, m, 0);
+  hone_status status = r->plan->backend->prepare(r->plan->device, t->tactic, &run, error);
   double seconds = 0;
   const uint32_t least = m->copies > 1 ? 2 * m->copies : 0; /* all copies have their turn */
   for (m->repeats = 4; status == HONE_OK; m->repeats *= 4) {

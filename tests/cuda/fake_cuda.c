@@ -599,6 +599,13 @@ API cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   return fake_capture_end(s, graph);
 }
 
+API cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+  ENTER_CONTEXT(cuThreadExchangeStreamCaptureMode, CUDA_ERROR_NOT_SUPPORTED);
+  if (*mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+  fake_exchange_mode(mode);
+  return CUDA_SUCCESS;
+}
+
 /* The fake graph's order is its own: of an empty node only that it is there counts. */
 API cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                            const CUgraphNode **before,

@@ -365,7 +365,16 @@ CUresult fake_sync_all(void) {
 
 /* ---------------------------------------------------------------- capture and graphs */
 
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+void fake_exchange_mode(CUstreamCaptureMode *mode) {
+  const CUstreamCaptureMode was = thread_mode;
+  thread_mode = *mode;
+  *mode = was;
+}
+
 CUresult fake_refuse_in_capture(void) {
+  if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   for (size_t i = 0; i < sizeof captures / sizeof *captures; i++) {
     fake_capture *c = captures[i];
     if (!c || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;

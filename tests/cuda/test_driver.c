@@ -243,7 +243,7 @@ static void scene_capture(answer *a) {
   MUST(z);
   MUST_OK(b->event_open(r.d, &from, &a->error));
   MUST_OK(b->event_open(r.d, &to, &a->error));
-  for (int captured = 0; captured < 2; captured++) {
+  for (int captured = 1; captured >= 0; captured--) { /* first: the kernel is loaded during the capture */
     if (captured) MUST_OK(b->capture_begin(r.d, r.q, &a->error));
     MUST_OK(to_device(&r, &a->error));
     MUST_OK(b->follow(r.d, r.q, 1, 0, &a->error));

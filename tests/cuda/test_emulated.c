@@ -476,6 +476,15 @@ static void test_graphs(void **state) {
   assert_int_equal(cu.cuStreamSynchronize(stream[0]), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   assert_int_equal(cu.cuStreamEndCapture(stream[0], &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   OK(cu.cuStreamSynchronize(stream[0]));
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  OK(cu.cuStreamBeginCapture(stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  OK(cu.cuThreadExchangeStreamCaptureMode(&mode));
+  assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  OK(cu.cuMemAlloc(&p, 64));
+  OK(cu.cuThreadExchangeStreamCaptureMode(&mode));
+  OK(cu.cuStreamEndCapture(stream[0], &graph));
+  OK(cu.cuGraphDestroy(graph));
+  OK(cu.cuMemFree(p));
   const CUevent all[] = {fork, join, from, to};
   for (int i = 0; i < 4; i++) OK(cu.cuEventDestroy(all[i]));
 }

@@ -44,6 +44,7 @@
   X(cuStreamWaitEvent)                                                                                       \
   X(cuStreamBeginCapture)                                                                                    \
   X(cuStreamEndCapture)                                                                                      \
+  X(cuThreadExchangeStreamCaptureMode)                                                                       \
   X(cuEventCreate)                                                                                           \
   X(cuEventDestroy)                                                                                          \
   X(cuEventRecord)                                                                                           \
