@@ -135,7 +135,8 @@ CUresult fake_query_stream(fake_stream *s);
 CUresult fake_query_event(fake_event *e);
 /* What is refused while somebody captures: then that capture is broken too. */
 CUresult fake_refuse_in_capture(void);
-void fake_exchange_mode(CUstreamCaptureMode *mode); /* of the calling thread: relaxed, it is refused nothing */
+void fake_exchange_mode(
+    CUstreamCaptureMode *mode); /* of the calling thread: relaxed, it is refused nothing */
 CUresult fake_capture_begin(fake_stream *s, CUstreamCaptureMode mode);
 CUresult fake_capture_end(fake_stream *s, CUgraph *out);
 CUresult fake_instantiate(fake_graph *g, CUgraphExec *out);

@@ -159,8 +159,8 @@ void hn_cuda_modules_destroy(hn_cuda_modules *m) {
   hn_free(m);
 }
 
-/* A thread that captures may want a kernel for the first time: loading it is nothing that could be recorded, so
- * the capture, which would be broken by it, does not look. */
+/* A thread that captures may want a kernel for the first time: loading it is nothing that could be recorded,
+ * so the capture, which would be broken by it, does not look. */
 static hone_status load(hn_device *d, hn_cuda_module *m, const void *cubin, hone_error *error) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   hone_status status = HN_CU(d, error, cuThreadExchangeStreamCaptureMode, &mode);

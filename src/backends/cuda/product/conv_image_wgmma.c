@@ -1,6 +1,7 @@
 /* Conv of images by products of warpgroups (conv_image_wgmma.cu): windows that begin one or two pixels apart,
  * epilogues that read vectors alone. */
 #include "backends/cuda/product/conv_image.h"
+#include "backends/cuda/product/wgmma_pixels.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
@@ -118,21 +119,6 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   return HONE_OK;
 }
 
-/* D[64][n] = A[64][16] B[n][16]^T with A in registers; what adds to D, or what begins it. */
-static void write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds) {
-  hn_str_printf(t,
-                "HN_FN void %s(float *d, const u32 *a, u64 b) {\n  asm volatile(\"{\\n.reg .pred p;\\n"
-                "setp.ne.b32 p, %d, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
-                name, adds, (long long)n, type, type);
-  for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
-  hn_str_printf(t, "}, {%%%lld,%%%lld,%%%lld,%%%lld}, %%%lld, p, 1, 1, 0;\\n}\\n\" : ", (long long)(n / 2),
-                (long long)(n / 2 + 1), (long long)(n / 2 + 2), (long long)(n / 2 + 3),
-                (long long)(n / 2 + 4));
-  for (int64_t i = 0; i < n / 2; i++)
-    hn_str_printf(t, "%s\"%sf\"(d[%lld])", i ? ", " : "", adds ? "+" : "=", (long long)i);
-  hn_str_puts(t, " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b));\n}\n");
-}
-
 static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan *p, hn_str *t,
                           hone_error *error) {
   const char *type = s->input[0].desc.dtype == HONE_DTYPE_F16 ? "f16" : "bf16";
@@ -145,8 +131,8 @@ static hone_status prefix(const hone_step *s, const hn_conv_attr *a, const plan 
                 (long long)a->kernel[1], (long long)p->win, (long long)a->stride[1], (long long)a->stride[2],
                 (long long)p->bn, GROUPS, (long long)p->n, (long long)p->parts, (long long)p->buffers,
                 (long long)p->resident, (long long)a->x.view.pixel, type);
-  write_product(t, "hn_wgmma_first", type, p->n, false);
-  write_product(t, "hn_wgmma_add", type, p->n, true);
+  hn_wgmma_write_product(t, "hn_wgmma_first", type, p->n, false);
+  hn_wgmma_write_product(t, "hn_wgmma_add", type, p->n, true);
   return hn_cuda_epilogue_fragments(s, 2, -1, t, error);
 }
 

@@ -1,0 +1,242 @@
+/* Convolution of few channels by products of warpgroups: output channels by pixels. The weights of 64 channels stay in
+ * registers; the other operand comes straight from rows of pixels in shared memory, where a tap is the same rows read from
+ * another pixel on. (Tiles of conv_wgmma.cu fetch every tap by itself, and read as many bytes of weights as of pixels.)
+ *
+ * A block walks down strips of images, line by line: each row of x comes once, into a ring. One warpgroup brings rows by
+ * the copy engine, each of the others multiplies HN_N pixels of every line; they take turns, so that one multiplies while
+ * the other stores. Results, and what is added to them, cross shared memory as panels of HN_N pixels x 64 channels,
+ * swizzled over 128 bytes.
+ *
+ * A row is HN_SW parts, one for each remainder of the column, so that pixels HN_SW apart lie side by side: pixels of HN_CIN
+ * channels, swizzled over their bytes. What lies outside of the image, or has no channel, is zeros.
+ *
+ * Prefix: HN_T (f16, bf16), HN_CIN (16, 32 or 64), HN_KH, HN_KW, HN_SH (at most HN_KH), HN_SW (1, 2), HN_N, HN_ROWS (rows in
+ * the ring), HN_BUFFERS (panels of a warpgroup: 1; 2 where something is added), HN_STAGED (what is added comes by the copy
+ * engine), hn_wgmma_first and hn_wgmma_add (products of 64 x HN_N x 16), the epilogue. */
+#include "conv_strip_args.h"
+#include "hopper.cuh"
+#include "pairs.cuh"
+
+enum {
+  GROUPS = 2,
+  WIDE = GROUPS * HN_N,
+  PIXEL = HN_CIN * 2,                  /* bytes */
+  PIXELS = WIDE + (HN_KW - 1) / HN_SW, /* of a part of a row */
+  PART = (PIXELS * PIXEL + 1023) / 1024 * 1024,
+  ROW = HN_SW * PART,
+  K_STEPS = HN_CIN / 16, /* of a tap */
+  STEPS = HN_KH * HN_KW * K_STEPS,
+  PANEL = HN_N * 128
+};
+
+typedef struct shared_map {
+  u32 panels, rows, full, empty, arrived, turn; /* addresses */
+} shared_map;
+
+/* Lines of the output: image, strip, row. */
+typedef struct line {
+  i32 n, strip, y;
+} line;
+HN_FN line line_of(const hn_conv_strip_args *g, i32 at) {
+  line l;
+  l.y = at % g->out_h;
+  at /= g->out_h;
+  l.strip = at % g->strips;
+  l.n = at / g->strips;
+  return l;
+}
+HN_FN void next_line(const hn_conv_strip_args *g, line *l) {
+  if (++l->y < g->out_h) return;
+  l->y = 0;
+  if (++l->strip == g->strips) l->strip = 0, l->n++;
+}
+HN_FN i32 first_line(const hn_conv_strip_args *g, u32 block) { return (i32)((i64)g->lines * block / gridDim.x); }
+
+typedef struct ring {
+  u32 at, phase;
+} ring;
+HN_FN void advance(ring *r) {
+  if (++r->at == HN_ROWS) r->at = 0, r->phase ^= 1;
+}
+
+/* Column x of the image is pixel x / HN_SW of the map of its remainder. */
+HN_FN void bring_row(const hn_conv_strip_args *g, u32 to, u32 full, line l, i32 y) {
+  const i32 x0 = l.strip * (WIDE * HN_SW) - g->pad_w;
+  hn_barrier_expect(full, HN_SW * PIXELS * PIXEL);
+  HN_UNROLL for (i32 p = 0; p < HN_SW; p++) {
+    const i32 x = x0 + p, remainder = x & (HN_SW - 1);
+    hn_tma_load_4d(to + (u32)p * PART, remainder ? &g->odd : &g->x, full, 0, (x - remainder) / HN_SW, y, l.n);
+  }
+}
+
+HN_FN void produce(const hn_conv_strip_args *g, const shared_map *s) {
+  if (threadIdx.x != 0) return;
+  const i32 end = first_line(g, blockIdx.x + 1);
+  i32 at = first_line(g, blockIdx.x), known = 0; /* rows of the kernel that the line before has brought */
+  line l = line_of(g, at);
+  ring in = {0, 0};
+  hn_map_prefetch(&g->x);
+  HN_GRID_WAIT();
+  for (; at < end; at++) {
+    for (i32 k = known; k < HN_KH; k++) {
+      hn_barrier_wait(s->empty + 8 * in.at, in.phase ^ 1);
+      bring_row(g, s->rows + in.at * ROW, s->full + 8 * in.at, l, l.y * HN_SH - g->pad_h + k);
+      advance(&in);
+    }
+    next_line(g, &l);
+    known = l.y ? HN_KH - HN_SH : 0;
+  }
+}
+
+/* Four (two) 8 x 8 matrices, transposed on their way: lane l names row l % 8 of matrix l / 8. */
+HN_FN void store_transposed(u32 row, const u32 *v, u32 four) {
+  if (four)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
+                 : : "r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};" : : "r"(row), "r"(v[0]), "r"(v[1]) : "memory");
+}
+HN_FN void load_transposed(u32 row, u32 *v, u32 four) {
+  if (four)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(row) : "memory");
+}
+
+/* Sixteen pixels at a time (at the end eight): of each eight this thread has two, of its channel and of that eight
+ * further. A fragment of the epilogue's has two channels side by side, of which this thread has one. */
+HN_FN void finish_line(const hn_conv_strip_args *g, const float *d, float (*vectors)[4], u32 panel, i32 channel) {
+  HN_UNROLL for (u32 k = 0; k < HN_N / 8; k += 2) {
+    const u32 four = k + 2 <= HN_N / 8, to = panel + k * (8 * 128);
+    u32 v[4];
+#if HN_STAGED
+    u32 added[4] = {0, 0, 0, 0};
+    float other[8];
+    load_transposed(to, added, four);
+    HN_PASTE(unpack_, HN_T)(added, other);
+#endif
+    HN_UNROLL for (u32 i = 0; i < 2; i++) {
+      if (i && !four) continue;
+      const float *p = d + (k + i) * 4;
+      float x[8] = {p[0], 0, p[1], 0, p[2], 0, p[3], 0};
+#if HN_STAGED
+      const float *o = other + i * 4, z[8] = {o[0], 0, o[1], 0, o[2], 0, o[3], 0};
+#else
+      const float *z = 0;
+#endif
+      hn_epilogue_fragment(x, vectors, z, channel, 0, 0, 0, &g->epilogue);
+      v[2 * i] = HN_PASTE(HN_PACK_, HN_T)(x[0], x[2]), v[2 * i + 1] = HN_PASTE(HN_PACK_, HN_T)(x[4], x[6]);
+    }
+    store_transposed(to, v, four);
+  }
+}
+
+HN_FN void load_staged(const hn_conv_strip_args *g, u32 to, u32 arrived, i32 channel, line l, u32 group) {
+  hn_barrier_expect(arrived, PANEL);
+  hn_tma_load_4d(to, &g->staged, arrived, channel, l.strip * WIDE + (i32)group * HN_N, l.y, l.n);
+}
+
+HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) {
+  const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
+  const i32 first = (i32)blockIdx.y * 64, channel = first + (i32)(warp * 16 + lane / 4), end = first_line(g, blockIdx.x + 1);
+  const u32 panels = s->panels + group * HN_BUFFERS * PANEL, arrived = s->arrived + 8 * HN_BUFFERS * group;
+  const u32 mine = (lane / 16 * 8 + lane % 8) * 128 + (((warp * 2 + lane / 8 % 2) ^ lane % 8) << 4);
+  hn_u4 weights[STEPS];
+  HN_UNROLL for (u32 k = 0; k < STEPS; k++) weights[k] = hn_ld16((const hn_u4 *)g->w + (blockIdx.y * STEPS + k) * 128 + t);
+  i32 at = first_line(g, blockIdx.x);
+  line l = line_of(g, at);
+  HN_GRID_WAIT();
+  float pairs[HN_EPILOGUE_VECTORS + 1][4], vectors[HN_EPILOGUE_VECTORS + 1][4];
+  hn_epilogue_fragment_vectors(pairs, channel / 2 * 2, &g->epilogue);
+  HN_UNROLL for (u32 k = 0; k < HN_EPILOGUE_VECTORS; k++) {
+    vectors[k][0] = vectors[k][1] = channel % 2 ? pairs[k][1] : pairs[k][0];
+    vectors[k][2] = vectors[k][3] = channel % 2 ? pairs[k][3] : pairs[k][2];
+  }
+  ring seen = {0, 0}, freed = {0, 0};
+  u32 top = 0, round = 0; /* where in the ring the line's first row lies; lines that are done */
+  i32 known = 0;
+  if (HN_STAGED && HN_BUFFERS == 2 && t == 0 && at < end) load_staged(g, panels, arrived, first, l, group);
+  for (; at < end; at++, round++) {
+    const u32 buffer = round % HN_BUFFERS, panel = panels + buffer * PANEL;
+    const line here = l;
+    next_line(g, &l);
+    for (i32 k = known; k < HN_KH; k++) {
+      hn_barrier_wait(s->full + 8 * seen.at, seen.phase);
+      advance(&seen);
+    }
+    if (group || round) hn_barrier_wait(s->turn + 8 * group, (round & 1) ^ !group);
+    u64 row[HN_KH];
+    HN_UNROLL for (u32 k = 0; k < HN_KH; k++) {
+      const u32 slot = top + k;
+      row[k] = hn_wgmma_operand(s->rows + (slot < HN_ROWS ? slot : slot - HN_ROWS) * ROW + group * (HN_N * PIXEL), PIXEL);
+    }
+    float d[HN_N / 2];
+    hn_wgmma_fence();
+    HN_UNROLL for (u32 k = 0; k < STEPS; k++) {
+      const u32 tap = k / K_STEPS, dx = tap % HN_KW;
+      const u64 pixels = row[tap / HN_KW] + (k % K_STEPS * 32 + dx % HN_SW * PART + dx / HN_SW * PIXEL) / 16;
+      if (k == 0) hn_wgmma_first(d, weights[k].v, pixels);
+      else hn_wgmma_add(d, weights[k].v, pixels);
+      if (k + 3 == STEPS) hn_wgmma_commit();
+    }
+    hn_wgmma_commit();
+    if (t == 0) { /* what is added comes meanwhile: of the next line, or with one buffer of this one */
+      HN_BULK_WAIT_READ(0);
+      if (HN_STAGED && HN_BUFFERS == 1) load_staged(g, panel, arrived, first, here, group);
+      if (HN_STAGED && HN_BUFFERS == 2 && at + 1 < end)
+        load_staged(g, panels + (buffer ^ 1) * PANEL, arrived + 8 * (buffer ^ 1), first, l, group);
+    }
+    HN_WGMMA_WAIT(1); /* all but the last two: the other's first ones follow them at once */
+    if (t == 0) hn_barrier_arrive(s->turn + 8 * (group ^ 1));
+    HN_WGMMA_WAIT(0);
+    const u32 step = l.y ? HN_SH : HN_KH;
+    known = (i32)(HN_KH - step);
+    for (u32 k = 0; k < step; k++) {
+      if (t == 0) hn_barrier_arrive(s->empty + 8 * freed.at);
+      advance(&freed);
+    }
+    top = freed.at;
+#if HN_STAGED
+    hn_barrier_wait(arrived + 8 * buffer, round / HN_BUFFERS & 1);
+#else
+    hn_sync_some(1 + group, 128); /* the last line's results have left */
+#endif
+    finish_line(g, d, vectors, panel + mine, channel);
+    hn_async_fence();
+    hn_sync_some(1 + group, 128);
+    if (t == 0) {
+      hn_tma_store_4d(&g->out, panel, first, here.strip * WIDE + (i32)group * HN_N, here.y, here.n);
+      hn_bulk_commit();
+    }
+  }
+  if (t == 0) HN_BULK_WAIT_READ(0);
+}
+
+HN_KERNEL_BOUNDS(conv_strip, hn_conv_strip_args, g, 128 * (1 + GROUPS), 1) {
+  HN_DYNAMIC_SHARED(u8, memory);
+  HN_GRID_GO();
+  shared_map s;
+  s.panels = hn_shared_address(memory);
+  s.rows = s.panels + GROUPS * HN_BUFFERS * PANEL;
+  s.full = s.rows + HN_ROWS * ROW;
+  s.empty = s.full + 8 * HN_ROWS;
+  s.arrived = s.empty + 8 * HN_ROWS;
+  s.turn = s.arrived + 8 * GROUPS * HN_BUFFERS;
+  if (threadIdx.x == 0) {
+    for (u32 i = 0; i < HN_ROWS; i++) {
+      hn_barrier_init(s.full + 8 * i, 1);
+      hn_barrier_init(s.empty + 8 * i, GROUPS);
+    }
+    for (u32 i = 0; i < GROUPS * (HN_BUFFERS + 1); i++) hn_barrier_init(s.arrived + 8 * i, 1); /* and s.turn */
+    hn_barrier_init_fence();
+  }
+  HN_SYNC();
+  if (threadIdx.x < 128) {
+    HN_REGISTERS_LESS(56);
+    produce(&g, &s);
+  } else {
+    HN_REGISTERS_MORE(224);
+    consume(&g, &s, threadIdx.x / 128 - 1);
+  }
+}

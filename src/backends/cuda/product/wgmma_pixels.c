@@ -1,0 +1,15 @@
+#include "backends/cuda/product/wgmma_pixels.h"
+
+void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds) {
+  hn_str_printf(t,
+                "HN_FN void %s(float *d, const u32 *a, u64 b) {\n  asm volatile(\"{\\n.reg .pred p;\\n"
+                "setp.ne.b32 p, %d, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
+                name, adds, (long long)n, type, type);
+  for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
+  hn_str_printf(t, "}, {%%%lld,%%%lld,%%%lld,%%%lld}, %%%lld, p, 1, 1, 0;\\n}\\n\" : ", (long long)(n / 2),
+                (long long)(n / 2 + 1), (long long)(n / 2 + 2), (long long)(n / 2 + 3),
+                (long long)(n / 2 + 4));
+  for (int64_t i = 0; i < n / 2; i++)
+    hn_str_printf(t, "%s\"%sf\"(d[%lld])", i ? ", " : "", adds ? "+" : "=", (long long)i);
+  hn_str_puts(t, " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b));\n}\n");
+}

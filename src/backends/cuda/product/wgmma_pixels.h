@@ -1,0 +1,14 @@
+/* Products of warpgroups whose rows are output channels, in registers, and whose columns are pixels, in
+ * shared memory. */
+#ifndef HN_CUDA_PRODUCT_WGMMA_PIXELS_H
+#define HN_CUDA_PRODUCT_WGMMA_PIXELS_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* Device text of D[64][n] = A[64][16] B[n][16]^T, D and A in registers: what adds to D, or what begins it.
+ * type: f16 or bf16. */
+void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds);
+
+#endif
