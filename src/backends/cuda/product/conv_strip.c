@@ -110,7 +110,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
   return describe(s, m, &a, &p, why);
 }
 
-/* Fitted to 14 layers on one H200 (docs/log/perf-log-hopper.md): few pixels do not fill the tensor cores
+/* Fitted to 13 layers on one H200 (docs/log/perf-log-hopper.md): few pixels do not fill the tensor cores
  * while a warpgroup has its turn. */
 static double cost(const hone_step *s, const hone_machine *m) {
   hn_conv_attr a;
