@@ -129,8 +129,7 @@ static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_n
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = (size_t)(p.blocks * p.steps) * BLOCK * 32;
   n->packed = 1u << 1;
   return HONE_OK;
@@ -143,8 +142,7 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, m, &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, m, &a, &p, &why)) return hn_not_described(s, &why, error);
   uint16_t *to = blob;
   const hone_status status = hn_conv_image_weights_open(s, &a, &w, error);
   if (status != HONE_OK) return status;
@@ -220,8 +218,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_conv_attr a;
   plan p;
   hone_reason why = {""};
-  if (!describe(s, hn_cuda_machine(q), &a, &p, &why))
-    return hn_fail(error, HONE_ERROR_INTERNAL, "%s: %s", s->anchor, why.text);
+  if (!describe(s, hn_cuda_machine(q), &a, &p, &why)) return hn_not_described(s, &why, error);
   if (!hn_product_aligned(r->in[0]) || !hn_product_aligned(r->out[0]) ||
       (p.staged >= 0 && !hn_product_aligned(r->in[s->epilogue[p.staged].input])))
     return hn_fail(error, HONE_ERROR_INTERNAL, "%s: a tensor lies at an odd address", s->anchor);
