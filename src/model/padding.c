@@ -28,7 +28,7 @@ static const hone_tensor *compute(proof *p, int side, const hone_node *n) {
   const hone_tensor *in[16], *kept = NULL;
   hone_tensor by_shape[16], result = {0}, *out = &result;
   const bool by_desc = n->op->flags & HONE_OP_SHAPE_ONLY;
-  if (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL | HONE_OP_ITEMS) || n->n_out != 1 || !n->out[0] ||
+  if (n->op->flags & (HONE_OP_CONTROL | HONE_OP_ITEMS) || hn_draws(n) || n->n_out != 1 || !n->out[0] ||
       n->n_in > 16)
     return NULL;
   const int64_t count = hone_desc_count(&n->out[0]->desc);

@@ -15,17 +15,23 @@
     }                                                                                                        \
   } while (0)
 
-void op_begin(op_case *c, const char *op_type, int64_t opset) {
+void op_begin_in(op_case *c, const char *domain, const char *op_type, int64_t opset) {
   *c = (op_case){.op_type = op_type, .model = hn_model_create("test")};
   CHECK(c->model);
-  static const char microsoft[] = "com.microsoft.";
-  const bool own = strncmp(op_type, microsoft, sizeof microsoft - 1) != 0;
-  hn_opset set = {"", opset}, other = {"com.microsoft", 1};
-  CHECK(hn_vec_push(&c->model->opsets, set) && hn_vec_push(&c->model->opsets, other));
+  const hn_opset set = {domain, opset}, onnx = {"", 18};
+  CHECK(hn_vec_push(&c->model->opsets, set) && (!*domain || hn_vec_push(&c->model->opsets, onnx)));
   /* A node to hold attributes; inputs and outputs are attached when it runs. */
-  c->node = hn_node_create(c->model->graph, NULL, own ? op_type : op_type + sizeof microsoft - 1,
-                           own ? NULL : other.domain, "n", NULL, 0, NULL, 0);
+  c->node = hn_node_create(c->model->graph, NULL, op_type, *domain ? domain : NULL, "n", NULL, 0, NULL, 0);
   CHECK(c->node);
+}
+
+void op_begin(op_case *c, const char *op_type, int64_t opset) {
+  static const char microsoft[] = "com.microsoft.";
+  const size_t n = sizeof microsoft - 1;
+  if (strncmp(op_type, microsoft, n) == 0)
+    op_begin_in(c, "com.microsoft", op_type + n, opset);
+  else
+    op_begin_in(c, "", op_type, opset);
 }
 
 static int32_t read_dims(const char *text, int64_t *dims) {

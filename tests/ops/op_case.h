@@ -20,6 +20,8 @@ typedef struct op_case {
 /* Begins a case; inputs and attributes follow, then op_run. Setup failures end the test program (assert). */
 /* op_type: of ONNX's own domain, or "com.microsoft.QLinearAdd". */
 void op_begin(op_case *c, const char *op_type, int64_t opset);
+/* The same for an operator of any domain. */
+void op_begin_in(op_case *c, const char *domain, const char *op_type, int64_t opset);
 /* The next input: dims as "2x3", "" for a scalar. values NULL: a fixed pseudo-random pattern (`seed`); floats
  * lie in
  * [-1, 1), integers span their type. Returns the tensor. */

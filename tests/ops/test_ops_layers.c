@@ -629,10 +629,20 @@ static void dropout_training(void **state) {
   op_expect(&c, 1, HONE_DTYPE_BOOL, "2", V(1, 1), 0);
   op_end(&c);
   op_begin(&c, "Dropout", 13);
-  op_in(&c, F32, "2", V(1, 2), 0);
+  op_in(&c, F32, "6", V(1, 2, 3, 4, 5, 6), 0);
   op_in(&c, F32, "", V(0.5), 0);
   op_in(&c, HONE_DTYPE_BOOL, "", V(1), 0);
-  assert_int_equal(op_run(&c, 1), HONE_ERROR_UNSUPPORTED);
+  op_attrs(&c, "seed=5");
+  assert_int_equal(op_run(&c, 2), HONE_OK);
+  /* numpy.random.seed(5), numpy.random.uniform(0, 1, 6) >= 0.5 */
+  op_expect(&c, 0, F32, "6", V(0, 4, 0, 8, 0, 12), 0);
+  op_expect(&c, 1, HONE_DTYPE_BOOL, "6", V(0, 1, 0, 1, 0, 1), 0);
+  op_end(&c);
+  op_begin(&c, "Dropout", 13);
+  op_in(&c, F32, "2", V(1, 2), 0);
+  op_in(&c, F32, "", V(1), 0);
+  op_in(&c, HONE_DTYPE_BOOL, "", V(1), 0);
+  assert_int_equal(op_run(&c, 1), HONE_ERROR_INPUT);
   op_end(&c);
 }
 

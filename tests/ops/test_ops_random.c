@@ -309,10 +309,13 @@ static bool build_good(op_case *c, const hone_op_desc *op) {
   return true;
 }
 
+static int32_t newest_of(const char *domain) { return strcmp(domain, "ai.onnx.ml") == 0 ? 5 : 1; }
+
 static void build(op_case *c, const hone_op_desc *op, uint64_t seed, uint32_t *n_out) {
   state = seed;
-  int32_t newest = op->until ? op->until : 28;
-  op_begin(c, op->op_type, op->since + (int32_t)random_below((uint32_t)(newest - op->since + 1)));
+  const int32_t newest = op->until ? op->until : *op->domain ? newest_of(op->domain) : 28;
+  op_begin_in(c, op->domain, op->op_type,
+              op->since + (int32_t)random_below((uint32_t)(newest - op->since + 1)));
   if (!build_good(c, op)) {
     random_inputs(c, op);
     for (const hone_attr_desc *a = op->attrs; a && a->name; a++)

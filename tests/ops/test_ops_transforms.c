@@ -94,10 +94,29 @@ static void transforms_of_any_length(void **state) {
     }
 }
 
+/* The sum of a real signal and the sum of alternating signs have no imaginary part at all. */
+static void real_points_of_real_signals(void **state) {
+  (void)state;
+  for (int n = 1; n <= 30; n++)
+    for (int inverse = 0; inverse < 2; inverse++) {
+      op_case c;
+      char dims[32];
+      op_begin(&c, "DFT", 17);
+      snprintf(dims, sizeof dims, "1x%dx1", n);
+      op_in(&c, HONE_DTYPE_F32, dims, NULL, (uint32_t)n);
+      op_attrs(&c, inverse ? "inverse=1" : "");
+      assert_int_equal(op_run(&c, 1), HONE_OK);
+      assert_true(op_get(&c.out[0], 1) == 0);
+      if (n % 2 == 0) assert_true(op_get(&c.out[0], n + 1) == 0);
+      op_end(&c);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transforms_and_losses),
       cmocka_unit_test(transforms_of_any_length),
+      cmocka_unit_test(real_points_of_real_signals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

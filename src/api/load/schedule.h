@@ -11,7 +11,7 @@
 #ifndef HN_API_LOAD_SCHEDULE_H
 #define HN_API_LOAD_SCHEDULE_H
 
-#include "api/load/mersenne.h"
+#include "base/mersenne.h"
 
 #include <hone/load.h>
 

@@ -137,6 +137,11 @@ static inline bool hn_is_op(const hone_node *n, const char *op) {
          (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
 }
 
+/* Does the node draw numbers, so that two equal ones may differ? Dropout does where it may be in training. */
+static inline bool hn_draws(const hone_node *n) {
+  return n->op && (n->op->flags & HONE_OP_RANDOM || (hn_is_op(n, "Dropout") && n->n_in > 2 && n->in[2]));
+}
+
 /* Elements that point to bytes elsewhere: only the host can follow them. */
 static inline bool hn_dtype_points(hone_dtype d) {
   return d == HONE_DTYPE_STRING || !hone_dtype_is_tensor(d);

@@ -26,7 +26,7 @@ static const hone_tensor *known(const inference *inf, const hn_value *v) {
 
 /* The value of a small node whose inputs are all known, or of Shape and Size, which need only descriptors. */
 static void fold_aside(hone_node *n, inference *inf) {
-  if (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL)) return;
+  if (n->op->flags & HONE_OP_CONTROL || hn_draws(n)) return;
   const bool by_desc = n->op->flags & HONE_OP_SHAPE_ONLY;
   if (n->n_out != 1 || !n->out[0] || n->n_in > 16) return;
   const hone_tensor_desc *od = &n->out[0]->desc;

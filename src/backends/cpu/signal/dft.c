@@ -135,9 +135,10 @@ static void load(const blob_head *h, const float *x, const int64_t *from, int64_
 static void store(const blob_head *h, float *y, const int64_t *from, int64_t lanes, const float *v) {
   for (int64_t k = 0; k < h->of.out; k++, v += 2 * LANES) {
     float *to = y + k * h->inner * h->of.parts;
+    const bool real = h->parts == 1 && hn_dft_is_real(h->of.n, k);
     for (int64_t l = 0; l < lanes; l++) {
       to[from[l]] = v[l];
-      if (h->of.parts == 2) to[from[l] + 1] = v[LANES + l];
+      if (h->of.parts == 2) to[from[l] + 1] = real ? 0 : v[LANES + l];
     }
   }
 }

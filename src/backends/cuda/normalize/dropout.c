@@ -4,7 +4,7 @@
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
-  if (hn_cuda_has(s, 2)) { /* whoever asks for training with a ratio above 0 is refused on the host */
+  if (hn_cuda_has(s, 2)) { /* training with a ratio above 0 draws numbers, on the host */
     const hone_step_tensor *t = &s->input[2];
     float ratio = 0.5f;
     if (hn_cuda_has(s, 1) && !hn_cuda_constant_f32(&s->input[1], 0, 1, &ratio))

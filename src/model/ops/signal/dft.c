@@ -91,7 +91,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t k = 0; k < p.out; k++) {
       int64_t at = ((o * p.out + k) * inner + i) * p.parts;
       hn_set_f64(y, at, re[k]);
-      if (p.parts == 2) hn_set_f64(y, at + 1, im[k]);
+      if (p.parts == 2) hn_set_f64(y, at + 1, parts == 1 && hn_dft_is_real(p.n, k) ? 0 : im[k]);
     }
   }
   return HONE_OK;

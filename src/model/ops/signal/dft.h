@@ -16,4 +16,7 @@ typedef struct hn_dft {
 hone_status hn_dft_of(const hone_node *node, const hone_tensor_desc *x, const hone_tensor *length,
                       bool length_given, const hone_tensor *axis, hn_dft *out, hone_error *error);
 
+/* Point k of n of a real signal's spectrum is real: its sum has the factors 1 and -1 alone. */
+static inline bool hn_dft_is_real(int64_t n, int64_t k) { return k == 0 || 2 * k == n; }
+
 #endif

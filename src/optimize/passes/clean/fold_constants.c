@@ -20,7 +20,7 @@ static bool is_parameter(const hone_node *n) {
 
 static bool wanted(const hone_node *n, bool lowered) {
   static const char *const never[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"};
-  if (!n->op || !n->op->reference || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) return false;
+  if (!n->op || !n->op->reference || n->op->flags & HONE_OP_CONTROL || hn_draws(n)) return false;
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
     if (hn_is_op(n, never[i]) && (i || !lowered) && !(i == 1 && lowered && is_parameter(n))) return false;
   for (uint32_t i = 0; i < n->n_in; i++)

@@ -123,7 +123,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
   if (!merge_constants(ctx) || !table_create(ctx, &t, g->n_nodes)) return hn_pass_memory(ctx);
   for (hone_node *n = g->first, *next; n; n = next) {
     next = n->next;
-    if (!n->op || (n->op->flags & (HONE_OP_RANDOM | HONE_OP_CONTROL))) continue;
+    if (!n->op || n->op->flags & HONE_OP_CONTROL || hn_draws(n)) continue;
     hone_node *first = find_or_add(&t, node_hash(n), n, same_node);
     if (!first) continue;
     hn_pass_record_add(ctx, true, (hone_node *const[]){first, n}, 2, "'%.80s' computes what '%.80s' does",

@@ -1,4 +1,4 @@
-#include "api/load/mersenne.h"
+#include "base/mersenne.h"
 
 #include <math.h>
 
@@ -33,6 +33,11 @@ double hn_mt_unit(hn_mt *g) {
   const double low = hn_mt_u32(g), high = hn_mt_u32(g);
   const double unit = (low + high * 0x1p32) * 0x1p-64;
   return unit < 1 ? unit : nextafter(1, 0);
+}
+
+double hn_mt_res53(hn_mt *g) {
+  const uint32_t high = hn_mt_u32(g) >> 5, low = hn_mt_u32(g) >> 6;
+  return ((double)high * 0x1p26 + low) * 0x1p-53;
 }
 
 double hn_mt_exponential(hn_mt *g, double rate) { return -log(1 - hn_mt_unit(g)) / rate; }

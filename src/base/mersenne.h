@@ -9,8 +9,8 @@
  *   shuffle       for i = 1, 2 ...: swap item i with item below(i + 1). Where n * n fits into 32 bits two of
  *                 these numbers come from one draw: x = below((i + 1) * (i + 2)), x / (i + 2) for i and
  *                 x mod (i + 2) for i + 1; of an even n item 1 is drawn alone before        shuffle */
-#ifndef HN_API_LOAD_MERSENNE_H
-#define HN_API_LOAD_MERSENNE_H
+#ifndef HN_BASE_MERSENNE_H
+#define HN_BASE_MERSENNE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +26,9 @@ typedef struct hn_mt {
 void hn_mt_seed(hn_mt *g, uint64_t seed);
 uint32_t hn_mt_u32(hn_mt *g);
 double hn_mt_unit(hn_mt *g); /* in [0, 1) */
+/* In [0, 1), of 27 and 26 bits of two numbers: Matsumoto and Nishimura's genrand_res53, numpy's random_sample
+ * of a legacy generator. */
+double hn_mt_res53(hn_mt *g);
 double hn_mt_exponential(hn_mt *g, double rate);
 uint32_t hn_mt_below(hn_mt *g, uint32_t n); /* in [0, n), n > 0 */
 void hn_mt_shuffle(hn_mt *g, uint32_t *items, uint32_t n);
