@@ -10,7 +10,7 @@ called, then what `hone --shape` is given. decoding.py runs decoders token by to
 import torch
 from torch import nn
 
-from exporting import run, tensors
+from exporting import run, shape_text, tensors
 
 VOCABULARY = 4000
 PAST, PROMPT = 512, 64  # of the uses in NAME.shapes
@@ -144,10 +144,6 @@ def caches_of(config):
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     depth = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return config.num_hidden_layers, heads, depth
-
-
-def shape_text(name, dims):
-    return "%s=%s" % (name, "x".join(map(str, dims)))
 
 
 def decoder(name):

@@ -29,6 +29,24 @@ def export(folder, name, write):
     print("%s: %.0f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
 
 
+def shape_text(name, dims):
+    return "%s=%s" % (name, "x".join(map(str, dims)))
+
+
+def plain(module, *args, open=None):
+    """A network without options and its inputs; open: for each input the axes whose size stays open."""
+    def make(name):
+        if not open:
+            return module().eval(), args, {}, {}
+        names, uses = ["in%d" % i for i in range(len(args))], {}
+        for use, size in (("same", lambda n: n), ("more", lambda n: n + 3 * (n // 5 + 1)), ("half", lambda n: max(1, n // 2))):
+            uses[use] = [shape_text(n, [size(d) if i in axes else d for i, d in enumerate(x.shape)])
+                         for n, x, axes in zip(names, args, open)]
+        sizes = tuple({d: torch.export.Dim.DYNAMIC for d in axes} for axes in open)
+        return module().eval(), args, dict(dynamic_shapes=sizes, input_names=names), uses
+    return make
+
+
 def run(doc, families, write):
     """FOLDER [NAME...]: write(path, name, make) for the networks of `families`, pairs of names and what makes them."""
     if len(sys.argv) < 2:

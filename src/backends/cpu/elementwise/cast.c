@@ -3,6 +3,7 @@
  * become 16 bits wide could round twice: they are left to the reference. */
 #include <string.h>
 
+#include "backends/cpu/elementwise/cast.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/halves/halves.h"
 #include "backends/cpu/step/step.h"
@@ -32,12 +33,7 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
     return hn_refuse(why, "the output is %s", hone_dtype_name(y->dtype));
   if (is_half(y->dtype) && !is_narrow(x->dtype))
     return hn_refuse(why, "%s to %s would round twice", hone_dtype_name(x->dtype), hone_dtype_name(y->dtype));
-  if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout ||
-      x->channel_pitch != y->channel_pitch)
-    return hn_refuse(why, "input and output are not of one shape and layout");
-  if (x->layout == HONE_LAYOUT_CHANNELS_LAST && x->channel_pitch != x->dim[1])
-    return hn_refuse(why, "channels have gaps");
-  return s->n_epilogue ? hn_refuse(why, "no epilogue") : true;
+  return hn_cast_takes(s, why);
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
