@@ -2,6 +2,7 @@
 #include "model/operators.h"
 
 #include "base/error.h"
+#include "model/open_flex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,10 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
 }
 
 hone_status hn_model_ready(hn_model *m, hone_error *error) {
+  bool opened = false;
   hone_status status = hn_model_resolve(m, error);
-  return status == HONE_OK ? hn_model_infer(m, error) : status;
+  if (status == HONE_OK) status = hn_model_infer(m, error);
+  if (status == HONE_OK) status = hn_open_flex(m, &opened, error);
+  if (status == HONE_OK && opened) status = hn_model_resolve(m, error);
+  return status == HONE_OK && opened ? hn_model_infer(m, error) : status;
 }

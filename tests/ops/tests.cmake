@@ -2,6 +2,7 @@
 foreach(part arrays attention microsoft transforms strings shapes)
   hone_test(test_ops_${part} test_ops_${part}.c text_case.c op_case.c)
 endforeach()
+hone_test(test_ops_flex test_ops_flex.c)
 foreach(part layers codes inference classical foreign search)
   hone_test(test_ops_${part} test_ops_${part}.c op_case.c)
 endforeach()
