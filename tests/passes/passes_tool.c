@@ -1,5 +1,5 @@
-/* Optimises a model and shows what the passes did: passes_tool [-l LEVEL] [-p GLOBS] [-v] [-t] [-j]
- * FILE(.onnx|.txt) -v verifies after every pass, -t prints the graph, -j prints the report as JSON, -o writes
+/* Optimises a model and shows what the passes did: passes_tool [-l LEVEL] [-p GLOBS] [-v] [-t | -T]
+ * [-o OUT] FILE(.onnx|.txt)  -v verifies after every pass, -t prints the graph, -T with types, -o writes
  * ONNX. */
 #include "base/error.h"
 #include "base/os.h"
@@ -12,10 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void put_report(const hn_pass_report *r, hn_str *out) {
+  for (int hit = 1; hit >= 0; hit--)
+    for (size_t i = 0; i < r->records.len; i++) {
+      const hn_pass_record *k = &r->records.ptr[i];
+      if (k->hit == (hit == 1))
+        hn_str_printf(out, "%s %s: %s [%s]\n", hit ? "hit " : "near", k->pass, k->reason, k->nodes);
+    }
+  hn_str_printf(out, "nodes %u -> %u in %u rounds\n", r->nodes_before, r->nodes_after, r->rounds);
+}
+
 int main(int argc, char **argv) {
   hn_optimize_options o = {.level = 2, .check_each = true};
   const char *file = NULL, *out = NULL;
-  bool text = false, json = false, types = false;
+  bool text = false, types = false;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "-l") == 0 && i + 1 < argc)
       o.level = atoi(argv[++i]);
@@ -29,8 +39,6 @@ int main(int argc, char **argv) {
       text = true;
     else if (strcmp(argv[i], "-T") == 0)
       text = types = true;
-    else if (strcmp(argv[i], "-j") == 0)
-      json = true;
     else
       file = argv[i];
   }
@@ -51,17 +59,14 @@ int main(int argc, char **argv) {
   if (status == HONE_OK) status = hn_optimize(m, &o, &report, &error);
   if (status == HONE_OK && out) status = hn_onnx_save(m, out, &error);
   if (m && text) hn_model_print(m, &(hn_print_options){.types = types}, &s);
-  if (json)
-    hn_pass_report_json(&report, &s);
-  else
-    hn_pass_report_text(&report, &s);
+  put_report(&report, &s);
   puts(s.ptr ? s.ptr : "");
   if (status != HONE_OK) {
     char line[1024];
     hone_error_format(&error, line, sizeof line);
     fprintf(stderr, "%s\n", line);
   } else
-    for (size_t i = 0; i < report.totals.len && !json; i++)
+    for (size_t i = 0; i < report.totals.len; i++)
       if (report.totals.ptr[i].hits)
         printf("%-24s %4llu hits %8.1f ms\n", report.totals.ptr[i].pass,
                (unsigned long long)report.totals.ptr[i].hits, report.totals.ptr[i].seconds * 1e3);

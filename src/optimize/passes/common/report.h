@@ -38,9 +38,5 @@ typedef struct hn_pass_report {
 } hn_pass_report;
 
 void hn_pass_report_free(hn_pass_report *report);
-/* Hits and near misses as lines of text, and as a JSON object {"nodes_before",...,"records":[...]}. False:
- * out of memory. */
-bool hn_pass_report_text(const hn_pass_report *report, hn_str *out);
-bool hn_pass_report_json(const hn_pass_report *report, hn_str *out);
 
 #endif
