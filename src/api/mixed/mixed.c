@@ -73,7 +73,7 @@ void hn_mix_close(hn_mix_side *side) {
 
 hone_status hn_mix_read(hn_mixing *m, int half, uint32_t i, const hone_tensor **in, hone_error *error) {
   const hn_feed *feeds;
-  const hone_status status = hn_qz_samples_read(m->samples[half], i, &feeds, error);
+  const hone_status status = hn_quantize_samples_read(m->samples[half], i, &feeds, error);
   for (uint32_t k = 0; status == HONE_OK && k < hone_plan_inputs(m->wide.plan); k++)
     in[k] = &feeds[k].data.tensor;
   return status;
@@ -117,8 +117,8 @@ static hone_status open_samples(hn_mixing *m, hone_error *error) {
     o.first = (uint32_t)half;
     o.every = !o.calib || !labelled ? 2 : 1;
     if (half && o.every == 1) break; /* the labelled data is what is halved */
-    status = hn_qz_samples_open(&o, m->wide.model, hn_api_plan(m->wide.plan), &m->samples[half], error);
-    if (status == HONE_OK) all += hn_qz_samples_count(m->samples[half]);
+    status = hn_quantize_samples_open(&o, m->wide.model, hn_api_plan(m->wide.plan), &m->samples[half], error);
+    if (status == HONE_OK) all += hn_quantize_samples_count(m->samples[half]);
   }
   if (status != HONE_OK) return status;
   if (labelled) all = hone_dataset_samples(m->o->set);
@@ -291,7 +291,7 @@ static hone_status finish(hn_mixing *m, hone_model **out, hone_error *error) {
 
 static hone_status mix(hn_mixing *m, hone_model *model, hone_model **out, hone_error *error) {
   bool met = false;
-  hone_status status = hn_qz_refuse_quantised(model, error);
+  hone_status status = hn_quantize_refuse_quantised(model, error);
   if (status == HONE_OK)
     status = hone_engine_create(&(hone_engine_options){.threads = m->q.threads}, &m->engine, error);
   if (status == HONE_OK) status = hn_mix_open(m, model, false, &m->wide, error);
@@ -312,8 +312,8 @@ static hone_status mix(hn_mixing *m, hone_model *model, hone_model **out, hone_e
 
 static void close_all(hn_mixing *m) {
   if (m->ranges[0]) unlink(m->ranges);
-  hn_qz_samples_close(m->samples[0]);
-  hn_qz_samples_close(m->samples[1]);
+  hn_quantize_samples_close(m->samples[0]);
+  hn_quantize_samples_close(m->samples[1]);
   hn_mix_close(&m->wide);
   hone_engine_destroy(m->engine);
   m->samples[0] = m->samples[1] = NULL;

@@ -58,7 +58,7 @@ typedef struct hn_mixing {
   hone_engine *engine;
   char ranges[512]; /* a file of our own; "": the caller's, or none */
   hn_mix_side wide;
-  hn_qz_samples *samples[2]; /* of each half */
+  hn_quantize_samples *samples[2]; /* of each half */
   HN_VEC(hn_mix_layer) layers;
   uint32_t n_units;
   hn_mix_unit *unit;

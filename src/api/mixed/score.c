@@ -86,8 +86,8 @@ static double drop_of(const sums *s, hone_mixed_metric metric) {
 
 static hone_status compare(hn_mixing *m, const hn_mix_side *side, int half, uint32_t most,
                            hone_mixed_metric metric, double *drop, uint64_t *samples, hone_error *error) {
-  hn_qz_samples *set = m->samples[half];
-  const uint32_t all = hn_qz_samples_count(set), n = most && most < all ? most : all,
+  hn_quantize_samples *set = m->samples[half];
+  const uint32_t all = hn_quantize_samples_count(set), n = most && most < all ? most : all,
                  outputs = hone_plan_outputs(m->wide.plan);
   const hone_tensor **in = hn_calloc(hone_plan_inputs(m->wide.plan) + 1, sizeof *in);
   sums *s = hn_calloc(outputs + 1, sizeof *s);

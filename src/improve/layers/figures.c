@@ -23,21 +23,21 @@ const char *hone_layer_reason_name(hone_layer_reason reason) {
   return (unsigned)reason < HONE_LAYER_REASONS ? names[reason] : "";
 }
 
-double hn_ly_decoded(const hn_ly_scale *s, double code) { return (code - s->zero) * s->scale; }
+double hn_layers_decoded(const hn_layers_scale *s, double code) { return (code - s->zero) * s->scale; }
 
-double hn_ly_code(const hn_ly_scale *s, double value) {
+double hn_layers_code(const hn_layers_scale *s, double value) {
   if (isnan(value)) return s->zero;
   return fmin(fmax(nearbyint(value / s->scale) + s->zero, s->low), s->high);
 }
 
 /* ---- sums */
 
-static double value_of(const hn_ly_pair *p, const hone_tensor *got, int64_t i) {
+static double value_of(const hn_layers_pair *p, const hone_tensor *got, int64_t i) {
   const double v = hn_get_f64(got, i);
-  return hone_dtype_is_float(got->desc.dtype) ? v : hn_ly_decoded(&p->scale, v);
+  return hone_dtype_is_float(got->desc.dtype) ? v : hn_layers_decoded(&p->scale, v);
 }
 
-static void add(hn_ly_sums *s, double x, double y) {
+static void add(hn_layers_sums *s, double x, double y) {
   const double apart = fabs(y - x);
   s->signal += x * x;
   s->noise += apart * apart;
@@ -47,15 +47,15 @@ static void add(hn_ly_sums *s, double x, double y) {
 }
 
 /* How far beyond the codes' ends; half a level rounds to them. */
-static double beyond(const hn_ly_scale *s, double x) {
-  const double low = hn_ly_decoded(s, s->low), high = hn_ly_decoded(s, s->high);
+static double beyond(const hn_layers_scale *s, double x) {
+  const double low = hn_layers_decoded(s, s->low), high = hn_layers_decoded(s, s->high);
   return x < low - s->scale / 2 ? low - x : x > high + s->scale / 2 ? x - high : 0;
 }
 
-bool hn_ly_observe(hn_ly_pair *p, const hone_tensor *got) {
+bool hn_layers_observe(hn_layers_pair *p, const hone_tensor *got) {
   const float *truth = p->truth->data;
   const int64_t n = hone_desc_count(&p->truth->desc);
-  hn_qz_observe(&p->seen, truth, n);
+  hn_quantize_observe(&p->seen, truth, n);
   for (int64_t i = 0; i < n; i++) {
     const double x = (double)truth[i], y = value_of(p, got, i);
     if (!isfinite(x)) continue;
@@ -64,7 +64,7 @@ bool hn_ly_observe(hn_ly_pair *p, const hone_tensor *got) {
     p->squares += x * x;
     add(&p->whole, x, y);
     if (!p->scale.known) continue;
-    const int32_t code = (int32_t)hn_ly_code(&p->scale, y);
+    const int32_t code = (int32_t)hn_layers_code(&p->scale, y);
     p->used[code - p->scale.low] = true;
     p->ends += code == p->scale.low || code == p->scale.high;
     p->outside += beyond(&p->scale, x) > 0;
@@ -73,7 +73,7 @@ bool hn_ly_observe(hn_ly_pair *p, const hone_tensor *got) {
 }
 
 /* Channels lie along the second dimension of pictures and the like, else along the last. */
-bool hn_ly_observe_own(hn_ly_pair *p, const hone_tensor *got) {
+bool hn_layers_observe_own(hn_layers_pair *p, const hone_tensor *got) {
   const float *fresh = p->fresh->data;
   const hone_tensor_desc *d = &p->fresh->desc;
   const int32_t axis = d->rank > 3 ? 1 : d->rank - 1;
@@ -98,17 +98,17 @@ bool hn_ly_observe_own(hn_ly_pair *p, const hone_tensor *got) {
 
 /* ---- figures */
 
-static double decibels(const hn_ly_sums *s) {
+static double decibels(const hn_layers_sums *s) {
   if (s->noise == 0) return INFINITY;
   return isfinite(s->noise) ? 10 * log10(s->signal / s->noise) : -INFINITY;
 }
 
 /* |x| below which this share of the values lies. */
-static double percentile(const hn_qz_histogram *h, double share) {
+static double percentile(const hn_quantize_histogram *h, double share) {
   uint64_t n = 0;
-  for (int i = 0; i < HN_QZ_BINS / 2; i++) {
-    n += h->bin[HN_QZ_BINS / 2 + i] + h->bin[HN_QZ_BINS / 2 - 1 - i];
-    if ((double)n >= share * (double)h->count) return fabs(hn_qz_edge(h, HN_QZ_BINS / 2 + i + 1));
+  for (int i = 0; i < HN_QUANTIZE_BINS / 2; i++) {
+    n += h->bin[HN_QUANTIZE_BINS / 2 + i] + h->bin[HN_QUANTIZE_BINS / 2 - 1 - i];
+    if ((double)n >= share * (double)h->count) return fabs(hn_quantize_edge(h, HN_QUANTIZE_BINS / 2 + i + 1));
   }
   return h->reach;
 }
@@ -119,7 +119,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Of the channels that are not zero throughout. */
-static double median_channel(hn_arena *arena, const hn_ly_pair *p) {
+static double median_channel(hn_arena *arena, const hn_layers_pair *p) {
   double *db = p->channel ? HN_NEW_ARRAY(arena, double, (size_t)p->channels + 1) : NULL;
   size_t n = 0;
   for (int64_t c = 0; db && c < p->channels; c++)
@@ -129,17 +129,17 @@ static double median_channel(hn_arena *arena, const hn_ly_pair *p) {
   return db[n / 2];
 }
 
-static void spread(const hn_ly_pair *p, hone_layer_error *l) {
+static void spread(const hn_layers_pair *p, hone_layer_error *l) {
   const double n = (double)p->count, mean = n > 0 ? p->sum / n : 0;
   const double sigma = n > 0 ? sqrt(fmax(p->squares / n - mean * mean, 0)) : 0;
   const double most = fmax(fabs(p->seen.least), fabs(p->seen.most)), usual = percentile(&p->seen, RANK_SHARE);
   l->least = p->seen.least;
   l->most = p->seen.most;
-  l->beyond_6_sigma = hn_qz_outside(&p->seen, mean - 6 * sigma, mean + 6 * sigma);
+  l->beyond_6_sigma = hn_quantize_outside(&p->seen, mean - 6 * sigma, mean + 6 * sigma);
   l->peak = usual > 0 ? fmax(most / usual, 1) : 1;
 }
 
-static void codes(const hn_ly_pair *p, hone_layer_error *l) {
+static void codes(const hn_layers_pair *p, hone_layer_error *l) {
   const double n = p->count ? (double)p->count : 1;
   l->codes = true;
   l->scale = p->scale.scale;
@@ -148,23 +148,24 @@ static void codes(const hn_ly_pair *p, hone_layer_error *l) {
   l->at_ends = (double)p->ends / n;
   l->codes_available = (uint32_t)(p->scale.high - p->scale.low + 1);
   for (int i = 0; i < 256; i++) l->codes_used += p->used[i];
-  l->range_used = (hn_ly_code(&p->scale, l->most) - hn_ly_code(&p->scale, l->least) + 1) / l->codes_available;
+  l->range_used =
+      (hn_layers_code(&p->scale, l->most) - hn_layers_code(&p->scale, l->least) + 1) / l->codes_available;
 }
 
 /* ---- reasons */
 
 /* Is rounding to this scale most of what the layer adds? */
-static bool is_rounding(const hn_ly_pair *p) {
+static bool is_rounding(const hn_layers_pair *p) {
   const double rounding = (double)p->count * p->scale.scale * p->scale.scale / 12;
   return p->scale.known && rounding >= MOST_OF * p->own.noise;
 }
 
-static bool is_coarse(const hn_ly_pair *p, const hone_layer_error *l) {
+static bool is_coarse(const hn_layers_pair *p, const hone_layer_error *l) {
   return is_rounding(p) && l->range_used < COARSE_RANGE && l->elements >= COARSE_COUNT &&
          l->own_snr_db < COARSE_DB;
 }
 
-static hone_layer_reason reason_of(const hn_ly_pair *p, const hone_layer_error *l) {
+static hone_layer_reason reason_of(const hn_layers_pair *p, const hone_layer_error *l) {
   if (p->scale.known && p->clipped_noise >= MOST_OF * p->own.noise) return HONE_LAYER_SATURATED;
   if (is_coarse(p, l)) return HONE_LAYER_COARSE;
   if (l->own_snr_db >= HONE_LAYERS_OWN_DB) return HONE_LAYER_IMBALANCED; /* channels alone are bad */
@@ -172,7 +173,7 @@ static hone_layer_reason reason_of(const hn_ly_pair *p, const hone_layer_error *
   return l->one_scale && l->imbalance > IMBALANCE ? HONE_LAYER_IMBALANCED : HONE_LAYER_ARITHMETIC;
 }
 
-static bool is_bad(const hn_ly_pair *p, const hone_layer_error *l) {
+static bool is_bad(const hn_layers_pair *p, const hone_layer_error *l) {
   return l->own_snr_db < HONE_LAYERS_OWN_DB || l->channel_snr_db < HONE_LAYERS_CHANNEL_DB || is_coarse(p, l);
 }
 
@@ -209,15 +210,15 @@ static const char *words(hn_arena *a, const hone_layer_error *l) {
 }
 
 /* A single elementwise node says more than "Pointwise". */
-static const char *op_of(const hn_ly_pair *p) {
+static const char *op_of(const hn_layers_pair *p) {
   const hone_node *n = p->exact->producer;
   return !p->step ? "input" : p->step->desc.program && n ? n->op_type : p->step->desc.anchor;
 }
 
-static bool fill(hn_ly *q, const hn_ly_pair *p, hone_layer_error *l) {
-  hn_ly_weights w;
-  hn_ly_weights_of(q, p, &w);
-  const hone_node *layer = hn_ly_layer_of(p->exact);
+static bool fill(hn_ly *q, const hn_layers_pair *p, hone_layer_error *l) {
+  hn_layers_weights w;
+  hn_layers_weights_of(q, p, &w);
+  const hone_node *layer = hn_layers_layer_of(p->exact);
   *l = (hone_layer_error){.name = hn_arena_strdup(&q->arena, layer     ? layer->name
                                                              : p->step ? p->step->desc.name
                                                                        : p->name),
@@ -262,7 +263,7 @@ static void name_them(hone_layers_report *r) {
   }
 }
 
-hone_status hn_ly_report(hn_ly *q, hone_layers_report *out, hone_error *error) {
+hone_status hn_layers_report(hn_ly *q, hone_layers_report *out, hone_error *error) {
   bool whole = (out->layer = HN_NEW_ARRAY(&q->arena, hone_layer_error, q->pairs.len + 1)) != NULL;
   for (size_t i = 0; whole && i < q->pairs.len; i++)
     if (q->pairs.ptr[i]->count) whole = fill(q, q->pairs.ptr[i], &out->layer[out->n_layers++]);

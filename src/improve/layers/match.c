@@ -43,13 +43,13 @@ typedef struct matching {
 /* ---- scales */
 
 /* What the plan says of the codes; also of those that a DequantizeLinear has just read. */
-static hn_ly_scale scale_of(const hn_plan *p, const hn_value *v) {
+static hn_layers_scale scale_of(const hn_plan *p, const hn_value *v) {
   const bool decoded =
       v->producer && strcmp(v->producer->op_type, "DequantizeLinear") == 0 && v->producer->in[0];
   const hn_value *codes = decoded ? v->producer->in[0] : v;
   const bool is_signed = codes->desc.dtype == HONE_DTYPE_I8;
   const hone_quant q = hn_quant_of(p, codes, &codes->desc);
-  hn_ly_scale s = {.low = is_signed ? -128 : 0, .high = is_signed ? 127 : 255};
+  hn_layers_scale s = {.low = is_signed ? -128 : 0, .high = is_signed ? 127 : 255};
   if ((!is_signed && codes->desc.dtype != HONE_DTYPE_U8) || q.count != 1 || !(q.scale[0] > 0)) return s;
   s.scale = (double)q.scale[0];
   s.zero = q.zero_point ? q.zero_point[0] : 0;
@@ -126,8 +126,8 @@ static const hn_value *named_like(const matching *m, const hn_value *v, int dept
 static bool pair_up(matching *m, const exact_value *e, const hn_value *v, bool by_place, uint32_t depth) {
   hn_ly *q = m->q;
   if (q->stand_in[v->id].pair) return true;
-  const hn_ly_scale scale = scale_of(q->quantized.plan, v);
-  hn_ly_pair *p = q->of_exact[e->value->id];
+  const hn_layers_scale scale = scale_of(q->quantized.plan, v);
+  hn_layers_pair *p = q->of_exact[e->value->id];
   if (!scale.known && !hone_dtype_is_float(v->desc.dtype)) return true;
   q->stand_in[v->id].scale = scale;
   if (p && (p->scale.known || !scale.known)) { /* another form of the same value */
@@ -135,7 +135,7 @@ static bool pair_up(matching *m, const exact_value *e, const hn_value *v, bool b
     return true;
   }
   if (!p) {
-    p = HN_NEW(&q->arena, hn_ly_pair);
+    p = HN_NEW(&q->arena, hn_layers_pair);
     if (!p || !hn_vec_push(&q->pairs, p)) return false;
     q->of_exact[e->value->id] = p;
   }
@@ -291,7 +291,7 @@ static bool match_codes(matching *m) {
       const hn_value *v = hn_value_of_step(p, &p->steps.ptr[i], k);
       const hone_node *n = v ? v->producer : NULL;
       if (!n || strcmp(n->op_type, "QuantizeLinear") != 0 || !n->in[0]) continue;
-      const hn_ly_pair *from = m->q->stand_in[n->in[0]->id].pair;
+      const hn_layers_pair *from = m->q->stand_in[n->in[0]->id].pair;
       if (from)
         whole &=
             pair_up(m, &(exact_value){from->exact, from->step, from->name}, v, from->by_place, (uint32_t)i);
@@ -302,7 +302,7 @@ static bool match_codes(matching *m) {
 /* ---- */
 
 static int earlier(const void *a, const void *b) {
-  const hn_ly_pair *x = *(hn_ly_pair *const *)a, *y = *(hn_ly_pair *const *)b;
+  const hn_layers_pair *x = *(hn_layers_pair *const *)a, *y = *(hn_layers_pair *const *)b;
   return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
@@ -316,7 +316,7 @@ static void count_unmatched(hn_ly *q) {
     }
 }
 
-hone_status hn_ly_match(hn_ly *q, bool by_place, hone_error *error) {
+hone_status hn_layers_match(hn_ly *q, bool by_place, hone_error *error) {
   matching m = {.q = q};
   q->of_exact = hn_calloc(q->exact.plan->model->next_value_id + 1u, sizeof *q->of_exact);
   q->stand_in = hn_calloc(q->quantized.plan->model->next_value_id + 1u, sizeof *q->stand_in);
@@ -331,7 +331,7 @@ hone_status hn_ly_match(hn_ly *q, bool by_place, hone_error *error) {
   return HONE_OK;
 }
 
-void hn_ly_forget(hn_ly *q) {
+void hn_layers_forget(hn_ly *q) {
   for (size_t i = 0; i < q->pairs.len; i++) hn_free(q->pairs.ptr[i]->channel);
   hn_vec_free(&q->pairs);
   hn_free(q->of_exact);

@@ -9,15 +9,15 @@
 #include "base/error.h"
 #include "improve/values.h"
 
-static bool alike(hn_ly_pair *p, const hone_tensor *t) {
+static bool alike(hn_layers_pair *p, const hone_tensor *t) {
   if (!t || !t->data || p->unlike) return false;
   if (p->truth && !hone_desc_same_dims(&p->truth->desc, &t->desc)) p->unlike = true;
   return !p->unlike;
 }
 
-static hn_ly_pair *wanted_pair(const hn_ly *q, const hn_step *s, uint32_t i) {
+static hn_layers_pair *wanted_pair(const hn_ly *q, const hn_step *s, uint32_t i) {
   const hn_value *v = hn_value_of_step(q->exact.plan, s, i);
-  hn_ly_pair *p = v ? q->of_exact[v->id] : NULL;
+  hn_layers_pair *p = v ? q->of_exact[v->id] : NULL;
   return p && p->wanted ? p : NULL;
 }
 
@@ -28,16 +28,16 @@ static void keep(hn_ly *q, hone_tensor **place, const hone_tensor *t) {
 }
 
 /* The float value as its codes say it. */
-static void through_codes(const hn_ly_scale *scale, const hone_tensor *rows) {
+static void through_codes(const hn_layers_scale *scale, const hone_tensor *rows) {
   float *v = rows->data;
   for (int64_t i = 0, n = hone_desc_count(&rows->desc); scale->known && i < n; i++)
-    v[i] = (float)hn_ly_decoded(scale, hn_ly_code(scale, (double)v[i]));
+    v[i] = (float)hn_layers_decoded(scale, hn_layers_code(scale, (double)v[i]));
 }
 
 static void keep_truth(void *arg, const hn_step *s, hone_tensor *const *out) {
   hn_ly *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
-    hn_ly_pair *p = wanted_pair(q, s, i);
+    hn_layers_pair *p = wanted_pair(q, s, i);
     if (p && alike(p, out[i])) keep(q, &p->truth, out[i]);
   }
 }
@@ -45,7 +45,7 @@ static void keep_truth(void *arg, const hn_step *s, hone_tensor *const *out) {
 static void keep_fresh(void *arg, const hn_step *s, hone_tensor *const *out) {
   hn_ly *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
-    hn_ly_pair *p = wanted_pair(q, s, i);
+    hn_layers_pair *p = wanted_pair(q, s, i);
     if (!p || !p->truth || !alike(p, out[i])) continue;
     if (p->group == q->group) keep(q, &p->fresh, out[i]);
     hone_tensor *rows = hn_rows_of(p->truth);
@@ -59,26 +59,26 @@ static void keep_fresh(void *arg, const hn_step *s, hone_tensor *const *out) {
   }
 }
 
-typedef bool (*observer)(hn_ly_pair *pair, const hone_tensor *got);
+typedef bool (*observer)(hn_layers_pair *pair, const hone_tensor *got);
 
 static void look(hn_ly *q, const hn_value *v, const hone_tensor *t, observer observe) {
-  hn_ly_pair *p = v ? q->stand_in[v->id].pair : NULL;
+  hn_layers_pair *p = v ? q->stand_in[v->id].pair : NULL;
   if (!p || p->quantized != v || p->group != q->group || !p->truth || !alike(p, t)) return;
   hone_tensor *rows = hn_rows_of(t);
   q->failed |= !rows || !observe(p, rows);
-  if (!q->failed && observe == hn_ly_observe && q->dump_status == HONE_OK)
-    q->dump_status = hn_ly_dump(q, p, rows, &q->dump_error);
+  if (!q->failed && observe == hn_layers_observe && q->dump_status == HONE_OK)
+    q->dump_status = hn_layers_dump(q, p, rows, &q->dump_error);
   hn_rows_free(rows);
 }
 
 static void watch_whole(void *arg, const hn_step *s, hone_tensor *const *out) {
   hn_ly *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++)
-    look(q, hn_value_of_step(q->quantized.plan, s, i), out[i], hn_ly_observe);
+    look(q, hn_value_of_step(q->quantized.plan, s, i), out[i], hn_layers_observe);
 }
 
 /* The float model's value in the form in which `to` holds it. */
-static void put_truth(hn_ly *q, const hn_ly_stand_in *in, hone_tensor *to) {
+static void put_truth(hn_ly *q, const hn_layers_stand_in *in, hone_tensor *to) {
   const bool codes = to->desc.dtype != HONE_DTYPE_F32;
   if (codes && !in->scale.known) return;
   hone_tensor *rows = hn_rows_of(to);
@@ -90,7 +90,7 @@ static void put_truth(hn_ly *q, const hn_ly_stand_in *in, hone_tensor *to) {
   const int64_t n = hone_desc_count(&rows->desc);
   if (codes) {
     for (int64_t i = 0; i < n; i++) /* both types of codes keep their low 8 bits */
-      ((uint8_t *)rows->data)[i] = (uint8_t)(int32_t)hn_ly_code(&in->scale, (double)truth[i]);
+      ((uint8_t *)rows->data)[i] = (uint8_t)(int32_t)hn_layers_code(&in->scale, (double)truth[i]);
   } else {
     memcpy(rows->data, truth, (size_t)n * sizeof(float));
     through_codes(in->scale.known ? &in->scale : &in->pair->scale, rows);
@@ -103,10 +103,10 @@ static void watch_own(void *arg, const hn_step *s, hone_tensor *const *out) {
   hn_ly *q = arg;
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     const hn_value *v = hn_value_of_step(q->quantized.plan, s, i);
-    const hn_ly_stand_in *in = v ? &q->stand_in[v->id] : NULL;
+    const hn_layers_stand_in *in = v ? &q->stand_in[v->id] : NULL;
     if (!in || !in->pair) continue;
     if (in->pair->fresh && in->pair->quantized == v) {
-      look(q, v, out[i], hn_ly_observe_own);
+      look(q, v, out[i], hn_layers_observe_own);
       in->pair->judged = true;
     }
     /* A form of the value that comes before the one that is judged must reach it as it is. */
@@ -131,7 +131,7 @@ static hone_status watched(hn_ly *q, hn_side *side, const hn_feed *feeds, hn_ste
 /* The inputs of the model are values like all others; fed: a copy for the third run. */
 static hone_status take_inputs(hn_ly *q, const hn_feed *feeds, hn_feed *fed, hone_error *error) {
   for (uint32_t i = 0; i < q->exact.plan->n_inputs; i++) {
-    hn_ly_pair *p = q->of_exact[q->exact.plan->inputs[i]->id];
+    hn_layers_pair *p = q->of_exact[q->exact.plan->inputs[i]->id];
     fed[i] = feeds[i];
     if (!p || !p->wanted || !alike(p, &feeds[i].data.tensor)) continue;
     keep(q, &p->truth, &feeds[i].data.tensor);
@@ -154,7 +154,7 @@ static void drop_inputs(const hn_ly *q, const hn_feed *feeds, hn_feed *fed) {
   hn_free(fed);
 }
 
-hone_status hn_ly_run(hn_ly *q, const hn_feed *feeds, hone_error *error) {
+hone_status hn_layers_run(hn_ly *q, const hn_feed *feeds, hone_error *error) {
   const uint32_t n = q->exact.plan->n_inputs;
   hn_feed *fed = hn_calloc(n + 1u, sizeof *fed);
   if (!fed) return hn_fail_memory(error, n * sizeof *fed, "inputs");

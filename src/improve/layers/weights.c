@@ -23,7 +23,7 @@ static const hone_node *product_of(const hn_value *v) {
   return NULL;
 }
 
-const hone_node *hn_ly_layer_of(const hn_value *v) {
+const hone_node *hn_layers_layer_of(const hn_value *v) {
   for (int i = 0; v && i < FAR; i++) {
     const hone_node *n = v->producer;
     if (!n || (n->op && n->op->product != HONE_PRODUCT_NONE)) return n;
@@ -63,11 +63,11 @@ static double imbalance_of(const hone_tensor *codes, const hone_tensor *scale, i
   return most > 0 ? most / least : 0;
 }
 
-void hn_ly_weights_of(const hn_ly *q, const hn_ly_pair *p, hn_ly_weights *out) {
+void hn_layers_weights_of(const hn_ly *q, const hn_layers_pair *p, hn_layers_weights *out) {
   const hn_value *v = hn_map_get(&q->file->graph->by_name, p->quantized->name);
   const hone_node *n = product_of(v);
   const hn_value *codes = NULL, *scale = NULL;
-  *out = (hn_ly_weights){0};
+  *out = (hn_layers_weights){0};
   if (n && strncmp(n->op_type, "QLinear", 7) == 0 && n->n_in >= 8) {
     codes = n->in[3], scale = n->in[4];
   } else if (n && n->n_in > 1 && n->in[1] && n->in[1]->producer &&

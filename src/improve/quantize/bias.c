@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-void hn_qz_means_add(hn_qz_means *m, const hone_tensor *t) {
+void hn_quantize_means_add(hn_quantize_means *m, const hone_tensor *t) {
   const float *v = t->data;
   const int64_t n = hone_desc_count(&t->desc), k = m->channels;
   if (n <= 0 || k <= 0 || n % k) return;
@@ -35,15 +35,15 @@ static const hn_value *observed(const hn_value *v) {
   return v;
 }
 
-hone_status hn_qz_want_means(hn_quantizing *q, hn_qz_layer *l, hone_error *error) {
-  hn_qz_weights w;
+hone_status hn_quantize_want_means(hn_quantizing *q, hn_quantize_layer *l, hone_error *error) {
+  hn_quantize_weights w;
   const hn_value *x = l->node->in[0], *from = observed(x);
   const bool last = !hn_is_op(l->node, "Conv") && !hn_is_op(l->node, "ConvTranspose");
-  if (!hn_qz_weights_of(l->node, &w) || (!last && from != x)) return HONE_OK;
-  hn_qz_means *first = hn_map_get(&q->means_by_name, from->name), *m = first;
+  if (!hn_quantize_weights_of(l->node, &w) || (!last && from != x)) return HONE_OK;
+  hn_quantize_means *first = hn_map_get(&q->means_by_name, from->name), *m = first;
   while (m && (m->last != last || m->channels != w.inputs)) m = m->next;
   if (!m) {
-    m = HN_NEW(&q->arena, hn_qz_means);
+    m = HN_NEW(&q->arena, hn_quantize_means);
     if (!m || !(m->sums = HN_NEW_ARRAY(&q->arena, double, w.inputs)) || !hn_vec_push(&q->means, m))
       return hn_fail_memory(error, (size_t)w.inputs * sizeof(double), "means of channels");
     m->name = from->name;
@@ -57,14 +57,15 @@ hone_status hn_qz_want_means(hn_quantizing *q, hn_qz_layer *l, hone_error *error
   return HONE_OK;
 }
 
-const float *hn_qz_corrected_bias(hn_quantizing *q, const hn_qz_layer *l, const hn_qz_weights *w,
-                                  const float *rounded, const float *bias) {
+const float *hn_quantize_corrected_bias(hn_quantizing *q, const hn_quantize_layer *l,
+                                        const hn_quantize_weights *w, const float *rounded,
+                                        const float *bias) {
   double *sum = HN_NEW_ARRAY(&q->arena, double, w->outputs);
   float *out = HN_NEW_ARRAY(&q->arena, float, w->outputs);
   if (!sum || !out) return NULL;
   for (int64_t i = 0; i < w->n && l->means->count; i++)
-    sum[hn_qz_output_of(w, i)] +=
-        ((double)rounded[i] - (double)hn_qz_f32(w->v, i)) * l->means->sums[hn_qz_input_of(w, i)];
+    sum[hn_quantize_output_of(w, i)] +=
+        ((double)rounded[i] - (double)hn_quantize_f32(w->v, i)) * l->means->sums[hn_quantize_input_of(w, i)];
   for (int64_t o = 0; o < w->outputs; o++)
     out[o] = (float)((bias ? (double)bias[o] : 0) - (l->means->count ? sum[o] / (double)l->means->count : 0));
   return out;

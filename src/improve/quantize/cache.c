@@ -18,7 +18,7 @@ enum { VERSION = 1 };
 
 static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u ^ (h >> 29); }
 
-uint64_t hn_qz_model_mark(const hn_model *m) {
+uint64_t hn_quantize_model_mark(const hn_model *m) {
   uint64_t h = 1;
   for (const hone_node *n = m->graph->first; n; n = n->next) {
     h = hn_hash(n->op_type, strlen(n->op_type), h);
@@ -29,7 +29,7 @@ uint64_t hn_qz_model_mark(const hn_model *m) {
   }
   for (size_t i = 0; i < m->graph->values.len; i++) {
     const hn_value *v = m->graph->values.ptr[i];
-    if (!hn_qz_is_constant(v) || !hn_value_needed(v) || v->desc.dtype == HONE_DTYPE_STRING ||
+    if (!hn_quantize_is_constant(v) || !hn_value_needed(v) || v->desc.dtype == HONE_DTYPE_STRING ||
         !v->constant->data)
       continue;
     h = mix(h, hn_checksum(v->constant->data, (size_t)hone_desc_bytes(&v->constant->desc)));
@@ -41,11 +41,11 @@ uint64_t hn_qz_model_mark(const hn_model *m) {
 
 static json_t *word(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
 
-static json_t *range_json(const hn_qz_range *r) {
-  const hn_qz_histogram *h = r->seen;
-  int first = 0, last = HN_QZ_BINS;
+static json_t *range_json(const hn_quantize_range *r) {
+  const hn_quantize_histogram *h = r->seen;
+  int first = 0, last = HN_QUANTIZE_BINS;
   json_t *bins = json_array();
-  while (first < HN_QZ_BINS && !h->bin[first]) first++;
+  while (first < HN_QUANTIZE_BINS && !h->bin[first]) first++;
   while (last > first && !h->bin[last - 1]) last--;
   for (int i = first; i < last; i++) json_array_append_new(bins, json_integer((json_int_t)h->bin[i]));
   return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:i, s:o}", "name", r->name, "least",
@@ -64,15 +64,15 @@ static json_t *coverage_json(const hone_quantize_coverage *c) {
                    "absent", c->absent);
 }
 
-static json_t *means_json(const hn_qz_means *m) {
+static json_t *means_json(const hn_quantize_means *m) {
   json_t *sums = json_array();
   for (int64_t c = 0; c < m->channels; c++) json_array_append_new(sums, json_real(m->sums[c]));
   return json_pack("{s:s, s:b, s:I, s:o}", "name", m->name, "last", m->last, "count", (json_int_t)m->count,
                    "sums", sums);
 }
 
-hone_status hn_qz_ranges_write(const hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
-                               hone_error *error) {
+hone_status hn_quantize_ranges_write(const hn_quantizing *q, const char *path, uint64_t model,
+                                     uint64_t samples, hone_error *error) {
   hn_mem_foreign_begin();
   json_t *values = json_array(), *means = json_array();
   for (size_t i = 0; i < q->ranges.len; i++) json_array_append_new(values, range_json(q->ranges.ptr[i]));
@@ -117,26 +117,26 @@ static uint64_t whole(const json_t *o, const char *key) {
 }
 
 /* A range that values of f32 can have had. */
-static bool is_possible(const hn_qz_histogram *h) {
+static bool is_possible(const hn_quantize_histogram *h) {
   const double ends[] = {h->least, h->most, h->early_least, h->early_most};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
     if (!(fabs(ends[i]) <= (double)FLT_MAX)) return false;
   return h->least <= h->most && h->reach >= 0 && h->reach <= 2 * (double)FLT_MAX;
 }
 
-static bool take_range(const json_t *values, const hn_qz_range *r, bool *damaged) {
+static bool take_range(const json_t *values, const hn_quantize_range *r, bool *damaged) {
   const json_t *o = named(values, r->name), *bins = json_object_get(o, "bins");
   const size_t first = (size_t)whole(o, "first"), n = json_array_size(bins);
-  hn_qz_histogram *h = r->seen;
-  if (!o || !json_is_array(bins) || first > HN_QZ_BINS || n > HN_QZ_BINS - first) return false;
-  *h = (hn_qz_histogram){.reach = real(o, "reach"),
-                         .count = whole(o, "count"),
-                         .zeros = whole(o, "zeros"),
-                         .odd = whole(o, "odd"),
-                         .least = real(o, "least"),
-                         .most = real(o, "most"),
-                         .early_least = real(o, "early_least"),
-                         .early_most = real(o, "early_most")};
+  hn_quantize_histogram *h = r->seen;
+  if (!o || !json_is_array(bins) || first > HN_QUANTIZE_BINS || n > HN_QUANTIZE_BINS - first) return false;
+  *h = (hn_quantize_histogram){.reach = real(o, "reach"),
+                               .count = whole(o, "count"),
+                               .zeros = whole(o, "zeros"),
+                               .odd = whole(o, "odd"),
+                               .least = real(o, "least"),
+                               .most = real(o, "most"),
+                               .early_least = real(o, "early_least"),
+                               .early_most = real(o, "early_most")};
   for (size_t i = 0; i < n; i++) {
     const json_int_t v = json_integer_value(json_array_get(bins, i));
     h->bin[first + i] = v > 0 ? (uint64_t)v : 0;
@@ -180,7 +180,7 @@ static bool take_coverage(hn_quantizing *q, const json_t *o) {
   return c->rarest && c->commonest && c->absent;
 }
 
-static bool take_means(const json_t *means, hn_qz_means *m) {
+static bool take_means(const json_t *means, hn_quantize_means *m) {
   size_t i;
   json_t *o;
   json_array_foreach(means, i, o) {
@@ -197,7 +197,7 @@ static bool take_means(const json_t *means, hn_qz_means *m) {
 }
 
 static void forget(hn_quantizing *q) {
-  for (size_t i = 0; i < q->ranges.len; i++) *q->ranges.ptr[i]->seen = (hn_qz_histogram){0};
+  for (size_t i = 0; i < q->ranges.len; i++) *q->ranges.ptr[i]->seen = (hn_quantize_histogram){0};
   for (size_t i = 0; i < q->means.len; i++) {
     memset(q->means.ptr[i]->sums, 0, (size_t)q->means.ptr[i]->channels * sizeof(double));
     q->means.ptr[i]->count = 0;
@@ -212,8 +212,8 @@ static hone_status impossible(const char *path, const char *name, hone_error *er
   return HONE_ERROR_INPUT;
 }
 
-hone_status hn_qz_ranges_read(hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
-                              bool *fits, hone_error *error) {
+hone_status hn_quantize_ranges_read(hn_quantizing *q, const char *path, uint64_t model, uint64_t samples,
+                                    bool *fits, hone_error *error) {
   hn_file file;
   json_error_t bad;
   *fits = false;

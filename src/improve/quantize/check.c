@@ -73,20 +73,21 @@ static hone_status warn_of_poor(hn_quantizing *q, hone_error *error) {
   for (size_t i = 0; i < q->outputs.len && status == HONE_OK; i++) {
     const hone_quantize_output *o = &q->outputs.ptr[i];
     if (!(o->sqnr_db < POOR_DB)) continue;
-    status =
-        hn_qz_warn(q, error,
-                   "output '%.80s' is far from the float model's (SQNR %.1f dB, below %g): hone verify with "
-                   "--layers names the layer it comes from, %s",
-                   o->name, o->sqnr_db, POOR_DB,
-                   bits8 ? "and --skip, --equalize, --method or --max-drop may mend it"
-                         : "and --skip keeps nodes in f32");
+    status = hn_quantize_warn(
+        q, error,
+        "output '%.80s' is far from the float model's (SQNR %.1f dB, below %g): hone verify with "
+        "--layers names the layer it comes from, %s",
+        o->name, o->sqnr_db, POOR_DB,
+        bits8 ? "and --skip, --equalize, --method or --max-drop may mend it"
+              : "and --skip keeps nodes in f32");
   }
   return status;
 }
 
-hone_status hn_qz_check(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples, hone_error *error) {
+hone_status hn_quantize_check(hn_quantizing *q, hn_side *exact, hn_quantize_samples *samples,
+                              hone_error *error) {
   const hone_quantize_options *o = q->o;
-  const uint32_t all = hn_qz_samples_count(samples), wanted = o->checks ? o->checks : CHECKS;
+  const uint32_t all = hn_quantize_samples_count(samples), wanted = o->checks ? o->checks : CHECKS;
   const uint32_t n = wanted < all ? wanted : all;
   hn_side narrow = {0};
   sums *s = hn_calloc(exact->plan->n_outputs + 1, sizeof *s);
@@ -102,7 +103,7 @@ hone_status hn_qz_check(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples
   bool stopped = false;
   for (uint32_t i = 0; i < n && status == HONE_OK && !stopped; i++) {
     const hn_feed *feeds;
-    status = hn_qz_samples_read(samples, (uint32_t)((uint64_t)i * all / n), &feeds, error);
+    status = hn_quantize_samples_read(samples, (uint32_t)((uint64_t)i * all / n), &feeds, error);
     if (status == HONE_OK) status = hn_side_run(exact, feeds, exact->plan->n_inputs, error);
     if (status == HONE_OK) status = hn_side_run(&narrow, feeds, exact->plan->n_inputs, error);
     if (status == HONE_OK) status = compare(s, exact, &narrow, error);

@@ -18,8 +18,8 @@ enum { FEW_SAMPLES = 32, ALIKE_FROM = 8 /* samples */, UNEQUAL = 10 /* times as 
 
 /* ---- while samples are read */
 
-hone_status hn_qz_cover_begin(hn_quantizing *q, const hn_qz_samples *samples, hone_error *error) {
-  const hone_dataset *set = hn_qz_samples_classes(samples);
+hone_status hn_quantize_cover_begin(hn_quantizing *q, const hn_quantize_samples *samples, hone_error *error) {
+  const hone_dataset *set = hn_quantize_samples_classes(samples);
   hone_quantize_coverage *told = &q->cover.told;
   const uint32_t n = set ? hone_dataset_classes(set) : 0;
   if (n < 2) return HONE_OK;
@@ -30,13 +30,13 @@ hone_status hn_qz_cover_begin(hn_quantizing *q, const hn_qz_samples *samples, ho
   return q->cover.of_class && q->cover.last ? HONE_OK : hn_fail_memory(error, n, "classes");
 }
 
-static void count_class(hn_qz_cover *c, uint32_t cls, uint32_t i) {
+static void count_class(hn_quantize_cover *c, uint32_t cls, uint32_t i) {
   if (cls >= c->told.classes || c->last[cls] == i + 1) return;
   c->last[cls] = i + 1;
   c->of_class[cls]++;
 }
 
-static void look_at_picture(hn_qz_cover *c, double light, double contrast) {
+static void look_at_picture(hn_quantize_cover *c, double light, double contrast) {
   hone_quantize_coverage *told = &c->told;
   told->darkest = told->pictures ? fmin(told->darkest, light) : light;
   told->brightest = told->pictures ? fmax(told->brightest, light) : light;
@@ -46,9 +46,9 @@ static void look_at_picture(hn_qz_cover *c, double light, double contrast) {
   c->contrast += contrast, c->contrast_squares += contrast * contrast;
 }
 
-hone_status hn_qz_cover_add(hn_quantizing *q, const hn_qz_samples *samples, uint32_t i, const hn_feed *feeds,
-                            uint32_t n_feeds, hone_error *error) {
-  hn_qz_cover *c = &q->cover;
+hone_status hn_quantize_cover_add(hn_quantizing *q, const hn_quantize_samples *samples, uint32_t i,
+                                  const hn_feed *feeds, uint32_t n_feeds, hone_error *error) {
+  hn_quantize_cover *c = &q->cover;
   double light, contrast;
   uint64_t sum = 0;
   hone_sample sample;
@@ -59,8 +59,8 @@ hone_status hn_qz_cover_add(hn_quantizing *q, const hn_qz_samples *samples, uint
     sum = hn_hash(&of, sizeof of, sum);
   }
   if (!hn_vec_push(&c->sums, sum)) return hn_fail_memory(error, sizeof sum, "a sample");
-  if (hn_qz_samples_light(samples, &light, &contrast)) look_at_picture(c, light, contrast);
-  if (!c->of_class || !hn_qz_samples_labelled(samples, i, &sample)) return HONE_OK;
+  if (hn_quantize_samples_light(samples, &light, &contrast)) look_at_picture(c, light, contrast);
+  if (!c->of_class || !hn_quantize_samples_labelled(samples, i, &sample)) return HONE_OK;
   if (!c->told.boxes) count_class(c, sample.cls, i);
   for (uint32_t k = 0; k < sample.n_boxes; k++) count_class(c, sample.boxes[k].cls, i);
   return HONE_OK;
@@ -76,7 +76,7 @@ static double deviation(double sum, double squares, double n) {
 }
 
 static hone_status count_classes(hn_quantizing *q, const hone_dataset *set, hone_error *error) {
-  hn_qz_cover *c = &q->cover;
+  hn_quantize_cover *c = &q->cover;
   hone_quantize_coverage *told = &c->told;
   uint32_t rare = 0, common = 0, absent = 0;
   for (uint32_t i = 0; i < told->classes; i++) {
@@ -91,8 +91,8 @@ static hone_status count_classes(hn_quantizing *q, const hone_dataset *set, hone
   return told->rarest && told->commonest && told->absent ? HONE_OK : hn_fail_memory(error, 0, "classes");
 }
 
-hone_status hn_qz_cover_end(hn_quantizing *q, const hn_qz_samples *samples, hone_error *error) {
-  hn_qz_cover *c = &q->cover;
+hone_status hn_quantize_cover_end(hn_quantizing *q, const hn_quantize_samples *samples, hone_error *error) {
+  hn_quantize_cover *c = &q->cover;
   hone_quantize_coverage *told = &c->told;
   const double n = told->pictures;
   if (c->sums.len) qsort(c->sums.ptr, c->sums.len, sizeof *c->sums.ptr, by_size);
@@ -105,7 +105,7 @@ hone_status hn_qz_cover_end(hn_quantizing *q, const hn_qz_samples *samples, hone
   }
   told->rarest = told->commonest = told->absent = "";
   told->known = true;
-  return told->classes ? count_classes(q, hn_qz_samples_classes(samples), error) : HONE_OK;
+  return told->classes ? count_classes(q, hn_quantize_samples_classes(samples), error) : HONE_OK;
 }
 
 /* ---- what it means */
@@ -113,15 +113,15 @@ hone_status hn_qz_cover_end(hn_quantizing *q, const hn_qz_samples *samples, hone
 static hone_status judge_values(hn_quantizing *q, hone_error *error) {
   hone_status status = HONE_OK;
   for (size_t i = 0; i < q->ranges.len && status == HONE_OK; i++) {
-    const hn_qz_range *r = q->ranges.ptr[i];
-    const hn_qz_histogram *h = r->seen;
+    const hn_quantize_range *r = q->ranges.ptr[i];
+    const hn_quantize_histogram *h = r->seen;
     if (r->value && r->value->is_input && h->count && h->least == h->most)
-      status = hn_qz_warn(q, error, "input '%s' is %g in all samples: give samples in which it changes",
-                          r->name, h->least);
+      status = hn_quantize_warn(q, error, "input '%s' is %g in all samples: give samples in which it changes",
+                                r->name, h->least);
     if (h->odd && status == HONE_OK)
-      status =
-          hn_qz_warn(q, error, "'%s' holds %llu values that are infinite or no number: they were left out",
-                     r->name, (unsigned long long)h->odd);
+      status = hn_quantize_warn(q, error,
+                                "'%s' holds %llu values that are infinite or no number: they were left out",
+                                r->name, (unsigned long long)h->odd);
   }
   return status;
 }
@@ -136,7 +136,7 @@ static void find_growth(hn_quantizing *q) {
   told->ranges = (uint32_t)q->ranges.len;
   told->most_grown = "";
   for (size_t i = 0; i < q->ranges.len; i++) {
-    const hn_qz_histogram *h = q->ranges.ptr[i]->seen;
+    const hn_quantize_histogram *h = q->ranges.ptr[i]->seen;
     const double before = fmax(h->early_most, 0) - fmin(h->early_least, 0),
                  after = fmax(h->most, 0) - fmin(h->least, 0);
     const double growth = before > 0 ? after / before - 1 : after > 0 ? INFINITY : 0;
@@ -151,7 +151,7 @@ static hone_status judge_growth(hn_quantizing *q, hone_error *error) {
   const hone_quantize_coverage *told = &q->cover.told;
   const double all = told->growth * (q->samples - early_of(q));
   if (isnan(told->growth) || (all < GROWTH_OF_ALL && told->most_growth < GROWTH_OF_ONE)) return HONE_OK;
-  return hn_qz_warn(
+  return hn_quantize_warn(
       q, error,
       "ranges grew by %.2g %% in the mean in the last quarter of the samples, '%.80s' by %.0f %%: "
       "give more samples, of all kinds",
@@ -162,19 +162,19 @@ static hone_status judge_number(hn_quantizing *q, hone_error *error) {
   const hone_quantize_coverage *told = &q->cover.told;
   hone_status status = HONE_OK;
   if (strcmp(q->calib, "random") == 0)
-    status =
-        hn_qz_warn(q, error, "ranges are those of random inputs, not of real data: give --calib real ones");
+    status = hn_quantize_warn(q, error,
+                              "ranges are those of random inputs, not of real data: give --calib real ones");
   else if (q->samples < FEW_SAMPLES)
-    status = hn_qz_warn(q, error,
-                        "%u sample%s are few: real data may lie outside of their ranges; give some hundred",
-                        q->samples, q->samples == 1 ? "" : "s");
+    status = hn_quantize_warn(
+        q, error, "%u sample%s are few: real data may lie outside of their ranges; give some hundred",
+        q->samples, q->samples == 1 ? "" : "s");
   if (status == HONE_OK && q->stopped && q->samples < q->samples_wanted)
-    status = hn_qz_warn(q, error, "stopped after %u of %u samples: ranges are those of what was seen",
-                        q->samples, q->samples_wanted);
+    status = hn_quantize_warn(q, error, "stopped after %u of %u samples: ranges are those of what was seen",
+                              q->samples, q->samples_wanted);
   if (status == HONE_OK && told->repeated && told->repeated * 10 >= q->samples)
-    status = hn_qz_warn(q, error,
-                        "%u of %u samples are the same as another one: give different ones in their place",
-                        told->repeated, q->samples);
+    status = hn_quantize_warn(
+        q, error, "%u of %u samples are the same as another one: give different ones in their place",
+        told->repeated, q->samples);
   return status;
 }
 
@@ -184,17 +184,17 @@ static hone_status judge_pictures(hn_quantizing *q, hone_error *error) {
   const bool dark = told->brightest<DARK, bright = told->darkest> 1 - DARK;
   if (!told->pictures) return HONE_OK;
   if (dark || bright)
-    status = hn_qz_warn(
+    status = hn_quantize_warn(
         q, error,
         "all pictures are %s (%.0f to %.0f %% of white): give %s ones, too, if the model will see some",
         dark ? "dark" : "bright", 100 * told->darkest, 100 * told->brightest, dark ? "brighter" : "darker");
   if (status == HONE_OK && told->one_colour)
-    status = hn_qz_warn(
+    status = hn_quantize_warn(
         q, error, "%u of %u pictures %s of one colour: leave them out, or look whether they are damaged",
         told->one_colour, told->pictures, told->one_colour == 1 ? "is" : "are");
   if (status == HONE_OK && told->pictures >= ALIKE_FROM && told->spread < ALIKE &&
       told->contrast_spread < ALIKE)
-    status = hn_qz_warn(
+    status = hn_quantize_warn(
         q, error,
         "all pictures are alike (%.0f to %.0f %% of white, as much contrast): give ones of other scenes",
         100 * told->darkest, 100 * told->brightest);
@@ -207,17 +207,17 @@ static hone_status judge_classes(hn_quantizing *q, hone_error *error) {
   const hone_quantize_coverage *told = &q->cover.told;
   if (!told->classes) return HONE_OK;
   if (told->missing && q->samples >= told->classes)
-    return hn_qz_warn(q, error, "%u of %u classes %s no sample ('%.60s'%s): add some of each", told->missing,
-                      told->classes, told->missing == 1 ? "has" : "have", told->absent,
-                      told->missing > 1 ? ", ..." : "");
+    return hn_quantize_warn(q, error, "%u of %u classes %s no sample ('%.60s'%s): add some of each",
+                            told->missing, told->classes, told->missing == 1 ? "has" : "have", told->absent,
+                            told->missing > 1 ? ", ..." : "");
   if (!told->boxes && q->samples / 4 >= told->classes && told->most / UNEQUAL >= told->fewest)
-    return hn_qz_warn(
+    return hn_quantize_warn(
         q, error, "classes are very unequal ('%.60s' has %u samples, '%.60s' %u): give about as many of each",
         told->commonest, told->most, told->rarest, told->fewest);
   return HONE_OK;
 }
 
-hone_status hn_qz_cover_judge(hn_quantizing *q, hone_error *error) {
+hone_status hn_quantize_cover_judge(hn_quantizing *q, hone_error *error) {
   const size_t before = q->warnings.len;
   hone_quantize_coverage *told = &q->cover.told;
   if (!told->known) told->rarest = told->commonest = told->absent = "";

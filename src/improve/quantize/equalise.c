@@ -44,10 +44,10 @@ static bool commutes(const hone_node *n, bool pools) {
 }
 
 /* Weights that nobody else reads, and a bias that can be scaled. */
-static bool own_weights(const hone_node *n, hn_qz_weights *w) {
-  if (!hn_qz_weights_of(n, w) || n->in[1]->users.len != 1 || n->in[1]->is_output) return false;
+static bool own_weights(const hone_node *n, hn_quantize_weights *w) {
+  if (!hn_quantize_weights_of(n, w) || n->in[1]->users.len != 1 || n->in[1]->is_output) return false;
   const hn_value *b = n->n_in > 2 ? n->in[2] : NULL;
-  return !b || (hn_qz_is_constant(b) && b->users.len == 1 && b->desc.dtype == HONE_DTYPE_F32);
+  return !b || (hn_quantize_is_constant(b) && b->users.len == 1 && b->desc.dtype == HONE_DTYPE_F32);
 }
 
 static bool is_product(const hone_node *n) {
@@ -55,7 +55,7 @@ static bool is_product(const hone_node *n) {
 }
 
 static hone_status find_pair(equalising *e, hone_node *front, hone_error *error) {
-  hn_qz_weights a, b;
+  hn_quantize_weights a, b;
   if (!is_product(front) || !own_weights(front, &a)) return HONE_OK;
   const hn_value *bias = front->n_in > 2 ? front->in[2] : NULL;
   const hone_tensor_desc *d = bias ? &bias->constant->desc : NULL;
@@ -109,7 +109,7 @@ static void watch(void *arg, const hn_step *s, hone_tensor *const *out) {
 static hone_status measure(equalising *e, hone_error *error) {
   const hone_quantize_options *o = e->q->o;
   hn_side side = {0};
-  hn_qz_samples *samples = NULL;
+  hn_quantize_samples *samples = NULL;
   hn_model *bound = NULL;
   hone_status status = hn_side_open(e->q->model,
                                     &(hn_side_options){.level = 0,
@@ -120,8 +120,8 @@ static hone_status measure(equalising *e, hone_error *error) {
                                     &side, error);
   if (status == HONE_OK)
     status = hn_model_bind(e->q->model, o->bindings, o->n_bindings, o->batch, &bound, NULL, error);
-  if (status == HONE_OK) status = hn_qz_samples_open(e->q->o, bound, side.plan, &samples, error);
-  const uint32_t all = status == HONE_OK ? hn_qz_samples_count(samples) : 0,
+  if (status == HONE_OK) status = hn_quantize_samples_open(e->q->o, bound, side.plan, &samples, error);
+  const uint32_t all = status == HONE_OK ? hn_quantize_samples_count(samples) : 0,
                  n = all < SAMPLES ? all : SAMPLES;
   if (status == HONE_OK) {
     e->plan = side.plan;
@@ -129,13 +129,13 @@ static hone_status measure(equalising *e, hone_error *error) {
   }
   for (uint32_t i = 0; i < n && status == HONE_OK; i++) {
     const hn_feed *feeds;
-    status = hn_qz_samples_read(samples, i, &feeds, error);
+    status = hn_quantize_samples_read(samples, i, &feeds, error);
     if (status == HONE_OK) status = hn_side_run(&side, feeds, side.plan->n_inputs, error);
     if (status == HONE_OK && o->progress && !o->progress(o->progress_arg, HONE_QUANTIZE_EQUALIZES, i + 1, n))
       status = hn_fail(error, HONE_ERROR_CANCELLED, "stopped while channels were measured");
   }
   if (status == HONE_OK && e->failed) status = hn_fail_memory(error, 0, "equalising channels");
-  hn_qz_samples_close(samples);
+  hn_quantize_samples_close(samples);
   hn_model_destroy(bound);
   hn_side_close(&side);
   return status;
@@ -145,22 +145,22 @@ static hone_status measure(equalising *e, hone_error *error) {
 
 /* The largest weight that reads each channel, with the factors of both sides so far. */
 static void reading(const equalising *e, const pair *p, double *most) {
-  hn_qz_weights w;
-  hn_qz_weights_of(p->behind, &w);
+  hn_quantize_weights w;
+  hn_quantize_weights_of(p->behind, &w);
   const pair *next = NULL;
   for (size_t i = 0; i < e->pairs.len; i++)
     if (e->pairs.ptr[i].front == p->behind) next = &e->pairs.ptr[i];
   memset(most, 0, (size_t)p->channels * sizeof *most);
   for (int64_t i = 0; i < w.n; i++) {
-    const int64_t c = hn_qz_input_of(&w, i);
-    const double by = next ? next->factor[hn_qz_output_of(&w, i)] : 1;
-    most[c] = fmax(most[c], fabs((double)hn_qz_f32(w.v, i)) * p->factor[c] / by);
+    const int64_t c = hn_quantize_input_of(&w, i);
+    const double by = next ? next->factor[hn_quantize_output_of(&w, i)] : 1;
+    most[c] = fmax(most[c], fabs((double)hn_quantize_f32(w.v, i)) * p->factor[c] / by);
   }
 }
 
 static bool depthwise(const hone_node *n) {
-  hn_qz_weights w;
-  return hn_qz_weights_of(n, &w) && w.filters_of_group && w.dim[1] == 1;
+  hn_quantize_weights w;
+  return hn_quantize_weights_of(n, &w) && w.filters_of_group && w.dim[1] == 1;
 }
 
 static void balance(const equalising *e, pair *p, double *weight) {
@@ -185,11 +185,12 @@ static void balance(const equalising *e, pair *p, double *weight) {
 /* ---- into the weights */
 
 static bool scaled(hone_node *n, uint32_t input, const double *by,
-                   int64_t (*channel)(const hn_qz_weights *, int64_t), const hn_qz_weights *w, bool divide) {
+                   int64_t (*channel)(const hn_quantize_weights *, int64_t), const hn_quantize_weights *w,
+                   bool divide) {
   const hone_tensor *t = n->in[input]->constant;
   const int64_t count = hone_desc_count(&t->desc);
-  hn_value *v = hn_qz_constant(n->graph, n->in[input]->name, "equalized", HONE_DTYPE_F32, t->desc.rank,
-                               t->desc.dim, t->data);
+  hn_value *v = hn_quantize_constant(n->graph, n->in[input]->name, "equalized", HONE_DTYPE_F32, t->desc.rank,
+                                     t->desc.dim, t->data);
   if (!v) return false;
   float *x = v->constant->data;
   for (int64_t i = 0; i < count; i++) {
@@ -200,15 +201,17 @@ static bool scaled(hone_node *n, uint32_t input, const double *by,
 }
 
 static bool apply(const pair *p) {
-  hn_qz_weights w;
-  if (!hn_qz_weights_of(p->front, &w) || !scaled(p->front, 1, p->factor, hn_qz_output_of, &w, true))
+  hn_quantize_weights w;
+  if (!hn_quantize_weights_of(p->front, &w) ||
+      !scaled(p->front, 1, p->factor, hn_quantize_output_of, &w, true))
     return false;
   if (p->front->n_in > 2 && p->front->in[2] && !scaled(p->front, 2, p->factor, NULL, NULL, true))
     return false;
-  return hn_qz_weights_of(p->behind, &w) && scaled(p->behind, 1, p->factor, hn_qz_input_of, &w, false);
+  return hn_quantize_weights_of(p->behind, &w) &&
+         scaled(p->behind, 1, p->factor, hn_quantize_input_of, &w, false);
 }
 
-hone_status hn_qz_equalise(hn_quantizing *q, uint32_t *pairs, hone_error *error) {
+hone_status hn_quantize_equalise(hn_quantizing *q, uint32_t *pairs, hone_error *error) {
   equalising e = {.q = q};
   hone_status status = HONE_OK;
   int64_t widest = 1;

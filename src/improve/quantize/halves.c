@@ -87,10 +87,10 @@ static bool follows(const hone_node *n, uint32_t i) {
 /* A constant that f16 cannot hold: a mask of -1e9, an end of Clip. */
 static bool too_large(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
-    if (!follows(n, i) || !hn_qz_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
+    if (!follows(n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
     const void *v = n->in[i]->constant->data;
     for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count; k++)
-      if (fabs((double)hn_qz_f32(v, k)) > LARGEST_F16) return true;
+      if (fabs((double)hn_quantize_f32(v, k)) > LARGEST_F16) return true;
   }
   return false;
 }
@@ -98,11 +98,11 @@ static bool too_large(const hone_node *n) {
 /* A constant of which f16 leaves nothing, such as an epsilon of 1e-12: what it keeps from 0 would be 0. */
 static bool vanishes(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
-    if (!follows(n, i) || !hn_qz_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
+    if (!follows(n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
     const void *v = n->in[i]->constant->data;
     bool any = false, left = false;
     for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count && !left; k++) {
-      const float f = hn_qz_f32(v, k);
+      const float f = hn_quantize_f32(v, k);
       any |= f != 0;
       left = hn_f32_to_f16(f) & 0x7fff;
     }
@@ -149,13 +149,15 @@ static hone_status decide(halving *h, hone_error *error) {
     for (uint32_t i = 0; i < n->n_in && !any; i++) any = is_f32(n->in[i]);
     for (uint32_t i = 0; i < n->n_out && !any; i++) any = is_f32(n->out[i]);
     if (!any) continue;
-    hn_qz_layer l = {.node = n, .reason = stays(h, n, skipped, wanted)};
+    hn_quantize_layer l = {.node = n, .reason = stays(h, n, skipped, wanted)};
     l.chosen = !l.reason;
     if (!hn_vec_push(&q->layers, l) || (l.chosen && !hn_map_set(&h->narrow_nodes, n->name, n)))
       status = hn_fail_memory(error, sizeof l, "layers");
   }
-  if (status == HONE_OK) status = hn_qz_unused_globs(q, "--skip", q->o->skip, q->o->n_skip, skipped, error);
-  if (status == HONE_OK) status = hn_qz_unused_globs(q, "--only", q->o->only, q->o->n_only, wanted, error);
+  if (status == HONE_OK)
+    status = hn_quantize_unused_globs(q, "--skip", q->o->skip, q->o->n_skip, skipped, error);
+  if (status == HONE_OK)
+    status = hn_quantize_unused_globs(q, "--only", q->o->only, q->o->n_only, wanted, error);
   return status;
 }
 
@@ -168,10 +170,10 @@ static hn_value *narrow_constant(halving *h, const hn_value *v) {
   uint16_t *to = hn_malloc((size_t)n * sizeof *to + 1);
   if (!to) return NULL;
   for (int64_t i = 0; i < n; i++)
-    to[i] =
-        h->narrow == HONE_DTYPE_F16 ? hn_f32_to_f16(hn_qz_f32(from, i)) : hn_f32_to_bf16(hn_qz_f32(from, i));
+    to[i] = h->narrow == HONE_DTYPE_F16 ? hn_f32_to_f16(hn_quantize_f32(from, i))
+                                        : hn_f32_to_bf16(hn_quantize_f32(from, i));
   hn_value *out =
-      hn_qz_constant(v->graph, v->name, hone_dtype_name(h->narrow), h->narrow, d->rank, d->dim, to);
+      hn_quantize_constant(v->graph, v->name, hone_dtype_name(h->narrow), h->narrow, d->rank, d->dim, to);
   hn_free(to);
   return out;
 }
@@ -179,7 +181,7 @@ static hn_value *narrow_constant(halving *h, const hn_value *v) {
 static hn_value *cast(halving *h, hn_value *v, hone_dtype dtype) {
   hn_graph *g = h->q->model->graph;
   char name[256];
-  hn_value *out = hn_value_create(g, hn_qz_name(g, v->name, hone_dtype_name(dtype), name, sizeof name));
+  hn_value *out = hn_value_create(g, hn_quantize_name(g, v->name, hone_dtype_name(dtype), name, sizeof name));
   if (!out) return NULL;
   out->desc = hone_desc(dtype, v->desc.rank, v->desc.dim);
   hone_node *n =
@@ -193,7 +195,8 @@ static hn_value *cast(halving *h, hn_value *v, hone_dtype dtype) {
 static hn_value *as(halving *h, hn_value *v, hone_dtype dtype) {
   if (v->desc.dtype == dtype) return v;
   hn_value **other = &h->other[v->id];
-  if (!*other) *other = hn_qz_is_constant(v) && !v->is_input ? narrow_constant(h, v) : cast(h, v, dtype);
+  if (!*other)
+    *other = hn_quantize_is_constant(v) && !v->is_input ? narrow_constant(h, v) : cast(h, v, dtype);
   return *other;
 }
 
@@ -250,7 +253,7 @@ static bool rewrite(halving *h) {
   return true;
 }
 
-hone_status hn_qz_halve(hn_quantizing *q, hone_error *error) {
+hone_status hn_quantize_halve(hn_quantizing *q, hone_error *error) {
   halving h = {.q = q,
                .narrow = q->o->to == HONE_QUANTIZE_BF16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F16,
                .n = q->model->next_value_id};

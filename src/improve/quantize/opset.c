@@ -97,7 +97,7 @@ static hone_status convert(hone_node *n, hone_error *error) {
   return status;
 }
 
-hone_status hn_qz_raise_opset(hn_model *m, hone_error *error) {
+hone_status hn_quantize_raise_opset(hn_model *m, hone_error *error) {
   const int64_t have = hn_model_opset(m, "");
   if (m->ir_version < IR) m->ir_version = IR;
   if (have >= OPSET) return HONE_OK;

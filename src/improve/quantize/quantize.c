@@ -13,7 +13,7 @@
 
 #define PERCENTILE 99.99
 
-hone_status hn_qz_warn(hn_quantizing *q, hone_error *error, const char *format, ...) {
+hone_status hn_quantize_warn(hn_quantizing *q, hone_error *error, const char *format, ...) {
   char text[400];
   va_list ap;
   va_start(ap, format);
@@ -38,8 +38,8 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
   out->warning = HN_NEW_ARRAY(&q->arena, const char *, q->warnings.len + 1);
   if (!out->layer || !out->output || !out->warning) return hn_fail_memory(error, q->layers.len, "a report");
   for (size_t i = 0; i < q->layers.len; i++) {
-    const hn_qz_layer *l = &q->layers.ptr[i];
-    const hn_qz_range *r = l->chosen && l->input ? q->of[l->input->id] : NULL;
+    const hn_quantize_layer *l = &q->layers.ptr[i];
+    const hn_quantize_range *r = l->chosen && l->input ? q->of[l->input->id] : NULL;
     hone_quantize_layer *to = &out->layer[out->n_layers++];
     *to = (hone_quantize_layer){.name = copied(q, l->node->name, &whole),
                                 .op_type = copied(q, l->node->op_type, &whole),
@@ -57,7 +57,7 @@ static hone_status fill_report(hn_quantizing *q, hone_quantize_report *out, hone
     to->low = r->low, to->high = r->high;
     to->scale = (double)r->scale;
     to->zero_point = r->zero_point;
-    to->clipped = hn_qz_outside(r->seen, r->low - to->scale / 2, r->high + to->scale / 2);
+    to->clipped = hn_quantize_outside(r->seen, r->low - to->scale / 2, r->high + to->scale / 2);
   }
   for (size_t i = 0; i < q->outputs.len; i++) out->output[out->n_outputs++] = q->outputs.ptr[i];
   out->coverage = q->cover.told;
@@ -89,7 +89,7 @@ static hone_status nothing_chosen(const hn_quantizing *q, hone_error *error) {
   return HONE_ERROR_INPUT;
 }
 
-hone_status hn_qz_refuse_quantised(const hn_model *model, hone_error *error) {
+hone_status hn_quantize_refuse_quantised(const hn_model *model, hone_error *error) {
   for (const hone_node *n = model->graph->first; n; n = n->next) {
     if (!n->op || !(n->op->flags & HONE_OP_CODES)) continue;
     hn_fail(error, HONE_ERROR_INPUT, "the model is already quantised");
@@ -108,28 +108,29 @@ static hone_status prepare(hn_quantizing *q, hone_model *model, hone_error *erro
     status =
         hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
   if (status == HONE_OK) hn_model_drop_all_pages(q->model); /* what was folded is not read again */
-  if (status == HONE_OK) status = hn_qz_raise_opset(q->model, error);
+  if (status == HONE_OK) status = hn_quantize_raise_opset(q->model, error);
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
-  if (status == HONE_OK && q->o->equalize) status = hn_qz_equalise(q, &q->equalised, error);
-  if (status == HONE_OK) status = hn_qz_select(q, error);
+  if (status == HONE_OK && q->o->equalize) status = hn_quantize_equalise(q, &q->equalised, error);
+  if (status == HONE_OK) status = hn_quantize_select(q, error);
   return status == HONE_OK ? nothing_chosen(q, error) : status;
 }
 
 static void choose_ranges(hn_quantizing *q) {
   const double percentile = q->o->percentile > 0 ? q->o->percentile : PERCENTILE;
   for (size_t i = 0; i < q->ranges.len; i++)
-    hn_qz_choose(q->ranges.ptr[i], q->o->method, percentile, q->symmetric);
+    hn_quantize_choose(q->ranges.ptr[i], q->o->method, percentile, q->symmetric);
 }
 
 /* From the file, or by running the model. A run that was stopped is not kept. */
-static hone_status find_ranges(hn_quantizing *q, hn_side *exact, hn_qz_samples *samples, hone_error *error) {
+static hone_status find_ranges(hn_quantizing *q, hn_side *exact, hn_quantize_samples *samples,
+                               hone_error *error) {
   const char *path = q->o->ranges;
-  const uint64_t model = path ? hn_qz_model_mark(q->model) : 0,
-                 set = samples ? hn_qz_samples_mark(samples) : 0;
+  const uint64_t model = path ? hn_quantize_model_mark(q->model) : 0,
+                 set = samples ? hn_quantize_samples_mark(samples) : 0;
   hn_model_drop_all_pages(q->model);
   hone_status status = HONE_OK;
   if (path && !(q->o->again && samples))
-    status = hn_qz_ranges_read(q, path, model, set, &q->ranges_read, error);
+    status = hn_quantize_ranges_read(q, path, model, set, &q->ranges_read, error);
   if (status != HONE_OK) return status;
   if (q->ranges_read) return status;
   if (!samples) {
@@ -138,14 +139,14 @@ static hone_status find_ranges(hn_quantizing *q, hn_side *exact, hn_qz_samples *
     hn_error_where(error, "%s", path);
     return HONE_ERROR_USAGE;
   }
-  status = hn_qz_calibrate(q, exact, samples, error);
-  if (status == HONE_OK && path && !q->stopped) status = hn_qz_ranges_write(q, path, model, set, error);
+  status = hn_quantize_calibrate(q, exact, samples, error);
+  if (status == HONE_OK && path && !q->stopped) status = hn_quantize_ranges_write(q, path, model, set, error);
   return status;
 }
 
 /* The float model, without fusions: every value is a step's output. */
 static hone_status open_exact(const hn_quantizing *q, hn_side *exact, hn_model **bound,
-                              hn_qz_samples **samples, hone_error *error) {
+                              hn_quantize_samples **samples, hone_error *error) {
   const hone_quantize_options *o = q->o;
   const hn_side_options side = {.level = 0,
                                 .threads = o->threads,
@@ -158,26 +159,26 @@ static hone_status open_exact(const hn_quantizing *q, hn_side *exact, hn_model *
   /* Weights are folded and packed: the file's are wanted again to be rounded. */
   hn_model_drop_all_pages(q->model);
   return status == HONE_OK && (o->calib || o->set)
-             ? hn_qz_samples_open(o, *bound, exact->plan, samples, error)
+             ? hn_quantize_samples_open(o, *bound, exact->plan, samples, error)
              : status;
 }
 
 static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *error) {
   hn_side exact = {0};
-  hn_qz_samples *samples = NULL;
+  hn_quantize_samples *samples = NULL;
   hn_model *bound = NULL;
   hone_status status = prepare(q, model, error);
   if (status == HONE_OK) status = open_exact(q, &exact, &bound, &samples, error);
   if (status == HONE_OK) status = find_ranges(q, &exact, samples, error);
-  if (status == HONE_OK) status = hn_qz_cover_judge(q, error);
+  if (status == HONE_OK) status = hn_quantize_cover_judge(q, error);
   if (status == HONE_OK) {
     choose_ranges(q);
-    status = hn_qz_rewrite(q, error);
+    status = hn_quantize_rewrite(q, error);
     hn_model_drop_all_pages(q->model);
   }
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
-  if (status == HONE_OK && !q->stopped && samples) status = hn_qz_check(q, &exact, samples, error);
-  hn_qz_samples_close(samples);
+  if (status == HONE_OK && !q->stopped && samples) status = hn_quantize_check(q, &exact, samples, error);
+  hn_quantize_samples_close(samples);
   hn_model_destroy(bound);
   hn_side_close(&exact);
   return status;
@@ -186,19 +187,19 @@ static hone_status quantise(hn_quantizing *q, hone_model *model, hone_error *err
 /* Without calibration: the samples only say what the result is worth. */
 static hone_status halve(hn_quantizing *q, hone_model *model, hone_error *error) {
   hn_side exact = {0};
-  hn_qz_samples *samples = NULL;
+  hn_quantize_samples *samples = NULL;
   hn_model *bound = NULL;
   hone_status status = hn_model_clone(model, &q->model, error);
   if (status == HONE_OK)
     status =
         hn_optimize(q->model, &(hn_optimize_options){.level = 2, .passes = "-use_operators"}, NULL, error);
-  if (status == HONE_OK && q->o->to == HONE_QUANTIZE_BF16) status = hn_qz_raise_opset(q->model, error);
+  if (status == HONE_OK && q->o->to == HONE_QUANTIZE_BF16) status = hn_quantize_raise_opset(q->model, error);
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
   if (status == HONE_OK) status = open_exact(q, &exact, &bound, &samples, error);
-  if (status == HONE_OK) status = hn_qz_halve(q, error);
+  if (status == HONE_OK) status = hn_quantize_halve(q, error);
   if (status == HONE_OK) status = hn_model_ready(q->model, error);
-  if (status == HONE_OK && samples && !q->o->narrow_io) status = hn_qz_check(q, &exact, samples, error);
-  hn_qz_samples_close(samples);
+  if (status == HONE_OK && samples && !q->o->narrow_io) status = hn_quantize_check(q, &exact, samples, error);
+  hn_quantize_samples_close(samples);
   hn_model_destroy(bound);
   hn_side_close(&exact);
   return status;
@@ -240,7 +241,7 @@ hone_status hone_quantize(hone_model *model, const hone_quantize_options *o, hon
   q->calib = o->calib ? o->calib : o->set ? hone_dataset_kind(o->set) : NULL;
   q->symmetric = o->zero == HONE_QUANTIZE_SYMMETRIC || o->target == HONE_QUANTIZE_TENSORRT;
   if (o->to == HONE_QUANTIZE_INT8) {
-    status = hn_qz_refuse_quantised(model, error);
+    status = hn_quantize_refuse_quantised(model, error);
     if (status == HONE_OK) status = quantise(q, model, error);
   } else {
     status = halve(q, model, error);

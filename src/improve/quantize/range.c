@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HALF = HN_QZ_BINS / 2 };
+enum { HALF = HN_QUANTIZE_BINS / 2 };
 
 const char *hone_calibration_name(hone_calibration method) {
   static const char *const names[HONE_CALIBRATIONS] = {"minmax", "kl", "percentile", "mse"};
@@ -15,21 +15,21 @@ const char *hone_calibration_name(hone_calibration method) {
 /* ---- percentile */
 
 /* The value below which `share` of all values lie, between the edges of a bin by proportion. */
-static double quantile(const hn_qz_histogram *h, double share) {
+static double quantile(const hn_quantize_histogram *h, double share) {
   const double want = share * (double)h->count;
   double sum = 0;
-  for (int i = 0; i < HN_QZ_BINS; i++) {
+  for (int i = 0; i < HN_QUANTIZE_BINS; i++) {
     const double n = (double)h->bin[i];
     if (n > 0 && sum + n >= want) {
-      const double low = hn_qz_edge(h, i);
-      return low + (hn_qz_edge(h, i + 1) - low) * (want - sum) / n;
+      const double low = hn_quantize_edge(h, i);
+      return low + (hn_quantize_edge(h, i + 1) - low) * (want - sum) / n;
     }
     sum += n;
   }
   return h->most;
 }
 
-static void by_percentile(const hn_qz_histogram *h, double percentile, double *low, double *high) {
+static void by_percentile(const hn_quantize_histogram *h, double percentile, double *low, double *high) {
   const double tail = (1 - percentile / 100) / 2;
   const double a = quantile(h, tail), b = quantile(h, 1 - tail);
   *low = fmax(h->least, fmin(a, 0));
@@ -40,12 +40,12 @@ static void by_percentile(const hn_qz_histogram *h, double percentile, double *l
 
 /* Squared error of all values when [low, high] has `levels` steps: s^2/12 inside (zero itself is exact), the
  * distance outside. */
-static double squares(const hn_qz_histogram *h, double low, double high, double levels) {
+static double squares(const hn_quantize_histogram *h, double low, double high, double levels) {
   const double step = (high - low) / levels, inside = step * step / 12;
   double sum = -inside * (double)h->zeros;
-  for (int i = 0; i < HN_QZ_BINS; i++) {
+  for (int i = 0; i < HN_QUANTIZE_BINS; i++) {
     if (h->bin[i] == 0) continue;
-    const double v = (hn_qz_edge(h, i) + hn_qz_edge(h, i + 1)) / 2, n = (double)h->bin[i];
+    const double v = (hn_quantize_edge(h, i) + hn_quantize_edge(h, i + 1)) / 2, n = (double)h->bin[i];
     const double off = v < low ? low - v : v > high ? v - high : 0;
     sum += n * (off > 0 ? off * off : inside);
   }
@@ -53,7 +53,7 @@ static double squares(const hn_qz_histogram *h, double low, double high, double 
 }
 
 /* Ends are moved inwards in turn, in hundredths of what was seen. */
-static void by_squares(const hn_qz_histogram *h, bool symmetric, double *low, double *high) {
+static void by_squares(const hn_quantize_histogram *h, bool symmetric, double *low, double *high) {
   enum { STEPS = 100, TURNS = 3 };
   double best = squares(h, *low, *high, symmetric ? 254 : 255);
   const double least = *low, most = *high;
@@ -103,7 +103,7 @@ static double divergence(const double *bin, int n, double beyond, int levels) {
 /* One bound for |x|: for values of both signs each side has half of the codes. The divergence is flat where
  * little is cut off, and how bins fall into levels moves it by some percent: of the bounds that are nearly as
  * good as the best one the widest counts. */
-static void by_entropy(const hn_qz_histogram *h, bool symmetric, double *low, double *high) {
+static void by_entropy(const hn_quantize_histogram *h, bool symmetric, double *low, double *high) {
   enum { STRIDE = 8, MOST = HALF / STRIDE + 1 };
   const double as_good = 1.1;
   double bin[HALF], of[MOST], beyond = 0, best = INFINITY;
@@ -127,7 +127,7 @@ static void by_entropy(const hn_qz_histogram *h, bool symmetric, double *low, do
 
 /* ---- scale and zero point */
 
-static void encode(hn_qz_range *r, bool symmetric) {
+static void encode(hn_quantize_range *r, bool symmetric) {
   const double levels = symmetric ? 127 : 255;
   const double width = symmetric ? fmax(-r->low, r->high) : r->high - r->low;
   r->zero_point = 0;
@@ -146,8 +146,8 @@ static void encode(hn_qz_range *r, bool symmetric) {
   r->high = ((symmetric ? 127 : 255) - r->zero_point) * (double)r->scale;
 }
 
-void hn_qz_choose(hn_qz_range *r, hone_calibration method, double percentile, bool symmetric) {
-  const hn_qz_histogram *h = r->seen;
+void hn_quantize_choose(hn_quantize_range *r, hone_calibration method, double percentile, bool symmetric) {
+  const hn_quantize_histogram *h = r->seen;
   r->low = h->count ? fmin(h->least, 0) : 0;
   r->high = h->count ? fmax(h->most, 0) : 0;
   if (h->reach > 0 && method == HONE_CALIBRATION_PERCENTILE) by_percentile(h, percentile, &r->low, &r->high);

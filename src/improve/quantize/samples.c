@@ -12,7 +12,7 @@
 
 enum { RANDOM_SAMPLES = 16 };
 
-struct hn_qz_samples {
+struct hn_quantize_samples {
   enum { RANDOM, FOLDER, STACK, SET } kind;
   const hone_model *bound;
   const hn_plan *plan;
@@ -48,14 +48,14 @@ static bool is_sample(const char *name) {
 }
 
 /* How many of so many belong to the part. */
-static uint32_t part_of(const hn_qz_samples *s, uint64_t all) {
+static uint32_t part_of(const hn_quantize_samples *s, uint64_t all) {
   const uint64_t n = all > s->first ? (all - s->first + s->every - 1) / s->every : 0;
   return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
 /* ---- data sets */
 
-static hone_status open_set(hn_qz_samples *s, hone_error *error) {
+static hone_status open_set(hn_quantize_samples *s, hone_error *error) {
   s->kind = SET;
   s->of = part_of(s, hone_dataset_samples(s->set));
   if (s->n_in == 1) return HONE_OK;
@@ -65,7 +65,7 @@ static hone_status open_set(hn_qz_samples *s, hone_error *error) {
 }
 
 /* A file of many pictures, or the folder that holds one. */
-static hone_status open_packed(hn_qz_samples *s, hone_error *error) {
+static hone_status open_packed(hn_quantize_samples *s, hone_error *error) {
   const hone_status status = hone_dataset_open(
       &(hone_dataset_options){.paths = &s->path, .n_paths = 1, .unlabelled = true}, &s->own, error);
   s->set = s->own;
@@ -75,7 +75,7 @@ static hone_status open_packed(hn_qz_samples *s, hone_error *error) {
 /* ---- folders */
 
 /* Files of the folder, and of those in it (labelled sets have one a class). */
-static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_error *error) {
+static hone_status list(hn_quantize_samples *s, const char *path, int depth, hone_error *error) {
   char **names, buf[4096];
   size_t n;
   const size_t end = strlen(path);
@@ -102,7 +102,7 @@ static hone_status list(hn_qz_samples *s, const char *path, int depth, hone_erro
 
 /* Which class each file is of, where folders or labels beside them say so. What is no labelled data has none.
  */
-static hone_status find_classes(hn_qz_samples *s, hone_error *error) {
+static hone_status find_classes(hn_quantize_samples *s, hone_error *error) {
   hone_error none = {0};
   const hone_status status = hone_dataset_open(
       &(hone_dataset_options){.paths = &s->path, .n_paths = 1, .unlabelled = true}, &s->own, &none);
@@ -128,7 +128,7 @@ static hone_status holds_packed(const char *path, bool *any, hone_error *error) 
   return status;
 }
 
-static hone_status open_folder(hn_qz_samples *s, hone_error *error) {
+static hone_status open_folder(hn_quantize_samples *s, hone_error *error) {
   bool packed = false;
   s->kind = FOLDER;
   hone_status status = list(s, s->path, 1, error);
@@ -146,7 +146,7 @@ static hone_status open_folder(hn_qz_samples *s, hone_error *error) {
 
 /* Any number of the files of the part, evenly from all of them, and in an order in which classes alternate: a
  * stride near the golden ratio that shares no factor with their number. */
-static uint32_t file_of(const hn_qz_samples *s, uint32_t i) {
+static uint32_t file_of(const hn_quantize_samples *s, uint32_t i) {
   uint32_t stride = (uint32_t)((double)s->of * 0.6180339887), a, b;
   if (s->of < 3) return s->first + i * s->every;
   for (stride += stride == 0;; stride++) {
@@ -159,7 +159,7 @@ static uint32_t file_of(const hn_qz_samples *s, uint32_t i) {
   return s->first + (uint32_t)((uint64_t)i * stride % s->of) * s->every;
 }
 
-static hone_status read_file(hn_qz_samples *s, uint32_t i, hone_error *error) {
+static hone_status read_file(hn_quantize_samples *s, uint32_t i, hone_error *error) {
   const char *path = s->files.ptr[file_of(s, i)];
   if (s->n_in > 1 && !ends_with(path, ".npz")) {
     hn_fail(error, HONE_ERROR_INPUT, "one array is no sample of a model with %u inputs", s->n_in);
@@ -190,11 +190,11 @@ static int64_t rows_of(const hone_tensor_desc *have, const hone_tensor_desc *wan
   return apart ? have->dim[0] : want->dim[0] > 0 ? have->dim[0] / want->dim[0] : 0;
 }
 
-static const hone_tensor_desc *have(const hn_qz_samples *s, uint32_t k) {
+static const hone_tensor_desc *have(const hn_quantize_samples *s, uint32_t k) {
   return s->stack[k] ? hn_array_desc(s->stack[k]) : &s->whole[k].tensor.desc;
 }
 
-static hone_status open_array(hn_qz_samples *s, uint32_t k, hone_error *error) {
+static hone_status open_array(hn_quantize_samples *s, uint32_t k, hone_error *error) {
   const hn_value *in = s->plan->inputs[k];
   hone_tensor_desc any = hone_desc(in->desc.dtype, 0, NULL);
   any.rank = -1;
@@ -205,7 +205,7 @@ static hone_status open_array(hn_qz_samples *s, uint32_t k, hone_error *error) {
   return s->row[k] ? HONE_OK : hn_fail_memory(error, (size_t)hone_desc_count(&in->desc), "a sample");
 }
 
-static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
+static hone_status open_stack(hn_quantize_samples *s, hone_error *error) {
   int64_t all = 0;
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
@@ -233,7 +233,7 @@ static hone_status open_stack(hn_qz_samples *s, hone_error *error) {
 }
 
 /* Any number of the rows of the part, evenly from all of them, forwards. */
-static hone_status read_row(hn_qz_samples *s, uint32_t i, hone_error *error) {
+static hone_status read_row(hn_quantize_samples *s, uint32_t i, hone_error *error) {
   const uint64_t at = s->first + (uint64_t)i * s->of / s->n * s->every;
   hone_status status = HONE_OK;
   hn_arena_free(&s->arena);
@@ -255,7 +255,7 @@ static hone_status read_row(hn_qz_samples *s, uint32_t i, hone_error *error) {
 
 /* ---- */
 
-static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) {
+static hone_status read_random(hn_quantize_samples *s, uint32_t i, hone_error *error) {
   i = s->first + i * s->every;
   for (uint32_t k = 0; k < s->n_in; k++) {
     const hn_value *in = s->plan->inputs[k];
@@ -269,7 +269,7 @@ static hone_status read_random(hn_qz_samples *s, uint32_t i, hone_error *error) 
 /* ---- labelled data */
 
 /* One sample in all rows of a batch. */
-static hone_status read_labelled(hn_qz_samples *s, uint32_t i, hone_error *error) {
+static hone_status read_labelled(hn_quantize_samples *s, uint32_t i, hone_error *error) {
   const hone_tensor_desc *want = &s->plan->inputs[0]->desc;
   hone_tensor_desc one = *want;
   hone_data sample = {0};
@@ -295,7 +295,7 @@ static hone_status read_labelled(hn_qz_samples *s, uint32_t i, hone_error *error
   return status;
 }
 
-static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
+static hone_status open_by_kind(hn_quantize_samples *s, hone_error *error) {
   if (!s->path) return open_set(s, error);
   if (strcmp(s->path, "random") == 0 && !hn_path_exists(s->path)) {
     s->kind = RANDOM;
@@ -309,20 +309,20 @@ static hone_status open_by_kind(hn_qz_samples *s, hone_error *error) {
   return open_stack(s, error);
 }
 
-hone_status hn_qz_samples_open(const hone_quantize_options *o, const hone_model *bound, const hn_plan *plan,
-                               hn_qz_samples **out, hone_error *error) {
-  hn_qz_samples *s = *out = hn_calloc(1, sizeof *s);
+hone_status hn_quantize_samples_open(const hone_quantize_options *o, const hone_model *bound,
+                                     const hn_plan *plan, hn_quantize_samples **out, hone_error *error) {
+  hn_quantize_samples *s = *out = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "samples");
-  *s = (hn_qz_samples){.bound = bound,
-                       .plan = plan,
-                       .preprocess = o->preprocess,
-                       .path = o->calib,
-                       .set = o->set,
-                       .seed = o->seed ? o->seed : 1,
-                       .first = o->first,
-                       .every = o->every ? o->every : 1,
-                       .n = o->samples,
-                       .n_in = plan->n_inputs};
+  *s = (hn_quantize_samples){.bound = bound,
+                             .plan = plan,
+                             .preprocess = o->preprocess,
+                             .path = o->calib,
+                             .set = o->set,
+                             .seed = o->seed ? o->seed : 1,
+                             .first = o->first,
+                             .every = o->every ? o->every : 1,
+                             .n = o->samples,
+                             .n_in = plan->n_inputs};
   s->feeds = hn_calloc(s->n_in + 1, sizeof *s->feeds);
   s->stack = hn_calloc(s->n_in + 1, sizeof *s->stack);
   s->whole = hn_calloc(s->n_in + 1, sizeof *s->whole);
@@ -343,7 +343,7 @@ static uint64_t mark_preprocess(const hone_preprocess *p, uint64_t h) {
   return hn_hash(real, sizeof real, hn_hash(whole, sizeof whole, h));
 }
 
-uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
+uint64_t hn_quantize_samples_mark(const hn_quantize_samples *s) {
   const uint32_t part[] = {s->n, s->first, s->every};
   uint64_t h = hn_hash(part, sizeof part, 0), size;
   int64_t changed;
@@ -364,13 +364,13 @@ uint64_t hn_qz_samples_mark(const hn_qz_samples *s) {
   return h ? h : 1;
 }
 
-const hone_dataset *hn_qz_samples_classes(const hn_qz_samples *s) {
+const hone_dataset *hn_quantize_samples_classes(const hn_quantize_samples *s) {
   const hone_dataset *set = s->kind == SET ? s->set : s->kind == FOLDER ? s->own : NULL;
   return set && hone_dataset_truth(set) != HONE_TRUTH_NONE ? set : NULL;
 }
 
-bool hn_qz_samples_labelled(const hn_qz_samples *s, uint32_t i, hone_sample *out) {
-  const hone_dataset *set = hn_qz_samples_classes(s);
+bool hn_quantize_samples_labelled(const hn_quantize_samples *s, uint32_t i, hone_sample *out) {
+  const hone_dataset *set = hn_quantize_samples_classes(s);
   uint64_t number = set ? file_of(s, i) : 0;
   if (set && s->kind == FOLDER) {
     const uintptr_t known = (uintptr_t)hn_map_get(&s->numbers, s->files.ptr[number]);
@@ -380,14 +380,15 @@ bool hn_qz_samples_labelled(const hn_qz_samples *s, uint32_t i, hone_sample *out
   return set && hone_dataset_sample(set, number, out);
 }
 
-bool hn_qz_samples_light(const hn_qz_samples *s, double *mean, double *deviation) {
+bool hn_quantize_samples_light(const hn_quantize_samples *s, double *mean, double *deviation) {
   return s->picture && s->n_in == 1 &&
          hn_picture_light(&s->feeds[0].data.tensor, s->preprocess, mean, deviation);
 }
 
-uint32_t hn_qz_samples_count(const hn_qz_samples *s) { return s->n; }
+uint32_t hn_quantize_samples_count(const hn_quantize_samples *s) { return s->n; }
 
-hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **feeds, hone_error *error) {
+hone_status hn_quantize_samples_read(hn_quantize_samples *s, uint32_t i, const hn_feed **feeds,
+                                     hone_error *error) {
   *feeds = s->feeds;
   if (s->kind == RANDOM) return read_random(s, i, error);
   if (s->kind == FOLDER) return read_file(s, i, error);
@@ -395,7 +396,7 @@ hone_status hn_qz_samples_read(hn_qz_samples *s, uint32_t i, const hn_feed **fee
   return read_row(s, i, error);
 }
 
-void hn_qz_samples_close(hn_qz_samples *s) {
+void hn_quantize_samples_close(hn_quantize_samples *s) {
   if (!s) return;
   for (uint32_t k = 0; s->feeds && k < s->n_in; k++)
     if (s->kind != STACK) hone_data_free(&s->feeds[k].data);

@@ -11,15 +11,16 @@
 
 static hone_status no_memory(hone_error *error) { return hn_fail_memory(error, 0, "quantised weights"); }
 
-bool hn_qz_weights_of(const hone_node *n, hn_qz_weights *out) {
+bool hn_quantize_weights_of(const hone_node *n, hn_quantize_weights *out) {
   const hn_value *w = n->n_in > 1 ? n->in[1] : NULL;
-  if (!hn_qz_is_constant(w) || w->desc.dtype != HONE_DTYPE_F32 || w->constant->desc.rank < 2) return false;
+  if (!hn_quantize_is_constant(w) || w->desc.dtype != HONE_DTYPE_F32 || w->constant->desc.rank < 2)
+    return false;
   const hone_tensor_desc *d = &w->constant->desc;
   const bool filters = hn_is_op(n, "Conv") || hn_is_op(n, "ConvTranspose");
   const int64_t groups = filters ? hone_node_int(n, "group", 1) : 1;
   if (!filters && d->rank != 2) return false;
   if (groups < 1 || (groups > 1 && (!hn_is_op(n, "Conv") || d->dim[0] % groups))) return false;
-  *out = (hn_qz_weights){
+  *out = (hn_quantize_weights){
       .v = w->constant->data, .n = hone_desc_count(d), .dim = {d->dim[0], d->dim[1], hn_dims(d, 2, d->rank)}};
   out->out_dim = hn_is_op(n, "Conv") || (hn_is_op(n, "Gemm") && hone_node_int(n, "transB", 0)) ? 0 : 1;
   out->outputs = out->dim[out->out_dim];
@@ -30,16 +31,16 @@ bool hn_qz_weights_of(const hone_node *n, hn_qz_weights *out) {
 
 /* [outer, channels, inner]; one scale: channels is 1. */
 typedef struct slices {
-  const void *v; /* hn_qz_f32 */
+  const void *v; /* hn_quantize_f32 */
   int64_t outer, channels, inner;
   int32_t axis; /* -1: one scale */
 } slices;
 
 static slices slices_of(const hone_node *n) {
   const hone_tensor_desc *d = &n->in[1]->constant->desc;
-  hn_qz_weights w;
+  hn_quantize_weights w;
   slices s = {.v = n->in[1]->constant->data, .outer = 1, .channels = 1, .inner = 1, .axis = -1};
-  if (hn_qz_weights_of(n, &w)) s.axis = w.out_dim;
+  if (hn_quantize_weights_of(n, &w)) s.axis = w.out_dim;
   for (int32_t k = 0; k < d->rank; k++)
     *(s.axis < 0 || k > s.axis ? &s.inner : k == s.axis ? &s.channels : &s.outer) *= d->dim[k];
   return s;
@@ -52,7 +53,7 @@ static void find_scales(const slices *p, const float *bias, double x_scale, floa
     double most = 0;
     for (int64_t o = 0; o < p->outer; o++)
       for (int64_t i = 0; i < p->inner; i++)
-        most = fmax(most, fabs((double)hn_qz_f32(p->v, (o * p->channels + c) * p->inner + i)));
+        most = fmax(most, fabs((double)hn_quantize_f32(p->v, (o * p->channels + c) * p->inner + i)));
     double s = most / 127;
     if (bias) s = fmax(s, fabs((double)bias[c]) / (x_scale * 0x1p30));
     scale[c] = s < (double)FLT_MIN ? 1 : (float)s;
@@ -65,7 +66,7 @@ static void round_weights(const slices *p, const float *scale, int8_t *code, flo
     for (int64_t c = 0; c < p->channels; c++)
       for (int64_t i = 0; i < p->inner; i++) {
         const int64_t at = (o * p->channels + c) * p->inner + i;
-        const float v = rintf(hn_qz_f32(p->v, at) / scale[c]);
+        const float v = rintf(hn_quantize_f32(p->v, at) / scale[c]);
         code[at] = (int8_t)(v < -127 ? -127 : v > 127 ? 127 : v);
         if (rounded) rounded[at] = (float)code[at] * scale[c];
       }
@@ -73,13 +74,14 @@ static void round_weights(const slices *p, const float *scale, int8_t *code, flo
 
 /* ---- biases */
 
-hone_node *hn_qz_bias_add(const hone_node *n) {
-  hn_qz_weights w;
-  if (!hn_is_op(n, "MatMul") || !hn_qz_weights_of(n, &w) || !hn_value_single_use(n->out[0])) return NULL;
+hone_node *hn_quantize_bias_add(const hone_node *n) {
+  hn_quantize_weights w;
+  if (!hn_is_op(n, "MatMul") || !hn_quantize_weights_of(n, &w) || !hn_value_single_use(n->out[0]))
+    return NULL;
   hone_node *add = n->out[0]->users.ptr[0].node;
   if (!hn_is_op(add, "Add") || add->graph != n->graph || add->n_in != 2) return NULL;
   const hn_value *b = add->in[add->in[0] == n->out[0]];
-  return hn_qz_is_constant(b) && b->desc.dtype == HONE_DTYPE_F32 && b->constant->desc.rank == 1 &&
+  return hn_quantize_is_constant(b) && b->desc.dtype == HONE_DTYPE_F32 && b->constant->desc.rank == 1 &&
                  b->constant->desc.dim[0] == w.outputs
              ? add
              : NULL;
@@ -92,7 +94,7 @@ typedef struct bias_place {
 } bias_place;
 
 static bias_place place_of(hone_node *n) {
-  hone_node *add = hn_qz_bias_add(n);
+  hone_node *add = hn_quantize_bias_add(n);
   return add ? (bias_place){add, add->in[0] == n->out[0]} : (bias_place){n, 2};
 }
 
@@ -102,7 +104,7 @@ static bool bias_of(const hone_node *n, bias_place at, int64_t channels, const v
   *bias = NULL;
   if (hn_is_op(n, "MatMul") && at.node == n) return false;
   if (!b) return true;
-  if (!hn_qz_is_constant(b) || b->desc.dtype != HONE_DTYPE_F32) return false;
+  if (!hn_quantize_is_constant(b) || b->desc.dtype != HONE_DTYPE_F32) return false;
   const hone_tensor_desc *d = &b->constant->desc;
   if (d->rank < 1 || d->dim[d->rank - 1] != channels || hone_desc_count(d) != channels) return false;
   *bias = b->constant->data;
@@ -117,7 +119,7 @@ static bool put_bias(bias_place at, hn_value *v) {
 
 static hone_status float_bias(hn_quantizing *q, const hone_node *n, bias_place at, const float *bias,
                               int64_t channels, hone_error *error) {
-  hn_value *v = hn_qz_constant(q->model->graph, n->name, "bias", HONE_DTYPE_F32, 1, &channels, bias);
+  hn_value *v = hn_quantize_constant(q->model->graph, n->name, "bias", HONE_DTYPE_F32, 1, &channels, bias);
   return put_bias(at, v) ? HONE_OK : no_memory(error);
 }
 
@@ -136,28 +138,30 @@ static hone_status integer_bias(hn_quantizing *q, hone_node *n, bias_place at, c
   hn_graph *g = q->model->graph;
   const char *stem =
       at.node->n_in > at.input && at.node->in[at.input] ? at.node->in[at.input]->name : n->name;
-  hn_value *c = hn_qz_constant(g, stem, "bias_codes", HONE_DTYPE_I32, 1, &channels, codes);
-  hn_value *s = hn_qz_constant(g, stem, "bias_scale", HONE_DTYPE_F32, 1, &channels, units);
-  hn_value *z = hn_qz_constant(g, stem, "bias_zero_point", HONE_DTYPE_I32, 1, &channels, zero);
+  hn_value *c = hn_quantize_constant(g, stem, "bias_codes", HONE_DTYPE_I32, 1, &channels, codes);
+  hn_value *s = hn_quantize_constant(g, stem, "bias_scale", HONE_DTYPE_F32, 1, &channels, units);
+  hn_value *z = hn_quantize_constant(g, stem, "bias_zero_point", HONE_DTYPE_I32, 1, &channels, zero);
   hn_value *dq =
-      c && s && z ? hn_qz_node(g, n, "DequantizeLinear", c, s, z, stem, HONE_DTYPE_F32, NULL) : NULL;
+      c && s && z ? hn_quantize_node(g, n, "DequantizeLinear", c, s, z, stem, HONE_DTYPE_F32, NULL) : NULL;
   return dq && hn_node_set_int(dq->producer, "axis", 0) && put_bias(at, dq) ? HONE_OK : no_memory(error);
 }
 
 /* ---- */
 
-static hone_status replace(hn_quantizing *q, hn_qz_layer *l, const slices *p, const int8_t *code,
+static hone_status replace(hn_quantizing *q, hn_quantize_layer *l, const slices *p, const int8_t *code,
                            const float *scale, hone_error *error) {
   hn_graph *g = q->model->graph;
   hn_value *w = l->node->in[1];
   int8_t *zero = HN_NEW_ARRAY(&q->arena, int8_t, p->channels + 1);
   const int32_t rank = p->axis < 0 ? 0 : 1;
-  hn_value *c = hn_qz_constant(g, w->name, "codes", HONE_DTYPE_I8, w->desc.rank, w->constant->desc.dim, code);
-  hn_value *s = hn_qz_constant(g, w->name, "scale", HONE_DTYPE_F32, rank, &p->channels, scale);
+  hn_value *c =
+      hn_quantize_constant(g, w->name, "codes", HONE_DTYPE_I8, w->desc.rank, w->constant->desc.dim, code);
+  hn_value *s = hn_quantize_constant(g, w->name, "scale", HONE_DTYPE_F32, rank, &p->channels, scale);
   hn_value *z =
-      zero ? hn_qz_constant(g, w->name, "zero_point", HONE_DTYPE_I8, rank, &p->channels, zero) : NULL;
+      zero ? hn_quantize_constant(g, w->name, "zero_point", HONE_DTYPE_I8, rank, &p->channels, zero) : NULL;
   hn_value *dq =
-      c && s && z ? hn_qz_node(g, l->node, "DequantizeLinear", c, s, z, w->name, HONE_DTYPE_F32, NULL) : NULL;
+      c && s && z ? hn_quantize_node(g, l->node, "DequantizeLinear", c, s, z, w->name, HONE_DTYPE_F32, NULL)
+                  : NULL;
   if (!dq || (p->axis >= 0 && !hn_node_set_int(dq->producer, "axis", p->axis)) ||
       !hn_node_set_input(l->node, 1, dq))
     return no_memory(error);
@@ -170,11 +174,11 @@ static hone_status replace(hn_quantizing *q, hn_qz_layer *l, const slices *p, co
   return HONE_OK;
 }
 
-hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error *error) {
+hone_status hn_quantize_narrow_weights(hn_quantizing *q, hn_quantize_layer *l, hone_error *error) {
   hone_node *n = l->node;
-  hn_qz_weights w;
+  hn_quantize_weights w;
   const slices p = slices_of(n);
-  const bool plain = hn_qz_weights_of(n, &w), f32_bias = q->o->target == HONE_QUANTIZE_TENSORRT;
+  const bool plain = hn_quantize_weights_of(n, &w), f32_bias = q->o->target == HONE_QUANTIZE_TENSORRT;
   const float x_scale = q->of[n->in[0]->id]->scale;
   const bias_place at = place_of(n); /* while the weights are in f32 */
   const void *given = NULL;
@@ -191,7 +195,7 @@ hone_status hn_qz_quantise_weights(hn_quantizing *q, hn_qz_layer *l, hone_error 
     round_weights(&p, scale, code, rounded);
     status = replace(q, l, &p, code, scale, error);
   }
-  if (status == HONE_OK && correct && !(bias = hn_qz_corrected_bias(q, l, &w, rounded, bias)))
+  if (status == HONE_OK && correct && !(bias = hn_quantize_corrected_bias(q, l, &w, rounded, bias)))
     status = no_memory(error);
   if (status == HONE_OK && bias && !f32_bias)
     status = integer_bias(q, n, at, bias, scale, p.channels, x_scale, error);

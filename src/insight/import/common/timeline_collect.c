@@ -75,7 +75,7 @@ static uint32_t name_index(hn_timeline *t, const char *name) {
   }
   if (t->names.len >= NAMES_MOST || t->name_bytes + n > NAME_BYTES_MOST) return 0;
   const char *copy = keep_name(t, name, n, hash);
-  if (!copy || !hn_vec_push(&t->totals, (hn_tl_total){{0}, {0}}) || !hn_vec_push(&t->names, copy))
+  if (!copy || !hn_vec_push(&t->totals, (hn_timeline_total){{0}, {0}}) || !hn_vec_push(&t->names, copy))
     goto memory;
   t->name_bytes += n;
   t->name_slots[at] = (struct name_slot){hash, (uint32_t)t->names.len};
@@ -99,12 +99,12 @@ hn_timeline *hn_timeline_create(void) {
 
 static uint32_t find_lane(hn_timeline *t, bool device, uint64_t a, uint64_t b, const char *name) {
   for (size_t i = t->lanes.len; i-- > 0;) {
-    const hn_tl_lane *l = &t->lanes.ptr[i];
+    const hn_timeline_stored_lane *l = &t->lanes.ptr[i];
     if (l->a == a && l->b == b && l->device == device) return (uint32_t)i;
   }
   /* More threads than any program has: the rest shares the last lane. */
   if (t->lanes.len >= LANES_MOST) return LANES_MOST - 1;
-  hn_tl_lane lane = {a, b, device, false, name ? hn_arena_strdup(&t->arena, name) : NULL};
+  hn_timeline_stored_lane lane = {a, b, device, false, name ? hn_arena_strdup(&t->arena, name) : NULL};
   if (!hn_vec_push(&t->lanes, lane)) {
     t->failed = true;
     return 0;
@@ -154,12 +154,12 @@ static int by_value(const void *pa, const void *pb) {
 }
 
 /* Named ranges are few and tell the iterations: they stay as long as they are no flood. */
-static bool is_kept(const hn_tl_store *s, hn_event_class class, int64_t start) {
+static bool is_kept(const hn_timeline_store *s, hn_event_class class, int64_t start) {
   return start < s->horizon || (class == HN_EVENT_RANGE && s->ranges < s->most / 4);
 }
 
 /* The store is full: keeps the earlier half. */
-static void shed(hn_timeline *t, hn_tl_store *s) {
+static void shed(hn_timeline *t, hn_timeline_store *s) {
   int64_t sample[SAMPLES];
   for (size_t i = 0; i < SAMPLES; i++) sample[i] = s->ptr[i * (s->len / SAMPLES)].start;
   qsort(sample, SAMPLES, sizeof *sample, by_value);
@@ -179,7 +179,7 @@ static void shed(hn_timeline *t, hn_tl_store *s) {
 void hn_timeline_add(hn_timeline *t, const hn_event *e) {
   if (t->failed || e->end_ns < e->start_ns || e->start_ns < -TIME_MOST || e->end_ns > TIME_MOST) return;
   bool device = e->class == HN_EVENT_DEVICE;
-  hn_tl_store *s = device ? &t->device : &t->host;
+  hn_timeline_store *s = device ? &t->device : &t->host;
   uint32_t name = name_index(t, e->name);
   if (t->failed) return;
   t->counts[e->class]++;
@@ -192,19 +192,19 @@ void hn_timeline_add(hn_timeline *t, const hn_event *e) {
     t->dropped++;
     return;
   }
-  hn_tl_event row = {.start = e->start_ns,
-                     .end = e->end_ns,
-                     .bytes = e->bytes,
-                     .name = name,
-                     .correlation = e->correlation,
-                     .op = e->op,
-                     .launch = e->launch,
-                     .lane = (uint16_t)e->lane,
-                     .process = find_process(t, e->process),
-                     .class = (uint8_t)e->class,
-                     .kind = (uint8_t)e->kind,
-                     .reference = e->reference,
-                     .memory = (uint8_t)(e->source_memory | e->target_memory << 4)};
+  hn_timeline_event row = {.start = e->start_ns,
+                           .end = e->end_ns,
+                           .bytes = e->bytes,
+                           .name = name,
+                           .correlation = e->correlation,
+                           .op = e->op,
+                           .launch = e->launch,
+                           .lane = (uint16_t)e->lane,
+                           .process = find_process(t, e->process),
+                           .class = (uint8_t)e->class,
+                           .kind = (uint8_t)e->kind,
+                           .reference = e->reference,
+                           .memory = (uint8_t)(e->source_memory | e->target_memory << 4)};
   if (!hn_vec_push(s, row)) t->failed = true;
   s->ranges += e->class == HN_EVENT_RANGE;
   if (e->lane < t->lanes.len) t->lanes.ptr[e->lane].used = true;

@@ -58,7 +58,7 @@ static const char *name_of(const writer *w, uint32_t name) { return w->t->names.
 /* ---- lanes ---- */
 
 static int32_t open_lane(writer *w, uint32_t lane, bool waiting, unsigned copy) {
-  const hn_tl_lane *l = lane < w->t->lanes.len ? &w->t->lanes.ptr[lane] : NULL;
+  const hn_timeline_stored_lane *l = lane < w->t->lanes.len ? &w->t->lanes.ptr[lane] : NULL;
   char name[320];
   int n = snprintf(name, sizeof name, "%.256s",
                    l && l->name     ? l->name
@@ -71,7 +71,7 @@ static int32_t open_lane(writer *w, uint32_t lane, bool waiting, unsigned copy) 
 }
 
 /* A lane on which nothing else happens from start to end. */
-static bool free_lane(writer *w, const hn_tl_event *e, bool waiting, int32_t *number) {
+static bool free_lane(writer *w, const hn_timeline_event *e, bool waiting, int32_t *number) {
   unsigned copies = 0;
   int32_t *link = &w->first_sublane[2 * e->lane + waiting], last = -1;
   for (; *link >= 0; link = &w->sublanes.ptr[last].next) {
@@ -121,7 +121,7 @@ static int32_t find_node(writer *w, int32_t op, int32_t step) {
   return w->node_of[name] = hone_facts_add_node(w->in->facts, &node);
 }
 
-static int32_t new_step(writer *w, const hn_tl_event *e, int32_t op) {
+static int32_t new_step(writer *w, const hn_timeline_event *e, int32_t op) {
   const char *name = name_of(w, e->name);
   const char *from = op == HN_NO_EVENT ? NULL : name_of(w, w->t->host.ptr[op].name);
   hone_step_fact step = {.anchor_node = -1};
@@ -161,7 +161,7 @@ static int32_t new_step(writer *w, const hn_tl_event *e, int32_t op) {
 }
 
 /* The step of an event, by its name and what it works for. */
-static int32_t find_step(writer *w, const hn_tl_event *e, int32_t op) {
+static int32_t find_step(writer *w, const hn_timeline_event *e, int32_t op) {
   bool kernel = e->class == HN_EVENT_DEVICE && e->kind == HONE_SPAN_KERNEL;
   int32_t op_name = kernel && op != HN_NO_EVENT ? (int32_t)w->t->host.ptr[op].name : -1;
   if (w->step_of[e->name] >= 0 && w->step_op[e->name] == op_name) return w->step_of[e->name];
@@ -186,7 +186,7 @@ static size_t window_after(const hn_timeline *t, int64_t time) {
   return low;
 }
 
-static hone_span span_of(const hn_tl_event *e, hone_span_kind kind, int32_t lane) {
+static hone_span span_of(const hn_timeline_event *e, hone_span_kind kind, int32_t lane) {
   return (hone_span){.start_ns = e->start,
                      .end_ns = e->end,
                      .kind = kind,
@@ -202,13 +202,13 @@ static hone_span span_of(const hn_tl_event *e, hone_span_kind kind, int32_t lane
 
 /* Adds the event's part of each iteration (those that run over an edge are cut there); outside of all, when
  * `outside`, the whole as an event of the time line. */
-static hone_status put(writer *w, const hn_tl_event *e, int32_t op, hone_span_kind kind, int32_t lane,
+static hone_status put(writer *w, const hn_timeline_event *e, int32_t op, hone_span_kind kind, int32_t lane,
                        bool outside, hone_error *error) {
   const hn_timeline *t = w->t;
   hone_span span = span_of(e, kind, lane);
   bool any = false;
   for (size_t i = window_after(t, e->start); i < t->windows.len; i++) {
-    const hn_tl_window *window = &t->windows.ptr[i];
+    const hn_timeline_window *window = &t->windows.ptr[i];
     if (window->start > e->end || (window->start == e->end && e->start < e->end)) break;
     span.start_ns = e->start > window->start ? e->start : window->start;
     span.end_ns = e->end < window->end ? e->end : window->end;
@@ -230,7 +230,7 @@ static hone_status put(writer *w, const hn_tl_event *e, int32_t op, hone_span_ki
   return hone_facts_add_span(w->in->facts, &span) ? HONE_OK : no_memory(error);
 }
 
-static hone_span_kind device_kind(const writer *w, const hn_tl_event *e) {
+static hone_span_kind device_kind(const writer *w, const hn_timeline_event *e) {
   if (e->kind == HONE_SPAN_KERNEL && hn_optype_is_reformat(hn_optype_of_kernel(name_of(w, e->name))))
     return HONE_SPAN_REFORMAT;
   return (hone_span_kind)e->kind;
@@ -250,7 +250,7 @@ static hone_status write_device(writer *w, hone_error *error) {
   if (!kinds) return no_memory(error);
   memset(kinds, 0xff, w->t->names.len + 1);
   for (size_t i = 0; i < w->t->device.len && !status; i++) {
-    const hn_tl_event *e = &w->t->device.ptr[i];
+    const hn_timeline_event *e = &w->t->device.ptr[i];
     hone_span_kind kind = (hone_span_kind)e->kind;
     if (kind == HONE_SPAN_KERNEL) {
       if (kinds[e->name] == 0xff) kinds[e->name] = (uint8_t)device_kind(w, e);
@@ -288,7 +288,7 @@ static bool is_communication(const char *name) {
 }
 
 /* Is the range an iteration, or around a whole one? */
-static bool is_mark(const hn_timeline *t, const hn_tl_event *e) {
+static bool is_mark(const hn_timeline *t, const hn_timeline_event *e) {
   if (e->class != HN_EVENT_RANGE) return false;
   if (t->is_mark[e->name]) return true;
   size_t i = window_after(t, e->start);
@@ -297,7 +297,7 @@ static bool is_mark(const hn_timeline *t, const hn_tl_event *e) {
 
 /* What a host event is in the figures; HONE_SPAN_KIND_COUNT: nothing but a line of the time line. */
 static hone_span_kind host_kind(const writer *w, size_t i) {
-  const hn_tl_event *e = &w->t->host.ptr[i];
+  const hn_timeline_event *e = &w->t->host.ptr[i];
   const char *name = name_of(w, e->name);
   if (e->class == HN_EVENT_RANGE && is_mark(w->t, e)) return HONE_SPAN_KIND_COUNT;
   hone_span_kind range =
@@ -329,10 +329,10 @@ typedef struct open_event {
 static hone_status write_host(writer *w, hone_error *error) {
   hone_status status = HONE_OK;
   HN_VEC(open_event) stack = {0};
-  const hn_tl_event *all = w->t->host.ptr;
+  const hn_timeline_event *all = w->t->host.ptr;
   int32_t main_lane = -1;
   for (size_t i = 0; i < w->t->host.len && !status; i++) {
-    const hn_tl_event *e = &all[i];
+    const hn_timeline_event *e = &all[i];
     if (!i || e->lane != all[i - 1].lane) {
       stack.len = 0;
       main_lane = -1;
@@ -379,10 +379,10 @@ static figure choose_figure(const hn_timeline *t) {
 /* Without named iterations there is one: from the first to the last of what the figures are about. */
 static bool make_window(writer *w) {
   hn_timeline *t = w->t;
-  hn_tl_window one = {INT64_MAX, INT64_MIN, 0};
-  const hn_tl_store *s = w->figure == OF_DEVICE ? &t->device : &t->host;
+  hn_timeline_window one = {INT64_MAX, INT64_MIN, 0};
+  const hn_timeline_store *s = w->figure == OF_DEVICE ? &t->device : &t->host;
   for (size_t i = 0; i < s->len; i++) {
-    const hn_tl_event *e = &s->ptr[i];
+    const hn_timeline_event *e = &s->ptr[i];
     if (w->figure == OF_DEVICE
             ? e->kind == HONE_SPAN_SYNC
             : e->class == HN_EVENT_FLOW || (w->figure == OF_OPS && e->class != HN_EVENT_OP))
@@ -410,7 +410,7 @@ static bool write_runs(writer *w) {
   int32_t lane = w->lane_count++;
   hone_facts_name_lane(w->in->facts, lane, "iterations");
   for (size_t i = 0; i < t->windows.len; i++) {
-    const hn_tl_window *window = &t->windows.ptr[i];
+    const hn_timeline_window *window = &t->windows.ptr[i];
     hone_span span = {.kind = HONE_SPAN_RUN,
                       .start_ns = window->start,
                       .end_ns = window->end,
@@ -428,7 +428,7 @@ static bool write_runs(writer *w) {
 static void count_busy(writer *w) {
   const hn_timeline *t = w->t;
   for (size_t lane = 0; lane < t->lanes.len; lane++) {
-    const hn_tl_lane *l = &t->lanes.ptr[lane];
+    const hn_timeline_stored_lane *l = &t->lanes.ptr[lane];
     bool first = l->device && l->used;
     for (size_t k = 0; first && k < lane; k++)
       if (t->lanes.ptr[k].device && t->lanes.ptr[k].used && t->lanes.ptr[k].a == l->a) first = false;
@@ -436,7 +436,7 @@ static void count_busy(writer *w) {
     int64_t start = INT64_MAX, until = INT64_MIN;
     double busy = 0;
     for (size_t i = 0; i < t->device.len; i++) {
-      const hn_tl_event *e = &t->device.ptr[i];
+      const hn_timeline_event *e = &t->device.ptr[i];
       if (e->kind == HONE_SPAN_SYNC || e->lane >= t->lanes.len || t->lanes.ptr[e->lane].a != l->a) continue;
       if (start == INT64_MAX) start = until = e->start;
       if (e->end <= until) continue;
@@ -536,7 +536,7 @@ static bool prepare(writer *w) {
 hone_status hn_timeline_finish(hn_timeline *t, hn_import *in, hone_error *error) {
   if (t->failed) return hn_fail_memory(error, t->device.len * sizeof *t->device.ptr, "the events of a trace");
   writer w = {.t = t, .in = in};
-  hone_status status = hn_tl_join(t, error);
+  hone_status status = hn_timeline_join(t, error);
   if (status) return status;
   w.figure = choose_figure(t);
   if (!prepare(&w)) status = no_memory(error);

@@ -11,7 +11,7 @@
 /* ---- order ---- */
 
 static int host_order(const void *pa, const void *pb) {
-  const hn_tl_event *a = pa, *b = pb;
+  const hn_timeline_event *a = pa, *b = pb;
   if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   if (a->end != b->end) return a->end > b->end ? -1 : 1; /* the outer one first */
@@ -23,7 +23,7 @@ static int host_order(const void *pa, const void *pb) {
 }
 
 static int device_order(const void *pa, const void *pb) {
-  const hn_tl_event *a = pa, *b = pb;
+  const hn_timeline_event *a = pa, *b = pb;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   if (a->end != b->end) return a->end < b->end ? -1 : 1;
   return a->lane < b->lane ? -1 : a->lane > b->lane;
@@ -35,11 +35,11 @@ enum { SEARCH_MOST = 64 }; /* ranges that cross are looked through that deep */
 
 static bool find_parents(hn_timeline *t) {
   HN_VEC(int32_t) stack = {0};
-  const hn_tl_event *e = t->host.ptr;
+  const hn_timeline_event *e = t->host.ptr;
   bool ok = true;
   for (size_t i = 0; i < t->host.len && ok; i++) {
     while (stack.len) {
-      const hn_tl_event *top = &e[stack.ptr[stack.len - 1]];
+      const hn_timeline_event *top = &e[stack.ptr[stack.len - 1]];
       if (top->lane == e[i].lane && top->end > e[i].start) break;
       stack.len--;
     }
@@ -87,12 +87,14 @@ static int32_t index_get(const event_index *x, uint64_t key) {
   return s->key1 ? s->event : HN_NO_EVENT;
 }
 
-static uint64_t correlation_key(const hn_tl_event *e) { return (uint64_t)e->process << 32 | e->correlation; }
+static uint64_t correlation_key(const hn_timeline_event *e) {
+  return (uint64_t)e->process << 32 | e->correlation;
+}
 
 /* Calls by their correlation number, and operators by their own. */
 static bool index_host(const hn_timeline *t, event_index *calls, event_index *ops) {
   size_t call_count = 0, op_count = 0;
-  const hn_tl_event *e = t->host.ptr;
+  const hn_timeline_event *e = t->host.ptr;
   for (size_t i = 0; i < t->host.len; i++) {
     call_count += (e[i].class == HN_EVENT_CALL || e[i].class == HN_EVENT_FLOW) && e[i].correlation;
     op_count += e[i].class == HN_EVENT_OP && e[i].op;
@@ -128,7 +130,7 @@ static bool join_device(hn_timeline *t) {
   bool ok = of_name && index_host(t, &calls, &ops);
   for (size_t i = 0; ok && i < t->names.len; i++) of_name[i] = HN_NO_EVENT;
   for (size_t i = 0; ok && i < t->device.len; i++) {
-    const hn_tl_event *d = &t->device.ptr[i], *host = t->host.ptr;
+    const hn_timeline_event *d = &t->device.ptr[i], *host = t->host.ptr;
     int32_t call = d->correlation ? index_get(&calls, correlation_key(d)) : HN_NO_EVENT;
     int32_t op = d->op ? index_get(&ops, d->op) : HN_NO_EVENT;
     /* Old tools write the correlation number here, which may by chance be an operator's. */
@@ -209,7 +211,7 @@ static piece *list_work(const hn_timeline *t, size_t *count) {
   piece *work = hn_malloc((most + 1) * sizeof *work);
   if (!work) return NULL;
   for (size_t i = 0; i < most; i++) {
-    const hn_tl_event *e = device ? &t->device.ptr[i] : &t->host.ptr[i];
+    const hn_timeline_event *e = device ? &t->device.ptr[i] : &t->host.ptr[i];
     int32_t parent = device ? HN_NO_EVENT : t->host_parent[i];
     bool inner = parent != HN_NO_EVENT && t->host.ptr[parent].class == HN_EVENT_OP;
     if (device ? e->kind == HONE_SPAN_SYNC : e->class != HN_EVENT_OP || inner) continue;
@@ -280,10 +282,10 @@ static size_t best_group(const piece *work, size_t work_count, mark *marks, size
 
 /* The host runs ahead of the device: then what counts is when the device did the work of each range. Starts
  * and ends become those of the device; false when that makes no sequence. */
-static bool follow_device(const hn_timeline *t, hn_tl_window *w, size_t n) {
-  hn_tl_window *on_device = hn_malloc(n * sizeof *on_device);
+static bool follow_device(const hn_timeline *t, hn_timeline_window *w, size_t n) {
+  hn_timeline_window *on_device = hn_malloc(n * sizeof *on_device);
   bool ok = on_device != NULL, late = false;
-  for (size_t i = 0; ok && i < n; i++) on_device[i] = (hn_tl_window){INT64_MAX, INT64_MIN, w[i].name};
+  for (size_t i = 0; ok && i < n; i++) on_device[i] = (hn_timeline_window){INT64_MAX, INT64_MIN, w[i].name};
   for (size_t i = 0; ok && i < t->device.len; i++) {
     if (t->device.ptr[i].kind == HONE_SPAN_SYNC) continue;
     int64_t at = launch_time(t, i);
@@ -296,7 +298,7 @@ static bool follow_device(const hn_timeline *t, hn_tl_window *w, size_t n) {
         high = middle;
     }
     if (!low || at >= w[low - 1].end) continue;
-    hn_tl_window *d = &on_device[low - 1];
+    hn_timeline_window *d = &on_device[low - 1];
     if (t->device.ptr[i].start < d->start) d->start = t->device.ptr[i].start;
     if (t->device.ptr[i].end > d->end) d->end = t->device.ptr[i].end;
   }
@@ -323,7 +325,7 @@ static bool find_windows(hn_timeline *t) {
   piece *work = list_work(t, &work_count);
   bool ok = marks && work;
   for (size_t i = 0; ok && i < t->host.len; i++) {
-    const hn_tl_event *e = &t->host.ptr[i];
+    const hn_timeline_event *e = &t->host.ptr[i];
     if (e->class != HN_EVENT_RANGE) continue;
     const char *name = t->names.ptr[e->name];
     int rank = rank_of(name);
@@ -338,14 +340,14 @@ static bool find_windows(hn_timeline *t) {
   for (size_t i = 0; ok && count && i < t->names.len; i++)
     t->is_mark[i] = group_of(t->names.ptr[i], best->rank > 1) == best->group;
   for (size_t i = 0; ok && i < count; i++)
-    t->windows.ptr[t->windows.len++] = (hn_tl_window){best[i].start, best[i].end, best[i].name};
+    t->windows.ptr[t->windows.len++] = (hn_timeline_window){best[i].start, best[i].end, best[i].name};
   if (ok && count && t->device.len) follow_device(t, t->windows.ptr, count);
   hn_free(marks);
   hn_free(work);
   return ok;
 }
 
-hone_status hn_tl_join(hn_timeline *t, hone_error *error) {
+hone_status hn_timeline_join(hn_timeline *t, hone_error *error) {
   if (t->host.len) qsort(t->host.ptr, t->host.len, sizeof *t->host.ptr, host_order);
   if (t->device.len) qsort(t->device.ptr, t->device.len, sizeof *t->device.ptr, device_order);
   t->host_parent = hn_malloc((t->host.len + 1) * sizeof *t->host_parent);
