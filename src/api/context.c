@@ -89,9 +89,9 @@ static hone_status rebind_alone(hone_context *c, const hone_binding *bindings, u
                    "a plan that has other contexts cannot become one for other shapes");
   if (c->facts || c->counts)
     return hn_fail(error, HONE_ERROR_USAGE, "a context that records cannot go on with other shapes");
-  if (!c->plan->lined) return HONE_OK;
   const uint64_t lost = hn_mem_lost();
   hn_context_forget(c->context);
+  if (!c->plan->lined) return HONE_OK;
   hone_status status = hn_lines_move(c->plan, bindings, n, done, error);
   if (status == HONE_OK && *done) status = hn_context_follow(c->context, error);
   return of_file(c->plan, hn_settle(status, lost, error), error);

@@ -78,6 +78,7 @@ static hone_status no_room(const hn_context *c, hone_error *error) {
 void hn_context_forget(hn_context *c) {
   hn_steps_drop(c);
   hn_late_forget(&c->late);
+  lay_out(c); /* not in the caller's memory any more, whether the plan becomes another or stays */
   hn_lent_free(c->plan, &c->lent);
 }
 

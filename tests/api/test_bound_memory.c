@@ -548,13 +548,13 @@ static void test_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_outputs),     cmocka_unit_test(test_all_at_once),
-      cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_shared),
-      cmocka_unit_test(test_no_copy),     cmocka_unit_test(test_inputs),
-      cmocka_unit_test(test_strides),     cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_open_shapes), cmocka_unit_test(test_allocators),
-      cmocka_unit_test(test_no_elements), cmocka_unit_test(test_not_memory),
-      cmocka_unit_test(test_memory),      cmocka_unit_test(test_saved_and_steady),
+      cmocka_unit_test(test_outputs),          cmocka_unit_test(test_all_at_once),
+      cmocka_unit_test(test_shared),           cmocka_unit_test(test_no_copy),
+      cmocka_unit_test(test_inputs),           cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_refused),          cmocka_unit_test(test_open_shapes),
+      cmocka_unit_test(test_allocators),       cmocka_unit_test(test_no_elements),
+      cmocka_unit_test(test_not_memory),       cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_saved_and_steady),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

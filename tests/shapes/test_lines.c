@@ -369,6 +369,36 @@ static void test_context(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* What a context was bound to is let go of, also where the plan stays what it is: no sizes show a line, and
+ * without weights of several plans there are none. */
+static void test_unbound(void **state) {
+  (void)state;
+  hone_engine *engine = NULL;
+  hone_model *m = net_parse("lines", cache);
+  hone_weights *w = NULL;
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  for (int i = 0; i < 2; i++) {
+    hone_binding b = {.symbol = "P", .rank = 1, .dim = {5}}, other = {.symbol = "P", .rank = 1, .dim = {9}};
+    hone_plan *p = fresh(engine, m, i ? NULL : w, &b, 1), *want = fresh(engine, m, NULL, &b, 1);
+    hone_context *c = NULL;
+    bool done = true;
+    assert_int_equal(hone_context_create(p, &c, NULL), HONE_OK);
+    goes_on(c, want, true);
+    assert_int_equal(hone_context_rebind(c, &other, 1, &done, &e), HONE_OK);
+    assert_false(done);
+    goes_on(c, want, false); /* nor into memory that is not there any more */
+    goes_on(c, want, true);
+    hone_context_destroy(c);
+    hone_plan_destroy(want);
+    hone_plan_destroy(p);
+  }
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
 static void test_memory_short(void **state) {
   (void)state;
   bool reached = true, ever = false;
@@ -408,6 +438,7 @@ int main(void) {
       cmocka_unit_test(test_growing),           cmocka_unit_test(test_any_length),
       cmocka_unit_test(test_rounded),           cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_context),           cmocka_unit_test(test_memory_short)};
+      cmocka_unit_test(test_context),           cmocka_unit_test(test_unbound),
+      cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
