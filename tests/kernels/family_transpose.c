@@ -19,11 +19,11 @@ static void check_matrix(ck *c, const struct hn_transpose_ops *ops, unsigned log
   const size_t size = (size_t)1 << log_size, lds = cols + rows % 3, ldd = rows + cols % 3;
   const size_t n_src = rows && cols ? ((rows - 1) * lds + cols) * size : 0;
   const size_t n_dst = rows && cols ? ((cols - 1) * ldd + rows) * size : 0;
-  /* The end, not the start, lies at the guard page. */
-  float *src_block = ck_alloc(c, floats(n_src), 0), *dst_block = ck_alloc(c, floats(n_dst), 0);
-  unsigned char *src = (unsigned char *)(src_block + floats(n_src)) - n_src;
-  unsigned char *dst = (unsigned char *)(dst_block + floats(n_dst)) - n_dst;
-  if (size > 4) src = (unsigned char *)src_block, dst = (unsigned char *)dst_block;
+  /* The end, not the start, lies at the guard page, or a byte before it: elements are anywhere. */
+  const size_t odd = (rows ^ cols) & 1;
+  float *src_block = ck_alloc(c, floats(n_src + odd), 0), *dst_block = ck_alloc(c, floats(n_dst + odd), 0);
+  unsigned char *src = (unsigned char *)(src_block + floats(n_src + odd)) - n_src - odd;
+  unsigned char *dst = (unsigned char *)(dst_block + floats(n_dst + odd)) - n_dst - odd;
   memset(dst, 0x5a, n_dst);
   for (size_t r = 0; r < rows; r++)
     for (size_t j = 0; j < cols; j++) put(src + (r * lds + j) * size, size, r * 1000 + j);

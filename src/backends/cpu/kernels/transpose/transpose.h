@@ -8,6 +8,11 @@
 
 #include "backends/cpu/kernels/kernel.h"
 
+/* Elements at any address: they may be short runs of smaller ones. */
+typedef uint16_t hn_bits2 __attribute__((aligned(1), may_alias));
+typedef uint32_t hn_bits4 __attribute__((aligned(1), may_alias));
+typedef uint64_t hn_bits8 __attribute__((aligned(1), may_alias));
+
 /* dst[c * ldd + r] = src[r * lds + c] for r < rows, c < cols; strides in elements; no overlap. */
 typedef void (*hn_transpose_fn)(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows,
                                 size_t cols);

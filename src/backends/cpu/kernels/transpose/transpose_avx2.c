@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/transpose/transpose.h"
 #include "backends/cpu/kernels/transpose/transpose_bytes.h"
 
 #define TILE4 8
@@ -12,7 +13,7 @@
 static inline __m256i load(const void *p) { return _mm256_loadu_si256(p); }
 static inline void store(void *p, __m256i v) { _mm256_storeu_si256(p, v); }
 
-static inline void tile4(uint32_t *dst, ptrdiff_t ldd, const uint32_t *src, ptrdiff_t lds) {
+static inline void tile4(hn_bits4 *dst, ptrdiff_t ldd, const hn_bits4 *src, ptrdiff_t lds) {
   __m256i r[8], t[8];
   for (int i = 0; i < 8; i++) r[i] = load(src + i * lds);
   for (int i = 0; i < 4; i++) {
@@ -31,7 +32,7 @@ static inline void tile4(uint32_t *dst, ptrdiff_t ldd, const uint32_t *src, ptrd
   }
 }
 
-static inline void tile8(uint64_t *dst, ptrdiff_t ldd, const uint64_t *src, ptrdiff_t lds) {
+static inline void tile8(hn_bits8 *dst, ptrdiff_t ldd, const hn_bits8 *src, ptrdiff_t lds) {
   const __m256i r0 = load(src), r1 = load(src + lds), r2 = load(src + 2 * lds), r3 = load(src + 3 * lds);
   const __m256i a = _mm256_unpacklo_epi64(r0, r1), b = _mm256_unpackhi_epi64(r0, r1);
   const __m256i c = _mm256_unpacklo_epi64(r2, r3), d = _mm256_unpackhi_epi64(r2, r3);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/kernels/transpose/transpose.h"
 #include "backends/cpu/kernels/transpose/transpose_bytes.h"
 
 #define TILE4 16
@@ -22,7 +23,7 @@ static inline void blocks4(__m512i *o, __m512i a, __m512i b, __m512i c, __m512i 
   o[3] = _mm512_shuffle_i32x4(ab1, cd1, 0xdd);
 }
 
-static inline void tile4(uint32_t *dst, ptrdiff_t ldd, const uint32_t *src, ptrdiff_t lds) {
+static inline void tile4(hn_bits4 *dst, ptrdiff_t ldd, const hn_bits4 *src, ptrdiff_t lds) {
   __m512i r[16], t[16], o[4];
   for (int i = 0; i < 16; i++) r[i] = load(src + i * lds);
   for (int i = 0; i < 8; i++) {
@@ -41,7 +42,7 @@ static inline void tile4(uint32_t *dst, ptrdiff_t ldd, const uint32_t *src, ptrd
   }
 }
 
-static inline void tile8(uint64_t *dst, ptrdiff_t ldd, const uint64_t *src, ptrdiff_t lds) {
+static inline void tile8(hn_bits8 *dst, ptrdiff_t ldd, const hn_bits8 *src, ptrdiff_t lds) {
   __m512i r[8], t[8], o[4];
   for (int i = 0; i < 8; i++) r[i] = load(src + i * lds);
   for (int i = 0; i < 4; i++) {

@@ -18,9 +18,9 @@
     }                                                                                                        \
   }
 PLAIN(uint8_t, plain1)
-PLAIN(uint16_t, plain2)
-PLAIN(uint32_t, plain4)
-PLAIN(uint64_t, plain8)
+PLAIN(hn_bits2, plain2)
+PLAIN(hn_bits4, plain4)
+PLAIN(hn_bits8, plain8)
 
 /* Whole tiles; the last one of a row or column of tiles is moved back so that it ends at the edge, writing
  * some elements a second time. Matrices narrower than a tile go element by element. */
@@ -71,14 +71,14 @@ static void matrix2(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, si
   plain2(dst, ldd, src, lds, rows, cols);
 }
 #ifdef TILE4
-TILED(uint32_t, matrix4, TILE4, tile4, plain4)
+TILED(hn_bits4, matrix4, TILE4, tile4, plain4)
 #else
 static void matrix4(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {
   plain4(dst, ldd, src, lds, rows, cols);
 }
 #endif
 #ifdef TILE8
-TILED(uint64_t, matrix8, TILE8, tile8, plain8)
+TILED(hn_bits8, matrix8, TILE8, tile8, plain8)
 #else
 static void matrix8(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {
   plain8(dst, ldd, src, lds, rows, cols);
