@@ -483,6 +483,9 @@ typedef struct hone_tactic_desc {
    * same model for other shapes may have it in common. prepack then obeys step->own_only, and run reads it at
    * hone_step_run.shared. 0, or no function: nothing is shared. For steps that it accepts. */
   size_t (*shared)(const hone_step *step, const hone_machine *machine, uint64_t *key);
+  /* The input over whose bytes output i may be written: run then finds both at one address. -1, or no
+   * function: none. For steps that it accepts. */
+  int32_t (*over)(const hone_step *step, uint32_t i);
 } hone_tactic_desc;
 
 /* ---------------------------------------------------------------- patterns */

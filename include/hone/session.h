@@ -172,6 +172,9 @@ HONE_API const char *hone_plan_output_name(const hone_plan *plan, uint32_t i);
  * where the model says it. */
 HONE_API const hone_tensor_desc *hone_plan_input_desc(const hone_plan *plan, uint32_t i);
 HONE_API const hone_tensor_desc *hone_plan_output_desc(const hone_plan *plan, uint32_t i);
+/* The input over which output i may be bound, at one address and with one shape (a cache that does not grow:
+ * GroupQueryAttention's); -1: none. */
+HONE_API int32_t hone_plan_output_over(const hone_plan *plan, uint32_t i);
 HONE_API const hone_bound_shape *hone_plan_bound(const hone_plan *plan,
                                                  uint32_t i); /* shape chosen for input i */
 
@@ -289,7 +292,8 @@ HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, 
  * bytes, and a result that takes more is HONE_ERROR_USAGE.
  *
  * Bound outputs overlap nothing: neither each other (HONE_ERROR_USAGE here) nor inputs (HONE_ERROR_USAGE of
- * the run). Inputs may overlap each other. Outputs of strings, sequences and optionals cannot be bound
+ * the run), but for the one that hone_plan_output_over tells: bound just there, the output is made in place
+ * of the input, of which only what changes is written. Inputs may overlap each other. Outputs of strings, sequences and optionals cannot be bound
  * (HONE_ERROR_UNSUPPORTED). */
 HONE_API hone_status hone_context_bind_output(hone_context *context, uint32_t i, const hone_tensor *tensor,
                                               hone_error *error);
@@ -299,7 +303,8 @@ HONE_API hone_status hone_context_bind_outputs(hone_context *context, const hone
                                                hone_error *error);
 /* Memory for an output, of at least hone_desc_bytes(desc) bytes and aligned to its elements: the shape of
  * this run, row-major. NULL: there is none, the run ends with HONE_ERROR_MEMORY. Called once a run on the
- * thread that runs: before the first step where the plan knows the shape, otherwise when the output is there.
+ * thread that runs: before the first step where the plan knows the shape, otherwise before or behind the step
+ * that makes the output.
  * It may not call functions on the context. */
 typedef void *(*hone_allocate)(void *arg, uint32_t output, const hone_tensor_desc *desc);
 /* Output i goes where `allocate` says, which takes the place of hone_context_bind_output. What it gives

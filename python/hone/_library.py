@@ -77,6 +77,9 @@ STRUCTURES = {"hone_error": Error, "hone_quant": Quant, "hone_tensor_desc": Desc
               "hone_engine_options": EngineOptions, "hone_plan_options": PlanOptions,
               "hone_run_options": RunOptions, "hone_zoo_options": ZooOptions}
 
+# void *allocate(void *arg, uint32_t output, const hone_tensor_desc *desc)
+Allocate = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_uint32, c.POINTER(Desc))
+
 _out, _error, _uint = c.POINTER(c.c_void_p), c.POINTER(Error), c.c_uint32
 _FUNCTIONS = {
     "hone_version": (c.c_char_p,),
@@ -117,6 +120,7 @@ _FUNCTIONS = {
     "hone_context_destroy": (None, c.c_void_p),
     "hone_context_rebind": (c.c_int, c.c_void_p, c.POINTER(Binding), _uint, c.POINTER(c.c_bool), _error),
     "hone_context_bind_outputs": (c.c_int, c.c_void_p, c.POINTER(c.POINTER(Tensor)), _error),
+    "hone_context_bind_allocator": (c.c_int, c.c_void_p, _uint, Allocate, c.c_void_p, _error),
     "hone_context_run": (c.c_int, c.c_void_p, c.POINTER(c.POINTER(Tensor)), c.POINTER(RunOptions), _error),
     "hone_context_output": (c.POINTER(Tensor), c.c_void_p, _uint),
 }

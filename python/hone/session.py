@@ -17,8 +17,8 @@ import numpy as np
 from . import _library as lib
 from ._library import library
 from .errors import HoneError, check, refusal
-from .values import Given, Pool, Room, Value, address, as_array, dtype_name, is_as_wanted, numpy_dtype, \
-    plain_dtype, taken
+from .values import Given, Pool, Room, Value, address, as_array, described, dtype_name, is_as_wanted, numpy_dtype, \
+    plain_dtype, taken, written
 
 Dimension = Union[int, str, None]
 PRECISIONS = ("f32", "bf16", "fp16", "tf32", "fp8") # of any device
@@ -120,6 +120,11 @@ class _Context:
         self.made = [lib.Tensor() for _ in plan.outputs]
         self._places = (c.POINTER(lib.Tensor) * max(len(plan.outputs), 1))()
         self._pointers = [c.pointer(t) for t in self.made]
+        self._pool: Optional[Pool] = None
+        self._arrays: List[Optional[np.ndarray]] = []
+        # Of outputs whose shapes the run finds out; the method is bound to no context, which would keep itself.
+        itself = weakref.ref(self)
+        self._allocate = lib.Allocate(lambda _, i, desc: itself()._make_room(i, desc.contents)) if plan.late else None
         self._rooms: List[Optional[Room]] = [None] * len(plan.outputs)
         self.reshape(plan)
 
@@ -145,24 +150,51 @@ class _Context:
     def __del__(self) -> None:
         self.close()
 
-    def bind(self, plan: "_Plan", pool: Pool) -> List[Optional[np.ndarray]]:
-        """Outputs are written to these arrays now; None: to memory of the context's own."""
+    def bind(self, plan: "_Plan", pool: Pool, into: Mapping[str, np.ndarray]) -> List[Optional[np.ndarray]]:
+        """Outputs are written to these arrays now, those in `into` there; None: to memory of the context's own."""
         arrays: List[Optional[np.ndarray]] = []
         for i, (room, tensor) in enumerate(zip(plan.rooms(), self.made)):
             before = self._rooms[i]
+            if into and plan.outputs[i] in into:
+                array = into[plan.outputs[i]]
+                tensor.desc, tensor.data = described(array), address(array)
+                self._rooms[i], self._places[i] = None, self._pointers[i]
+                arrays.append(array)
+                continue
             if room is not before:
                 self._rooms[i] = room
                 if room:
                     tensor.desc = room.desc
-                if not room or not before:
-                    self._places[i] = self._pointers[i] if room else None
+            if not room or not before:
+                self._places[i] = self._pointers[i] if room else None
             array = None
             if room:
                 array, tensor.data = room.make(pool)
             arrays.append(array)
-        self.bound, self.whole = True, None not in self._rooms
+        self.bound, self.whole = True, not any(array is None for array in arrays)
         self.check(library.hone_context_bind_outputs(self.value, self._places, self.error))
+        for i in plan.late:
+            if arrays[i] is not None:
+                self.whole = False # its shape may be another
+                continue
+            self.check(library.hone_context_bind_allocator(self.value, i, self._allocate, None, self.error))
+        self._arrays, self._pool = arrays, pool
         return arrays
+
+    def _make_room(self, i: int, desc: lib.Desc) -> Optional[int]:
+        """Where the output of this shape is to be; called in the run. None: nowhere."""
+        try:
+            room = Room.of(desc, lib.dims_of(desc)[:max(desc.rank, 0)])
+            if room:
+                self._arrays[i], at = room.make(self._pool)
+                return at
+        except MemoryError:
+            pass
+        return None
+
+    def forget(self) -> None:
+        """The arrays of the last run, which are whoever's asked for them."""
+        self._arrays = []
 
     def unbind(self) -> None:
         self.check(library.hone_context_bind_outputs(self.value, None, self.error))
@@ -189,6 +221,9 @@ class _Plan:
                       (library.hone_plan_output_desc(at, i).contents for i in range(n_out))]
         self._rooms: List[Optional[Room]] = [None] * n_out
         self._stale = True # the rooms
+        # Outputs of numbers whose shapes the runs find out.
+        self.late = [i for i, (desc, dims, rank) in enumerate(self._made)
+                     if plain_dtype(desc.dtype) and (desc.rank < 0 or min(dims[:rank], default=0) < 0)]
 
     def shapes(self) -> List[Tuple[int, ...]]:
         """Of the inputs."""
@@ -486,7 +521,29 @@ class Session:
         if not _fits(port, array.shape):
             raise refusal(port.name, "wrong shape", expected=_wanted(port), got=_by(array.shape))
 
-    def run(self, inputs: Mapping[str, Any], *, copy: bool = True, max_seconds: float = 0) -> Dict[str, Value]:
+    def _check_into(self, into: Any, copy: bool) -> None:
+        if not isinstance(into, Mapping):
+            raise refusal("into", "wrong type", expected="a dict {output: array}", got=type(into).__name__)
+        if not copy:
+            raise refusal("into", "results in memory of hone's (copy=False) are not written into arrays")
+        for name, array in into.items():
+            port = next((p for p in self.outputs if p.name == name), None)
+            where = f"into[{name!r}]"
+            if port is None:
+                raise refusal("into", f"the model has no output {name!r}",
+                              hint=f"it has {', '.join(p.name for p in self.outputs)}")
+            if type(array) is not np.ndarray:
+                raise refusal(where, "wrong type", expected="an array", got=type(array).__name__)
+            wanted = plain_dtype(port.code)
+            if wanted is None:
+                raise refusal(where, f"this output ({port.type}) is not written into an array")
+            if array.dtype != wanted:
+                raise refusal(where, "wrong type", expected=str(wanted), got=str(array.dtype))
+            if not array.flags.c_contiguous or not array.flags.writeable:
+                raise refusal(where, "the array is read-only" if array.flags.c_contiguous else "the array is not contiguous")
+
+    def run(self, inputs: Mapping[str, Any], *, copy: bool = True, max_seconds: float = 0,
+            into: Optional[Mapping[str, np.ndarray]] = None) -> Dict[str, Value]:
         """Runs the model once and gives {output: value}.
 
         inputs       {input: array}, row-major, of the port's type and shape. Contiguous arrays, and tensors of other
@@ -495,7 +552,12 @@ class Session:
         copy         False: results are read-only arrays on hone's own memory, which is used again when the last one
                      is gone. numpy's arrays offer DLPack: `torch.from_dlpack(result)` copies nothing
         max_seconds  give up after this long; 0: never
+        into         {output: array}: these results are written there. Where a cache does not grow (GroupQueryAttention
+                     of a past as long as the present) the array may be that of the input, which is then continued in
+                     place
         """
+        if into is not None:
+            self._check_into(into, copy)
         if type(inputs) is not dict and not isinstance(inputs, Mapping):
             raise refusal("inputs", "wrong type", expected="a dict {input: array}", got=type(inputs).__name__,
                           hint=f"the model has {', '.join(self._named()) or 'no inputs'}")
@@ -533,13 +595,19 @@ class Session:
             context.shapes[plan.inputs.index(name)] = getattr(value, "shape", ())
             kept.append(given)
         # On an accelerator results come to the host by a copy in any case.
-        made = context.bind(plan, self._pool) if copy and self._device == "cpu" else [None] * len(plan.outputs)
+        here = copy and self._device == "cpu"
+        made = context.bind(plan, self._pool, into or {}) if here else [None] * len(plan.outputs)
         if context.bound and not copy:
             context.unbind()
         options = lib.RunOptions(max_seconds) if max_seconds else None
         context.check(library.hone_context_run(context.value, context.pointers, options, context.error))
         if context.whole:
             return dict(zip(plan.outputs, made))
+        context.forget()
+        if into:
+            made = [array if name not in into else written(library.hone_context_output(context.value, i).contents,
+                                                           into[name], here)
+                    for i, (name, array) in enumerate(zip(plan.outputs, made))]
         owner = None if copy else lease
         return {name: array if array is not None else
                 taken(library.hone_context_output(context.value, i).contents, owner, self._pool)

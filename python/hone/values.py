@@ -287,6 +287,28 @@ class Room:
         return np.asarray(_Block(pool, room, at + skip, self.shape, self.dtype)), at + skip
 
 
+def described(array: np.ndarray) -> Desc:
+    """The library's descriptor of an array of numbers, row-major."""
+    dims = (c.c_int64 * max(array.ndim, 1))(*array.shape)
+    return library.hone_desc(_code(array.dtype), array.ndim, dims)
+
+
+def written(tensor: Tensor, array: np.ndarray, there: bool) -> np.ndarray:
+    """A result in the array that was given for it, or in the first of its bytes where the shape is another. there: the
+    run wrote it."""
+    shape = tuple(tensor.desc.dim[:tensor.desc.rank])
+    if shape != array.shape:
+        count = 1
+        for n in shape:
+            count *= n
+        if count > array.size:
+            raise refusal("into", "the array is too small", expected=f"{count} elements", got=f"{array.size} elements")
+        array = array.reshape(-1)[:count].reshape(shape)
+    if not there:
+        array[...] = taken(tensor, None)
+    return array
+
+
 def taken(tensor: Tensor, owner: Optional[Any], pool: Optional[Pool] = None) -> Value:
     """A result. owner None: a copy, a large one in memory of the pool; else an array on the library's memory that keeps
     owner alive."""

@@ -183,14 +183,25 @@ hone_status hn_bound_reached(const hn_plan *p, uint32_t i, const hone_tensor *in
   return status == HONE_OK ? readable(p, i, &t, error) : status;
 }
 
+/* Output i lies just where the input does, and may. */
+static bool made_over(const hn_plan *p, const hn_lent *l, uint32_t i, uint32_t input, const hone_tensor *in) {
+  const hone_tensor *to = hn_lent_given_output(l, i);
+  return to && to->data == in->data && hone_desc_same_dims(&to->desc, &in->desc) &&
+         hn_strided_dense(&to->desc) && hn_strided_dense(&in->desc) && hn_lent_over(p, i) == (int32_t)input;
+}
+
 hone_status hn_bound_apart(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *in,
                            hone_error *error) {
   const hn_lent *lent = hn_context_lent(c);
   const bool bound = in == hn_lent_input_of(lent, i);
-  const int64_t at = hn_lent_overlap(p, lent, bound ? hn_lent_given(lent, i) : in, -1);
+  const hone_tensor *given = bound ? hn_lent_given(lent, i) : in;
+  int64_t at = hn_lent_overlap(p, lent, given, -1);
   if (at < 0) return HONE_OK;
+  if (made_over(p, lent, (uint32_t)at, i, given) && hn_lent_overlap(p, lent, given, at) < 0) return HONE_OK;
   hn_fail(error, HONE_ERROR_USAGE, "input '%s' overlaps the memory bound to output '%s'", p->inputs[i]->name,
           p->outputs[at]->name);
-  hn_error_hint(error, "bind the output to other memory: it is written while inputs are still read");
+  hn_error_hint(error, hn_lent_over(p, (uint32_t)at) == (int32_t)i
+                           ? "bind the output just where the input lies, or to other memory"
+                           : "bind the output to other memory: it is written while inputs are still read");
   return HONE_ERROR_USAGE;
 }

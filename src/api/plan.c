@@ -9,6 +9,7 @@
 #include "optimize/plan/saved.h"
 #include "optimize/plan/slices.h"
 #include "optimize/step/fusions.h"
+#include "runtime/lent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -305,6 +306,9 @@ const hone_tensor_desc *hone_plan_input_desc(const hone_plan *p, uint32_t i) {
 const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;
   return i < p->plan->n_outputs ? &p->plan->output_desc[i] : NULL;
+}
+int32_t hone_plan_output_over(const hone_plan *p, uint32_t i) {
+  return p && i < p->plan->n_outputs ? hn_lent_over(p->plan, i) : -1;
 }
 const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;

@@ -3,6 +3,7 @@
 #define HN_RUNTIME_LATE_STATE_H
 
 #include "model/ir/eval.h"
+#include "runtime/lent.h"
 #include "runtime/remote.h"
 
 typedef struct hn_bound hn_bound;
@@ -33,6 +34,7 @@ typedef struct hn_body_step {
 struct hn_late {
   const hn_plan *plan;
   hn_remote *remote;
+  hn_lent *lent;    /* where the caller wants outputs */
   hn_bound **bound; /* by step; NULL: none yet */
   bool *fell_back;  /* by step: the reference did it in the last run */
   void *workspace;

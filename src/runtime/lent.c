@@ -45,6 +45,18 @@ static bool movable(const hn_plan *p, uint32_t i) {
   return true;
 }
 
+/* May the output be made in the caller's memory when its shape is known? The step decides when it is bound. */
+static bool made_late(const hn_plan *p, uint32_t i) {
+  const uint32_t slot = p->output_slot[i];
+  if (p->backend->asynchronous || p->slots.ptr[slot].place != HN_PLACE_HEAP ||
+      p->slots.ptr[slot].alias != HN_NO_SLOT || !hone_dtype_is_tensor(p->output_desc[i].dtype) ||
+      p->output_desc[i].dtype == HONE_DTYPE_STRING)
+    return false;
+  for (uint32_t k = 0; k < p->n_outputs; k++)
+    if (k != i && hn_slot_root(p, p->output_slot[k]) == slot) return false;
+  return true;
+}
+
 /* Can the device, which makes the output, copy it there by itself? */
 static bool reached(const hn_plan *p, uint32_t i, const hone_tensor *t) {
   const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
@@ -64,7 +76,9 @@ static hone_status bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const h
   hn_lent_output *o = &l->output[i];
   const hn_lent_output old = *o;
   *o = *now;
+  o->late = now->bound && made_late(p, i);
   o->at = old.at;
+  o->late_at = old.late_at;
   o->result = old.result;
   return HONE_OK;
 }
@@ -107,6 +121,11 @@ const hone_tensor *hn_lent_input_of(const hn_lent *l, uint32_t i) {
 
 const hone_tensor *hn_lent_given(const hn_lent *l, uint32_t i) {
   return l->input && l->input[i].given.data ? &l->input[i].given : NULL;
+}
+
+const hone_tensor *hn_lent_given_output(const hn_lent *l, uint32_t i) {
+  const hn_lent_output *o = l->output ? &l->output[i] : NULL;
+  return o && o->bound && !o->allocate ? &o->to : NULL;
 }
 
 int64_t hn_lent_overlap(const hn_plan *p, const hn_lent *l, const hone_tensor *t, int64_t except) {
@@ -160,6 +179,7 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
     hn_lent_output *o = &l->output[i];
     const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
     o->result.data = NULL;
+    o->late_at = NULL;
     if (o->here && o->allocate) {
       const hone_status status = allocate(p, o, i, &p->slots.ptr[slot].desc, error);
       if (status != HONE_OK) return status;
@@ -170,6 +190,51 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
     o->at = want;
   }
   return HONE_OK;
+}
+
+hone_status hn_lent_late(const hn_plan *p, hn_lent *l, uint32_t slot, const hone_tensor_desc *desc, void **at,
+                         hone_error *error) {
+  *at = NULL;
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++) {
+    hn_lent_output *o = &l->output[i];
+    if (!o->late || p->output_slot[i] != slot || hone_desc_bytes(desc) <= 0) continue;
+    if (o->allocate) {
+      const hone_status status = allocate(p, o, i, desc, error);
+      if (status != HONE_OK) return status;
+    } else if (!hn_strided_dense(&o->to.desc) || hn_strided_bytes(&o->to.desc) < hone_desc_bytes(desc))
+      return HONE_OK;
+    o->late_at = *at = o->to.data;
+    return HONE_OK;
+  }
+  return HONE_OK;
+}
+
+bool hn_lent_holds(const hn_plan *p, const hn_lent *l, const void *data) {
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++)
+    if (l->output[i].late_at == data) return true;
+  return false;
+}
+
+int32_t hn_lent_over(const hn_plan *p, uint32_t i) {
+  const uint32_t slot = p->output_slot[i];
+  if (!movable(p, i)) return -1;
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t j = 0; j < s->desc.n_outputs; j++) {
+      if (s->out[j] != slot) continue;
+      if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return -1;
+      const int32_t in = s->tactic->over(&s->desc, j);
+      if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;
+      const uint32_t root = hn_slot_root(p, s->in[in]);
+      const hn_slot *from = &p->slots.ptr[root];
+      if (from->place != HN_PLACE_INPUT || from->last != k || from->bytes != p->slots.ptr[slot].bytes)
+        return -1;
+      for (uint32_t q = 0, readers = 0; q < s->desc.n_inputs + s->n_captured; q++)
+        if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return -1;
+      return (int32_t)from->input;
+    }
+  }
+  return -1;
 }
 
 void hn_lent_forget(const hn_plan *p, hn_lent *l) {
@@ -203,7 +268,8 @@ hone_status hn_lent_fill(const hn_plan *p, hn_lent *l, uint32_t i, const hone_te
                          hone_error *error) {
   hn_lent_output *o = l->output ? &l->output[i] : NULL;
   if (!o || !o->bound) return HONE_OK;
-  hone_status status = o->allocate && !o->here ? allocate(p, o, i, &made->desc, error) : HONE_OK;
+  const bool there = o->here || (o->late_at && o->late_at == made->data);
+  hone_status status = o->allocate && !there ? allocate(p, o, i, &made->desc, error) : HONE_OK;
   if (status == HONE_OK) status = fits(p, o, i, &made->desc, error);
   if (status != HONE_OK) return status;
   o->result = o->to;

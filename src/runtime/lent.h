@@ -2,9 +2,10 @@
  * api only.
  *
  * An output that has memory of its own in the arena is made in the caller's instead: its slot and the views
- * of it are moved there before the run. What lies elsewhere (a view of an input, a constant, a part of a
- * larger tensor, bytes that are made in the run) is copied when the run is done; by the accelerator itself
- * where it has made it and reaches the caller's memory. */
+ * of it are moved there before the run. Where the run finds out the shape, the step that is bound then writes
+ * there. What lies elsewhere (a view of an input, a constant, a part of a larger tensor, what references make
+ * in the run) is copied when the run is done; by the accelerator itself where it has made it and reaches the
+ * caller's memory. */
 #ifndef HN_RUNTIME_LENT_H
 #define HN_RUNTIME_LENT_H
 
@@ -25,7 +26,9 @@ typedef struct hn_lent_output {
   void *arg;
   bool here;          /* the slot lies where it may be moved */
   bool straight;      /* the device writes it there by itself, when all steps are done */
+  bool late;          /* the run finds out the shape, and a late step may write it where the caller wants it */
   const void *at;     /* its place, as it was moved to; NULL: in the arena */
+  const void *late_at; /* where a late step of the last run wrote it; NULL: not in the caller's memory */
   hone_tensor result; /* of the last run; data NULL: not in the caller's memory */
 } hn_lent_output;
 
@@ -46,6 +49,8 @@ void hn_lent_free(const hn_plan *plan, hn_lent *lent);
 /* What is bound to input i, as a run takes it and as it was given; NULL: nothing. */
 const hone_tensor *hn_lent_input_of(const hn_lent *lent, uint32_t i);
 const hone_tensor *hn_lent_given(const hn_lent *lent, uint32_t i);
+/* The memory that output i is bound to; NULL: none, or an allocator's. */
+const hone_tensor *hn_lent_given_output(const hn_lent *lent, uint32_t i);
 /* The first output but `except` (-1: none) to which some of the tensor's bytes are bound, or -1. */
 int64_t hn_lent_overlap(const hn_plan *plan, const hn_lent *lent, const hone_tensor *tensor, int64_t except);
 
@@ -58,6 +63,15 @@ void hn_slot_move(const hn_plan *plan, hone_tensor *tensor, uint32_t root, void 
  * memory, and back. */
 hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tensor, void *arena,
                           hone_error *error);
+/* In a run, where the caller wants the tensor of a slot on the heap, whose shape is known now; *at NULL:
+ * nowhere, or there is too little room. */
+hone_status hn_lent_late(const hn_plan *plan, hn_lent *lent, uint32_t slot, const hone_tensor_desc *desc,
+                         void **at, hone_error *error);
+/* Did a late step write these bytes where the caller wanted them? */
+bool hn_lent_holds(const hn_plan *plan, const hn_lent *lent, const void *data);
+/* The input over which output i may be made, since the step that makes it can, and nobody reads the input
+ * behind it; -1: none. */
+int32_t hn_lent_over(const hn_plan *plan, uint32_t i);
 /* The arena has another place, and all slots are in it. */
 void hn_lent_forget(const hn_plan *plan, hn_lent *lent);
 /* Where the device itself copies output i to; NULL: nowhere. */

@@ -123,7 +123,7 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   c->ref.tensor = c->tensor;
   if ((status = hn_slices_open(p, &c->slices, error)) != HONE_OK) goto done;
   if (c->apart && (status = hn_remote_open(p, &c->remote, error)) != HONE_OK) goto done;
-  if ((status = hn_late_open(p, &c->remote, &c->late, error)) != HONE_OK) goto done;
+  if ((status = hn_late_open(p, &c->remote, &c->lent, &c->late, error)) != HONE_OK) goto done;
   if (block) settle_in(c, block);
   if (!block) take_room(c);
   if (!c->in || !c->out || !c->ref.tin || !c->ref.tout || !c->tensor || !c->returned || !has_room(c)) {

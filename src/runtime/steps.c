@@ -11,6 +11,10 @@ static void drop_heap(hn_context *c, uint32_t slot) {
     t->data = NULL;
     return;
   }
+  if (hn_lent_holds(c->plan, &c->lent, t->data)) {
+    t->data = NULL;
+    return;
+  }
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (bytes > 0 && (uint64_t)bytes <= c->ref.budget.bytes) c->ref.budget.bytes -= (uint64_t)bytes;
   hn_heap_free(&c->ref, t->data);

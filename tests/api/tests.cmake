@@ -1,6 +1,7 @@
 hone_test(test_session test_session.c ../net.c)
 hone_test(test_submit test_submit.c ../net.c)
 hone_test(test_bound_memory test_bound_memory.c ../net.c)
+hone_test(test_continued test_continued.c ../net.c)
 hone_test(test_lowering test_lowering.c ../net.c)
 hone_test(test_concat test_concat.c ../net.c)
 hone_test(test_indices test_indices.c ../net.c)

@@ -151,6 +151,30 @@ class Memory(ModelTest):
         gc.collect()
         self.assertEqual(self.session.run({"x": x}, copy=False)["y"].ctypes.data, at)
 
+    def test_results_into_arrays(self) -> None:
+        session = hone.Session(self.model("opset 20\ngraph g(%x: f32[nx4]) -> (%y, %z, %at) {\n"
+                                          "%y = Neg(%x)  %z = Abs(%x)  %at = NonZero(%x) }"))
+        y, at = np.zeros((3, 4), "f"), np.zeros(30, "i8")
+        for i in range(4):
+            x = np.arange(12, dtype="f").reshape(3, 4) - i
+            got = session.run({"x": x}, into={"y": y, "at": at} if i != 2 else None)
+            self.assertEqual(got["y"] is y, i != 2)
+            self.assertEqual(np.shares_memory(got["at"], at), i != 2)
+            np.testing.assert_array_equal(got["y"], -x)
+            np.testing.assert_array_equal(got["z"], abs(x))
+            np.testing.assert_array_equal(got["at"], np.nonzero(x))
+        x = np.ones((3, 4), "f")
+        for into, what in (({"w": y}, "no output 'w'"), ([y], "wrong type"), ({"y": y.tolist()}, "wrong type"),
+                           ({"y": y.astype("d")}, "wrong type"), ({"y": y[:, ::2]}, "not contiguous"),
+                           ({"y": np.broadcast_to(y[0].copy(), (1, 4))}, "read-only"), ({"y": y[:2]}, "does not fit"),
+                           ({"at": at[:5]}, "too small"), ({"y": y, "z": y}, "overlaps"), ({"y": x}, "overlaps")):
+            with self.assertRaises(hone.UsageError) as e:
+                session.run({"x": x}, into=into)
+            self.assertIn(what, str(e.exception))
+        with self.assertRaises(hone.UsageError):
+            session.run({"x": x}, copy=False, into={"y": y})
+        np.testing.assert_array_equal(session.run({"x": x})["y"], -x)
+
     def test_large_results_are_their_own(self) -> None:
         session = hone.Session(self.model("opset 20\ngraph g(%x: f32[nx1024]) -> (%y, %z) {\n"
                                           "%y = Neg(%x)  %z = Abs(%x) }"))

@@ -160,7 +160,7 @@ static void hand_on(const hone_step_run *r, const blob_head *h, int which, int64
                              : NULL,
               *x = input(r, h, which, b) + head * size;
   float *y = (float *)r->out[which == K ? PRESENT_KEY : PRESENT_VALUE] + one * h->room * size;
-  if (past) memcpy(y, past, (size_t)(h->had * size) * sizeof *y);
+  if (past && past != y) memcpy(y, past, (size_t)(h->had * size) * sizeof *y);
   memset(y + h->had * size, 0, (size_t)((h->room - h->had) * size) * sizeof *y);
   y += (HN_FAULT("group_query_place") ? 0 : old) * size;
   for (int64_t t = 0; t < h->tokens; t++, y += size, x += h->row[which])
@@ -230,5 +230,12 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
+/* A cache that does not grow is the one that is handed on: what is behind the new tokens stays. */
+static int32_t over(const hone_step *s, uint32_t i) {
+  if (i != PRESENT_KEY && i != PRESENT_VALUE) return -1;
+  const uint32_t past = i == PRESENT_KEY ? PAST_KEY : PAST_VALUE;
+  return hn_step_has(s, past) && hone_desc_same_dims(&s->input[past].desc, &s->output[i].desc) ? (int32_t)past : -1;
+}
+
 HN_TACTIC(cpu, group_query_attention, "com.microsoft.GroupQueryAttention", 1, .accepts = accepts,
-          .cost = cost, .need = need, .prepack = prepack, .run = run);
+          .cost = cost, .need = need, .prepack = prepack, .run = run, .over = over);
