@@ -293,8 +293,8 @@ HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, 
  *
  * Bound outputs overlap nothing: neither each other (HONE_ERROR_USAGE here) nor inputs (HONE_ERROR_USAGE of
  * the run), but for the one that hone_plan_output_over tells: bound just there, the output is made in place
- * of the input, of which only what changes is written. Inputs may overlap each other. Outputs of strings, sequences and optionals cannot be bound
- * (HONE_ERROR_UNSUPPORTED). */
+ * of the input, of which only what changes is written. Inputs may overlap each other. Outputs of strings,
+ * sequences and optionals cannot be bound (HONE_ERROR_UNSUPPORTED). */
 HONE_API hone_status hone_context_bind_output(hone_context *context, uint32_t i, const hone_tensor *tensor,
                                               hone_error *error);
 /* hone_context_bind_output for all outputs at once: tensor[i] is that of output i, or NULL: nothing is bound

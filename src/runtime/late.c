@@ -13,7 +13,8 @@
 
 enum { COUNT_BYTES = HN_LATE_COUNTED * HN_LATE_RANK * sizeof(int64_t) };
 
-hone_status hn_late_open(const hn_plan *p, hn_remote *remote, hn_lent *lent, hn_late *late, hone_error *error) {
+hone_status hn_late_open(const hn_plan *p, hn_remote *remote, hn_lent *lent, hn_late *late,
+                         hone_error *error) {
   *late = (hn_late){.plan = p, .remote = remote, .lent = lent};
   late->bound = hn_calloc(p->steps.len + 1, sizeof *late->bound);
   late->fell_back = hn_calloc(p->steps.len + 1, sizeof *late->fell_back);
@@ -291,8 +292,7 @@ hone_status hn_late_run(hn_late *late, uint32_t k, const void *const *in, const 
     if (slot->alias != HN_NO_SLOT) continue;
     if (slot->place == HN_PLACE_HEAP && !apart) {
       status = hn_lent_late(p, late->lent, s->out[i], &b->out[i].desc, &tout[i]->data, error);
-      if (status == HONE_OK && !tout[i]->data)
-        status = hn_budget_alloc(budget, bytes, &tout[i]->data, error);
+      if (status == HONE_OK && !tout[i]->data) status = hn_budget_alloc(budget, bytes, &tout[i]->data, error);
     }
     if (slot->place == HN_PLACE_HEAP && apart &&
         !(tout[i]->data = hn_late_take(late, bytes > 0 ? (size_t)bytes : 0)))

@@ -12,7 +12,8 @@
 
 #include "runtime/late_state.h"
 
-hone_status hn_late_open(const hn_plan *plan, hn_remote *remote, hn_lent *lent, hn_late *late, hone_error *error);
+hone_status hn_late_open(const hn_plan *plan, hn_remote *remote, hn_lent *lent, hn_late *late,
+                         hone_error *error);
 void hn_late_close(hn_late *late);
 
 /* Device memory for what a run makes; NULL: there is none left. Work that the queue was given before may

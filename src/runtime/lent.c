@@ -45,7 +45,8 @@ static bool movable(const hn_plan *p, uint32_t i) {
   return true;
 }
 
-/* May the output be made in the caller's memory when its shape is known? The step decides when it is bound. */
+/* May the output be made in the caller's memory when its shape is known? The step decides when it is bound.
+ */
 static bool made_late(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i];
   if (p->backend->asynchronous || p->slots.ptr[slot].place != HN_PLACE_HEAP ||

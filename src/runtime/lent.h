@@ -24,12 +24,12 @@ typedef struct hn_lent_output {
   hone_tensor to;
   hone_allocate allocate; /* NULL: `to` has the memory, of all runs */
   void *arg;
-  bool here;          /* the slot lies where it may be moved */
-  bool straight;      /* the device writes it there by itself, when all steps are done */
-  bool late;          /* the run finds out the shape, and a late step may write it where the caller wants it */
-  const void *at;     /* its place, as it was moved to; NULL: in the arena */
+  bool here;      /* the slot lies where it may be moved */
+  bool straight;  /* the device writes it there by itself, when all steps are done */
+  bool late;      /* the run finds out the shape, and a late step may write it where the caller wants it */
+  const void *at; /* its place, as it was moved to; NULL: in the arena */
   const void *late_at; /* where a late step of the last run wrote it; NULL: not in the caller's memory */
-  hone_tensor result; /* of the last run; data NULL: not in the caller's memory */
+  hone_tensor result;  /* of the last run; data NULL: not in the caller's memory */
 } hn_lent_output;
 
 typedef struct hn_lent {

@@ -14,7 +14,8 @@
 
 enum { KV = 2, ROOM = 64, SIZE = 32, ROW = KV * SIZE, CACHE = KV * ROOM * SIZE, MOST = 8 };
 
-#define HEAD "opset 21\nopset \"com.microsoft\" 1\ngraph g(%q: f32[1x1x128], %k: f32[1x1x64], %v: f32[1x1x64], "
+#define HEAD                                                                                                 \
+  "opset 21\nopset \"com.microsoft\" 1\ngraph g(%q: f32[1x1x128], %k: f32[1x1x64], %v: f32[1x1x64], "
 #define CACHES "%pk: f32[1x2x64x32], %pv: f32[1x2x64x32], %n: i32[1]"
 #define ATTEND(total)                                                                                        \
   "  %y, %ok, %ov = com.microsoft::GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, " total                     \
@@ -130,8 +131,8 @@ static void test_refused(void **state) {
 static void test_still_read(void **state) {
   (void)state;
   decoder d;
-  open_decoder(&d, HEAD CACHES ") -> (%y, %ok, %ov, %z) {\n" ATTEND("i32[1]{64}")
-                   "  %s = ReduceSum(%y) {keepdims=0}\n  %z = Add(%pk, %s)\n}\n");
+  open_decoder(&d, HEAD CACHES ") -> (%y, %ok, %ov, %z) {\n" ATTEND(
+                       "i32[1]{64}") "  %s = ReduceSum(%y) {keepdims=0}\n  %z = Add(%pk, %s)\n}\n");
   assert_int_equal(hone_plan_output_over(d.s.plan, 1), -1);
   assert_int_equal(hone_plan_output_over(d.s.plan, 2), 4);
   close_decoder(&d);

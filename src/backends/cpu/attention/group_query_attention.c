@@ -234,7 +234,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 static int32_t over(const hone_step *s, uint32_t i) {
   if (i != PRESENT_KEY && i != PRESENT_VALUE) return -1;
   const uint32_t past = i == PRESENT_KEY ? PAST_KEY : PAST_VALUE;
-  return hn_step_has(s, past) && hone_desc_same_dims(&s->input[past].desc, &s->output[i].desc) ? (int32_t)past : -1;
+  return hn_step_has(s, past) && hone_desc_same_dims(&s->input[past].desc, &s->output[i].desc) ? (int32_t)past
+                                                                                               : -1;
 }
 
 HN_TACTIC(cpu, group_query_attention, "com.microsoft.GroupQueryAttention", 1, .accepts = accepts,

@@ -34,11 +34,17 @@ static bool wanted(const hone_node *n, uint32_t i) {
   return i < n->n_out && n->out[i] && hn_value_needed(n->out[i]);
 }
 
+/* A cache that nothing is in yet. */
+static bool no_past(const hone_tensor_desc *d, uint32_t i) {
+  return (i == PAST_KEY || i == PAST_VALUE) && d->rank == 4 && d->dim[2] == 0;
+}
+
 static const char *why_not(const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     const hone_tensor_desc *d = n->in[i] ? &n->in[i]->desc : NULL;
     if (!d) continue;
-    if (!hone_desc_known(d) || hone_desc_count(d) < 1) return "a shape is not known, or empty";
+    if (!hone_desc_known(d) || (hone_desc_count(d) < 1 && !no_past(d, i)))
+      return "a shape is not known, or empty";
     if (i != MASK && i != LENGTHS && d->dtype != HONE_DTYPE_F32) return "an operand is not f32";
   }
   const hn_value *mask = hn_in(n, MASK);
@@ -98,7 +104,7 @@ static hn_value *with_past(hn_pass_context *ctx, const plan *p, int which) {
   const heads *h = &p->of[which];
   hn_value *v = apart(ctx, p, n->in[which], h), *past = hn_in(n, which == K ? PAST_KEY : PAST_VALUE);
   const int64_t dim[4] = {h->batch, h->heads, p->keys, h->size};
-  if (v && past) {
+  if (v && past && p->before) {
     v = make(ctx, p, "Concat", (hn_value *const[]){past, v}, 2, HONE_DTYPE_F32, 4, dim);
     if (v && !hn_node_set_int(v->producer, "axis", 2)) return hn_pass_memory(ctx), NULL;
   }

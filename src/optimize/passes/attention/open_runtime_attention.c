@@ -113,9 +113,13 @@ static hn_pass_result finish(hn_pass_context *ctx, hone_node *n, hn_value *const
 }
 
 static const char *unknown(const hone_node *n) {
-  for (uint32_t i = 0; i < n->n_in; i++)
-    if (n->in[i] && (!hone_desc_known(&n->in[i]->desc) || hone_desc_count(&n->in[i]->desc) < 1))
+  const bool caches = strcmp(n->op_type, "MultiHeadAttention") == 0;
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hone_tensor_desc *d = n->in[i] ? &n->in[i]->desc : NULL;
+    const bool cache = caches && (i == MHA_PAST_KEY || i == MHA_PAST_VALUE); /* nothing may be in it yet */
+    if (d && (!hone_desc_known(d) || (hone_desc_count(d) < 1 && !(cache && d->rank == 4 && d->dim[2] == 0))))
       return "a shape is not known, or empty";
+  }
   return n->in[0]->desc.dtype == HONE_DTYPE_F32 ? NULL : "an operand is not f32";
 }
 
