@@ -32,8 +32,8 @@ typedef struct loop {
 
 static hone_status spent(const loop *l, const char *step, hone_error *error) {
   *error = (hone_error){.status = HONE_ERROR_BUDGET};
-  snprintf(error->what, sizeof error->what, "--max-seconds %g was spent before the step '%s'",
-           l->args->max_seconds, step);
+  snprintf(error->what, sizeof error->what, "--max-seconds %g was spent %s the step '%s'",
+           l->args->max_seconds, l->found.within ? "in" : "before", step);
   snprintf(error->where, sizeof error->where, "%.200s", l->path);
   snprintf(error->hint, sizeof error->hint, "give more, or hone profile, which keeps what it has measured");
   return HONE_ERROR_BUDGET;

@@ -94,9 +94,10 @@ typedef struct hone_recording_options {
   uint32_t warmups;
   uint32_t runs;  /* 0: 30 */
   double seconds; /* fewer runs (at least 5) when they would take longer, all subjects together; 0: none */
-  double max_seconds;            /* of one run, and of everything behind the runs; 0: none */
-  const char *filter;            /* layers to look at, as hone_profile_options; NULL: all */
-  bool counters;                 /* hardware counters as well: of these layers, or on an accelerator of all */
+  double max_seconds;   /* of one run, and of everything behind the runs; 0: none */
+  double peaks_seconds; /* of that, of measuring the machine's peaks; 0: as long as it usually takes */
+  const char *filter;   /* layers to look at, as hone_profile_options; NULL: all */
+  bool counters;        /* hardware counters as well: of these layers, or on an accelerator of all */
   const hone_counting *counting; /* of the processor, begun before the engine; NULL: none */
   const char *uncounted;         /* why there is none; NULL: not asked for */
   bool keep;                     /* when cancelled the runs that are complete are the record (one subject) */
@@ -354,6 +355,7 @@ typedef struct hone_loop {
   hone_findings *left;   /* what is left to do, by `after` */
   hone_loop_stage stage; /* the last one that began */
   bool late;             /* max_seconds were over before it */
+  bool within;           /* or in the middle of it */
 } hone_loop;
 
 typedef struct hone_loop_options {
@@ -369,7 +371,7 @@ typedef struct hone_loop_options {
   uint64_t seed;          /* 0: 1 */
   uint32_t threads;       /* of the proof; 0: all */
   uint32_t verify_inputs; /* 0: as hone_verify */
-  double max_seconds;     /* HONE_ERROR_BUDGET before the first stage that would begin later; 0: none */
+  double max_seconds;     /* its stages share them; HONE_ERROR_BUDGET when they are over; 0: none */
   double spent_ms;        /* of that, before the call: loading */
   const hone_diagnose_options *diagnose; /* NULL: defaults */
   hone_peaks *peaks;                     /* NULL: of this loop alone */

@@ -40,6 +40,16 @@ static void run_task(void *arg, int64_t task, uint32_t thread) {
   j->sink[task] += j->loop.run(j->rounds, j->buffer[task], j->bytes);
 }
 
+/* Bytes a second at which buffers are filled on a busy machine, where the system clears their pages first. */
+#define FILLED_A_SECOND 1e9
+
+static double now_s(void) { return (double)hn_now_ns() * 1e-9; }
+
+static bool time_to_fill(const cpu_meter *m, size_t bytes) {
+  const double more = bytes > m->filled ? (double)(bytes - m->filled) * m->threads : 0;
+  return more <= 0 || m->meter.until <= 0 || now_s() + more / FILLED_A_SECOND <= m->meter.until;
+}
+
 static void fill(cpu_meter *m, size_t bytes) {
   for (uint32_t i = 0; i < m->threads && bytes > m->filled; i++)
     memset(m->buffer[i] + m->filled, 1, bytes - m->filled);
@@ -52,7 +62,7 @@ static double best_rate(hn_roof_meter *meter, hn_roof_figure figure) {
   cpu_meter *m = (cpu_meter *)meter;
   job *j = &m->of[figure];
   double best = 0, unit = j->loop.work > 0 ? j->loop.work : (double)j->bytes;
-  if (!j->loop.run) return 0;
+  if (!j->loop.run || !time_to_fill(m, j->bytes)) return 0;
   fill(m, j->bytes);
   for (int repeat = 0, repeats = hn_roof_quick() ? QUICK_REPEATS : REPEATS; repeat < repeats;) {
     uint64_t t = hn_now_ns();
@@ -66,14 +76,14 @@ static double best_rate(hn_roof_meter *meter, hn_roof_figure figure) {
     double rate = (double)j->rounds * unit * m->threads / (double)t; /* an operation a nanosecond: giga */
     if (rate > best) best = rate;
     repeat++;
+    if (m->meter.until > 0 && now_s() >= m->meter.until) break;
   }
   return best;
 }
 
 static void read_load(hn_roof_meter *meter, hn_load *now) {
   (void)meter;
-  *now = (hn_load){(double)hn_now_ns() * 1e-9, hn_cpu_busy_seconds(), hn_cpu_own_seconds(),
-                   hn_run_delay_seconds()};
+  *now = (hn_load){now_s(), hn_cpu_busy_seconds(), hn_cpu_own_seconds(), hn_run_delay_seconds()};
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -151,6 +161,6 @@ static void close_cpu(hn_roof_meter *meter) {
 hn_roof_meter *hn_roof_meter_new(void) {
   cpu_meter *m = hn_calloc(1, sizeof *m);
   if (!m) return NULL;
-  m->meter = (hn_roof_meter){hn_cpu_count(), open_cpu, close_cpu, best_rate, read_load};
+  m->meter = (hn_roof_meter){hn_cpu_count(), open_cpu, close_cpu, best_rate, read_load, 0};
   return &m->meter;
 }

@@ -107,6 +107,7 @@ static hone_status measure(hn_roof_meter *meter, const hone_roofs_options *o, ho
   if (status == HONE_OK) {
     meter->load(meter, &now);
     w.start = now.time;
+    meter->until = now.time + limit_of(o);
     while (!is_enough(&w))
       if (!run_window(&w, &now, &status, error)) break;
   }
@@ -174,7 +175,7 @@ hone_status hn_roofs_measure(hn_roof_meter *meter, uint32_t threads, const hone_
   snprintf(out->cpu, sizeof out->cpu, "%s", hn_cpu()->brand);
   if (!o->again && cache_read(out)) return HONE_OK;
   const hone_status status = measure(meter, o, out, error);
-  if (status == HONE_OK && out->quiet) cache_write(out);
+  if (status == HONE_OK && out->quiet && out->dram_gbs > 0) cache_write(out); /* else it is not read */
   return status;
 }
 

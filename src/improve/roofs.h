@@ -57,9 +57,11 @@ struct hn_roof_meter {
   /* Before the first figure, and after the last. threads and capacities of caches are in `machine`. */
   hone_status (*open)(hn_roof_meter *meter, const hone_roofs *machine, hone_error *error);
   void (*close)(hn_roof_meter *meter);
-  /* GFLOP/s or GB/s of one window; 0: nothing of that kind here. */
+  /* GFLOP/s or GB/s of one window, a short one when time is up meanwhile; 0: nothing of that kind here, or no
+   * time to make its buffers. */
   double (*rate)(hn_roof_meter *meter, hn_roof_figure figure);
   void (*load)(hn_roof_meter *meter, hn_load *now);
+  double until; /* 0, or when time is up, as load tells it */
 };
 
 /* hone_roofs_measure with another meter than the processor itself. */

@@ -78,7 +78,7 @@ static bool go_on(void *arg, uint32_t done, uint32_t total) {
 }
 
 static machine quiet_machine(double speed) {
-  return (machine){.meter = {PROCESSORS, open_it, close_it, rate_of, load_of}, .speed = speed};
+  return (machine){.meter = {PROCESSORS, open_it, close_it, rate_of, load_of, 0}, .speed = speed};
 }
 
 static hone_roofs measured(machine *m, const hone_roofs_options *o) {
@@ -263,6 +263,22 @@ static void other_files_are_no_cache(void **state) {
   }
 }
 
+/* Time that is over when a figure begins: what needs no buffers is measured once, and none are made. */
+static void a_meter_ends_when_time_is_up(void **state) {
+  (void)state;
+  hone_error e = {0};
+  hn_roof_meter *meter = hn_roof_meter_new();
+  assert_non_null(meter);
+  assert_int_equal(meter->open(meter, &(hone_roofs){.threads = 1}, &e), HONE_OK);
+  meter->until = 1e-9;
+  assert_true(meter->rate(meter, HN_ROOF_f32_gflops) > 0);
+  assert_true(meter->rate(meter, HN_ROOF_dram_gbs) == 0);
+  meter->until = 0;
+  assert_true(meter->rate(meter, HN_ROOF_l1_gbs) > 0);
+  meter->close(meter);
+  hn_free(meter);
+}
+
 /* The processor's own meter: whatever else this machine does, something is measured. */
 static void the_processor_has_peaks(void **state) {
   (void)state;
@@ -361,6 +377,7 @@ int main(void) {
                                      TEST(other_files_are_no_cache),
                                      TEST(buffers_are_beyond_all_caches),
                                      TEST(the_processor_has_peaks),
+                                     TEST(a_meter_ends_when_time_is_up),
                                      TEST(a_beaten_peak_is_measured_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

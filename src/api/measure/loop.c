@@ -13,10 +13,14 @@
 #include <time.h>
 
 enum { WARMUPS = 3, RUNS = 30, FIRST_RUNS = 20, LEVEL = 2, NARROW_LEVEL = 2 };
-#define PROFILE_SECONDS 12.0 /* for both profiles */
-#define FIRST_SECONDS 5.0
-#define VERIFY_SECONDS 12.0
-#define REHEARSE_SECONDS 3.0
+
+/* What parts of the loop take where there is time, and of a limit at the most: a share of what is left when
+ * they begin. What comes behind them has the rest. */
+typedef struct part {
+  double seconds, share;
+} part;
+static const part FIRST = {5, 0.2}, PEAKS = {6, 0.15}, CHOOSE = {60, 0.4}, REHEARSE = {3, 0.15},
+                  VERIFY = {12, 0.25}, PROFILE = {12, 0.6}; /* both profiles */
 
 /* A plan that can run. */
 typedef struct side {
@@ -36,8 +40,34 @@ typedef struct loop {
   hone_data *data; /* [n_inputs] random values, where no tensor was given */
   side now, baseline;
   hone_peaks own, *peaks;
+  hone_watch watch; /* the caller's, which stops what goes on past the limit, too */
+  bool stopped;     /* it did */
   double start_ms;
 } loop;
+
+#define LEAST 1e-3 /* a limit of 0 would be none */
+
+/* Of the limit what is left, in seconds; 0: there is none. */
+static double seconds_left(const loop *l) {
+  const double left = l->o->max_seconds - (l->o->spent_ms + hn_watch_ms() - l->start_ms) / 1e3;
+  return l->o->max_seconds <= 0 ? 0 : left > LEAST ? left : LEAST;
+}
+
+static double seconds_of(const loop *l, part p) {
+  const double most = p.share * seconds_left(l);
+  return most > 0 && most < p.seconds ? most : p.seconds;
+}
+
+static bool go_on(void *arg, const char *what, uint32_t done, uint32_t total) {
+  loop *l = arg;
+  l->stopped |= l->o->max_seconds > 0 && seconds_left(l) <= LEAST;
+  return !l->stopped && hn_watch_tell(l->o->watch, what, done, total);
+}
+
+static bool running(void *arg, hone_context *context) {
+  const hone_watch *w = ((loop *)arg)->o->watch;
+  return !w || !w->running || w->running(w->arg, context);
+}
 
 static const char *const stage_names[] = {"run", "diagnose", "optimize", "verify", "profile", "end"};
 
@@ -56,6 +86,18 @@ static hone_status next(loop *l, hone_loop_stage stage, hone_status status, hone
                  stage_names[stage]);
 }
 
+/* A limit that was over in the middle of a stage is what ended it. */
+static hone_status in_time(loop *l, hone_status status, hone_error *error) {
+  const bool over = l->o->max_seconds > 0 && seconds_left(l) <= LEAST;
+  if (l->out->late || !over ||
+      !(status == HONE_ERROR_BUDGET || (status == HONE_ERROR_CANCELLED && l->stopped)))
+    return status;
+  l->out->late = l->out->within = true;
+  if (error) *error = (hone_error){0};
+  return hn_fail(error, HONE_ERROR_BUDGET, "%g seconds were spent in the step '%s'", l->o->max_seconds,
+                 stage_names[l->out->stage]);
+}
+
 /* ---- plans */
 
 /* The peak of resident memory counts from here, so that one plan is not blamed for what ran before it. */
@@ -68,7 +110,7 @@ static void reset_peak(void) {
 }
 
 static void close_side(const loop *l, side *s) {
-  hn_watch_idle(l->o->watch);
+  hn_watch_idle(&l->watch);
   hone_context_destroy(s->context);
   hone_plan_destroy(s->plan);
   hn_free((void *)s->in);
@@ -107,7 +149,7 @@ static hone_status open_side(loop *l, int level, side *s, hone_error *error) {
 
 /* Peak of resident memory while this plan alone is there and runs. */
 static hone_status run_alone(loop *l, side *s, hone_error *error) {
-  const hone_status status = hn_watch_run(l->o->watch, s->context, s->in, l->o->max_seconds, error);
+  const hone_status status = hn_watch_run(&l->watch, s->context, s->in, seconds_left(l), error);
   s->rss_peak = (double)hn_rss_peak_bytes();
   return status;
 }
@@ -136,20 +178,21 @@ static hone_subject subject_of(const loop *l, const side *s, teller *t) {
                         .arg = t};
 }
 
-static hone_recording_options recording(const loop *l, uint32_t runs, double seconds) {
+static hone_recording_options recording(const loop *l, uint32_t runs, part p) {
   return (hone_recording_options){.warmups = WARMUPS,
                                   .runs = runs,
-                                  .seconds = seconds,
-                                  .max_seconds = l->o->max_seconds,
+                                  .seconds = seconds_of(l, p),
+                                  .max_seconds = seconds_left(l),
+                                  .peaks_seconds = l->o->max_seconds > 0 ? seconds_of(l, PEAKS) : 0,
                                   .peaks = l->peaks,
-                                  .watch = l->o->watch};
+                                  .watch = &l->watch};
 }
 
 /* ---- predicting */
 
 static bool choosing(void *arg, uint32_t done, uint32_t total) {
   const loop *l = arg;
-  return hn_watch_tell(l->o->watch, "choose precision", done, total);
+  return hn_watch_tell(&l->watch, "choose precision", done, total);
 }
 
 /* What both plans may round from now on. */
@@ -163,6 +206,8 @@ static hone_status choose_precision(loop *l, hone_error *error) {
   }
   if (!l->o->precision) return HONE_OK;
   hone_precision_options o = *l->o->precision;
+  if (l->o->max_seconds > 0 || o.max_seconds <= 0)
+    o.max_seconds = seconds_of(l, o.max_seconds > 0 ? (part){o.max_seconds, CHOOSE.share} : CHOOSE);
   o.threads = l->o->threads;
   o.batch = l->plan.batch;
   o.bindings = l->plan.bindings;
@@ -179,7 +224,7 @@ static hone_status choose_precision(loop *l, hone_error *error) {
 
 static bool rehearsing(void *arg) {
   const loop *l = arg;
-  return hn_watch_tell(l->o->watch, "diagnose", 0, 0);
+  return hn_watch_tell(&l->watch, "diagnose", 0, 0);
 }
 
 /* The steps of the changed plan, which is not built, with the times that they take on this machine, into the
@@ -187,12 +232,10 @@ static bool rehearsing(void *arg) {
 static hone_status rehearse(loop *l, hone_error *error) {
   hone_plan *plan = NULL;
   hone_plan_options o = l->plan;
-  const double most = l->o->max_seconds;
   o.preview = true;
   hone_status status = hone_plan_create(l->engine, l->model, &o, &plan, error);
-  const hone_rehearsal_options rehearsal = {.max_seconds = most > 0 && most < REHEARSE_SECONDS ? most : 0,
-                                            .progress = rehearsing,
-                                            .progress_arg = l};
+  const hone_rehearsal_options rehearsal = {
+      .max_seconds = seconds_of(l, REHEARSE), .progress = rehearsing, .progress_arg = l};
   if (status == HONE_OK)
     status =
         hone_plan_rehearse(plan, l->now.plan, &rehearsal, l->out->first.facts, &l->out->rehearsal, error);
@@ -218,7 +261,7 @@ static hone_status predict(loop *l, hone_error *error) {
   hone_loop *out = l->out;
   teller t = {l, 0};
   const hone_subject subject = subject_of(l, &l->now, &t);
-  const hone_recording_options o = recording(l, FIRST_RUNS, FIRST_SECONDS);
+  const hone_recording_options o = recording(l, FIRST_RUNS, FIRST);
   hone_forecast forecast = {0};
   time_t now;
   struct tm utc;
@@ -251,13 +294,13 @@ static hone_status predict(loop *l, hone_error *error) {
 
 static bool proving(void *arg, uint32_t done, uint32_t total) {
   const loop *l = arg;
-  return hn_watch_tell(l->o->watch, "verify", done, total);
+  return hn_watch_tell(&l->watch, "verify", done, total);
 }
 
 static hone_status prove(loop *l, hone_model *optimized, hone_error *error) {
   const hone_verify_options o = {.inputs = l->o->verify_inputs,
                                  .seed = l->o->seed,
-                                 .max_seconds = VERIFY_SECONDS,
+                                 .max_seconds = seconds_of(l, VERIFY),
                                  .threads = l->o->threads,
                                  .batch = l->plan.batch,
                                  .bindings = l->plan.bindings,
@@ -269,7 +312,7 @@ static hone_status prove(loop *l, hone_model *optimized, hone_error *error) {
                                  .n_f32_nodes = l->plan.n_f32_nodes,
                                  .progress = proving,
                                  .progress_arg = l};
-  hn_watch_idle(l->o->watch);
+  hn_watch_idle(&l->watch);
   return hone_verify(l->model, optimized, &o, &l->out->verdict, error);
 }
 
@@ -290,9 +333,9 @@ static hone_status change_and_prove(loop *l, hone_error *error) {
 /* Before and after in alternation: the second plan lives beside the first one. */
 static hone_status measure(loop *l, double rss_before, hone_error *error) {
   teller t[2] = {{l, 0}, {l, l->plan.level}};
-  const hone_recording_options o = recording(l, RUNS, PROFILE_SECONDS);
+  const hone_recording_options o = recording(l, RUNS, PROFILE);
   hone_recording made[2] = {0};
-  hn_watch_idle(l->o->watch);
+  hn_watch_idle(&l->watch);
   hone_status status = open_side(l, 0, &l->baseline, error);
   l->baseline.rss_peak = rss_before;
   if (status == HONE_OK) {
@@ -386,7 +429,8 @@ hone_status hone_loop_run(hone_engine *engine, hone_model *model, const hone_loo
                    "hone_loop_run needs an engine, a model and a place for the result");
   loop l = begin(engine, model, o ? o : &usual, out);
   l.peaks = l.o->peaks ? l.o->peaks : &l.own;
-  const hone_status status = work(&l, error);
+  l.watch = (hone_watch){.progress = go_on, .running = running, .arg = &l};
+  const hone_status status = in_time(&l, work(&l, error), error);
   l.now.plan = NULL; /* it is in *out */
   close_side(&l, &l.now);
   for (uint32_t i = 0; l.data && i < l.n_inputs; i++) hone_data_free(&l.data[i]);

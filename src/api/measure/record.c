@@ -181,6 +181,12 @@ static double seconds_left(const recorder *r) {
   return r->o->max_seconds <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
 }
 
+/* What of it measuring peaks may take. */
+static double peaks_seconds(const recorder *r) {
+  const double left = seconds_left(r), most = r->o->peaks_seconds;
+  return most > 0 && (left <= 0 || most < left) ? most : left;
+}
+
 /* Who stops the runs stops what follows, too; they are kept where that is wanted. */
 static bool goes_on(const recorder *r, hone_status status, hone_error *error) {
   if (status != HONE_ERROR_CANCELLED || !r->o->keep) return false;
@@ -191,7 +197,7 @@ static bool goes_on(const recorder *r, hone_status status, hone_error *error) {
 static hone_status add_roofs(const recorder *r, const hone_subject *s, hone_facts *facts, hone_error *error) {
   const hone_machine *machine = hone_engine_machine(s->engine);
   const hone_status status = hone_peaks_add(r->peaks, s->device, machine ? machine->threads : 0,
-                                            seconds_left(r), r->o->watch, facts, error);
+                                            peaks_seconds(r), r->o->watch, facts, error);
   if (!goes_on(r, status, error)) return status;
   hone_facts_add_unmeasured(facts, "machine roofs", INTERRUPTED);
   return HONE_OK;
@@ -225,7 +231,7 @@ static hone_status make_profile(const recorder *r, const hone_subject *s, hone_r
   bool raised = false;
   hone_status status = hone_profile_create(out->facts, &o, &out->profile, error);
   if (status == HONE_OK)
-    status = hone_peaks_raise(r->peaks, out->profile, s->device, seconds_left(r), r->o->watch, out->facts,
+    status = hone_peaks_raise(r->peaks, out->profile, s->device, peaks_seconds(r), r->o->watch, out->facts,
                               &raised, error);
   if (goes_on(r, status, error)) return HONE_OK;
   if (status != HONE_OK || !raised) return status;
