@@ -73,7 +73,7 @@ static void gather(void *arg, int64_t index, uint32_t thread) {
   const phase *p = arg;
   const hn_experts *e = p->job->of;
   (void)thread;
-  const int64_t end = hn_min_i64((index + 1) * p->per_task, routes(e));
+  const int64_t end = hn_min((index + 1) * p->per_task, routes(e));
   for (int64_t i = index * p->per_task; i < end; i++)
     memcpy(p->l->x + p->l->place[i] * e->hidden, p->x + i / e->k * e->hidden,
            (size_t)e->hidden * sizeof(float));
@@ -83,7 +83,7 @@ static void multiply(void *arg, int64_t index, uint32_t thread) {
   const phase *p = arg;
   const hn_experts *e = p->job->of;
   const int64_t expert = index / p->blocks, from = index % p->blocks * p->per_block,
-                end = hn_min_i64(from + p->per_block, p->columns);
+                end = hn_min(from + p->per_block, p->columns);
   const int64_t first = p->l->begin[expert], rows = p->l->begin[expert + 1] - first;
   const int64_t depth = p->which == HN_EXPERTS_SECOND ? e->inter : e->hidden;
   if (rows > 0 && from < end)
@@ -129,7 +129,7 @@ static void activate(void *arg, int64_t index, uint32_t thread) {
   const phase *p = arg;
   const hn_experts *e = p->job->of;
   (void)thread;
-  const int64_t end = hn_min_i64((index + 1) * p->per_task, routes(e));
+  const int64_t end = hn_min((index + 1) * p->per_task, routes(e));
   for (int64_t i = index * p->per_task; i < end; i++)
     activate_row(e, p->job->isa, p->l->first + i * wide(e), e->third ? p->l->third + i * e->inter : NULL,
                  p->l->middle + i * e->inter);
@@ -139,7 +139,7 @@ static void add_up(void *arg, int64_t index, uint32_t thread) {
   const phase *p = arg;
   const hn_experts *e = p->job->of;
   (void)thread;
-  const int64_t end = hn_min_i64((index + 1) * p->per_task, e->tokens);
+  const int64_t end = hn_min((index + 1) * p->per_task, e->tokens);
   for (int64_t t = index * p->per_task; t < end; t++) {
     float *y = p->y + t * e->hidden;
     for (int64_t j = 0; j < e->k; j++) {

@@ -67,7 +67,7 @@ static bool describe(const hone_step *s, const hone_machine *machine, blob_head 
   if (hn_step_has(s, HN_QMOE_WEIGHTS) && !hn_step_plain_f32(&s->input[HN_QMOE_WEIGHTS].desc))
     return hn_refuse(why, "router_weights are not f32");
   h->of.third = hn_step_has(s, HN_QMOE_FC3);
-  h->group = hn_min_i64(GROUP, h->of.tokens * h->of.k);
+  h->group = hn_min(GROUP, h->of.tokens * h->of.k);
   h->bytes = (int64_t)hn_round_up(sizeof *h, 64);
   for (uint32_t i = 0; i < 3; i++) {
     matrix *m = &h->m[i];
@@ -75,7 +75,7 @@ static bool describe(const hone_step *s, const hone_machine *machine, blob_head 
     if (!describe_matrix(s, i, m, why)) return false;
     m->at = h->bytes;
     h->bytes += m->bytes * h->of.experts;
-    if (m->of.zeros) h->sums = hn_max_i64(h->sums, hn_fill_up(m->of.blocks * h->group, 16));
+    if (m->of.zeros) h->sums = hn_max(h->sums, hn_fill_up(m->of.blocks * h->group, 16));
   }
   h->of.inter = h->m[HN_EXPERTS_SECOND].of.k;
   h->sums_at = (int64_t)hn_round_up(hn_experts_workspace(&h->of), 64);
@@ -120,7 +120,7 @@ static void put_matrices(const blob_head *h, const hone_step *s, uint32_t which,
 
 static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error *error) {
   int64_t most = 1;
-  for (uint32_t i = 0; i < 3; i++) most = hn_max_i64(most, h->m[i].of.n);
+  for (uint32_t i = 0; i < 3; i++) most = hn_max(most, h->m[i].of.n);
   float *zeros = hn_malloc((size_t)most * sizeof *zeros);
   if (!zeros) return hn_fail_memory(error, (size_t)most * sizeof *zeros, "packing experts");
   memcpy(blob, h, sizeof *h);
@@ -145,7 +145,7 @@ static void product(const void *context, int which, int64_t expert, const float 
   const float *bias = hn_step_has(r->step, at) ? (const float *)r->in[at] + of * d->n : NULL;
   float *sums = (float *)(void *)((char *)r->workspace + h->sums_at) + (int64_t)thread * h->sums;
   for (int64_t i = 0; i < rows; i += h->group) {
-    const int64_t some = hn_min_i64(h->group, rows - i);
+    const int64_t some = hn_min(h->group, rows - i);
     const float *a = x + i * d->k;
     float *to = y + i * d->n + from;
     for (int64_t k = 0; k < some && d->zeros; k++) o->sums(&w, a + k * d->k, sums + k * d->blocks);

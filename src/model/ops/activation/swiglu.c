@@ -25,7 +25,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const double alpha = hone_node_float(call->node, "alpha", 1);
   for (int64_t i = 0, n = hn_count(call->output[0]); i < n; i += RUN) {
     double a[RUN], b[RUN];
-    const int64_t m = hn_min_i64(RUN, n - i);
+    const int64_t m = hn_min(RUN, n - i);
     if (i % HN_STOP_EVERY == 0) {
       const hone_status s = hn_call_check(call, error);
       if (s) return s;

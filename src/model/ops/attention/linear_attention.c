@@ -104,8 +104,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static void cost(const hone_infer *io, hone_cost *cost) {
   const int64_t heads = hone_node_int(io->node, "q_num_heads", 1),
-                d_k = at(io->input[Q], 2) / hn_max_i64(heads, 1);
-  const double states = hn_known_count(io->input[V]) * (double)hn_max_i64(d_k, 0);
+                d_k = at(io->input[Q], 2) / hn_max(heads, 1);
+  const double states = hn_known_count(io->input[V]) * (double)hn_max(d_k, 0);
   hn_cost_macs(cost, (delta(io->node) ? 3 : 2) * states);
 }
 

@@ -24,7 +24,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const int64_t *place = call->input[1]->data, n = hn_count(call->input[1]);
-  const int64_t width = x->desc.dim[x->desc.rank - 1], rows = hn_dims_product(&x->desc, 0, x->desc.rank - 1);
+  const int64_t width = x->desc.dim[x->desc.rank - 1], rows = hn_dims(&x->desc, 0, x->desc.rank - 1);
   const size_t size = hone_dtype_size(x->desc.dtype);
   for (int64_t i = 0; i < n; i++)
     if (place[i] < 0 || place[i] >= width)

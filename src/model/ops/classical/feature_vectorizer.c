@@ -48,7 +48,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     double *at = row;
     for (uint32_t i = 0; i < call->n_inputs; at += width[i++]) {
       const int64_t have = hn_features_width(&call->input[i]->desc);
-      hn_load_f64(at, call->input[i], r * have, hn_min_i64(have, width[i]));
+      hn_load_f64(at, call->input[i], r * have, hn_min(have, width[i]));
     }
     hn_store_f64(call->output[0], r * all, row, all);
   }

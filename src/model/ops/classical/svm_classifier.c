@@ -158,11 +158,11 @@ static int64_t by_rows(const form *f, const room *m) {
 static hone_status room_of(hone_call *call, const form *f, room *m, hone_error *error) {
   const int64_t square = f->a ? f->classes * f->classes : 0;
   *m = (room){.x = hn_scratch(call, f->svm.width, sizeof *m->x, error),
-              .kernel = hn_scratch(call, hn_max_i64(f->svm.n_vectors, f->classes), sizeof *m->kernel, error),
+              .kernel = hn_scratch(call, hn_max(f->svm.n_vectors, f->classes), sizeof *m->kernel, error),
               .sum = hn_scratch(call, f->svm.n_vectors ? f->machines : 0, sizeof *m->sum, error),
               .pair = hn_scratch(call, square, sizeof *m->pair, error),
               .square = hn_scratch(call, square, sizeof *m->square, error),
-              .score = hn_scratch(call, hn_max_i64(f->scores, 2), sizeof *m->score, error),
+              .score = hn_scratch(call, hn_max(f->scores, 2), sizeof *m->score, error),
               .votes = hn_scratch(call, f->classes, sizeof *m->votes, error)};
   return m->x && m->kernel && m->sum && m->pair && m->square && m->score && m->votes ? HONE_OK
                                                                                      : HONE_ERROR_MEMORY;

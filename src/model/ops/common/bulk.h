@@ -3,6 +3,8 @@
 #ifndef HN_MODEL_OPS_BULK_H
 #define HN_MODEL_OPS_BULK_H
 
+#include "base/dims.h"
+#include "base/integers.h"
 #include "model/ops/common/op.h"
 
 /* dst[0..n) = elements at..at+n of t. */
@@ -30,14 +32,5 @@ void hn_cost_macs(hone_cost *cost, double macs);
 void hn_cost_flops(hone_cost *cost, double flops);
 /* Elements of a descriptor as a double; 0 when unknown. */
 double hn_known_count(const hone_tensor_desc *desc);
-
-static inline int64_t hn_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t hn_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
-/* Product of dim[from..to). */
-static inline int64_t hn_dims_product(const hone_tensor_desc *d, int32_t from, int32_t to) {
-  int64_t n = 1;
-  for (int32_t i = from; i < to; i++) n *= d->dim[i];
-  return n;
-}
 
 #endif

@@ -98,7 +98,7 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
       w->out[i] = in / stride + (in % stride != 0);
       if (w->kernel[i] < 0) continue;
       int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
-      int64_t total = hn_max_i64(0, (w->out[i] - 1) * stride + reach - in);
+      int64_t total = hn_max(0, (w->out[i] - 1) * stride + reach - in);
       w->pad[i] = mode == PAD_SAME_UPPER ? total / 2 : total - total / 2;
       w->pad_end[i] = total - w->pad[i];
       if (w->out[i] == 0) return hn_op_bad(node, error, "spatial dimension %d is empty", (int)i);
@@ -149,7 +149,7 @@ hone_status hn_window_init_transposed(hn_window *w, const hone_node *node, const
     bool same = mode >= PAD_SAME_UPPER;
     if (same && !n_shape) w->out[i] = w->in[i] * w->stride[i];
     if (same || n_shape) { /* the padding follows from the output size */
-      int64_t total = hn_max_i64(0, full - w->out[i]), half = total / 2;
+      int64_t total = hn_max(0, full - w->out[i]), half = total / 2;
       /* The odd element goes to the end for SAME_UPPER, to the beginning otherwise. */
       w->pad[i] = mode == PAD_SAME_UPPER ? half : total - half;
       w->pad_end[i] = total - w->pad[i];
@@ -179,15 +179,15 @@ hn_window hn_window_3d(const hn_window *w) {
 
 void hn_window_range(const hn_window *w, int32_t d, int64_t k, int64_t *lo, int64_t *hi) {
   int64_t shift = k * w->dilation[d] - w->pad[d]; /* in = out * stride + shift */
-  *lo = hn_max_i64(0, ceil_div(-shift, w->stride[d]));
-  *hi = hn_min_i64(w->out[d], floor_div(w->in[d] - 1 - shift, w->stride[d]) + 1);
+  *lo = hn_max(0, ceil_div(-shift, w->stride[d]));
+  *hi = hn_min(w->out[d], floor_div(w->in[d] - 1 - shift, w->stride[d]) + 1);
   if (*hi < *lo) *hi = *lo;
 }
 
 void hn_window_taps(const hn_window *w, int32_t d, int64_t o, int64_t *lo, int64_t *hi, int64_t *first) {
   int64_t start = o * w->stride[d] - w->pad[d], dil = w->dilation[d];
-  *lo = hn_max_i64(0, ceil_div(-start, dil));
-  *hi = hn_min_i64(w->kernel[d], ceil_div(w->in[d] - start, dil));
+  *lo = hn_max(0, ceil_div(-start, dil));
+  *hi = hn_min(w->kernel[d], ceil_div(w->in[d] - start, dil));
   if (*hi < *lo) *hi = *lo;
   *first = start + *lo * dil;
 }

@@ -42,7 +42,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 }
 
 static void cost(const hone_infer *io, hone_cost *cost) {
-  hn_cost_macs(cost, hn_known_count(io->output[0]) * (double)hn_max_i64(at(io->input[W], 2), 0));
+  hn_cost_macs(cost, hn_known_count(io->output[0]) * (double)hn_max(at(io->input[W], 2), 0));
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {

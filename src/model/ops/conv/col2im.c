@@ -108,7 +108,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_tensor_ints(call->input[2], g.block, MAX_AXES);
   hone_status s = init(&g, call->node, error);
   if (s) return s;
-  int64_t planes = y->desc.dim[0] * y->desc.dim[1], size = hn_dims_product(&y->desc, 2, y->desc.rank);
+  int64_t planes = y->desc.dim[0] * y->desc.dim[1], size = hn_dims(&y->desc, 2, y->desc.rank);
   double *plane = hn_scratch(call, size, sizeof *plane, error);
   double *row = plane ? hn_scratch(call, g.places, sizeof *row, error) : NULL;
   if (!row) return HONE_ERROR_MEMORY;

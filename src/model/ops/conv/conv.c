@@ -13,7 +13,7 @@ static void sink(void *arg, int64_t n, int64_t m, int64_t at, const double *acc,
   double sum[256], b = s->bias ? hn_get_f64(s->bias, m) : 0;
   int64_t base = (n * s->filters + m) * s->plane + at;
   for (int64_t i = 0; i < count; i += 256) {
-    int64_t part = hn_min_i64(256, count - i);
+    int64_t part = hn_min(256, count - i);
     for (int64_t j = 0; j < part; j++) sum[j] = acc[i + j] + b;
     hn_store_f64(s->y, base + i, sum, part);
   }
@@ -33,7 +33,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status s = hn_conv_init(&c, call->node, &x->desc, &w->desc, error);
   if (s) return s;
   sink_arg arg = {y, hn_call_has(call, 2) ? call->input[2] : NULL, c.groups * c.filters,
-                  hn_dims_product(&y->desc, 2, y->desc.rank)};
+                  hn_dims(&y->desc, 2, y->desc.rank)};
   if (x->desc.dtype == HONE_DTYPE_F64)
     return hn_conv_forward(call, &c, HONE_DTYPE_F64, x->data, w->data, sink, &arg, error);
   const float *xf = hn_all_f32(call, x, error), *wf = xf ? hn_all_f32(call, w, error) : NULL;

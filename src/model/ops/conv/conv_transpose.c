@@ -72,7 +72,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   c.filters = w->desc.dim[1];
   c.window = hn_window_3d(&g);
   sink_arg arg = {y, hn_call_has(call, 2) ? call->input[2] : NULL, c.groups * c.filters,
-                  hn_dims_product(&y->desc, 2, y->desc.rank), NULL};
+                  hn_dims(&y->desc, 2, y->desc.rank), NULL};
   if (!(arg.sum = hn_scratch(call, arg.plane, sizeof(double), error))) return HONE_ERROR_MEMORY;
   if (x->desc.dtype == HONE_DTYPE_F64)
     return hn_conv_transposed(call, &c, HONE_DTYPE_F64, x->data, w->data, sink, &arg, error);

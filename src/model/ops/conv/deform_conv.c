@@ -143,7 +143,7 @@ static double sample(const double *plane, const int64_t *dim, int32_t space, con
 static void gather(const hone_call *call, const geometry *g, const double *image, int64_t b, int64_t pixel,
                    int64_t pixels, double *to) {
   const hone_tensor_desc *x = &call->input[X]->desc;
-  const int64_t plane = hn_dims_product(x, 2, x->rank), each = x->dim[1] / g->offset_group;
+  const int64_t plane = hn_dims(x, 2, x->rank), each = x->dim[1] / g->offset_group;
   for (int64_t tap = 0; tap < g->offset_group * g->taps; tap++) {
     double place[SPACE], weight = 1;
     const int64_t first = b * g->offset_group * g->taps + tap, part = tap / g->taps;
@@ -163,8 +163,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   geometry g;
   const hone_status s = find_geometry(call->node, x, w, &g, error);
   if (s) return s;
-  const int64_t filters = w->dim[0], pixels = hn_dims_product(&y->desc, 2, y->desc.rank),
-                size = hn_dims_product(x, 1, x->rank), n = w->dim[1] * g.taps;
+  const int64_t filters = w->dim[0], pixels = hn_dims(&y->desc, 2, y->desc.rank),
+                size = hn_dims(x, 1, x->rank), n = w->dim[1] * g.taps;
   const double *weights = hn_all_f64(call, call->input[W], error);
   double *image = weights ? hn_scratch(call, size, sizeof *image, error) : NULL,
          *column = image ? hn_scratch(call, x->dim[1] * g.taps, sizeof *column, error) : NULL;

@@ -58,7 +58,7 @@ void hn_kept_boxes_start(hn_kept_boxes *k, const float *corner, const int64_t *i
       continue; /* NaN and infinite places, too */
     best = strips;
     k->axis = axis, k->from = from;
-    k->n_strips = hn_min_i64((int64_t)least(strips, MOST_STRIPS), MOST_STRIPS);
+    k->n_strips = hn_min((int64_t)least(strips, MOST_STRIPS), MOST_STRIPS);
     k->width = (to - from) / (float)k->n_strips;
   }
   if (touched(k, corner, index, n) > k->capacity) {

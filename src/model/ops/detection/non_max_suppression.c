@@ -42,7 +42,7 @@ static hone_status most(const hone_infer *io, hone_error *error) {
   if (hn_has_input(io, MAX_BOXES)) {
     each = s->dim[2];
     if (io->value[MAX_BOXES] && hn_count(io->value[MAX_BOXES]) == 1)
-      each = hn_min_i64(each, hn_max_i64(0, hn_get_i64(io->value[MAX_BOXES], 0)));
+      each = hn_min(each, hn_max(0, hn_get_i64(io->value[MAX_BOXES], 0)));
   }
   io->output[0]->dim[0] = s->dim[0] * s->dim[1] * each;
   return HONE_OK;
@@ -92,7 +92,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   float least = limited ? *(const float *)call->input[SCORE_THRESHOLD]->data : 0;
   bool center = hone_node_int(call->node, "center_point_box", 0) == 1;
   if (!(iou >= 0 && iou <= 1)) return hn_op_bad(call->node, error, "iou_threshold is %g", (double)iou);
-  most = hn_min_i64(hn_max_i64(most, 0), n);
+  most = hn_min(hn_max(most, 0), n);
   int64_t *key = hn_scratch(call, n, sizeof *key, error), *index = NULL, *order = NULL, *spare = NULL;
   if (key) index = hn_scratch(call, n, sizeof *index, error);
   if (index) order = hn_scratch(call, n, sizeof *order, error);

@@ -40,8 +40,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_status s = check_node(call->node, x->desc.rank, &axis, error);
   if (s) return s;
   const int64_t most = x->desc.dim[axis], n = u->desc.dim[axis];
-  const int64_t outer = hn_dims_product(&x->desc, 1, axis),
-                inner = hn_dims_product(&x->desc, axis + 1, x->desc.rank);
+  const int64_t outer = hn_dims(&x->desc, 1, axis), inner = hn_dims(&x->desc, axis + 1, x->desc.rank);
   const size_t slice = (size_t)inner * hone_dtype_size(x->desc.dtype);
   hn_copy_elements(call->output[0]->data, x->data, hn_count(x), x->desc.dtype);
   for (int64_t b = 0; b < x->desc.dim[0]; b++) {

@@ -140,7 +140,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     s = i % 64 == 0 && call->stopped(call) ? HONE_ERROR_CANCELLED
                                            : tokens_of(&t, ((const hone_string *)x->data)[i], error);
     parts[i] = (int64_t)(t.n - before);
-    widest = hn_max_i64(widest, parts[i]);
+    widest = hn_max(widest, parts[i]);
   }
   if (!s && call->output[0]) s = write(&t, parts, count, widest, error);
   tokenizer_free(&t);

@@ -37,8 +37,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (s) return s;
   const int64_t size = y.dim[x->desc.rank], step = hone_node_int(call->node, "step", 1);
   const int64_t slices = y.dim[axis], n = x->desc.dim[axis];
-  const int64_t inner = hn_dims_product(&x->desc, axis + 1, x->desc.rank),
-                outer = hn_dims_product(&x->desc, 0, axis);
+  const int64_t inner = hn_dims(&x->desc, axis + 1, x->desc.rank), outer = hn_dims(&x->desc, 0, axis);
   int64_t to = 0;
   for (int64_t o = 0; o < outer; o++)
     for (int64_t k = 0; k < slices; k++) {

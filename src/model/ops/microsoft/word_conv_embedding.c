@@ -49,7 +49,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     int64_t length = 0;
     for (int64_t c = 0; c < chars && id[0] > 0; c++) length += id[c] > 0;
     for (int64_t f = 0; f < filters; f++) y[f] = length ? -1e12f : 0;
-    const int64_t end = length ? hn_max_i64(length, window) : 0;
+    const int64_t end = length ? hn_max(length, window) : 0;
     for (int64_t c = 0; c < end; c++)
       if (id[c] < 0 || id[c] >= known)
         return hn_op_bad(call->node, error, "character %d is not in a table of %lld", (int)id[c],

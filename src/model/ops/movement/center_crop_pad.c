@@ -53,7 +53,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     int64_t in = x->desc.dim[d], out = y->desc.dim[d];
     from[d] = in > out ? (in - out) / 2 : 0;
     to[d] = out > in ? (out - in) / 2 : 0;
-    n[d] = hn_min_i64(in, out);
+    n[d] = hn_min(in, out);
     count *= n[d];
   }
   for (int64_t i = 0; i < count; i++) {

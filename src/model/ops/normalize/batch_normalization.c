@@ -62,7 +62,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
   int32_t rank = x->desc.rank;
   int64_t batch = x->desc.dim[0], channels = rank > 1 ? x->desc.dim[1] : 1,
-          inner = hn_dims_product(&x->desc, 2, rank);
+          inner = hn_dims(&x->desc, 2, rank);
   if (per_activation(call->node)) {
     channels *= inner;
     inner = 1;

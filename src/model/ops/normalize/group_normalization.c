@@ -30,7 +30,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
   const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int64_t groups = hone_node_int(call->node, "num_groups", 1), each = x->desc.dim[1] / groups;
-  int64_t n = hn_dims_product(&x->desc, 2, x->desc.rank), planes = x->desc.dim[0] * groups;
+  int64_t n = hn_dims(&x->desc, 2, x->desc.rank), planes = x->desc.dim[0] * groups;
   double *data = hn_scratch(call, each * n, sizeof *data, error);
   if (!data) return HONE_ERROR_MEMORY;
   for (int64_t p = 0; p < planes; p++) {

@@ -18,7 +18,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
   const hone_dtype type = hn_stash(call->node, x->desc.dtype);
   int64_t channels = x->desc.dim[1], planes = x->desc.dim[0] * channels,
-          n = hn_dims_product(&x->desc, 2, x->desc.rank);
+          n = hn_dims(&x->desc, 2, x->desc.rank);
   double *plane = hn_scratch(call, n, sizeof *plane, error);
   if (!plane) return HONE_ERROR_MEMORY;
   for (int64_t p = 0; p < planes; p++) {

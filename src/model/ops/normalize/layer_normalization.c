@@ -35,7 +35,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int32_t axis = 0, rank = x->desc.rank;
   hone_status s = hn_axis(hone_node_int(call->node, "axis", -1), rank, &axis, error);
   if (s) return s;
-  int64_t outer = hn_dims_product(&x->desc, 0, axis), inner = hn_dims_product(&x->desc, axis, rank);
+  int64_t outer = hn_dims(&x->desc, 0, axis), inner = hn_dims(&x->desc, axis, rank);
   double *row = hn_scratch(call, inner, sizeof *row, error);
   if (!row) return HONE_ERROR_MEMORY;
   bool biased = hn_call_has(call, 2);

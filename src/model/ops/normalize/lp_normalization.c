@@ -15,8 +15,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   int32_t axis = 0;
   hone_status s = hn_axis(hone_node_int(call->node, "axis", -1), x->desc.rank, &axis, error);
   if (s) return s;
-  int64_t outer = hn_dims_product(&x->desc, 0, axis), n = x->desc.dim[axis];
-  int64_t inner = hn_dims_product(&x->desc, axis + 1, x->desc.rank);
+  int64_t outer = hn_dims(&x->desc, 0, axis), n = x->desc.dim[axis];
+  int64_t inner = hn_dims(&x->desc, axis + 1, x->desc.rank);
   double *block = hn_scratch(call, n * inner, sizeof *block, error);
   if (!block) return HONE_ERROR_MEMORY;
   for (int64_t o = 0; o < outer; o++) {

@@ -15,7 +15,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const double alpha = hone_node_float(call->node, "alpha", 1e-4f),
                beta = hone_node_float(call->node, "beta", 0.75f);
   const double bias = hone_node_float(call->node, "bias", 1);
-  int64_t batch = x->desc.dim[0], channels = x->desc.dim[1], n = hn_dims_product(&x->desc, 2, x->desc.rank);
+  int64_t batch = x->desc.dim[0], channels = x->desc.dim[1], n = hn_dims(&x->desc, 2, x->desc.rank);
   double *data = hn_scratch(call, channels * n, sizeof *data, error);
   double *row = data ? hn_scratch(call, n, sizeof *row, error) : NULL;
   if (!row) return HONE_ERROR_MEMORY;
@@ -24,7 +24,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t c = 0; c < channels; c++) {
       if (call->stopped(call)) return HONE_ERROR_CANCELLED;
       for (int64_t i = 0; i < n; i++) row[i] = 0;
-      for (int64_t k = hn_max_i64(0, c - before); k <= hn_min_i64(channels - 1, c + after); k++)
+      for (int64_t k = hn_max(0, c - before); k <= hn_min(channels - 1, c + after); k++)
         for (int64_t i = 0; i < n; i++) row[i] += data[k * n + i] * data[k * n + i];
       for (int64_t i = 0; i < n; i++)
         row[i] = data[c * n + i] / pow(bias + alpha / (double)size * row[i], beta);

@@ -15,7 +15,7 @@ static double window_mean(void *p, const hn_pool_tile *t, const double *x, int64
     int64_t n = t->count[d];
     if (include_pad) { /* elements of the window up to the end of the trailing padding */
       int64_t room = w->in[d] + w->pad_end[d] + w->pad[d] - t->out[d] * w->stride[d];
-      n = hn_min_i64(w->kernel[d], (room + w->dilation[d] - 1) / w->dilation[d]);
+      n = hn_min(w->kernel[d], (room + w->dilation[d] - 1) / w->dilation[d]);
     }
     count *= (double)n;
   }

@@ -78,7 +78,7 @@ hone_status hn_global_pool_run(hone_call *call,
                                double (*f)(const hone_node *node, const double *x, int64_t n),
                                hone_error *error) {
   const hone_tensor *x = call->input[0];
-  int64_t planes = hn_count(call->output[0]), n = hn_dims_product(&x->desc, 2, x->desc.rank);
+  int64_t planes = hn_count(call->output[0]), n = hn_dims(&x->desc, 2, x->desc.rank);
   double *plane = hn_scratch(call, n, sizeof *plane, error);
   if (!plane) return HONE_ERROR_MEMORY;
   for (int64_t i = 0; i < planes; i++) {

@@ -26,7 +26,7 @@ static void sink(void *arg, int64_t n, int64_t m, int64_t at, const double *acc,
 static hone_status reference(hone_call *call, hone_error *error) {
   sink_arg arg = {.y = call->output[0]};
   arg.filters = arg.y->desc.dim[1];
-  arg.plane = hn_dims_product(&arg.y->desc, 2, arg.y->desc.rank);
+  arg.plane = hn_dims(&arg.y->desc, 2, arg.y->desc.rank);
   return hn_quant_conv(call, 1, hn_call_has(call, 2) ? call->input[2] : NULL,
                        hn_call_has(call, 3) ? call->input[3] : NULL, sink, &arg, error);
 }

@@ -27,7 +27,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   for (int64_t o = 0; o < m.outer; o++)
     for (int64_t a = 0; a < m.axis; a++)
       for (int64_t i = 0; i < m.inner; i += CHUNK) {
-        int64_t n = hn_min_i64(CHUNK, m.inner - i), at = (o * m.axis + a) * m.inner + i;
+        int64_t n = hn_min(CHUNK, m.inner - i), at = (o * m.axis + a) * m.inner + i;
         double by = 1, shift = 0;
         hn_load_f64(v, x, at, n);
         for (int64_t j = 0; j < n; j++) {

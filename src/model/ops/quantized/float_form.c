@@ -137,7 +137,7 @@ static hone_status quantise(hone_call *call, const float *v, hone_error *error) 
   double q[CHUNK], lo, hi;
   if (!hn_quant_range(y->desc.dtype, &lo, &hi)) return hn_op_refuse(call->node, error, "the output dtype");
   for (int64_t i = 0, n = hn_count(y); i < n; i += CHUNK) {
-    const int64_t part = hn_min_i64(CHUNK, n - i);
+    const int64_t part = hn_min(CHUNK, n - i);
     for (int64_t j = 0; j < part; j++) q[j] = hn_saturate((double)rintf(v[i + j] / scale) + zero, lo, hi);
     hn_store_f64(y, i, q, part);
   }

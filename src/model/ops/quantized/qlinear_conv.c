@@ -38,7 +38,7 @@ static void sink(void *arg, int64_t n, int64_t m, int64_t at, const double *acc,
   enum { CHUNK = 256 };
   double q[CHUNK];
   for (int64_t i = 0; i < count; i += CHUNK) {
-    int64_t part = hn_min_i64(CHUNK, count - i);
+    int64_t part = hn_min(CHUNK, count - i);
     for (int64_t j = 0; j < part; j++)
       q[j] = hn_saturate((double)rintf((float)(acc[i + j] + bias) * scale) + s->zero, s->lo, s->hi);
     hn_store_f64(s->y, base + i, q, part);
@@ -50,7 +50,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   sink_arg arg = {.y = y,
                   .bias = hn_call_has(call, BIAS) ? call->input[BIAS] : NULL,
                   .filters = y->desc.dim[1],
-                  .plane = hn_dims_product(&y->desc, 2, y->desc.rank),
+                  .plane = hn_dims(&y->desc, 2, y->desc.rank),
                   .x_scale = (float)hn_get_f64(call->input[X_SCALE], 0),
                   .y_scale = (float)hn_get_f64(call->input[Y_SCALE], 0),
                   .w_scale = hn_quant_param_of(call->input[W_SCALE]),

@@ -76,7 +76,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status s = product_shape(call->node, &am, &bm, &ym, error);
   if (s) return s;
   int64_t rows = am.dim[am.rank - 2], depth = am.dim[am.rank - 1], cols = bm.dim[bm.rank - 1];
-  int64_t a_count = hn_dims_product(&am, 0, am.rank - 2), b_count = hn_dims_product(&bm, 0, bm.rank - 2);
+  int64_t a_count = hn_dims(&am, 0, am.rank - 2), b_count = hn_dims(&bm, 0, bm.rank - 2);
   for (uint32_t i = A_SCALE; i <= A_ZERO && !s; i++) s = check_param(call, i, rows, a_count, error);
   for (uint32_t i = B_SCALE; i <= B_ZERO && !s; i++) s = check_param(call, i, cols, b_count, error);
   if (s) return s;

@@ -37,9 +37,9 @@ hone_status hn_quant_map_init(hn_quant_map *map, const hone_node *node, const ho
                        (long long)scale->dim[i], (int)i, (long long)want);
   }
   if (n < 0) return HONE_OK;
-  map->outer = hn_dims_product(x, 0, axis);
+  map->outer = hn_dims(x, 0, axis);
   map->axis = x->dim[axis];
-  map->inner = hn_dims_product(x, axis + 1, x->rank);
+  map->inner = hn_dims(x, axis + 1, x->rank);
   if (block) {
     map->block = block;
     map->blocks = scale->dim[axis];

@@ -29,7 +29,7 @@ hone_status hn_quant_conv(hone_call *call, uint32_t w_input, const hone_tensor *
   hone_status s = hn_conv_init(&c, call->node, &x->desc, &w->desc, error);
   if (s) return s;
   const float *xf = shifted(call, x, x_zero, hn_count(x), error);
-  const float *wf = xf ? shifted(call, w, w_zero, hn_dims_product(&w->desc, 1, w->desc.rank), error) : NULL;
+  const float *wf = xf ? shifted(call, w, w_zero, hn_dims(&w->desc, 1, w->desc.rank), error) : NULL;
   if (!wf) return HONE_ERROR_MEMORY;
   return hn_conv_forward(call, &c, HONE_DTYPE_F32, xf, wf, sink, arg, error);
 }

@@ -68,7 +68,7 @@ static hone_status read_activations(hn_rnn *r, hone_error *error) {
     if (n)
       for (k = 0; k < sizeof known / sizeof *known && !is_name(names[i], known[k].name);) k++;
     if (k == sizeof known / sizeof *known)
-      return hn_op_refuse(r->node, error, "activation \"%.*s\"", (int)hn_min_i64((int64_t)names[i].len, 40),
+      return hn_op_refuse(r->node, error, "activation \"%.*s\"", (int)hn_min((int64_t)names[i].len, 40),
                           names[i].ptr);
     hn_activation *a = &r->act[i];
     *a = (hn_activation){(hn_activation_kind)k, known[k].alpha, known[k].beta};

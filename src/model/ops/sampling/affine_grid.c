@@ -45,7 +45,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_tensor *y = call->output[0];
   int32_t axes = y->desc.rank - 2;
   bool align = hone_node_int(call->node, "align_corners", 0) != 0;
-  int64_t points = hn_dims_product(&y->desc, 1, axes + 1);
+  int64_t points = hn_dims(&y->desc, 1, axes + 1);
   (void)error;
   for (int64_t n = 0; n < y->desc.dim[0]; n++)
     for (int64_t p = 0; p < points; p++) {

@@ -53,8 +53,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0], *grid = call->input[1];
   hone_tensor *y = call->output[0];
   int32_t rank = x->desc.rank, axes = rank - 2;
-  int64_t channels = x->desc.dim[1], in = hn_dims_product(&x->desc, 2, rank),
-          out = hn_dims_product(&y->desc, 2, rank);
+  int64_t channels = x->desc.dim[1], in = hn_dims(&x->desc, 2, rank), out = hn_dims(&y->desc, 2, rank);
   hn_grid o;
   hn_grid_taps t[MAX_AXES];
   hone_status s = hn_grid_read(call->node, &o, error);

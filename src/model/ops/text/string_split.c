@@ -70,7 +70,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   for (int64_t i = 0; i < count; i++) {
     if (i % 256 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
     parts[i] = split(&p, from[i], NULL);
-    widest = hn_max_i64(widest, parts[i]);
+    widest = hn_max(widest, parts[i]);
   }
   int64_t dim[HONE_MAX_RANK];
   for (int32_t i = 0; i < x->desc.rank; i++) dim[i] = x->desc.dim[i];

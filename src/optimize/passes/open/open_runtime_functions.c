@@ -58,7 +58,7 @@ static hn_pass_result split_gelu(hn_pass_context *ctx, hone_node *n) {
 static hn_value *broadcasting(hn_pass_context *ctx, hone_node *n, int64_t axis) {
   const hone_tensor_desc *x = &n->in[0]->desc, *b = &n->in[1]->desc;
   const bool inner = hone_node_int(n, "is_inner_broadcast", 0) != 0;
-  int64_t dim[HONE_MAX_RANK], given = hone_desc_count(b) / hn_dims_product(x, (int32_t)axis, x->rank);
+  int64_t dim[HONE_MAX_RANK], given = hone_desc_count(b) / hn_dims(x, (int32_t)axis, x->rank);
   /* inner: the first dimensions are there, those before the axis are 1; else the other way round. */
   for (int32_t i = 0; i < x->rank; i++) dim[i] = x->dim[i];
   for (int32_t k = 0; k < axis; k++) {

@@ -5,6 +5,7 @@
  * them. x k + d beside such a convolution, with a number a channel (a normalisation of x itself), is one of
  * 1x1 whose weights lie on the diagonal: not where weights have few bits, of which its large ones would take
  * most (bf16), and not in files, which may get codes of 8 bits. Sums of weights in double, rounded once. */
+#include "base/integers.h"
 #include "model/ops/common/window.h"
 #include "optimize/passes/common/pass.h"
 
@@ -97,8 +98,6 @@ static int64_t volume(const hn_window *w) {
   return n;
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* The window that has the elements of both, *out; false where there is none: elements of one lie between
  * those of the other. */
 static bool join_windows(const hn_window *a, const hn_window *b, hn_window *out) {
@@ -108,11 +107,11 @@ static bool join_windows(const hn_window *a, const hn_window *b, hn_window *out)
     const int64_t step = a->kernel[d] > 1 ? a->dilation[d] : b->kernel[d] > 1 ? b->dilation[d] : 1;
     if (a->kernel[d] > 1 && b->kernel[d] > 1 && a->dilation[d] != b->dilation[d]) return false;
     if ((a->pad[d] - b->pad[d]) % step) return false;
-    const int64_t last = larger((a->kernel[d] - 1) * step - a->pad[d], (b->kernel[d] - 1) * step - b->pad[d]);
+    const int64_t last = hn_max((a->kernel[d] - 1) * step - a->pad[d], (b->kernel[d] - 1) * step - b->pad[d]);
     out->dilation[d] = step;
-    out->pad[d] = larger(a->pad[d], b->pad[d]);
+    out->pad[d] = hn_max(a->pad[d], b->pad[d]);
     out->kernel[d] = (out->pad[d] + last) / step + 1;
-    out->pad_end[d] = larger(0, (a->out[d] - 1) * a->stride[d] + last + 1 - a->in[d]);
+    out->pad_end[d] = hn_max(0, (a->out[d] - 1) * a->stride[d] + last + 1 - a->in[d]);
   }
   return true;
 }

@@ -19,8 +19,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (hone_desc_known(x) && hone_desc_known(b)) {
     int32_t axis = 0;
     if ((s = axis_of(io->node, x->rank, &axis, error))) return s;
-    const int64_t row = hn_dims_product(x, axis, x->rank), rows = hn_dims_product(x, 0, axis),
-                  n = hone_desc_count(b);
+    const int64_t row = hn_dims(x, axis, x->rank), rows = hn_dims(x, 0, axis), n = hone_desc_count(b);
     if (row > 0 && (n % row || n == 0 || rows % (n / row)))
       return hn_op_bad(io->node, error, "the bias does not fit rows of %lld", (long long)row);
   }
@@ -37,7 +36,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status s = axis_of(call->node, x->desc.rank, &axis, error);
   if (s) return s;
   const bool inner = hone_node_int(call->node, "is_inner_broadcast", 0) != 0;
-  const int64_t row = hn_dims_product(&x->desc, axis, x->desc.rank), rows = row ? hn_count(x) / row : 0,
+  const int64_t row = hn_dims(&x->desc, axis, x->desc.rank), rows = row ? hn_count(x) / row : 0,
                 given = row ? hn_count(call->input[BIAS]) / row : 0;
   const double *bias = hn_all_f64(call, call->input[BIAS], error);
   double *v = bias ? hn_scratch(call, row, sizeof *v, error) : NULL;

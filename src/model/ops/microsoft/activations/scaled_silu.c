@@ -28,7 +28,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     const hone_status s = i % HN_STOP_EVERY == 0 ? hn_call_check(call, error) : HONE_OK;
     if (s) return s;
     double v[RUN];
-    const int64_t m = hn_min_i64(RUN, n - i);
+    const int64_t m = hn_min(RUN, n - i);
     hn_load_f64(v, call->input[0], i, m);
     for (int64_t k = 0; k < m; k++) {
       const double z = rounded(by * v[k], type);

@@ -126,7 +126,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_dtype_in(io, POSITIONS, HONE_TYPES(HONE_DTYPE_I64), error);
   if (s) return s;
   if (hn_infer_ints(io, TOTAL, &total, 1) != 1) total = HONE_DIM_UNKNOWN;
-  const int64_t keys = total < 0 || z.room < 0 ? HONE_DIM_UNKNOWN : hn_max_i64(z.room, total),
+  const int64_t keys = total < 0 || z.room < 0 ? HONE_DIM_UNKNOWN : hn_max(z.room, total),
                 all = z.size < 0 ? z.size : z.heads * z.size;
   const int64_t present[4] = {z.batch, z.kv_heads, keys, z.size};
   hn_infer_set(io, Y, q->dtype, 3, (const int64_t[]){z.batch, z.queries, all});
@@ -166,7 +166,7 @@ static hone_status turn(hone_call *call, const sizes *z, hone_tensor *x, hone_er
   for (int64_t i = 0; i < dim[0] * dim[1]; i++)
     ((int64_t *)positions.data)[i] =
         p ? hn_get_i64(p, hn_count(p) == 1 ? 0 : i) + (hn_count(p) == 1 ? i % dim[1] : 0)
-          : hn_max_i64(before(call, z, i / dim[1]), 0) + i % dim[1];
+          : hn_max(before(call, z, i / dim[1]), 0) + i % dim[1];
   const hone_tensor *const in[4] = {x, call->input[COS], call->input[SIN], &positions};
   hone_tensor *out = &made;
   const hone_status s = hn_inner_run(call, &n, in, 4, &out, 1, error);
@@ -229,11 +229,11 @@ static void hand_on(const sizes *z, const hone_tensor *past, const hone_tensor *
   for (int64_t h = 0; h < z->kv_heads; h++) {
     const size_t one = (size_t)(b * z->kv_heads + h);
     char *to = (char *)present->data + one * (size_t)room * row;
-    const size_t had = past ? (size_t)hn_min_i64(z->room, room) * row : 0;
+    const size_t had = past ? (size_t)hn_min(z->room, room) * row : 0;
     if (had) memcpy(to, (const char *)past->data + one * (size_t)z->room * row, had);
     memset(to + had, 0, (size_t)room * row - had);
     memcpy(to + (size_t)old * row, (const char *)now->data + one * (size_t)z->queries * row,
-           (size_t)hn_min_i64(z->queries, room - old) * row);
+           (size_t)hn_min(z->queries, room - old) * row);
   }
 }
 
@@ -242,7 +242,7 @@ static hone_status attend(hone_call *call, const sizes *z, const hone_tensor par
   const hone_tensor *bias = given(call, ADDED), *added;
   const bool sinks = given(call, SINK) || hone_node_int(call->node, "smooth_softmax", 0) > 0;
   const int64_t old = before(call, z, b), window = hone_node_int(call->node, "local_window_size", -1),
-                total = hn_max_i64(z->room, hn_get_i64(call->input[TOTAL], 0));
+                total = hn_max(z->room, hn_get_i64(call->input[TOTAL], 0));
   hone_tensor room, beside, q = entry(&part[0], b), y = entry(call->output[Y], b), was[2], is[2];
   if (old < 0 || old > z->room || old + z->queries > total)
     return hn_op_bad(call->node, error,
@@ -283,7 +283,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (hn_count(call->input[LENGTHS]) != z.batch)
     return hn_op_bad(call->node, error, "seqlens_k is not a number for each of %lld inputs",
                      (long long)z.batch);
-  const int64_t room = hn_max_i64(z.room, hn_get_i64(call->input[TOTAL], 0));
+  const int64_t room = hn_max(z.room, hn_get_i64(call->input[TOTAL], 0));
   for (int i = 0; i < 2; i++) {
     const uint32_t at = PRESENT_KEY + (uint32_t)i;
     const hone_tensor_desc d =

@@ -48,7 +48,7 @@ static int64_t bucket(int64_t apart, int64_t buckets, int64_t distance, bool bot
   if (apart < exact) return from + apart;
   const float far =
       logf((float)apart / (float)exact) / logf((float)distance / (float)exact) * (float)(buckets - exact);
-  return from + hn_min_i64(exact + (int64_t)far, buckets - 1);
+  return from + hn_min(exact + (int64_t)far, buckets - 1);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {

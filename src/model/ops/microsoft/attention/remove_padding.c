@@ -49,7 +49,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
       return hn_op_bad(call->node, error, "input %lld has %d of %lld tokens", (long long)b, (int)counts[b],
                        (long long)tokens);
     total += counts[b];
-    largest = hn_max_i64(largest, counts[b]);
+    largest = hn_max(largest, counts[b]);
   }
   hone_status s;
   const hone_tensor_desc d = hone_desc(x->desc.dtype, 2, (const int64_t[]){total, size});

@@ -82,8 +82,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status s = read(call->node, &data->desc, &t, error);
   if (s) return s;
   const int32_t rank = t.d.rank;
-  const int64_t outer = hn_dims_product(&t.d, 0, t.gather), rows = t.d.dim[t.gather],
-                inner = hn_dims_product(&t.d, t.gather + 1, rank), picked = hn_count(index);
+  const int64_t outer = hn_dims(&t.d, 0, t.gather), rows = t.d.dim[t.gather],
+                inner = hn_dims(&t.d, t.gather + 1, rank), picked = hn_count(index);
   const double otherwise = data->desc.dtype == HONE_DTYPE_U8 ? (double)(1 << (t.bits - 1)) : 0;
   const hone_tensor_desc *sd = &scales->desc;
   double *run = hn_scratch(call, inner, sizeof *run, error);

@@ -165,10 +165,10 @@ typedef struct room {
 
 static bool make_room(hone_call *call, const hn_experts *e, const hn_expert_matrix m[3], room *r,
                       hone_error *error) {
-  const int64_t n = e->tokens, longest = hn_max_i64(m[0].columns, m[1].columns);
+  const int64_t n = e->tokens, longest = hn_max(m[0].columns, m[1].columns);
   float *part[7];
-  const int64_t size[7] = {n * e->k,     n * e->hidden,          n * m[0].rows, e->third ? n * m[2].rows : 0,
-                           n * e->inter, hn_max_i64(longest, 1), n * e->hidden};
+  const int64_t size[7] = {n * e->k,     n * e->hidden,      n * m[0].rows, e->third ? n * m[2].rows : 0,
+                           n * e->inter, hn_max(longest, 1), n * e->hidden};
   for (int i = 0; i < 7; i++)
     if (!(part[i] = hn_scratch(call, size[i], sizeof(float), error))) return false;
   *r = (room){.weight = part[0],

@@ -45,7 +45,7 @@ hone_status hn_group_norm_run(hone_call *call, const hone_tensor *x, hone_error 
   if (s) return s;
   const int32_t axis = g.last ? d->rank - 1 : 1;
   const int64_t channels = d->dim[axis], each = channels / g.groups,
-                pixels = channels ? hn_dims_product(d, 1, d->rank) / channels : 0, n = each * pixels;
+                pixels = channels ? hn_dims(d, 1, d->rank) / channels : 0, n = each * pixels;
   const double *gamma = hn_all_f64(call, call->input[GAMMA], error),
                *beta = gamma ? hn_all_f64(call, call->input[BETA], error) : NULL;
   double *data = beta ? hn_scratch(call, n, sizeof *data, error) : NULL;

@@ -35,7 +35,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
                       : HONE_OK;
   if (s || call->n_outputs < 2 || !call->output[1]) return s;
   if ((s = hn_axis(hone_node_int(call->node, "axis", -1), x->desc.rank, &axis, error))) return s;
-  const int64_t n = hn_dims_product(&x->desc, axis, x->desc.rank), rows = hn_count(call->output[1]);
+  const int64_t n = hn_dims(&x->desc, axis, x->desc.rank), rows = hn_count(call->output[1]);
   const double epsilon = (double)hone_node_float(call->node, "epsilon", 1e-5f);
   double *row = hn_scratch(call, n, sizeof *row, error);
   if (!row) return HONE_ERROR_MEMORY;

@@ -7,7 +7,7 @@ enum { Y, SUM };
 
 /* Whether skip is one pixel for all. */
 static bool one_pixel(const hone_tensor_desc *x, const hone_tensor_desc *skip) {
-  return skip->rank != x->rank || hn_dims_product(skip, 1, skip->rank) < hn_dims_product(x, 1, x->rank);
+  return skip->rank != x->rank || hn_dims(skip, 1, skip->rank) < hn_dims(x, 1, x->rank);
 }
 
 static hone_status check_skip(const hone_infer *io, int64_t channels, bool last, hone_error *error) {
@@ -38,7 +38,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[X], *skip = call->input[SKIP];
   const hone_tensor_desc *d = &x->desc;
   const bool last = hone_node_int(call->node, "channels_last", 1) != 0, one = one_pixel(d, &skip->desc);
-  const int64_t channels = d->dim[last ? d->rank - 1 : 1], each = hn_dims_product(d, 1, d->rank),
+  const int64_t channels = d->dim[last ? d->rank - 1 : 1], each = hn_dims(d, 1, d->rank),
                 pixels = channels ? each / channels : 0, row = last ? channels : pixels;
   const double *bias = hn_call_has(call, BIAS) ? hn_all_f64(call, call->input[BIAS], error) : NULL;
   double *data = hn_scratch(call, row, sizeof *data, error),

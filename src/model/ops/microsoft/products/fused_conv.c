@@ -33,7 +33,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     enum { CHUNK = 256 };
     double a[CHUNK], b[CHUNK];
     for (int64_t i = 0, n = hn_count(y); i < n; i += CHUNK) {
-      const int64_t part = hn_min_i64(CHUNK, n - i);
+      const int64_t part = hn_min(CHUNK, n - i);
       hn_load_f64(a, y, i, part);
       hn_load_f64(b, call->input[Z], i, part);
       for (int64_t k = 0; k < part; k++) a[k] += b[k];

@@ -64,7 +64,7 @@ hone_status hn_turned_run(hone_call *call, hone_error *error) {
   enum { CHUNK = 256 };
   double v[CHUNK];
   for (int64_t i = 0, n = hn_count(y); i < n && alpha != 1; i += CHUNK) {
-    const int64_t part = hn_min_i64(CHUNK, n - i);
+    const int64_t part = hn_min(CHUNK, n - i);
     hn_load_f64(v, y, i, part);
     for (int64_t k = 0; k < part; k++) v[k] *= (double)alpha;
     hn_store_f64(y, i, v, part);
