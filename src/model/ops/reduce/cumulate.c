@@ -23,6 +23,19 @@ hone_status hn_cumulate_infer(const hone_infer *io, hone_error *error) {
   return hn_infer_same(io, error);
 }
 
+/* One line of elements `step` apart, of the type that sums are kept in. */
+#define LINE(name, T)                                                                                        \
+  static void name(const T *x, T *y, int64_t n, int64_t step, bool exclusive, bool product) {                \
+    T total = product;                                                                                       \
+    for (int64_t k = 0; k < n; k++, x += step, y += step) {                                                  \
+      const T before = total;                                                                                \
+      total = product ? total * *x : total + *x;                                                             \
+      *y = exclusive ? before : total;                                                                       \
+    }                                                                                                        \
+  }
+LINE(line_f64, double)
+LINE(line_u64, uint64_t)
+
 hone_status hn_cumulate_run(hone_call *call, bool product, hone_error *error) {
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
@@ -42,6 +55,15 @@ hone_status hn_cumulate_run(hone_call *call, bool product, hone_error *error) {
     if (line % 256 == 0) {
       status = hn_call_check(call, error);
       if (status) return status;
+    }
+    const int64_t first = base + (reverse ? n - 1 : 0) * inner, step = reverse ? -inner : inner;
+    if (d->dtype == HONE_DTYPE_F64) {
+      line_f64((const double *)x->data + first, (double *)y->data + first, n, step, exclusive, product);
+      continue;
+    }
+    if (d->dtype == HONE_DTYPE_I64 || d->dtype == HONE_DTYPE_U64) {
+      line_u64((const uint64_t *)x->data + first, (uint64_t *)y->data + first, n, step, exclusive, product);
+      continue;
     }
     for (int64_t k = 0; k < n; k++) {
       int64_t at = base + (reverse ? n - 1 - k : k) * inner;

@@ -22,6 +22,46 @@ void hn_reduce_cost(const hone_infer *io, hone_cost *cost);
   (HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_U32) |   \
    HONE_TYPES(HONE_DTYPE_U64))
 
+/* Elements whose results do not wait for each other. */
+enum { HN_REDUCE_LANES = 8 };
+
+/* The function `name` of a reduction: the largest (>) or smallest (<) of x[n]; NaN where one is. */
+#define HN_REDUCE_BEST(name, T, better, nan)                                                                 \
+  static T name(const T *x, int64_t n) {                                                                     \
+    T lane[HN_REDUCE_LANES], strange[HN_REDUCE_LANES], best = x[0], all = 0;                                 \
+    for (int k = 0; k < HN_REDUCE_LANES; k++) lane[k] = best, strange[k] = 0;                                \
+    int64_t i = 0;                                                                                           \
+    for (; i + HN_REDUCE_LANES <= n; i += HN_REDUCE_LANES)                                                   \
+      for (int k = 0; k < HN_REDUCE_LANES; k++) {                                                            \
+        const T v = x[i + k];                                                                                \
+        lane[k] = v better lane[k] ? v : lane[k];                                                            \
+        strange[k] += v != v ? 1 : 0;                                                                        \
+      }                                                                                                      \
+    for (int k = 0; k < HN_REDUCE_LANES; k++) {                                                              \
+      best = lane[k] better best ? lane[k] : best;                                                           \
+      all += strange[k];                                                                                     \
+    }                                                                                                        \
+    for (; i < n; i++) {                                                                                     \
+      best = x[i] better best ? x[i] : best;                                                                 \
+      all += x[i] != x[i] ? 1 : 0;                                                                           \
+    }                                                                                                        \
+    return all != 0 ? (T)(nan) : best;                                                                       \
+  }
+
+/* hn_reduce_<name>: the sum of x[n] in f64. */
+#define HN_REDUCE_SUM(name, T)                                                                               \
+  static inline double hn_reduce_##name(const T *x, int64_t n) {                                             \
+    double lane[HN_REDUCE_LANES] = {0}, sum = 0;                                                             \
+    int64_t i = 0;                                                                                           \
+    for (; i + HN_REDUCE_LANES <= n; i += HN_REDUCE_LANES)                                                   \
+      for (int k = 0; k < HN_REDUCE_LANES; k++) lane[k] += (double)x[i + k];                                 \
+    for (int k = 0; k < HN_REDUCE_LANES; k++) sum += lane[k];                                                \
+    for (; i < n; i++) sum += (double)x[i];                                                                  \
+    return sum;                                                                                              \
+  }
+HN_REDUCE_SUM(sum_f32, float)
+HN_REDUCE_SUM(sum_f64, double)
+
 /* The rest of a reduction's file, after `static const hn_reduction reduction`. move: opset of the axes input.
  */
 #define HN_REDUCE_OP(unit, op, move, dtypes, last)                                                           \

@@ -2,14 +2,8 @@
  * modulo 2^64. */
 #include "model/ops/reduce/reduce.h"
 
-#define FLOATS(name, T)                                                                                      \
-  static T name(const T *x, int64_t n) {                                                                     \
-    double sum = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i];                                                     \
-    return (T)(sum / (double)n);                                                                             \
-  }
-FLOATS(f32, float)
-FLOATS(f64, double)
+static float f32(const float *x, int64_t n) { return (float)(hn_reduce_sum_f32(x, n) / (double)n); }
+static double f64(const double *x, int64_t n) { return hn_reduce_sum_f64(x, n) / (double)n; }
 
 static uint64_t u64(const uint64_t *x, int64_t n) {
   uint64_t sum = 0;

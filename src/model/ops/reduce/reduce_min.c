@@ -1,23 +1,10 @@
 /* ReduceMin: the smallest element over axes; NaN wins. */
 #include "model/ops/reduce/reduce.h"
 
-#define FLOATS(name, T)                                                                                      \
-  static T name(const T *x, int64_t n) {                                                                     \
-    T best = x[0];                                                                                           \
-    for (int64_t i = 1; i < n; i++) best = x[i] < best || x[i] != x[i] ? x[i] : best;                        \
-    return best;                                                                                             \
-  }
-FLOATS(f32, float)
-FLOATS(f64, double)
-
-#define INTEGERS(name, T)                                                                                    \
-  static T name(const T *x, int64_t n) {                                                                     \
-    T best = x[0];                                                                                           \
-    for (int64_t i = 1; i < n; i++) best = x[i] < best ? x[i] : best;                                        \
-    return best;                                                                                             \
-  }
-INTEGERS(i64, int64_t)
-INTEGERS(u64, uint64_t)
+HN_REDUCE_BEST(f32, float, <, NAN)
+HN_REDUCE_BEST(f64, double, <, NAN)
+HN_REDUCE_BEST(i64, int64_t, <, 0)
+HN_REDUCE_BEST(u64, uint64_t, <, 0)
 
 static const hn_reduction reduction = {
     .moved = 18, .f32 = f32, .f64 = f64, .i64 = i64, .u64 = u64, .empty = INFINITY};

@@ -28,6 +28,32 @@ hone_status hn_arg_infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* Rows that lie in memory as they are: the best of key[n], the last of equal ones where `last`. */
+static int64_t best_of(const int64_t *key, int64_t n, bool largest, bool last) {
+  int64_t best = key[0], at = 0;
+  for (int64_t k = 1; k < n; k++)
+    best = largest ? (key[k] > best ? key[k] : best) : (key[k] < best ? key[k] : best);
+  if (last)
+    for (at = n - 1; key[at] != best;) at--;
+  else
+    while (key[at] != best) at++;
+  return at;
+}
+
+static hone_status rows(hone_call *call, bool largest, bool last, int64_t outer, int64_t n,
+                        hone_error *error) {
+  const hone_tensor *x = call->input[0];
+  int64_t *y = call->output[0]->data, *key = hn_scratch(call, n, sizeof *key, error);
+  if (!key) return HONE_ERROR_MEMORY;
+  for (int64_t o = 0; o < outer; o++) {
+    const hone_status status = o % 64 == 0 ? hn_call_check(call, error) : HONE_OK;
+    if (status) return status;
+    hn_order_keys(key, x->data, x->desc.dtype, o * n, n);
+    y[o] = best_of(key, n, largest, last);
+  }
+  return HONE_OK;
+}
+
 hone_status hn_arg_run(hone_call *call, bool largest, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const hone_tensor_desc *d = &x->desc;
@@ -38,6 +64,7 @@ hone_status hn_arg_run(hone_call *call, bool largest, hone_error *error) {
   bool last = hone_node_int(call->node, "select_last_index", 0) != 0;
   int64_t outer = hn_product(d->dim, 0, axis), n = d->dim[axis],
           inner = hn_product(d->dim, axis + 1, d->rank);
+  if (inner == 1) return rows(call, largest, last, outer, n, error);
   int64_t *best = hn_scratch(call, inner, 8, error), *keys = best ? hn_scratch(call, inner, 8, error) : NULL;
   if (!keys) return HONE_ERROR_MEMORY;
   for (int64_t o = 0; o < outer; o++) { /* slices along the axis are compared place by place */
