@@ -11,9 +11,10 @@ static hone_status shaped(const hone_node *node, const hone_tensor_desc *x, int3
   const hone_status s = hn_axis(hone_node_int(node, "dim", -1), x->rank, axis, error);
   if (s) return s;
   const int64_t n = x->dim[*axis];
-  if (step < 1 || size < 1 || (n >= 0 && size > n))
-    return hn_op_bad(node, error, "slices of %lld, %lld apart, of %lld elements", (long long)size,
-                     (long long)step, (long long)n);
+  if (step < 1 || size < 1)
+    return hn_op_bad(node, error, "slices of %lld elements, %lld apart", (long long)size, (long long)step);
+  if (n >= 0 && size > n)
+    return hn_op_bad(node, error, "slices of %lld elements, of %lld", (long long)size, (long long)n);
   *y = *x;
   y->dim[*axis] = n < 0 ? HONE_DIM_UNKNOWN : (n - size) / step + 1;
   y->dim[x->rank] = size;

@@ -18,21 +18,21 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static void cost(const hone_infer *io, hone_cost *c) { hn_batch_cost(io, 0, 1, c); }
 
-static int32_t *widen(hone_call *call, uint32_t i, int64_t at, int64_t n, hone_error *error) {
-  int32_t *out = hn_scratch(call, n, sizeof *out, error);
-  for (int64_t k = 0; out && k < n; k++) out[k] = (int32_t)hn_get_i64(call->input[i], at + k);
-  return out;
+static void widen(int32_t *out, const hone_tensor *x, int64_t at, int64_t n) {
+  for (int64_t k = 0; k < n; k++) out[k] = (int32_t)hn_get_i64(x, at + k);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
   hn_batch t;
   hn_batch_make(&t, &call->input[0]->desc, &call->input[1]->desc);
+  int32_t *a = hn_scratch(call, t.m * t.k, sizeof *a, error); /* of one matrix after the other */
+  int32_t *b = a ? hn_scratch(call, t.k * t.n, sizeof *b, error) : NULL;
+  if (!b) return HONE_ERROR_MEMORY;
   for (int64_t i = 0; i < t.count; i++) {
     int64_t at_a, at_b;
     hn_batch_at(&t, i, &at_a, &at_b);
-    int32_t *a = widen(call, 0, at_a, t.m * t.k, error);
-    int32_t *b = a ? widen(call, 1, at_b, t.k * t.n, error) : NULL;
-    if (!b) return HONE_ERROR_MEMORY;
+    widen(a, call->input[0], at_a, t.m * t.k);
+    widen(b, call->input[1], at_b, t.k * t.n);
     const hone_status s = hn_matmul(call, HONE_DTYPE_I32, t.m, t.n, t.k, (hn_matrix){a, t.k, 1},
                                     (hn_matrix){b, t.n, 1}, hn_at_mut(call->output[0], i * t.m * t.n), error);
     if (s) return s;
