@@ -10,6 +10,7 @@ typedef struct hn_svm {
   hn_svm_kernel kernel;
   double gamma, coef0, degree;
   const float *vector, *coefficient, *rho;
+  const double *widened;    /* the vectors; NULL: not made */
   int64_t n_vectors, width; /* 0 vectors: coefficients take their place, and the kernel is linear */
   int64_t n_coefficients, n_rho;
 } hn_svm;
@@ -20,7 +21,9 @@ hone_status hn_svm_read(const hone_node *node, int64_t n_vectors, int64_t rows, 
                         hone_error *error);
 /* HONE_ERROR_INPUT unless X has the features of a vector. */
 hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *error);
-/* The kernel of x[width] and a vector (or row of coefficients). */
-double hn_svm_kernel_of(const hn_svm *svm, const double *x, const float *vector);
+/* Makes f64 of the vectors where so many samples are worth it. HONE_ERROR_MEMORY */
+hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error *error);
+/* The kernels of x[width] and n vectors (or rows of coefficients). */
+void hn_svm_kernels_of(const hn_svm *svm, const double *x, const float *vectors, int64_t n, double *out);
 
 #endif

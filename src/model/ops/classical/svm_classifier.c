@@ -66,7 +66,7 @@ typedef struct room {
 static void decide(const form *f, const room *m) {
   const hn_svm *svm = &f->svm;
   const int64_t n = svm->n_vectors;
-  for (int64_t k = 0; k < n; k++) m->kernel[k] = hn_svm_kernel_of(svm, m->x, svm->vector + k * svm->width);
+  hn_svm_kernels_of(svm, m->x, svm->vector, n, m->kernel);
   memset(m->votes, 0, (size_t)f->classes * sizeof *m->votes);
   for (int64_t i = 0, from_i = 0, at = 0; i < f->classes; from_i += f->vectors[i++])
     for (int64_t j = i + 1, from_j = from_i + f->vectors[i]; j < f->classes;
@@ -146,9 +146,8 @@ static int64_t by_machines(const form *f, const room *m) {
 /* Of two classes the second is chosen, too, where the greater score is above 0 (above 1/2 where no
  * coefficient is negative): so ONNX Runtime has it. */
 static int64_t by_rows(const form *f, const room *m) {
-  for (int64_t k = 0; k < f->classes; k++)
-    m->score[k] =
-        hn_svm_kernel_of(&f->svm, m->x, f->svm.coefficient + k * f->svm.width) + (double)f->svm.rho[0];
+  hn_svm_kernels_of(&f->svm, m->x, f->svm.coefficient, f->classes, m->score);
+  for (int64_t k = 0; k < f->classes; k++) m->score[k] += (double)f->svm.rho[0];
   int64_t label = hn_features_most(m->score, f->classes);
   if (f->classes == 2 && (f->all_positive ? m->score[label] >= 0.5 : m->score[label] > 0)) label = 1;
   hn_transform_row(f->transform, m->score, f->scores);
@@ -174,6 +173,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   room m;
   hone_status s = form_of(call->node, &f, error);
   if (!s) s = room_of(call, &f, &m, error);
+  if (!s) s = hn_svm_widen(call, &f.svm, hn_features_rows(&x->desc), error);
   if (s) return s;
   for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;

@@ -25,17 +25,22 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const bool one_class = hone_node_int(call->node, "one_class", 0) != 0;
   hn_svm svm;
-  const hone_status s = read(call->node, &svm, error);
+  hone_status s = read(call->node, &svm, error);
+  if (!s) s = hn_svm_widen(call, &svm, hn_features_rows(&x->desc), error);
   if (s) return s;
-  double *row = hn_scratch(call, svm.width, sizeof *row, error);
-  if (!row) return HONE_ERROR_MEMORY;
+  double *row = hn_scratch(call, svm.width, sizeof *row, error),
+         *kernel = hn_scratch(call, svm.n_vectors ? svm.n_vectors : 1, sizeof *kernel, error);
+  if (!row || !kernel) return HONE_ERROR_MEMORY;
   for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;
     hn_load_f64(row, x, r * svm.width, svm.width);
     double y = (double)svm.rho[0];
-    for (int64_t k = 0; k < svm.n_vectors; k++)
-      y += (double)svm.coefficient[k] * hn_svm_kernel_of(&svm, row, svm.vector + k * svm.width);
-    if (!svm.n_vectors) y += hn_svm_kernel_of(&svm, row, svm.coefficient);
+    if (svm.n_vectors)
+      hn_svm_kernels_of(&svm, row, svm.vector, svm.n_vectors, kernel);
+    else
+      hn_svm_kernels_of(&svm, row, svm.coefficient, 1, kernel);
+    for (int64_t k = 0; k < svm.n_vectors; k++) y += (double)svm.coefficient[k] * kernel[k];
+    if (!svm.n_vectors) y += kernel[0];
     if (one_class) y = y > 0 ? 1 : -1;
     hn_store_f64(call->output[0], r, &y, 1);
   }
