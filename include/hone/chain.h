@@ -50,6 +50,7 @@ typedef enum hone_chain_kind {
 /* "pictures", "tensors", "boxes", "answers". Static storage. */
 HONE_API const char *hone_chain_kind_name(hone_chain_kind kind);
 
+/* Counts, and of each the name and kind. Names live as long as the chain. */
 HONE_API uint32_t hone_chain_inputs(const hone_chain *chain);
 HONE_API const char *hone_chain_input_name(const hone_chain *chain, uint32_t i);
 HONE_API hone_chain_kind hone_chain_input_kind(const hone_chain *chain, uint32_t i); /* pictures or tensors */
@@ -61,6 +62,7 @@ typedef struct hone_chain_stage {
   const char *path;        /* of the model; NULL */
 } hone_chain_stage;
 
+/* Stages in the order of the file; texts live as long as the chain. false: there is no stage i. */
 HONE_API uint32_t hone_chain_stages(const hone_chain *chain);
 HONE_API bool hone_chain_stage_at(const hone_chain *chain, uint32_t i, hone_chain_stage *out);
 
@@ -112,6 +114,7 @@ typedef struct hone_chain_value {
   const hone_chain_answer *answer;
 } hone_chain_value;
 
+/* Output i of the last run; false: there is none. */
 HONE_API bool hone_chain_output(const hone_chain *chain, uint32_t i, hone_chain_value *out);
 /* Any value by its name ("boxes", "det.probabilities"); the memory of one that later stages only read, and is
  * no output, may have been used again by now: then false. */
@@ -126,6 +129,7 @@ typedef struct hone_chain_time {
   uint32_t items;      /* that it made */
 } hone_chain_time;
 
+/* false: there is no such stage. */
 HONE_API bool hone_chain_time_of(const hone_chain *chain, uint32_t stage, hone_chain_time *out);
 
 /* T_total = reading + stages + planning + idle + residual. Nothing in it is computed from the rest: idle is
@@ -137,6 +141,7 @@ typedef struct hone_chain_total {
   double stages_s, plan_s, idle_s, residual_s;
 } hone_chain_total;
 
+/* Of the last run, all stages together. */
 HONE_API bool hone_chain_total_of(const hone_chain *chain, hone_chain_total *out);
 
 /* ---- where the memory is */
@@ -149,6 +154,7 @@ typedef struct hone_chain_memory {
   uint64_t apart;     /* the same summed over its plans: what contexts of their own would take */
 } hone_chain_memory;
 
+/* model: from 0, those stages alone that are models. */
 HONE_API uint32_t hone_chain_models(const hone_chain *chain);
 HONE_API bool hone_chain_memory_of(const hone_chain *chain, uint32_t model, hone_chain_memory *out);
 
@@ -160,6 +166,7 @@ typedef struct hone_chain_memory_total {
   uint64_t links;       /* blocks that they were in */
 } hone_chain_memory_total;
 
+/* Of all models, and of the values between them. */
 HONE_API bool hone_chain_memory_sum(const hone_chain *chain, hone_chain_memory_total *out);
 
 /* How a value comes from a model to one that reads it, as the last run did it. */
@@ -176,6 +183,7 @@ typedef struct hone_chain_link {
   bool channels_last; /* both compute so, and it stays so between them: neither is needed */
 } hone_chain_link;
 
+/* Texts live as long as the chain. false: there is no link i. */
 HONE_API uint32_t hone_chain_links(const hone_chain *chain);
 HONE_API bool hone_chain_link_of(const hone_chain *chain, uint32_t i, hone_chain_link *out);
 

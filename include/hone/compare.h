@@ -28,6 +28,7 @@ typedef enum hone_alignment {
 #undef X
 } hone_alignment;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_alignment_name(hone_alignment alignment);
 
 /* What became of the time. */
@@ -43,6 +44,7 @@ typedef enum hone_change {
 #undef X
 } hone_change;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_change_name(hone_change change);
 
 /* Times before and after, in milliseconds of a typical iteration (median of its samples). */

@@ -55,6 +55,7 @@ typedef struct hone_eval_result {
   uint64_t detections; /* found */
 } hone_eval_result;
 
+/* Frees what the result holds, not the result itself. */
 HONE_API void hone_eval_free(hone_eval_result *result);
 
 /* ---- keeping score of predictions, wherever they come from */

@@ -237,6 +237,7 @@ typedef enum hone_node_fate {
       HONE_NODE_FATE_COUNT
 } hone_node_fate;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_node_fate_name(hone_node_fate fate);
 
 /* A node of the model as it was loaded. Unnamed nodes should be named "<op_type>_<index>" by the writer. */

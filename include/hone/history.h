@@ -130,6 +130,7 @@ typedef enum hone_gate_verdict {
 #undef X
 } hone_gate_verdict;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_gate_verdict_name(hone_gate_verdict verdict);
 
 typedef struct hone_gate_options {
@@ -201,6 +202,7 @@ typedef enum hone_slow_cause {
 #undef X
 } hone_slow_cause;
 
+/* Its word above, static; the first of the causes that the run's figures show. */
 HONE_API const char *hone_slow_cause_name(hone_slow_cause cause);
 HONE_API hone_slow_cause hone_slow_run_cause(const hone_slow_run *run);
 

@@ -37,6 +37,7 @@ typedef enum hone_limit {
 #undef X
 } hone_limit;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_limit_name(hone_limit bound);
 
 /* A row of the layer table: one step, summed over its spans of one iteration. Times in milliseconds. */
@@ -157,6 +158,7 @@ HONE_API bool hone_stats_compute(const double *samples, size_t count, hone_sampl
 
 typedef enum hone_severity { HONE_SEVERITY_HIGH, HONE_SEVERITY_MEDIUM, HONE_SEVERITY_LOW } hone_severity;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_severity_name(hone_severity severity);
 
 /* What a finding asks for, and so its rank: everything of one category stands before all of the next. */
@@ -172,6 +174,7 @@ typedef enum hone_category {
 #undef X
 } hone_category;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_category_name(hone_category category);
 
 /* Languages of titles, causes and labels. */
@@ -210,6 +213,7 @@ typedef enum hone_quantity {
 #undef X
 } hone_quantity;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_quantity_name(hone_quantity quantity);
 
 /* Who can remove it. */
@@ -224,6 +228,7 @@ typedef enum hone_remedy {
 #undef X
 } hone_remedy;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_remedy_name(hone_remedy remedy);
 
 /* What a line of a finding's commands is for. */
@@ -239,6 +244,7 @@ typedef enum hone_purpose {
 #undef X
 } hone_purpose;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_purpose_name(hone_purpose purpose);
 
 /* Where a speed-up comes from. */
@@ -254,6 +260,7 @@ typedef enum hone_basis {
 #undef X
 } hone_basis;
 
+/* Its word above. Static storage. */
 HONE_API const char *hone_basis_name(hone_basis basis);
 
 /* A part of the time that a finding speaks of, by one cause. */

@@ -210,6 +210,7 @@ typedef struct hone_zoo_options {
                     "scores". Nodes behind the network are called "detect/..." */
 } hone_zoo_options;
 
+/* Names and what they are: static, NULL behind the last. options may be NULL. The model is the caller's. */
 HONE_API uint32_t hone_zoo_count(void);
 HONE_API const char *hone_zoo_name(uint32_t i);
 HONE_API const char *hone_zoo_about(uint32_t i);

@@ -33,6 +33,7 @@ typedef struct hone_engine_options {
       *tuning; /* file of tuned tactics (hone_tune); "off": none; NULL: HONE_TUNE_CACHE or the user's cache */
 } hone_engine_options;
 
+/* Opens the device and starts its threads; options may be NULL. Errors name what is wrong or missing. */
 HONE_API hone_status hone_engine_create(const hone_engine_options *options, hone_engine **out,
                                         hone_error *error);
 HONE_API void hone_engine_destroy(hone_engine *engine); /* after its plans */
@@ -216,6 +217,7 @@ typedef struct hone_step_info {
   uint32_t threads;            /* on which it runs; 0: all of the engine */
 } hone_step_info;
 
+/* How many; step i, its texts borrowed from the plan (false behind the last); nodes of the file. */
 HONE_API uint32_t hone_plan_steps(const hone_plan *plan);
 HONE_API bool hone_plan_step(const hone_plan *plan, uint32_t i, hone_step_info *info);
 HONE_API uint32_t hone_plan_source_nodes(const hone_plan *plan);
@@ -255,6 +257,7 @@ HONE_API hone_status hone_fusions_find(hone_engine *engine, hone_model *model,
                                        hone_error *error);
 HONE_API void hone_fusions_free(hone_fusions *fusions);
 
+/* The memory of one run at a time. To be destroyed before its plan, when no run is in it. */
 HONE_API hone_status hone_context_create(hone_plan *plan, hone_context **out, hone_error *error);
 HONE_API void hone_context_destroy(hone_context *context);
 /* Threads of its own for the runs to come, the calling one among them: 1 to those of the engine. 0, as at

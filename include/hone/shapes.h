@@ -116,6 +116,7 @@ typedef struct hone_shapes_counts {
   uint64_t moved;               /* of those made: by changing one that was there (hone_plan_rebind) */
 } hone_shapes_counts;
 
+/* From any thread; all 0 where shapes is NULL. */
 HONE_API void hone_shapes_count(hone_shapes *shapes, hone_shapes_counts *out);
 /* Plan i of those that are kept now, least used first; false behind the last. */
 HONE_API bool hone_shapes_plan(hone_shapes *shapes, uint32_t i, hone_shape_plan *out);

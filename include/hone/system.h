@@ -26,6 +26,7 @@ typedef struct hone_system_sample {
   uint32_t processors;              /* those: that this process may use */
 } hone_system_sample;
 
+/* Reads a few files of /proc and /sys. From any thread. */
 HONE_API void hone_system_read(hone_system_sample *out);
 /* Why "temperature", "clock" or "throttles" cannot be read here; "" when it can, or for another word. */
 HONE_API const char *hone_system_unread(const hone_system_sample *sample, const char *what);
