@@ -88,6 +88,14 @@ static const char branch[] =
     "  %y = If(%c) {then_branch=graph t() -> (%u) { %u = Mul(%x, %x) }, else_branch=graph e() -> (%v) {\n"
     "    %v = Neg(%x) }}\n}\n";
 
+/* One size may grow while the other shrinks: what an output takes is most at one end of such a line, what is
+ * made behind it at the other. */
+static const char apart[] =
+    "ir 8\nopset 17\ngraph g(%x: f32[Tx16], %p: f32[Px16]) -> (%a, %y) {\n"
+    "  const %w: f32[16x16] = rand(1)\n"
+    "  %a = Neg(%x)\n  %c = Concat(%a, %p) {axis=0}\n  %m = MatMul(%c, %w)\n  %s = Softmax(%m) {axis=-1}\n"
+    "  %t = Transpose(%s) {perm=[1, 0]}\n  %q = MatMul(%t, %c)\n  %y = Softmax(%q) {axis=-1}\n}\n";
+
 typedef struct symbol {
   const char *name;
   int64_t size;
@@ -399,6 +407,40 @@ static void test_unbound(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* Results stay while others are made, in whichever direction sizes go. */
+static void test_apart(void **state) {
+  (void)state;
+  hone_engine *engine = NULL;
+  hone_model *m = net_parse("lines", apart);
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  for (int64_t t = -3; t <= 3; t++)
+    for (int64_t by = -3; by <= 3; by++) {
+      hone_weights *w = NULL;
+      hone_plan *p[2];
+      hone_context *c = NULL;
+      hone_binding b[2] = {{.symbol = "T", .rank = 1, .dim = {40}}, {.symbol = "P", .rank = 1, .dim = {40}}};
+      assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+      for (int i = 0; i < 2; i++, b[0].dim[0] += t, b[1].dim[0] += by) p[i] = fresh(engine, m, w, b, 2);
+      assert_int_equal(hone_context_create(p[1], &c, NULL), HONE_OK);
+      for (int i = 0; i < 12; i++) {
+        const int64_t k = (i * 7) % 12 + 1; /* to and fro */
+        bool done = false;
+        b[0].dim[0] = 40 + k * t, b[1].dim[0] = 40 + k * by;
+        assert_int_equal(hone_context_rebind(c, b, 2, &done, &e), HONE_OK);
+        if (!done) continue;
+        hone_plan *want = fresh(engine, m, NULL, b, 2);
+        goes_on(c, want, false);
+        hone_plan_destroy(want);
+      }
+      hone_context_destroy(c);
+      for (int i = 0; i < 2; i++) hone_plan_destroy(p[i]);
+      hone_weights_destroy(w);
+    }
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
 static void test_memory_short(void **state) {
   (void)state;
   bool reached = true, ever = false;
@@ -434,11 +476,15 @@ static void test_memory_short(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_growing),           cmocka_unit_test(test_any_length),
-      cmocka_unit_test(test_rounded),           cmocka_unit_test(test_bodies),
-      cmocka_unit_test(test_otherwise_between), cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_context),           cmocka_unit_test(test_unbound),
-      cmocka_unit_test(test_memory_short)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing),
+                                     cmocka_unit_test(test_any_length),
+                                     cmocka_unit_test(test_rounded),
+                                     cmocka_unit_test(test_bodies),
+                                     cmocka_unit_test(test_otherwise_between),
+                                     cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_context),
+                                     cmocka_unit_test(test_unbound),
+                                     cmocka_unit_test(test_apart),
+                                     cmocka_unit_test(test_memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ struct hn_moving {
   HN_VEC(moving_content) contents;
   HN_VEC(uint32_t) steps;
   size_t *tables; /* [steps of the plan] room for what they pack of their own */
+  uint64_t *room; /* [slots of the plan] bytes of the arena's that they are placed for */
 };
 
 void hn_moving_free(hn_moving *m) {
@@ -59,6 +60,7 @@ void hn_moving_free(hn_moving *m) {
   hn_vec_free(&m->contents);
   hn_vec_free(&m->steps);
   hn_free(m->tables);
+  hn_free(m->room);
   hn_free(m);
 }
 
@@ -399,10 +401,30 @@ static hone_status pack_steps(hn_plan *p, hone_error *error) {
   return HONE_OK;
 }
 
+static bool in_arena(const hn_slot *s) { return s->alias == HN_NO_SLOT && s->place == HN_PLACE_ARENA; }
+
+/* Where sizes shrink while others grow, a tensor may be larger than both at the far end and where it was. */
+static bool has_room(const hn_plan *p) {
+  for (uint32_t k = 0; k < p->slots.len; k++)
+    if (in_arena(&p->slots.ptr[k]) && p->slots.ptr[k].bytes > p->moving->room[k]) return false;
+  return true;
+}
+
 static hone_status go(hn_plan *p, int64_t t, bool *taken, hone_error *error) {
-  *taken = set_numbers(p->moving, t);
+  *taken = set_numbers(p->moving, t) && has_room(p);
   hone_status status = *taken ? ask_steps(p, taken, error) : HONE_OK;
   if (status == HONE_OK && *taken) status = pack_steps(p, error);
+  return status;
+}
+
+/* The arena for the far end, with room for what slots are now, which may be more: bytes says that. */
+static hone_status place_arena(hn_plan *p, const uint64_t *bytes, hone_error *error) {
+  for (uint32_t k = 0; k < p->slots.len; k++) {
+    hn_slot *s = &p->slots.ptr[k];
+    if (in_arena(s) && bytes[k] > s->bytes) s->bytes = bytes[k];
+  }
+  const hone_status status = hn_plan_place_again(p, error);
+  for (uint32_t k = 0; k < p->slots.len; k++) p->moving->room[k] = p->slots.ptr[k].bytes;
   return status;
 }
 
@@ -410,6 +432,9 @@ static hone_status go(hn_plan *p, int64_t t, bool *taken, hone_error *error) {
 static hone_status place(hn_plan *p, bool *taken, hone_error *error) {
   hn_moving *m = p->moving;
   const int64_t now = m->at;
+  uint64_t *bytes = hn_malloc((p->slots.len + 1) * sizeof *bytes);
+  if (!bytes) return hn_fail_memory(error, p->slots.len * sizeof *bytes, "the memory plan");
+  for (uint32_t k = 0; k < p->slots.len; k++) bytes[k] = p->slots.ptr[k].bytes;
   *taken = true;
   for (size_t i = 0; i < m->contents.len && *taken; i++) *taken = make_room(p, m->line, &m->contents.ptr[i]);
   show_constants(p);
@@ -420,7 +445,10 @@ static hone_status place(hn_plan *p, bool *taken, hone_error *error) {
     size_t *room = &m->tables[m->steps.ptr[k]];
     if (s->kind != HN_STEP_TACTIC || s->shared_at || !s->tactic->need) continue;
     const hone_status status = s->tactic->need(&s->desc, &p->machine, &need, error);
-    if (status != HONE_OK) return status;
+    if (status != HONE_OK) {
+      hn_free(bytes);
+      return status;
+    }
     if (need.blob_bytes <= *room) continue;
     void *blob =
         need.blob_bytes <= MOST_TABLES ? hn_arena_aligned(&p->arena, need.blob_bytes, HN_MEM_ALIGN) : NULL;
@@ -432,7 +460,8 @@ static hone_status place(hn_plan *p, bool *taken, hone_error *error) {
   }
   hone_status status = HONE_OK;
   if (*taken) status = ask_steps(p, taken, error);
-  if (status == HONE_OK && *taken) status = hn_plan_place_again(p, error);
+  if (status == HONE_OK && *taken) status = place_arena(p, bytes, error);
+  hn_free(bytes);
   if (status == HONE_OK && *taken) m->placed = m->line->high;
   bool back = true;
   if (status == HONE_OK) status = go(p, now, &back, error);
@@ -487,7 +516,9 @@ bool hn_plan_attach(hn_plan *p, hone_tensor_desc *const *more, uint32_t n_more, 
     m->line = l;
     m->at = at;
     m->placed = m->vain = INT64_MIN;
-    good = good && (m->tables = hn_calloc(p->steps.len + 1, sizeof *m->tables)) && find_moving(p, &w, m);
+    good = good && (m->tables = hn_calloc(p->steps.len + 1, sizeof *m->tables)) &&
+           (m->room = hn_calloc(p->slots.len + 1, sizeof *m->room)) && find_moving(p, &w, m);
+    for (uint32_t k = 0; good && k < p->slots.len; k++) m->room[k] = p->slots.ptr[k].bytes;
     for (size_t k = 0; good && k < p->steps.len; k++) m->tables[k] = p->steps.ptr[k].need.blob_bytes;
     for (size_t k = 0; good && k < m->steps.len; k++) {
       const hn_step *step = &p->steps.ptr[m->steps.ptr[k]];
