@@ -47,7 +47,9 @@ static bool add_part(function *f, hn_unit *u) {
   return true;
 }
 
-static bool one_number(const hn_value *v) { return hn_fixed(v) && hone_desc_count(&v->desc) == 1; }
+static bool one_number(const hn_value *v) {
+  return (hn_fixed(v) || hn_of_fixed_codes(v)) && hone_desc_count(&v->desc) == 1;
+}
 
 static bool is_table(const hn_unit *u) {
   return u && !u->into && u->kind == HN_UNIT_NODE && !strcmp(u->anchor, "CodeTable");
@@ -139,7 +141,7 @@ static bool take_tables(const hn_lowering *l, function *f) {
 static bool find(const hn_lowering *l, hn_unit *u, function *f) {
   const hone_node *q = u->node;
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || strcmp(u->anchor, "QuantizeLinear") != 0 ||
-      !hn_is_op(q, "QuantizeLinear") || !one_number(q->in[1]) || q->in[1]->desc.dtype != HONE_DTYPE_F32 ||
+      !hn_is_op(q, "QuantizeLinear") || !hn_fixed(q->in[1]) || !one_number(q->in[1]) || q->in[1]->desc.dtype != HONE_DTYPE_F32 ||
       (hn_quantise_zero(q) && !hn_fixed(hn_quantise_zero(q))) || !eight_bits(q->out[0]))
     return false;
   memset(f, 0, sizeof *f);

@@ -10,6 +10,8 @@ bool hn_fixed(const hn_value *v);
 const hone_node *hn_dequantised(const hn_value *v);
 /* The zero point of a QuantizeLinear or DequantizeLinear, or NULL. */
 hn_value *hn_quantise_zero(const hone_node *n);
+/* What a DequantizeLinear makes of constant codes. */
+bool hn_of_fixed_codes(const hn_value *v);
 /* The only node that reads v, in the same graph; NULL when there are others. */
 const hone_node *hn_only_reader(const hn_value *v);
 
@@ -47,8 +49,11 @@ hone_status hn_lower_codes_sums(hn_lowering *l, bool *integer, bool *any, hone_e
 /* codes_norms.c: LayerNormalization that reads what is dequantised, or whose result is quantised, does that
  * itself, where a tactic takes it. integer: by value id, set for what reads codes; *any: there was one. */
 hone_status hn_lower_codes_norms(hn_lowering *l, bool *integer, bool *any, hone_error *error);
-/* The DequantizeLinear that makes v of codes of 8 bits, by one constant scale and zero point; or NULL. */
+/* The DequantizeLinear that makes v of codes of 8 bits that the run computes, by one constant scale and zero
+ * point; or NULL. */
 const hone_node *hn_of_codes(const hn_value *v);
+/* The same, constant codes included. */
+const hone_node *hn_of_any_codes(const hn_value *v);
 /* Whether n is a QuantizeLinear to codes of 8 bits by one constant scale and zero point. */
 bool hn_to_codes(const hone_node *n);
 /* Scale and zero point of such a DequantizeLinear, or of a QuantizeLinear. */

@@ -2,7 +2,7 @@
  *
  *   y = QuantizeLinear(f(DequantizeLinear(x), DequantizeLinear(w), c, ...))
  *
- * for any f of pointwise units that nobody else reads, c constants, is one pointwise program that loads
+ * for any f of pointwise units that nobody else reads, c constants, of f32 or codes, is one pointwise program that loads
  * codes, computes what DequantizeLinear, f and QuantizeLinear do, and stores codes: one byte a number goes
  * through memory. f may be nothing: codes of other parameters. All parameters are single numbers. What a
  * Concat gathers in f32 is an operand, too: no product would do f on its way out. */
@@ -24,12 +24,17 @@ static bool single(const hone_node *n, const hn_value *codes) {
          (!zero || hn_fixed(zero)) && hone_desc_known(&codes->desc);
 }
 
-const hone_node *hn_of_codes(const hn_value *v) {
+const hone_node *hn_of_any_codes(const hn_value *v) {
   const hone_node *n = v ? v->producer : NULL;
   return hn_is_op(n, "DequantizeLinear") && n->graph == v->graph && n->in[0] &&
-                 v->desc.dtype == HONE_DTYPE_F32 && !hn_fixed(n->in[0]) && single(n, n->in[0])
+                 v->desc.dtype == HONE_DTYPE_F32 && single(n, n->in[0])
              ? n
              : NULL;
+}
+
+const hone_node *hn_of_codes(const hn_value *v) {
+  const hone_node *n = hn_of_any_codes(v);
+  return n && !hn_fixed(n->in[0]) ? n : NULL;
 }
 
 bool hn_to_codes(const hone_node *n) {
@@ -57,7 +62,8 @@ static bool take(hn_lowering *l, found *f, const hn_value *v) {
     f->codes++;
     return true;
   }
-  if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32)) return true;
+  if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32) || hn_of_any_codes(v))
+    return true;
   hn_unit *u = l->by_value[v->id];
   if (u && hn_is_op(v->producer, "Concat") && v->producer->graph == v->graph &&
       v->desc.dtype == HONE_DTYPE_F32 && hone_desc_known(&v->desc)) {

@@ -25,7 +25,7 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
       const hn_unit *w = k ? more[k - 1] : u;
       for (uint32_t i = 0; i < w->n_in && (!i || anchor.layouts & HONE_LAST_ALL); i++) {
         const hn_value *v = w->in[i];
-        if (u->kind == HN_UNIT_CODES && hn_of_codes(v)) v = v->producer->in[0]; /* what it reads */
+        if (u->kind == HN_UNIT_CODES && hn_of_any_codes(v)) v = v->producer->in[0]; /* what it reads */
         last |= hn_form_at_hand(l, v, lasts, 2) != HN_FORMS && hn_form_at_hand(l, v, rows, 2) == HN_FORMS &&
                 v->desc.rank == u->out->desc.rank;
       }

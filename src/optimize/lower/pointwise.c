@@ -85,7 +85,7 @@ bool hn_pointwise_program(hn_lowering *l, hn_unit *const *group, uint32_t n, hn_
           r = emit(b, HONE_PW_CONST, 0, 0, 0, scalar, 0);
         else {
           if (*n_in == max_in) return false;
-          const hone_node *codes = group[n - 1]->kind == HN_UNIT_CODES ? hn_of_codes(u->in[i]) : NULL;
+          const hone_node *codes = group[n - 1]->kind == HN_UNIT_CODES ? hn_of_any_codes(u->in[i]) : NULL;
           in[*n_in] = codes ? codes->in[0] : u->in[i];
           r = emit(b, HONE_PW_LOAD, *n_in, 0, 0, 0, 0);
           if (codes) r = from_codes(b, r, codes);

@@ -31,6 +31,11 @@ const hone_node *hn_dequantised(const hn_value *v) {
   return n->n_in < 3 || !n->in[2] || hn_fixed(n->in[2]) ? n : NULL;
 }
 
+bool hn_of_fixed_codes(const hn_value *v) {
+  const hone_node *n = hn_dequantised(v);
+  return n && hn_fixed(n->in[0]);
+}
+
 hn_value *hn_quantise_zero(const hone_node *n) { return n->n_in > 2 ? n->in[2] : NULL; }
 
 const hone_node *hn_only_reader(const hn_value *v) {
