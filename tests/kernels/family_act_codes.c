@@ -73,17 +73,19 @@ static void check_block(ck *c, const struct hn_act_codes_ops *ops, const functio
   const size_t gap = form & 1 ? 5 : 0, y_pitch = n + (form & 2 ? 7 : 0), bytes = (rows - 1) * y_pitch + n,
                words = (bytes + 3) / 4;
   const bool vectors = form & 4, is_signed = form & 8, biased = form & 16;
-  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *bias = ck_alloc(c, n, 0),
+  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *factor = ck_alloc(c, n, 0), *bias = ck_alloc(c, n, 0),
         *scale = ck_alloc(c, n, 0), *over = ck_alloc(c, n, 0);
   unsigned char *y = (unsigned char *)(ck_alloc(c, words, 0) + words) - bytes;
   ck_fill(c, x, (rows - 1) * (n + gap) + n, fill);
   for (size_t i = 0; i < n; i++) {
     bias[i] = (float)(int)(ck_random(c) % 64 - 32) / 16;
+    factor[i] = (float)(1 + ck_random(c) % 7) / 4;
     scale[i] = 0.004f * (float)(1 + ck_random(c) % 9);
     over[i] = 1 / scale[i];
   }
   memset(y, 0x5a, bytes);
-  const hn_act_codes a = {.bias = biased ? bias : NULL,
+  const hn_act_codes a = {.factor = biased ? factor : NULL,
+                          .bias = biased ? bias : NULL,
                           .act = f->op,
                           .p = {f->p[0], f->p[1]},
                           .scale = scale,
@@ -102,7 +104,7 @@ static void check_block(ck *c, const struct hn_act_codes_ops *ops, const functio
         ck_same(c, i * y_pitch + j, (float)got, (float)0x5a);
         continue;
       }
-      const float v = x[i * (n + gap) + j] + (biased ? bias[j] : 0);
+      const float v = x[i * (n + gap) + j] * (biased ? factor[j] : 1) + (biased ? bias[j] : 0);
       const int have = is_signed ? (signed char)got : got;
       ck_same(c, i * y_pitch + j, (float)have, (float)wanted(f, v, scale[vectors ? j : 0], &a, have));
     }
@@ -137,13 +139,14 @@ static void bench(ck *c, const struct hn_kernel *k) {
   float *x = ck_alloc(c, ROWS * N, 0), *bias = ck_alloc(c, N, 0), *scale = ck_alloc(c, N, 0),
         *over = ck_alloc(c, N, 0);
   unsigned char *y = (unsigned char *)ck_alloc(c, ROWS * N / 4, 0);
+  const float *factor = NULL;
   ck_fill(c, x, ROWS * N, CK_RANDOM);
   for (int i = 0; i < N; i++) bias[i] = 0.1f, scale[i] = 0.0213f, over[i] = 1 / 0.0213f;
   static const hone_pw_op ops[] = {HONE_PW_NONE, HONE_PW_HARDSWISH, HONE_PW_SILU};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     const function *f = functions;
     while (f->op != ops[i]) f++;
-    struct job j = {k->ops, {bias, f->op, {f->p[0], f->p[1]}, scale, over, 113, true, false}, x, y};
+    struct job j = {k->ops, {factor, bias, f->op, {f->p[0], f->p[1]}, scale, over, 113, true, false}, x, y};
     const double t = ck_time(run_job, &j);
     j.ops = scalar->ops;
     const double ts = k == scalar ? 0 : ck_time(run_job, &j);

@@ -1,6 +1,6 @@
 /* Family "act_codes": rows of f32 behind a product become codes of 8 bits in one pass,
  *
- *   y = saturate(round_half_even(act(x + bias) / scale) + zero)
+ *   y = saturate(round_half_even(act(x factor + bias) / scale) + zero)
  *
  * NaN gives the lowest code. SiLU is off by |x| 2^-24 at most where lanes are sixteen (vec_silu.h), all else
  * is what the kernels of pointwise functions and of quantisation make of it, one behind the other. */
@@ -16,7 +16,7 @@
 #include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_act_codes {
-  const float *bias; /* one a column; NULL: none */
+  const float *factor, *bias; /* one a column; NULL: none */
   hone_pw_op act;    /* one that hn_act_codes_takes; HONE_PW_NONE: none */
   float p[2];
   const float *scale, *over; /* 2^-100 .. 2^100, and 1 / scale: one, or one a column */

@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) vf act_of(vf x, const hone_pw_op ac
 
 /* The parameters of n columns from `column` on, n at most a vector. */
 typedef struct part {
-  vf bias, over;
+  vf factor, bias, over;
   size_t column, n;
 } part;
 
@@ -42,7 +42,8 @@ static inline vf some_of(const float *v, size_t n) {
 }
 
 static inline part part_of(const hn_act_codes *a, size_t column, size_t n) {
-  return (part){.bias = a->bias ? some_of(a->bias + column, n) : v_zero(),
+  return (part){.factor = a->factor ? some_of(a->factor + column, n) : v_set1(1.0f),
+                .bias = a->bias ? some_of(a->bias + column, n) : v_zero(),
                 .over = a->vectors ? some_of(a->over + column, n) : v_set1(*a->over),
                 .column = column,
                 .n = n};
@@ -99,7 +100,7 @@ static inline __attribute__((always_inline)) void columns(const hn_act_codes *a,
     vf v[4] = {v_load(row), n == WIDE ? v_load(row + VEC_W) : v_loadn(row + VEC_W, n - VEC_W), v_load(next),
                n == WIDE ? v_load(next + VEC_W) : v_loadn(next + VEC_W, n - VEC_W)};
     HN_UNROLL for (int i = 0; i < 4; i++) v[i] =
-        act_of(v_add(v[i], i % 2 ? odd.bias : even.bias), act, m.al, m.be);
+        act_of(v_add(v_mul(v[i], i % 2 ? odd.factor : even.factor), i % 2 ? odd.bias : even.bias), act, m.al, m.be);
     levels(a, v, &even, &odd);
     if (n == WIDE) {
       v_store_code_rows(to, to2, v, (int)a->zero, a->is_signed);
@@ -124,7 +125,7 @@ static inline __attribute__((always_inline)) void narrow(const hn_act_codes *a, 
     vf v[4];
     HN_UNROLL for (size_t i = 0; i < 4; i++) {
       v[i] = i < left ? some_of(x + (ptrdiff_t)i * x_pitch, n) : v_zero();
-      v[i] = act_of(v_add(v[i], p.bias), act, m.al, m.be);
+      v[i] = act_of(v_add(v_mul(v[i], p.factor), p.bias), act, m.al, m.be);
     }
     levels(a, v, &p, &p);
     v_store_codes(some, v, (int)a->zero, a->is_signed);
