@@ -73,8 +73,8 @@ static void check_block(ck *c, const struct hn_act_codes_ops *ops, const functio
   const size_t gap = form & 1 ? 5 : 0, y_pitch = n + (form & 2 ? 7 : 0), bytes = (rows - 1) * y_pitch + n,
                words = (bytes + 3) / 4;
   const bool vectors = form & 4, is_signed = form & 8, biased = form & 16;
-  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *factor = ck_alloc(c, n, 0), *bias = ck_alloc(c, n, 0),
-        *scale = ck_alloc(c, n, 0), *over = ck_alloc(c, n, 0);
+  float *x = ck_alloc(c, (rows - 1) * (n + gap) + n, 0), *factor = ck_alloc(c, n, 0),
+        *bias = ck_alloc(c, n, 0), *scale = ck_alloc(c, n, 0), *over = ck_alloc(c, n, 0);
   unsigned char *y = (unsigned char *)(ck_alloc(c, words, 0) + words) - bytes;
   ck_fill(c, x, (rows - 1) * (n + gap) + n, fill);
   for (size_t i = 0; i < n; i++) {

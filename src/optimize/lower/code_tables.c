@@ -141,8 +141,9 @@ static bool take_tables(const hn_lowering *l, function *f) {
 static bool find(const hn_lowering *l, hn_unit *u, function *f) {
   const hone_node *q = u->node;
   if (u->into || u->kind != HN_UNIT_NODE || u->n_nodes != 1 || strcmp(u->anchor, "QuantizeLinear") != 0 ||
-      !hn_is_op(q, "QuantizeLinear") || !hn_fixed(q->in[1]) || !one_number(q->in[1]) || q->in[1]->desc.dtype != HONE_DTYPE_F32 ||
-      (hn_quantise_zero(q) && !hn_fixed(hn_quantise_zero(q))) || !eight_bits(q->out[0]))
+      !hn_is_op(q, "QuantizeLinear") || !hn_fixed(q->in[1]) || !one_number(q->in[1]) ||
+      q->in[1]->desc.dtype != HONE_DTYPE_F32 || (hn_quantise_zero(q) && !hn_fixed(hn_quantise_zero(q))) ||
+      !eight_bits(q->out[0]))
     return false;
   memset(f, 0, sizeof *f);
   f->root = u;

@@ -2,10 +2,10 @@
  *
  *   y = QuantizeLinear(f(DequantizeLinear(x), DequantizeLinear(w), c, ...))
  *
- * for any f of pointwise units that nobody else reads, c constants, of f32 or codes, is one pointwise program that loads
- * codes, computes what DequantizeLinear, f and QuantizeLinear do, and stores codes: one byte a number goes
- * through memory. f may be nothing: codes of other parameters. All parameters are single numbers. What a
- * Concat gathers in f32 is an operand, too: no product would do f on its way out. */
+ * for any f of pointwise units that nobody else reads, c constants, of f32 or codes, is one pointwise program
+ * that loads codes, computes what DequantizeLinear, f and QuantizeLinear do, and stores codes: one byte a
+ * number goes through memory. f may be nothing: codes of other parameters. All parameters are single numbers.
+ * What a Concat gathers in f32 is an operand, too: no product would do f on its way out. */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -62,7 +62,8 @@ static bool take(hn_lowering *l, found *f, const hn_value *v) {
     f->codes++;
     return true;
   }
-  if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32) || hn_of_any_codes(v))
+  if (hn_scalar_constant(v, &number) || (hn_fixed(v) && v->desc.dtype == HONE_DTYPE_F32) ||
+      hn_of_any_codes(v))
     return true;
   hn_unit *u = l->by_value[v->id];
   if (u && hn_is_op(v->producer, "Concat") && v->producer->graph == v->graph &&

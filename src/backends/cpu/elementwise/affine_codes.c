@@ -1,6 +1,6 @@
-/* Programs x k + d, a function and QuantizeLinear, k and d one number a channel, in one pass over rows of channels
- * (kernels act_codes): what is left of a normalisation between what a Concat gathers in f32 and the codes of a
- * convolution. The same codes as the program's (kernels/act_codes says which function differs). */
+/* Programs x k + d, a function and QuantizeLinear, k and d one number a channel, in one pass over rows of
+ * channels (kernels act_codes): what is left of a normalisation between what a Concat gathers in f32 and the
+ * codes of a convolution. The same codes as the program's (kernels/act_codes says which function differs). */
 #include <string.h>
 
 #include "backends/cpu/kernels/act_codes/act_codes.h"
@@ -9,6 +9,7 @@
 #include "backends/cpu/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/integers.h"
 #include "base/nest.h"
 
@@ -113,7 +114,8 @@ static bool read_program(const hone_step *s, affine *a) {
     }
     /* There is one value: what it was before is gone. */
     for (int k = 0; made.what == VALUE && k < HONE_PW_REGISTERS; k++)
-      if (r.reg[k].what == VALUE || (r.reg[k].what == OPERAND && r.reg[k].input == a->x)) r.reg[k].what = UNKNOWN;
+      if (r.reg[k].what == VALUE || (r.reg[k].what == OPERAND && r.reg[k].input == a->x))
+        r.reg[k].what = UNKNOWN;
     r.reg[t->dst] = made;
   }
   return false;
@@ -171,7 +173,8 @@ HN_DESCRIBED(affine)
 static double cost(const hone_step *s, const hone_machine *m) {
   affine a;
   if (!describe(s, m, &a, NULL)) return HN_REFUSED_SECONDS;
-  const double n = (double)(a.rows * a.n), function = a.act == HONE_PW_NONE ? 0 : hn_pw_cycles((hone_pw_op)a.act);
+  const double n = (double)(a.rows * a.n),
+               function = a.act == HONE_PW_NONE ? 0 : hn_pw_cycles((hone_pw_op)a.act);
   return hn_step_seconds(m, 4 * (1 + function / 2) * n, 5 * n, 0.5);
 }
 
@@ -179,7 +182,8 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const hone_step_run *r = arg;
   const affine *a = r->blob;
   const int64_t r0 = i * a->per_task, rows = hn_min(a->per_task, a->rows - r0);
-  const hn_act_codes c = {.factor = a->factor == NOTHING ? NULL : r->in[a->factor],
+  const hn_act_codes c = {.factor =
+                              a->factor == NOTHING || HN_FAULT("affine_factor") ? NULL : r->in[a->factor],
                           .bias = a->sum == NOTHING ? NULL : r->in[a->sum],
                           .act = (hone_pw_op)a->act,
                           .p = {a->p[0], a->p[1]},
@@ -204,5 +208,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, affine_codes, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
-          .run = run);
+HN_TACTIC(cpu, affine_codes, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need,
+          .prepack = prepack, .run = run);

@@ -17,7 +17,7 @@
 
 typedef struct hn_act_codes {
   const float *factor, *bias; /* one a column; NULL: none */
-  hone_pw_op act;    /* one that hn_act_codes_takes; HONE_PW_NONE: none */
+  hone_pw_op act;             /* one that hn_act_codes_takes; HONE_PW_NONE: none */
   float p[2];
   const float *scale, *over; /* 2^-100 .. 2^100, and 1 / scale: one, or one a column */
   float zero;

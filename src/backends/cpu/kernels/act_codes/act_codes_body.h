@@ -99,8 +99,8 @@ static inline __attribute__((always_inline)) void columns(const hn_act_codes *a,
     uint8_t *to = y + (ptrdiff_t)r * y_pitch, *to2 = two ? to + y_pitch : to, some[2][WIDE];
     vf v[4] = {v_load(row), n == WIDE ? v_load(row + VEC_W) : v_loadn(row + VEC_W, n - VEC_W), v_load(next),
                n == WIDE ? v_load(next + VEC_W) : v_loadn(next + VEC_W, n - VEC_W)};
-    HN_UNROLL for (int i = 0; i < 4; i++) v[i] =
-        act_of(v_add(v_mul(v[i], i % 2 ? odd.factor : even.factor), i % 2 ? odd.bias : even.bias), act, m.al, m.be);
+    HN_UNROLL for (int i = 0; i < 4; i++) v[i] = act_of(
+        v_add(v_mul(v[i], i % 2 ? odd.factor : even.factor), i % 2 ? odd.bias : even.bias), act, m.al, m.be);
     levels(a, v, &even, &odd);
     if (n == WIDE) {
       v_store_code_rows(to, to2, v, (int)a->zero, a->is_signed);
