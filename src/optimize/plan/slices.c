@@ -17,8 +17,8 @@
 enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
 #define MESH_CACHE 30e9
 #define MESH_MEMORY 16e9
-/* A map that left a cache is written, fetched to be written, and read. */
-#define SPILLED_PASSES 3
+/* A map that left a cache is fetched to be written and written, beside being read. */
+#define WRITTEN_PASSES 2
 /* What a step takes beside its work: to begin, and threads that wait for each other; and the least work of a
  * slice. */
 #define STEP_SECONDS 6e-6
@@ -53,8 +53,10 @@ typedef struct traffic {
   double again;  /* seconds of steps that no input reaches: every slice takes them anew... */
   double made;   /* ...and reads what they make, these bytes, as it reads weights */
   int64_t batch;
-  double *blob;  /* [steps] bytes of each one's packed weights */
-  bool *follows; /* [slots] the inputs reach it; of a view or part, asked of its root */
+  double coded, products; /* seconds of steps with packed weights that read codes of 8 bits, of all of them */
+  double *read;           /* [slots] bytes that steps read of it, views and parts of it included */
+  double *blob;           /* [steps] bytes of each one's packed weights */
+  bool *follows;          /* [slots] the inputs reach it; of a view or part, asked of its root */
 } traffic;
 
 /* The samples of a run, or 0 with a reason: the plan's inputs and outputs do not all begin with them. */
@@ -133,31 +135,43 @@ static void count(const hn_plan *p, traffic *t) {
       if (s->desc.input[k].constant) plain += (double)hone_desc_count(&s->desc.input[k].desc) * sizeof(float);
     t->extra += fmax((double)need.blob_bytes - PADDED * plain, 0);
     t->predicted += s->predicted_s;
+    if (need.blob_bytes && s->desc.n_inputs) {
+      const hone_dtype x = s->desc.input[0].desc.dtype;
+      t->products += s->predicted_s;
+      t->coded += x == HONE_DTYPE_U8 || x == HONE_DTYPE_I8 ? s->predicted_s : 0;
+    }
     double bytes = 0;
-    for (uint32_t k = 0; k < s->desc.n_inputs; k++)
-      if (follows(p, t, s->in[k])) bytes += tensor_bytes(&s->desc.input[k].desc);
+    for (uint32_t k = 0; k < s->desc.n_inputs; k++) {
+      if (!follows(p, t, s->in[k])) continue;
+      bytes += tensor_bytes(&s->desc.input[k].desc);
+      t->read[hn_slot_root(p, s->in[k])] += tensor_bytes(&s->desc.input[k].desc);
+    }
     for (uint32_t k = 0; k < s->desc.n_outputs; k++)
       if (follows(p, t, s->out[k])) bytes += tensor_bytes(&s->desc.output[k].desc);
     t->widest = fmax(t->widest, bytes);
   }
 }
 
-/* Bytes of the maps between steps of which a slice does not fit into `room`, for the whole batch. */
+/* Bytes that go to and fro of the maps between steps of which a slice does not fit into `room`, for the whole
+ * batch: what is written is read before, and what a Concat gathers is read by many. Of two that read, as
+ * behind a residual connection, one finds it in a cache. */
 static double too_large(const hn_plan *p, const traffic *t, double slices, double room) {
   double bytes = 0;
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i];
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA || !t->follows[i]) continue;
-    if ((double)s->bytes > room * slices) bytes += (double)s->bytes;
+    if ((double)s->bytes > room * slices)
+      bytes += WRITTEN_PASSES * (double)s->bytes + fmax(t->read[i] / 2, (double)s->bytes);
   }
   return bytes;
 }
 
 static bool on_mesh(const hn_plan *p) { return p->machine.l3 > MESH; }
 
-static const shares *shares_of(const hn_plan *p) {
+/* Products of codes compute as little on each byte as those of bf16. */
+static const shares *shares_of(const hn_plan *p, const traffic *t) {
   if (!on_mesh(p)) return &own_die;
-  return p->storage == HONE_DTYPE_F32 ? &mesh_wide : &mesh_narrow;
+  return p->storage == HONE_DTYPE_F32 && 2 * t->coded <= t->products ? &mesh_wide : &mesh_narrow;
 }
 
 /* What the machine gives. */
@@ -180,7 +194,7 @@ static rates rates_of(const hn_plan *p) {
 
 /* Weights of one slice: the share that shows in any case, or what arithmetic is too short to hide. */
 static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, uint32_t slices) {
-  const double share = shares_of(p)->weights;
+  const double share = shares_of(p, t)->weights;
   double shown = 0;
   if (!on_mesh(p)) return share * t->weights / r->memory;
   for (size_t i = 0; i < p->steps.len; i++) {
@@ -193,9 +207,9 @@ static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, 
 /* What weights, maps and the beginnings of steps add to the arithmetic of a run in so many slices. */
 static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const rates r = rates_of(p);
-  const shares *shown = shares_of(p);
+  const shares *shown = shares_of(p, t);
   const double far = too_large(p, t, slices, r.room), near = too_large(p, t, slices, r.own) - far;
-  const double maps = SPILLED_PASSES * (shown->far * far / r.memory + shown->near * near / r.cache);
+  const double maps = shown->far * far / r.memory + shown->near * near / r.cache;
   const double begin = STEP_SECONDS * (double)p->steps.len;
   const double again = t->again + shown->weights * t->made / r.memory;
   return maps + (weights_shown(p, t, &r, slices) + again + begin) * slices;
@@ -210,7 +224,7 @@ static double saved(const traffic *t, uint32_t slices) {
 
 /* Seconds that it may cost. */
 static double worth(const hn_plan *p, const traffic *t, uint32_t slices) {
-  const shares *of = shares_of(p);
+  const shares *of = shares_of(p, t);
   const double share = saved(t, slices), lot = share * (t->widest + t->weights) > A_LOT ? of->a_lot : 1;
   return lot * of->memory * share * t->predicted;
 }
@@ -238,12 +252,14 @@ uint32_t hn_plan_slices(const hn_plan *p, uint32_t wanted, hone_reason *why) {
   uint32_t n = 1;
   t.blob = hn_calloc(p->steps.len, sizeof *t.blob);
   t.follows = hn_calloc(p->slots.len, sizeof *t.follows);
-  if (t.blob && t.follows) {
+  t.read = hn_calloc(p->slots.len, sizeof *t.read);
+  if (t.blob && t.follows && t.read) {
     count(p, &t);
     n = best(p, &t);
   }
   hn_free(t.blob);
   hn_free(t.follows);
+  hn_free(t.read);
   return n;
 }
 
