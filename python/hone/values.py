@@ -262,16 +262,17 @@ class Room:
 
     LINE, LARGE = 64, 4096 # bytes
 
-    def __init__(self, desc: Desc, shape: List[int], count: int) -> None:
-        self.desc, self.shape, self.dtype = desc, tuple(shape), _TYPES[desc.dtype]
-        self.bytes = count * self.dtype.itemsize
+    def __init__(self, desc: Desc, dtype: np.dtype, shape: List[int], count: int) -> None:
+        self.desc, self.shape, self.dtype = desc, tuple(shape), dtype
+        self.bytes = count * dtype.itemsize
 
     @staticmethod
     def of(desc: Desc, shape: List[int]) -> Optional["Room"]:
         count = 1
         for n in shape:
             count = count * n if n > 0 else 0
-        return Room(desc, shape, count) if desc.rank >= 0 and count and desc.dtype in _TYPES else None
+        dtype = _TYPES.get(desc.dtype)
+        return Room(desc, dtype, shape, count) if desc.rank >= 0 and count and dtype else None
 
     def make(self, pool: Pool) -> Tuple[np.ndarray, int]:
         """An array, and its address."""
@@ -284,7 +285,9 @@ class Room:
         skip = -at % self.LINE
         if self.bytes < pool.LARGE:
             return np.ndarray(self.shape, self.dtype, room, skip), at + skip
-        return np.asarray(_Block(pool, room, at + skip, self.shape, self.dtype)), at + skip
+        array = np.asarray(_Block(pool, room, at + skip, self.shape, self.dtype))
+        # The types of ml_dtypes come as bytes without a meaning.
+        return array if array.dtype == self.dtype else array.view(self.dtype), at + skip
 
 
 def described(array: np.ndarray) -> Desc:
@@ -333,7 +336,7 @@ def taken(tensor: Tensor, owner: Optional[Any], pool: Optional[Pool] = None) -> 
         return np.frombuffer((c.c_byte * count).from_address(tensor.data), "int8").astype(dtype).reshape(shape)
     array = np.asarray(_Memory(tensor.data, count * dtype.itemsize, owner)).view(dtype).reshape(shape)
     if owner is None and pool is not None and array.nbytes >= pool.LARGE:
-        own = Room(desc, list(shape), count).make(pool)[0]
+        own = Room(desc, dtype, list(shape), count).make(pool)[0]
         own[...] = array
         return own
     if owner is None:

@@ -67,6 +67,20 @@ class Types(ModelTest):
                 np.testing.assert_array_equal(got["y"].astype("f"), x.reshape(2, 2).astype("f"))
                 np.testing.assert_array_equal(got["f"], x.astype("f"))
 
+    def test_large_results_of_ml_dtypes(self) -> None:
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("no ml_dtypes")
+        x = (np.arange(1 << 21) % 16).astype(ml_dtypes.bfloat16)
+        session = hone.Session(self.model(
+            f"opset 21\ngraph g(%x: bf16[{x.size}]) -> (%y) {{ %y = Reshape(%x, i64[2]{{2, -1}}) }}"))
+        for _ in range(2): # the second in memory that the first gave back
+            y = session.run({"x": x})["y"]
+            self.assertEqual(y.dtype, x.dtype)
+            np.testing.assert_array_equal(y.view("u2"), x.view("u2").reshape(2, -1))
+            del y
+
     def test_strings(self) -> None:
         session = hone.Session(self.model(
             "opset 20\ngraph g(%x: string[2x2], %z: string[2x2]) -> (%y) { %y = StringConcat(%x, %z) }"))
