@@ -394,6 +394,7 @@ typedef struct hone_machine {
   double launch_s;    /* from one small kernel to the next that waits for it, in a captured segment */
   uint32_t libraries; /* HONE_LIB_*: those that were found */
   bool emulated;      /* a program stands in for the chip: right answers, and times that say nothing */
+  bool mesh;          /* CPU: l3 is shared by many cores, each of which draws little from it */
 } hone_machine;
 
 /* Why a tactic does not take a step. */

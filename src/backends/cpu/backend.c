@@ -127,7 +127,8 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
                               .cache_bytes = threads * 40e9,
                               .l1 = cpu->l1d,
                               .l2 = cpu->l2,
-                              .l3 = cpu->l3};
+                              .l3 = cpu->l3,
+                              .mesh = cpu->mesh};
   d->tier = tier;
   *out = d;
   return HONE_OK;

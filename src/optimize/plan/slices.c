@@ -11,10 +11,10 @@
 
 /* ------------------------------------------------------------------ how many */
 
-/* What other work leaves to this of the last cache, which the cores of a chip share. One that is larger than
- * MESH belongs to many cores on a mesh: an eighth of it is ours, but a core draws little from it, and less
- * from memory behind it (Xeons with AMX: 30 and 16 GB/s a core). */
-enum { LAST_CACHE_SHARE = 4 << 20, MESH = 64 << 20 };
+/* What other work leaves to this of the last cache, which the cores of a chip share. Of one on a mesh an
+ * eighth is ours, but a core draws little from it, and less from memory behind it (Xeons with AMX: 30 and 16
+ * GB/s a core). */
+enum { LAST_CACHE_SHARE = 4 << 20 };
 #define MESH_CACHE 30e9
 #define MESH_MEMORY 16e9
 /* A map that left a cache is fetched to be written and written, beside being read. */
@@ -166,11 +166,9 @@ static double too_large(const hn_plan *p, const traffic *t, double slices, doubl
   return bytes;
 }
 
-static bool on_mesh(const hn_plan *p) { return p->machine.l3 > MESH; }
-
 /* Products of codes compute as little on each byte as those of bf16. */
 static const shares *shares_of(const hn_plan *p, const traffic *t) {
-  if (!on_mesh(p)) return &own_die;
+  if (!p->machine.mesh) return &own_die;
   return p->storage == HONE_DTYPE_F32 && 2 * t->coded <= t->products ? &mesh_wide : &mesh_narrow;
 }
 
@@ -183,7 +181,7 @@ typedef struct rates {
 static rates rates_of(const hn_plan *p) {
   const hone_machine *m = &p->machine;
   const double threads = m->threads ? m->threads : 1;
-  const bool mesh = on_mesh(p);
+  const bool mesh = p->machine.mesh;
   const size_t last = m->l3 / 8 < LAST_CACHE_SHARE || mesh ? m->l3 / 8 : LAST_CACHE_SHARE;
   rates r = {.own = (double)m->l2 * threads};
   r.room = r.own + (double)last;
@@ -196,7 +194,7 @@ static rates rates_of(const hn_plan *p) {
 static double weights_shown(const hn_plan *p, const traffic *t, const rates *r, uint32_t slices) {
   const double share = shares_of(p, t)->weights;
   double shown = 0;
-  if (!on_mesh(p)) return share * t->weights / r->memory;
+  if (!p->machine.mesh) return share * t->weights / r->memory;
   for (size_t i = 0; i < p->steps.len; i++) {
     const double all = t->blob[i] / r->memory;
     shown += fmax(share * all, all - p->steps.ptr[i].predicted_s / slices);

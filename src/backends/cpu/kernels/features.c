@@ -31,6 +31,8 @@ hn_isa hn_isa_of(uint32_t bits) {
   return bits & HONE_ISA_AMX ? HN_ISA_AMX : HN_ISA_AVX512BF16;
 }
 
+enum { MESH_BYTES = 64 << 20 };
+
 static hn_cpu_info info;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -120,6 +122,9 @@ static void detect(void) {
   info.bf16_rate = amd ? 2 : 0.5;
   /* One core of AMD draws more of what all may than one of Intel (servers; docs/log/perf-log-cpu.md). */
   info.dram_bytes_per_cycle = amd ? 5.5 : 3.6;
+  /* A last cache that is larger belongs to many cores on a mesh. AMD's belong to the few cores of a die,
+   * however large they are (96 MiB where memory is stacked on it). */
+  info.mesh = !amd && info.l3 > MESH_BYTES;
   info.vbmi = info.isa_detected >= HN_ISA_AVX512VNNI && detect_vbmi();
   info.fp16 = info.isa_detected >= HN_ISA_AVX512BF16 && detect_fp16();
   info.isa = info.isa_detected;
