@@ -20,7 +20,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
              inf = !hone_node_int(call->node, "isnan_only", 0);
   bool found = false;
   for (uint32_t t = 0; t < call->n_inputs && !found; t++)
-    for (int64_t i = 0, n = hn_count(call->input[t]); i < n && !found; i += RUN) {
+    for (int64_t i = 0, n = hn_call_has(call, t) ? hn_count(call->input[t]) : 0; i < n && !found; i += RUN) {
       const hone_status s = i % HN_STOP_EVERY == 0 ? hn_call_check(call, error) : HONE_OK;
       if (s) return s;
       double v[RUN];
