@@ -81,6 +81,29 @@ def caches():
     return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
 
 
+def vectors(kernel, count=600, features=64):
+    """A support vector machine of two classes."""
+    return dict(kernel_type=kernel, kernel_params=[0.05, 1.0, 3.0], support_vectors=floats(count * features).tolist(),
+                coefficients=floats(count).tolist(), rho=[0.1], vectors_per_class=[count // 2, count - count // 2],
+                classlabels_ints=[0, 1], post_transform="NONE")
+
+
+def plain_types():
+    """Casts, and what runs on types for which there are few kernels."""
+    million = [1000, 1000]
+    for source, to in (("FLOAT", "BOOL"), ("FLOAT", "INT32"), ("FLOAT", "INT64"), ("FLOAT", "UINT8"), ("DOUBLE", "FLOAT"),
+                       ("INT64", "INT32"), ("INT64", "BOOL"), ("BOOL", "INT64")):
+        yield "Cast, %s to %s" % (source, to), one("Cast", [(million, T.DataType.Value(source))], [T.DataType.Value(to)], to=T.DataType.Value(to))
+    cube, axis = [64, 32, 64], numbers([1], np.int64)
+    for op in ("ReduceMax", "ReduceSum"):
+        yield op + ", DOUBLE", one(op, [(cube, T.DOUBLE), axis], [T.DOUBLE], keepdims=0)
+    for kind in ("DOUBLE", "INT64", "INT32"):
+        yield "ArgMax, " + kind, one("ArgMax", [(cube, T.DataType.Value(kind))], [T.INT64], axis=2, keepdims=0)
+    yield "CumSum, DOUBLE", one("CumSum", [(cube, T.DOUBLE), numbers(1, np.int64)], [T.DOUBLE])
+    for kernel in ("LINEAR", "POLY", "RBF"):
+        yield "SVMClassifier, " + kernel, one("SVMClassifier", [[256, 64]], [T.INT64, T.FLOAT], domain="ai.onnx.ml", **vectors(kernel))
+
+
 def models():
     """(label, model): the sizes are those of small language models: 16 heads of 64 values, 4 of them for keys and values."""
     cos, sin = caches()
@@ -151,6 +174,7 @@ def models():
     yield "TreeEnsembleRegressor, a row", one("TreeEnsembleRegressor", [[1, 32]], 1, **forest, **trees(100, 6, 32))
     yield "TreeEnsembleClassifier", one("TreeEnsembleClassifier", samples, [T.INT64, T.FLOAT], **forest, **classes(100, 6, 32, 3))
     yield "TreeEnsemble", one("TreeEnsemble", samples, 1, trees_opset=5, **forest, **leaves_apart(100, 6, 32))
+    yield from plain_types()
 
 
 def operators(folder, wanted=()):
