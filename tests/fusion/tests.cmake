@@ -6,7 +6,7 @@ hone_ctest(check_fusion_attention check_fusion tests/fusion/attention.txt)
 hone_ctest(check_fusion_near check_fusion tests/fusion/near.txt)
 if(HONE_FAULTS)
   foreach(source attention/attention_driver.c attention/attention_bf16.c attention/attention_lanes.c attention/attention_mixed.c
-      attention/spelled_rotary.c kernels/attention/attention_bf16_avx512.c quantized/sums_step.c quantized/code_rows.c
+      attention/attention_sight.c attention/spelled_rotary.c kernels/attention/attention_bf16_avx512.c quantized/sums_step.c quantized/code_rows.c
       quantized/integer_pair.c elementwise/affine_codes.c)
     file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source} text)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")

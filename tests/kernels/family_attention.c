@@ -156,6 +156,45 @@ static void check_scores(ck *c, const hn_attention_ops *ops, size_t n, int form)
   ck_release_all(c);
 }
 
+/* What masks alone say: with keys that are hidden at both ends, and with all hidden. */
+static void check_masks(ck *c, const hn_attention_ops *ops, size_t n, int form, size_t left, size_t right) {
+  float *add = ck_alloc(c, n ? n : 1, 1);
+  uint8_t *bytes = (uint8_t *)ck_alloc(c, n / 4 + 1, 0) + (n / 4 + 1) * 4 - (n ? n : 1);
+  hn_mask_row mask[HN_ATTENTION_MASKS] = {0};
+  for (size_t i = 0; i < (n ? n : 1); i++) {
+    const bool hidden = i < left || i + right >= n;
+    add[i] = hidden ? (i % 2 ? -INFINITY : -1e4f) : 0.25f * (float)(i % 3);
+    bytes[i] = (uint8_t)(hidden ? 0 : i % 7 + 1);
+  }
+  const uint32_t masks = masks_of(form, add, bytes, mask);
+  float t[MOST], most = -INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    t[i] = 0;
+    for (uint32_t k = 0; k < masks; k++) {
+      const size_t at = mask[k].step ? i : 0;
+      if (mask[k].kind == HN_MASK_ADD)
+        t[i] = fmaf(add[at], mask[k].value, t[i]);
+      else if ((bytes[at] != 0) != (mask[k].kind == HN_MASK_KEEP))
+        t[i] = mask[k].value;
+    }
+    most = isnan(t[i]) ? INFINITY : fmaxf(most, t[i]);
+  }
+  ck_case(c, "masks n=%zu form=%d hidden=%zu and %zu", n, form, left, right);
+  ck_near(c, 0, ops->most(n, mask, masks), most, 0);
+  const float limits[] = {most - 100.0f, -INFINITY, NAN};
+  for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
+    size_t first = 0, last = n, from = n + 1, end = n + 1;
+    while (first < n && t[first] < limits[l]) first++;
+    while (last > first && t[last - 1] < limits[l]) last--;
+    ops->within(n, limits[l], mask, masks, &from, &end);
+    /* No key too few, and less than the longest vector too many. */
+    const bool tight =
+        from <= first && first - from < 16 && end >= last && end - last < 16 && from <= end && end <= n;
+    ck_near(c, 1 + l, tight ? 1 : 0, 1, 0);
+  }
+  ck_release_all(c);
+}
+
 /* Rows that are mixed: a part of a sum is rounded as a product and with each row that follows. */
 static void check_across(ck *c, const hn_attention_ops *ops, size_t n, size_t heads, enum ck_fill fill) {
   const size_t x_ld = n + n % 3, y_ld = n + n % 2;
@@ -400,7 +439,13 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
           check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
-    for (int form = 0; form < FORMS; form++) check_scores(c, k->ops, lengths[l], form);
+    for (int form = 0; form < FORMS; form++) {
+      check_scores(c, k->ops, lengths[l], form);
+      for (size_t hidden = 0; hidden < 4; hidden++)
+        check_masks(c, k->ops, lengths[l], form, hidden & 1 ? lengths[l] / 2 : hidden,
+                    hidden & 2 ? lengths[l] / 3 : 0);
+      check_masks(c, k->ops, lengths[l], form, lengths[l], 0);
+    }
     for (size_t h = 1; h <= 9; h += h < 5 ? 1 : 4)
       for (int fill = 0; fill < CK_FILLS && lengths[l]; fill++) check_across(c, k->ops, lengths[l], h, fill);
     for (int fill = 0; fill < CK_FILLS && lengths[l]; fill++)

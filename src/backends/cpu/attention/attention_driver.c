@@ -57,7 +57,7 @@ bool hn_attention_plan(hn_attention *p, uint32_t threads, size_t l1, size_t l2) 
   else
     plan_f32(p, threads, l1);
   p->sum_at = p->top_at + pad(p->chunk_rows);
-  p->thread_floats = p->sum_at + pad(p->chunk_rows);
+  p->thread_floats = hn_attention_sight_plan(p, p->sum_at + pad(p->chunk_rows));
   return true;
 }
 
@@ -162,8 +162,7 @@ void hn_attention_product(const hn_attention_job *j, const float *a, ptrdiff_t l
   }
 }
 
-/* The keys that a row sees: [*from, *end). */
-static void seen(const hn_attention *p, int64_t row, int64_t *from, int64_t *end) {
+void hn_attention_places(const hn_attention *p, int64_t row, int64_t *from, int64_t *end) {
   const int64_t at = row + p->place;
   *from = p->begins && at > p->window ? at - p->window : 0;
   *end = p->ends && at + 1 < p->keys ? at + 1 - (HN_FAULT("attention_band") ? 1 : 0) : p->keys;
@@ -177,7 +176,7 @@ static void weigh(const hn_attention_job *j, const hn_attention_task *t, float *
   const hn_attention_ops *o = j->ops;
   hn_mask_row m[HN_ATTENTION_MASKS];
   int64_t from, end;
-  seen(p, row, &from, &end);
+  hn_attention_places(p, row, &from, &end);
   from = from > key ? from - key : 0;
   end = end < key + keys ? end - key : keys;
   if (from >= end) from = end = 0;
@@ -212,17 +211,27 @@ typedef struct key_block {
   const float *k, *v;
 } key_block;
 
+/* The keys that rows [first, end) see, by their places and, where masks were looked at, by those. */
+static void seen_by(const hn_attention *p, int64_t first, int64_t end, const hn_attention_sight *sight,
+                    int64_t *from, int64_t *last) {
+  int64_t none;
+  hn_attention_places(p, first, from, &none);
+  hn_attention_places(p, end - 1, &none, last);
+  if (!p->looks) return;
+  if (sight->from > *from) *from = sight->from;
+  if (sight->end < *last) *last = sight->end;
+}
+
 /* What m rows from r on see of a block: their scores, weights and part of the result. at: of their places in
  * top and sum. */
 static void part_f32(const hn_attention_job *j, const hn_attention_task *t, const key_block *b, int64_t r,
-                     int64_t m, float *score, float *top, float *sum) {
+                     int64_t m, const hn_attention_sight *sight, float *score, float *top, float *sum) {
   const hn_attention *p = j->p;
   const hn_attention_ops *o = j->ops;
   const float *q = (const float *)t->q + r * p->q_row;
   float *y = (float *)t->y + r * p->y_row;
-  int64_t from, last, none;
-  seen(p, r, &from, &none);
-  seen(p, r + m - 1, &none, &last);
+  int64_t from, last;
+  seen_by(p, r, r + m, sight, &from, &last);
   if (b->at >= last || b->at + b->n <= from) return;
   const bool first = b->at <= from;
   /* Whole panels of keys. */
@@ -258,9 +267,15 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
   const hn_attention_task t = hn_attention_task_at(j, index);
   float *packed_k = j->workspace + (int64_t)thread * p->thread_floats, *packed_v = packed_k + p->v_at,
         *score = packed_k + p->score_at, *top = packed_k + p->top_at, *sum = packed_k + p->sum_at;
-  int64_t begin, end, none;
-  seen(p, t.first, &begin, &none);
-  seen(p, t.end - 1, &none, &end);
+  hn_attention_sight *sight = (hn_attention_sight *)(packed_k + p->sight_at);
+  if (p->looks) hn_attention_look(j, &t, sight);
+  int64_t begin = p->keys, end = 0;
+  for (int64_t r = t.first, i = 0; r < t.end; r += p->part_rows, i++) {
+    int64_t from, last;
+    seen_by(p, r, t.end - r < p->part_rows ? t.end : r + p->part_rows, sight + i, &from, &last);
+    if (from < begin) begin = from;
+    if (last > end) end = last;
+  }
   for (int64_t r = t.first; r < t.end; r++) top[r - t.first] = -INFINITY;
   for (int64_t key = begin; key < end; key += p->block) {
     key_block b = {key, end - key < p->block ? end - key : p->block, (const float *)t.k + key * p->k_row,
@@ -271,9 +286,9 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
                      packed_v);
       b.k = packed_k, b.v = packed_v;
     }
-    for (int64_t r = t.first; r < t.end; r += p->part_rows)
-      part_f32(j, &t, &b, r, t.end - r < p->part_rows ? t.end - r : p->part_rows, score, &top[r - t.first],
-               &sum[r - t.first]);
+    for (int64_t r = t.first, i = 0; r < t.end; r += p->part_rows, i++)
+      part_f32(j, &t, &b, r, t.end - r < p->part_rows ? t.end - r : p->part_rows, sight + i, score,
+               &top[r - t.first], &sum[r - t.first]);
   }
 }
 

@@ -64,6 +64,8 @@ typedef struct hn_attention {
   int64_t part_rows;  /* rows whose scores are in scratch together */
   int64_t chunk_rows; /* rows of a task */
   int64_t chunks, block, score_ld;
+  bool looks;       /* the run asks masks which keys a part's rows see (attention_sight.c) */
+  int64_t sight_at; /* place of these in a thread's scratch */
   int64_t v_at, q_at, score_at, weight_at, c_at, top_at, sum_at,
       thread_floats; /* places in a thread's scratch */
 } hn_attention;
@@ -124,6 +126,16 @@ static inline void hn_attention_bend(const hn_attention_job *j, float *x, int64_
 static inline float hn_attention_scale(const hn_attention *p) { return p->cap != 0 ? p->cap : p->scale; }
 /* A row whose weights became 0: zero times each value, which is no number where the value is none. */
 void hn_attention_clear_row(const hn_attention *p, const hn_attention_task *t, int64_t row);
+/* The keys that a part of a task's rows sees: of all others its weights are 0. */
+typedef struct hn_attention_sight {
+  int32_t from, end;
+} hn_attention_sight;
+/* Whether masks are worth looking at, and the place for what they say from float `at` on; returns its end. */
+int64_t hn_attention_sight_plan(hn_attention *p, int64_t at);
+/* Fills a sight for each part of the task. */
+void hn_attention_look(const hn_attention_job *j, const hn_attention_task *t, hn_attention_sight *sight);
+/* The keys that a row sees by its place alone: [*from, *end). */
+void hn_attention_places(const hn_attention *p, int64_t row, int64_t *from, int64_t *end);
 /* Rows of a task, from part_rows on, and the number of tasks of a batch. */
 void hn_attention_divide(hn_attention *p, uint32_t threads);
 

@@ -44,6 +44,10 @@ typedef struct hn_attention_ops {
    * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by
    * the whole row. */
   float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
+  /* What masks alone say, t of scores that are 0: the largest of n; a t that is no number counts as
+   * infinity), and the keys [*from, *end) outside of which every t is below `limit`. */
+  float (*most)(size_t n, const hn_mask_row *mask, uint32_t n_masks);
+  void (*within)(size_t n, float limit, const hn_mask_row *mask, uint32_t n_masks, size_t *from, size_t *end);
   /* The scores t alone. */
   void (*scores)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks);
   /* y[o] = sum[o] + the sum over i of factor[o][i] x[i], for `heads` rows of n numbers each; distances of

@@ -49,6 +49,62 @@ static void only_scores(float *x, size_t n, float scale, const hn_mask_row *mask
   scores(x, n, scale, mask, n_masks, 0);
 }
 
+/* Masks alone, of k <= VEC_W keys from i on. */
+static inline vf mask_alone(const hn_mask_row *mask, uint32_t n_masks, size_t i, size_t k) {
+  vf t = v_zero();
+  for (uint32_t j = 0; j < n_masks; j++) t = masked(t, &mask[j], i, k);
+  return t;
+}
+
+static float most(size_t n, const hn_mask_row *mask, uint32_t n_masks) {
+  const vf lowest = v_set1(-__builtin_inff()), highest = v_set1(__builtin_inff());
+  vf m0 = lowest, m1 = lowest;
+  size_t i = 0;
+  if (n_masks == 1 && mask->kind == HN_MASK_ADD && mask->step == 1) {
+    const float *p = mask->at;
+    const vf f = v_set1(mask->value);
+    for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
+      const vf a = v_mul(v_load(p + i), f), b = v_mul(v_load(p + i + VEC_W), f);
+      m0 = v_max(m0, v_sel(v_eq(a, a), a, highest));
+      m1 = v_max(m1, v_sel(v_eq(b, b), b, highest));
+    }
+  }
+  for (; i < n; i += VEC_W) {
+    const size_t k = n - i < VEC_W ? n - i : VEC_W;
+    const vf t = mask_alone(mask, n_masks, i, k);
+    m0 = v_max(m0, v_sel(v_first(k), v_sel(v_eq(t, t), t, highest), lowest));
+  }
+  return v_hmax(v_max(m0, m1));
+}
+
+/* Whether all of k keys from i on are below the limit; one: there is one mask, of numbers that are added. */
+static inline bool all_below(const hn_mask_row *mask, uint32_t n_masks, size_t i, size_t k, vf limit,
+                             bool one) {
+  if (one && k == VEC_W) {
+    const vf t = v_mul(v_load((const float *)mask->at + i), v_set1(mask->value));
+    return !v_any(v_eq(v_sel(v_lt(t, limit), v_zero(), v_set1(1.0f)), v_set1(1.0f)));
+  }
+  const vf t = mask_alone(mask, n_masks, i, k);
+  const vf above = v_sel(v_first(k), v_sel(v_lt(t, limit), v_zero(), v_set1(1.0f)), v_zero());
+  return !v_any(v_eq(above, v_set1(1.0f)));
+}
+
+/* To whole vectors. */
+static void within(size_t n, float limit, const hn_mask_row *mask, uint32_t n_masks, size_t *from,
+                   size_t *end) {
+  const vf least = v_set1(limit);
+  const bool one = n_masks == 1 && mask->kind == HN_MASK_ADD && mask->step == 1;
+  size_t i = 0, k = n;
+  while (i < n && all_below(mask, n_masks, i, n - i < VEC_W ? n - i : VEC_W, least, one)) i += VEC_W;
+  *from = i < n ? i : n;
+  while (k > *from) {
+    const size_t last = (k - 1) / VEC_W * VEC_W;
+    if (!all_below(mask, n_masks, last, k - last, least, one)) break;
+    k = last;
+  }
+  *end = k;
+}
+
 enum { SUMS = 4, PARTS = 2 };
 
 /* `sums` rows of y, `parts` vectors of each, the last with `tail` lanes: constants where it is inlined. */
@@ -324,5 +380,5 @@ static void rotate(float *restrict y, const float *restrict x, const float *rest
 }
 
 static const hn_attention_ops table = {
-    HEAD,         .row = row, .scores = only_scores, .across = across, .scale = scale,
-    .dots = dots, .mix = mix, .turn = turn,          .rotate = rotate};
+    HEAD,           .row = row,   .most = most, .within = within, .scores = only_scores, .across = across,
+    .scale = scale, .dots = dots, .mix = mix,   .turn = turn,     .rotate = rotate};
