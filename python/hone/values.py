@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Desc, Items, String, Tensor, library, text
+from ._library import MAP_I64, MAP_STRING, MAX_RANK, OPTIONAL, SEQUENCE, Desc, Items, Tensor, library, text
 from .errors import refusal
 
 Value = Union[np.ndarray, List["Value"], Dict[Any, Any], None]
@@ -162,22 +162,34 @@ class Given:
         self._keep.append(array)
 
     def _strings(self, name: str, array: np.ndarray) -> None:
+        values = array.ravel().tolist()
+        whole = "".join(values) if set(map(type, values)) <= {str} else None
+        # In ASCII a letter is a byte; other texts are encoded one by one, so that their lengths are known.
+        encoded = values if whole is not None and whole.isascii() else self._bytes_of(name, array, values)
+        joined = whole.encode() if encoded is values else b"".join(encoded)
+        strings = np.empty((max(len(values), 1), 2), np.uint64) # of the library's strings: where one is, and its length
+        strings[:len(values), 1] = list(map(len, encoded))
+        strings[1:len(values), 0] = np.cumsum(strings[:max(len(values) - 1, 0), 1])
+        strings[:1, 0] = 0
+        bytes_ = np.frombuffer(joined or b"\0", np.uint8)
+        strings[:, 0] += np.uint64(address(bytes_))
+        self.tensor.data = address(strings)
+        self._keep += [bytes_, strings]
+
+    @staticmethod
+    def _bytes_of(name: str, array: np.ndarray, values: List[Any]) -> List[bytes]:
         def where(i: int) -> str:
             at = ", ".join(str(k) for k in np.unravel_index(i, array.shape))
             return f"{name}[{at}]" if at else name
         texts: List[bytes] = []
-        for i, s in enumerate(array.flat):
+        for i, s in enumerate(values):
             if not isinstance(s, (str, bytes)):
                 raise refusal(where(i), "wrong type", expected="str or bytes", got=type(s).__name__)
             try:
                 texts.append(s if isinstance(s, bytes) else s.encode("utf-8", "surrogateescape"))
             except UnicodeEncodeError as e:
                 raise refusal(where(i), f"this str has no UTF-8: {e.reason}") from None
-        strings = (String * max(len(texts), 1))()
-        for string, s in zip(strings, texts):
-            string.ptr, string.len = c.cast(c.c_char_p(s), c.c_void_p), len(s)
-        self.tensor.data = c.addressof(strings)
-        self._keep += [texts, strings]
+        return texts
 
 
 def _key(code: int) -> int:
@@ -345,9 +357,38 @@ def taken(tensor: Tensor, owner: Optional[Any], pool: Optional[Pool] = None) -> 
     return array
 
 
+def _text_decoder() -> Any:
+    """str of UTF-8 that lies somewhere: (address, length, what to do with bytes that are none)."""
+    function = c.pythonapi.PyUnicode_DecodeUTF8
+    function.restype, function.argtypes = c.py_object, [c.c_void_p, c.c_ssize_t, c.c_char_p]
+    return function
+
+
+_decoded = _text_decoder()
+
+
+class _Decoded(Dict[Tuple[int, int], str]):
+    """The text of each place and length: results are often the same few texts."""
+
+    def __missing__(self, where: Tuple[int, int]) -> str:
+        value: str = _decoded(*where, b"surrogateescape") if where[1] else ""
+        self[where] = value
+        return value
+
+
 def _texts(data: Optional[int], count: int) -> np.ndarray:
     array = np.empty(count, object)
-    strings = c.cast(data, c.POINTER(String))
-    for i in range(count):
-        array[i] = c.string_at(strings[i].ptr, strings[i].len).decode("utf-8", "surrogateescape") if strings[i].len else ""
+    if not count:
+        return array
+    strings = np.frombuffer((c.c_uint64 * (2 * count)).from_address(data), np.uint64).reshape(count, 2)
+    at, lengths = strings[:, 0], strings[:, 1]
+    ends = np.cumsum(lengths)
+    size = int(ends[-1])
+    if count > 1 and size and at[0] and np.array_equal(at[1:], at[0] + ends[:-1]): # one behind the other
+        joined = c.string_at(int(at[0]), size)
+        if joined.isascii():
+            text_, stops = joined.decode("ascii"), ends.tolist()
+            array[:] = [text_[i:j] for i, j in zip([0, *stops], stops)]
+            return array
+    array[:] = list(map(_Decoded().__getitem__, zip(at.tolist(), lengths.tolist())))
     return array
