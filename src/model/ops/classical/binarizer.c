@@ -1,12 +1,18 @@
 /* Binarizer: 1 where X is greater than the threshold, 0 elsewhere. */
 #include "model/ops/classical/features.h"
 
+enum { BLOCK = 256 }; /* a divisor of HN_STOP_EVERY */
+
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   const double threshold = (double)hone_node_float(call->node, "threshold", 0);
-  for (int64_t i = 0, n = hn_count(x); i < n; i++) {
+  double v[BLOCK];
+  for (int64_t i = 0, some, n = hn_count(x); i < n; i += some) {
+    some = hn_min(BLOCK, n - i);
     if (i % HN_STOP_EVERY == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_set_f64(call->output[0], i, hn_get_f64(x, i) > threshold);
+    hn_load_f64(v, x, i, some);
+    for (int64_t k = 0; k < some; k++) v[k] = v[k] > threshold ? 1 : 0;
+    hn_store_f64(call->output[0], i, v, some);
   }
   (void)error;
   return HONE_OK;

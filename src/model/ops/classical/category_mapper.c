@@ -26,17 +26,19 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const bool from_text = x->desc.dtype == HONE_DTYPE_STRING;
   const hone_tensor keys = {hone_desc(x->desc.dtype, 1, &count),
                             (void *)(uintptr_t)(from_text ? (const void *)texts : number)};
+  const int64_t otherwise = hone_node_int(call->node, "default_int64", -1);
+  int64_t place[HN_LOOKUP_BLOCK];
   hn_lookup lookup;
   const hone_status s = hn_lookup_make(call, &keys, &lookup, error);
   if (s) return s;
-  for (int64_t i = 0, elements = hn_count(x); i < elements; i++) {
-    if (i % 1024 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    const int64_t at = hn_lookup_find(&lookup, x, i);
-    if (from_text)
-      ((int64_t *)call->output[0]->data)[i] =
-          at >= 0 ? number[at] : hone_node_int(call->node, "default_int64", -1);
-    else
-      ((hone_string *)call->output[0]->data)[i] = at >= 0 ? texts[at] : unknown;
+  for (int64_t i = 0, some, elements = hn_count(x); i < elements; i += some) {
+    some = hn_min(HN_LOOKUP_BLOCK, elements - i);
+    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    hn_lookup_places(&lookup, x, i, some, place);
+    int64_t *whole = (int64_t *)call->output[0]->data + (from_text ? i : 0);
+    hone_string *text = (hone_string *)call->output[0]->data + (from_text ? 0 : i);
+    for (int64_t k = 0; k < some && from_text; k++) whole[k] = place[k] >= 0 ? number[place[k]] : otherwise;
+    for (int64_t k = 0; k < some && !from_text; k++) text[k] = place[k] >= 0 ? texts[place[k]] : unknown;
   }
   return HONE_OK;
 }

@@ -19,22 +19,59 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return s;
 }
 
+/* value[n]: of the features, of which x begins with the first, or one for all. Every NaN is the same. */
+#define REPLACE(NAME, T, SAME)                                                                               \
+  static void NAME(T *restrict y, const T *restrict x, int64_t elements, const T *restrict value, int64_t n, \
+                   T missing) {                                                                              \
+    const T all = value[0];                                                                                  \
+    if (n == 1)                                                                                              \
+      for (int64_t i = 0; i < elements; i++) y[i] = SAME(x[i], missing) ? all : x[i];                        \
+    for (; n > 1 && elements > 0; elements -= n, x += n, y += n)                                             \
+      for (int64_t i = 0; i < n; i++) y[i] = SAME(x[i], missing) ? value[i] : x[i];                          \
+  }
+#define SAME_REAL(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
+#define SAME_WHOLE(a, b) ((a) == (b))
+REPLACE(replace_f32, float, SAME_REAL)
+REPLACE(replace_f64, double, SAME_REAL)
+REPLACE(replace_i32, int32_t, SAME_WHOLE)
+REPLACE(replace_i64, int64_t, SAME_WHOLE)
+#undef SAME_REAL
+#undef SAME_WHOLE
+#undef REPLACE
+
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
-  const bool is_float = hone_dtype_is_float(x->desc.dtype);
-  size_t n;
-  const float *reals = hone_node_floats(call->node, "imputed_value_floats", &n);
-  const int64_t *wholes = hone_node_ints(call->node, "imputed_value_int64s", is_float ? &(size_t){0} : &n);
-  const double real = (double)hone_node_float(call->node, "replaced_value_float", 0);
-  const int64_t whole = hone_node_int(call->node, "replaced_value_int64", 0);
-  (void)error;
-  hn_copy_elements(y->data, x->data, hn_count(x), x->desc.dtype);
-  for (int64_t i = 0, count = hn_count(x); i < count; i++) {
-    const int64_t k = i % (int64_t)n;
-    if (i % 4096 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    if (is_float && hn_same_number(hn_get_f64(x, i), real)) hn_set_f64(y, i, (double)reals[k]);
-    if (!is_float && hn_get_i64(x, i) == whole) hn_set_i64(y, i, wholes[k]);
+  const hone_dtype dtype = x->desc.dtype;
+  const bool is_float = hone_dtype_is_float(dtype);
+  size_t given;
+  const float *reals = hone_node_floats(call->node, "imputed_value_floats", &given);
+  const int64_t *wholes =
+      hone_node_ints(call->node, "imputed_value_int64s", is_float ? &(size_t){0} : &given);
+  const float real = hone_node_float(call->node, "replaced_value_float", 0);
+  const int64_t whole = hone_node_int(call->node, "replaced_value_int64", 0), n = (int64_t)given;
+  /* In X's type. A number that it has not is missing nowhere. */
+  hone_tensor value = {hone_desc(dtype, 1, &n), hn_scratch(call, n, sizeof(int64_t), error)};
+  if (!value.data) return HONE_ERROR_MEMORY;
+  for (int64_t i = 0; i < n; i++)
+    is_float ? hn_set_f64(&value, i, (double)reals[i]) : hn_set_i64(&value, i, wholes[i]);
+  const int64_t rows = n == 1 ? HN_STOP_EVERY : n * hn_div_up(HN_STOP_EVERY, n);
+  for (int64_t i = 0, some, count = hn_count(x); i < count; i += some) {
+    some = hn_min(rows, count - i);
+    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    void *to = hn_at_mut(y, i);
+    const void *from = hn_at(x, i), *values = value.data;
+    switch (dtype) {
+    case HONE_DTYPE_F32: replace_f32(to, from, some, values, n, real); break;
+    case HONE_DTYPE_F64: replace_f64(to, from, some, values, n, (double)real); break;
+    case HONE_DTYPE_I32:
+      if (whole == (int32_t)whole)
+        replace_i32(to, from, some, values, n, (int32_t)whole);
+      else
+        hn_copy_elements(to, from, some, dtype);
+      break;
+    default: replace_i64(to, from, some, values, n, whole);
+    }
   }
   return HONE_OK;
 }

@@ -1,9 +1,11 @@
 /* LabelEncoder: every element is a key, and becomes the key's value; what is no key becomes the default. Of
  * equal keys the last one counts, NaN equals NaN. */
 #include "model/ops/classical/lookup.h"
-#include "model/ir/graph.h"
 
 #include <stdio.h>
+
+#include "base/integers.h"
+#include "model/ir/graph.h"
 
 /* Keys or values: one of the lists of a node, or a tensor. */
 typedef struct list {
@@ -42,35 +44,60 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* The default of the values' type, as one element of y. */
-static void put_default(const hone_node *node, hone_tensor *y, int64_t i) {
+/* One value. */
+typedef union value {
+  hone_string text;
+  uint64_t wide;
+  char bytes[sizeof(hone_string)];
+} value;
+
+/* The default of the values' type. */
+static void default_of(const hone_node *node, hone_dtype dtype, value *v) {
   const hone_tensor *given = hone_node_tensor(node, "default_tensor");
+  hone_tensor y = {hone_desc(dtype, 0, NULL), v};
+  memset(v, 0, sizeof *v);
   if (given)
-    memcpy(hn_at_mut(y, i), given->data, hone_dtype_size(y->desc.dtype));
-  else if (y->desc.dtype == HONE_DTYPE_STRING)
-    ((hone_string *)y->data)[i] = hn_node_text(node, "default_string", "_Unused");
-  else if (hone_dtype_is_float(y->desc.dtype))
-    hn_set_f64(y, i, (double)hone_node_float(node, "default_float", -0.0f));
+    memcpy(v, given->data, hone_dtype_size(dtype));
+  else if (dtype == HONE_DTYPE_STRING)
+    v->text = hn_node_text(node, "default_string", "_Unused");
+  else if (hone_dtype_is_float(dtype))
+    hn_set_f64(&y, 0, (double)hone_node_float(node, "default_float", -0.0f));
   else
-    hn_set_i64(y, i, hone_node_int(node, "default_int64", -1));
+    hn_set_i64(&y, 0, hone_node_int(node, "default_int64", -1));
 }
+
+/* The values of SIZE bytes at n places, a size that the compiler knows where it is a usual one. */
+#define PUT(SIZE)                                                                                            \
+  for (int64_t i = 0; i < n; i++, y += (SIZE))                                                               \
+    memcpy(y, place[i] < 0 ? otherwise->bytes : values + place[i] * (int64_t)(SIZE), SIZE);                  \
+  break
+
+static void put(char *y, const char *values, const value *otherwise, const int64_t *place, int64_t n,
+                size_t size) {
+  switch (size) {
+  case 4: PUT(4);
+  case 8: PUT(8);
+  case sizeof(hone_string): PUT(sizeof(hone_string));
+  default: PUT(size);
+  }
+}
+#undef PUT
 
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
-  hone_tensor *y = call->output[0];
   const list given = list_of(call->node, "keys"), values = list_of(call->node, "values");
   const hone_tensor from = {hone_desc(given.dtype, 1, &given.n), (void *)given.data};
-  const size_t size = hone_dtype_size(values.dtype);
+  int64_t place[HN_LOOKUP_BLOCK];
+  value otherwise;
   hn_lookup keys;
   const hone_status s = hn_lookup_make(call, &from, &keys, error);
   if (s) return s;
-  for (int64_t i = 0, n = hn_count(x); i < n; i++) {
+  default_of(call->node, values.dtype, &otherwise);
+  for (int64_t i = 0, some, n = hn_count(x); i < n; i += some) {
+    some = hn_min(HN_LOOKUP_BLOCK, n - i);
     if (i % 4096 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    const int64_t at = hn_lookup_find(&keys, x, i);
-    if (at < 0)
-      put_default(call->node, y, i);
-    else
-      memcpy(hn_at_mut(y, i), (const char *)values.data + (size_t)at * size, size);
+    hn_lookup_places(&keys, x, i, some, place);
+    put(hn_at_mut(call->output[0], i), values.data, &otherwise, place, some, hone_dtype_size(values.dtype));
   }
   return HONE_OK;
 }

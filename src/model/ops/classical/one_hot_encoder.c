@@ -39,20 +39,20 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor keys = {hone_desc(c.text ? HONE_DTYPE_STRING : HONE_DTYPE_I64, 1, &c.n),
                             (void *)(uintptr_t)(c.text ? (const void *)c.text : c.number)};
   float *y = call->output[0]->data;
+  int64_t place[HN_LOOKUP_BLOCK];
   hn_lookup lookup;
-  /* X of another type is compared as integers. */
-  hone_tensor one = {hone_desc(HONE_DTYPE_I64, 0, NULL), NULL};
   const hone_status s = hn_lookup_make(call, &keys, &lookup, error);
   if (s) return s;
-  for (int64_t i = 0, n = hn_count(x); i < n; i++, y += c.n) {
-    if (i % 1024 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    int64_t whole = c.text ? 0 : hn_get_i64(x, i);
-    one.data = &whole;
-    const int64_t at = c.text ? hn_lookup_find(&lookup, x, i) : hn_lookup_find(&lookup, &one, 0);
-    if (at < 0 && !zeros)
-      return hn_op_bad(call->node, error, "element %lld of X is in no category", (long long)i);
-    memset(y, 0, (size_t)c.n * sizeof *y);
-    if (at >= 0) y[at] = 1;
+  for (int64_t i = 0, some, n = hn_count(x); i < n; i += some) {
+    some = hn_min(HN_LOOKUP_BLOCK, n - i);
+    if (call->stopped(call)) return HONE_ERROR_CANCELLED;
+    hn_lookup_places(&lookup, x, i, some, place); /* beside integers the whole part of X counts */
+    memset(y, 0, (size_t)(some * c.n) * sizeof *y);
+    for (int64_t k = 0; k < some; k++, y += c.n) {
+      if (place[k] < 0 && !zeros)
+        return hn_op_bad(call->node, error, "element %lld of X is in no category", (long long)(i + k));
+      if (place[k] >= 0) y[place[k]] = 1;
+    }
   }
   return HONE_OK;
 }
