@@ -135,9 +135,11 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
   const hone_tensor *w = &c->want[k];
   const size_t size = hone_dtype_size(d->dtype), wanted = hone_dtype_size(w->desc.dtype);
   const int64_t n = hone_desc_count(d);
-  const bool is_float = w->desc.dtype == HONE_DTYPE_F32;
+  const bool is_float = w->desc.dtype == HONE_DTYPE_F32, is_double = w->desc.dtype == HONE_DTYPE_F64;
   for (int64_t i = 0; is_float && i < n; i++)
     if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
+  for (int64_t i = 0; is_double && i < n; i++)
+    if (isfinite(((double *)w->data)[i])) range = fmax(range, fabs(((double *)w->data)[i]));
   for (int64_t i = 0; i < n; i++) {
     const unsigned char *g = data + (size_t)offset_of(d, i) * size,
                         *e = (unsigned char *)w->data + (size_t)i * wanted;
@@ -151,6 +153,15 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
       if (!c->moves && fabs((double)gf - (double)ef) <= bound_of(math, d->dtype) * range) continue;
       snprintf(text, sizeof text, "output %u, element %lld: got %.9g, want %.9g", k, (long long)i, (double)gf,
                (double)ef);
+    } else if (is_double) {
+      double gd, ed;
+      memcpy(&gd, g, sizeof gd);
+      memcpy(&ed, e, sizeof ed);
+      if ((isnan(gd) && isnan(ed)) || gd == ed) continue;
+      /* As of f32, with a mantissa of 29 bits more. */
+      if (!c->moves && fabs(gd - ed) <= 0x1p-29 * bound_of(HONE_MATH_STRICT, HONE_DTYPE_F32) * range)
+        continue;
+      snprintf(text, sizeof text, "output %u, element %lld: got %.17g, want %.17g", k, (long long)i, gd, ed);
     } else {
       snprintf(text, sizeof text, "output %u, element %lld differs", k, (long long)i);
     }
