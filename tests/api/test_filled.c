@@ -17,12 +17,12 @@
 
 enum { ROWS = 8, C = 600, WIDE = 640, LESS = 500 };
 
-/* Products with weights of 0.25, of which the last are fewer. All are larger than what is left in memory for
- * a while (plan/pack.c). */
+/* Products with weights of 0.25, of which the first to be made are fewer. All are larger than what is left in
+ * memory for a while (plan/pack.c). */
 #define PRODUCTS                                                                                             \
+  "  %d = ConstantOfShape(i64[2]{600, 500}) {value=f32[1]{0.25}}\n"                                          \
   "  %a = ConstantOfShape(i64[2]{600, 640}) {value=f32[1]{0.25}}\n"                                          \
   "  %b = ConstantOfShape(i64[2]{640, 600}) {value=f32[1]{0.25}}\n"                                          \
-  "  %d = ConstantOfShape(i64[2]{600, 500}) {value=f32[1]{0.25}}\n"                                          \
   "  %p = MatMul(%x, %a)\n"                                                                                  \
   "  %q = MatMul(%p, %b)\n"                                                                                  \
   "  %r = MatMul(%q, %d)\n"

@@ -435,6 +435,11 @@ const hone_tensor *hone_node_tensor(const hone_node *n, const char *name) {
   return a ? a->t : NULL;
 }
 
+const hone_tensor *hn_constant_shown(const hone_node *n) {
+  const hone_tensor *t = hn_is_op(n, "Constant") ? hone_node_tensor(n, "value") : NULL;
+  return t && !hn_dtype_points(t->desc.dtype) && t->data ? t : NULL;
+}
+
 /* ------------------------------------------------------------------ editing */
 
 bool hn_node_set_input(hone_node *n, uint32_t index, hn_value *v) {

@@ -1,4 +1,5 @@
 /* Shape and dtype inference over whole models. */
+#include "model/ir/bytes.h"
 #include "model/ir/items.h"
 #include "model/ir/eval.h"
 
@@ -43,6 +44,11 @@ static void fold_aside(hone_node *n, inference *inf) {
     }
     /* Big operands (a weight that is gathered from) are left to constant folding, which has a budget. */
     if (in[i] && !by_desc && hone_desc_count(&in[i]->desc) > SIDE_ELEMENTS) return;
+  }
+  const hone_tensor *shown = hn_constant_shown(n);
+  if (shown && hn_is_aligned(shown)) {
+    inf->value[n->out[0]->id] = shown;
+    return;
   }
   hone_tensor result = {0};
   hone_tensor *out = &result;

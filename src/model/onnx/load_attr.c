@@ -163,12 +163,15 @@ static hone_status load_graph(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_
   return status;
 }
 
+/* What a Constant of the main graph shows is read as initializers are: exporters write all weights so. */
 static hone_status load_tensor(hn_onnx_loader *l, hn_pb *m, const proto *p, hone_node *node,
                                const char *name) {
   hn_pb part;
   hone_tensor t;
   if (!hn_pb_open(&part, m, &p->value)) return l->source.status;
+  l->data.loose = node->graph == l->model->graph && hn_is_op(node, "Constant");
   hone_status status = hn_onnx_tensor(&l->data, &part, &t, NULL);
+  l->data.loose = false;
   if (status != HONE_OK) return status;
   return hn_node_set_tensor(node, name, &t) ? HONE_OK : hn_pb_no_memory(m);
 }

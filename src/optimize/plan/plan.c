@@ -47,6 +47,13 @@ static hone_status absorb_constants(hn_model *m, hone_error *error) {
   for (hone_node *n = m->graph->first, *next; n; n = next) {
     next = n->next;
     if (!hn_is_op(n, "Constant") || n->n_out != 1 || !n->out[0] || n->out[0]->is_output) continue;
+    const hone_tensor *shown = hn_constant_shown(n);
+    if (shown) {
+      hn_value *v = n->out[0];
+      hn_node_remove(n);
+      hn_value_set_constant(v, shown);
+      continue;
+    }
     hone_tensor result = {0}, *out = &result;
     hone_status status = hn_eval_node(n, NULL, &out, &m->arena, NULL, error);
     if (status != HONE_OK) return status;

@@ -219,30 +219,97 @@ static int32_t offset_of(const hn_int8_conv *c, const hn_weight_codes *w, int32_
   return hn_weight_offset(least - zero, most - zero);
 }
 
+/* n codes, `step` bytes from one to the next, less `less`: bytes wrap. Returns their sum. Blocks have a constant
+ * length, and sums of 16 bits that hold it, so that compilers make vectors of them. */
+static int32_t take_codes(int8_t *restrict to, const uint8_t *restrict from, int64_t step, int64_t n,
+                          uint8_t less) {
+  enum { BLOCK = 64 };
+  int32_t sum = 0;
+  int64_t i = 0;
+  for (; step == 1 && i + BLOCK <= n; i += BLOCK) {
+    int16_t part = 0;
+    for (int k = 0; k < BLOCK; k++) {
+      to[i + k] = (int8_t)(uint8_t)(from[i + k] - less);
+      part = (int16_t)(part + to[i + k]);
+    }
+    sum += part;
+  }
+  for (; i < n; i++) {
+    to[i] = (int8_t)(uint8_t)(from[i * step] - less);
+    sum += to[i];
+  }
+  return sum;
+}
+
+/* Values [at, at + n) of a channel to their places: four together, blocks of channels apart. */
+static void put_codes(int8_t *block, int64_t at, const int8_t *v, int64_t n) {
+  int64_t i = 0;
+  for (; i < n && at % 4; i++, at++) block[at / 4 * 64 + at % 4] = v[i];
+  for (; i + 4 <= n; i += 4, at += 4) memcpy(block + at * 16, v + i, 4);
+  for (; i < n; i++, at++) block[at / 4 * 64 + at % 4] = v[i];
+}
+
+/* A whole block of channels whose weights lie side by side, k rows `step` apart, less one number a channel. */
+static void pack_columns(int8_t *block, const uint8_t *from, int64_t step, int64_t k,
+                         const uint8_t less[HN_INT8_BLOCK], int32_t sum[HN_INT8_BLOCK]) {
+  int64_t i = 0;
+  for (; i + 4 <= k; i += 4, from += 4 * step, block += 4 * HN_INT8_BLOCK)
+    for (int j = 0; j < HN_INT8_BLOCK; j++) {
+      const int8_t v0 = (int8_t)(uint8_t)(from[j] - less[j]),
+                   v1 = (int8_t)(uint8_t)(from[step + j] - less[j]),
+                   v2 = (int8_t)(uint8_t)(from[2 * step + j] - less[j]),
+                   v3 = (int8_t)(uint8_t)(from[3 * step + j] - less[j]);
+      block[4 * j] = v0, block[4 * j + 1] = v1, block[4 * j + 2] = v2, block[4 * j + 3] = v3;
+      sum[j] += v0 + v1 + v2 + v3;
+    }
+  for (int64_t r = 0; i < k; i++, r++, from += step)
+    for (int j = 0; j < HN_INT8_BLOCK; j++) {
+      block[4 * j + r] = (int8_t)(uint8_t)(from[j] - less[j]);
+      sum[j] += block[4 * j + r];
+    }
+}
+
 bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
                   int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets) {
+  enum { CHUNK = 512 };
   const int64_t part = c->k / c->n_segments, taps = c->k / c->cin, own = c->cin / c->joined;
+  const bool side_by_side = column == 1 && taps == 1 && c->n_segments == 1 && c->joined == 1 && !c->offsets;
   bool any = false;
   memset(dst, 0, hn_int8_weights(c));
   for (int64_t j = 0; j < c->cout; j++) {
-    int8_t *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
+    if (side_by_side && j % HN_INT8_BLOCK == 0 && j + HN_INT8_BLOCK <= c->cout) {
+      uint8_t less[HN_INT8_BLOCK];
+      for (int i = 0; i < HN_INT8_BLOCK; i++) {
+        less[i] = (uint8_t)hn_weight_zero(w, group * c->cout + j + i);
+        sums[j + i] = offsets[j + i] = 0;
+      }
+      pack_columns(dst + j * c->k_packed, (const uint8_t *)w->w + group * c->cout + j, s_channel, c->k, less,
+                   sums + j);
+      j += HN_INT8_BLOCK - 1;
+      continue;
+    }
+    int8_t row[CHUNK], *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
     const int64_t first = (group * c->cout + j) * column;
     const int32_t zero = hn_weight_zero(w, group * c->cout + j),
                   offset = c->offsets ? offset_of(c, w, zero, first, s_tap, s_channel) : 0;
-    const uint8_t less = (uint8_t)(zero + offset);          /* what is left is an i8: bytes may wrap */
+    const uint8_t less = (uint8_t)(zero + offset); /* what is left is an i8: bytes may wrap */
+    const int8_t other = (int8_t)(uint8_t)(zero + (HN_FAULT("int8_joined") ? 1 : 0) - less);
     const int64_t own_at = j / (c->cout / c->joined) * own; /* of all channels, those of j's group */
     int64_t at = 0, left = part;                            /* of the segment */
     int32_t sum = 0;
     for (int64_t tap = 0; tap < taps; tap++) {
       const uint8_t *from = (const uint8_t *)w->w + first + tap * s_tap;
-      for (int64_t i = 0; i < c->cin; i++) {
-        const bool live = i >= own_at && i < own_at + own;
-        const int32_t code = live ? from[(i - own_at) * s_channel] : zero + (HN_FAULT("int8_joined") ? 1 : 0);
-        const int8_t v = (int8_t)(uint8_t)(code - less);
-        block[at / 4 * 64 + at % 4] = v;
-        sum += v;
-        at++;
-        if (--left == 0) at += c->segment - part, left = part;
+      for (int64_t i = 0, n; i < c->cin; i += n) {
+        n = hn_min(hn_min(c->cin - i, left), CHUNK);
+        const int64_t live = hn_max(i, own_at), end = hn_min(i + n, own_at + own);
+        const int64_t lives = end > live ? end - live : 0;
+        if (lives < n) memset(row, other, (size_t)n);
+        sum += (int32_t)(n - lives) * other;
+        if (lives)
+          sum += take_codes(row + (live - i), from + (live - own_at) * s_channel, s_channel, lives, less);
+        put_codes(block, at, row, n);
+        at += n, left -= n;
+        if (left == 0) at += c->segment - part, left = part;
       }
     }
     sums[j] = sum + offset * (int32_t)c->k, offsets[j] = offset;

@@ -83,39 +83,88 @@ static float w_zero(const hone_step *s, int64_t channel) {
   return code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : channel);
 }
 
-/* Adds the weights of both signs, less `zero`, to *plus and *minus (as magnitudes). */
-static void add_signs(const hone_step_tensor *w, int64_t at, int64_t n, int32_t zero, int64_t *plus,
-                      int64_t *minus) {
-  enum { CHUNK = 1 << 16 }; /* sums of 32 bits */
-  const bool is_signed = w->desc.dtype == HONE_DTYPE_I8;
-  for (const int64_t end = at + n; at < end;) {
-    const int64_t stop = end - at > CHUNK ? at + CHUNK : end;
-    int32_t sum = 0, all = 0;
-    for (; at < stop; at++) {
-      const int32_t v =
-          (is_signed ? ((const int8_t *)w->constant)[at] : ((const uint8_t *)w->constant)[at]) - zero;
-      sum += v, all += v < 0 ? -v : v;
+enum { TOGETHER = 64 }; /* codes less a zero point whose sum fits 16 bits, of which compilers make vectors */
+
+/* Adds n weights less a zero point, and their magnitudes. flip: 128 where codes are signed. */
+static void add_signs(const uint8_t *from, int64_t n, uint8_t flip, int16_t less, int64_t *sum,
+                      int64_t *all) {
+  for (; n >= TOGETHER; n -= TOGETHER, from += TOGETHER) {
+    int16_t part = 0, part_all = 0;
+    for (int i = 0; i < TOGETHER; i++) {
+      const int16_t v = (int16_t)((uint8_t)(from[i] ^ flip) - less), sign = (int16_t)(v >> 15);
+      part = (int16_t)(part + v), part_all = (int16_t)(part_all + ((v ^ sign) - sign));
     }
-    *plus += (all + sum) / 2, *minus += (all - sum) / 2;
+    *sum += part, *all += part_all;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t v = (uint8_t)(from[i] ^ flip) - less;
+    *sum += v, *all += v < 0 ? -v : v;
   }
 }
 
-/* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. */
+/* The same of TOGETHER channels whose weights lie side by side, in rows a pitch apart. */
+static void add_rows(const uint8_t *from, int64_t rows, int64_t pitch, uint8_t flip,
+                     const int16_t less[TOGETHER], int64_t *sum, int64_t *all) {
+  for (int64_t some; rows > 0; rows -= some, from += some * pitch) {
+    int16_t part[TOGETHER] = {0}, part_all[TOGETHER] = {0};
+    some = hn_min(rows, TOGETHER);
+    for (int64_t r = 0; r < some; r++)
+      for (int i = 0; i < TOGETHER; i++) {
+        const int16_t v = (int16_t)((uint8_t)(from[r * pitch + i] ^ flip) - less[i]),
+                      sign = (int16_t)(v >> 15);
+        part[i] = (int16_t)(part[i] + v), part_all[i] = (int16_t)(part_all[i] + ((v ^ sign) - sign));
+      }
+    for (int i = 0; i < TOGETHER; i++) sum[i] += part[i], all[i] += part_all[i];
+  }
+}
+
+/* Of up to TOGETHER channels: every plan reads all of a model's weights here, several times. */
+static void count_signs(const hn_qlinear *q, const hone_step *s, const hn_qlinear_info *h, int64_t first,
+                        int64_t channels, int64_t sum[TOGETHER], int64_t all[TOGETHER]) {
+  const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
+  const int64_t per = q->per_channel(s), stride = per * h->channels, n = hone_desc_count(&w->desc);
+  const uint8_t flip = w->desc.dtype == HONE_DTYPE_I8 ? 128 : 0; /* i8 as u8 with another zero point */
+  const uint8_t *from = (const uint8_t *)w->constant + first * per;
+  int16_t less[TOGETHER];
+  for (int64_t c = 0; c < channels; c++) {
+    sum[c] = all[c] = 0;
+    less[c] = (int16_t)(w_zero(s, first + c) + (float)flip);
+  }
+  if (per == 1 && channels == TOGETHER) {
+    add_rows(from, n / stride, stride, flip, less, sum, all);
+    return;
+  }
+  for (int64_t at = 0; at < n / stride; at++)
+    for (int64_t c = 0; c < channels; c++)
+      add_signs(from + at * stride + c * per, per, flip, less[c], &sum[c], &all[c]);
+}
+
+/* Whether no partial sum, in whatever order, reaches 2^24: the largest are those of one sign. What the types
+ * alone show need not be counted. */
 static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h, hone_reason *why) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
-  const int64_t per = q->per_channel(s), stride = per * h->q.channels, n = hone_desc_count(&w->desc);
+  const bool is_signed = w->desc.dtype == HONE_DTYPE_I8;
   const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
                hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
-  for (int64_t c = 0; c < h->q.channels; c++) {
-    const int32_t zero = (int32_t)w_zero(s, c);
-    int64_t plus = 0, minus = 0;
-    for (int64_t at = c * per; at < n; at += stride) add_signs(w, at, per, zero, &plus, &minus);
-    /* lo <= 0 <= hi: codes on both sides of their zero point. */
-    double up = (double)plus * hi - (double)minus * lo, down = (double)minus * hi - (double)plus * lo;
-    if (h->q.biased) up += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
-    if (h->q.biased) down += fabs((double)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[c]);
-    if (up >= 16777216 || down >= 16777216)
-      return hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", up > down ? up : down);
+  const double products = (double)(hone_desc_count(&w->desc) / h->q.channels);
+  /* A zero point may be of the other type of 8 bits: -128 - 255. */
+  const double widest = hn_step_has(s, HN_QLINEAR_W_ZERO) ? 383 : is_signed ? 128 : 255;
+  const int32_t *biases = h->q.biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
+  int64_t sum[TOGETHER], all[TOGETHER];
+  for (int64_t first = 0; first < h->q.channels; first += TOGETHER) {
+    const int64_t channels = hn_min(h->q.channels - first, TOGETHER);
+    bool counted = false;
+    for (int64_t c = 0; c < channels; c++) {
+      const double bias = biases ? fabs((double)biases[first + c]) : 0;
+      if (products * widest * fmax(hi, -lo) + bias < 16777216) continue;
+      if (!counted) count_signs(q, s, &h->q, first, channels, sum, all);
+      counted = true;
+      const double plus = (double)((all[c] + sum[c]) / 2), minus = (double)((all[c] - sum[c]) / 2);
+      /* lo <= 0 <= hi: codes on both sides of their zero point. */
+      const double up = plus * hi - minus * lo + bias, down = minus * hi - plus * lo + bias;
+      if (up >= 16777216 || down >= 16777216)
+        return hn_refuse(why, "sums may reach %.3g, beyond the integers of f32", up > down ? up : down);
+    }
   }
   return true;
 }

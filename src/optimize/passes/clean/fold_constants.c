@@ -73,9 +73,47 @@ static const void *filling(const hn_pass_context *ctx, const hone_node *n) {
   return value ? value->data : &zero;
 }
 
+/* A Constant's tensor is the constant, where it lies. */
+static hn_pass_result show(hn_pass_context *ctx, hone_node *n, const hone_tensor *shown) {
+  hn_value_set_folded(n->out[0], shown, n);
+  hn_pass_hit(ctx, "%s computed beforehand", n->op_type);
+  hn_node_remove(n);
+  return HN_PASS_HIT;
+}
+
+/* Bytes of the largest constant that some node fills with this number: what they all show the beginning of. */
+static size_t most_filled(const hn_pass_context *ctx, hone_dtype dtype, const void *number, size_t item) {
+  size_t most = 0;
+  for (const hone_node *n = ctx->model->graph->first; n; n = n->next) {
+    const void *other = wanted(n, true) ? filling(ctx, n) : NULL;
+    if (!other || n->out[0]->desc.dtype != dtype || memcmp(other, number, item) != 0) continue;
+    const uint64_t bytes = (uint64_t)hone_desc_bytes(&n->out[0]->desc);
+    if (bytes > most && bytes <= ctx->options->fold_tensor_bytes) most = (size_t)bytes;
+  }
+  return most;
+}
+
+/* The bytes of a constant of so many bytes that is filled with one number; NULL: out of memory. */
+static void *fill(const hn_pass_context *ctx, const hone_node *n, const void *number, size_t bytes) {
+  enum { BLOCK = 4096 };
+  const hone_dtype dtype = n->out[0]->desc.dtype;
+  const size_t item = hone_dtype_size(dtype);
+  void *known = (void *)(uintptr_t)hn_model_filled(ctx->model, number, item, bytes);
+  if (known) return known;
+  const size_t most = most_filled(ctx, dtype, number, item);
+  if (most > bytes) bytes = most;
+  char block[BLOCK], *data = take(&ctx->model->arena, bytes);
+  if (!data || !hn_model_note_filled(ctx->model, data, item, bytes)) return NULL;
+  for (size_t i = 0; i < BLOCK; i += item) memcpy(block + i, number, item);
+  for (size_t i = 0; i < bytes; i += BLOCK) memcpy(data + i, block, bytes - i < BLOCK ? bytes - i : BLOCK);
+  return data;
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!wanted(n, ctx->options->lowered) || (ctx->options->moves && !moves(n))) return HN_PASS_NONE;
   if (widens(ctx, n)) return widen(ctx, n);
+  const hone_tensor *shown = n->n_out == 1 && n->out[0] ? hn_constant_shown(n) : NULL;
+  if (shown) return show(ctx, n, shown);
   int64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i]) in_bytes += hone_desc_bytes(&n->in[i]->constant->desc);
@@ -103,17 +141,13 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   hn_budget budget = ctx->fold;
   budget.take = take, budget.give = give, budget.memory = &ctx->model->arena;
   const void *number = filling(ctx, n);
-  const size_t item = number ? hone_dtype_size(n->out[0]->desc.dtype) : 0;
-  void *filled =
-      number ? (void *)(uintptr_t)hn_model_filled(ctx->model, number, item, (size_t)out_bytes) : NULL;
+  void *filled = number ? fill(ctx, n, number, (size_t)out_bytes) : NULL;
+  if (number && !filled) return hn_pass_memory(ctx);
   hone_status status = HONE_OK;
   if (filled)
     result[0] = (hone_tensor){n->out[0]->desc, filled};
   else
     status = hn_eval_node(n, in, out, &ctx->model->arena, &budget, &local);
-  if (number && !filled && status == HONE_OK &&
-      !hn_model_note_filled(ctx->model, result[0].data, item, (size_t)out_bytes))
-    return hn_pass_memory(ctx);
   ctx->fold.nodes = budget.nodes;
   if (status == HONE_ERROR_CANCELLED) {
     ctx->status = status;

@@ -102,9 +102,14 @@ static hn_value *reorder(hn_pass_context *ctx, const hn_value *v, int dim, const
   hn_value *made = hn_make_room(ctx, v->name, &d, &data);
   const size_t row = (size_t)inner * hone_dtype_size(d.dtype);
   for (int64_t o = 0; made && o < outer; o++)
-    for (int64_t i = 0; i < n; i++)
-      memcpy((char *)data + (size_t)(o * n + (to ? to[i] : i)) * row,
-             (const char *)t->data + (size_t)(o * old + (from ? from[i] : i)) * row, row);
+    for (int64_t i = 0; i < n; i++) {
+      char *at = (char *)data + (size_t)(o * n + (to ? to[i] : i)) * row;
+      const char *was = (const char *)t->data + (size_t)(o * old + (from ? from[i] : i)) * row;
+      if (row == sizeof(float)) /* no call for each number of a filter of one pixel */
+        memcpy(at, was, sizeof(float));
+      else
+        memcpy(at, was, row);
+    }
   return made;
 }
 
