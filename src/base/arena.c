@@ -6,12 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hn_arena_block {
-  hn_arena_block *next;
-  size_t used, size;
-  _Alignas(HN_MEM_ALIGN) unsigned char data[];
-};
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -23,19 +17,35 @@ struct hn_arena_block {
 #define SEPARATE 0
 #endif
 
-enum { BLOCK = 64 << 10, SMALLEST = 1 << 10 };
+/* Blocks come from malloc, which is faster than to ask it for an alignment; the smallest are ones that it
+ * keeps at hand when they are freed. */
+struct hn_arena_block {
+  hn_arena_block *next;
+  size_t used, size;
+  _Alignas(SEPARATE ? HN_MEM_ALIGN : 16) unsigned char data[];
+};
+
+enum { BLOCK = 64 << 10, SMALLEST = 1000 - sizeof(hn_arena_block) };
+
+/* Where in the block something of that alignment comes next. */
+static size_t next_in(const hn_arena_block *b, size_t align) {
+  const uintptr_t begin = (uintptr_t)b->data;
+  return (size_t)(hn_round_up((size_t)(begin + b->used), align) - begin);
+}
 
 void *hn_arena_raw(hn_arena *a, size_t size, size_t align) {
   if (size > SIZE_MAX / 2) return NULL;
   if (size == 0) size = 1;
   if (a->limit && (size > a->limit || a->used > a->limit - size)) return NULL;
   hn_arena_block *b = a->head;
-  size_t at = b ? hn_round_up(b->used, align) : 0;
+  size_t at = b ? next_in(b, align) : 0;
   if (!b || SEPARATE || at > b->size || size > b->size - at) {
     /* Blocks grow with the arena, so that an almost empty one stays small. */
     size_t grow = a->used < SMALLEST ? SMALLEST : a->used < BLOCK ? a->used : BLOCK;
-    size_t want = size > grow || SEPARATE ? size : grow;
-    hn_arena_block *fresh = hn_aligned(HN_MEM_ALIGN, sizeof *fresh + want);
+    const size_t gap = !SEPARATE && align > 16 ? align - 16 : 0;
+    size_t want = size + gap > grow || SEPARATE ? size + gap : grow;
+    hn_arena_block *fresh =
+        SEPARATE ? hn_aligned(HN_MEM_ALIGN, sizeof *fresh + want) : hn_malloc(sizeof *fresh + want);
     if (!fresh) return NULL;
     fresh->used = 0;
     fresh->size = want;
@@ -47,7 +57,7 @@ void *hn_arena_raw(hn_arena *a, size_t size, size_t align) {
       a->head = fresh;
     }
     b = fresh;
-    at = 0;
+    at = next_in(b, align);
   }
   b->used = at + size;
   a->used += size;
@@ -66,14 +76,16 @@ void *hn_arena_array(hn_arena *a, size_t n, size_t size) {
 }
 
 void *hn_arena_memdup(hn_arena *a, const void *p, size_t size) {
-  void *q = hn_arena_alloc(a, size);
+  void *q = hn_arena_raw(a, size, 16);
   if (q && size) memcpy(q, p, size);
   return q;
 }
 
 char *hn_arena_strndup(hn_arena *a, const char *s, size_t n) {
-  char *q = hn_arena_alloc(a, n + 1);
-  if (q && n) memcpy(q, s, n);
+  char *q = n < SIZE_MAX ? hn_arena_raw(a, n + 1, 16) : NULL;
+  if (!q) return NULL;
+  if (n) memcpy(q, s, n);
+  q[n] = 0;
   return q;
 }
 
@@ -103,9 +115,16 @@ hn_arena_mark hn_arena_here(const hn_arena *a) {
 }
 
 void hn_arena_back(hn_arena *a, hn_arena_mark m) {
-  if (!m.head || a->head != m.head) return;
-  const size_t back = a->head->used - m.at,
-               since = a->used - m.used; /* back counts gaps, since other blocks */
+  if (!m.head) return;
+  size_t back = 0;
+  while (a->head != m.head) { /* newer ones */
+    hn_arena_block *b = a->head;
+    back += b->used;
+    a->head = b->next;
+    hn_free(b);
+  }
+  back += a->head->used - m.at;
+  const size_t since = a->used - m.used; /* back counts gaps, since other blocks */
   a->used -= back < since ? back : since;
   a->head->used = m.at;
 }

@@ -24,8 +24,8 @@ char *hn_arena_strndup(hn_arena *arena, const char *s, size_t n);
 void *hn_arena_memdup(hn_arena *arena, const void *p, size_t size);
 char *hn_arena_printf(hn_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool hn_arena_owns(const hn_arena *arena, const void *p);
-/* What was taken since the mark is free again, as long as it came out of the block that was the newest then.
- */
+/* What was taken since the mark is free again, but for what was so large that it has a block of its own. Of
+ * an arena that was empty then nothing is. */
 typedef struct hn_arena_mark {
   hn_arena_block *head;
   size_t at, used;

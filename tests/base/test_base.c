@@ -51,6 +51,29 @@ static void arena_goes_back_to_a_mark(void **state) {
   hn_arena_free(&a);
 }
 
+/* Over as many blocks as came since: what was taken before keeps its bytes and its count. */
+static void arena_goes_back_over_blocks(void **state) {
+  (void)state;
+  hn_arena a = {0};
+  char *kept = hn_arena_strdup(&a, "kept");
+  const hn_arena_mark mark = hn_arena_here(&a);
+  const size_t used = a.used;
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 3000; i++) {
+      unsigned char *p = hn_arena_aligned(&a, 40, i % 2 ? 16 : 256);
+      assert_non_null(p);
+      assert_int_equal((uintptr_t)p % (i % 2 ? 16 : 256), 0);
+      for (size_t k = 0; k < 40; k++) assert_int_equal(p[k], 0);
+      memset(p, 0xff, 40);
+    }
+    hn_arena_back(&a, mark);
+    assert_ptr_equal(a.head, mark.head);
+    assert_int_equal(a.used, used);
+    assert_string_equal(kept, "kept");
+  }
+  hn_arena_free(&a);
+}
+
 static void streamed_copies_are_copies(void **state) {
   (void)state;
   _Alignas(64) unsigned char to[512];
@@ -331,6 +354,7 @@ int main(void) {
       cmocka_unit_test(a_word_that_is_no_tier_is_kept),
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),
       cmocka_unit_test(arena_goes_back_to_a_mark),
+      cmocka_unit_test(arena_goes_back_over_blocks),
       cmocka_unit_test(streamed_copies_are_copies),
       cmocka_unit_test(normals_together_are_those_alone),
       cmocka_unit_test(map_finds_what_was_stored),

@@ -155,14 +155,22 @@ static void say_inputs(const hone_node *n, hone_error *error) {
 }
 
 static hone_status infer_node(hone_node *n, inference *inf, hone_error *error) {
+  enum { FEW = 8, FEW_OUT = 2 }; /* every node is asked again after every pass: few allocate */
   hone_status status = HONE_OK;
   hn_arena temp = {0};
   if (!n->op)
     return hn_fail(error, HONE_ERROR_INTERNAL, "node '%s' (%s) was not resolved", n->name, n->op_type);
-  const hone_tensor_desc **in = HN_NEW_ARRAY(&temp, const hone_tensor_desc *, n->n_in);
-  const hone_tensor **value = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
-  hone_tensor_desc **out = HN_NEW_ARRAY(&temp, hone_tensor_desc *, n->n_out);
-  hone_tensor_desc *old = HN_NEW_ARRAY(&temp, hone_tensor_desc, n->n_out);
+  const hone_tensor_desc *few_in[FEW] = {NULL}, **in = few_in;
+  const hone_tensor *few_values[FEW] = {NULL}, **value = few_values;
+  hone_tensor_desc *few_out[FEW_OUT] = {NULL}, **out = few_out, few_old[FEW_OUT] = {{0}}, *old = few_old;
+  if (n->n_in > FEW) {
+    in = HN_NEW_ARRAY(&temp, const hone_tensor_desc *, n->n_in);
+    value = HN_NEW_ARRAY(&temp, const hone_tensor *, n->n_in);
+  }
+  if (n->n_out > FEW_OUT) {
+    out = HN_NEW_ARRAY(&temp, hone_tensor_desc *, n->n_out);
+    old = HN_NEW_ARRAY(&temp, hone_tensor_desc, n->n_out);
+  }
   if (!in || !value || !out || !old) {
     status = hn_fail_memory(error, n->n_in + n->n_out, "shape inference");
     goto done;

@@ -130,6 +130,7 @@ done:
   hn_map_free(&l.symbols);
   hn_map_free(&l.data.by_location);
   hn_arena_free(&l.scratch);
+  hn_arena_free(&l.node);
   if (status == HONE_OK)
     *out = l.model;
   else

@@ -21,10 +21,10 @@ typedef struct hn_onnx_loader {
   hn_model *model;
   hn_pb_source source;
   hn_onnx_data data;
-  hn_onnx_files files; /* become the model's at the end, whether loading succeeds or not */
-  hn_arena scratch;
-  hn_map symbols;   /* name -> -dimension */
-  hn_map functions; /* key of hn_onnx_function_key -> hn_onnx_function */
+  hn_onnx_files files;    /* become the model's at the end, whether loading succeeds or not */
+  hn_arena scratch, node; /* node: of the NodeProtos that are being read */
+  hn_map symbols;         /* name -> -dimension */
+  hn_map functions;       /* key of hn_onnx_function_key -> hn_onnx_function */
   HN_VEC(hn_onnx_function *) function_list;
   uint32_t depth;
   uint64_t expanded_nodes, expanded_bytes; /* by functions, against files that grow exponentially */

@@ -102,9 +102,10 @@ static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *s
 }
 
 hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope) {
-  hn_arena arena = {0};
+  hn_arena *arena = &l->node;
+  const hn_arena_mark before = hn_arena_here(arena);
   proto p = {.name = "", .op_type = "", .domain = "", .overload = ""};
-  hone_status status = read_node(m, scope, &arena, &p);
+  hone_status status = read_node(m, scope, arena, &p);
   hn_onnx_function *f = NULL;
   if (status == HONE_OK) status = hn_onnx_function_find(l, m, p.domain, p.op_type, p.overload, &f);
   if (status == HONE_OK) {
@@ -116,10 +117,10 @@ hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *
                           "the node calls overload '%.80s' of %.80s, which the model does not define",
                           p.overload, p.op_type);
     else
-      status = make_node(l, m, scope, &arena, &p);
+      status = make_node(l, m, scope, arena, &p);
   }
   hn_vec_free(&p.in);
   hn_vec_free(&p.out);
-  hn_arena_free(&arena);
+  hn_arena_back(arena, before);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "model/operators.h"
 #include "optimize/match/condition.h"
 #include "optimize/match/match.h"
+#include "optimize/match/present.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +121,7 @@ hn_registry hn_patterns = HN_REGISTRY(&kind, builtin);
 typedef struct spelling {
   const hone_pattern_desc *desc;
   uint32_t index; /* in the registry */
-  hn_pattern pattern;
+  const hn_pattern *pattern;
 } spelling;
 
 typedef HN_VEC(spelling) spelling_list;
@@ -135,54 +136,48 @@ typedef struct candidate {
 
 typedef HN_VEC(candidate) candidate_list;
 
-typedef HN_VEC(const char *) op_list;
-
-/* The types of the graph's nodes, each once. False: out of memory. */
-static bool list_ops(const hn_graph *g, op_list *out) {
-  for (const hone_node *n = g->first; n; n = n->next) {
-    size_t i = 0;
-    while (i < out->len && out->ptr[i] != n->op_type && strcmp(out->ptr[i], n->op_type) != 0) i++;
-    if (i == out->len && !hn_vec_push(out, n->op_type)) return false;
-  }
-  return true;
-}
-
-/* Could a spelling of a built-in pattern, which has a line of text for each node, end at such a node? Reading
- * its text takes longer than looking for the names in the last lines. */
-static bool may_end(const char *text, const op_list *ops) {
-  for (const char *end; text; text = *end ? end + 4 : NULL) {
-    end = strstr(text, "\nor\n");
-    if (!end) end = text + strlen(text);
-    const char *last = end;
-    while (last > text && last[-1] == '\n') last--;
-    while (last > text && last[-1] != '\n') last--;
-    for (size_t i = 0; i < ops->len; i++) {
-      const char *at = strstr(last, ops->ptr[i]);
-      if (at && at < end) return true;
-    }
-  }
-  return false;
-}
-
-static hone_status compile(const hn_listing *all, const op_list *ops, hn_arena *arena, spelling_list *out,
-                           hone_error *error) {
-  hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS); /* large: for one after the other */
-  if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
-  for (uint32_t i = 0; i < all->n; i++) {
-    const hone_pattern_desc *d = all->unit[i];
+/* The spellings of a built-in pattern that may match. */
+static hone_status compile_known(const hone_pattern_desc *d, uint32_t index, const hn_present *present,
+                                 hn_arena *arena, spelling_list *out, hone_error *error) {
+  for (const char *text = d->text, *cut; text; text = cut ? cut + 4 : NULL) {
+    cut = strstr(text, "\nor\n");
     uint32_t n = 0;
-    if (i < BUILTIN && !may_end(d->text, ops)) continue;
-    hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
-    hone_status status = hn_pattern_compile_all(&text, arena, p, MAX_SPELLINGS, &n, error);
+    char *part = hn_arena_strndup(arena, text, cut ? (size_t)(cut - text) : strlen(text));
+    if (part && !hn_spelling_may_match(present, part)) continue;
+    hn_pattern *p = part ? HN_NEW(arena, hn_pattern) : NULL;
+    if (!p) return hn_fail_memory(error, sizeof *p, "the patterns");
+    hn_pattern_text one = {.name = d->name, .text = part, .settings = d->settings};
+    hone_status status = hn_pattern_compile_all(&one, arena, p, 1, &n, error);
     if (status != HONE_OK) return status;
-    for (uint32_t k = 0; k < n; k++) {
-      p[k].lenient = i >= BUILTIN;
-      if (!hn_vec_push(out, (spelling){d, i, p[k]}))
-        return hn_fail_memory(error, sizeof(spelling), "the patterns");
-    }
-    memset(p, 0, n * sizeof *p);
+    if (!hn_vec_push(out, (spelling){d, index, p}))
+      return hn_fail_memory(error, sizeof(spelling), "the patterns");
   }
   return HONE_OK;
+}
+
+/* All spellings of a plugin's pattern: its near misses may have other operators. */
+static hone_status compile_custom(const hone_pattern_desc *d, uint32_t index, hn_arena *arena,
+                                  spelling_list *out, hone_error *error) {
+  uint32_t n = 0;
+  hn_pattern *p = HN_NEW_ARRAY(arena, hn_pattern, MAX_SPELLINGS);
+  if (!p) return hn_fail_memory(error, sizeof *p * MAX_SPELLINGS, "the patterns");
+  hn_pattern_text text = {.name = d->name, .text = d->text, .settings = d->settings};
+  hone_status status = hn_pattern_compile_all(&text, arena, p, MAX_SPELLINGS, &n, error);
+  for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
+    p[k].lenient = true;
+    if (!hn_vec_push(out, (spelling){d, index, &p[k]}))
+      status = hn_fail_memory(error, sizeof(spelling), "the patterns");
+  }
+  return status;
+}
+
+static hone_status compile(const hn_listing *all, const hn_present *present, hn_arena *arena,
+                           spelling_list *out, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < all->n && status == HONE_OK; i++)
+    status = i < BUILTIN ? compile_known(all->unit[i], i, present, arena, out, error)
+                         : compile_custom(all->unit[i], i, arena, out, error);
+  return status;
 }
 
 static void tell(const hn_pattern_listener *l, const candidate *c, bool hit, const char *reason) {
@@ -336,10 +331,10 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
     candidate nearest = {0};
     hone_reason why = {""};
     for (size_t i = 0; i < s->len && ok; i++) {
-      if (!hn_pattern_ends_at(&s->ptr[i].pattern, n)) continue; /* what follows clears kilobytes */
+      if (!hn_pattern_ends_at(s->ptr[i].pattern, n)) continue; /* what follows clears kilobytes */
       candidate c = {.desc = s->ptr[i].desc, .index = s->ptr[i].index, .order = n->mark};
       hone_reason reason = {""};
-      hn_match_result r = hn_pattern_match(&s->ptr[i].pattern, n, &c.match, &reason);
+      hn_match_result r = hn_pattern_match(s->ptr[i].pattern, n, &c.match, &reason);
       if (r == HN_MATCH_YES && c.desc->accepts && !c.desc->accepts(&c.match, &reason)) r = HN_MATCH_NEAR;
       if (r == HN_MATCH_YES && !has_settings(&c, g->model->operators, &reason)) r = HN_MATCH_NEAR;
       if (r == HN_MATCH_YES) ok = hn_vec_push(hits, c);
@@ -383,9 +378,10 @@ hone_status hn_patterns_match(hn_graph *g, hn_pattern_hits *hits, const hn_patte
   spelling_list spellings = {0};
   candidate_list found = {0}, near = {0};
   bool *taken = hn_calloc((size_t)g->n_nodes + 1, sizeof *taken);
-  op_list ops = {0};
-  hone_status status = taken && list_ops(g, &ops) ? compile(patterns, &ops, &arena, &spellings, error)
-                                                  : hn_fail_memory(error, g->n_nodes, "the patterns");
+  hn_present present = {0};
+  hone_status status = taken && hn_present_add(&present, g, false)
+                           ? compile(patterns, &present, &arena, &spellings, error)
+                           : hn_fail_memory(error, g->n_nodes, "the patterns");
   if (status == HONE_OK) status = find(g, &spellings, &found, &near, &arena, error);
   if (status != HONE_OK) goto done;
   if (found.len) qsort(found.ptr, found.len, sizeof *found.ptr, larger_first);
@@ -422,7 +418,7 @@ done:
   for (hone_node *n = g->first; n; n = n->next) n->mark = 0;
   if (status != HONE_OK) hn_vec_free(hits);
   hn_free(taken);
-  hn_vec_free(&ops);
+  hn_vec_free(&present);
   hn_vec_free(&spellings);
   hn_vec_free(&found);
   hn_vec_free(&near);

@@ -1,4 +1,5 @@
 /* Runs the passes to a fixed point. */
+#include "optimize/match/present.h"
 #include "optimize/passes/common/pass.h"
 #include "optimize/passes/common/verify.h"
 #include "optimize/passes/optimize.h"
@@ -76,6 +77,14 @@ hone_status hn_passes_check(const hn_optimize_options *o, hone_error *error) {
   const hone_status status = check_globs(passes, o, error);
   hn_listing_drop(passes);
   return status;
+}
+
+/* Could the pass say anything of a model that has these operators? */
+static bool concerns(const hn_pass *p, const hn_present *present) {
+  if (p->visit) return !p->roots || hn_present_any(present, p->roots);
+  for (const char *const *text = p->patterns; text && *text; text++)
+    if (hn_spelling_may_match(present, *text)) return true;
+  return p->run != NULL;
 }
 
 /* ------------------------------------------------------------------ one pass over one graph */
@@ -163,6 +172,15 @@ static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns,
   return HN_PASS_MISS;
 }
 
+/* Whether the pass is asked of the node at all. */
+static bool is_root(const hn_pass *p, const hn_pattern *patterns, uint32_t n_patterns, const hone_node *n) {
+  for (uint32_t i = 0; i < n_patterns; i++)
+    if (hn_pattern_ends_at(&patterns[i], n)) return true;
+  for (const char *const *type = p->roots; type && *type; type++)
+    if (**type == *n->op_type && strcmp(*type, n->op_type) == 0) return true;
+  return p->visit && !p->roots;
+}
+
 static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
                              hn_graph *g) {
   const hn_pass *p = ctx->pass;
@@ -172,7 +190,8 @@ static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, u
   } else {
     node_list nodes = {0};
     bool ok = true;
-    for (hone_node *n = g->first; n && ok; n = n->next) ok = hn_vec_push(&nodes, n);
+    for (hone_node *n = g->first; n && ok; n = n->next)
+      if (is_root(p, patterns, n_patterns, n)) ok = hn_vec_push(&nodes, n);
     if (!ok) hn_pass_memory(ctx);
     for (size_t i = 0; i < nodes.len && ctx->status == HONE_OK; i++) {
       hone_node *n = nodes.ptr[i];
@@ -324,7 +343,8 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   bool changed = any;
   /* How often the graph had changed when each pass had last gone over it without changing anything: what has
    * not changed since would be gone over for nothing. */
-  uint64_t edits = 1, *seen = hn_calloc(passes->n + 1, sizeof *seen);
+  uint64_t edits = 1, listed = 0, *seen = hn_calloc(passes->n + 1, sizeof *seen);
+  hn_present present = {0}; /* as the graph was after `listed` edits */
   if (!seen) status = hn_fail_memory(error, passes->n * sizeof *seen, "the optimizer");
   while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
     changed = false;
@@ -342,6 +362,19 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
       }
       uint64_t start = hn_now_ns();
       drop_near_misses(r, ctx.pass->name);
+      if (listed != edits) {
+        present.len = 0;
+        if (!hn_present_add(&present, model->graph, true)) {
+          status = hn_fail_memory(error, model->graph->n_nodes, "the optimizer");
+          break;
+        }
+        listed = edits;
+      }
+      if (!concerns(ctx.pass, &present)) {
+        seen[i] = edits;
+        t++;
+        continue;
+      }
       size_t first = r->records.len;
       ctx.changed = false;
       status = run_pass(&ctx);
@@ -355,6 +388,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
     }
   }
   hn_free(seen);
+  hn_vec_free(&present);
   if (status == HONE_OK && !near_misses_last(r)) status = hn_fail_memory(error, 0, "the passes' report");
   r->fixed_point = !changed;
   r->nodes_after = count_nodes(model->graph);

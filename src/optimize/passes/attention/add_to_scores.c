@@ -96,4 +96,5 @@ HN_PASS(add_to_scores) = {
     .level = 2,
     .about = "scores + relative positions of rows and columns -> scores + a mask",
     .visit = visit,
+    .roots = HN_ROOTS("Reshape"),
 };

@@ -165,4 +165,5 @@ HN_PASS(merge_projections) = {
     .level = 2,
     .about = "xA, xB, xC of one attention -> parts of x [A B C] (on accelerators)",
     .visit = visit,
+    .roots = HN_ROOTS("Softmax"),
 };

@@ -334,4 +334,5 @@ HN_PASS(open_attention) = {
     .level = 1,
     .about = "Attention -> MatMul, Softmax, MatMul, which lowering fuses",
     .visit = visit,
+    .roots = HN_ROOTS("Attention"),
 };

@@ -184,4 +184,5 @@ HN_PASS(open_runtime_attention) = {
     .level = 1,
     .about = "Attention and MultiHeadAttention of com.microsoft -> MatMul, Attention of ONNX",
     .visit = visit,
+    .roots = HN_ROOTS("MultiHeadAttention", "Attention"),
 };

@@ -51,4 +51,5 @@ HN_PASS(scale_queries) = {
     .level = 2,
     .about = "Mul(MatMul(q, k), constants of heads) -> MatMul(Mul(q, constants), k) before Softmax",
     .visit = visit,
+    .roots = HN_ROOTS("Mul"),
 };

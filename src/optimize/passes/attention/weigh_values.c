@@ -59,4 +59,5 @@ HN_PASS(weigh_values) = {
     .level = 2,
     .about = "MatMul(v, Transpose(Softmax)) -> Transpose(MatMul(Softmax, Transpose(v)))",
     .visit = visit,
+    .roots = HN_ROOTS("MatMul"),
 };

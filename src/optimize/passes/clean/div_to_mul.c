@@ -24,4 +24,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return hn_pass_hit(ctx, "division by %.9g became a product", v);
 }
 
-HN_PASS(div_to_mul) = {.name = "div_to_mul", .level = 2, .about = "x / 2^k -> x * 2^-k", .visit = visit};
+HN_PASS(div_to_mul) = {.name = "div_to_mul",
+                       .level = 2,
+                       .about = "x / 2^k -> x * 2^-k",
+                       .visit = visit,
+                       .roots = HN_ROOTS("Div")};

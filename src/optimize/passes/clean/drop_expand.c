@@ -93,5 +93,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *expand) {
   return HN_PASS_HIT;
 }
 
-HN_PASS(drop_expand) = {
-    .name = "drop_expand", .level = 1, .about = "f(Expand(x), b) -> f(x, b), f elementwise", .visit = visit};
+HN_PASS(drop_expand) = {.name = "drop_expand",
+                        .level = 1,
+                        .about = "f(Expand(x), b) -> f(x, b), f elementwise",
+                        .visit = visit,
+                        .roots = HN_ROOTS("Expand")};

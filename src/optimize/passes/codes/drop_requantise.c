@@ -39,4 +39,5 @@ HN_PASS(drop_requantise) = {
     .name = "drop_requantise",
     .level = 2,
     .about = "DequantizeLinear(QuantizeLinear(y)) -> y where y has such codes already",
-    .visit = visit};
+    .visit = visit,
+    .roots = HN_ROOTS("DequantizeLinear")};

@@ -243,4 +243,5 @@ HN_PASS(keep_weight_codes) = {
     .level = 1,
     .about = "MatMul, Gemm of dequantised constants -> MatMulNBits",
     .visit = visit,
+    .roots = HN_ROOTS("MatMul", "Gemm"),
 };

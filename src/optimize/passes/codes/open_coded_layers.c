@@ -154,4 +154,5 @@ HN_PASS(open_coded_layers) = {
     .level = 1,
     .about = "DynamicQuantizeLSTM, QEmbedLayerNormalization of com.microsoft -> LSTM, the sum of rows",
     .visit = visit,
+    .roots = HN_ROOTS("DynamicQuantizeLSTM", "QEmbedLayerNormalization"),
 };

@@ -79,4 +79,5 @@ HN_PASS(open_integer_matmul) = {
     .level = 1,
     .about = "MatMulIntegerToFloat, DynamicQuantizeMatMul -> MatMulInteger, Cast, Mul",
     .visit = visit,
+    .roots = HN_ROOTS("DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
 };

@@ -104,4 +104,5 @@ HN_PASS(open_packed_weights) = {
     .level = 1,
     .about = "MatMulNBits and MatMulBnb4 with constant weights -> MatMul",
     .visit = visit,
+    .roots = HN_ROOTS("MatMulBnb4", "MatMulNBits"),
 };

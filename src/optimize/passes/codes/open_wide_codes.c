@@ -57,4 +57,5 @@ HN_PASS(open_wide_codes) = {
     .name = "open_wide_codes",
     .level = 2,
     .about = "DequantizeLinear(QuantizeLinear(x)) of 16 bits -> Mul(Clip(Round(Div(x, s))), s)",
-    .visit = visit};
+    .visit = visit,
+    .roots = HN_ROOTS("DequantizeLinear")};

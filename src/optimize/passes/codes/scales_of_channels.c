@@ -182,4 +182,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(scales_of_channels) = {.name = "scales_of_channels",
                                .level = 2,
                                .about = "scales of channels that one filter reads or makes -> its own scale",
-                               .visit = visit};
+                               .visit = visit,
+                               .roots = HN_ROOTS("Conv", "QuantizeLinear")};

@@ -57,4 +57,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *q) {
 HN_PASS(unsign_codes) = {.name = "unsign_codes",
                          .level = 2,
                          .about = "codes of i8 between Quantize- and DequantizeLinear -> u8",
-                         .visit = visit};
+                         .visit = visit,
+                         .roots = HN_ROOTS("QuantizeLinear")};

@@ -49,11 +49,14 @@ struct hn_pass {
   const char *const *patterns; /* NULL-ended; tried in order at every node */
   hn_pass_result (*match)(hn_pass_context *ctx, const hone_match *match);
   hn_pass_result (*visit)(hn_pass_context *ctx, hone_node *node);
+  const char *const *roots; /* of visit: the types of the nodes that it says anything of, of any domain,
+                               NULL-ended; NULL: any. It is not asked of others */
   hn_pass_result (*run)(hn_pass_context *ctx);
 };
 
 #define HN_PASS(pass) const struct hn_pass hn_pass_##pass
 #define HN_PATTERNS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HN_ROOTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- saying what happened */
 /* ctx->why, and the result. */

@@ -70,4 +70,5 @@ HN_PASS(fold_to_transpose) = {
     .level = 2,
     .about = "Col2Im of blocks that fill the image side by side -> Reshape, Transpose, Reshape",
     .visit = visit,
+    .roots = HN_ROOTS("Col2Im"),
 };

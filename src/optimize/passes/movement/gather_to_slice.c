@@ -95,4 +95,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(gather_to_slice) = {.name = "gather_to_slice",
                             .level = 2,
                             .about = "Gather(x, [a, a + 1, ...]) -> Slice(x, a..b), Reshape or Expand",
-                            .visit = visit};
+                            .visit = visit,
+                            .roots = HN_ROOTS("Gather")};

@@ -75,4 +75,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(nest_concats) = {.name = "nest_concats",
                          .level = 2,
                          .about = "Concat(a, b, c) beside Concat(a, b) -> Concat(Concat(a, b), c)",
-                         .visit = visit};
+                         .visit = visit,
+                         .roots = HN_ROOTS("Concat")};

@@ -62,4 +62,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *concat) {
 HN_PASS(roll_to_gather) = {.name = "roll_to_gather",
                            .level = 2,
                            .about = "Concat(Slice(x, a..n), Slice(x, 0..a)) -> Gather(x, [a..n-1, 0..a-1])",
-                           .visit = visit};
+                           .visit = visit,
+                           .roots = HN_ROOTS("Concat")};

@@ -48,4 +48,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *slice) {
 HN_PASS(slice_of_gather) = {.name = "slice_of_gather",
                             .level = 2,
                             .about = "Slice(Gather(x, order), a..b) -> Gather(x, order[a..b])",
-                            .visit = visit};
+                            .visit = visit,
+                            .roots = HN_ROOTS("Slice")};

@@ -40,4 +40,5 @@ HN_PASS(split_wide_concat) = {
     .level = 2,
     .about = "Concat(a, b, ... z) -> Concat(Concat(a, ...), Concat(..., z)) (on accelerators)",
     .visit = visit,
+    .roots = HN_ROOTS("Concat"),
 };

@@ -142,4 +142,5 @@ HN_PASS(einsum_to_matmul) = {
     .level = 2,
     .about = "Einsum(a, b) -> MatMul, between Transpose and Reshape where they are needed",
     .visit = visit,
+    .roots = HN_ROOTS("Einsum"),
 };

@@ -72,4 +72,5 @@ HN_PASS(einsum_to_mul) = {
     .about =
         "Einsum of two operands that sums nothing -> Mul, with Transpose and Reshape where they are needed",
     .visit = visit,
+    .roots = HN_ROOTS("Einsum"),
 };

@@ -96,4 +96,5 @@ HN_PASS(open_group_norms) = {
     .level = 1,
     .about = "GroupNorm and SkipGroupNorm of com.microsoft -> Add, GroupNormalization, SiLU",
     .visit = visit,
+    .roots = HN_ROOTS("SkipGroupNorm", "GroupNorm"),
 };

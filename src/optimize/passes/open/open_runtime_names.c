@@ -65,4 +65,5 @@ HN_PASS(open_runtime_names) = {
     .level = 1,
     .about = "GridSample, QuantizeLinear, RotaryEmbedding... of com.microsoft -> ONNX's own",
     .visit = visit,
+    .roots = HN_ROOTS("RotaryEmbedding", "GridSample", "QuantizeLinear", "DequantizeLinear"),
 };

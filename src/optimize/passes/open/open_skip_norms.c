@@ -53,4 +53,6 @@ HN_PASS(open_skip_norms) = {
     .about =
         "SkipLayerNormalization, SimplifiedLayerNormalization... of ONNX Runtime -> Add, the normalisation",
     .visit = visit,
+    .roots = HN_ROOTS("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization",
+                      "SkipLayerNormalization"),
 };

@@ -32,5 +32,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   return hn_pass_hit(ctx, "normalisation without a convolution beside it");
 }
 
-HN_PASS(batch_norm_to_scale) = {
-    .name = "batch_norm_to_scale", .level = 1, .about = "BN(x) -> x k + d", .visit = visit};
+HN_PASS(batch_norm_to_scale) = {.name = "batch_norm_to_scale",
+                                .level = 1,
+                                .about = "BN(x) -> x k + d",
+                                .visit = visit,
+                                .roots = HN_ROOTS("BatchNormalization")};

@@ -210,4 +210,5 @@ HN_PASS(conv_before_resize) = {
     .level = 2,
     .about = "Conv(Concat(Resize(x), z), W) -> Resize(Conv(x, W_x)) + Conv(z, W_z), 1x1",
     .visit = visit,
+    .roots = HN_ROOTS("Conv"),
 };

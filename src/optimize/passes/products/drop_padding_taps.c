@@ -84,4 +84,5 @@ HN_PASS(drop_padding_taps) = {
     .level = 1,
     .about = "Conv(x, W) -> Conv(x, W without rows and columns that meet padding alone)",
     .visit = visit,
+    .roots = HN_ROOTS("Conv"),
 };

@@ -219,4 +219,5 @@ HN_PASS(fold_channel_order) = {
     .name = "fold_channel_order",
     .level = 2,
     .about = "Conv(Gather(x, order), W) -> Conv(x, W'), Gather(Conv(x, W)) -> Conv(x, W')",
-    .visit = visit};
+    .visit = visit,
+    .roots = HN_ROOTS("Gather")};

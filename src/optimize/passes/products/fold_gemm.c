@@ -17,5 +17,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
              : r;
 }
 
-HN_PASS(fold_gemm) = {
-    .name = "fold_gemm", .level = 2, .about = "alpha A B + beta C -> A (alpha B) + (beta C)", .visit = visit};
+HN_PASS(fold_gemm) = {.name = "fold_gemm",
+                      .level = 2,
+                      .about = "alpha A B + beta C -> A (alpha B) + (beta C)",
+                      .visit = visit,
+                      .roots = HN_ROOTS("Gemm")};

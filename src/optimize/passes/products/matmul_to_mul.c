@@ -38,4 +38,5 @@ HN_PASS(matmul_to_mul) = {
     .level = 2,
     .about = "MatMul of [..., M, 1] and [..., 1, N] -> Mul",
     .visit = visit,
+    .roots = HN_ROOTS("MatMul"),
 };

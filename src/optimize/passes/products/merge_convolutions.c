@@ -332,4 +332,5 @@ HN_PASS(merge_convolutions) = {
     .level = 2,
     .about = "Conv(x, A) + Conv(x, B) -> Conv(x, A + B)",
     .visit = visit,
+    .roots = HN_ROOTS("Add"),
 };
