@@ -156,6 +156,59 @@ static void check_scores(ck *c, const hn_attention_ops *ops, size_t n, int form)
   ck_release_all(c);
 }
 
+/* Short rows: some of each one's scores are seen. */
+static void check_short(ck *c, const hn_attention_ops *ops, size_t n, int form, enum ck_fill fill,
+                        float before) {
+  enum { SHORT_ROWS = 3, LONGEST = 64 };
+  const size_t ld = LONGEST;
+  float *x = ck_alloc(c, SHORT_ROWS * ld, 0), *add = ck_alloc(c, n, 1), own[SHORT_ROWS * LONGEST];
+  uint8_t *bytes = (uint8_t *)ck_alloc(c, n / 4 + 1, 0) + (n / 4 + 1) * 4 - n;
+  hn_mask_row mask[SHORT_ROWS * HN_ATTENTION_MASKS] = {0};
+  ck_fill(c, x, SHORT_ROWS * ld, fill);
+  memcpy(own, x, sizeof own);
+  for (size_t i = 0; i < n; i++) {
+    add[i] = i % 5 == 3 ? -10000.0f : 0.25f * (float)(i % 3);
+    bytes[i] = (uint8_t)(i % 4 == 1 ? 0 : i % 7 + 1);
+  }
+  uint32_t masks = 0;
+  for (int r = 0; r < SHORT_ROWS; r++) masks = masks_of(form, add, bytes, mask + (uint32_t)r * masks);
+  const int32_t m = (int32_t)n, seen[] = {0, m, m / 3, m - m / 4, m / 2, m / 2};
+  float top[SHORT_ROWS] = {before, before, before}, sum[SHORT_ROWS];
+  ck_case(c, "short rows n=%zu form=%d fill=%s top=%g", n, form, ck_fill_name(fill), (double)before);
+  ops->rows(x, (ptrdiff_t)ld, SHORT_ROWS, n, 0.4f, mask, masks, seen, top, sum);
+  for (size_t r = 0; r < SHORT_ROWS; r++) {
+    double t[LONGEST], err[LONGEST], most = (double)before, top_err = 0, all = 0, moved = 0;
+    for (size_t i = 0; i < n; i++) {
+      t[i] = (double)own[r * ld + i] * (double)0.4f;
+      err[i] = CK_EPS * fabs(t[i]) + CK_TINY;
+      for (uint32_t k = 0; k < masks; k++) {
+        const size_t at = mask[k].step ? i : 0;
+        if (mask[k].kind == HN_MASK_ADD) {
+          const double by = (double)mask[k].value * (double)add[at];
+          t[i] += by;
+          err[i] += CK_EPS * (fabs(t[i]) + fabs(by));
+        } else if ((bytes[at] != 0) != (mask[k].kind == HN_MASK_KEEP))
+          t[i] = (double)mask[k].value, err[i] = 0;
+      }
+      if ((int32_t)i < seen[2 * r] || (int32_t)i >= seen[2 * r + 1]) t[i] = -INFINITY, err[i] = 0;
+      most = isnan(t[i]) || isnan(most) ? NAN : fmax(most, t[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+      if (t[i] == most && isfinite(err[i])) top_err = fmax(top_err, err[i]);
+    ck_near(c, r, top[r], most, top_err);
+    const double by = most == -INFINITY ? 0 : most;
+    for (size_t i = 0; i < n; i++) {
+      const double want = exp(t[i] - by), off = err[i] + top_err + CK_EPS * fabs(t[i] - by);
+      const double bound = isfinite(off) ? 1.01 * (off + 2 * CK_EPS) * want + CK_WEIGHT : CK_WEIGHT;
+      ck_near(c, r * ld + i, x[r * ld + i], want, bound);
+      all += want;
+      if (isfinite(want)) moved += bound;
+    }
+    ck_near(c, n + r, sum[r], all, moved + (double)(n + 2) * CK_EPS * all);
+  }
+  ck_release_all(c);
+}
+
 /* What masks alone say: with keys that are hidden at both ends, and with all hidden. */
 static void check_masks(ck *c, const hn_attention_ops *ops, size_t n, int form, size_t left, size_t right) {
   float *add = ck_alloc(c, n ? n : 1, 1);
@@ -439,6 +492,11 @@ static void check(ck *c, const struct hn_kernel *k) {
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
           check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
     check_scale(c, k->ops, lengths[l]);
+    const hn_attention_ops *ops = k->ops;
+    if (ops->rows && lengths[l] && lengths[l] <= HN_ATTENTION_SHORT * ops->lanes)
+      for (int form = 0; form < FORMS; form++)
+        for (int fill = 0; fill < CK_FILLS; fill++)
+          for (size_t t = 0; t < 2; t++) check_short(c, ops, lengths[l], form, (enum ck_fill)fill, tops[t]);
     for (int form = 0; form < FORMS; form++) {
       check_scores(c, k->ops, lengths[l], form);
       for (size_t hidden = 0; hidden < 4; hidden++)

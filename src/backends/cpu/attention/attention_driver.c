@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 /* Keys up to this many are one block: their scores for a tile of rows fit in L1. */
-enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16, FEW_ROWS = 8 };
+enum { ONE_BLOCK = 512, MANY_BLOCK = 256, FLOATS = 16, FEW_ROWS = 8, AT_ONCE = 8 };
 
 static int64_t pad(int64_t n) { return hn_fill_up(n, FLOATS); }
 
@@ -28,8 +28,14 @@ static void plan_f32(hn_attention *p, uint32_t threads, size_t l1) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->score_ld = pad(p->block);
   p->direct = p->rows <= FEW_ROWS && (p->k_col == 1 || p->depth == 1);
+  /* Values of few keys stay in L1 and are read where they lie. */
+  const hn_attention_ops *ops = hn_attention_find(p->isa);
+  p->is_short = ops->rows && p->block == p->keys && p->keys <= HN_ATTENTION_SHORT * (int64_t)ops->lanes;
   p->in_lanes = !p->sinks && p->cap == 0 && hn_attention_lanes_plan(p, threads);
-  if (p->in_lanes) return;
+  if (p->in_lanes) {
+    p->is_short = false;
+    return;
+  }
   const int64_t tiles = hn_div_up(p->rows, o->mr);
   p->tile_rows = hn_div_up(p->rows, tiles ? tiles : 1);
   int64_t part = (int64_t)(l1 * 2 / 3 / sizeof(float)) / p->score_ld / (p->tile_rows ? p->tile_rows : 1);
@@ -199,6 +205,30 @@ static void weigh(const hn_attention_job *j, const hn_attention_task *t, float *
   if (shrink != 1.0f) o->scale(y, (size_t)p->depth_v, shrink);
 }
 
+/* Scores of rows that see one block of at most SHORT vectors. */
+static void weigh_short(const hn_attention_job *j, const hn_attention_task *t, float *score, int64_t row,
+                        int64_t m, int64_t key, int64_t n, float *top, float *sum) {
+  const hn_attention *p = j->p;
+  hn_mask_row mask[AT_ONCE * HN_ATTENTION_MASKS];
+  int32_t seen[2 * AT_ONCE];
+  for (int64_t i = 0; i < m; i += AT_ONCE) {
+    const int64_t some = m - i < AT_ONCE ? m - i : AT_ONCE;
+    for (int64_t r = 0; r < some; r++) {
+      int64_t from, end;
+      hn_attention_places(p, row + i + r, &from, &end);
+      seen[2 * r] = (int32_t)(from > key ? from - key : 0);
+      seen[2 * r + 1] = (int32_t)(end < key + n ? end - key : n);
+      if (seen[2 * r] >= seen[2 * r + 1]) seen[2 * r] = seen[2 * r + 1] = 0;
+      hn_attention_mask_rows(p, t, row + i + r, key, mask + r * p->n_masks);
+    }
+    if (HN_FAULT("attention_short") && i > 0) continue;
+    if (p->cap != 0)
+      for (int64_t r = 0; r < some; r++) hn_attention_bend(j, score + (i + r) * p->score_ld, n);
+    j->ops->rows(score + i * p->score_ld, p->score_ld, (size_t)some, (size_t)n, hn_attention_scale(p), mask,
+                 p->n_masks, seen, top + i, sum + i);
+  }
+}
+
 /* What the number beside a row's scores adds to their sum of weights. */
 static float beside(const hn_attention *p, const hn_attention_task *t, int64_t row, float top) {
   if (!p->sinks) return 0;
@@ -245,9 +275,12 @@ static void part_f32(const hn_attention_job *j, const hn_attention_task *t, cons
   else
     hn_attention_product(j, q, p->q_row, b->k + lo * p->depth, p->depth, 0, score, p->score_ld, m, n,
                          p->depth, false);
-  for (int64_t i = 0; i < m; i++)
-    weigh(j, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
-  if (p->direct)
+  if (p->is_short)
+    weigh_short(j, t, score, r, m, b->at + lo, n, top, sum);
+  else
+    for (int64_t i = 0; i < m; i++)
+      weigh(j, t, score + i * p->score_ld, r + i, b->at + lo, n, first, y + i * p->y_row, &top[i], &sum[i]);
+  if (p->direct || p->is_short)
     o->mix(y, p->y_row, score, p->score_ld, (size_t)m, b->v + lo * p->v_row, p->v_row, (size_t)n,
            (size_t)p->depth_v, !first);
   else
@@ -282,9 +315,12 @@ static void task_f32(void *job, int64_t index, uint32_t thread) {
                    (const float *)t.v + key * p->v_row};
     if (!p->direct) {
       hn_attention_pack_keys(j, b.k, b.n, packed_k);
+      b.k = packed_k;
+    }
+    if (!p->direct && !p->is_short) {
       hn_gemm_pack_b(j->gemm, b.v, p->v_row, 1, (size_t)b.n, (size_t)p->depth_v, 0, (size_t)p->depth_v,
                      packed_v);
-      b.k = packed_k, b.v = packed_v;
+      b.v = packed_v;
     }
     for (int64_t r = t.first, i = 0; r < t.end; r += p->part_rows, i++)
       part_f32(j, &t, &b, r, t.end - r < p->part_rows ? t.end - r : p->part_rows, sight + i, score,

@@ -57,8 +57,9 @@ typedef struct hn_attention {
   bool narrow_q, narrow_k, narrow_v, narrow_y;
   /* filled by hn_attention_plan: */
   bool direct;        /* nothing is packed */
+  bool is_short;      /* few keys: rows of weights in registers, values where they lie */
   bool in_lanes;      /* a query a lane (attention_lanes.c) */
-  double lane_cycles; /* a batch takes then */
+  double lane_cycles; /* a batch takes then, or with few keys; 0: the driver's cost holds */
   int64_t batches;
   int64_t tile_rows;  /* rows of a gemm tile: even shares of the rows */
   int64_t part_rows;  /* rows whose scores are in scratch together */

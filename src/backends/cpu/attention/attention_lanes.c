@@ -10,10 +10,10 @@
 
 enum { MOST_KEYS = 256 }; /* whose scores lie in L1 */
 
-/* Cycles of a batch, about: a number that is read for all lanes is most of a multiply-add; a vector of
- * weights takes 14, a mask one more, 3 where it is turned. */
+/* Cycles of a batch, about: a number that is read for all lanes is most of a multiply-add, with long vectors
+ * more of it; a vector of weights takes 14, a mask one more, 3 where it is turned. */
 static double cycles(const hn_attention *p, int64_t lanes) {
-  double each = 0.7 * (double)(p->depth + p->depth_v) + 14;
+  double each = (lanes > 8 ? 0.8 : 0.7) * (double)(p->depth + p->depth_v) + 14;
   for (uint32_t i = 0; i < p->n_masks; i++) each += p->mask[i].row ? 3 : 1;
   const double vectors = (double)hn_div_up(p->rows, lanes);
   return vectors * ((double)p->keys * each + 60) + (double)(p->rows * (p->depth + p->depth_v)) * 0.5;
@@ -27,8 +27,18 @@ static double packed_cycles(const hn_attention *p, int64_t lanes) {
          (p->direct ? 0 : (double)p->keys * numbers);
 }
 
+/* ...and by packed keys and values that stay where they are: whole vectors of keys have weights. Few columns
+ * of values are few sums at once, and 16 registers hold no more. */
+static double short_cycles(const hn_attention *p, int64_t lanes) {
+  const double padded = (double)hn_fill_up(p->keys, lanes), columns = (double)hn_fill_up(p->depth_v, lanes);
+  const double mix = columns / 2 / (lanes <= 8 ? 0.7 : p->depth_v <= 2 * lanes ? 0.6 : 0.85);
+  const double row = padded * ((double)p->depth / 2 / 0.85 + 16 + p->n_masks) + (double)p->keys * mix;
+  return (double)p->rows * (row / (double)lanes + 40) + 1.2 * (double)(p->keys * p->depth);
+}
+
 bool hn_attention_lanes_plan(hn_attention *p, uint32_t threads) {
   const hn_attention_ops *o = hn_attention_find(p->isa);
+  if (p->is_short && !p->direct) p->lane_cycles = short_cycles(p, (int64_t)o->lanes);
   if (!o || !o->head || !hn_transpose_find(p->isa) || p->ends || p->begins || p->keys > MOST_KEYS ||
       p->block < p->keys || p->rows < 1)
     return false;
@@ -40,8 +50,9 @@ bool hn_attention_lanes_plan(hn_attention *p, uint32_t threads) {
     turned++;
   }
   const int64_t lanes = (int64_t)o->lanes;
-  p->lane_cycles = cycles(p, lanes);
-  if (p->lane_cycles > packed_cycles(p, lanes)) return false;
+  const double here = cycles(p, lanes);
+  if (here > (p->lane_cycles > 0 ? p->lane_cycles : packed_cycles(p, lanes))) return false;
+  p->lane_cycles = here;
   p->part_rows = lanes;
   hn_attention_divide(p, threads);
   p->q_at = 0;

@@ -1,12 +1,12 @@
-/* What masks that come with the run hide. A prompt's mask hides half of all keys, and a text that is shorter than
- * others of its batch hides its end; nobody knows before. A mask costs a load a score, the two products that it
- * saves 2 x depth multiply-adds.
+/* What masks that come with the run hide. A prompt's mask hides half of all keys, and a text that is shorter
+ * than others of its batch hides its end; nobody knows before. A mask costs a load a score, the two products
+ * that it saves 2 x depth multiply-adds.
  *
- * A score is at most b = |scale| |q| max |k|, so a key whose mask is m gets at most m + b, and the row's largest
- * score is at least M - b, where M is the row's largest mask: below a limit of M - 2 b - 110 a weight is exp of less
- * than -104, which is 0 in f32. That holds for minus infinity, for the lowest number and for -10000 alike, and for
- * rows that see nothing no key is below the limit. Queries or keys that are no numbers make b none, and everything is
- * seen. */
+ * A score is at most b = |scale| |q| max |k|, so a key whose mask is m gets at most m + b, and the row's
+ * largest score is at least M - b, where M is the row's largest mask: below a limit of M - 2 b - 110 a weight
+ * is exp of less than -104, which is 0 in f32. That holds for minus infinity, for the lowest number and for
+ * -10000 alike, and for rows that see nothing no key is below the limit. Queries or keys that are no numbers
+ * make b none, and everything is seen. */
 #include <math.h>
 
 #include "backends/cpu/attention/attention_driver.h"
@@ -51,7 +51,8 @@ static double longest(const hn_attention_job *j, const float *k) {
   return sqrt(sum) + 0 * sum;
 }
 
-/* The sight of rows [first, end), where scores are at most `far` times a query's length; below 0: as if they were 0. */
+/* The sight of rows [first, end), where scores are at most `far` times a query's length; below 0: as if they
+ * were 0. */
 static hn_attention_sight part_sight(const hn_attention_job *j, const hn_attention_task *t, int64_t first,
                                      int64_t end, double far) {
   const hn_attention *p = j->p;

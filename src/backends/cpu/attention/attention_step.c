@@ -194,8 +194,8 @@ double hn_attention_cost(const hone_step *s, const hone_machine *m, const hn_att
                         (p.direct ? 0 : packed * (double)(p.keys * (p.depth + p.depth_v)) * packing);
   /* Q, K and V come from products that may have divided their columns otherwise. */
   const double read = (double)p.batches * (double)(p.rows * p.depth + p.keys * (p.depth + p.depth_v));
-  const double work =
-      p.in_lanes ? (double)p.batches * p.lane_cycles * 4 * vector : 2 * macs / rate + cycles * 4 * vector;
+  const double work = p.lane_cycles > 0 ? (double)p.batches * p.lane_cycles * 4 * vector
+                                        : 2 * macs / rate + cycles * 4 * vector;
   return hn_step_seconds(m, work, s->cost.bytes, 1) + hn_handed_over_seconds(m, read * sizeof(float));
 }
 

@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/kernel.h"
 
 enum { HN_ATTENTION_MASKS = 3 };
+enum { HN_ATTENTION_SHORT = 4 }; /* vectors */
 
 typedef enum hn_mask_kind {
   HN_MASK_ADD,  /* t + value * mask, f32 */
@@ -44,6 +45,12 @@ typedef struct hn_attention_ops {
    * becomes m; returns the sum. When m is -inf everything is 0: what no key may be seen from is decided by
    * the whole row. */
   float (*row)(float *x, size_t n, float scale, const hn_mask_row *mask, uint32_t n_masks, float *top);
+  /* The same for several rows of at most HN_ATTENTION_SHORT vectors, their scores in registers throughout:
+   * row i sees [2 i] to before [2 i + 1] of its n scores, what it does not see becomes 0. Whole vectors of
+   * each row are read and written. mask: n_masks of each row, from its score 0 on; top and sum: of each row.
+   * NULL where a vector has one lane. */
+  void (*rows)(float *x, ptrdiff_t ld, size_t rows, size_t n, float scale, const hn_mask_row *mask,
+               uint32_t n_masks, const int32_t *seen, float *top, float *sum);
   /* What masks alone say, t of scores that are 0: the largest of n; a t that is no number counts as
    * infinity), and the keys [*from, *end) outside of which every t is below `limit`. */
   float (*most)(size_t n, const hn_mask_row *mask, uint32_t n_masks);

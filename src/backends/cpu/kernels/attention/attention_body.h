@@ -175,6 +175,70 @@ static float row(float *x, size_t n, float scale, const hn_mask_row *mask, uint3
   return v_hsum(s0);
 }
 
+#if VEC_W > 1
+/* One row of `vectors` vectors, a constant where it is inlined, as is one: the mask is one of numbers that
+ * are added. */
+static inline __attribute__((always_inline)) void short_row(float *x, size_t n, vf s, const hn_mask_row *mask,
+                                                            uint32_t n_masks, bool one, size_t from,
+                                                            size_t end, float *top, float *sum,
+                                                            size_t vectors) {
+  const vf lowest = v_set1(-__builtin_inff());
+  vf t[HN_ATTENTION_SHORT], most = v_set1(*top);
+  for (size_t v = 0; v < vectors; v++) {
+    const size_t i = v * VEC_W, k = v + 1 < vectors ? VEC_W : n - i;
+    t[v] = v_mul(v_load(x + i), s);
+    if (one) {
+      const float *p = (const float *)mask->at + i;
+      t[v] = v_fma(v + 1 < vectors ? v_load(p) : v_loadn(p, k), v_set1(mask->value), t[v]);
+    } else {
+      for (uint32_t j = 0; j < n_masks; j++) t[v] = masked(t[v], &mask[j], i, k);
+    }
+    if (v + 1 == vectors || end < n)
+      t[v] = v_sel(v_first(end > i ? (end - i < VEC_W ? end - i : VEC_W) : 0), t[v], lowest);
+    if (from > i) t[v] = v_sel(v_first(from - i < VEC_W ? from - i : VEC_W), lowest, t[v]);
+    most = v_max(most, t[v]);
+  }
+  const float m = v_hmax(most);
+  *top = m;
+  const vf by = v_set1(m == -__builtin_inff() ? 0.0f : m);
+  vf all = v_zero();
+  for (size_t v = 0; v < vectors; v++) {
+    const vf e = v_exp_weight(v_sub(t[v], by));
+    v_store(x + v * VEC_W, e);
+    all = v_add(all, e);
+  }
+  *sum = v_hsum(all);
+}
+
+static inline __attribute__((always_inline)) void short_rows(float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                                             vf s, const hn_mask_row *mask, uint32_t n_masks,
+                                                             const int32_t *seen, float *top, float *sum,
+                                                             size_t vectors) {
+  const bool one = n_masks == 1 && mask->kind == HN_MASK_ADD && mask->step == 1;
+  for (size_t r = 0; r < rows; r++, x += ld, mask += n_masks, seen += 2)
+    if (one)
+      short_row(x, n, s, mask, 1, true, (size_t)seen[0], (size_t)seen[1], top + r, sum + r, vectors);
+    else if (n_masks)
+      short_row(x, n, s, mask, n_masks, false, (size_t)seen[0], (size_t)seen[1], top + r, sum + r, vectors);
+    else
+      short_row(x, n, s, mask, 0, false, (size_t)seen[0], (size_t)seen[1], top + r, sum + r, vectors);
+}
+
+static void all_rows(float *x, ptrdiff_t ld, size_t rows, size_t n, float scale, const hn_mask_row *mask,
+                     uint32_t n_masks, const int32_t *seen, float *top, float *sum) {
+  const vf s = v_set1(scale);
+  switch ((n + VEC_W - 1) / VEC_W) {
+  case 1: short_rows(x, ld, rows, n, s, mask, n_masks, seen, top, sum, 1); break;
+  case 2: short_rows(x, ld, rows, n, s, mask, n_masks, seen, top, sum, 2); break;
+  case 3: short_rows(x, ld, rows, n, s, mask, n_masks, seen, top, sum, 3); break;
+  default: short_rows(x, ld, rows, n, s, mask, n_masks, seen, top, sum, HN_ATTENTION_SHORT);
+  }
+}
+#define SHORT .rows = all_rows
+#else
+#define SHORT .rows = NULL
+#endif
+
 static void scale(float *x, size_t n, float factor) {
   const vf f = v_set1(factor);
   size_t i = 0;
@@ -182,7 +246,8 @@ static void scale(float *x, size_t n, float factor) {
   if (i < n) v_storen(x + i, v_mul(v_loadn(x + i, n - i), f), n - i);
 }
 
-enum { ROWS = 4, KEYS = 4, COLUMNS = 4 };
+/* As many sums as registers hold. */
+enum { ROWS = 4, KEYS = 4, COLUMNS = VEC_W >= 16 ? 4 : 2 };
 
 /* `rows` times `keys` dot products, both constants where it is inlined. */
 static inline __attribute__((always_inline)) void dot_tile(float *score, ptrdiff_t score_ld, const float *q,
@@ -250,6 +315,8 @@ static inline __attribute__((always_inline)) void mix_rows(float *y, ptrdiff_t y
   size_t d = 0;
   for (; d + COLUMNS * VEC_W <= depth; d += COLUMNS * VEC_W)
     mix_tile(y + d, y_ld, w, w_ld, v + d, v_ld, n, accumulate, rows, COLUMNS, VEC_W);
+  for (; d + 2 * VEC_W <= depth; d += 2 * VEC_W)
+    mix_tile(y + d, y_ld, w, w_ld, v + d, v_ld, n, accumulate, rows, 2, VEC_W);
   for (; d < depth; d += VEC_W)
     mix_tile(y + d, y_ld, w, w_ld, v + d, v_ld, n, accumulate, rows, 1,
              depth - d < VEC_W ? depth - d : VEC_W);
@@ -379,6 +446,15 @@ static void rotate(float *restrict y, const float *restrict x, const float *rest
   }
 }
 
-static const hn_attention_ops table = {
-    HEAD,           .row = row,   .most = most, .within = within, .scores = only_scores, .across = across,
-    .scale = scale, .dots = dots, .mix = mix,   .turn = turn,     .rotate = rotate};
+static const hn_attention_ops table = {SHORT,
+                                       HEAD,
+                                       .row = row,
+                                       .most = most,
+                                       .within = within,
+                                       .scores = only_scores,
+                                       .across = across,
+                                       .scale = scale,
+                                       .dots = dots,
+                                       .mix = mix,
+                                       .turn = turn,
+                                       .rotate = rotate};
