@@ -1,6 +1,7 @@
 #include "base/map.h"
 
 #include "base/mem.h"
+#include "base/quick_hash.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ static hn_map_slot *find(const hn_map *m, const char *key, uint64_t hash) {
 
 static const hn_map_slot *lookup(const hn_map *m, const char *key) {
   if (!m->cap) return NULL;
-  const hn_map_slot *s = find(m, key, hn_hash(key, strlen(key), 0));
+  const hn_map_slot *s = find(m, key, hn_quick_hash(key, strlen(key), 0));
   return s->key ? s : NULL;
 }
 
@@ -43,7 +44,7 @@ bool hn_map_set(hn_map *m, const char *key, void *value) {
     hn_free(m->slot);
     *m = bigger;
   }
-  uint64_t hash = hn_hash(key, strlen(key), 0);
+  uint64_t hash = hn_quick_hash(key, strlen(key), 0);
   hn_map_slot *s = find(m, key, hash);
   if (!s->key) {
     m->len++;

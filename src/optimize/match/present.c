@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+size_t hn_present_find(const hn_present *p, const char *type) {
+  for (size_t i = 0; i < p->len; i++)
+    if (*p->ptr[i] == *type && strcmp(p->ptr[i], type) == 0) return i;
+  return SIZE_MAX;
+}
+
 static bool has(const hn_present *p, const char *name, size_t len) {
   for (size_t i = 0; i < p->len; i++)
     if (*p->ptr[i] == *name && strncmp(p->ptr[i], name, len) == 0 && !p->ptr[i][len]) return true;
@@ -10,7 +16,7 @@ static bool has(const hn_present *p, const char *name, size_t len) {
 
 bool hn_present_add(hn_present *p, const hn_graph *g, bool nested) {
   for (const hone_node *n = g->first; n; n = n->next) {
-    if (!has(p, n->op_type, strlen(n->op_type)) && !hn_vec_push(p, n->op_type)) return false;
+    if (hn_present_find(p, n->op_type) == SIZE_MAX && !hn_vec_push(p, n->op_type)) return false;
     for (uint32_t i = 0; nested && i < n->n_attr; i++)
       if (n->attr[i].type == HONE_ATTR_GRAPH && !hn_present_add(p, n->attr[i].g, true)) return false;
   }
@@ -19,7 +25,7 @@ bool hn_present_add(hn_present *p, const hn_graph *g, bool nested) {
 
 bool hn_present_any(const hn_present *p, const char *const *types) {
   for (; *types; types++)
-    if (has(p, *types, strlen(*types))) return true;
+    if (hn_present_find(p, *types) != SIZE_MAX) return true;
   return false;
 }
 

@@ -10,6 +10,8 @@ typedef HN_VEC(const char *) hn_present;
 
 /* Adds those of a graph; nested: and of the graphs in it. False: out of memory. */
 bool hn_present_add(hn_present *present, const hn_graph *graph, bool nested);
+/* Which of them a type is; SIZE_MAX: none. */
+size_t hn_present_find(const hn_present *present, const char *type);
 /* Is there a node of one of these types (NULL-ended)? */
 bool hn_present_any(const hn_present *present, const char *const *types);
 

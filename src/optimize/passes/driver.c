@@ -79,6 +79,42 @@ hone_status hn_passes_check(const hn_optimize_options *o, hone_error *error) {
   return status;
 }
 
+typedef HN_VEC(hone_node *) node_list;
+
+/* The nodes of the main graph and the types of all, between two changes: most passes look at few types, and
+ * nodes lie far apart in memory. */
+typedef struct roster {
+  hn_present present;
+  node_list nodes;
+  HN_VEC(uint32_t) type; /* of each: its place in `present` */
+  bool nested;           /* some have graphs in them */
+} roster;
+
+static bool take_roster(roster *r, const hn_graph *g) {
+  r->present.len = r->nodes.len = r->type.len = 0;
+  r->nested = false;
+  for (hone_node *n = g->first; n; n = n->next) {
+    size_t t = hn_present_find(&r->present, n->op_type);
+    if (t == SIZE_MAX) {
+      t = r->present.len;
+      if (!hn_vec_push(&r->present, n->op_type)) return false;
+    }
+    if (!hn_vec_push(&r->nodes, n) || !hn_vec_push(&r->type, (uint32_t)t)) return false;
+    for (uint32_t i = 0; i < n->n_attr; i++)
+      if (n->attr[i].type == HONE_ATTR_GRAPH) {
+        r->nested = true;
+        if (!hn_present_add(&r->present, n->attr[i].g, true)) return false;
+      }
+  }
+  return true;
+}
+
+static void drop_roster(roster *r) {
+  hn_vec_free(&r->present);
+  hn_vec_free(&r->nodes);
+  hn_vec_free(&r->type);
+}
+
 /* Could the pass say anything of a model that has these operators? */
 static bool concerns(const hn_pass *p, const hn_present *present) {
   if (p->visit) return !p->roots || hn_present_any(present, p->roots);
@@ -88,8 +124,6 @@ static bool concerns(const hn_pass *p, const hn_present *present) {
 }
 
 /* ------------------------------------------------------------------ one pass over one graph */
-
-typedef HN_VEC(hone_node *) node_list;
 
 /* Fills in what the pass said of the record, which was made when the model had `before` nodes, and its graph
  * `in_graph`. */
@@ -181,18 +215,46 @@ static bool is_root(const hn_pass *p, const hn_pattern *patterns, uint32_t n_pat
   return p->visit && !p->roots;
 }
 
+/* Whether it may be asked of nodes of this type. */
+static bool is_root_type(const hn_pass *p, const hn_pattern *patterns, uint32_t n_patterns,
+                         const char *type) {
+  for (uint32_t i = 0; i < n_patterns; i++) {
+    const hn_line *last = &patterns[i].line[patterns[i].n_lines - 1];
+    for (uint32_t k = 0; k < last->n_op; k++)
+      if (strcmp(last->op[k], type) == 0) return true;
+  }
+  for (const char *const *root = p->roots; root && *root; root++)
+    if (strcmp(*root, type) == 0) return true;
+  return p->visit && !p->roots;
+}
+
+/* The nodes of a graph that the pass is asked of, in their order. r: of the main graph; NULL: another. */
+static bool list_roots(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
+                       const hn_graph *g, const roster *r, node_list *out) {
+  const hn_pass *p = ctx->pass;
+  bool *wanted = r ? HN_NEW_ARRAY(ctx->scratch, bool, r->present.len) : NULL;
+  for (hone_node *n = r ? NULL : g->first; n; n = n->next)
+    if (is_root(p, patterns, n_patterns, n) && !hn_vec_push(out, n)) return false;
+  if (!r) return true;
+  if (!wanted) return false;
+  for (size_t t = 0; t < r->present.len; t++)
+    wanted[t] = is_root_type(p, patterns, n_patterns, r->present.ptr[t]);
+  for (size_t i = 0; i < r->nodes.len; i++)
+    if (wanted[r->type.ptr[i]] && is_root(p, patterns, n_patterns, r->nodes.ptr[i]) &&
+        !hn_vec_push(out, r->nodes.ptr[i]))
+      return false;
+  return true;
+}
+
 static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
-                             hn_graph *g) {
+                             hn_graph *g, const roster *r) {
   const hn_pass *p = ctx->pass;
   ctx->graph = g;
   if (p->run) {
     if (p->run(ctx) == HN_PASS_FAIL) return ctx->status;
   } else {
     node_list nodes = {0};
-    bool ok = true;
-    for (hone_node *n = g->first; n && ok; n = n->next)
-      if (is_root(p, patterns, n_patterns, n)) ok = hn_vec_push(&nodes, n);
-    if (!ok) hn_pass_memory(ctx);
+    if (!list_roots(ctx, patterns, n_patterns, g, r, &nodes)) hn_pass_memory(ctx);
     for (size_t i = 0; i < nodes.len && ctx->status == HONE_OK; i++) {
       hone_node *n = nodes.ptr[i];
       if (!hn_is_linked(n)) continue;
@@ -203,14 +265,15 @@ static hone_status run_graph(hn_pass_context *ctx, const hn_pattern *patterns, u
     }
     hn_vec_free(&nodes);
   }
-  for (hone_node *n = g->first; n && ctx->status == HONE_OK; n = n->next)
+  const bool nested = !r || r->nested;
+  for (hone_node *n = nested ? g->first : NULL; n && ctx->status == HONE_OK; n = n->next)
     for (uint32_t i = 0; i < n->n_attr && ctx->status == HONE_OK; i++)
-      if (n->attr[i].type == HONE_ATTR_GRAPH) run_graph(ctx, patterns, n_patterns, n->attr[i].g);
+      if (n->attr[i].type == HONE_ATTR_GRAPH) run_graph(ctx, patterns, n_patterns, n->attr[i].g, NULL);
   ctx->graph = g;
   return ctx->status;
 }
 
-static hone_status run_pass(hn_pass_context *ctx) {
+static hone_status run_pass(hn_pass_context *ctx, const roster *r) {
   hn_pattern *patterns = NULL;
   uint32_t n = 0;
   if (ctx->pass->patterns) {
@@ -222,7 +285,7 @@ static hone_status run_pass(hn_pass_context *ctx) {
       if (ctx->status != HONE_OK) return ctx->status;
     }
   }
-  return run_graph(ctx, patterns, n, ctx->model->graph);
+  return run_graph(ctx, patterns, n, ctx->model->graph, r);
 }
 
 /* ------------------------------------------------------------------ all passes */
@@ -344,7 +407,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   /* How often the graph had changed when each pass had last gone over it without changing anything: what has
    * not changed since would be gone over for nothing. */
   uint64_t edits = 1, listed = 0, *seen = hn_calloc(passes->n + 1, sizeof *seen);
-  hn_present present = {0}; /* as the graph was after `listed` edits */
+  roster list = {0}; /* as the graph was after `listed` edits */
   if (!seen) status = hn_fail_memory(error, passes->n * sizeof *seen, "the optimizer");
   while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
     changed = false;
@@ -363,21 +426,20 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
       uint64_t start = hn_now_ns();
       drop_near_misses(r, ctx.pass->name);
       if (listed != edits) {
-        present.len = 0;
-        if (!hn_present_add(&present, model->graph, true)) {
+        if (!take_roster(&list, model->graph)) {
           status = hn_fail_memory(error, model->graph->n_nodes, "the optimizer");
           break;
         }
         listed = edits;
       }
-      if (!concerns(ctx.pass, &present)) {
+      if (!concerns(ctx.pass, &list.present)) {
         seen[i] = edits;
         t++;
         continue;
       }
       size_t first = r->records.len;
       ctx.changed = false;
-      status = run_pass(&ctx);
+      status = run_pass(&ctx, &list);
       hn_arena_free(&scratch);
       if (status == HONE_OK && ctx.changed) status = after_pass(&ctx, verifier);
       changed |= ctx.changed;
@@ -388,7 +450,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
     }
   }
   hn_free(seen);
-  hn_vec_free(&present);
+  drop_roster(&list);
   if (status == HONE_OK && !near_misses_last(r)) status = hn_fail_memory(error, 0, "the passes' report");
   r->fixed_point = !changed;
   r->nodes_after = count_nodes(model->graph);

@@ -219,8 +219,8 @@ static int32_t offset_of(const hn_int8_conv *c, const hn_weight_codes *w, int32_
   return hn_weight_offset(least - zero, most - zero);
 }
 
-/* n codes, `step` bytes from one to the next, less `less`: bytes wrap. Returns their sum. Blocks have a constant
- * length, and sums of 16 bits that hold it, so that compilers make vectors of them. */
+/* n codes, `step` bytes from one to the next, less `less`: bytes wrap. Returns their sum. Blocks have a
+ * constant length, and sums of 16 bits that hold it, so that compilers make vectors of them. */
 static int32_t take_codes(int8_t *restrict to, const uint8_t *restrict from, int64_t step, int64_t n,
                           uint8_t less) {
   enum { BLOCK = 64 };
@@ -249,7 +249,8 @@ static void put_codes(int8_t *block, int64_t at, const int8_t *v, int64_t n) {
   for (; i < n; i++, at++) block[at / 4 * 64 + at % 4] = v[i];
 }
 
-/* A whole block of channels whose weights lie side by side, k rows `step` apart, less one number a channel. */
+/* A whole block of channels whose weights lie side by side, k rows `step` apart, less one number a channel.
+ */
 static void pack_columns(int8_t *block, const uint8_t *from, int64_t step, int64_t k,
                          const uint8_t less[HN_INT8_BLOCK], int32_t sum[HN_INT8_BLOCK]) {
   int64_t i = 0;

@@ -146,7 +146,7 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
   const bool is_signed = w->desc.dtype == HONE_DTYPE_I8;
   const double lo = (h->q.x_signed ? -128 : 0) - (double)h->q.x_zero,
                hi = (h->q.x_signed ? 127 : 255) - (double)h->q.x_zero;
-  const double products = (double)(hone_desc_count(&w->desc) / h->q.channels);
+  const int64_t products = hone_desc_count(&w->desc) / h->q.channels;
   /* A zero point may be of the other type of 8 bits: -128 - 255. */
   const double widest = hn_step_has(s, HN_QLINEAR_W_ZERO) ? 383 : is_signed ? 128 : 255;
   const int32_t *biases = h->q.biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
@@ -156,10 +156,11 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
     bool counted = false;
     for (int64_t c = 0; c < channels; c++) {
       const double bias = biases ? fabs((double)biases[first + c]) : 0;
-      if (products * widest * fmax(hi, -lo) + bias < 16777216) continue;
+      if ((double)products * widest * fmax(hi, -lo) + bias < 16777216) continue;
       if (!counted) count_signs(q, s, &h->q, first, channels, sum, all);
       counted = true;
-      const double plus = (double)((all[c] + sum[c]) / 2), minus = (double)((all[c] - sum[c]) / 2);
+      const int64_t more = (all[c] + sum[c]) / 2, less = (all[c] - sum[c]) / 2;
+      const double plus = (double)more, minus = (double)less;
       /* lo <= 0 <= hi: codes on both sides of their zero point. */
       const double up = plus * hi - minus * lo + bias, down = minus * hi - plus * lo + bias;
       if (up >= 16777216 || down >= 16777216)

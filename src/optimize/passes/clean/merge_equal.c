@@ -2,6 +2,7 @@
  *
  * Nodes are equal when operator, attributes and inputs are. Not for operators whose equal calls may differ,
  * nor for those with bodies. Constants are compared by bytes: +0 and -0 stay apart. */
+#include "base/quick_hash.h"
 #include "optimize/passes/common/pass.h"
 
 typedef struct slot {
@@ -49,8 +50,8 @@ static bool same_constant(const void *a, const void *b) {
 /* A hash of the beginning: the comparison decides. */
 static uint64_t constant_hash(const hone_tensor *t) {
   size_t bytes = (size_t)hone_desc_bytes(&t->desc);
-  uint64_t h = hn_hash(t->data, bytes < 256 ? bytes : 256, (uint64_t)t->desc.dtype);
-  return hn_hash(t->desc.dim, sizeof *t->desc.dim * (size_t)t->desc.rank, h ^ bytes);
+  uint64_t h = hn_quick_hash(t->data, bytes < 256 ? bytes : 256, (uint64_t)t->desc.dtype);
+  return hn_quick_hash(t->desc.dim, sizeof *t->desc.dim * (size_t)t->desc.rank, h ^ bytes);
 }
 
 static bool merge_constants(hn_pass_context *ctx) {
@@ -109,10 +110,10 @@ static bool same_node(const void *pa, const void *pb) {
 }
 
 static uint64_t node_hash(const hone_node *n) {
-  uint64_t h = hn_hash(n->op_type, strlen(n->op_type), n->n_in * 31u + n->n_out);
+  uint64_t h = hn_quick_hash(n->op_type, strlen(n->op_type), n->n_in * 31u + n->n_out);
   for (uint32_t i = 0; i < n->n_in; i++) {
     uint32_t id = n->in[i] ? n->in[i]->id : UINT32_MAX;
-    h = hn_hash(&id, sizeof id, h);
+    h = hn_quick_hash(&id, sizeof id, h);
   }
   return h;
 }

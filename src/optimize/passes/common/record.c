@@ -100,14 +100,16 @@ void hn_pass_record_text(hn_pass_context *ctx, bool hit, hone_node *const *nodes
                         .origin = origin,
                         .bytes_saved = traffic_between(nodes, n),
                         .enable_level = -1};
-  for (uint32_t i = 0; i < n && origin; i++)
+  for (uint32_t i = 0; i < n && origin; i++) {
+    const uint32_t before = k; /* a node has each of its own once */
     for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
       /* A node may stand for thousands (merged copies): there a repeated name does less harm than the search
        * for it. */
       bool known = false;
-      for (uint32_t q = 0; q < k && k < 256 && !known; q++) known = origin[q] == nodes[i]->origin[j];
+      for (uint32_t q = 0; q < before && k < 256 && !known; q++) known = origin[q] == nodes[i]->origin[j];
       if (!known) origin[k++] = nodes[i]->origin[j];
     }
+  }
   rec.n_origin = k;
   rec.nodes = names_of(&r->arena, nodes, n);
   rec.reason = reason;
