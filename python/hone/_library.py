@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from pathlib import Path
 from typing import Optional
 
 MAX_RANK = 8
@@ -130,8 +129,8 @@ def _candidates() -> list[str]:
     named = os.environ.get("HONE_LIBRARY")
     if named:
         return [named]
-    own = Path(__file__).parent / "lib" / "libhone.so.0"
-    return [str(own)] if own.exists() else ["libhone.so.0"]
+    own = os.path.join(os.path.dirname(__file__), "lib", "libhone.so.0")
+    return [own] if os.path.exists(own) else ["libhone.so.0"]
 
 
 def _load() -> c.CDLL:

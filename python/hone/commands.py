@@ -7,11 +7,7 @@ the units that their names end in (`_ms`, `_s`).
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple, Union
 
 from .errors import MissingError, of_exit, refusal
@@ -21,8 +17,10 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 def command() -> str:
     """The path of the command `hone`: HONE_COMMAND, this package's own, or the one in PATH."""
-    own = Path(__file__).parent / "bin" / "hone"
-    found = os.environ.get("HONE_COMMAND") or (str(own) if own.exists() else shutil.which("hone"))
+    import shutil  # here and below: sessions need none of these, and they are a tenth of this package's import
+
+    own = os.path.join(os.path.dirname(__file__), "bin", "hone")
+    found = os.environ.get("HONE_COMMAND") or (own if os.path.exists(own) else shutil.which("hone"))
     if not found:
         raise MissingError("there is no command hone in this package or in PATH (HONE_COMMAND names it)", exit_code=4)
     return found
@@ -59,6 +57,9 @@ def _path(given: Any) -> str:
 
 
 def _document(verb: str, files: List[PathLike], options: Dict[str, Any], verdicts: Tuple[int, ...] = ()) -> Dict[str, Any]:
+    import json
+    import subprocess
+
     words = [command(), verb, *[_path(f) for f in files], *_options(options), "--json"]
     if any("\0" in word for word in words):
         raise refusal("", "there is a zero byte in a path or an option")

@@ -574,6 +574,12 @@ class Processes(ModelTest):
                               env={**os.environ, "HONE_LIBRARY": "/nonexistent/libhone.so"})
         self.assertIn("HONE_LIBRARY names the file", done.stderr)
 
+    def test_import_takes_what_sessions_need(self) -> None:
+        code = ("import ctypes, sys, typing, numpy\nbefore = set(sys.modules)\nimport hone\n"
+                "print([m for m in ('json', 'pathlib', 'shutil', 'subprocess') if m in sys.modules and m not in before])")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout.strip(), "[]")
+
     def test_documents(self) -> None:
         path = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Neg(%x) }")
         other = self.model("opset 20\ngraph g(%x: f32[2x3]) -> (%y) { %y = Exp(%x) }", "o.onnx")
