@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/strided.h"
 #include "runtime/pools.h"
+#include "runtime/slices_of_reference.h"
 
 #include <string.h>
 
@@ -147,7 +148,9 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
                     .scratch_keep = step_keep,
                     .stopped = step_stopped,
                     .impl = r};
-  hone_status status = s->node->op->reference(&call, error);
+  hone_status status;
+  if (!hn_reference_in_slices(r->plan, &call, s->node->op, &status) || status != HONE_OK)
+    status = s->node->op->reference(&call, error);
   if (status == HONE_ERROR_CANCELLED) { /* by the user, or by the clock? */
     hone_status why = hn_budget_check(&r->budget, error);
     if (why != HONE_OK) status = why;

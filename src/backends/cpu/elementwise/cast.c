@@ -68,7 +68,7 @@ static void to_f32(const struct hn_halves_ops *ops, hone_dtype type, float *y, c
   case HONE_DTYPE_F16: ops->from_f16(y, x, n); break;
   case HONE_DTYPE_BF16: ops->from_bf16(y, x, n); break;
   case HONE_DTYPE_BOOL:
-    for (size_t i = 0; i < n; i++) y[i] = ((const unsigned char *)x)[i] ? 1.0f : 0.0f;
+    for (size_t i = 0; i < n; i++) y[i] = (float)(((const unsigned char *)x)[i] != 0);
     break;
   case HONE_DTYPE_U8: FROM(uint8_t);
   case HONE_DTYPE_I8: FROM(int8_t);

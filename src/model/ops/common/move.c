@@ -87,12 +87,17 @@ void hn_expand(hone_tensor *dst, const hone_tensor_desc *sd, const void *src) {
 }
 
 void hn_fill(void *dst, const void *value, int64_t n, size_t size) {
+  enum { PIECE = 16384 }; /* that is copied over and over from the first-level cache */
   if (n <= 0) return;
+  const size_t total = (size_t)n * size;
+  if (size == 1 || !memcmp(value, (const char *)value + 1, size - 1)) { /* all bytes are the same */
+    memset(dst, *(const unsigned char *)value, total);
+    return;
+  }
   memcpy(dst, value, size);
-  size_t total = (size_t)n * size, done = size;
-  while (done < total) { /* doubling: the copied part is always whole elements */
-    size_t step = done < total - done ? done : total - done;
+  for (size_t done = size, step; done < total; done += step) { /* what is copied is always whole elements */
+    step = done < PIECE ? done : PIECE / size * size;
+    if (step > total - done) step = total - done;
     memcpy((char *)dst + done, dst, step);
-    done += step;
   }
 }

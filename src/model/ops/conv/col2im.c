@@ -87,16 +87,27 @@ static void add_row(const geometry *g, int64_t tap, const double *row, double *p
     offset[d] = tap % g->block[d] * g->dilation[d] - g->pad[d];
     tap /= g->block[d];
   }
-  for (int64_t p = 0; p < g->places; p++) {
+  /* Along the last axis: the blocks from `first` on, before `end`, whose element lies inside. */
+  const int32_t last = g->n - 1;
+  const int64_t row_blocks = g->blocks[last], step = g->stride[last], before = -offset[last];
+  const int64_t first = before > 0 ? hn_div_up(before, step) : 0,
+                end = hn_min(row_blocks, hn_div_up(g->image[last] - offset[last], step));
+  for (int64_t p = 0; p < g->places; p += row_blocks) {
     int64_t to = 0;
     bool inside = true;
-    for (int32_t d = 0; d < g->n; d++) {
+    for (int32_t d = 0; d < last; d++) {
       int64_t i = at[d] * g->stride[d] + offset[d];
       inside = inside && i >= 0 && i < g->image[d];
       to = to * g->image[d] + i;
     }
-    if (inside) plane[to] += row[p];
-    for (int32_t d = g->n - 1; d >= 0 && ++at[d] == g->blocks[d]; d--) at[d] = 0;
+    if (inside) {
+      double *line = plane + to * g->image[last];
+      if (step == 1)
+        for (int64_t b = first; b < end; b++) line[b + offset[last]] += row[p + b];
+      else
+        for (int64_t b = first; b < end; b++) line[b * step + offset[last]] += row[p + b];
+    }
+    for (int32_t d = last - 1; d >= 0 && ++at[d] == g->blocks[d]; d--) at[d] = 0;
   }
 }
 

@@ -1,5 +1,6 @@
 /* Pow: a to the power of b. The exponent may have another dtype (opset 12 on); the result has the base's.
  * Integers by repeated squaring modulo 2^bits; a negative exponent of an integer truncates towards zero. */
+#include "model/ops/common/bulk.h"
 #include "model/ops/common/elementwise.h"
 
 static int64_t pow_i64(int64_t base, int64_t exponent) {
@@ -10,10 +11,28 @@ static int64_t pow_i64(int64_t base, int64_t exponent) {
   return (int64_t)r;
 }
 
-HN_BINARY_LOOP(f32, float, float, float, powf(x, y))
-HN_BINARY_LOOP(f64, double, double, double, (pow)(x, y))
-HN_BINARY_LOOP(i32, int32_t, int32_t, int32_t, pow_i64(x, y))
-HN_BINARY_LOOP(i64, int64_t, int64_t, int64_t, pow_i64(x, y))
+HN_BINARY_LOOP(any_f32, float, float, float, powf(x, y))
+HN_BINARY_LOOP(any_f64, double, double, double, (pow)(x, y))
+HN_BINARY_LOOP(any_i32, int32_t, int32_t, int32_t, pow_i64(x, y))
+HN_BINARY_LOOP(any_i64, int64_t, int64_t, int64_t, pow_i64(x, y))
+
+/* One exponent for all, which is mostly 2 or 3. U: the type to multiply in. */
+#define POWER(suffix, T, U)                                                                                  \
+  static bool loop_##suffix(const void *pa, int64_t sa, const void *pb, int64_t sb, void *pc, int64_t n) {   \
+    const T *a = pa, y = *(const T *)pb;                                                                     \
+    T *c = pc;                                                                                               \
+    if (!sa || sb || (y != 2 && y != 3)) return loop_any_##suffix(pa, sa, pb, sb, pc, n);                    \
+    if (y == 2)                                                                                              \
+      for (int64_t i = 0; i < n; i++) c[i] = (T)((U)a[i] * (U)a[i]);                                         \
+    else                                                                                                     \
+      for (int64_t i = 0; i < n; i++) c[i] = (T)((U)a[i] * (U)a[i] * (U)a[i]);                               \
+    return true;                                                                                             \
+  }
+POWER(f32, float, float)
+POWER(f64, double, double)
+POWER(i32, int32_t, uint32_t)
+POWER(i64, int64_t, uint64_t)
+#undef POWER
 static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
                                              [HONE_DTYPE_F64] = loop_f64,
                                              [HONE_DTYPE_I32] = loop_i32,
@@ -54,9 +73,39 @@ static hone_status mixed(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
+/* Exponents of another type in the base's, in scratch; NULL where it does not hold them all, or there is no
+ * room. */
+static void *in_bases_type(hone_call *call, hone_error *error) {
+  enum { BLOCK = 256 };
+  const hone_tensor *b = call->input[1];
+  const hone_dtype from = b->desc.dtype, to = call->input[0]->desc.dtype;
+  const int64_t n = hn_count(b);
+  const bool wide =
+      from == HONE_DTYPE_I64 || from == HONE_DTYPE_U64; /* beyond 2^53 a double says too little */
+  void *y = hn_scratch(call, n, hone_dtype_size(to), error);
+  if (!y || (!hone_dtype_is_float(to) && hone_dtype_is_float(from))) return NULL;
+  double v[BLOCK], w[BLOCK];
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    const int64_t some = n - i < BLOCK ? n - i : BLOCK;
+    int32_t other = 0;
+    hn_read_f64(v, b->data, from, i, some);
+    hn_write_f64(y, to, i, v, some);
+    hn_read_f64(w, y, to, i, some);
+    for (int64_t k = 0; k < some; k++) other |= (int)(v[k] != w[k]) | (int)(wide && fabs(v[k]) > 0x1p52);
+    if (other) return NULL;
+  }
+  return y;
+}
+
 static hone_status reference(hone_call *call, hone_error *error) {
-  if (call->input[0]->desc.dtype != call->input[1]->desc.dtype) return mixed(call, error);
-  return hn_binary_run(call, &loops, error);
+  const hone_tensor *a = call->input[0], *b = call->input[1];
+  if (a->desc.dtype == b->desc.dtype) return hn_binary_run(call, &loops, error);
+  const hone_dtype computed =
+      a->desc.dtype == HONE_DTYPE_F16 || a->desc.dtype == HONE_DTYPE_BF16 ? HONE_DTYPE_F32 : a->desc.dtype;
+  const void *exponents = loops.of[computed] && hn_count(b) ? in_bases_type(call, error) : NULL;
+  if (!exponents) return mixed(call, error);
+  const hone_tensor_desc d = hone_desc(a->desc.dtype, b->desc.rank, b->desc.dim);
+  return hn_binary_apply(call, loops.of[computed], &a->desc, a->data, &d, exponents, call->output[0], error);
 }
 
 static const hone_attr_desc attrs[] = {HN_LEGACY_BROADCAST, {0}};

@@ -1,6 +1,7 @@
 /* CenterCropPad: cuts or pads with zeros about the centre to a given size; an odd difference favours the
  * beginning. */
 #include "model/ops/common/bulk.h"
+#include "model/ops/common/move.h"
 
 /* Target size of every dimension from the values of `shape`; those it does not name stay. */
 static hone_status target(const hone_node *node, const hone_tensor_desc *x, const int64_t *shape, int64_t n,
@@ -46,25 +47,20 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_tensor *y = call->output[0];
   size_t size = hone_dtype_size(x->desc.dtype);
   int32_t rank = x->desc.rank;
-  int64_t from[HONE_MAX_RANK], to[HONE_MAX_RANK], n[HONE_MAX_RANK], at[HONE_MAX_RANK] = {0}, count = 1;
+  int64_t in_step[HONE_MAX_RANK], out_step[HONE_MAX_RANK], n[HONE_MAX_RANK], from = 0, to = 0;
   (void)error;
   memset(y->data, 0, (size_t)hone_desc_bytes(&y->desc));
+  hn_strides(x->desc.dim, rank, in_step);
+  hn_strides(y->desc.dim, rank, out_step);
   for (int32_t d = 0; d < rank; d++) {
-    int64_t in = x->desc.dim[d], out = y->desc.dim[d];
-    from[d] = in > out ? (in - out) / 2 : 0;
-    to[d] = out > in ? (out - in) / 2 : 0;
+    const int64_t in = x->desc.dim[d], out = y->desc.dim[d];
     n[d] = hn_min(in, out);
-    count *= n[d];
+    if (n[d] == 0) return HONE_OK;
+    if (in > out) from += (in - out) / 2 * in_step[d];
+    if (out > in) to += (out - in) / 2 * out_step[d];
   }
-  for (int64_t i = 0; i < count; i++) {
-    int64_t src = 0, dst = 0;
-    for (int32_t d = 0; d < rank; d++) {
-      src = src * x->desc.dim[d] + from[d] + at[d];
-      dst = dst * y->desc.dim[d] + to[d] + at[d];
-    }
-    memcpy((char *)y->data + (size_t)dst * size, (const char *)x->data + (size_t)src * size, size);
-    for (int32_t d = rank - 1; d >= 0 && ++at[d] == n[d]; d--) at[d] = 0;
-  }
+  hn_move((char *)y->data + (size_t)to * size, out_step, (const char *)x->data + (size_t)from * size, in_step,
+          n, rank, size);
   return HONE_OK;
 }
 
