@@ -40,7 +40,7 @@ function(hone_kernels var file folder)
   # Instrumented kernels at -O3 take minutes to compile and gain nothing.
   set(optimize -O3)
   if(HONE_SANITIZE)
-    set(optimize -O1)
+    set(optimize "-O1 -DHN_INSTRUMENTED")
   endif()
   # Kernels see no bytes of files, and clang takes minutes for each when it instruments them.
   if(HONE_FUZZ)

@@ -148,8 +148,11 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   const int64_t tile_rows = most_rows(c, o, l1);
   c->tiles_per_line = hn_div_up(c->line, tile_rows);
   c->tiles = c->tiles_per_line * c->lines;
-  /* A tile of A takes half of L1. */
-  int64_t kc = (int64_t)(l1 / 2 / 4 / o->mr);
+  /* A tile of A takes half of L1 where it is brought together there, and nearly all where it is read as it
+   * lies: a line of weights is used once for each tile in any case, and each further block of K reads and
+   * writes all of C. */
+  const size_t room = c->direct && !c->copy ? l1 / 8 * 7 : l1 / 2;
+  int64_t kc = (int64_t)(room / 4 / o->mr);
   if (kc < 64) kc = 64;
   int64_t blocks = c->strided ? 1 : hn_div_up(c->k, kc);
   c->kc = blocks ? hn_div_up(c->k, blocks) : 1;

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 12 accumulators, 2 vectors of B, 1 broadcast of A: 15 of 16 registers. */
 #define MR 6

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 28 accumulators, 2 vectors of B, 1 broadcast of A: 31 of 32 registers; 28 FMA for 16 loads a step. */
 #define MR 14

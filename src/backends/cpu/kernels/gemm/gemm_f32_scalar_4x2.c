@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 8 accumulators: fits the 16 registers of the baseline instruction set. */
 #define MR 4

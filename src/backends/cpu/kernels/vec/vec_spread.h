@@ -1,0 +1,33 @@
+/* A value of a matrix in all lanes. With AVX-512 the instruction names its address: left to themselves,
+ * compilers keep `distance + at` for each `at` in a register. There are not enough of them, so that gcc puts
+ * some into vector registers or masks, and brings each back through a port that multiplies: seven times for a
+ * hundred products. With AVX2 it has only the stack for them, from where they come for nothing. */
+#ifndef HN_VEC_SPREAD_H
+#define HN_VEC_SPREAD_H
+
+#include "backends/cpu/kernels/vec/vec.h"
+
+/* p[rows * distance + at]; rows (0 to 2) and at are constant where this is inlined. */
+static inline __attribute__((always_inline)) vf v_spread(const float *p, ptrdiff_t distance, const int rows,
+                                                         const int at) {
+#if VEC_W < 16 || defined(HN_INSTRUMENTED)
+  return v_set1(p[rows * distance + at]);
+#else
+  vf x;
+  if (rows == 0)
+    __asm__ volatile("vbroadcastss %c2(%1), %0" : "=v"(x) : "r"(p), "i"(4 * at) : "memory");
+  else if (rows == 1)
+    __asm__ volatile("vbroadcastss %c3(%1,%2,4), %0"
+                     : "=v"(x)
+                     : "r"(p), "r"(distance), "i"(4 * at)
+                     : "memory");
+  else
+    __asm__ volatile("vbroadcastss %c3(%1,%2,8), %0"
+                     : "=v"(x)
+                     : "r"(p), "r"(distance), "i"(4 * at)
+                     : "memory");
+  return x;
+#endif
+}
+
+#endif
