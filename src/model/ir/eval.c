@@ -714,11 +714,12 @@ hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, ho
     if (out[i]) *out[i] = (hone_tensor){.desc = {.rank = -1}};
   hone_status status = hn_budget_check(budget, error);
   if (status == HONE_OK)
-    status = strcmp(n->op_type, "If") == 0     ? eval_if(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "Loop") == 0 ? eval_loop(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "Scan") == 0 ? eval_scan(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "SequenceMap") == 0
-                 ? hn_eval_map(n, in, out, scope, keep, budget, error)
+    status = strcmp(n->op_type, "If") == 0            ? eval_if(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "Loop") == 0        ? eval_loop(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "Scan") == 0        ? eval_scan(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "SequenceMap") == 0 ? hn_eval_map(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "GreedySearch") == 0
+                 ? hn_eval_search(n, in, out, scope, keep, budget, error)
                  : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not a known control operator", n->op_type);
   if (status != HONE_OK) {
     for (uint32_t i = 0; i < n->n_out; i++)

@@ -65,11 +65,14 @@ hone_status hn_eval_graph(const hn_graph *graph, const hone_tensor *const *input
                           hn_scope *outer, hn_arena *keep, hn_budget *budget, hn_eval_watch watch,
                           void *watch_arg, hone_error *error);
 
-/* Runs an If, Loop, Scan or SequenceMap node: in and out as in hn_eval_node. */
+/* Runs an If, Loop, Scan, SequenceMap or GreedySearch node: in and out as in hn_eval_node. */
 hone_status hn_eval_control(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
                             hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
 /* ---- eval_map.c */
 hone_status hn_eval_map(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
                         hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
+/* ---- eval_search.c */
+hone_status hn_eval_search(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
+                           hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
 
 #endif

@@ -1,0 +1,169 @@
+/* GreedySearch: what ONNX Runtime 1.32 gives for a decoder of tables, in which the words, their positions,
+ * the mask and what is kept of the past have a say. Behind the place where all texts have ended its result is
+ * undefined; here that is padding. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+#include <hone/hone.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define BY_WORD "f32[9x9]{-0.75, -2, 0.25, -0.75, 2, 0.25, -0.75, 1.5, -0.75, -1, -1.25, -0.5, 0.5, 0.5, -0.5, " \
+  "-1.75, 1.25, -0.25, 2, 0, 1.25, -0.75, 0.75, -1.25, -0.25, -1.25, -1.5, -1.25, 1.25, 0, -0.5, " \
+  "1.25, -0.75, -0.75, -1.75, -1.25, -1.5, -1.25, 0.25, -1.75, -1.25, 2, 1.5, 2, -1.25, 0.25, 1.75, " \
+  "-0.5, 1.5, -0.25, 0.5, 0.25, 1, 1, 1.25, -2, -0.75, 0.25, -1.5, 0, -0.75, 1.75, 1, -0.5, -1.5, " \
+  "-0.25, -0.25, -1, 0.25, 1.5, 0.75, 1, 1, 1.75, 1.75, -0.5, -1.5, 1, -0.5, 1.75, 2}"
+#define BY_PLACE "f32[16x9]{3, -3, 1, -1.5, -2.75, -1.75, 1.25, -0.5, -2.75, -0.75, 0, -1.5, 2, -0.25, -1.75, 1.5, " \
+  "-1.5, 0.75, 0.5, 2.25, 1, 1.75, -1.75, 1.5, 0, -1, -0.25, -1.5, 1.5, -2.25, -2.5, 1.5, -0.25, " \
+  "-1, 2, 0, 1.75, -3, 1.75, -0.75, -0.25, 0, 0, -2.25, -0.25, -1.5, 2.5, -1, -1.5, 1, 1.25, 0.25, " \
+  "1.5, 0, -3, 3, 2.5, -1, 2.5, 3, -2.5, 1, 2.25, -1.75, -1, 0, 1.75, 1, 0.5, -1.5, 2, -2.25, 0.5, " \
+  "0, 0, -1.75, 0, -0.25, -1, -0.25, 0.25, 3, -1.75, 3, 1.5, 2.5, 1.25, 1, 1.25, 1, -2, 3, 1.75, " \
+  "-1.5, -2.75, 2.25, 2.25, 1.75, -2.75, -3, -1.75, 0.25, 2, 0, 1, -2, -1.25, 3, -2.25, -2.5, " \
+  "-1.25, 2.25, 1.75, 3, 2.5, 0.5, -2, -1.75, -0.5, -0.5, -1.75, -1, 1.25, -2.75, -1, -2.25, -3, " \
+  "0.75, -2.25, 1.5, -0.5, 0.25, -1.25, 0.5, 0.25, 1, -2.75, -1, 1, 0.5, -2.75, 0.5, -2.75, 2.5}"
+#define BY_MASK "f32[9]{-0.25, -0.75, 0.25, 0.25, 0.5, 0.75, -0.25, -0.75, 0.25}"
+#define BY_PAST "f32[9]{-0.125, 0, -0.0625, 0.0625, 0, 0, 0, 0, 0.0625}"
+/* clang-format on */
+#define TAKES "%input_ids: i32[?x?], %position_ids: i32[?x?], %attention_mask: i32[?x?], "
+#define DECODER                                                                                              \
+  "graph dec(" TAKES "%past: f32[2x?x1x?x1]) -> (%logits, %present) {\n"                                     \
+  "  %a = Gather(" BY_WORD ", %input_ids)\n  %b = Gather(" BY_PLACE ", %position_ids)\n"                     \
+  "  %m = Cast(%attention_mask) {to=1}\n  %s = ReduceSum(%m, i64[1]{1})\n  %su = Unsqueeze(%s, i64[1]{2})\n" \
+  "  %sv = Mul(%su, " BY_MASK ")\n  %t = Cast(%input_ids) {to=1}\n  %new = Unsqueeze(%t, i64[3]{0, 2, 4})\n" \
+  "  %both = Concat(%new, %new) {axis=0}\n  %present = Concat(%past, %both) {axis=3}\n"                      \
+  "  %p = ReduceSum(%present, i64[4]{0, 2, 3, 4}) {keepdims=0}\n  %pu = Unsqueeze(%p, i64[2]{1, 2})\n"       \
+  "  %pv = Mul(%pu, " BY_PAST                                                                                \
+  ")\n  %ab = Add(%a, %b)\n  %abs = Add(%ab, %sv)\n  %logits = Add(%abs, %pv)\n}"
+#define DOMAIN "ir 8\nopset 17\nopset \"com.microsoft\" 1\n"
+
+enum { TEXTS = 3, PROMPT = 3, MOST = 16 };
+
+static int32_t prompt[TEXTS * PROMPT] = {1, 2, 3, 4, 5, 6, 0, 0, 7};
+
+typedef struct search {
+  const char *name, *takes, *says;
+  int64_t length;
+  int32_t want[TEXTS * MOST];
+} search;
+
+static const search searches[] = {
+    {"plain", "i32[1]{10}", "eos_token_id=8, no_repeat_ngram_size=0", 10, {1, 2, 3, 5, 0, 0, 0, 0, 0, 0,
+                                                                           4, 5, 6, 3, 4, 5, 5, 0, 0, 0,
+                                                                           0, 0, 7, 6, 3, 3, 4, 5, 5, 0}},
+    {"ends early", "i32[1]{14}", "eos_token_id=5, no_repeat_ngram_size=0", 14, {1, 2, 3, 0, 0, 0, 0, 0, 0,
+                                                                                0, 0, 0, 0, 0, 4, 5, 6, 3,
+                                                                                4, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                                0, 0, 0, 7, 6, 3, 3, 4, 0,
+                                                                                0, 0, 0, 0, 0, 0}},
+    {"shortest",
+     "i32[1]{10}, i32[1]{9}",
+     "eos_token_id=5, no_repeat_ngram_size=0",
+     10,
+     {1, 2, 3, 3, 4, 2, 4, 8, 3, 4, 4, 5, 6, 3, 4, 8, 8, 8, 3, 8, 0, 0, 7, 6, 3, 3, 4, 8, 8, 8}},
+    {"penalty",
+     "i32[1]{10}, _, f32[1]{1.5}",
+     "eos_token_id=8, no_repeat_ngram_size=0",
+     10,
+     {1, 2, 3, 5, 0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 4, 5, 0, 0, 0, 0, 0, 0, 7, 6, 3, 5, 0, 0, 0, 0}},
+    {"no pairs twice", "i32[1]{12}", "eos_token_id=8, no_repeat_ngram_size=2", 12, {1, 2, 3, 5, 0, 0, 0, 0,
+                                                                                    0, 0, 0, 0, 4, 5, 6, 3,
+                                                                                    4, 0, 0, 0, 0, 0, 0, 0,
+                                                                                    0, 0, 7, 6, 3, 3, 4, 5,
+                                                                                    5, 0, 0, 0}},
+    {"words",
+     "i32[1]{10}, _, _, i32[9]{1, 1, 1, 0, 1, 1, 0, 1, 1}, i32[3x9]{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, "
+     "1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}",
+     "eos_token_id=8, no_repeat_ngram_size=0",
+     10,
+     {1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 5, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 4, 5, 0, 0, 0, 0}},
+    {"mask",
+     "i32[1]{10}, _, _, _, _, i32[3x3]{1, 1, 1, 0, 1, 1, 0, 0, 1}",
+     "eos_token_id=8, no_repeat_ngram_size=0",
+     10,
+     {1, 2, 3, 5, 0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 4, 5, 0, 0, 0, 0, 0, 0, 7, 6, 3, 3, 4, 5, 5, 0}},
+    {"penalty below 1, no word twice",
+     "i32[1]{8}, _, f32[1]{0.75}",
+     "eos_token_id=8, no_repeat_ngram_size=1",
+     8,
+     {1, 2, 3, 5, 0, 0, 0, 0, 4, 5, 6, 3, 0, 0, 0, 0, 0, 0, 7, 6, 3, 5, 0, 0}},
+};
+
+static net_session open_search(const search *c, int level, bool reference) {
+  char text[8192];
+  snprintf(text, sizeof text,
+           DOMAIN "graph g(%%ids: i32[3x3]) -> (%%y) {\n  %%y = com.microsoft::GreedySearch(%%ids, %s) "
+                  "{pad_token_id=0, %s, "
+                  "decoder=%s}\n}\n",
+           c->takes, c->says, DECODER);
+  return net_open(net_parse("search", text), level, reference, 1);
+}
+
+static void test_answers(void **state) {
+  (void)state;
+  const hone_tensor ids = {hone_desc(HONE_DTYPE_I32, 2, (const int64_t[]){TEXTS, PROMPT}), prompt},
+                    *list[] = {&ids};
+  for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
+    for (int way = 0; way < 3; way++) {
+      const search *c = &searches[i];
+      net_session s = open_search(c, way == 1 ? 0 : 2, way == 2);
+      hone_error e = {0};
+      for (int again = 0; again < 2; again++) {
+        if (hone_context_run(s.context, list, NULL, &e) != HONE_OK)
+          fail_msg("%s: %s: %s", c->name, e.where, e.what);
+        const hone_tensor *got = hone_context_output(s.context, 0);
+        assert_int_equal(got->desc.rank, 2);
+        assert_int_equal(got->desc.dim[0], TEXTS);
+        assert_int_equal(got->desc.dim[1], c->length);
+        for (int64_t k = 0; k < TEXTS * c->length; k++)
+          if (((const int32_t *)got->data)[k] != c->want[k])
+            fail_msg("%s: token %lld is %d, not %d", c->name, (long long)k, ((const int32_t *)got->data)[k],
+                     c->want[k]);
+      }
+      net_close(&s);
+    }
+}
+
+/* What cannot be: found when the model is read, or by the run. */
+static void test_refusals(void **state) {
+  (void)state;
+  static const search wrong[] = {
+      {"max_length is 3", "i32[1]{3}", "eos_token_id=8", 0, {0}},
+      {"does not have 9", "i32[1]{9}, _, _, i32[4]{1, 1, 1, 1}", "eos_token_id=8", 0, {0}},
+      {"above 0", "i32[1]{9}, _, f32[1]{0}", "eos_token_id=8", 0, {0}},
+      {"must be one", "i32[2]{9, 9}", "eos_token_id=8", 0, {0}},
+  };
+  const hone_tensor ids = {hone_desc(HONE_DTYPE_I32, 2, (const int64_t[]){TEXTS, PROMPT}), prompt},
+                    *list[] = {&ids};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    net_session s = open_search(&wrong[i], 2, false);
+    hone_error e = {0};
+    assert_int_equal(hone_context_run(s.context, list, NULL, &e), HONE_ERROR_INPUT);
+    if (!strstr(e.what, wrong[i].name)) fail_msg("%s: %s", wrong[i].name, e.what);
+    net_close(&s);
+  }
+}
+
+/* A run's limits hold in the decoder. */
+static void test_limits(void **state) {
+  (void)state;
+  net_session s = open_search(&searches[0], 2, false);
+  const hone_tensor ids = {hone_desc(HONE_DTYPE_I32, 2, (const int64_t[]){TEXTS, PROMPT}), prompt},
+                    *list[] = {&ids};
+  hone_error e = {0};
+  assert_int_equal(hone_context_run(s.context, list, &(hone_run_options){.max_nodes = 20}, &e),
+                   HONE_ERROR_BUDGET);
+  assert_int_equal(hone_context_run(s.context, list, NULL, &e), HONE_OK);
+  net_close(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers), cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_limits)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
