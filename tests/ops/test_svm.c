@@ -76,7 +76,38 @@ static void every_kernel_of_few_and_many_samples(void **state) {
     }
 }
 
+/* Linear regressors of one target and of more than a vector has, of samples that go together and rests. */
+static void linear_models_of_many_targets(void **state) {
+  static const int targets[] = {1, 3, 8, 13};
+  (void)state;
+  for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+    for (int rows = 1; rows <= MOST_ROWS; rows++) {
+      char text[8192];
+      size_t n =
+          (size_t)snprintf(text, sizeof text,
+                           "ir 8\nopset 17\nopset \"ai.onnx.ml\" 3\ngraph g(%%x: f32[%dx%d]) -> (%%y) {\n"
+                           "  %%y = ai.onnx.ml::LinearRegressor(%%x) {targets=%d, coefficients=floats[",
+                           rows, WIDTH, targets[t]);
+      for (int k = 0; k < targets[t] * WIDTH; k++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%g", k ? ", " : "",
+                              (double)vector_of(k / WIDTH, k % WIDTH));
+      snprintf(text + n, sizeof text - n, "]} }");
+      net_session s = net_open(net_parse("linear", text), 2, false, 1);
+      float x[MOST_ROWS * WIDTH];
+      for (int i = 0; i < rows * WIDTH; i++) x[i] = x_of(i / WIDTH, i % WIDTH);
+      const hone_tensor in = {hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){rows, WIDTH}), x};
+      hone_error e = {0};
+      if (hone_context_run(s.context, (const hone_tensor *[]){&in}, NULL, &e) != HONE_OK)
+        fail_msg("%s: %s", e.where, e.what);
+      const float *y = hone_context_output(s.context, 0)->data;
+      for (int i = 0; i < rows * targets[t]; i++)
+        assert_true(fabs((double)y[i] - kernel_of("LINEAR", i / targets[t], i % targets[t])) <= 1e-5);
+      net_close(&s);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_kernel_of_few_and_many_samples)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_kernel_of_few_and_many_samples),
+                                     cmocka_unit_test(linear_models_of_many_targets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,11 +36,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return s;
 }
 
-/* score[f->scores] of a sample; the label that it gets. */
-static int64_t classify(const form *f, const double *x, double *score) {
-  for (int64_t k = 0; k < f->rows; k++)
-    score[k] = (f->intercept ? (double)f->intercept[k] : 0) +
-               hn_features_product(x, f->coefficient + k * f->width, f->width);
+/* score[f->scores] of a sample, of which its products are there; the label that it gets. */
+static int64_t classify(const form *f, double *score) {
+  for (int64_t k = 0; k < f->rows && f->intercept; k++) score[k] += (double)f->intercept[k];
   const int64_t label = f->scores > f->rows ? score[0] > 0 : hn_features_most(score, f->rows);
   if (f->scores > f->rows)
     hn_transform_pair(f->transform, true, score[0], score);
@@ -52,17 +50,26 @@ static int64_t classify(const form *f, const double *x, double *score) {
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   form f;
-  const hone_status s = form_of(call->node, &f, error);
+  hn_features_turned turned;
+  hone_status s = form_of(call->node, &f, error);
+  if (!s) s = hn_features_turn(call, f.coefficient, f.width, f.rows, &turned, error);
   if (s) return s;
-  double *row = hn_scratch(call, f.width, sizeof *row, error);
+  double *row = hn_scratch(call, HN_FEATURES_AT_ONCE * f.width, sizeof *row, error);
+  double *product = hn_scratch(call, HN_FEATURES_AT_ONCE * turned.pitch, sizeof *product, error);
   double *score = hn_scratch(call, f.scores, sizeof *score, error);
-  if (!row || !score) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
+  if (!row || !product || !score) return HONE_ERROR_MEMORY;
+  for (int64_t r = 0, some, rows = hn_features_rows(&x->desc); r < rows; r += some) {
+    some = hn_min(HN_FEATURES_AT_ONCE, rows - r);
     if (r % 64 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(row, x, r * f.width, f.width);
-    const int64_t label = classify(&f, row, score);
-    if (call->output[0]) hn_labels_put(&f.labels, call->output[0], r, label);
-    if (call->n_outputs > 1 && call->output[1]) hn_store_f64(call->output[1], r * f.scores, score, f.scores);
+    hn_load_f64(row, x, r * f.width, some * f.width);
+    hn_features_sums(&turned, row, some, product);
+    for (int64_t k = r; k < r + some; k++) {
+      memcpy(score, product + (k - r) * turned.pitch, (size_t)f.rows * sizeof *score);
+      const int64_t label = classify(&f, score);
+      if (call->output[0]) hn_labels_put(&f.labels, call->output[0], k, label);
+      if (call->n_outputs > 1 && call->output[1])
+        hn_store_f64(call->output[1], k * f.scores, score, f.scores);
+    }
   }
   return HONE_OK;
 }

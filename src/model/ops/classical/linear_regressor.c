@@ -31,16 +31,22 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_transform transform;
   const hone_status s = hn_transform_read(call->node, &transform, error);
   if (s) return s;
-  double *row = hn_scratch(call, width, sizeof *row, error), *y = hn_scratch(call, targets, sizeof *y, error);
-  if (!row || !y) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0; r < rows; r++) {
+  hn_features_turned turned;
+  double *row = hn_scratch(call, HN_FEATURES_AT_ONCE * width, sizeof *row, error);
+  if (!row || hn_features_turn(call, coefficient, width, targets, &turned, error)) return HONE_ERROR_MEMORY;
+  double *y = hn_scratch(call, HN_FEATURES_AT_ONCE * turned.pitch, sizeof *y, error);
+  if (!y) return HONE_ERROR_MEMORY;
+  for (int64_t r = 0, some; r < rows; r += some) {
+    some = hn_min(HN_FEATURES_AT_ONCE, rows - r);
     if (r % 64 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(row, x, r * width, width);
-    for (int64_t t = 0; t < targets; t++)
-      y[t] =
-          (intercepts ? (double)intercept[t] : 0) + hn_features_product(row, coefficient + t * width, width);
-    hn_transform_row(transform, y, targets);
-    hn_store_f64(call->output[0], r * targets, y, targets);
+    hn_load_f64(row, x, r * width, some * width);
+    hn_features_sums(&turned, row, some, y);
+    for (int64_t k = 0; k < some; k++) {
+      double *own = y + k * turned.pitch;
+      for (int64_t t = 0; t < targets && intercepts; t++) own[t] += (double)intercept[t];
+      hn_transform_row(transform, own, targets);
+      hn_store_f64(call->output[0], (r + k) * targets, own, targets);
+    }
   }
   return HONE_OK;
 }

@@ -1,6 +1,7 @@
 #include "model/ops/classical/svm.h"
 
 #include "base/wide.h"
+#include "model/ops/common/tanh.h"
 
 static hone_status read_kernel(const hone_node *node, hn_svm *out, hone_error *error) {
   static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
@@ -42,78 +43,7 @@ hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *er
   return s;
 }
 
-enum { LANES = HN_FEATURES_LANES, SEVERAL = 8, MOST_DEGREE = 16 };
-
-typedef double wide __attribute__((vector_size(LANES * sizeof(double))));
-typedef float narrow __attribute__((vector_size(LANES * sizeof(float))));
-
-/* What n vectors are: f32 as the node has them, or f64 where that was made of them once for many samples. */
-typedef struct vectors {
-  const float *f32;
-  const double *f64; /* NULL: f32 */
-} vectors;
-
-HN_WIDE_BODY void eight(vectors v, int64_t at, wide *of) {
-  narrow part;
-  if (v.f64) {
-    memcpy(of, v.f64 + at, sizeof *of);
-  } else {
-    memcpy(&part, v.f32 + at, sizeof part);
-    *of = __builtin_convertvector(part, wide);
-  }
-}
-
-HN_WIDE_BODY double one(vectors v, int64_t at) { return v.f64 ? v.f64[at] : (double)v.f32[at]; }
-
-/* A sample's products with some vectors from `at` on, or its squared distances from them: several sums go on
- * at once, because each addition waits for the one before it. Each sum is that of hn_features_product, to the
- * bit. */
-HN_WIDE_BODY void sums_of(const double *x, vectors v, int64_t at, int64_t width, int several, bool apart,
-                          double *out) {
-  wide sum[SEVERAL] = {{0}};
-  int64_t i = 0;
-  for (; i + LANES <= width; i += LANES) {
-    wide with;
-    memcpy(&with, x + i, sizeof with);
-#pragma GCC unroll 8
-    for (int k = 0; k < several; k++) {
-      wide of, d;
-      eight(v, at + k * width + i, &of);
-      d = with - of;
-      sum[k] += apart ? d * d : with * of;
-    }
-  }
-  for (int k = 0; k < several; k++) {
-    double all = 0;
-    for (int64_t r = i; r < width; r++) {
-      const double of = one(v, at + k * width + r);
-      all += apart ? (x[r] - of) * (x[r] - of) : x[r] * of;
-    }
-    for (int half = LANES / 2; half; half /= 2)
-      for (int j = 0; j < half; j++) sum[k][j] += sum[k][j + half];
-    out[k] = all + sum[k][0];
-  }
-}
-
-HN_WIDE_BODY void sums_body(const double *x, vectors v, int64_t width, int64_t n, bool apart, double *out) {
-  int64_t k = 0;
-  for (; k + SEVERAL <= n; k += SEVERAL) sums_of(x, v, k * width, width, SEVERAL, apart, out + k);
-  for (; k < n; k++) sums_of(x, v, k * width, width, 1, apart, out + k);
-}
-
-HN_WIDE_BODY void kinds_body(const double *x, vectors v, int64_t width, int64_t n, bool apart, double *out) {
-  if (v.f64 && apart)
-    sums_body(x, (vectors){NULL, v.f64}, width, n, true, out);
-  else if (v.f64)
-    sums_body(x, (vectors){NULL, v.f64}, width, n, false, out);
-  else if (apart)
-    sums_body(x, (vectors){v.f32, NULL}, width, n, true, out);
-  else
-    sums_body(x, (vectors){v.f32, NULL}, width, n, false, out);
-}
-HN_WIDE(void, sums, kinds_body,
-        (const double *x, vectors v, int64_t width, int64_t n, bool apart, double *out),
-        (x, v, width, n, apart, out))
+enum { MOST_DEGREE = 16 };
 
 /* Small whole degrees by products: pow takes longer than all of the sum. */
 static double power(double v, double degree) {
@@ -123,6 +53,11 @@ static double power(double v, double degree) {
     if (n & 1) r *= v;
   return r;
 }
+
+HN_WIDE_BODY void sigmoid_body(double *v, int64_t n, double gamma, double coef0) {
+  for (int64_t k = 0; k < n; k++) v[k] = hn_tanh(gamma * v[k] + coef0);
+}
+HN_WIDE(void, sigmoid, sigmoid_body, (double *v, int64_t n, double gamma, double coef0), (v, n, gamma, coef0))
 
 hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error *error) {
   enum { FROM = 4 }; /* rows: making f64 costs about one */
@@ -134,8 +69,8 @@ hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error 
 }
 
 void hn_svm_kernels_of(const hn_svm *svm, const double *x, const float *v, int64_t n, double *out) {
-  const vectors of = {v, v == svm->vector ? svm->widened : NULL};
-  sums(x, of, svm->width, n, svm->kernel == HN_SVM_RBF, out);
+  hn_features_products(x, v, v == svm->vector ? svm->widened : NULL, svm->width, n, svm->kernel == HN_SVM_RBF,
+                       out);
   switch (svm->kernel) {
   case HN_SVM_RBF:
     for (int64_t k = 0; k < n; k++) out[k] = exp(-svm->gamma * out[k]);
@@ -143,9 +78,7 @@ void hn_svm_kernels_of(const hn_svm *svm, const double *x, const float *v, int64
   case HN_SVM_POLY:
     for (int64_t k = 0; k < n; k++) out[k] = power(svm->gamma * out[k] + svm->coef0, svm->degree);
     break;
-  case HN_SVM_SIGMOID:
-    for (int64_t k = 0; k < n; k++) out[k] = tanh(svm->gamma * out[k] + svm->coef0);
-    break;
+  case HN_SVM_SIGMOID: sigmoid(out, n, svm->gamma, svm->coef0); break;
   default: break;
   }
 }
