@@ -90,6 +90,8 @@ def settle(model, x):
     """Statistics of batch normalisations, of two pictures of noise."""
     norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
     for n in norms:
+        if n.affine and not n.weight.any():  # before training some branches add nothing: engines may leave them out
+            n.weight.data.fill_(0.5)
         n.momentum = None
         n.reset_running_stats()
     if norms:

@@ -105,9 +105,19 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   for (size_t i = 0; i < values; i++) {
     bias[i] = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)d.padding * bias[i];
     scale[i] = (extreme ? 0.0005f : 0.004f) * (float)(1 + ck_random(c) % 9);
+    for (size_t j = 0; j < i; j++) /* of folded pixels a channel has several */
+      if (hn_dw8_value_channel(&d, (int64_t)i) == hn_dw8_value_channel(&d, (int64_t)j))
+        bias[i] = bias[j], scale[i] = scale[j];
   }
-  hn_dw8_args a = {
-      .d = &d, .ops = o, .x = x, .line = line, .w = packed, .bias = bias, .scale = scale, .y = y};
+  hn_dw8_args a = {.d = &d,
+                   .ops = o,
+                   .x = x,
+                   .line = line,
+                   .w = packed,
+                   .bias = bias,
+                   .scale = scale,
+                   .y = y,
+                   .scratch = bytes_at_guard(c, hn_dw8_scratch(&d))};
   hn_dw8_exec(&a, serial, NULL);
   hn_dw8 wide = d; /* the same as f32 */
   wide.wide = 1, wide.out_pitch = d.out_pitch * (int64_t)sizeof(float);
@@ -116,8 +126,8 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   a.d = &wide, a.y = z;
   hn_dw8_exec(&a, serial, NULL);
   for (size_t i = 0; i < values; i++) {
-    const int64_t ch = (int64_t)i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel((int64_t)i % HN_DW8_BLOCK);
-    if (ch >= d.channels) continue;
+    const int64_t ch = hn_dw8_value_channel(&d, (int64_t)i);
+    if (ch < 0) continue;
     for (int64_t p = 0; p < pixels; p++) {
       const int64_t sum = bias[i] + oracle(s, &d, x, &codes, p / d.out[1] / d.out[0], p / d.out[1] % d.out[0],
                                            p % d.out[1], ch);
@@ -152,6 +162,16 @@ static void check(ck *c, const struct hn_kernel *k) {
       {1, 64, {1, 30}, {1, 7}, {1, 3}, {1, 1}, {0, 3}, false, false, false},
       {2, 35, {9, 2}, {4, 3}, {1, 1}, {1, 1}, {2, 2}, false, false, false},
       {1, 130, {3, 3}, {9, 3}, {1, 1}, {1, 1}, {4, 0}, false, false, false},
+      /* pixels beside each other share a block */
+      {2, 8, {9, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+      {1, 16, {12, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, true, false},
+      {1, 8, {12, 18}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, false, true},
+      {2, 8, {7, 16}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, true, false, false},
+      {1, 16, {9, 13}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, false, false, false},
+      {1, 16, {5, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, true, false},
+      {1, 3, {4, 31}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+      {1, 12, {9, 9}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, true, false, false},
+      {1, 8, {1, 40}, {1, 7}, {1, 2}, {1, 1}, {0, 3}, false, false, false},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)
@@ -176,9 +196,18 @@ static double seconds(const hn_dw8_ops *o, const shape *s, int64_t parts) {
   int8_t *w = calloc(hn_dw8_weights(&d), 1);
   int32_t *bias = calloc(hn_dw8_values(&d), sizeof *bias);
   float *scale = calloc(hn_dw8_values(&d), sizeof *scale);
-  hn_dw8_args a = {.d = &d, .ops = o, .x = x, .line = line, .w = w, .bias = bias, .scale = scale, .y = y};
+  uint8_t *scratch = calloc(hn_dw8_scratch(&d) + 1, 1);
+  hn_dw8_args a = {.d = &d,
+                   .ops = o,
+                   .x = x,
+                   .line = line,
+                   .w = w,
+                   .bias = bias,
+                   .scale = scale,
+                   .y = y,
+                   .scratch = scratch};
   const double t = ck_time(run_args, &a);
-  free(x), free(line), free(y), free(w), free(bias), free(scale);
+  free(x), free(line), free(y), free(w), free(bias), free(scale), free(scratch);
   return t;
 }
 
@@ -186,9 +215,11 @@ static void bench(ck *c, const struct hn_kernel *k) {
   static const shape s[] = {{1, 144, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
                             {1, 96, {112, 112}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, false, false},
                             {1, 576, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
-                            {1, 240, {28, 28}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, false, false, false}};
+                            {1, 240, {28, 28}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, false, false, false},
+                            {1, 8, {112, 112}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false, false, false},
+                            {1, 16, {112, 112}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, false, false}};
   static const char *const names[] = {"3x3 144ch 56x56", "3x3 s2 96ch 112x112", "3x3 576ch 14x14",
-                                      "5x5 240ch 28x28"};
+                                      "5x5 240ch 28x28", "3x3 8ch 112x112",     "3x3 s2 16ch 112x112"};
   const struct hn_kernel *scalar = hn_kernel_find("depthwise_int8", "u8s8", HN_ISA_SCALAR);
   for (size_t at = 0; at < HN_DW8_PARTS * (sizeof s / sizeof *s); at++) {
     const size_t i = at / HN_DW8_PARTS;

@@ -10,8 +10,9 @@
 #include "backends/cpu/quantized/code_rows.h"
 #include "backends/cpu/quantized/weight_codes.h"
 
-/* At most: kernel rows; parts of a weight, which less its zero point may be 255. */
-enum { HN_DW8_KERNEL_ROWS = 64, HN_DW8_PARTS = 3 };
+/* At most: kernel rows; parts of a weight, which less its zero point may be 255. Lines that are kept where
+ * pixels are folded. */
+enum { HN_DW8_KERNEL_ROWS = 64, HN_DW8_PARTS = 3, HN_DW8_LINES = 16 };
 
 typedef struct hn_dw8 {
   int64_t batch, channels;
@@ -22,6 +23,9 @@ typedef struct hn_dw8 {
   int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
   int64_t parts; /* weights are sums of so many i8: kernel rows follow each other so many times; 0: one */
   /* set by hn_dw8_plan */
+  int64_t fold;                   /* pixels beside each other that share a block of few channels; 1: none */
+  int64_t phases;                 /* with fold: input pixels are sorted by their place modulo the stride */
+  int64_t taps;                   /* of a kernel row in one phase */
   int64_t groups;                 /* of kernel rows */
   int64_t blocks, slab;           /* blocks of 32 channels; that a slab has */
   int64_t row_blocks, slab_tasks; /* tasks: batch * row_blocks * slab_tasks */
@@ -38,8 +42,10 @@ double hn_dw8_seconds(const hn_dw8 *d, const hn_dw8_ops *o, double peak, double 
 size_t hn_dw8_weights(const hn_dw8 *d);
 size_t hn_dw8_values(const hn_dw8 *d);
 size_t hn_dw8_line(const hn_dw8 *d);
-/* A thread's: a line of a block that becomes codes. */
+/* A thread's: a line of a block that becomes codes; lines of folded pixels. */
 size_t hn_dw8_scratch(const hn_dw8 *d);
+/* The channel of value i in the kernels' order; -1: none. */
+int64_t hn_dw8_value_channel(const hn_dw8 *d, int64_t i);
 
 /* w: [channels][kernel rows][taps].  sums: of each channel's weights less their zero point, in the kernels'
  * order. */
@@ -55,7 +61,7 @@ typedef struct hn_dw8_args {
   const float *scale;
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
   const hn_code_rows *codes;   /* of d->coded: what the epilogue's results become */
-  uint8_t *scratch;            /* of d->coded: hn_dw8_scratch bytes a thread */
+  uint8_t *scratch;            /* hn_dw8_scratch bytes a thread */
   const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
   const hn_code_table_ops *tables;
   void *y;

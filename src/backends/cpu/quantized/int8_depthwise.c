@@ -65,8 +65,9 @@ static double cost_of(const blob_head *h, const hone_step *s, const hone_machine
 }
 
 static void need_of(const blob_head *h, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
-  (void)s, (void)m;
+  (void)s;
   n->blob_bytes = (size_t)h->bytes;
+  n->workspace_bytes = hn_dw8_scratch(&h->d) * m->threads;
   n->packed = 1u << HN_QLINEAR_W;
 }
 
@@ -83,9 +84,9 @@ static hone_status fill(blob_head *h, const hone_step *s, void *blob, hone_error
   hn_dw8_pack(&h->d, &codes, (int8_t *)(void *)(base + h->weights_at), bias);
   hn_dw8_fill_line(&h->d, base + h->line_at);
   for (int64_t i = 0; i < (int64_t)hn_dw8_values(&h->d); i++) {
-    const int64_t c = i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel(i % HN_DW8_BLOCK);
-    scale[i] = c < h->q.channels ? scales[c] : 0;
-    bias[i] = c < h->q.channels ? hn_int8_bias(s, &h->q, c, bias[i]) : 0;
+    const int64_t c = hn_dw8_value_channel(&h->d, i);
+    scale[i] = c < 0 ? 0 : scales[c];
+    bias[i] = c < 0 ? 0 : hn_int8_bias(s, &h->q, c, bias[i]);
   }
   hn_free(scales);
   return HONE_OK;
@@ -106,6 +107,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                    .scale = (const float *)(const void *)(base + h->scale_at),
                    .table = hn_qlinear_table(r),
                    .tables = hn_code_table_find(h->q.isa),
+                   .scratch = r->workspace,
                    .y = r->out[0]};
   hn_dw8_exec(&a, r->parallel, r->pool);
   return HONE_OK;
@@ -117,7 +119,7 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *work) {
 }
 
 #define int8_depthwise_tactic(NAME, ANCHOR)                                                                  \
-  HN_TACTIC(cpu, NAME, ANCHOR, 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
+  HN_TACTIC(cpu, NAME, ANCHOR, 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
             .run = run, .work = work)
 int8_depthwise_tactic(int8_depthwise, "QLinearConv");
 int8_depthwise_tactic(int8_depthwise_table, "QLinearConvTable");

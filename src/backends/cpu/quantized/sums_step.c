@@ -273,10 +273,7 @@ HN_FAMILY_DESCRIBED(hn_sums_step, hn_sums_step, fill)
 
 /* The output channel of value i in the kernels' order; -1: none. */
 static int64_t channel_of(const hn_sums_step *d, int64_t i) {
-  if (d->depthwise) {
-    const int64_t c = i / HN_DW8_BLOCK * HN_DW8_BLOCK + hn_dw8_channel(i % HN_DW8_BLOCK);
-    return c < d->channels ? c : -1;
-  }
+  if (d->depthwise) return hn_dw8_value_channel(&d->dw, i);
   const int64_t columns = (int64_t)hn_int8_columns(&d->conv), j = i % columns;
   return j < d->conv.cout ? i / columns * d->conv.cout + j : -1;
 }

@@ -1,5 +1,5 @@
 /* The body of pool_int8_<tier>.c.  The including file defines bytes (a vector of BYTES codes), load, store,
- * max_u8 and max_i8. */
+ * load_some and store_some of n < BYTES codes, max_u8 and max_i8. */
 #include <string.h>
 
 #include "backends/cpu/kernels/pool_int8/pool_int8.h"
@@ -18,15 +18,10 @@ max_over(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, 
     store(dst + c, best);
   }
   if (c == channels) return;
-  uint8_t rest[BYTES] = {0};
-  memcpy(rest, tap[0] + c, channels - c);
-  bytes best = load(rest);
-  for (size_t t = 1; t < taps; t++) {
-    memcpy(rest, tap[t] + c, channels - c);
-    best = max_of(best, load(rest), is_signed);
-  }
-  store(rest, best);
-  memcpy(dst + c, rest, channels - c);
+  const size_t n = channels - c;
+  bytes best = load_some(tap[0] + c, n);
+  for (size_t t = 1; t < taps; t++) best = max_of(best, load_some(tap[t] + c, n), is_signed);
+  store_some(dst + c, best, HN_FAULT("pool_int8_tail") ? n - 1 : n);
 }
 
 static void max(uint8_t *dst, const uint8_t *const *tap, size_t taps, size_t channels, bool is_signed) {

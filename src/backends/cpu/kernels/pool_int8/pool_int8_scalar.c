@@ -1,10 +1,15 @@
 /* Maxima of codes, scalar tier. */
+#include <stddef.h>
 #include <stdint.h>
 
 enum { BYTES = 1 };
 typedef uint8_t bytes;
 static inline bytes load(const void *p) { return *(const uint8_t *)p; }
 static inline void store(void *p, bytes v) { *(uint8_t *)p = v; }
+static inline bytes load_some(const void *p, size_t n) { return n ? load(p) : 0; }
+static inline void store_some(void *p, bytes v, size_t n) {
+  if (n) store(p, v);
+}
 static inline bytes max_u8(bytes a, bytes b) { return a > b ? a : b; }
 static inline bytes max_i8(bytes a, bytes b) { return (int8_t)a > (int8_t)b ? a : b; }
 
