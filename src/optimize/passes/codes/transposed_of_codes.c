@@ -132,4 +132,5 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
 HN_PASS(transposed_of_codes) = {.name = "transposed_of_codes",
                                 .level = 2,
                                 .about = "ConvTranspose of codes, kernel = stride -> DepthToSpace(1x1 Conv)",
-                                .visit = visit};
+                                .visit = visit,
+                                .roots = HN_ROOTS("ConvTranspose")};
