@@ -1,5 +1,6 @@
 /* Matrix products of references. */
 #include "model/ops/product/matrix.h"
+#include "base/wide.h"
 #include "model/ops/common/bulk.h"
 
 enum { TILE = 32, ROWS = 4, CHUNK = 256 };
@@ -44,18 +45,31 @@ static hone_status dense_f32(hone_call *call, int64_t m, int64_t n, int64_t k, c
   return HONE_OK;
 }
 
-/* Row by row, b read in order. U is the type to multiply in. */
+/* Row by row, b read in order, four of its rows at once: each result adds the same products in the same order
+ * as one after the other. U is the type to multiply in. */
 #define DENSE(name, T, U)                                                                                    \
+  HN_WIDE_BODY void row_##name##_body(int64_t n, int64_t k, const T *a, const T *b, T *restrict c) {         \
+    int64_t p = 0;                                                                                           \
+    for (; p + 4 <= k; p += 4) {                                                                             \
+      const U v = (U)a[p], w = (U)a[p + 1], x = (U)a[p + 2], y = (U)a[p + 3];                                \
+      const T *r = b + p * n, *s = r + n, *t = s + n, *u = t + n;                                            \
+      for (int64_t j = 0; j < n; j++)                                                                        \
+        c[j] = (T)((((U)c[j] + v * (U)r[j]) + w * (U)s[j]) + x * (U)t[j] + y * (U)u[j]);                     \
+    }                                                                                                        \
+    for (; p < k; p++) {                                                                                     \
+      const U v = (U)a[p];                                                                                   \
+      for (int64_t j = 0; j < n; j++) c[j] = (T)((U)c[j] + v * (U)b[p * n + j]);                             \
+    }                                                                                                        \
+  }                                                                                                          \
+  HN_WIDE(void, row_##name, row_##name##_body,                                                               \
+          (int64_t n, int64_t k, const T *a, const T *b, T *restrict c), (n, k, a, b, c))                    \
   static hone_status dense_##name(hone_call *call, int64_t m, int64_t n, int64_t k, const T *a, const T *b,  \
                                   T *c, hone_error *error) {                                                 \
     for (int64_t i = 0; i < m; i++) {                                                                        \
       hone_status status = hn_call_check(call, error);                                                       \
       if (status) return status;                                                                             \
       memset(c + i * n, 0, (size_t)n * sizeof(T));                                                           \
-      for (int64_t p = 0; p < k; p++) {                                                                      \
-        const U v = (U)a[i * k + p];                                                                         \
-        for (int64_t j = 0; j < n; j++) c[i * n + j] = (T)((U)c[i * n + j] + v * (U)b[p * n + j]);           \
-      }                                                                                                      \
+      row_##name(n, k, a + i * k, b, c + i * n);                                                             \
     }                                                                                                        \
     return HONE_OK;                                                                                          \
   }
