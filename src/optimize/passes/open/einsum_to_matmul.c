@@ -107,10 +107,10 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   plan p;
   if (!hn_is_op(n, "Einsum") || n->n_in != 2 || !n->in[0] || !n->in[1]) return HN_PASS_NONE;
   const hone_tensor_desc *in[2] = {&n->in[0]->desc, &n->in[1]->desc};
-  /* Tactics of products are for what networks compute with; in other types one reference is as good as the
-   * other. */
-  if (in[0]->dtype != HONE_DTYPE_F32 && in[0]->dtype != HONE_DTYPE_F16 && in[0]->dtype != HONE_DTYPE_BF16)
-    return HN_PASS_NONE;
+  /* Einsum has types of fewer bits, too, which MatMul has not. */
+  const uint32_t products = HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_U32) |
+                            HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_U64);
+  if (!in[0]->dtype || !(products & HONE_TYPES(in[0]->dtype))) return HN_PASS_NONE;
   if (!hone_desc_known(in[0]) || !hone_desc_known(in[1])) return hn_pass_miss(ctx, "shapes are not known");
   if (hn_einsum_parse(n, in, 2, &e, NULL)) return HN_PASS_NONE;
   const char *why = sort(n, &e, &p);
