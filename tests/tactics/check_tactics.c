@@ -3,8 +3,10 @@
  *
  * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]]
  *                      [--filter TEXT] [--expect-failure] [-v]
- * With --device through that device's tactics, in every storage type (on_device.c); convolutions and products
- * with epilogues, too (with_epilogue.c): with --tactic (a name, or a beginning and a star) with all of them.
+ *        check_tactics CASES --blobs FILE [--update-blobs]   what is packed, against the file's sums
+ * (blobs.h) With --device through that device's tactics, in every storage type (on_device.c); convolutions
+ * and products with epilogues, too (with_epilogue.c): with --tactic (a name, or a beginning and a star) with
+ * all of them.
  * --expect-failure, for faults on purpose, ends at the first failure, with exit code 0.
  * --thin runs a part of the variants (is_new in on_device.c).
  * --coverage runs nothing and names the tactics that no case reaches. A case is one line:
@@ -31,6 +33,7 @@
 #include "base/pool.h"
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/tactics.h"
+#include "tactics/blobs.h"
 #include "tactics/with_epilogue.h"
 
 #include <math.h>
@@ -43,6 +46,7 @@ static const unsigned char canary = 0xc5;
 
 static int failures;
 static bool verbose, expect_failure;
+static const char *blobs;
 static hn_pool *pool;
 
 /* Memory for a tensor, canaries before and behind, all of it filled with the canary. */
@@ -200,6 +204,10 @@ static void run_tactic(const one_case *c, const struct hone_tactic_desc *t, cons
   const void *in[MAX_TENSORS] = {NULL};
   void *out[MAX_TENSORS];
   unsigned char *buffer[2 * MAX_TENSORS] = {NULL}, *blob, *workspace;
+  if (blobs) {
+    blobs_note(t, step, m, (int)hn_isa_of(m->isa));
+    return;
+  }
   const double seconds = t->cost(step, m);
   if (!(seconds > 0 && seconds < 10))
     fail(c, t, layout, m->isa, "the predicted time is not between 0 and 10 s");
@@ -378,6 +386,7 @@ static int check_stored(const char *line, hone_dtype storage) {
 }
 
 static int check_line(const char *line) {
+  if (blobs) return check_stored(line, HONE_DTYPE_F32);
   return check_stored(line, HONE_DTYPE_F32) + check_stored(line, HONE_DTYPE_BF16) +
          check_stored(line, HONE_DTYPE_F16);
 }
@@ -386,13 +395,17 @@ int main(int argc, char **argv) {
   device_check o = {.filter = "", .shards = 1};
   case_file files[8] = {{0}};
   size_t n_files = 0;
-  bool usage = false;
+  bool usage = false, update = false;
   for (int i = 1; i < argc && !usage; i++) {
     const int words = read_device_option(&o, argv + i, argc - i);
     if (words)
       usage = words < 0, i += words - 1;
     else if (!strcmp(argv[i], "--expect-failure"))
       expect_failure = true;
+    else if (!strcmp(argv[i], "--blobs") && i + 1 < argc)
+      blobs = argv[++i];
+    else if (!strcmp(argv[i], "--update-blobs"))
+      update = true;
     else
       usage = n_files == 8 || !(files[n_files++].file = fopen(argv[i], "r"));
   }
@@ -407,6 +420,7 @@ int main(int argc, char **argv) {
   }
   verbose = o.verbose;
   if (hn_pool_create(THREADS, &pool, NULL)) return 6;
+  if (blobs) ((hn_cpu_info *)hn_cpu())->bf16_rate = 0.5; /* which the tiers do not tell: as on Intel's */
   char line[1024];
   int cases = 0, runs = 0;
   for (size_t i = 0; i < n_files; fclose(files[i++].file))
@@ -415,6 +429,7 @@ int main(int argc, char **argv) {
       cases++;
     }
   hn_pool_destroy(pool);
+  if (blobs) return (failures += blobs_judge(blobs, update)) > 0;
   printf("%d cases, %d runs of tactics, %d failures\n", cases, runs, failures);
   return expect_failure ? expected_failure(failures) : failures > 0;
 }

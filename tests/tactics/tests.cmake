@@ -1,7 +1,13 @@
 # check_tactics: every case through every tactic of its operator. check_pointwise: random programs. In builds with faults,
 # each fault that the sources of these tactics contain must be noticed; the names come from the sources themselves.
-hone_test_tool(check_tactics check_tactics.c tactic_case.c on_device.c device_step.c with_epilogue.c chain_case.c)
+hone_test_tool(check_tactics check_tactics.c blobs.c tactic_case.c on_device.c device_step.c with_epilogue.c chain_case.c)
 hone_ctest(check_tactics check_tactics tests/tactics/cases.txt)
+# Holes in structures are the compiler's, with sanitizers other ones.
+if(NOT HONE_SANITIZE)
+  hone_ctest(tactics_packed check_tactics tests/tactics/blobs.txt --blobs tests/tactics/blobs.golden)
+  hone_ctest(tactics_packed_catches sh -c "sed 's/^\\(gemm_tiles .*\\).\$/\\1x/' tests/tactics/blobs.golden >\"$TMPDIR/golden\" && \
+    \"$0\" tests/tactics/blobs.txt --blobs \"$TMPDIR/golden\" | grep 'FAIL gemm_tiles on .*: raise it'" ${CMAKE_BINARY_DIR}/check_tactics)
+endif()
 hone_test_tool(check_pointwise check_pointwise.c device_step.c)
 hone_ctest(check_pointwise check_pointwise)
 hone_test_tool(check_chain check_chain.c)

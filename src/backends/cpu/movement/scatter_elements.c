@@ -19,7 +19,6 @@ enum { PER_TASK = 8192, TASKS = 4 }; /* updates of a task at least; tasks for ea
 
 typedef struct head {
   hn_isa isa;
-  hn_scatter scatter;
   bool wide;          /* indices are i64 */
   int64_t axis, step; /* the axis' elements, and how far apart they lie in the data */
   int64_t updates;    /* along the axis */
@@ -29,10 +28,11 @@ typedef struct head {
 
 static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc, *u = &s->input[2].desc;
+  hn_scatter scatter;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   if (!hn_lookup_find(h->isa)) return hn_refuse(why, "no kernel for %s", hn_isa_name(h->isa));
-  if (!hn_scatter_describe(s, &h->scatter, why) || !hn_indices_accept(s, &h->wide, why)) return false;
+  if (!hn_scatter_describe(s, &scatter, why) || !hn_indices_accept(s, &h->wide, why)) return false;
   if (!hone_desc_same_dims(i, u)) return hn_refuse(why, "indices and updates differ in shape");
   int64_t dim[HONE_MAX_RANK];
   int32_t axis;
@@ -61,6 +61,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
 typedef struct job {
   const hone_step_run *run;
   const head *h;
+  hn_scatter scatter; /* addresses: they are in no blob, which may come from a file */
   const struct hn_lookup_ops *ops;
   int64_t inner, strip, strips; /* rows of the nest's last dimension, and parts that these are cut into */
   int64_t count, per_task;      /* of parts */
@@ -71,7 +72,7 @@ typedef struct job {
  * nothing, and ends there. */
 static bool scatter(const job *j, int64_t first, int64_t n, int64_t base, int64_t along) {
   const head *h = j->h;
-  const hn_scatter *sc = &h->scatter;
+  const hn_scatter *sc = &j->scatter;
   const unsigned char *index = (const unsigned char *)j->run->in[1] + first * (h->wide ? 8 : 4),
                       *u = (const unsigned char *)j->run->in[2] + first * sc->element;
   unsigned char *y = (unsigned char *)j->run->out[0] + base * sc->element;
@@ -124,6 +125,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   if (count == 0) return HONE_OK;
   if (h->axis == 0) return hn_indices_check(r->step, r->in[1], h->wide, count, h->axis, error);
   job j = {.run = r, .h = h, .ops = hn_lookup_find(h->isa), .inner = h->nest.dim[h->nest.rank - 1]};
+  hone_reason why;
+  if (!hn_scatter_describe(r->step, &j.scatter, &why)) return hn_not_described(r->step, &why, error);
   const int64_t rows = others / j.inner,
                 wanted = r->threads > 1 ? hn_div_up(TASKS * (int64_t)r->threads, rows) : 1;
   j.strip = hn_fill_up(hn_div_up(j.inner, wanted), h->pitch == 1 ? 1 : HN_SCATTER_RUN);
@@ -140,7 +143,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return hn_indices_check(r->step, r->in[1], h->wide, count, h->axis, error);
 }
 
-HN_TACTIC(cpu, scatter_elements, "ScatterElements", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, scatter_elements, "ScatterElements", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);
-HN_TACTIC(cpu, scatter, "Scatter", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, scatter, "Scatter", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

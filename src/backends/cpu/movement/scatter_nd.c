@@ -20,7 +20,6 @@ enum {
 };
 
 typedef struct head {
-  hn_scatter scatter;
   int32_t length;                                  /* of a tuple */
   int64_t dim[HONE_MAX_RANK], step[HONE_MAX_RANK]; /* of the axes that it names: size, and step in elements */
   int64_t tuples, slice;                           /* slice: elements */
@@ -28,10 +27,11 @@ typedef struct head {
 
 static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *i = &s->input[1].desc, *u = &s->input[2].desc;
+  hn_scatter scatter;
   bool wide;
   (void)m;
   memset(h, 0, sizeof *h);
-  if (!hn_scatter_describe(s, &h->scatter, why) || !hn_indices_accept(s, &wide, why)) return false;
+  if (!hn_scatter_describe(s, &scatter, why) || !hn_indices_accept(s, &wide, why)) return false;
   if (!wide) return hn_refuse(why, "indices are not i64");
   const int64_t n = i->rank ? i->dim[i->rank - 1] : 0;
   if (i->rank < 1 || n > x->rank) return hn_refuse(why, "no tuples of indices");
@@ -51,7 +51,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
 typedef struct job {
   const hone_step_run *run;
   const head *h;
-  int64_t piece; /* elements of a slice that a task has */
+  hn_scatter scatter; /* addresses: they are in no blob, which may come from a file */
+  int64_t piece;      /* elements of a slice that a task has */
   atomic_bool outside;
 } job;
 
@@ -67,11 +68,11 @@ static bool place_of(const head *h, const int64_t *tuple, int64_t *at) {
 }
 
 /* What `count` updates, `n` elements of a slice each, do at places in elements from y on. */
-static void place(const head *h, void *y, const int64_t *at, int64_t count, const unsigned char *u,
+static void place(const job *j, void *y, const int64_t *at, int64_t count, const unsigned char *u,
                   int64_t n) {
   static const uint32_t here[HN_SCATTER_RUN] = {0};
-  const hn_scatter *sc = &h->scatter;
-  const int64_t size = sc->element, step = HN_FAULT("scatter_nd_piece") ? n : h->slice;
+  const hn_scatter *sc = &j->scatter;
+  const int64_t size = sc->element, step = HN_FAULT("scatter_nd_piece") ? n : j->h->slice;
   if (sc->lines && n > 1) {
     sc->lines(y, at, count, u, step, n);
     return;
@@ -89,7 +90,7 @@ static void place(const head *h, void *y, const int64_t *at, int64_t count, cons
 static void task(void *arg, int64_t index, uint32_t thread) {
   job *j = arg;
   const head *h = j->h;
-  const int64_t from = index * j->piece, n = hn_min(j->piece, h->slice - from), size = h->scatter.element;
+  const int64_t from = index * j->piece, n = hn_min(j->piece, h->slice - from), size = j->scatter.element;
   const int64_t *tuple = j->run->in[1];
   int64_t at[TOGETHER];
   (void)thread;
@@ -102,13 +103,15 @@ static void task(void *arg, int64_t index, uint32_t thread) {
       return;
     }
     const int64_t behind = (HN_FAULT("scatter_nd_piece") ? n : h->slice) * first + from;
-    place(h, j->run->out[0], at, count, (const unsigned char *)j->run->in[2] + behind * size, n);
+    place(j, j->run->out[0], at, count, (const unsigned char *)j->run->in[2] + behind * size, n);
   }
 }
 
 static hone_status run(const hone_step_run *r, hone_error *error) {
   const head *h = r->blob;
   job j = {.run = r, .h = h, .piece = h->slice};
+  hone_reason why;
+  if (!hn_scatter_describe(r->step, &j.scatter, &why)) return hn_not_described(r->step, &why, error);
   hn_scatter_copy(r);
   if (h->tuples * h->slice == 0)
     return hn_indices_check_tuples(r->step, r->in[1], h->tuples, h->length, h->dim, error);
@@ -125,5 +128,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
              : HONE_OK;
 }
 
-HN_TACTIC(cpu, scatter_nd, "ScatterND", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, scatter_nd, "ScatterND", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
