@@ -1,6 +1,6 @@
 #!/bin/sh
 # hone MODEL whose report cannot be written: sh full_disk.sh HONE. What was measured is shown all the same, the error
-# names the file, and no folder stays; nor does one of hone op new. A limit of a file's size stands in for a full disk.
+# names the file, and no folder stays; nor does one of hone op new, nor a history without a run. A limit of a file's size stands in for a full disk.
 set -u
 hone=$1 bad=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/full-XXXXXX") || exit 1
@@ -24,4 +24,21 @@ shown || fail "the report is not shown"
 (ulimit -f 1 && "$hone" op new part >out 2>err)
 [ $? = 6 ] || fail "op new: not exit code 6"
 [ ! -e part ] || fail "op new: the folder stays"
+# A history begins with its first run, or not at all.
+export HONE_HISTORY="$work/kept/history.db"
+whole=0 none=0
+for blocks in 1 8 24 40 56 64 80 1000; do # of 512 bytes
+  (ulimit -f $blocks && "$hone" bench m.onnx -n 2 -w 0 -t 1 --save >/dev/null 2>err)
+  code=$?
+  if [ $code = 0 ]; then
+    whole=$((whole + 1))
+    [ "$("$hone" history --json | grep -c '"id": 1,')" = 1 ] || fail "$blocks blocks: no run"
+  else
+    none=$((none + 1))
+    [ $code = 6 ] || fail "$blocks blocks: exit $code"
+    [ -z "$(ls -A kept)" ] || fail "$blocks blocks: left $(ls -A kept)"
+  fi
+  rm -rf kept
+done
+[ $whole -gt 0 ] && [ $none -gt 1 ] || fail "$whole histories, $none times none"
 exit $bad

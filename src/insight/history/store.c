@@ -22,6 +22,8 @@ struct hone_history {
   char *path;
   int schema;
   bool write;
+  bool begun; /* it has no file yet: db is in `file`, and takes its place with the first run */
+  hn_writer file;
 };
 
 #define X(field) "\"" #field "\", "
@@ -48,6 +50,7 @@ const char *hone_history_path(const hone_history *h) {
 void hone_history_close(hone_history *h) {
   if (!h) return;
   sqlite3_close(h->db);
+  if (h->begun) hn_writer_abandon(&h->file);
   hn_free(h->path);
   hn_free(h);
 }
@@ -117,6 +120,50 @@ static hone_status open_writing(hone_history *h, hone_error *error) {
   if (status == HONE_OK) status = hn_history_migrate(h->db, h->path, error);
   h->schema = HN_HISTORY_SCHEMA;
   return status;
+}
+
+/* Opens what lost its file on the way; what cannot be opened stays closed. */
+static hone_status ready(hone_history *h, hone_error *error) {
+  if (h->db) return HONE_OK;
+  const hone_status status = open_writing(h, error);
+  if (status == HONE_OK) return HONE_OK;
+  sqlite3_close(h->db);
+  h->db = NULL;
+  return status;
+}
+
+/* A history begins with its first run: what a full disk leaves of it is nothing. Until then no other process
+ * knows its file, so it needs no log beside it. */
+static hone_status begin(hone_history *h, hone_error *error) {
+  char temporary[4200];
+  hone_status status = make_folder(h->path, error);
+  if (status == HONE_OK) status = hn_writer_open(h->path, &h->file, error);
+  if (status != HONE_OK) return status;
+  if (!hn_writer_temporary(&h->file, temporary, sizeof temporary)) {
+    hn_writer_abandon(&h->file);
+    return open_writing(h, error);
+  }
+  h->begun = true;
+  int rc = sqlite3_open_v2(temporary, &h->db, SQLITE_OPEN_READWRITE, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_exec(h->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL);
+  if (rc != SQLITE_OK) return hn_history_fail(h->db, rc, h->path, "open the history for writing", error);
+  status = hn_history_exec(h->db, h->path, "PRAGMA synchronous = FULL", "write to the history", error);
+  if (status == HONE_OK) status = hn_history_migrate(h->db, h->path, error);
+  h->schema = HN_HISTORY_SCHEMA;
+  return status;
+}
+
+/* Gives what was begun its name, unless another process has a history there by now, or the file system gives
+ * no second names (*named): then the file at the path is opened, or made, without what was begun. */
+static hone_status settle(hone_history *h, bool *named, hone_error *error) {
+  const char *slash = strrchr(h->path, '/');
+  sqlite3_close(h->db);
+  h->db = NULL;
+  *named = linkat(h->file.dir, h->file.temp, h->file.dir, slash ? slash + 1 : h->path, 0) == 0;
+  if (*named) fsync(h->file.dir);
+  hn_writer_abandon(&h->file);
+  h->begun = false;
+  return ready(h, error);
 }
 
 static uint32_t big_endian(const char *p) {
@@ -190,7 +237,8 @@ hone_status hone_history_open(const char *path, bool write, hone_history **out, 
   h->write = write;
   hone_status status = there ? check_file(path, (uint64_t)st.st_size, error) : HONE_OK;
   if (status == HONE_OK && write && there && st.st_size > 0) status = check_first(path, error);
-  if (status == HONE_OK) status = write ? open_writing(h, error) : open_reading(h, error);
+  if (status == HONE_OK)
+    status = !write ? open_reading(h, error) : there ? open_writing(h, error) : begin(h, error);
   if (status != HONE_OK)
     hone_history_close(h);
   else
@@ -221,20 +269,17 @@ static void insert_sql(char *buf, size_t size) {
   snprintf(buf + n, size - n, "?, ?)");
 }
 
-hone_status hone_history_add(hone_history *h, const char *json, size_t length, const char *tag, int64_t *id,
-                             hone_error *error) {
-  hone_records parsed;
-  if (!h || !h->write) return hn_fail(error, HONE_ERROR_USAGE, "the history was opened for reading");
-  hone_status status = hone_record_parse(json, length, &parsed, error);
+static hone_status insert(hone_history *h, const hone_record *r, const char *json, size_t length, int64_t *id,
+                          hone_error *error) {
+  hone_status status = ready(h, error);
   if (status != HONE_OK) return status;
-  if (tag) parsed.items[0].tag = tag;
   char sql[1024];
   sqlite3_stmt *s = NULL;
   insert_sql(sql, sizeof sql);
   /* One statement is one transaction; taking the write lock at once avoids a failed upgrade. */
   int rc = sqlite3_exec(h->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
   if (rc == SQLITE_OK) rc = sqlite3_prepare_v2(h->db, sql, -1, &s, NULL);
-  if (rc == SQLITE_OK) rc = bind_record(s, &parsed.items[0], json, length);
+  if (rc == SQLITE_OK) rc = bind_record(s, r, json, length);
   if (rc == SQLITE_OK) rc = sqlite3_step(s);
   if (rc == SQLITE_DONE) rc = SQLITE_OK;
   int64_t added = sqlite3_last_insert_rowid(h->db);
@@ -246,6 +291,26 @@ hone_status hone_history_add(hone_history *h, const char *json, size_t length, c
     sqlite3_exec(h->db, "ROLLBACK", NULL, NULL, NULL);
   } else if (id) {
     *id = added;
+  }
+  return status;
+}
+
+hone_status hone_history_add(hone_history *h, const char *json, size_t length, const char *tag, int64_t *id,
+                             hone_error *error) {
+  hone_records parsed;
+  if (!h || !h->write) return hn_fail(error, HONE_ERROR_USAGE, "the history was opened for reading");
+  hone_status status = hone_record_parse(json, length, &parsed, error);
+  if (status != HONE_OK) return status;
+  if (tag) parsed.items[0].tag = tag;
+  const bool begun = h->begun;
+  status = insert(h, &parsed.items[0], json, length, id, error);
+  if (status == HONE_OK && begun) {
+    bool named;
+    hone_error after = {0};
+    const hone_status opened = settle(h, &named, &after);
+    /* A run that is in is in, whatever keeps the next ones out. */
+    if (!named) status = opened == HONE_OK ? insert(h, &parsed.items[0], json, length, id, error) : opened;
+    if (!named && opened != HONE_OK && error) *error = after;
   }
   hone_records_free(&parsed);
   return status;
@@ -297,6 +362,8 @@ hone_status hone_history_find(hone_history *h, const hone_history_query *query, 
   *out = (hone_records){0};
   const hone_history_query *q = query ? query : &everything;
   if (h->schema == 0) return HONE_OK; /* an empty file */
+  hone_status status = ready(h, error);
+  if (status != HONE_OK) return status;
   char sql[1600];
   snprintf(sql, sizeof sql,
            "SELECT id, %s%s, %s FROM (SELECT * FROM runs WHERE (?1 = 0 OR id = ?1) AND (?2 IS NULL OR model "
@@ -312,7 +379,6 @@ hone_status hone_history_find(hone_history *h, const hone_history_query *query, 
   if (rc == SQLITE_OK) rc = sqlite3_bind_text(s, 3, q->commit, -1, SQLITE_STATIC);
   if (rc == SQLITE_OK) rc = sqlite3_bind_text(s, 4, q->tag, -1, SQLITE_STATIC);
   if (rc == SQLITE_OK) rc = sqlite3_bind_int64(s, 5, q->newest ? (sqlite3_int64)q->newest : -1);
-  hone_status status = HONE_OK;
   while (rc == SQLITE_OK && status == HONE_OK) {
     rc = sqlite3_step(s);
     if (rc != SQLITE_ROW) break;
@@ -331,6 +397,8 @@ hone_status hone_history_remove(hone_history *h, const int64_t *ids, size_t n, s
   if (!h || (n && !ids))
     return hn_fail(error, HONE_ERROR_USAGE, "hone_history_remove: history and ids may not be NULL");
   if (!h->write) return hn_fail(error, HONE_ERROR_USAGE, "the history was opened for reading");
+  hone_status status = ready(h, error);
+  if (status != HONE_OK) return status;
   sqlite3_stmt *s = NULL;
   size_t gone = 0;
   int rc = sqlite3_exec(h->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
@@ -342,7 +410,7 @@ hone_status hone_history_remove(hone_history *h, const int64_t *ids, size_t n, s
     if (rc == SQLITE_OK) rc = sqlite3_reset(s);
   }
   if (rc == SQLITE_OK) rc = sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL);
-  hone_status status = rc == SQLITE_OK ? HONE_OK : hn_history_fail(h->db, rc, h->path, "delete runs", error);
+  status = rc == SQLITE_OK ? HONE_OK : hn_history_fail(h->db, rc, h->path, "delete runs", error);
   sqlite3_finalize(s);
   if (rc != SQLITE_OK) sqlite3_exec(h->db, "ROLLBACK", NULL, NULL, NULL);
   if (removed) *removed = rc == SQLITE_OK ? gone : 0;
