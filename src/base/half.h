@@ -1,4 +1,4 @@
-/* Conversions between f32 and the 16-bit floating-point formats, round to nearest even. */
+/* Conversions between f32, f64 and the 16-bit floating-point formats, round to nearest even, and once. */
 #ifndef HN_BASE_HALF_H
 #define HN_BASE_HALF_H
 
@@ -43,5 +43,16 @@ static inline uint16_t hn_f32_to_f16(float f) {
   }
   return (uint16_t)(sign | ((a - 0x38000000u + 0xfffu + ((a >> 13) & 1)) >> 13));
 }
+
+/* What is inexact has an odd last bit: of that a narrower type is rounded as of the number itself. */
+static inline float hn_f64_to_f32_odd(double d) {
+  const float f = (float)d;
+  const uint32_t u = hn_f32_bits(f);
+  if ((double)f == d || d != d || u & 1) return f;
+  return hn_bits_f32((u >> 31 ? (double)f < d : (double)f > d) ? u - 1 : u + 1);
+}
+
+static inline uint16_t hn_f64_to_f16(double d) { return hn_f32_to_f16(hn_f64_to_f32_odd(d)); }
+static inline uint16_t hn_f64_to_bf16(double d) { return hn_f32_to_bf16(hn_f64_to_f32_odd(d)); }
 
 #endif

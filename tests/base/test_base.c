@@ -151,6 +151,34 @@ static void half_conversions_are_exact(void **state) {
   assert_int_equal(hn_f32_to_f16(1.0f + 0x1.8p-10f), 0x3c02);
 }
 
+/* The middle between two neighbours goes to the even one; the next f64 on either side of it, which f32 cannot
+ * tell from it, to the nearer. */
+static void between_halves(double a, double b, uint16_t code, uint16_t (*to)(double)) {
+  const double middle = a + (b - a) / 2;
+  assert_int_equal(to(middle), code % 2 ? code + 1 : code);
+  assert_int_equal(to(nextafter(middle, -INFINITY)), code);
+  assert_int_equal(to(nextafter(middle, INFINITY)), code + 1);
+  assert_int_equal(to(-nextafter(middle, INFINITY)), 0x8000 | (code + 1));
+}
+
+static void halves_of_f64_are_rounded_once(void **state) {
+  (void)state;
+  for (uint32_t h = 0; h < 0x7bff; h++)
+    between_halves((double)hn_f16_to_f32((uint16_t)h), (double)hn_f16_to_f32((uint16_t)(h + 1)), (uint16_t)h,
+                   hn_f64_to_f16);
+  for (uint32_t h = 0; h < 0x7f7f; h++)
+    between_halves((double)hn_bf16_to_f32((uint16_t)h), (double)hn_bf16_to_f32((uint16_t)(h + 1)),
+                   (uint16_t)h, hn_f64_to_bf16);
+  assert_int_equal(hn_f64_to_f16(65520), 0x7c00);
+  assert_int_equal(hn_f64_to_f16(nextafter(65520, 0)), 0x7bff);
+  assert_int_equal(hn_f64_to_f16(1e300), 0x7c00);
+  assert_int_equal(hn_f64_to_f16((double)-INFINITY), 0xfc00);
+  assert_int_equal(hn_f64_to_f16(5e-324), 0);
+  assert_int_equal(hn_f64_to_f16(-5e-324), 0x8000);
+  assert_true(isnan(hn_f16_to_f32(hn_f64_to_f16((double)NAN))));
+  assert_true(isnan(hn_bf16_to_f32(hn_f64_to_bf16((double)NAN))));
+}
+
 static void descriptors_count_and_lay_out(void **state) {
   (void)state;
   hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){2, 3, 5, 7});
@@ -359,6 +387,7 @@ int main(void) {
       cmocka_unit_test(normals_together_are_those_alone),
       cmocka_unit_test(map_finds_what_was_stored),
       cmocka_unit_test(half_conversions_are_exact),
+      cmocka_unit_test(halves_of_f64_are_rounded_once),
       cmocka_unit_test(descriptors_count_and_lay_out),
       cmocka_unit_test(errors_are_one_line),
       cmocka_unit_test(external_files_stay_below_their_folder),

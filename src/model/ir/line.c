@@ -144,8 +144,8 @@ static void store(void *data, int64_t i, hone_dtype dtype, const hn_token *t) {
   switch (dtype) {
   case HONE_DTYPE_F32: ((float *)data)[i] = (float)v; break;
   case HONE_DTYPE_F64: ((double *)data)[i] = v; break;
-  case HONE_DTYPE_F16: ((uint16_t *)data)[i] = hn_f32_to_f16((float)v); break;
-  case HONE_DTYPE_BF16: ((uint16_t *)data)[i] = hn_f32_to_bf16((float)v); break;
+  case HONE_DTYPE_F16: ((uint16_t *)data)[i] = hn_f64_to_f16(v); break;
+  case HONE_DTYPE_BF16: ((uint16_t *)data)[i] = hn_f64_to_bf16(v); break;
   case HONE_DTYPE_I64:
   case HONE_DTYPE_U64: ((int64_t *)data)[i] = n; break;
   case HONE_DTYPE_I32:

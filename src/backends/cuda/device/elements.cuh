@@ -66,6 +66,14 @@ HN_FN u64 hn_double_bits(double d) {
   return v.u;
 }
 
+/* The f32 of which f16 and bf16 are rounded as of x itself: what is inexact has an odd last bit. */
+HN_FN float hn_odd_f32(double x) {
+  float f = (float)x;
+  u32 u = hn_bits(f);
+  if ((double)f == x || x != x || u & 1) return f;
+  return hn_from_bits((u >> 31 ? (double)f < x : (double)f > x) ? u - 1 : u + 1);
+}
+
 HN_ELEMENTS_BELOW_32(u8, u8, u8, u8, (u8), (u8), 8)
 HN_ELEMENTS_BELOW_32(bool, u8, u8, u8, (u8), (u8), 8)
 HN_ELEMENTS_BELOW_32(i8, i8, i8, u8, (i8), (i8), 8)

@@ -147,8 +147,8 @@ typedef struct work {
 static double rounded(double v, hone_dtype to) {
   switch (to) {
   case HONE_DTYPE_F32: return (double)(float)v;
-  case HONE_DTYPE_F16: return (double)hn_f16_to_f32(hn_f32_to_f16((float)v));
-  case HONE_DTYPE_BF16: return (double)hn_bf16_to_f32(hn_f32_to_bf16((float)v));
+  case HONE_DTYPE_F16: return (double)hn_f16_to_f32(hn_f64_to_f16(v));
+  case HONE_DTYPE_BF16: return (double)hn_bf16_to_f32(hn_f64_to_bf16(v));
   default: return v;
   }
 }

@@ -61,8 +61,10 @@ static inline uint64_t clamp_u64(double v, uint64_t hi) {
   case HONE_DTYPE_U64: EACH(uint64_t, hn_trunc_u64(src[i]));                                                 \
   case HONE_DTYPE_I64: EACH(int64_t, hn_trunc_i64(src[i]));                                                  \
   case HONE_DTYPE_BOOL: EACH(uint8_t, src[i] != 0);                                                          \
-  case HONE_DTYPE_F16: EACH(uint16_t, hn_f32_to_f16((float)src[i]));                                         \
-  case HONE_DTYPE_BF16: EACH(uint16_t, hn_f32_to_bf16((float)src[i]));                                       \
+  case HONE_DTYPE_F16:                                                                                       \
+    EACH(uint16_t, _Generic(*src, double : hn_f64_to_f16, default : hn_f32_to_f16)(src[i]));                 \
+  case HONE_DTYPE_BF16:                                                                                      \
+    EACH(uint16_t, _Generic(*src, double : hn_f64_to_bf16, default : hn_f32_to_bf16)(src[i]));               \
   case HONE_DTYPE_F32: EACH(float, src[i]);                                                                  \
   case HONE_DTYPE_F64: EACH(double, src[i]);                                                                 \
   default:                                                                                                   \
@@ -86,8 +88,8 @@ void hn_write_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src
   case HONE_DTYPE_U64:
   case HONE_DTYPE_I64: EACH(uint64_t, (uint64_t)src[i]);
   case HONE_DTYPE_BOOL: EACH(uint8_t, src[i] != 0);
-  case HONE_DTYPE_F16: EACH(uint16_t, hn_f32_to_f16((float)src[i]));
-  case HONE_DTYPE_BF16: EACH(uint16_t, hn_f32_to_bf16((float)src[i]));
+  case HONE_DTYPE_F16: EACH(uint16_t, hn_f64_to_f16((double)src[i]));
+  case HONE_DTYPE_BF16: EACH(uint16_t, hn_f64_to_bf16((double)src[i]));
   case HONE_DTYPE_F32: EACH(float, src[i]);
   case HONE_DTYPE_F64: EACH(double, src[i]);
   default:

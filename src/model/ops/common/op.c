@@ -187,8 +187,8 @@ void hn_set_f64(const hone_tensor *t, int64_t i, double v) {
   switch (t->desc.dtype) {
   case HONE_DTYPE_F32: ((float *)t->data)[i] = (float)v; break;
   case HONE_DTYPE_F64: ((double *)t->data)[i] = v; break;
-  case HONE_DTYPE_F16: ((uint16_t *)t->data)[i] = hn_f32_to_f16((float)v); break;
-  case HONE_DTYPE_BF16: ((uint16_t *)t->data)[i] = hn_f32_to_bf16((float)v); break;
+  case HONE_DTYPE_F16: ((uint16_t *)t->data)[i] = hn_f64_to_f16(v); break;
+  case HONE_DTYPE_BF16: ((uint16_t *)t->data)[i] = hn_f64_to_bf16(v); break;
   case HONE_DTYPE_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
   case HONE_DTYPE_I8: hn_set_i64(t, i, clamp_i64(v, INT8_MIN, INT8_MAX)); break;
   case HONE_DTYPE_I16: hn_set_i64(t, i, clamp_i64(v, INT16_MIN, INT16_MAX)); break;

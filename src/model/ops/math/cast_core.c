@@ -19,7 +19,10 @@ static way way_of(hone_dtype from, hone_dtype to) {
   bool float_from = is_real(from), float_to = is_real(to);
   if (hn_narrow_is_float(to)) return TO_NARROW;
   if (hn_narrow_bits(to)) return BY_I64;
-  if (float_to) return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 ? BY_F64 : BY_F32;
+  /* f32 is no way from wide integers to bf16, which has room for their size, but not for their digits. */
+  if (float_to)
+    return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 || (!float_from && to == HONE_DTYPE_BF16) ? BY_F64
+                                                                                                    : BY_F32;
   if (!float_from) return BY_I64;
   switch (to) {
   case HONE_DTYPE_I8:
