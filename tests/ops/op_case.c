@@ -147,7 +147,8 @@ hone_status op_run(op_case *c, uint32_t n_out) {
   hone_status s = prepare(c, n_out);
   for (uint32_t i = 0; i < c->n_in; i++) in[i] = c->given[i] ? &c->in[i] : NULL;
   for (uint32_t i = 0; i < n_out; i++) out[i] = &c->out[i];
-  hn_budget budget = {.max_bytes = 1u << 28, .deadline_ns = hn_now_ns() + 3000000000u};
+  hn_budget budget = {.max_bytes = 1u << 28,
+                      .deadline_ns = hn_now_ns() + (uint64_t)(1e9 * (c->seconds > 0 ? c->seconds : 60))};
   return s ? s : hn_eval_node(c->node, in, out, &c->keep, &budget, &c->error);
 }
 

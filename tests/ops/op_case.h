@@ -15,6 +15,7 @@ typedef struct op_case {
   bool given[OP_CASE_MAX]; /* inputs that are not left out */
   hone_error error;
   hn_arena keep;
+  double seconds; /* that a run may take at most; 0: a minute */
 } op_case;
 
 /* Begins a case; inputs and attributes follow, then op_run. Setup failures end the test program (assert). */

@@ -158,7 +158,9 @@ static void random_inputs(op_case *c, const hone_op_desc *op) {
 
 /* Nodes that run, for operators that random inputs hardly ever fit; they are damaged in up to two places. */
 static const struct {
-  const char *op, *inputs, *attrs; /* "f32:1x2 i64:=3,4 -": dtype, dims or =values, left out */
+  /* ONNX's own, or with a domain; "f32:1x2 i64:=3,4 i32:1x2=3,4 f32:s=0.5 -": dtype, dims or =values or both
+   * (s: no dims), left out. */
+  const char *op, *inputs, *attrs;
 } good[] = {
     {"Conv", "f32:1x4x5x6 f32:4x2x3x2 f32:4", "group=2 pads=1,0,2,1 strides=2,1 dilations=1,2"},
     {"Conv", "f16:2x2x7 f16:3x2x3", "auto_pad=s:SAME_LOWER strides=2,"},
@@ -175,7 +177,7 @@ static const struct {
     {"AveragePool", "f32:1x2x5x6",
      "kernel_shape=3,2 pads=1,1,1,0 strides=2,3 count_include_pad=1 ceil_mode=1"},
     {"LpPool", "f32:1x2x5x6", "kernel_shape=3,2 auto_pad=s:SAME_UPPER p=3"},
-    {"MaxUnpool", "f32:1x1x1x2 i64:=0,3 i64:=1,1,3,5", "kernel_shape=2,2 strides=2,2"},
+    {"MaxUnpool", "f32:1x1x1x2 i64:1x1x1x2=0,3 i64:=1,1,3,5", "kernel_shape=2,2 strides=2,2"},
     {"BatchNormalization", "f32:2x3x4 f32:3 f32:3 f32:3 f32:3", "training_mode=1"},
     {"InstanceNormalization", "f32:2x3x4 f32:3 f32:3", ""},
     {"GroupNormalization", "f32:2x4x3 f32:4 f32:4", "num_groups=2"},
@@ -191,8 +193,8 @@ static const struct {
     {"GridSample", "f32:2x2x3x4 f32:2x3x2x2", "mode=s:cubic padding_mode=s:reflection"},
     {"GridSample", "f32:1x2x3x4x2 f32:1x3x2x2x3", "mode=s:linear"},
     {"AffineGrid", "f32:2x2x3 i64:=2,3,4,5", "align_corners=1"},
-    {"RoiAlign", "f32:2x2x5x6 f32:=0,0,3,4,1,1,9,2 i64:=0,1", "output_height=2 output_width=3"},
-    {"MaxRoiPool", "f32:2x2x5x6 f32:=0,0,0,3,4,1,1,1,9,2", "pooled_shape=2,3"},
+    {"RoiAlign", "f32:2x2x5x6 f32:2x4=0,0,3,4,1,1,9,2 i64:=0,1", "output_height=2 output_width=3"},
+    {"MaxRoiPool", "f32:2x2x5x6 f32:2x5=0,0,0,3,4,1,1,1,9,2", "pooled_shape=2,3"},
     {"NonMaxSuppression", "f32:1x5x4 f32:1x3x5 i64:=3 f32:=0.4 f32:=0.1", "center_point_box=1"},
     {"DepthToSpace", "f32:1x8x2x3", "blocksize=2 mode=s:CRD"},
     {"SpaceToDepth", "u8:1x2x4x6", "blocksize=2"},
@@ -252,27 +254,130 @@ static const struct {
      "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=2 ngram_counts=0,3 "
      "ngram_indexes=0,1,2,3 "
      "pool_int64s=1,2,3,2,1 weights=F:1,2,3,4"},
+    {"ImageDecoder", "u8:=80,54,32,49,32,49,10,50,53,53,10,1,2,3",
+     "pixel_format=s:BGR"}, /* a PPM of one pixel */
+    {"ai.onnx.ml.TreeEnsembleRegressor", "f32:3x2",
+     "nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 nodes_values=F:0.1,0,0 "
+     "nodes_modes=S:BRANCH_LEQ,LEAF,LEAF nodes_truenodeids=1,0,0 nodes_falsenodeids=2,0,0 target_treeids=0,0 "
+     "target_nodeids=1,2 target_ids=0,1 target_weights=F:1,-2 n_targets=2"},
+    {"ai.onnx.ml.TreeEnsembleClassifier", "f32:3x2",
+     "nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 nodes_values=F:0.1,0,0 "
+     "nodes_modes=S:BRANCH_GT,LEAF,LEAF nodes_truenodeids=1,0,0 nodes_falsenodeids=2,0,0 class_treeids=0,0 "
+     "class_nodeids=1,2 class_ids=0,1 class_weights=F:1,1 classlabels_int64s=7,8"},
+    {"ai.onnx.preview.training.Adagrad", "f32:s=0.1 i64:s=2 f32:4 f32:4 f32:4",
+     "decay_factor=f:0.5 epsilon=f:0.25"},
+    {"ai.onnx.preview.training.Momentum", "f32:s=0.1 i64:s=2 f32:4 f32:4 f32:4",
+     "alpha=f:0.5 beta=f:0.25 mode=s:nesterov norm_coefficient=f:0.1"},
+    {"ai.onnx.preview.training.Adam", "f64:s=0.1 i64:s=0 f64:4 f64:4 f64:4 f64:4",
+     "alpha=f:0.5 epsilon=f:0.25"},
+    {"com.microsoft.QLinearAdd", "u8:2x5 f32:s=0.05 u8: u8:2x5 f32:s=0.03 u8: f32:s=0.08 u8:", ""},
+    {"com.microsoft.QLinearMul", "i8:2x3x2 f32:s=0.05 i8: i8:3x1 f32:s=0.03 i8: f32:s=0.1 i8:", ""},
+    {"com.microsoft.QLinearSigmoid", "u8:9 f32:s=0.06 u8: f32:s=0.004 u8:", ""},
+    {"com.microsoft.QLinearLeakyRelu", "i8:9 f32:s=0.06 i8: f32:s=0.05 i8:", "alpha=f:0.1"},
+    {"com.microsoft.QLinearSoftmax", "u8:2x3x2 f32:s=0.05 u8: f32:s=0.004 u8:", "axis=1 opset=13"},
+    {"com.microsoft.QLinearAveragePool", "u8:1x2x3x4 f32:s=0.05 u8: f32:s=0.05 u8:",
+     "kernel_shape=2,2 pads=0,1,0,1 strides=1,2 count_include_pad=1"},
+    {"com.microsoft.QLinearGlobalAveragePool", "u8:1x2x3x3 f32:s=0.05 u8: f32:s=0.01 u8:", ""},
+    {"com.microsoft.QLinearReduceMean", "u8:2x3x4 f32:s=0.05 u8: f32:s=0.02 u8:", "axes=1, keepdims=0"},
+    {"com.microsoft.QLinearConcat", "f32:s=0.05 u8: u8:2x2 f32:s=0.05 u8: u8:2x3 f32:s=0.03 u8:", "axis=1"},
+    {"com.microsoft.QLinearWhere", "bool:2x1 u8:3 f32:s=0.05 u8: u8:2x1 f32:s=0.05 u8: f32:s=0.06 u8:", ""},
+    {"com.microsoft.QLinearConv", "u8:1x5x2 f32: u8: i8:2x2x3 f32:2 i8:2 f32: i8: i32:2",
+     "pads=1,1 channels_last=1"},
+    {"com.microsoft.QGemm",
+     "u8:3x2 f32:s=0.03 u8: i8:4x3 f32:4 i8:4 i32:4 f32:s=0.02 u8:", "transA=1 transB=1"},
+    {"com.microsoft.MatMulIntegerToFloat", "u8:2x3 i8:3x2 f32:s=0.03 f32:2 u8: i8:2 f32:2", ""},
+    {"com.microsoft.DynamicQuantizeMatMul", "f32:2x3 i8:3x2 f32:2 i8:2 f32:2", ""},
+    {"com.microsoft.QAttention",
+     "u8:2x2x2 i8:2x6 f32:6 f32:s=0.02 f32:s=0.03 i32:=1,2 u8: i8:", "num_heads=2"},
+    {"com.microsoft.Attention", "f32:1x3x4 f32:4x12 f32:12", "num_heads=2 unidirectional=1"},
+    {"com.microsoft.GroupQueryAttention", "f32:1x3x8 f32:1x3x4 f32:1x3x4 - - i32:=2 i32:=3",
+     "num_heads=4 kv_num_heads=2"},
+    {"com.microsoft.RotaryEmbedding", "f32:1x3x8 i64:=1 f32:5x2 f32:5x2", "num_heads=2"},
+    {"com.microsoft.EmbedLayerNormalization",
+     "i32:1x3=2,0,1 i32:1x3=0,1,1 f32:4x4 f32:5x4 f32:2x4 f32:4 f32:4 i32:1x3=1,1,0", "epsilon=f:0.001"},
+    {"com.microsoft.QEmbedLayerNormalization",
+     "i32:1x3=2,0,1 i32:1x3=0,1,1 u8:4x4 u8:5x4 u8:2x4 u8:4 u8:4 i32:1x3=1,1,0 f32:s=0.02 f32:s=0.01 "
+     "f32:s=0.03 "
+     "f32:s=0.01 f32:s=0.02 u8: u8: u8: u8: u8:",
+     "epsilon=f:0.001"},
+    {"com.microsoft.MatMulNBits", "f32:2x16 u8:3x1x8 f32:3 u8:3", "K=16 N=3 bits=4 block_size=16"},
+    {"com.microsoft.MatMulBnb4", "f32:2x16 u8:24 f32:3", "K=16 N=3 block_size=16 quant_type=1"},
+    {"com.microsoft.GatherBlockQuantized", "u8:5x20 i64:=1,-5,4 f32:5x3", "block_size=16 bits=4"},
+    {"com.microsoft.CropAndResize", "f32:2x2x4x5 f32:2x4=0,0,1,1,0.1,0.2,0.8,0.9 i32:=0,1 i32:=2,3",
+     "mode=s:bilinear"},
+    {"com.microsoft.GroupNorm", "f32:1x2x2x4 f32:4 f32:4", "groups=2 activation=1"},
+    {"com.microsoft.SkipGroupNorm", "f32:2x1x2x4 f32:4 f32:4 f32:2x4 f32:4", "groups=2 activation=0"},
+    {"com.microsoft.NhwcFusedConv", "f32:1x3x3x2 f32:2x2x2x2 f32:2 f32:1x2x2x2", "activation=s:Relu"},
+    {"com.microsoft.PackedAttention", "f32:4x3 f32:3x12 f32:12 i32:2x3=0,3,4,1,2,5 i32:=0,1,4",
+     "num_heads=2"},
+    {"com.microsoft.PackedMultiHeadAttention",
+     "f32:4x4 f32:4x4 f32:4x4 f32:12 i32:2x3=0,3,4,1,2,5 i32:=0,1,4", "num_heads=2"},
+    {"com.microsoft.RemovePadding", "f32:2x3x2 i32:=1,3", ""},
+    {"com.microsoft.RestorePadding", "f32:2x2 i32:1x3=0,2,1", ""},
+    {"com.microsoft.RelativePositionBias", "f32:8x1 i64:=3 i64:=5", "max_distance=6 is_bidirectional=1"},
+    {"com.microsoft.GatedRelativePositionBias", "f32:1x2x4 f32:4 f32:1x2x2x2 f32:2x4 f32:4 f32:1x2x1x1",
+     "num_heads=2"},
+    {"com.microsoft.DecoderMaskedSelfAttention", "f32:1x1x3 f32:3x12 f32:12 i32:1x3=0,1,1 f32:2x1x2x2x2",
+     "num_heads=2"},
+    {"com.microsoft.DecoderMaskedMultiHeadAttention",
+     "f32:2x1x4 f32:2x1x4 f32:2x1x4 i32:2x3=1,0,1,1,1,1 - f32:2x2x4x2 f32:2x2x4x2 i32:=2 - - f32:12",
+     "num_heads=2 past_present_share_buffer=1"},
+    {"com.microsoft.MoE", "f32:3x4 f32:3x3 f32:3x5x4 f32:3x5 f32:3x4x5 f32:3x4",
+     "k=2 activation_type=s:relu"},
+    {"com.microsoft.QMoE",
+     "f32:2x4 f32:2x3 u8:3x4x4 f32:3x4 f32:3x4 u8:3x4x4 f32:3x4 f32:3x4 - - - u8:3x4 u8:3x4",
+     "k=2 activation_type=s:relu expert_weight_bits=8 normalize_routing_weights=1"},
+    {"com.microsoft.DynamicQuantizeLSTM",
+     "f32:2x1x3 u8:1x3x8 u8:1x2x8 f32:1x16 - - - - f32:=0.01 u8:=128 f32:=0.02 u8:=120", "hidden_size=2"},
+    {"com.microsoft.NGramRepeatBlock", "i64:2x6=1,2,3,1,2,5,4,4,4,1,4,4 f32:2x6", "ngram_size=2"},
+    {"com.microsoft.WordConvEmbedding", "i32:3x4=1,3,2,0,4,0,0,0,5,4,3,1 f32:3x1x2x3 f32:3 f32:6x3", ""},
+    {"com.microsoft.LinearAttentionGate", "f32:1x2x3 f32:3 f32:3 f32:1x2x3", ""},
 };
+
+/* What these nodes cannot be made of; other tests run the operators. */
+static const struct {
+  const char *op, *why;
+} never[] = {
+    {"SequenceInsert", "its input is a sequence (test_sequences)"},
+    {"SequenceErase", "its input is a sequence (test_sequences)"},
+    {"SequenceAt", "its input is a sequence (test_sequences)"},
+    {"SequenceLength", "its input is a sequence (test_sequences)"},
+    {"ConcatFromSequence", "its input is a sequence (test_sequences)"},
+    {"ai.onnx.ml.DictVectorizer", "its input is a map (test_ops_foreign)"},
+    {"ai.onnx.ml.TreeEnsemble",
+     "its splits and leaves are tensors as attributes (conformance, test_classical.py)"},
+};
+
+/* "Conv", or "com.microsoft.QLinearAdd". */
+static bool is_named(const hone_op_desc *op, const char *name) {
+  const size_t n = strlen(op->domain);
+  return n ? strncmp(name, op->domain, n) == 0 && name[n] == '.' && strcmp(name + n + 1, op->op_type) == 0
+           : strcmp(name, op->op_type) == 0;
+}
+
+static const char *why_never(const hone_op_desc *op) {
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    if (is_named(op, never[i].op)) return never[i].why;
+  return NULL;
+}
 
 /* An input by description; with `damage` a random one of nearly that shape. */
 static void given_input(op_case *c, char *word, bool damage) {
-  char *colon = strchr(word, ':'), *end;
+  char *colon = strchr(word, ':'), *equals = strchr(word, '='), *end;
   double values[16];
   size_t n = 0;
-  char dims[16];
+  char dims[64];
   if (!colon || (damage && random_below(6) == 0)) return op_skip(c);
   *colon = 0;
   hone_dtype dtype = damage && random_below(6) == 0 ? random_dtype(0) : hone_dtype_from_name(word);
-  if (colon[1] == '=') {
-    for (char *p = colon + 2; *p; p = *end ? end + 1 : end) values[n++] = strtod(p, &end);
+  if (equals) {
+    for (char *p = equals + 1; *p; p = *end ? end + 1 : end) values[n++] = strtod(p, &end);
     if (damage) values[random_below((uint32_t)n)] = random_below(2) ? (double)random_int() : random_real();
-    bool boxes = n == 8 && dtype == HONE_DTYPE_F32 && !strcmp(c->op_type, "RoiAlign");
-    snprintf(dims, sizeof dims,
-             boxes                                        ? "2x4"
-             : n == 10                                    ? "2x5"
-             : n == 2 && !strcmp(c->op_type, "MaxUnpool") ? "1x1x1x2"
-                                                          : "%zu",
-             n);
+    const int given = (int)(equals - colon - 1);
+    if (given)
+      snprintf(dims, sizeof dims, "%.*s", colon[1] == 's' ? 0 : given, colon + 1);
+    else
+      snprintf(dims, sizeof dims, "%zu", n);
     op_in(c, dtype == HONE_DTYPE_STRING ? HONE_DTYPE_BOOL : dtype, dims, values, 0);
     return;
   }
@@ -293,10 +398,10 @@ static void given_input(op_case *c, char *word, bool damage) {
 }
 
 static bool build_good(op_case *c, const hone_op_desc *op) {
-  char copy[256], *save = NULL;
+  char copy[400], *save = NULL;
   size_t n = 0, which[8];
   for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-    if (!strcmp(good[i].op, op->op_type) && n < 8) which[n++] = i;
+    if (is_named(op, good[i].op) && n < 8) which[n++] = i;
   if (!n || random_below(4) == 0) return false;
   size_t k = which[random_below((uint32_t)n)];
   uint32_t hurt = random_below(8), attr = random_below(12), position = 0;
@@ -335,6 +440,7 @@ static bool one(const hone_op_desc *op, uint64_t seed) {
   op_case run, infer;
   uint32_t n_out;
   build(&run, op, seed, &n_out);
+  run.seconds = 3;
   const clock_t start = clock();
   hone_status s = op_run(&run, n_out);
   if (s == HONE_ERROR_INTERNAL) fail(op, seed, "internal error", &run);
@@ -361,12 +467,20 @@ static bool one(const hone_op_desc *op, uint64_t seed) {
 int main(int argc, char **argv) {
   uint64_t nodes = argc > 1 ? strtoull(argv[1], NULL, 10) : 300;
   const hn_listing *ops = hn_registry_take(&hn_operators);
+  int wrong = 0;
   for (uint32_t i = 0; i < ops->n; i++) {
     const hone_op_desc *op = ops->unit[i];
     uint64_t ran = 0;
     if ((op->flags & HONE_OP_CONTROL) || (argc > 2 && strcmp(argv[2], op->op_type))) continue;
     for (uint64_t k = 0; k < nodes; k++) ran += one(op, k * 7919 + 1);
-    printf("%-28s %llu of %llu nodes ran\n", op->op_type, (unsigned long long)ran, (unsigned long long)nodes);
+    const char *why = why_never(op);
+    printf("%-28s %llu of %llu nodes ran%s%s\n", op->op_type, (unsigned long long)ran,
+           (unsigned long long)nodes, why ? ": " : "", why ? why : "");
+    if (argc > 1 || (ran > 0) == !why) continue;
+    fprintf(stderr, "%s: %s\n", op->op_type,
+            why ? "it runs, and is said not to" : "none of its nodes ran: good[] wants one");
+    wrong++;
   }
-  return 0;
+  hn_listing_drop(ops);
+  return wrong != 0;
 }

@@ -34,8 +34,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (hn_has_input(io, C) && io->input[C]->rank >= 0) {
     hone_tensor_desc sum = y;
     if ((s = hn_broadcast_dims(&sum, io->input[C], error))) return s;
-    if (sum.rank != 2 || !hone_desc_same_dims(&sum, &y))
-      return hn_op_bad(io->node, error, "C does not broadcast to the product");
+    bool fits = sum.rank == 2;
+    for (int i = 0; i < 2; i++) fits &= y.dim[i] < 0 || sum.dim[i] < 0 || sum.dim[i] == y.dim[i];
+    if (!fits) return hn_op_bad(io->node, error, "C does not broadcast to the product");
   }
   static const uint32_t single[] = {A_SCALE, A_ZERO, Y_SCALE, Y_ZERO};
   for (size_t i = 0; i < sizeof single / sizeof *single && !s; i++)
