@@ -53,7 +53,9 @@ hone_status hone_engine_create(const hone_engine_options *o, hone_engine **out, 
   if (!e) return hn_fail_memory(error, sizeof *e, "the engine");
   e->backend = backend;
   const char *masks = o->tactics ? o->tactics : getenv("HONE_TACTICS");
-  if (masks && !(e->tactics = hn_strdup(masks))) status = hn_fail_memory(error, strlen(masks), "the engine");
+  status = hn_tactic_masks_check(masks, o->tactics ? "the engine's tactics" : "HONE_TACTICS", error);
+  if (status == HONE_OK && masks && !(e->tactics = hn_strdup(masks)))
+    status = hn_fail_memory(error, strlen(masks), "the engine");
   if (status == HONE_OK) status = backend->open(index, o->threads, o->isa, &e->device, error);
   if (status == HONE_OK) {
     e->tuned = hn_tuned_open(backend, e->device, o->tuning, &e->tuned_source);

@@ -9,6 +9,7 @@
 #include "optimize/step/tuned.h"
 #include "runtime/devices.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Optimises and plans a bound model; slices, best: as in hn_plan_request. */
@@ -31,6 +32,7 @@ static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const h
                                    .reference = o->reference,
                                    .chains = o->chains,
                                    .keep_concats = o->keep_concats,
+                                   .tactics = out->masks,
                                    .slices = slices,
                                    .best_slices = best,
                                    .tuned = out->tuned};
@@ -53,6 +55,8 @@ hone_status hn_side_open(hn_model *model, const hn_side_options *o, hn_side *out
     hn_tuned_source source;
     out->tuned = hn_tuned_open(out->backend, out->device, NULL, &source);
     if (!out->tuned) status = hn_fail_memory(error, 0, "tuned tactics");
+    out->masks = getenv("HONE_TACTICS");
+    if (status == HONE_OK) status = hn_tactic_masks_check(out->masks, "HONE_TACTICS", error);
     if (status != HONE_OK) goto done;
   }
   status = build(out, model, bound, o, precision, 1, o->sliced ? &best : NULL, error);

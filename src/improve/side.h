@@ -28,7 +28,10 @@ typedef struct hn_side_options {
 typedef struct hn_side {
   const hn_backend *backend;
   hn_device *device;
-  hn_tuned *tuned; /* the best tier runs as it would for users: with what was tuned */
+  /* The best tier runs as it would for users: with what was tuned, and without what HONE_TACTICS leaves out.
+   */
+  hn_tuned *tuned;
+  const char *masks;
   hn_plan *plan;
   hn_context *context;
   double max_seconds; /* of one run; 0: none */

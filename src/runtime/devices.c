@@ -4,6 +4,8 @@
 #include "backends/cuda/backend.h"
 #include "base/error.h"
 
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,40 @@ hn_registry *hn_tactic_registry(const char *device) {
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
     if (device && strcmp(backends[i]->name, device) == 0) return backends[i]->tactics;
   return NULL;
+}
+
+/* In some device's list; one that this build does not have may have anything that is left out. */
+static bool fits_any(const char *mask) {
+  const char *glob = mask + (*mask == '-');
+  bool fits = false;
+  for (size_t i = 0; i < sizeof backends / sizeof *backends && !fits; i++) {
+    if (!backends[i]->tactics) {
+      fits = *mask == '-';
+      continue;
+    }
+    const hn_listing *l = hn_registry_take(backends[i]->tactics);
+    for (uint32_t k = 0; k < l->n && !fits; k++)
+      fits = fnmatch(glob, ((const hone_tactic_desc *)l->unit[k])->name, 0) == 0;
+    hn_listing_drop(l);
+  }
+  return fits;
+}
+
+hone_status hn_tactic_masks_check(const char *masks, const char *from, hone_error *error) {
+  while (masks && *masks) {
+    char mask[160];
+    const size_t len = strcspn(masks, ",");
+    snprintf(mask, sizeof mask, "%.*s", (int)(len < sizeof mask ? len : sizeof mask - 1), masks);
+    if (len && (len >= sizeof mask || !fits_any(mask))) {
+      hn_fail(error, HONE_ERROR_USAGE, "'%s' fits no tactic", mask);
+      hn_error_where(error, "%s", from);
+      hn_error_expected(error, "names of tactics or globs of them, with commas between; - leaves out");
+      hn_error_hint(error, "hone plan MODEL shows which tactics a model's steps have");
+      return HONE_ERROR_USAGE;
+    }
+    masks += len + (masks[len] == ',');
+  }
+  return HONE_OK;
 }
 
 static hn_registry *tactics_of(const hone_tactic_desc *t, hone_error *error) {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Few kernels, or the emulator takes minutes. */
-#define TACTICS "conv_mma_64x64,conv_mma_32x32,concat,resize,reformat,pointwise*,convert*"
+#define TACTICS "conv_mma_64x64,conv_mma_32x32,concat,resize,reformat,pointwise*"
 
 static int count_parts(const hn_plan *p) {
   int n = 0;

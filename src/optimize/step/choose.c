@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Masks as HONE_TACTICS has them: "conv_*,-*_avx512". Without a positive glob everything is allowed. */
+/* Masks as HONE_TACTICS has them: "conv_*,-*_winograd*". Without a positive glob everything is allowed. */
 static bool allowed(const hn_plan *p, const char *name) {
   bool positive = false, hit = false;
   for (uint32_t i = 0; i < p->n_masks; i++) {
