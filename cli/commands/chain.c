@@ -268,7 +268,7 @@ static const cli_option options[] = {
     {0, "repeat", CLI_SOME, CLI_FIELD(count), "N",
      "run each input N times; the first of several is not timed (1)"},
     {0, "memory", CLI_FLAG, CLI_FIELD(show_memory), NULL, "print where the memory is and what is shared"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16|fp16|tf32|fp8",
      "arithmetic of matrix products, where the chain does not say it (f32)"},

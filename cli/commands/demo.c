@@ -385,7 +385,7 @@ static const cli_option options[] = {
     {'b', "batch", CLI_SOME, CLI_FIELD(batch), "N", "batch size (the demo's own)"},
     {0, "size", CLI_SOME, CLI_FIELD(size), "N", "image side (the network's own)"},
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs of each line (20)"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "data", CLI_LIST, CLI_FIELD(data), "PATH", "int8 MODEL: labelled data, as hone eval takes it"},
     {0, "labels", CLI_TEXT, CLI_FIELD(labels), "FILE",
      "of that data, where it does not tell its labels itself"},

@@ -199,7 +199,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "cpu, cuda or cuda:N (cpu)"},
     {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even when a cached measurement exists"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S",

@@ -180,7 +180,7 @@ done:
 
 static const cli_option options[] = {
     CLI_OPT_SHAPES,
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads of the roofs (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads of the roofs (all processors)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda",
      "whose roofs and fusions: cpu, cuda or cuda:N (cpu)"},
     {0, "profile", CLI_TEXT, CLI_FIELD(profile), "FILE", "a profile of it: measured stages and throughput"},

@@ -237,7 +237,7 @@ static const cli_option options[] = {
     CLI_OPT_PASSES,
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda",
      "that a saved plan is for: cpu, cuda or cuda:N (cpu); ONNX is the same for all"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "of a saved plan (all processors)"},
     CLI_OPT_SHAPES,
     CLI_OPT_PRECISION,
     CLI_OPT_PREFER,

@@ -332,7 +332,7 @@ static const cli_option options[] = {
     {0, "untimed", CLI_FLAG, CLI_FIELD(untimed), NULL,
      "--max-drop: the file is for another machine; time decides nothing"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "--max-drop: of the search (600)"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     CLI_OPT_PREPROCESS,
     {0, "seed", CLI_COUNT, CLI_FIELD(seed), "N", "seed of random samples (1)"},

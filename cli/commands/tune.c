@@ -225,7 +225,7 @@ static int run(const cli_args *args) {
 }
 
 static const cli_option options[] = {
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16|fp16", "arithmetic (f32)"},

@@ -245,7 +245,7 @@ static const cli_option options[] = {
      "random inputs (100, fewer where time is up; below 8 no edge values)"},
     {0, "tolerance", CLI_NUMBER, CLI_FIELD(tolerance), "X",
      "largest difference relative to an output's range (by dtype)"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     CLI_OPT_SHAPES,
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "1..3", "optimisation level of what is proved (2)"},
     CLI_OPT_PRECISION,

@@ -64,9 +64,12 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
   case CLI_LIST: return list_add(field, text) ? 0 : cli_error(HONE_ERROR_MEMORY, "out of memory");
   case CLI_COUNT:
   case CLI_SOME:
+  case CLI_THREADS:
   case CLI_LEVEL: {
-    long long v = strtoll(text, &end, 10), most = o->kind == CLI_LEVEL ? 3 : 1000000000;
-    const int least = o->kind == CLI_SOME;
+    const long long v = strtoll(text, &end, 10), most = o->kind == CLI_LEVEL     ? 3
+                                                        : o->kind == CLI_THREADS ? HONE_MAX_THREADS
+                                                                                 : 1000000000;
+    const int least = o->kind == CLI_SOME || o->kind == CLI_THREADS;
     if (end == text || *end || errno || v < least || v > most)
       return cli_error(HONE_ERROR_USAGE, "hone %s: --%s wants a whole number from %d to %lld, got '%s'",
                        c->name, o->name, least, most, text);

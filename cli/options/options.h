@@ -6,13 +6,14 @@
 #include <stdio.h>
 
 typedef enum cli_kind {
-  CLI_FLAG,   /* bool */
-  CLI_COUNT,  /* int64_t, 0 or more */
-  CLI_SOME,   /* int64_t, 1 or more */
-  CLI_LEVEL,  /* int64_t, 0..3 */
-  CLI_NUMBER, /* double, 0 or more */
-  CLI_TEXT,   /* const char * */
-  CLI_LIST    /* cli_list: may be given again */
+  CLI_FLAG,    /* bool */
+  CLI_COUNT,   /* int64_t, 0 or more */
+  CLI_SOME,    /* int64_t, 1 or more */
+  CLI_LEVEL,   /* int64_t, 0..3 */
+  CLI_THREADS, /* int64_t, 1..HONE_MAX_THREADS */
+  CLI_NUMBER,  /* double, 0 or more */
+  CLI_TEXT,    /* const char * */
+  CLI_LIST     /* cli_list: may be given again */
 } cli_kind;
 
 typedef struct cli_list {
@@ -140,7 +141,7 @@ typedef struct cli_args {
   }
 /* Options of everything that also runs it. */
 #define CLI_OPT_RUN                                                                                          \
-  {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,           \
+  {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"}, CLI_OPT_SHAPES,        \
       {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"}, CLI_OPT_PRECISION,        \
       CLI_OPT_PREFER, CLI_OPT_SLICES,                                                                        \
       {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},     \

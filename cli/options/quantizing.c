@@ -51,9 +51,9 @@ static hone_status check_budget(const cli_args *args, bool asked, hone_error *er
 
 static size_t size_of(cli_kind kind) {
   static const size_t sizes[] = {
-      [CLI_FLAG] = sizeof(bool),     [CLI_COUNT] = sizeof(int64_t), [CLI_SOME] = sizeof(int64_t),
-      [CLI_LEVEL] = sizeof(int64_t), [CLI_NUMBER] = sizeof(double), [CLI_TEXT] = sizeof(const char *),
-      [CLI_LIST] = sizeof(cli_list)};
+      [CLI_FLAG] = sizeof(bool),         [CLI_COUNT] = sizeof(int64_t),   [CLI_SOME] = sizeof(int64_t),
+      [CLI_LEVEL] = sizeof(int64_t),     [CLI_THREADS] = sizeof(int64_t), [CLI_NUMBER] = sizeof(double),
+      [CLI_TEXT] = sizeof(const char *), [CLI_LIST] = sizeof(cli_list)};
   return sizes[kind];
 }
 

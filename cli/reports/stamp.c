@@ -91,6 +91,7 @@ static bool is_set(const cli_option *o, const cli_args *args) {
   case CLI_NUMBER: return memcmp(a, b, sizeof(double)) != 0;
   case CLI_COUNT:
   case CLI_SOME:
+  case CLI_THREADS:
   case CLI_LEVEL: return *(const int64_t *)a != *(const int64_t *)b;
   }
   return false;

@@ -23,12 +23,14 @@ typedef struct hone_plan hone_plan;
 typedef struct hone_context hone_context;
 typedef struct hone_weights hone_weights;
 
+#define HONE_MAX_THREADS 1024 /* of an engine */
+
 typedef struct hone_engine_options {
-  const char *device; /* NULL or "cpu"; "cuda" or "cuda:N" */
-  uint32_t threads;   /* 0: all processors this process may use */
-  const char *isa;    /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"...; cuda: "sm_80"... */
-  const char
-      *tactics; /* comma-separated globs of tactic names, "-glob" excludes; NULL: HONE_TACTICS or all */
+  const char *device;  /* NULL or "cpu"; "cuda" or "cuda:N" */
+  uint32_t threads;    /* 1 to HONE_MAX_THREADS; 0: all processors this process may use, at most so many */
+  const char *isa;     /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"...; cuda: "sm_80"... */
+  const char *tactics; /* comma-separated globs of tactic names, "-glob" excludes, each fits one; NULL:
+                          HONE_TACTICS or all */
   const char
       *tuning; /* file of tuned tactics (hone_tune); "off": none; NULL: HONE_TUNE_CACHE or the user's cache */
 } hone_engine_options;

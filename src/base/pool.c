@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/os.h"
 
+#include <hone/session.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -121,8 +122,8 @@ static void *worker_main(void *arg) {
 
 hone_status hn_pool_create(uint32_t threads, hn_pool **out, hone_error *error) {
   *out = NULL;
-  if (threads < 1 || threads > 1024)
-    return hn_fail(error, HONE_ERROR_USAGE, "thread count %u is not in 1..1024", threads);
+  if (threads < 1 || threads > HONE_MAX_THREADS)
+    return hn_fail(error, HONE_ERROR_USAGE, "thread count %u is not in 1..%d", threads, HONE_MAX_THREADS);
   hn_pool *p = hn_aligned(128, sizeof *p);
   if (!p) return hn_fail_memory(error, sizeof *p, "the thread pool");
   memset(p, 0, sizeof *p);

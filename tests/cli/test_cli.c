@@ -58,6 +58,9 @@ static void test_usage_errors(void **state) {
   expect_error(RUN("bench", tiny, "--thread", "2"), 2, "did you mean '--threads'?");
   expect_error(RUN("bench", tiny, "-t", "two"), 2, "--threads wants a whole number");
   expect_error(RUN("bench", tiny, "-t"), 2, "--threads wants a value");
+  expect_error(RUN("bench", tiny, "-t", "1025"), 2,
+               "--threads wants a whole number from 1 to 1024, got '1025'");
+  expect_error(RUN("verify", tiny, "-t", "0"), 2, "--threads wants a whole number from 1 to 1024, got '0'");
   expect_error(RUN("bench", tiny, "--level", "4"), 2, "--level wants a whole number from 0 to 3");
   expect_error(RUN("bench", tiny, "-n", "0"), 2, "--runs wants a whole number from 1");
   expect_error(RUN("optimize", tiny, "-o", tiny), 2, "while it is the input");

@@ -248,7 +248,7 @@ static const cli_option options[] = {
     {'n', "runs", CLI_SOME, CLI_FIELD(runs), "N", "measured runs (50)"},
     {'w', "warmup", CLI_COUNT, CLI_FIELD(warmup), "N", "runs before that (3)"},
     {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS", "shape of an input (x=1x64x56x56)"},
-    {'t', "threads", CLI_SOME, CLI_FIELD(threads), "N", "threads (all processors)"},
+    {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "for measuring what the machine can do"},
     {0, "markdown", CLI_TEXT, CLI_FIELD(markdown), "FILE", "the table as Markdown"},
