@@ -28,9 +28,7 @@ hone_status cli_precision_options(const cli_args *args, hone_precision_options *
                                   .seed = (uint64_t)args->seed,
                                   .threads = (uint32_t)args->threads,
                                   .batch = args->batch,
-                                  .max_seconds = args->max_seconds > 0 && args->max_seconds < AUTO_SECONDS
-                                                     ? args->max_seconds
-                                                     : AUTO_SECONDS,
+                                  .max_seconds = args->max_seconds > 0 ? args->max_seconds : AUTO_SECONDS,
                                   .device = args->device,
                                   .progress = progress};
   if (!*automatic || args->budget != 0) return HONE_OK;

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,33 @@ static char *slurp(FILE *f) {
   return text;
 }
 
+/* Whether the process answers interrupts by now; one that comes earlier ends it without a word. */
+static bool catches_interrupts(pid_t pid) {
+  char path[64], line[256];
+  unsigned long long caught = 0;
+  snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+  FILE *f = fopen(path, "r");
+  while (f && fgets(line, sizeof line, f) && sscanf(line, "SigCgt: %llx", &caught) != 1) {
+  }
+  if (f) fclose(f);
+  return caught >> (SIGINT - 1) & 1;
+}
+
+static void sleep_ms(int ms) {
+  struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+/* How long a process takes to begin depends on the machine. */
+static void await_beginning(pid_t pid) {
+  for (int ms = 0; ms < 60000 && !catches_interrupts(pid); ms++) {
+    siginfo_t ended = {0};
+    if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == pid) return;
+    sleep_ms(1);
+  }
+}
+
 process process_run(const char *folder, int interrupt_ms, const char *const *argv) {
   const char *all[32] = {HONE_BINARY};
   int n = 1;
@@ -45,7 +73,8 @@ process process_run(const char *folder, int interrupt_ms, const char *const *arg
     _exit(99);
   }
   if (interrupt_ms > 0) {
-    nanosleep(&(struct timespec){interrupt_ms / 1000, interrupt_ms % 1000 * 1000000L}, NULL);
+    await_beginning(pid);
+    sleep_ms(interrupt_ms);
     kill(pid, SIGINT);
   }
   int status = 0;

@@ -10,7 +10,8 @@ typedef struct process {
   char *out, *err;
 } process;
 
-/* argv is a NULL-terminated list after the program's name. interrupt_ms > 0: sends SIGINT after that time. */
+/* argv is a NULL-terminated list after the program's name. interrupt_ms > 0: sends SIGINT so long after it
+ * began to answer interrupts. */
 process process_run(const char *folder, int interrupt_ms, const char *const *argv);
 void process_free(process *p);
 json_t *process_json(const process *p); /* of standard output; fails the test when it is no JSON */

@@ -120,12 +120,15 @@ static void test_tune(void **state) {
   process_free(&p);
   setenv("HONE_TUNE_CACHE", "off", 1);
   /* Ctrl-C: what was measured is in the file */
-  for (int ms = 1500;; ms *= 3) { /* on a slow machine the model may still be loading then */
-    p = INTERRUPT(ms, "tune", "zoo:yolov3", "--cache", "cut.txt", "--json");
-    assert_int_equal(p.code, 130);
-    if (p.out[0] || ms > 30000) break;
+  for (int ms = 300, tries = 1;; tries++) {
+    p = INTERRUPT(ms, "tune", "zoo:mobilenetv2", "-b", "8", "--cache", "cut.txt", "--again", "--json");
+    const bool done = p.code == 0; /* or it was still loading the model */
+    if ((!done && p.out[0]) || tries == 40) break;
+    assert_true(done || p.code == 130);
+    ms = done ? ms / 2 : ms + ms / 2;
     process_free(&p);
   }
+  assert_int_equal(p.code, 130);
   doc = process_json(&p);
   assert_true(json_is_true(json_object_get(doc, "interrupted")));
   /* Either steps are left, or what follows the measuring was not reached. */
@@ -186,7 +189,9 @@ static void test_busy_device(void **state) {
   json_t *doc = process_json(&p);
   if (sysconf(_SC_NPROCESSORS_ONLN) <= 8) {
     assert_true(json_is_false(json_object_get(doc, "quiet")));
-    assert_true(json_real_value(json_object_get(doc, "others_share")) > 0.1);
+    /* They take processors, or let us wait for one. */
+    assert_true(json_real_value(json_object_get(doc, "others_share")) > 0.1 ||
+                json_real_value(json_object_get(doc, "delay_share")) > 0.1);
     assert_non_null(strstr(p.err, "others were busy in all windows"));
   }
   json_decref(doc);

@@ -35,7 +35,7 @@ static hone_model *zoo(const char *name, double width, int64_t size, uint64_t se
 static hone_verify_result verify(hone_model *a, hone_model *b, uint32_t inputs) {
   hone_verify_result r;
   hone_error e = {0};
-  if (hone_verify(a, b, &(hone_verify_options){.inputs = inputs, .max_seconds = 60, .threads = 2}, &r, &e) !=
+  if (hone_verify(a, b, &(hone_verify_options){.inputs = inputs, .max_seconds = 600, .threads = 2}, &r, &e) !=
       HONE_OK) {
     char line[1200];
     hone_error_format(&e, line, sizeof line);
@@ -130,7 +130,7 @@ static void test_quantised_narrow(void **state) {
   hone_model *m = verify_quantised_net();
   hone_verify_result r;
   hone_error e = {0};
-  const hone_verify_options o = {.inputs = 5, .max_seconds = 60, .threads = 2, .precision = "bf16"};
+  const hone_verify_options o = {.inputs = 5, .max_seconds = 600, .threads = 2, .precision = "bf16"};
   assert_int_equal(hone_verify(m, NULL, &o, &r, &e), HONE_OK);
   if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s at '%s'", r.reason, r.first_different_node);
   if (hn_cpu()->isa == HN_ISA_SCALAR) assert_true(r.judged_steps && r.worst_levels <= 1);
@@ -451,7 +451,8 @@ static void test_cancel(void **state) {
   uint32_t seen = 0;
   hone_verify_result r;
   hone_error e = {0};
-  hone_verify_options o = {.inputs = 50, .max_seconds = 60, .progress = stop_at_three, .progress_arg = &seen};
+  hone_verify_options o = {
+      .inputs = 50, .max_seconds = 600, .progress = stop_at_three, .progress_arg = &seen};
   assert_int_equal(hone_verify(m, NULL, &o, &r, &e), HONE_ERROR_CANCELLED);
   assert_int_equal(seen, 3);
   hone_model_release(m);

@@ -12,7 +12,7 @@ runs=0 failures=0 bad=0
 nm -D --defined-only "$build/tests/libfakecuda.so" >"$temp/symbols"
 
 try() { # failure
-  HONE_FAKE_FAIL=$1 timeout -k 2 20 sh "$here/emulated.sh" "$build/hone" bench -n 2 -w 1 zoo:many_inputs --device cuda >"$temp/out" 2>"$temp/err" </dev/null
+  HONE_FAKE_FAIL=$1 timeout -k 2 120 sh "$here/emulated.sh" "$build/hone" bench -n 2 -w 1 zoo:many_inputs --device cuda >"$temp/out" 2>"$temp/err" </dev/null
   status=$?
   runs=$((runs + 1))
   errors=$(grep -c '^hone: error: ' "$temp/err")

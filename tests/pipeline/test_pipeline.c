@@ -12,10 +12,10 @@
 // clang-format on
 #include <hone/hone.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { FILES = 16 };
 
@@ -178,7 +178,7 @@ static void by_the_controller(void **state) {
 
 static void *cancel_later(void *arg) {
   world *w = arg;
-  for (uint64_t i = mixed(w->cancel_at) % 2000; i; i--) sched_yield();
+  nanosleep(&(struct timespec){0, (long)(mixed(w->cancel_at) % 2000) * 300}, NULL);
   hone_pipeline_cancel(w->pipeline);
   return NULL;
 }

@@ -84,7 +84,7 @@ static void measured(void **state) {
 
 static void not_worth_it(void **state) {
   (void)state;
-  process p = HONE("op", "bench", "mutant", "--op-path", "slow", "--shape", "x=8", "-n", "2", "-w", "0",
+  process p = HONE("op", "bench", "mutant", "--op-path", "slow", "--shape", "x=8", "-n", "15", "-w", "0",
                    "--max-seconds", "1");
   if (p.code || !strstr(p.out, "not worth it: slower than what it replaces")) fail_msg("%s%s", p.out, p.err);
   process_free(&p);

@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "cli/process.h"
 #include "improve/roofs.h"
+#include "temporary.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -90,18 +91,17 @@ static hone_roofs measured(machine *m, const hone_roofs_options *o) {
   return r;
 }
 
-static char folder[] = "/tmp/hone-roofs-XXXXXX";
+static char folder[256];
 
 static int new_cache(void **state) {
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/hone-roofs-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (!mkdtemp(temporary(folder, sizeof folder, "hone-roofs"))) return -1;
   return setenv("XDG_CACHE_HOME", folder, 1);
 }
 
 static int drop_cache(void **state) {
   (void)state;
-  char sub[64], path[400];
+  char sub[300], path[600];
   snprintf(sub, sizeof sub, "%s/hone", folder);
   DIR *d = opendir(sub);
   for (const struct dirent *e; d && (e = readdir(d));) {
@@ -239,7 +239,7 @@ static void other_files_are_no_cache(void **state) {
   (void)state;
   machine m = quiet_machine(1000);
   measured(&m, NULL);
-  char sub[64], path[400] = "", first[512];
+  char sub[300], path[600] = "", first[512];
   snprintf(sub, sizeof sub, "%s/hone", folder);
   DIR *d = opendir(sub);
   assert_non_null(d);
@@ -330,7 +330,7 @@ static void a_beaten_peak_is_measured_again(void **state) {
   assert_int_equal(hn_roofs_measure(&other.meter, 1, NULL, &r, &e), HONE_OK);
   assert_int_equal(other.opened, 0);
   assert_true(r.f32_gflops > 0.002);
-  char tiny[64];
+  char tiny[300];
   snprintf(tiny, sizeof tiny, "%s/tiny.onnx", folder);
   unlink(tiny);
 }

@@ -1,6 +1,8 @@
 /* Files as other tools write them: few operators, made up here, in the words and columns of each tool. */
 #include "rules/foreign.h"
 
+#include "temporary.h"
+
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -348,8 +350,7 @@ void foreign_onednn(foreign *f, const foreign_row *rows, size_t n) {
 
 void foreign_begin(foreign *f) {
   memset(f, 0, sizeof *f);
-  strcpy(f->folder, "/tmp/hone_foreign_XXXXXX");
-  assert_non_null(mkdtemp(f->folder));
+  assert_non_null(mkdtemp(temporary(f->folder, sizeof f->folder, "hone-foreign")));
 }
 
 void foreign_diagnose(foreign *f, hone_language language) {

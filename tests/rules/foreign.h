@@ -16,7 +16,7 @@ typedef struct foreign_row {
 } foreign_row;
 
 typedef struct foreign {
-  char folder[32], paths[FOREIGN_FILES][96];
+  char folder[256], paths[FOREIGN_FILES][320];
   const char *files[FOREIGN_FILES];
   size_t count;
   hone_facts *facts;
