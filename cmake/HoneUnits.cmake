@@ -37,10 +37,19 @@ set(HONE_ISA_FLAGS_amx "${HONE_ISA_FLAGS_avx512bf16} -mamx-tile -mamx-bf16 -mamx
 # hone_kernels(VAR FILE FOLDER): lines KERNEL(family, name, isa, ...) add FOLDER/<family>/<name>.c with the ISA's flags.
 function(hone_kernels var file folder)
   set(out ${${var}})
-  # Instrumented kernels at -O3 take minutes to compile and gain nothing.
+  # Instrumented kernels at -O3 take minutes to compile and gain nothing. What TSan watches are their reads and writes of memory that
+  # threads share, which are the same at -O0.
   set(optimize -O3)
-  if(HONE_SANITIZE)
-    set(optimize "-O1 -DHN_INSTRUMENTED")
+  if(HONE_SANITIZE STREQUAL thread)
+    set(optimize "-O0 -DHN_INSTRUMENTED")
+  elseif(HONE_SANITIZE)
+    set(optimize "-Og -DHN_INSTRUMENTED")
+  endif()
+  # Half of the time would go into asking at every address whether its sum has wrapped around, which ASan sees as soon as anything is
+  # read or written there. The scalar kernels, of the same texts, are asked.
+  set(vectors "")
+  if(HONE_SANITIZE MATCHES address)
+    set(vectors " -fno-sanitize=pointer-overflow")
   endif()
   # Kernels see no bytes of files, and clang takes minutes for each when it instruments them.
   if(HONE_FUZZ)
@@ -56,7 +65,11 @@ function(hone_kernels var file folder)
       list(GET parts 2 isa)
       set(source ${CMAKE_SOURCE_DIR}/${folder}/${family}/${name}.c)
       list(APPEND out ${source})
-      set_source_files_properties(${source} PROPERTIES COMPILE_FLAGS "${HONE_ISA_FLAGS_${isa}} ${optimize}")
+      set(flags "${HONE_ISA_FLAGS_${isa}} ${optimize}")
+      if(NOT isa STREQUAL scalar)
+        string(APPEND flags "${vectors}")
+      endif()
+      set_source_files_properties(${source} PROPERTIES COMPILE_FLAGS "${flags}")
     endforeach()
     list(REMOVE_DUPLICATES out)
   endif()

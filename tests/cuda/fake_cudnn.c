@@ -329,22 +329,36 @@ static bool ready(const tensor *t) {
   return t->is_virtual || (t->at && (t->by_value || (uintptr_t)t->at % 16 == 0));
 }
 
-static float load(const tensor *t, const int64_t *at, const float *results) {
+static int64_t step_of(const tensor *t, int64_t k) { return t->dim[k] == 1 ? 0 : t->stride[k]; }
+
+static int64_t index_of(const tensor *t, const int64_t *at) {
   int64_t i = 0;
+  for (int64_t k = 0; k < t->rank; k++) i += at[k] * step_of(t, k);
+  return i;
+}
+
+static float load(const tensor *t, const int64_t *at, const float *results) {
   if (t->is_virtual) return results[t->uid];
   if (t->by_value) return t->value;
-  for (int64_t k = 0; k < t->rank; k++) i += (t->dim[k] == 1 ? 0 : at[k]) * t->stride[k];
-  return fake_load(t->at, t->type, i);
+  return fake_load(t->at, t->type, index_of(t, at));
+}
+
+/* Adds x at a and behind along dimension kx, times w at b and behind along kw. */
+static double add_dot(double sum, const work *o, const int64_t *a, int64_t kx, const int64_t *b, int64_t kw,
+                      int64_t n) {
+  const int64_t x = index_of(&o->x, a), dx = step_of(&o->x, kx), w = index_of(&o->w, b),
+                dw = step_of(&o->w, kw);
+  for (int64_t i = 0; i < n; i++)
+    sum +=
+        (double)fake_load(o->x.at, o->x.type, x + i * dx) * (double)fake_load(o->w.at, o->w.type, w + i * dw);
+  return sum;
 }
 
 static float root(const work *w, const int64_t *at) {
   double sum = 0;
   if (w->matmul) {
-    for (int64_t k = 0; k < w->x.dim[2]; k++) {
-      const int64_t a[RANK] = {at[0], at[1], k}, b[RANK] = {at[0], k, at[2]};
-      sum += (double)load(&w->x, a, NULL) * (double)load(&w->w, b, NULL);
-    }
-    return (float)sum;
+    const int64_t a[RANK] = {at[0], at[1]}, b[RANK] = {at[0], 0, at[2]};
+    return (float)add_dot(0, w, a, 2, b, 1, w->x.dim[2]);
   }
   const int64_t cin = w->w.dim[1], group = at[1] / (w->y.dim[1] / (w->x.dim[1] / cin));
   int64_t taps = 1;
@@ -357,10 +371,8 @@ static float root(const work *w, const int64_t *at) {
       a[2 + i] = at[2 + i] * w->stride[i] - w->pad[i] + b[2 + i] * w->dilation[i];
       inside = inside && a[2 + i] >= 0 && a[2 + i] < w->x.dim[2 + i];
     }
-    for (int64_t c = 0; inside && c < cin; c++) {
-      a[1] = group * cin + c, b[1] = c;
-      sum += (double)load(&w->x, a, NULL) * (double)load(&w->w, b, NULL);
-    }
+    a[1] = group * cin;
+    if (inside) sum = add_dot(sum, w, a, 1, b, 1, cin);
   }
   return (float)sum;
 }

@@ -127,9 +127,10 @@ static void round_inputs(one_case *c, hone_dtype storage) {
 /* An f32 tensor into one of the storage type. */
 static void copy_narrow(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
   const int64_t n = hone_desc_count(to);
+  walk w = {{0}, 0};
   for (int64_t i = 0; i < n; i++) {
     const uint16_t half = narrowed(((const float *)from->data)[i], to->dtype);
-    memcpy(data + (size_t)offset_of(to, i) * sizeof half, &half, sizeof half);
+    memcpy(data + (size_t)next_offset(&w, to) * sizeof half, &half, sizeof half);
   }
 }
 
@@ -144,8 +145,9 @@ static void compare(const one_case *c, const struct hone_tactic_desc *t, char la
     if (isfinite(((float *)w->data)[i])) range = fmax(range, fabs((double)((float *)w->data)[i]));
   for (int64_t i = 0; is_double && i < n; i++)
     if (isfinite(((double *)w->data)[i])) range = fmax(range, fabs(((double *)w->data)[i]));
+  walk place = {{0}, 0};
   for (int64_t i = 0; i < n; i++) {
-    const unsigned char *g = data + (size_t)offset_of(d, i) * size,
+    const unsigned char *g = data + (size_t)next_offset(&place, d) * size,
                         *e = (unsigned char *)w->data + (size_t)i * wanted;
     if (size == wanted && !memcmp(g, e, size)) continue;
     char text[128];
@@ -266,7 +268,7 @@ static void *narrow_weights(const hone_tensor *from, hone_dtype storage) {
 }
 
 /* What threads share is a driver's, whatever its kernels: under TSan the widest tier stands for all. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(HN_WATCHES_THREADS)
 enum { EVERY_TIER = 0 };
 #else
 enum { EVERY_TIER = 1 };

@@ -173,8 +173,9 @@ static void put_input(const hone_tensor *from, const hone_tensor_desc *to, unsig
   }
   const int64_t n = hone_desc_count(to);
   const size_t size = hone_dtype_size(to->dtype);
+  walk w = {{0}, 0};
   for (int64_t i = 0; i < n; i++)
-    from_float(data + (size_t)offset_of(to, i) * size, to->dtype, ((const float *)from->data)[i]);
+    from_float(data + (size_t)next_offset(&w, to) * size, to->dtype, ((const float *)from->data)[i]);
 }
 
 /* ---------------------------------------------------------------- comparing */
@@ -214,8 +215,9 @@ static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, co
   const bool floats = w->desc.dtype == HONE_DTYPE_F32;
   for (int64_t i = 0; floats && i < n; i++)
     if (fabsf(((float *)w->data)[i]) < FLT_MAX) range = fmax(range, fabs((double)((float *)w->data)[i]));
+  walk place = {{0}, 0};
   for (int64_t i = 0; i < n; i++) {
-    const unsigned char *g = data + (size_t)offset_of(d, i) * size;
+    const unsigned char *g = data + (size_t)next_offset(&place, d) * size;
     if (!floats) {
       if (w->desc.dtype == HONE_DTYPE_F64 ? close_f64(c, g, w, i)
                                           : !memcmp(g, (unsigned char *)w->data + (size_t)i * size, size))
@@ -237,8 +239,9 @@ static bool compare(const one_case *c, uint32_t k, const hone_tensor_desc *d, co
 /* What lies between the pixels of a part belongs to others: nothing is written there. */
 static bool others_are_kept(const hone_tensor_desc *d, unsigned char *data, size_t bytes) {
   const size_t size = hone_dtype_size(d->dtype);
-  for (int64_t i = 0; i < hone_desc_count(d); i++)
-    memset(data + begin_of(d) + (size_t)offset_of(d, i) * size, 0xff, size);
+  const int64_t n = hone_desc_count(d);
+  walk w = {{0}, 0};
+  for (int64_t i = 0; i < n; i++) memset(data + begin_of(d) + (size_t)next_offset(&w, d) * size, 0xff, size);
   for (size_t i = 0; i < bytes; i++)
     if (data[i] != 0xff) return false;
   return true;

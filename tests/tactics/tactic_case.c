@@ -317,20 +317,18 @@ void set_layout(hone_tensor_desc *d, char layout, bool output) {
 }
 
 /* Offset of the i-th element in row-major order. */
-int64_t offset_of(const hone_tensor_desc *d, int64_t i) {
-  int64_t at = 0;
-  for (int32_t k = d->rank - 1; k >= 0; k--) {
-    at += i % d->dim[k] * d->stride[k];
-    i /= d->dim[k];
-  }
-  return at;
-}
-
 void copy_in(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data) {
   const size_t size = hone_dtype_size(to->dtype);
   const int64_t n = hone_desc_count(to);
-  for (int64_t i = 0; i < n; i++)
-    memcpy(data + (size_t)offset_of(to, i) * size, (const char *)from->data + (size_t)i * size, size);
+  const char *x = from->data;
+  walk w = {{0}, 0};
+  for (int64_t i = 0; i < n; i++, x += size) {
+    unsigned char *y = data + (size_t)next_offset(&w, to) * size;
+    if (size == 4)
+      memcpy(y, x, 4);
+    else
+      memcpy(y, x, size);
+  }
 }
 
 const char *anchor_of(const one_case *c) { return strcmp(c->op, "Identity") ? c->op : "Reformat"; }

@@ -47,8 +47,22 @@ void free_case(one_case *c);
 const char *anchor_of(const one_case *c);
 /* r, c, p, m or n, of an input or an output. */
 void set_layout(hone_tensor_desc *d, char layout, bool output);
-/* Offset of the i-th element in row-major order. */
-int64_t offset_of(const hone_tensor_desc *d, int64_t i);
+/* Goes over a tensor's elements in row-major order; begins as {0}. */
+typedef struct walk {
+  int64_t at[HONE_MAX_RANK], offset;
+} walk;
+
+/* Offset of the element that is next. */
+static inline int64_t next_offset(walk *w, const hone_tensor_desc *d) {
+  const int64_t offset = w->offset;
+  for (int32_t k = d->rank - 1; k >= 0; k--) {
+    w->offset += d->stride[k];
+    if (++w->at[k] < d->dim[k]) break;
+    w->offset -= d->dim[k] * d->stride[k], w->at[k] = 0;
+  }
+  return offset;
+}
+
 void copy_in(const hone_tensor *from, const hone_tensor_desc *to, unsigned char *data);
 
 typedef struct device_check {

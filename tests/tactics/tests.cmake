@@ -1,5 +1,15 @@
 # check_tactics: every case through every tactic of its operator. check_pointwise: random programs. In builds with faults,
 # each fault that the sources of these tactics contain must be noticed; the names come from the sources themselves.
+# Sanitizers watch tactics and what is under them; these tools' own loops over elements, which are most of what they run, would take
+# the time.
+if(HONE_SANITIZE)
+  set(files check_tactics tactic_case on_device device_step with_epilogue chain_case check_pointwise check_chain)
+  list(TRANSFORM files REPLACE "(.+)" "${HONE_TEST_FOLDER}/\\1.c")
+  set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all")
+  if(HONE_SANITIZE MATCHES thread)
+    set_source_files_properties(${HONE_TEST_FOLDER}/check_tactics.c PROPERTIES COMPILE_DEFINITIONS HN_WATCHES_THREADS)
+  endif()
+endif()
 hone_test_tool(check_tactics check_tactics.c blobs.c tactic_case.c on_device.c device_step.c with_epilogue.c chain_case.c)
 hone_ctest(check_tactics check_tactics tests/tactics/cases.txt)
 # Holes in structures are the compiler's, with sanitizers other ones.
