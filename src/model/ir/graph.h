@@ -137,8 +137,8 @@ static inline bool hn_is_op(const hone_node *n, const char *op) {
          (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
 }
 
-/* The attribute that a Constant node (or NULL) shows as it is: numbers, which may lie at any alignment and live as
- * long as the model. NULL: its value is spelled in another way, or this is no such node. */
+/* The attribute that a Constant node (or NULL) shows as it is: numbers, which may lie at any alignment and
+ * live as long as the model. NULL: its value is spelled in another way, or this is no such node. */
 const hone_tensor *hn_constant_shown(const hone_node *node);
 
 /* Does the node draw numbers, so that two equal ones may differ? Dropout does where it may be in training. */

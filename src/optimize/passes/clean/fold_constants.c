@@ -81,7 +81,8 @@ static hn_pass_result show(hn_pass_context *ctx, hone_node *n, const hone_tensor
   return HN_PASS_HIT;
 }
 
-/* Bytes of the largest constant that some node fills with this number: what they all show the beginning of. */
+/* Bytes of the largest constant that some node fills with this number: what they all show the beginning of.
+ */
 static size_t most_filled(const hn_pass_context *ctx, hone_dtype dtype, const void *number, size_t item) {
   size_t most = 0;
   for (const hone_node *n = ctx->model->graph->first; n; n = n->next) {
