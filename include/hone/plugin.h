@@ -109,7 +109,8 @@ enum {
   HONE_OP_VIEW = 1u << 2,       /* output 0 has input 0's elements in the same row-major order (Reshape...) */
   HONE_OP_CONTROL = 1u << 3,    /* If, Loop, Scan: run by the runtime, no reference */
   HONE_OP_MOVE = 1u << 4,       /* moves elements, computes nothing */
-  HONE_OP_POINTWISE = 1u << 5,  /* each output element depends on the broadcast input elements at its place */
+  HONE_OP_POINTWISE = 1u << 5,  /* each output element depends on the broadcast input elements at its place;
+                                   its  reference is called with slices of large tensors, by several threads */
   HONE_OP_SHAPE_ONLY = 1u << 6, /* reads its inputs' dimensions, never their elements (Shape, Size) */
   HONE_OP_CODES = 1u << 7,      /* reads quantised numbers */
   HONE_OP_ITEMS = 1u << 8       /* its inputs and outputs may be sequences and optionals */

@@ -24,6 +24,12 @@ static void op_label(const void *unit, char *buf, size_t size) {
 
 static bool is_onnx(const char *domain) { return !*domain || strcmp(domain, "ai.onnx.preview") == 0; }
 
+static bool is_built_in(const hone_op_desc *d) {
+  for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
+    if (builtin[i] == d) return true;
+  return false;
+}
+
 static hone_status op_check(const void *unit, hone_error *error) {
   const hone_op_desc *d = unit;
   const hone_status status = hn_check_desc("operator", d->op_type, d->struct_size, d->abi, sizeof *d, error);
@@ -35,8 +41,8 @@ static hone_status op_check(const void *unit, hone_error *error) {
     lacks = "no domain";
   else if (!d->infer)
     lacks = "no infer";
-  else if (d->flags & HONE_OP_CONTROL ? !is_onnx(d->domain) : !d->reference)
-    lacks = "no reference"; /* control flow of other domains is unknown to the runtime */
+  else if (d->flags & HONE_OP_CONTROL ? !is_onnx(d->domain) && !is_built_in(d) : !d->reference)
+    lacks = "no reference"; /* control flow that others add is unknown to the runtime */
   else if (d->since < 1 || (d->until && d->until < d->since))
     lacks = "no opset in which it exists";
   else if (!d->max_outputs || d->min_outputs > d->max_outputs || d->min_inputs > d->max_inputs)

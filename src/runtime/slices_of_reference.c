@@ -58,13 +58,22 @@ static hone_tensor slice_of(const hone_tensor *t, const hone_tensor_desc *y, con
   return part;
 }
 
-static void *locked_scratch(hone_call *call, size_t bytes) {
-  slices *s = call->impl;
+static void *locked(slices *s, void *(*take)(hone_call *call, size_t bytes), size_t bytes) {
   hone_call whole = *s->call;
   pthread_mutex_lock(&s->lock);
-  void *p = s->call->scratch(&whole, bytes);
+  void *p = take(&whole, bytes);
   pthread_mutex_unlock(&s->lock);
   return p;
+}
+
+static void *locked_scratch(hone_call *call, size_t bytes) {
+  slices *s = call->impl;
+  return locked(s, s->call->scratch, bytes);
+}
+
+static void *locked_scratch_keep(hone_call *call, size_t bytes) {
+  slices *s = call->impl;
+  return locked(s, s->call->scratch_keep, bytes);
 }
 
 static bool is_stopped(hone_call *call) {
@@ -89,8 +98,10 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     input[i] = &in[i];
   }
   call.input = input, call.output = output;
-  call.scratch = locked_scratch, call.stopped = is_stopped, call.impl = s;
-  const hone_status status = s->reference(&call, NULL);
+  call.scratch = locked_scratch, call.scratch_keep = locked_scratch_keep;
+  call.stopped = is_stopped, call.impl = s;
+  hone_error unread = {0}; /* who fails is asked again, as a whole */
+  const hone_status status = s->reference(&call, &unread);
   if (status) atomic_store(&s->status, status);
 }
 

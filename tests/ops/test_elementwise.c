@@ -101,6 +101,7 @@ static double worst(const char *op, const float *x, double (*f)(double)) {
   for (int i = 0; i < ROWS * COLUMNS; i++) {
     const double want = f((double)x[i]);
     assert_int_equal(isnan(want) != 0, isnan(y[i]) != 0);
+    if (x[i] == 0) assert_int_equal(signbit(want) != 0, signbit(y[i]) != 0);
     if (!isnan(want)) most = fmax(most, fabs((double)y[i] - want) / fmax(1, fabs(want)));
   }
   free(y);
@@ -114,6 +115,7 @@ static void functions_of_angles(void **state) {
   for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
     for (int i = 0; i < ROWS * COLUMNS; i++)
       x[i] = limits[k] * ((float)(i * 2 - ROWS * COLUMNS) / (float)(ROWS * COLUMNS));
+    if (k == 0) x[3] = -0.0f;
     if (k == 1) x[7] = INFINITY, x[9] = NAN, x[COLUMNS] = -INFINITY;
     /* Three units of the last place of 1. */
     assert_true(worst("Sin", x, sin) < 3 * 0x1p-24);

@@ -293,6 +293,8 @@ static const struct {
     {"com.microsoft.GroupQueryAttention", "f32:1x3x8 f32:1x3x4 f32:1x3x4 - - i32:=2 i32:=3",
      "num_heads=4 kv_num_heads=2"},
     {"com.microsoft.RotaryEmbedding", "f32:1x3x8 i64:=1 f32:5x2 f32:5x2", "num_heads=2"},
+    {"com.microsoft.MRotaryEmbedding", "f32:1x3x8 i64:3x1x3=0,1,4,2,0,1,3,3,2 f32:5x2 f32:5x2",
+     "num_heads=2 mrope_section=1,1,0 mrope_layout=1"},
     {"com.microsoft.EmbedLayerNormalization",
      "i32:1x3=2,0,1 i32:1x3=0,1,1 f32:4x4 f32:5x4 f32:2x4 f32:4 f32:4 i32:1x3=1,1,0", "epsilon=f:0.001"},
     {"com.microsoft.QEmbedLayerNormalization",

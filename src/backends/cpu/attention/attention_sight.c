@@ -6,7 +6,10 @@
  * largest score is at least M - b, where M is the row's largest mask: below a limit of M - 2 b - 110 a weight
  * is exp of less than -104, which is 0 in f32. That holds for minus infinity, for the lowest number and for
  * -10000 alike, and for rows that see nothing no key is below the limit. Queries or keys that are no numbers
- * make b none, and everything is seen. */
+ * make b none, and everything is seen. Values are not looked at: one that is no number behind a key that is
+ * hidden is not multiplied by its weight of 0, so it makes no result NaN. Of two
+ * masks the first sum is rounded by no more than the score, so that scores count twice; of three it may be
+ * rounded by more, and nothing is hidden. */
 #include <math.h>
 
 #include "backends/cpu/attention/attention_driver.h"
@@ -17,7 +20,7 @@
 enum { FEW_PANELS = 4 };
 
 int64_t hn_attention_sight_plan(hn_attention *p, int64_t at) {
-  p->looks = !p->heads && !p->parts && !p->direct && !p->in_lanes && p->n_masks > 0 &&
+  p->looks = !p->heads && !p->parts && !p->direct && !p->in_lanes && p->n_masks > 0 && p->n_masks <= 2 &&
              (p->k_col == 1 || p->depth == 1 || p->k_row == 1) &&
              p->keys >= FEW_PANELS * (int64_t)hn_gemm_find(p->isa)->nr && p->keys <= INT32_MAX;
   p->sight_at = at;
@@ -72,9 +75,11 @@ static hn_attention_sight part_sight(const hn_attention_job *j, const hn_attenti
     double bound = 0;
     if (far >= 0 || far != far) {
       bound = far * length(j, (const float *)t->q + r * p->q_row, p->depth) * 1.001;
-      if (p->cap != 0 && bound < INFINITY && bound > fabs((double)p->cap)) bound = fabs((double)p->cap);
+      /* Scores that Tanh bends: |cap tanh(s)| is at most |cap| and at most |cap s|. */
+      if (p->cap != 0) bound = fabs((double)p->cap) * (bound > 1 ? 1 : bound) + 0 * bound;
     }
-    const double gap = (110 + 2 * bound + 2 * rounding * fabs(most)) * (1 + 2 * rounding);
+    const double gap =
+        (110 + (p->n_masks > 1 ? 4 : 2) * bound + 2 * rounding * fabs(most)) * (1 + 2 * rounding);
     size_t a, b;
     j->ops->within(n, (float)(most - gap), m, p->n_masks, &a, &b);
     if (HN_FAULT("attention_sight") && b > a + 1 && (int64_t)b < last - from) b = a + (b - a) / 2;

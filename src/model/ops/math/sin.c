@@ -10,7 +10,7 @@ static void loop_f32(const void *from, void *to, int64_t n, const double *param)
     const float *x = (const float *)from + i;
     float *y = (float *)to + i;
     if (hn_angles_are_small(x, some))
-      for (int64_t k = 0; k < some; k++) y[k] = hn_angle_sine(x[k], 0);
+      for (int64_t k = 0; k < some; k++) y[k] = x[k] == 0 ? x[k] : hn_angle_sine(x[k], 0); /* -0 stays -0 */
     else
       for (int64_t k = 0; k < some; k++) y[k] = sinf(x[k]);
   }

@@ -57,8 +57,9 @@ static bool read(const hone_node *n, transposed *t) {
     return false;
   const int64_t *w = n->in[1]->desc.dim;
   t->in = w[0], t->out = w[1], t->block = w[2];
-  return hone_node_int(n, "group", 1) == 1 && t->block > 1 && w[3] == t->block && x->dim[1] == t->in &&
-         y->dim[2] == x->dim[2] * t->block && y->dim[3] == x->dim[3] * t->block &&
+  /* Weights that are there bound the block; without any it is what a file says. */
+  return hone_node_int(n, "group", 1) == 1 && t->in > 0 && t->out > 0 && t->block > 1 && w[3] == t->block &&
+         x->dim[1] == t->in && y->dim[2] == x->dim[2] * t->block && y->dim[3] == x->dim[3] * t->block &&
          hone_node_ints(n, "strides", &(size_t){0}) && all_are(n, "strides", t->block) &&
          all_are(n, "dilations", 1) && all_are(n, "pads", 0) && all_are(n, "output_padding", 0) &&
          (!strcmp(pad, "NOTSET") || !strcmp(pad, "VALID")) && parameters_fit(t->w, t->out, 1) &&
