@@ -42,7 +42,7 @@ void *hn_arena_raw(hn_arena *a, size_t size, size_t align) {
   if (!b || SEPARATE || at > b->size || size > b->size - at) {
     /* Blocks grow with the arena, so that an almost empty one stays small. */
     size_t grow = a->used < SMALLEST ? SMALLEST : a->used < BLOCK ? a->used : BLOCK;
-    const size_t gap = !SEPARATE && align > 16 ? align - 16 : 0;
+    const size_t begins = SEPARATE ? HN_MEM_ALIGN : 16, gap = align > begins ? align - begins : 0;
     size_t want = size + gap > grow || SEPARATE ? size + gap : grow;
     hn_arena_block *fresh =
         SEPARATE ? hn_aligned(HN_MEM_ALIGN, sizeof *fresh + want) : hn_malloc(sizeof *fresh + want);

@@ -31,9 +31,9 @@ typedef struct head {
   int64_t matrices, panels, matrix_bytes,
       packed_at;                /* of packed B; in the blob from there on, 0: not there */
   int64_t rows, panels_at_once; /* of a task */
-  double alpha, beta;
-  int64_t c_row, c_step; /* steps through C */
-  hn_nest nest;          /* over the batch; operands: result, A, and the number of B's matrix */
+  double alpha, beta;           /* beta 0: there is no C */
+  int64_t c_row, c_step;        /* steps through C */
+  hn_nest nest;                 /* over the batch; operands: result, A, and the number of B's matrix */
 } head;
 
 static bool type_of(hone_dtype dtype, hn_wide_type *type) {
@@ -66,7 +66,7 @@ static bool common(const hone_step *s, const hone_machine *m, head *h, hone_reas
   const hone_tensor_desc *a = &s->input[0].desc, *b = &s->input[1].desc, *y = &s->output[0].desc;
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
-  h->alpha = h->beta = 1;
+  h->alpha = 1, h->beta = 0; /* beta: of a C that is there */
   if (!hn_wide_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (s->n_epilogue) return hn_refuse(why, "it has an epilogue");
   if (!type_of(a->dtype, &h->type) || b->dtype != a->dtype || y->dtype != a->dtype)
