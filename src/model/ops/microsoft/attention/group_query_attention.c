@@ -136,7 +136,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 }
 
 static void cost(const hone_infer *io, hone_cost *cost) {
-  const int64_t keys = hn_dim(io->output[PRESENT_KEY], 2);
+  /* Of a node that leaves the cache out the new tokens are known alone. */
+  const bool cached = io->n_outputs > PRESENT_KEY && io->output[PRESENT_KEY];
+  const int64_t keys = cached ? hn_dim(io->output[PRESENT_KEY], 2) : hn_dim(io->input[0], 1);
   hn_cost_macs(cost, keys > 0 ? 2 * (double)keys * hn_known_count(io->output[Y]) : 0);
 }
 
