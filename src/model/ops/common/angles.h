@@ -34,6 +34,24 @@ static inline bool hn_angles_are_small(const float *x, int64_t n) {
   return !large;
 }
 
+/* loop_f32 of an operator on angles: `small` of x where a block's are small, else `any`. */
+#define HN_ANGLE_LOOP(small, any)                                                                            \
+  static void loop_f32(const void *from, void *to, int64_t n, const double *param) {                         \
+    (void)param;                                                                                             \
+    for (int64_t i = 0; i < n; i += HN_ANGLE_BLOCK) {                                                        \
+      const int64_t some = n - i < HN_ANGLE_BLOCK ? n - i : HN_ANGLE_BLOCK;                                  \
+      const float *v = (const float *)from + i;                                                              \
+      float *y = (float *)to + i;                                                                            \
+      if (hn_angles_are_small(v, some))                                                                      \
+        for (int64_t k = 0; k < some; k++) {                                                                 \
+          const float x = v[k];                                                                              \
+          y[k] = (small);                                                                                    \
+        }                                                                                                    \
+      else                                                                                                   \
+        for (int64_t k = 0; k < some; k++) y[k] = any(v[k]);                                                 \
+    }                                                                                                        \
+  }
+
 /* asin of 0 <= x <= 1/2, whose square is z. */
 static inline float hn_angle_of_half(float x, float z) {
   return ((((4.2163199048e-2f * z + 2.4181311049e-2f) * z + 4.5470025998e-2f) * z + 7.4953002686e-2f) * z +

@@ -3,19 +3,18 @@
 #include <string.h>
 
 #include "model/ops/attention/heads.h"
-#include "model/ops/microsoft/common/inner.h"
+#include "model/ops/microsoft/attention/rotary_inner.h"
 
 enum { X, POSITIONS, COS, SIN };
 enum { TIME, HEIGHT, WIDTH, STREAMS };
-extern const hone_op_desc hn_op_rotary_embedding;
 
 /* The numbers of pairs that the streams have; of `half` pairs, below 0: not known yet. */
 static hone_status take_sections(const hone_node *n, int64_t half, const int64_t **section,
                                  hone_error *error) {
   size_t count = 0;
   const int64_t *s = hone_node_ints(n, "mrope_section", &count);
-  if (hone_node_int(n, "is_packed_batching", 0)) return hn_op_refuse(n, error, "is_packed_batching");
-  if (hone_node_float(n, "scale", 1) != 1) return hn_op_refuse(n, error, "scale");
+  const hone_status read = hn_rotary_check(n, error);
+  if (read) return read;
   if (hone_node_int(n, "mrope_layout", 0) < 0 || hone_node_int(n, "mrope_layout", 0) > 1)
     return hn_op_bad(n, error, "mrope_layout is %lld", (long long)hone_node_int(n, "mrope_layout", 0));
   if (count != STREAMS) return hn_op_bad(n, error, "mrope_section has %zu numbers, expected 3", count);
@@ -35,18 +34,6 @@ static int stream_of(const int64_t *section, bool interleaved, int64_t i) {
   return i < section[TIME] ? TIME : i < section[TIME] + section[HEIGHT] ? HEIGHT : WIDTH;
 }
 
-/* Its attributes for ONNX's; the number of heads is 0 where it is not known yet. */
-static void begin(hn_inner *inner, const hone_node *n, const hone_tensor_desc *x,
-                  const hone_tensor_desc *cos) {
-  int64_t heads = hone_node_int(n, "num_heads", 0);
-  const int64_t hidden = hn_dim(x, 2), half = hn_dim(cos, 1);
-  if (!heads && x->rank == 3 && hidden > 0 && half > 0) heads = hidden / (2 * half);
-  hn_inner_begin(inner, n, &hn_op_rotary_embedding, 23);
-  hn_inner_int(inner, "interleaved", hone_node_int(n, "interleaved", 0));
-  hn_inner_int(inner, "num_heads", heads);
-  hn_inner_int(inner, "rotary_embedding_dim", hone_node_int(n, "rotary_embedding_dim", 0));
-}
-
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[X], *p = io->input[POSITIONS], *cos = io->input[COS];
   const int64_t *section;
@@ -61,7 +48,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if ((cos->rank >= 0 && cos->rank != 2) || (io->input[SIN]->rank >= 0 && io->input[SIN]->rank != 2))
     return hn_op_bad(io->node, error, "the caches are not of rank 2");
   hn_inner inner;
-  begin(&inner, io->node, x, cos);
+  hn_rotary_begin(&inner, io->node, x, cos);
   if (hone_node_int(&inner.node, "num_heads", 0) == 0 && x->rank == 3)
     return hn_infer_set(io, 0, x->dtype, x->rank, x->dim), HONE_OK;
   const hone_tensor_desc all = hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){batch, tokens});
@@ -104,7 +91,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (!s) s = gather(call, call->input[COS], section, &cos, error);
   if (!s) s = gather(call, call->input[SIN], section, &sin, error);
   if (s) return s;
-  begin(&inner, call->node, &x->desc, &call->input[COS]->desc);
+  hn_rotary_begin(&inner, call->node, &x->desc, &call->input[COS]->desc);
   const hone_tensor *const in[3] = {x, &cos, &sin};
   return hn_inner_run(call, &inner, in, 3, call->output, 1, error);
 }

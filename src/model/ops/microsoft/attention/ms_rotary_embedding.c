@@ -1,35 +1,17 @@
 /* RotaryEmbedding of com.microsoft: ONNX's, with the positions as second input, of which one number is the
  * first token's. Heads without `num_heads` are as wide as the caches say. */
 #include "model/ops/attention/heads.h"
-#include "model/ops/microsoft/common/inner.h"
+#include "model/ops/microsoft/attention/rotary_inner.h"
 
 enum { X, POSITIONS, COS, SIN };
-extern const hone_op_desc hn_op_rotary_embedding;
-
-static hone_status check_attrs(const hone_node *n, hone_error *error) {
-  if (hone_node_int(n, "is_packed_batching", 0)) return hn_op_refuse(n, error, "is_packed_batching");
-  return hone_node_float(n, "scale", 1) == 1 ? HONE_OK : hn_op_refuse(n, error, "scale");
-}
-
-/* Its attributes for ONNX's; the number of heads is 0 where it is not known yet. */
-static void begin(hn_inner *inner, const hone_node *n, const hone_tensor_desc *x,
-                  const hone_tensor_desc *cos) {
-  int64_t heads = hone_node_int(n, "num_heads", 0);
-  const int64_t hidden = hn_dim(x, 2), half = hn_dim(cos, 1);
-  if (!heads && x->rank == 3 && hidden > 0 && half > 0) heads = hidden / (2 * half);
-  hn_inner_begin(inner, n, &hn_op_rotary_embedding, 23);
-  hn_inner_int(inner, "interleaved", hone_node_int(n, "interleaved", 0));
-  hn_inner_int(inner, "num_heads", heads);
-  hn_inner_int(inner, "rotary_embedding_dim", hone_node_int(n, "rotary_embedding_dim", 0));
-}
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[X], *p = io->input[POSITIONS];
   hn_inner inner;
-  hone_status s = check_attrs(io->node, error);
+  hone_status s = hn_rotary_check(io->node, error);
   if (!s) s = hn_infer_dtype_in(io, POSITIONS, HONE_TYPES(HONE_DTYPE_I64), error);
   if (s) return s;
-  begin(&inner, io->node, x, io->input[COS]);
+  hn_rotary_begin(&inner, io->node, x, io->input[COS]);
   const int64_t tokens = x->rank == 4 ? x->dim[2] : hn_dim(x, 1);
   const hone_tensor_desc all = hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){hn_dim(x, 0), tokens});
   hone_infer view = *io;
@@ -47,7 +29,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[X], *p = call->input[POSITIONS];
   hone_tensor all;
   hn_inner inner;
-  begin(&inner, call->node, &x->desc, &call->input[COS]->desc);
+  hn_rotary_begin(&inner, call->node, &x->desc, &call->input[COS]->desc);
   if (p->desc.rank == 1) {
     const int64_t dim[2] = {x->desc.dim[0], x->desc.rank == 4 ? x->desc.dim[2] : x->desc.dim[1]};
     if (!hn_inner_tensor(call, HONE_DTYPE_I64, 2, dim, &all, error)) return HONE_ERROR_MEMORY;
