@@ -320,10 +320,18 @@ static void test_bounds(void **state) {
       {"graph g(%q: f32[2x3x4x8], %p: i64[2], %k: f32[2x3x6x8], %v: f32[2x3x6x8]) -> (%y) {\n"
        "  %y = Attention(%q, %k, %v, _, _, _, %p)\n}\n",
        7},
+      {"graph g(%n: i64[], %p: i64[1], %t: f32[6x4]) -> (%y, %all) {\n  %y, %all = Loop(%n, _, %p) {body=graph b("
+       "%i: i64[], %go: bool[], %w: i64[1]) -> (%on, %next, %row) {\n    %on = Identity(%go)\n"
+       "    %row = Gather(%t, %w)\n    %next = ArgMax(%row) {axis=1, keepdims=0}\n  }}\n}\n",
+       6},
+      {"graph g(%s: f32[4], %p: i64[3], %t: f32[6x4]) -> (%y) {\n  %y = Scan(%s, %p) {num_scan_inputs=1, "
+       "body=graph b(%a: f32[4], %w: i64[]) -> (%on) {\n    %row = Gather(%t, %w)\n    %on = Add(%a, %row)\n"
+       "  }}\n}\n",
+       6},
       {"graph g(%x: f32[6x4], %p: i64[6x4]) -> (%y) {\n  %c = Cast(%p) {to=1}\n  %y = Add(%x, %c)\n}\n", 0},
   };
   for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-    char text[400];
+    char text[500];
     snprintf(text, sizeof text, "opset 24\nopset \"com.microsoft\" 1\n%s", nets[i].text);
     hone_model *m = net_parse("test", text);
     if (hone_model_input_bound(m, 1) != nets[i].below)

@@ -106,6 +106,22 @@ static int64_t bound_of_places(const hone_node *n, uint32_t index) {
   return all > 0 ? all : 0;
 }
 
+/* What operand `index` of n is called in the body that gets it, as it is or, of a Scan, by parts; NULL: none. */
+static const hn_value *within(const hone_node *n, uint32_t index) {
+  const hn_attr *body = NULL;
+  size_t at = index;
+  if (hn_is_op(n, "Loop")) {
+    body = hn_node_attr(n, "body");
+  } else if (hn_is_op(n, "Scan")) {
+    body = hn_node_attr(n, "body");
+    at -= n->opset < 9; /* of lengths */
+  } else if (index == 0 && n->op && n->op->flags & HONE_OP_CONTROL) {
+    body = hn_node_attr(n, "decoder"); /* of a search */
+  }
+  return body && body->type == HONE_ATTR_GRAPH && body->g && at < body->g->inputs.len ? body->g->inputs.ptr[at]
+                                                                                      : NULL;
+}
+
 /* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */
 static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
   int64_t best = 0;
@@ -119,6 +135,8 @@ static int64_t smallest_table(const hn_value *v, int *budget, int depth) {
     if (!found) found = bound_of_rows(n, index);
     if (!found) found = bound_of_places(n, index);
     found = room_for_rest(n, index, found);
+    const hn_value *inner = found || depth >= 32 ? NULL : within(n, index);
+    if (inner) found = smallest_table(inner, budget, depth + 1);
     if (!found && (index == 0 || hn_is_op(n, "Concat")) && depth < 32 && passes_index(n)) {
       for (uint32_t o = 0; o < n->n_out; o++) {
         int64_t f = n->out[o] ? smallest_table(n->out[o], budget, depth + 1) : 0;
