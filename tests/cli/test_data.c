@@ -320,7 +320,8 @@ static void test_bounds(void **state) {
       {"graph g(%q: f32[2x3x4x8], %p: i64[2], %k: f32[2x3x6x8], %v: f32[2x3x6x8]) -> (%y) {\n"
        "  %y = Attention(%q, %k, %v, _, _, _, %p)\n}\n",
        7},
-      {"graph g(%n: i64[], %p: i64[1], %t: f32[6x4]) -> (%y, %all) {\n  %y, %all = Loop(%n, _, %p) {body=graph b("
+      {"graph g(%n: i64[], %p: i64[1], %t: f32[6x4]) -> (%y, %all) {\n  %y, %all = Loop(%n, _, %p) "
+       "{body=graph b("
        "%i: i64[], %go: bool[], %w: i64[1]) -> (%on, %next, %row) {\n    %on = Identity(%go)\n"
        "    %row = Gather(%t, %w)\n    %next = ArgMax(%row) {axis=1, keepdims=0}\n  }}\n}\n",
        6},

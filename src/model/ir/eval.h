@@ -74,5 +74,8 @@ hone_status hn_eval_map(const hone_node *node, const hone_tensor *const *in, hon
 /* ---- eval_search.c */
 hone_status hn_eval_search(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
                            hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
+/* ---- eval_beams.c */
+hone_status hn_eval_beams(const hone_node *node, const hone_tensor *const *in, hone_tensor *const *out,
+                          hn_scope *scope, hn_arena *keep, hn_budget *budget, hone_error *error);
 
 #endif

@@ -106,7 +106,8 @@ static int64_t bound_of_places(const hone_node *n, uint32_t index) {
   return all > 0 ? all : 0;
 }
 
-/* What operand `index` of n is called in the body that gets it, as it is or, of a Scan, by parts; NULL: none. */
+/* What operand `index` of n is called in the body that gets it, as it is or, of a Scan, by parts; NULL: none.
+ */
 static const hn_value *within(const hone_node *n, uint32_t index) {
   const hn_attr *body = NULL;
   size_t at = index;
@@ -118,8 +119,9 @@ static const hn_value *within(const hone_node *n, uint32_t index) {
   } else if (index == 0 && n->op && n->op->flags & HONE_OP_CONTROL) {
     body = hn_node_attr(n, "decoder"); /* of a search */
   }
-  return body && body->type == HONE_ATTR_GRAPH && body->g && at < body->g->inputs.len ? body->g->inputs.ptr[at]
-                                                                                      : NULL;
+  return body && body->type == HONE_ATTR_GRAPH && body->g && at < body->g->inputs.len
+             ? body->g->inputs.ptr[at]
+             : NULL;
 }
 
 /* Smallest table that is read with `v` as index; 0: none found. *budget bounds the walk on hostile graphs. */

@@ -1,14 +1,12 @@
 /* GreedySearch: a decoder's graph in a loop, its likeliest word each time. Run by the evaluator
  * (ir/eval_search.c). What follows when all texts have ended early is pad_token_id. */
-#include "model/ops/control/bodies.h"
+#include "model/ops/microsoft/generate/search_inputs.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  const hone_tensor_desc *ids = io->input[0];
-  if ((ids->dtype != HONE_DTYPE_NONE && ids->dtype != HONE_DTYPE_I32) || (ids->rank >= 0 && ids->rank != 2))
-    return hn_op_bad(io->node, error, "input_ids are not i32 [batch, length]");
-  if (hone_node_int(io->node, "model_type", 0) != 0) return hn_op_refuse(io->node, error, "model_type");
-  const int64_t batch = ids->rank == 2 ? ids->dim[0] : HONE_DIM_UNKNOWN;
-  return hn_infer_set(io, 0, HONE_DTYPE_I32, 2, (const int64_t[]){batch, HONE_DIM_UNKNOWN}), HONE_OK;
+  int64_t batch;
+  const hone_status status = hn_search_takes(io, &batch, error);
+  if (!status) hn_infer_set(io, 0, HONE_DTYPE_I32, 2, (const int64_t[]){batch, HONE_DIM_UNKNOWN});
+  return status;
 }
 
 static const hone_attr_desc attrs[] = {{.name = "decoder", .type = HONE_ATTR_GRAPH, .required = true},
