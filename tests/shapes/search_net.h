@@ -1,4 +1,5 @@
-/* A decoder of tables, in which the words, their positions, the mask and what is kept of the past have a say. */
+/* A decoder of tables, in which the words, their positions, the mask and what is kept of the past have a say.
+ */
 #ifndef HN_TESTS_SHAPES_SEARCH_NET_H
 #define HN_TESTS_SHAPES_SEARCH_NET_H
 

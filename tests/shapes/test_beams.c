@@ -43,15 +43,18 @@ static const search searches[] = {
      "eos_token_id=5, early_stopping=1",
      14,
      3,
-     {1, 2, 3, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 8, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+     {1, 2, 3, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 1,
+      4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 0, 0, 4, 5, 6, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 3, 4, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 7, 6, 8, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0},
      {-0.24299f, -0.27574f, -0.57857f, -0.14912f, -0.47157f, -0.85673f, -0.21529f, -0.43139f, -0.45730f}},
     {"long texts",
      "i32[1]{12}, i32[1]{0}, i32[1]{3}, _, f32[1]{3}",
      "eos_token_id=5",
      12,
      1,
-     {1, 2, 3, 3, 4, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 8, 8, 8, 8, 8, 3, 8, 8, 8, 0, 0, 7, 6, 8, 8, 8, 8, 8, 8,
-      3, 8},
+     {1, 2, 3, 3, 4, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 8, 8, 8,
+      8, 8, 3, 8, 8, 8, 0, 0, 7, 6, 8, 8, 8, 8, 8, 8, 3, 8},
      {-0.00972f, -0.00235f, -0.00176f}},
     {"penalties",
      "i32[1]{10}, i32[1]{6}, i32[1]{3}, i32[1]{2}, f32[1]{0.5}, f32[1]{1.5}",
@@ -66,11 +69,12 @@ static const search searches[] = {
      "eos_token_id=8, no_repeat_ngram_size=2",
      12,
      1,
-     {1, 2, 3, 3, 4, 5, 5, 0, 0, 0, 0, 0, 4, 5, 6, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 3, 4, 5, 0, 0,
-      0, 0},
+     {1, 2, 3, 3, 4, 5, 5, 0, 0, 0, 0, 0, 4, 5, 6, 5, 0, 0,
+      0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 3, 3, 4, 5, 0, 0, 0, 0},
      {-0.40294f, -0.49154f, -0.31531f}},
     {"words",
-     "i32[1]{9}, _, i32[1]{2}, _, _, _, i32[9]{1, 1, 1, 0, 1, 1, 0, 1, 1}, i32[3x9]{0, 0, 0, 0, 0, 0, 1, 1, 1, "
+     "i32[1]{9}, _, i32[1]{2}, _, _, _, i32[9]{1, 1, 1, 0, 1, 1, 0, 1, 1}, i32[3x9]{0, 0, 0, 0, 0, 0, 1, 1, "
+     "1, "
      "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}",
      "eos_token_id=8",
      9,
@@ -90,8 +94,9 @@ static net_session open_search(const char *type, const char *makes, const char *
                                int level, bool reference) {
   char text[8192];
   snprintf(text, sizeof text,
-           DOMAIN "graph g(%%ids: i32[3x3]) -> (%s) {\n  %s = com.microsoft::%s(%%ids, %s) {pad_token_id=0, %s, "
-                  "decoder=%s}\n}\n",
+           DOMAIN
+           "graph g(%%ids: i32[3x3]) -> (%s) {\n  %s = com.microsoft::%s(%%ids, %s) {pad_token_id=0, %s, "
+           "decoder=%s}\n}\n",
            makes, makes, type, takes, says, DECODER);
   return net_open(net_parse("search", text), level, reference, 1);
 }
@@ -149,8 +154,8 @@ static void test_scores(void **state) {
   net_close(&s);
 }
 
-/* One word left is the likeliest: what GreedySearch gives. Of equal words the way that is not custom keeps the
- * last, so it has texts without such. */
+/* One word left is the likeliest: what GreedySearch gives. Of equal words the way that is not custom keeps
+ * the last, so it has texts without such. */
 static void test_one_left(void **state) {
   (void)state;
   static const char *const ways[] = {"top_p=0.00001, min_tokens_to_keep=1", "top_p=0.00001, custom=1",
@@ -169,7 +174,8 @@ static void test_one_left(void **state) {
                   sampling = open_search("Sampling", "%y", like[i].takes, says, 2, false);
       run(&greedy, "greedy");
       run(&sampling, says);
-      const hone_tensor *a = hone_context_output(greedy.context, 0), *b = hone_context_output(sampling.context, 0);
+      const hone_tensor *a = hone_context_output(greedy.context, 0),
+                        *b = hone_context_output(sampling.context, 0);
       assert_int_equal(hone_desc_count(&a->desc), hone_desc_count(&b->desc));
       assert_memory_equal(a->data, b->data, (size_t)hone_desc_bytes(&a->desc));
       net_close(&greedy);
@@ -216,8 +222,8 @@ static void test_drawn(void **state) {
     for (int seed = 0; seed < 200; seed++) {
       char takes[80], says[160];
       snprintf(takes, sizeof takes, "i32[1]{4}, _, _, _, _, _, _, i32[1]{%d}", seed);
-      snprintf(says, sizeof says, "eos_token_id=20, top_p=%g, min_tokens_to_keep=%d, custom=%d", rules[i].top_p,
-               rules[i].least, rules[i].custom);
+      snprintf(says, sizeof says, "eos_token_id=20, top_p=%g, min_tokens_to_keep=%d, custom=%d",
+               rules[i].top_p, rules[i].least, rules[i].custom);
       net_session s = open_search("Sampling", "%y, %left", takes, says, 0, false);
       run(&s, says);
       const int32_t *text = hone_context_output(s.context, 0)->data;
@@ -248,17 +254,19 @@ static void test_present(void **state) {
   static const char *const says[] = {"eos_token_id=8, top_p=1.0",
                                      "eos_token_id=8, top_p=1.0, presence_penalty=0.75, temperature=2.0"};
   for (int i = 0; i < 2; i++) {
-    net_session s = open_search("Sampling", "%y, %left",
-                                "i32[1]{4}, _, _, _, _, _, i32[3x9]{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, "
-                                "0, 0, 0, 0, 0, 0, 0, 0, 0, 1}",
-                                says[i], 2, false);
+    net_session s =
+        open_search("Sampling", "%y, %left",
+                    "i32[1]{4}, _, _, _, _, _, i32[3x9]{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, "
+                    "0, 0, 0, 0, 0, 0, 0, 0, 0, 1}",
+                    says[i], 2, false);
     run(&s, says[i]);
     memcpy(v[i], hone_context_output(s.context, 1)->data, sizeof v[i]);
     net_close(&s);
   }
   for (int k = 0; k < TEXTS * 9; k++) {
     const bool present = k == 0 || k == 10 || k == 26;
-    if (!(fabsf(v[0][k] / 2 - (present ? 0.75f : 0) - v[1][k]) < 1e-5f)) fail_msg("%d: %g, %g", k, v[0][k], v[1][k]);
+    if (!(fabsf(v[0][k] / 2 - (present ? 0.75f : 0) - v[1][k]) < 1e-5f))
+      fail_msg("%d: %g, %g", k, v[0][k], v[1][k]);
   }
 }
 

@@ -156,8 +156,8 @@ static hone_status show(beams *m, int64_t row, hone_error *error) {
   const hn_search *s = &m->s;
   const int64_t rows = s->batch * s->beams, step = s->length - s->prompt;
   if (!m->scores->data) {
-    m->scores->desc = hone_desc(HONE_DTYPE_F32, 4,
-                                (const int64_t[]){s->longest - s->prompt, s->batch, s->beams, s->words});
+    m->scores->desc =
+        hone_desc(HONE_DTYPE_F32, 4, (const int64_t[]){s->longest - s->prompt, s->batch, s->beams, s->words});
     const int64_t bytes = hone_desc_bytes(&m->scores->desc);
     const hone_status status = hn_budget_alloc(s->budget, bytes, &m->scores->data, error);
     if (status) return status;
@@ -231,8 +231,9 @@ static hone_status finish(beams *m, hone_tensor *const *out, hone_error *error) 
 
 hone_status hn_eval_beams(const hone_node *n, const hone_tensor *const *in, hone_tensor *const *out,
                           hn_scope *scope, hn_arena *keep_strings, hn_budget *budget, hone_error *error) {
-  beams m = {.s = {.node = n, .in = in, .place = places, .scope = scope, .keep = keep_strings, .budget = budget},
-             .scores = n->n_out > 2 ? out[2] : NULL};
+  beams m = {
+      .s = {.node = n, .in = in, .place = places, .scope = scope, .keep = keep_strings, .budget = budget},
+      .scores = n->n_out > 2 ? out[2] : NULL};
   hn_search *s = &m.s;
   hone_tensor text = {.desc = {.rank = -1}};
   hone_status status = begin(&m, error);

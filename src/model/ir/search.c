@@ -58,7 +58,8 @@ hone_status hn_search_begin(hn_search *s, hone_error *error) {
   s->body = graph_of(n, "decoder"), s->first = graph_of(n, "init_decoder");
   if (!s->first) s->first = s->body;
   if (!ids || ids->desc.rank != 2 || ids->desc.dtype != HONE_DTYPE_I32 || ids->desc.dim[1] < 1 || !longest)
-    return hn_fail(error, HONE_ERROR_INPUT, "%s takes input_ids of i32 [batch, length] and max_length", name(s));
+    return hn_fail(error, HONE_ERROR_INPUT, "%s takes input_ids of i32 [batch, length] and max_length",
+                   name(s));
   hone_status status = hn_search_one(s, s->place[HN_SEARCH_LONGEST], HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, s->place[HN_SEARCH_SHORTEST], HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, s->place[HN_SEARCH_PENALTY], HONE_DTYPE_F32, error);
@@ -178,8 +179,7 @@ hone_status hn_search_step(hn_search *s, hone_error *error) {
 
 void hn_search_read(hn_search *s, int64_t row) {
   const hone_tensor *t = &s->made[0];
-  const int64_t r = at_prompt(s) ? row / s->beams : row,
-                at = ((r + 1) * t->desc.dim[1] - 1) * t->desc.dim[2];
+  const int64_t r = at_prompt(s) ? row / s->beams : row, at = ((r + 1) * t->desc.dim[1] - 1) * t->desc.dim[2];
   for (int64_t w = 0; w < s->words; w++)
     s->score[w] = t->desc.dtype == HONE_DTYPE_F32 ? ((const float *)t->data)[at + w]
                                                   : hn_f16_to_f32(((const uint16_t *)t->data)[at + w]);

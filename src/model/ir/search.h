@@ -8,7 +8,8 @@
 
 #include "model/ir/eval.h"
 
-/* Inputs that all have, wherever they lie among those of the node, and how many of the decoder are no pasts. */
+/* Inputs that all have, wherever they lie among those of the node, and how many of the decoder are no pasts.
+ */
 enum {
   HN_SEARCH_IDS,
   HN_SEARCH_LONGEST,
@@ -46,7 +47,8 @@ typedef struct hn_search {
 /* Checks what the node was given. s->beams is the caller's. */
 hone_status hn_search_begin(hn_search *s, hone_error *error);
 
-/* Memory, among it that of *text (i32 [batch * beams, longest]), which gets the prompts and is the caller's. */
+/* Memory, among it that of *text (i32 [batch * beams, longest]), which gets the prompts and is the caller's.
+ */
 hone_status hn_search_prepare(hn_search *s, hone_tensor *text, hone_error *error);
 
 /* Runs the decoder, of the prompt one row for each text, and makes s->score. */

@@ -8,7 +8,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (status) return status;
   for (uint32_t i = 10; i < io->n_inputs; i++) /* decoder_input_ids, logits_processor */
     if (io->input[i]) return hn_op_bad(io->node, error, "input %u is for encoders and their decoders", i);
-  const int64_t open = HONE_DIM_UNKNOWN, texts[3] = {batch, open, open}, scores[4] = {open, batch, open, open};
+  const int64_t open = HONE_DIM_UNKNOWN, texts[3] = {batch, open, open},
+                scores[4] = {open, batch, open, open};
   hn_infer_set(io, 0, HONE_DTYPE_I32, 3, texts);
   if (io->n_outputs > 1 && io->output[1]) hn_infer_set(io, 1, HONE_DTYPE_F32, 2, texts);
   if (io->n_outputs > 2 && io->output[2]) hn_infer_set(io, 2, HONE_DTYPE_F32, 4, scores);
