@@ -168,6 +168,13 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   b.conv = &wide, b.y = z;
   for (size_t i = 0; i < n_y; i++) z[i] = 77;
   hn_int8_exec(&b, serial, NULL);
+  /* And the sums themselves. */
+  hn_int8_conv whole = wide;
+  whole.whole = 1;
+  int32_t *sums = (int32_t *)(void *)ck_alloc(c, n_y, 0);
+  b.conv = &whole, b.y = sums, b.scale = NULL;
+  for (size_t i = 0; i < n_y; i++) sums[i] = 77;
+  hn_int8_exec(&b, serial, NULL);
   for (int64_t r = 0; r < p.rows; r++) {
     for (int64_t g = 0; g < p.groups; g++)
       for (int64_t j = 0; j < p.cout; j++) {
@@ -179,6 +186,7 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
                            : v > hi ? hi
                                     : v;
         const uint8_t got = y[r * p.out_pitch + g * p.cout + j];
+        ck_true(c, sums[r * p.out_pitch + g * p.cout + j] == sum, "a sum is another");
         ck_same(c, (size_t)j, z[r * p.out_pitch + g * p.cout + j], (float)sum * scale[column]);
         ck_same(c, (size_t)(r * p.out_pitch + g * p.cout + j), s->is_signed ? (float)(int8_t)got : (float)got,
                 want);
@@ -186,7 +194,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
     for (int64_t j = 0; j < s->extra_out && r + 1 < p.rows; j++)
       ck_true(c,
               y[r * p.out_pitch + p.groups * p.cout + j] == 0xa5 &&
-                  z[r * p.out_pitch + p.groups * p.cout + j] == 77,
+                  z[r * p.out_pitch + p.groups * p.cout + j] == 77 &&
+                  sums[r * p.out_pitch + p.groups * p.cout + j] == 77,
               "bytes between pixels are written");
   }
   free(packed);

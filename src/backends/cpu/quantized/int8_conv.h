@@ -14,6 +14,7 @@ typedef struct hn_int8_conv {
   int64_t in_pitch, in_bytes; /* from pixel to pixel, of the whole input */
   int64_t out_pitch;          /* bytes */
   int64_t wide;               /* sums become f32 */
+  int64_t whole;              /* and wide: stay i32 */
   int64_t coded;              /* and then, behind the epilogue, codes */
   int64_t flip;               /* the input is i8 */
   int64_t padding;            /* byte of a tap that lies outside, as u8 */

@@ -359,6 +359,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
                     .zero = (int32_t)c->zero,
                     .is_signed = c->is_signed != 0,
                     .wide = c->wide != 0,
+                    .whole = c->whole != 0,
                     .ahead_step = o->nr * 4 / at_once};
   const int64_t size = c->wide && !c->coded ? (int64_t)sizeof(float) : 1;
   if (c->direct) {
@@ -384,7 +385,7 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
       t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
     t.bias = a->bias + group * columns + n;
     t.offset = row_sums ? a->offset + group * columns + n : NULL;
-    t.scale = a->scale + group * columns + n;
+    if (!c->whole) t.scale = a->scale + group * columns + n;
     char *y = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
     float *block = c->coded ? (float *)(void *)(slab + tile_at(c, o)) : (float *)(void *)y;
     t.c = block;

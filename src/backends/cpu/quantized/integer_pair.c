@@ -1,5 +1,5 @@
-/* MatMulIntegerToFloat and MatMulIntegerToCodes of two matrices that the run computes, as attention has them:
- * stacks of products of codes, summed in i32, on the kernels of QLinearMatMul. Each task brings its B into
+/* MatMulInteger, MatMulIntegerToFloat and MatMulIntegerToCodes of two matrices that the run computes, as
+ * attention has them: stacks of products of codes, summed in i32, on the kernels of QLinearMatMul. Each task brings its B into
  * their order. Of B's zero point what an i8 cannot hold is an offset of its codes (gemm_int8.h). */
 #include "backends/cpu/quantized/sums_step.h"
 
@@ -23,15 +23,19 @@ typedef struct pair {
 
 enum { HEAD_BYTES = 64 };
 
-static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return &s->input[i].desc; }
+static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t role) {
+  return &s->input[hn_sums_at(s, role)].desc;
+}
 
 static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE_I8; }
 
-static bool has_zero(const hone_step *s, uint32_t i) { return s->n_anchor_inputs > i && hn_step_has(s, i); }
+static bool has(const hone_step *s, uint32_t role) {
+  return s->n_anchor_inputs > hn_sums_at(s, role) && hn_step_has(s, hn_sums_at(s, role));
+}
 
 /* One value of the type of what it belongs to. */
 static bool zero_fits(const hone_step *s, uint32_t i, hone_dtype type, hone_reason *why) {
-  if (!has_zero(s, i) || (desc_of(s, i)->dtype == type && hone_desc_count(desc_of(s, i)) == 1)) return true;
+  if (!has(s, i) || (desc_of(s, i)->dtype == type && hone_desc_count(desc_of(s, i)) == 1)) return true;
   return hn_refuse(why, "a zero point is not one value of its codes' type");
 }
 
@@ -60,7 +64,7 @@ static bool operands_fit(const hone_step *s, pair *p, hone_reason *why) {
 
 /* Where B's codes are i8 around 0 there is nothing to add behind the product. */
 static bool plain_b(const hone_step *s) {
-  const hone_step_tensor *z = has_zero(s, HN_SUMS_W_ZERO) ? &s->input[HN_SUMS_W_ZERO] : NULL;
+  const hone_step_tensor *z = has(s, HN_SUMS_W_ZERO) ? &s->input[hn_sums_at(s, HN_SUMS_W_ZERO)] : NULL;
   const bool is_u8 = desc_of(s, HN_SUMS_W)->dtype == HONE_DTYPE_U8;
   return z ? z->constant && *(const uint8_t *)z->constant == (is_u8 ? 128 : 0) : !is_u8;
 }
@@ -75,7 +79,7 @@ static bool plan_rows(const hone_step *s, const hone_machine *m, const pair *p, 
   c->in_bytes = rows * p->k;
   for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
   c->in[2] = c->out[2] = rows;
-  c->wide = 1, c->coded = p->coded, c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
+  c->wide = 1, c->whole = hn_sums_whole(s), c->coded = p->coded, c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   c->offsets = !plain_b(s);
   return hn_int8_plan(c, o, 1, m->l2, &reason) || hn_refuse(why, "%s", reason);
 }
@@ -83,20 +87,19 @@ static bool plan_rows(const hone_step *s, const hone_machine *m, const pair *p, 
 static bool describe(const hone_step *s, const hone_machine *m, pair *p, hone_reason *why) {
   const hone_tensor_desc *y = &s->output[0].desc;
   memset(p, 0, sizeof *p);
-  if (s->n_anchor_inputs < HN_SUMS_INPUTS) return hn_refuse(why, "inputs are missing");
   p->isa = hn_isa_of(m->isa);
   p->coded = s->n_anchor_inputs > HN_SUMS_Y_SCALE;
   if (!operands_fit(s, p, why) || !zero_fits(s, HN_SUMS_X_ZERO, desc_of(s, HN_SUMS_X)->dtype, why) ||
       !zero_fits(s, HN_SUMS_W_ZERO, desc_of(s, HN_SUMS_W)->dtype, why))
     return false;
-  if (s->input[HN_SUMS_W].constant) return hn_refuse(why, "constant weights");
-  if (has_zero(s, HN_SUMS_BIAS)) return hn_refuse(why, "a bias");
-  if (!one_f32(desc_of(s, HN_SUMS_SCALE))) return hn_refuse(why, "the scale is not one f32");
+  if (s->input[hn_sums_at(s, HN_SUMS_W)].constant) return hn_refuse(why, "constant weights");
+  if (has(s, HN_SUMS_BIAS)) return hn_refuse(why, "a bias");
+  if (!hn_sums_whole(s) && !one_f32(desc_of(s, HN_SUMS_SCALE))) return hn_refuse(why, "the scale is not one f32");
   if (p->coded) {
     if (!is_8bit(y->dtype)) return hn_refuse(why, "the output is %s, not 8 bits", hone_dtype_name(y->dtype));
     if (!one_f32(desc_of(s, HN_SUMS_Y_SCALE))) return hn_refuse(why, "the output's scale is not one f32");
     if (!zero_fits(s, HN_SUMS_Y_ZERO, y->dtype, why)) return false;
-  } else if (y->dtype != HONE_DTYPE_F32)
+  } else if (y->dtype != (hn_sums_whole(s) ? HONE_DTYPE_I32 : HONE_DTYPE_F32))
     return hn_refuse(why, "the output is %s", hone_dtype_name(y->dtype));
   const hn_int8_ops *o = hn_int8_find(p->isa);
   if (!o) return hn_refuse(why, "no int8 kernel for %s", hn_isa_name(p->isa));
@@ -141,9 +144,10 @@ static hone_status fill(pair *p, const hone_step *s, void *blob, hone_error *err
 
 HN_DESCRIBED_SIZED(pair, fill)
 
-static int32_t zero_of(const hone_step_run *r, uint32_t i, hone_dtype type) {
-  if (!has_zero(r->step, i)) return 0;
-  return type == HONE_DTYPE_I8 ? *(const int8_t *)r->in[i] : *(const uint8_t *)r->in[i];
+static int32_t zero_of(const hone_step_run *r, uint32_t role, hone_dtype type) {
+  if (!has(r->step, role)) return 0;
+  const void *zero = r->in[hn_sums_at(r->step, role)];
+  return type == HONE_DTYPE_I8 ? *(const int8_t *)zero : *(const uint8_t *)zero;
 }
 
 typedef struct job {
@@ -166,7 +170,7 @@ static void bring(const job *j, int64_t i, unsigned char *own) {
   float *scale = (float *)(void *)(own + p->scale_at);
   const int64_t at = p->one_b ? 0 : i * p->k * p->n;
   const hn_int8_operand b = {.b =
-                                 (const uint8_t *)j->r->in[HN_SUMS_W] + (HN_FAULT("integer_pair_b") ? 0 : at),
+                                 (const uint8_t *)j->r->in[hn_sums_at(j->r->step, HN_SUMS_W)] + (HN_FAULT("integer_pair_b") ? 0 : at),
                              .ldb = p->n,
                              .k = (size_t)p->k,
                              .n = (size_t)p->n,
@@ -219,7 +223,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
            .a_zero = zero_of(r, HN_SUMS_X_ZERO, a) + (a == HONE_DTYPE_I8 ? 128 : 0),
            .b_zero = zero_of(r, HN_SUMS_W_ZERO, b) - (b == HONE_DTYPE_U8 ? 128 : 0),
            .turn = b == HONE_DTYPE_U8 ? 0x80 : 0,
-           .scale = *(const float *)r->in[HN_SUMS_SCALE],
+           .scale = hn_sums_whole(r->step) ? 0 : *(const float *)r->in[HN_SUMS_SCALE],
            .work = (unsigned char *)r->workspace + HEAD_BYTES};
   (void)error;
   hn_epilogue_bind_rows(r->step, p->isa, true, NULL, r->in, &j.e);
@@ -244,6 +248,8 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   w->arithmetic = HONE_ARITHMETIC_INT8;
 }
 
+HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 1, .accepts = accepts, .cost = cost, .need = need,
+          .prepack = prepack, .run = run, .work = work);
 HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 1, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
 HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 1, .accepts = accepts, .cost = cost, .need = need,

@@ -13,19 +13,26 @@
 
 static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE_I8; }
 
-static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t i) { return &s->input[i].desc; }
+static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t role) {
+  return &s->input[hn_sums_at(s, role)].desc;
+}
+
+static bool has(const hone_step *s, uint32_t role) {
+  return hn_sums_at(s, role) < s->n_anchor_inputs && hn_step_has(s, hn_sums_at(s, role));
+}
 
 static const hone_tensor_desc *bias_of(const hone_step *s) {
-  return s->n_anchor_inputs > HN_SUMS_BIAS && hn_step_has(s, HN_SUMS_BIAS) ? desc_of(s, HN_SUMS_BIAS) : NULL;
+  return has(s, HN_SUMS_BIAS) ? desc_of(s, HN_SUMS_BIAS) : NULL;
 }
 
 /* The step's weights: codes and zero points. False with a reason. */
 static bool codes_of(const hone_step *s, int64_t channels, hn_weight_codes *c, hone_reason *why) {
-  const hone_step_tensor *w = &s->input[HN_SUMS_W], *z = &s->input[HN_SUMS_W_ZERO];
+  const hone_step_tensor *w = &s->input[hn_sums_at(s, HN_SUMS_W)],
+                         *z = &s->input[hn_sums_at(s, HN_SUMS_W_ZERO)];
   if (!is_8bit(w->desc.dtype) || !w->constant)
     return hn_refuse(why, "weights are not constant codes of 8 bits");
   *c = (hn_weight_codes){.w = w->constant, .is_u8 = w->desc.dtype == HONE_DTYPE_U8};
-  if (!hn_step_has(s, HN_SUMS_W_ZERO)) return true;
+  if (!has(s, HN_SUMS_W_ZERO)) return true;
   if (z->desc.dtype != w->desc.dtype || !z->constant)
     return hn_refuse(why, "the weights' zero point is not constant");
   c->zero = z->constant, c->zeros = hone_desc_count(&z->desc);
@@ -43,8 +50,7 @@ static bool codes_fit(const hone_tensor_desc *x, hone_reason *why) {
 }
 
 static const hone_step_tensor *y_zero_of(const hone_step *s) {
-  return s->n_anchor_inputs > HN_SUMS_Y_ZERO && hn_step_has(s, HN_SUMS_Y_ZERO) ? &s->input[HN_SUMS_Y_ZERO]
-                                                                               : NULL;
+  return has(s, HN_SUMS_Y_ZERO) ? &s->input[HN_SUMS_Y_ZERO] : NULL;
 }
 
 /* Scales and zero points of the codes that the epilogue's results become. */
@@ -76,11 +82,13 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
   d->dw.parts = d->conv.offsets ? HN_DW8_PARTS : 1;
   if (s->n_anchor_inputs > HN_SUMS_Y_SCALE) {
     if (!result_of(s, d, why)) return false;
-  } else if (s->output[0].desc.dtype != HONE_DTYPE_F32)
+  } else if (s->output[0].desc.dtype != (hn_sums_whole(s) ? HONE_DTYPE_I32 : HONE_DTYPE_F32))
     return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
-  if (hn_step_has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
+  d->conv.whole = hn_sums_whole(s);
+  if (has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
                                          hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
     return hn_refuse(why, "the input's zero point is not one value of its type");
+  if (hn_sums_whole(s)) return hn_epilogue_accepts(s, d->isa, matrix, why);
   const hone_tensor_desc *scale = desc_of(s, HN_SUMS_SCALE);
   d->vectors = hone_desc_count(scale) != 1;
   if (scale->dtype != HONE_DTYPE_F32 || (d->vectors && hone_desc_count(scale) != channels))
@@ -205,7 +213,6 @@ bool hn_sums_describe_matmul(const hone_step *s, const hone_machine *m, hn_sums_
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_sums_step_config *config,
                      hn_sums_step *d, hone_reason *why) {
-  if (s->n_anchor_inputs < HN_SUMS_INPUTS) return hn_refuse(why, "inputs are missing");
   return config->describe(s, m, d, why);
 }
 
@@ -220,9 +227,8 @@ static double cost_of(const hn_sums_step *d, const hone_step *s, const hone_mach
 }
 
 static void need_of(const hn_sums_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
-  (void)s;
   n->blob_bytes = (size_t)d->bytes;
-  n->packed = 1u << HN_SUMS_W;
+  n->packed = 1u << hn_sums_at(s, HN_SUMS_W);
   n->workspace_bytes =
       (size_t)d->scratch_at +
       (d->depthwise ? hn_round_up(hn_dw8_line(&d->dw), 64) + hn_dw8_scratch(&d->dw) * m->threads
@@ -278,13 +284,13 @@ static int64_t channel_of(const hn_sums_step *d, int64_t i) {
   return j < d->conv.cout ? i / columns * d->conv.cout + j : -1;
 }
 
-/* This run's zero point taken off the sums, and its scales. */
+/* This run's zero point taken off the sums, and its scales where there are some. */
 static void set_values(const hn_sums_step *d, int32_t zero, const float *scale, int32_t *bias, float *scales,
                        const int32_t *sums) {
   for (int64_t i = 0; i < d->values; i++) {
     const int64_t c = channel_of(d, i);
     bias[i] = c < 0 ? 0 : (int32_t)(0u - (uint32_t)zero * (uint32_t)sums[i]);
-    scales[i] = c < 0 ? 0 : scale[d->vectors && !HN_FAULT("sums_scale") ? c : 0];
+    if (scale) scales[i] = c < 0 ? 0 : scale[d->vectors && !HN_FAULT("sums_scale") ? c : 0];
   }
 }
 
@@ -313,7 +319,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   const unsigned char *shared = hn_shared_at(r, d->sums_at);
   unsigned char *work = r->workspace;
   const bool is_signed = desc_of(r->step, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
-  const void *z = hn_step_has(r->step, HN_SUMS_X_ZERO) ? r->in[HN_SUMS_X_ZERO] : NULL;
+  const void *z = has(r->step, HN_SUMS_X_ZERO) ? r->in[hn_sums_at(r->step, HN_SUMS_X_ZERO)] : NULL;
   const int32_t zero = (!z          ? 0
                         : is_signed ? *(const int8_t *)z
                                     : *(const uint8_t *)z) +
@@ -322,7 +328,7 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   float *scale = (float *)(void *)(work + d->scale_at);
   const int8_t *weights = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at));
   hn_epilogue e;
-  set_values(d, HN_FAULT("sums_zero") ? 0 : zero, r->in[HN_SUMS_SCALE], bias, scale,
+  set_values(d, HN_FAULT("sums_zero") ? 0 : zero, d->conv.whole ? NULL : r->in[HN_SUMS_SCALE], bias, scale,
              (const int32_t *)(const void *)shared);
   hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
                         &e);

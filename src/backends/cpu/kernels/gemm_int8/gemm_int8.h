@@ -3,6 +3,7 @@
  *   s = bias[j] + sum a[k] b[k, j] + row_sum[i] * offset[j]
  *   y = saturate(round_half_even(f32(s) * scale[j]) + zero)
  *   y = f32(s) * scale[j]                                        (wide)
+ *   y = s                                                        (whole)
  *
  * Sums wrap modulo 2^32 and nothing saturates on the way, so a result that fits i32 is exact in every tier.
  * The zero point of A is the caller's: bias holds -zero * (sum of B's column).  A product with the scale must
@@ -35,13 +36,14 @@ typedef struct hn_int8_tile {
   const int32_t *bias;
   const int32_t *row_sum,
       *offset; /* [m], of which [m + 3] may be read; a value a column; NULL, both: no offsets */
-  const float *scale;
+  const float *scale; /* not read where `whole` */
   void *c;
   ptrdiff_t ldc; /* bytes */
   uint32_t m, n; /* 1 .. mr, 1 .. nr */
   int32_t zero;
   bool is_signed; /* results are i8, else u8 */
   bool wide;      /* results are f32 */
+  bool whole;     /* and wide: i32, the sums themselves */
 } hn_int8_tile;
 
 /* Rows of A whose sums are wanted, and where they go. */

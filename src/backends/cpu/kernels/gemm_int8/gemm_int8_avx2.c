@@ -14,6 +14,13 @@ static inline void add_offsets(__m256i *sum, const hn_int8_tile *t, int i) {
         sum[j], _mm256_mullo_epi32(row, _mm256_loadu_si256((const __m256i *)(t->offset + 8 * j))));
 }
 
+/* Sixteen sums as they are. */
+static inline void store_whole(const __m256i *sum, const hn_int8_tile *t, char *c) {
+  int32_t row[HN_INT8_BLOCK];
+  for (int j = 0; j < 2; j++) _mm256_storeu_si256((__m256i *)(void *)(row + 8 * j), sum[j]);
+  __builtin_memcpy(c, row, (HN_FAULT("int8_whole_tail") ? t->n - 1 : t->n) * sizeof *row);
+}
+
 /* Sixteen numbers of a row: two vectors of 8 sums. */
 static inline void store_wide(const __m256i *sum, const hn_int8_tile *t, char *c) {
   float row[HN_INT8_BLOCK];
@@ -27,7 +34,10 @@ static inline void store_wide(const __m256i *sum, const hn_int8_tile *t, char *c
 static inline void store_row(const __m256i *sum, const hn_int8_tile *t, char *c) {
   __m256i r[2];
   if (t->wide) {
-    store_wide(sum, t, c);
+    if (t->whole)
+      store_whole(sum, t, c);
+    else
+      store_wide(sum, t, c);
     return;
   }
   for (int j = 0; j < 2; j++)

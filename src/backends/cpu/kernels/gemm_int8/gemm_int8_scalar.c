@@ -1,5 +1,6 @@
 /* The definition in C. */
 #include <math.h>
+#include <string.h>
 
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "base/fault.h"
@@ -22,6 +23,10 @@ static void tile(const hn_int8_tile *t) {
     for (int j = 0; t->row_sum && j < HN_INT8_BLOCK; j++)
       sum[j] += (uint32_t)t->row_sum[i] * (uint32_t)t->offset[j];
     unsigned char *c = (unsigned char *)t->c + (ptrdiff_t)i * t->ldc;
+    if (t->whole) {
+      memcpy(c, sum, (HN_FAULT("int8_whole_tail") ? t->n - 1 : t->n) * sizeof *sum);
+      continue;
+    }
     if (t->wide) {
       for (uint32_t j = 0; j < (HN_FAULT("int8_wide_tail") ? t->n - 1 : t->n); j++)
         ((float *)(void *)c)[j] = (float)(int32_t)sum[j] * t->scale[j];
