@@ -63,7 +63,7 @@ static void check_three(ck *c, const struct hn_transpose_ops *ops, size_t n) {
 }
 
 static void check(ck *c, const struct hn_kernel *k) {
-  static const size_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 53};
+  static const size_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 53, 70};
   const size_t count = sizeof sizes / sizeof *sizes;
   for (unsigned log_size = 0; log_size < 4; log_size++)
     for (size_t r = 0; r < count; r++)

@@ -1,10 +1,11 @@
-/* Transposes, AVX2 tier: 8x8 tiles of 4-byte and 4x4 tiles of 8-byte elements. */
+/* Transposes, AVX2 tier: 16x16 tiles of 2-byte, 8x8 of 4-byte and 4x4 of 8-byte elements. */
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "backends/cpu/kernels/transpose/transpose_bytes.h"
+#include "backends/cpu/kernels/transpose/transpose_words.h"
 
 #define TILE4 8
 #define TILE8 4

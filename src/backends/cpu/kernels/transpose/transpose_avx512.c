@@ -1,10 +1,11 @@
-/* Transposes, AVX-512 tier: 16x16 tiles of 4-byte and 8x8 tiles of 8-byte elements. */
+/* Transposes, AVX-512 tier: 16x16 tiles of 2-byte and 4-byte, 8x8 of 8-byte elements. */
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "backends/cpu/kernels/transpose/transpose.h"
 #include "backends/cpu/kernels/transpose/transpose_bytes.h"
+#include "backends/cpu/kernels/transpose/transpose_words.h"
 
 #define TILE4 16
 #define TILE8 8

@@ -1,6 +1,7 @@
 /* The tier-independent part of transpose_<tier>.c: blocked loops around a square tile, and the edges. A tier
  * defines before including it, for each size that it has a fast tile for: TILE4 side of the 4-byte tile,
- * tile4(dst, ldd, src, lds); TILE1 and tile1, TILE8 and tile8 likewise; PLANAR3 with interleave_vec and
+ * tile4(dst, ldd, src, lds); TILE1 and tile1, TILE8 and tile8 likewise, TILE2 and tile2 with a smaller one beside
+ * it; PLANAR3 with interleave_vec and
  * deinterleave_vec for whole vectors of PLANAR3 pixels, PLANAR3_BYTES with interleave_bytes and
  * deinterleave_bytes for those of bytes. */
 #include "backends/cpu/kernels/transpose/transpose.h"
@@ -67,9 +68,33 @@ static void matrix1(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, si
   plain1(dst, ldd, src, lds, rows, cols);
 }
 #endif
+#ifdef TILE2
+TILED(hn_bits2, small2, TILE2_SMALL, tile2_small, plain2)
+TILED(hn_bits2, tiles2, TILE2, tile2, plain2)
+
+/* Two tiles write a whole line. */
+static void matrix2(void *dst_, ptrdiff_t ldd, const void *src_, ptrdiff_t lds, size_t rows, size_t cols) {
+  enum { STRIP = 2 * TILE2 };
+  hn_bits2 *dst = dst_;
+  const hn_bits2 *src = src_;
+  if (rows < TILE2 || cols < TILE2) {
+    small2(dst, ldd, src, lds, rows, cols);
+    return;
+  }
+  size_t r = 0;
+  for (; r + STRIP + TILE2 <= rows; r += STRIP, src += STRIP * lds, dst += STRIP)
+    for (size_t c0 = 0; c0 < cols; c0 += TILE2) {
+      const ptrdiff_t c = (ptrdiff_t)(c0 + TILE2 <= cols ? c0 : cols - TILE2);
+      tile2(dst + c * ldd, ldd, src + c, lds);
+      tile2(dst + c * ldd + TILE2, ldd, src + TILE2 * lds + c, lds);
+    }
+  tiles2(dst, ldd, src, lds, rows - r, cols);
+}
+#else
 static void matrix2(void *dst, ptrdiff_t ldd, const void *src, ptrdiff_t lds, size_t rows, size_t cols) {
   plain2(dst, ldd, src, lds, rows, cols);
 }
+#endif
 #ifdef TILE4
 TILED(hn_bits4, matrix4, TILE4, tile4, plain4)
 #else
