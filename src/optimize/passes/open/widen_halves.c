@@ -14,6 +14,7 @@
 typedef struct widening {
   hn_pass_context *ctx;
   hn_value **wide; /* by id of a value of 16 bits: the same in f32, once there is one */
+  bool *stays;     /* by id: the result of a node that moves it from a caller to a caller */
   hn_graph *at;    /* the graph whose nodes are being changed */
   struct place *place;
   uint32_t n_places, n_nodes,
@@ -273,6 +274,52 @@ static bool moves_constant(const hone_node *n) {
   return n->n_out == 1 && n->out[0] && !n->out[0]->is_output;
 }
 
+/* Nothing is computed, and nothing rounded: what is not moved but scattered may be added. */
+static bool moves_bits(const hone_node *n) {
+  return n->op && only_moves(n) && !keeps_its_types(n) && !hn_node_attr(n, "reduction") && n->n_out > 0 &&
+         n->out[0];
+}
+
+/* Its operands have 16 bits in any case. */
+static bool reads_halves(const widening *w, const hone_node *n) {
+  for (uint32_t i = 0; i < n->n_in; i++) {
+    const hn_value *v = n->in[i];
+    if (!is_half(v) || hn_known_desc(v) || w->stays[v->id]) continue;
+    if (v->producer ? !keeps_its_types(v->producer) && !rounds(v->producer) : !v->is_input) return false;
+  }
+  return true;
+}
+
+static bool stays(const widening *w, const hone_node *n) {
+  return n->n_out > 0 && n->out[0] && w->stays[n->out[0]->id];
+}
+
+static bool returns_halves(const widening *w, const hone_node *n) {
+  for (uint32_t i = 0; i < n->n_out; i++) {
+    const hn_value *v = n->out[i];
+    for (size_t u = 0; v && u < v->users.len; u++) {
+      const hone_node *reader = v->users.ptr[u].node;
+      if (reader->graph != n->graph) return false;
+      if (!stays(w, reader) && !keeps_its_types(reader)) return false;
+    }
+  }
+  return true;
+}
+
+/* What is moved from the graph's inputs to its outputs, as a cache that is reordered, stays as it is: widening
+ * it and rounding it again would be most of the work. */
+static void find_moves(widening *w, const hn_graph *g) {
+  const hone_node *last = NULL;
+  for (const hone_node *n = g->first; n; last = n, n = n->next)
+    if (moves_bits(n) && reads_halves(w, n))
+      for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->out[i]) w->stays[n->out[i]->id] = true;
+  for (const hone_node *n = last; n; n = n->prev)
+    if (moves_bits(n) && !returns_halves(w, n))
+      for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->out[i]) w->stays[n->out[i]->id] = false;
+}
+
 static void collect(widening *w, const hn_graph *g);
 
 /* The bodies of n; none of them is touched where nothing is computed there. */
@@ -292,7 +339,7 @@ static void collect_bodies(widening *w, hone_node *n) {
 static void collect(widening *w, const hn_graph *g) {
   for (hone_node *k = g->first; k; k = k->next) {
     if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k) &&
-        !(w->ctx->options->processor && moves_constant(k))) {
+        !(w->ctx->options->processor && (moves_constant(k) || stays(w, k)))) {
       w->place[w->n_places++] = (place){k, COMPUTES};
       w->n_nodes++;
       w->n_moves += only_moves(k);
@@ -308,8 +355,10 @@ static hn_pass_result run(hn_pass_context *ctx) {
   count_places(g, &values, &nodes);
   widening w = {.ctx = ctx,
                 .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + values),
+                .stays = HN_NEW_ARRAY(ctx->scratch, bool, ctx->model->next_value_id),
                 .place = HN_NEW_ARRAY(ctx->scratch, place, nodes + 1)};
-  if (!w.wide || !w.place) return hn_pass_memory(ctx);
+  if (!w.wide || !w.stays || !w.place) return hn_pass_memory(ctx);
+  find_moves(&w, g);
   collect(&w, g);
   if (!w.n_nodes) return HN_PASS_NONE;
   hn_pass_record_add(ctx, true, NULL, 0, "%u operators compute in f32", w.n_nodes);
