@@ -161,6 +161,10 @@ static float apply(const hone_pw_instr *t, float x, float y, float z) {
   case HONE_PW_ROUND: return rintf(x);
   case HONE_PW_MIN: return x < y ? x : y;
   case HONE_PW_MAX: return x > y ? x : y;
+  case HONE_PW_AND: return x != 0 && y != 0;
+  case HONE_PW_OR: return x != 0 || y != 0;
+  case HONE_PW_XOR: return (x != 0) != (y != 0);
+  case HONE_PW_EQ: return x == y;
   case HONE_PW_LT: return x < y ? 1.0f : 0.0f;
   case HONE_PW_WHERE: return x != 0 ? y : z;
   case HONE_PW_NEG: return -x;
@@ -175,7 +179,7 @@ static float apply(const hone_pw_instr *t, float x, float y, float z) {
 
 static float load_one(const hone_tensor_desc *d, const void *data, int64_t at) {
   switch (d->dtype) {
-  case HONE_DTYPE_BOOL:
+  case HONE_DTYPE_BOOL: return ((const uint8_t *)data)[at] != 0;
   case HONE_DTYPE_U8: return (float)((const uint8_t *)data)[at];
   case HONE_DTYPE_I8: return (float)((const int8_t *)data)[at];
   default: return ((const float *)data)[at];
@@ -184,8 +188,8 @@ static float load_one(const hone_tensor_desc *d, const void *data, int64_t at) {
 
 /* Whether element `at` is what storing `want` makes of it. */
 static bool is_stored(const hone_tensor_desc *d, const void *data, int64_t at, float want) {
+  if (d->dtype == HONE_DTYPE_BOOL) return ((const uint8_t *)data)[at] == (want != 0);
   const float low = d->dtype == HONE_DTYPE_I8 ? -128 : 0, got = load_one(d, data, at);
-  if (d->dtype == HONE_DTYPE_BOOL) return got == (want != 0 ? 1.0f : 0.0f);
   if (!is_codes(d)) return got == want;
   want = rintf(want);
   return got == (!(want > low) ? low : want > low + 255 ? low + 255 : want);
@@ -261,11 +265,10 @@ static hone_step step_of(const program_case *c) {
                      .program = &c->program};
 }
 
-static void check(const program_case *c, uint32_t isa) {
+static void check(const program_case *c, const struct hone_tactic_desc *t, uint32_t isa) {
   const hone_step step = step_of(c);
   const hone_machine m = {
       .device = "cpu", .isa = isa, .threads = THREADS, .peak_flops = 1e11, .cache_bytes = 1e11};
-  const struct hone_tactic_desc *t = &hn_cpu_tactic_pointwise;
   hone_reason why = {""};
   hone_error error = {0};
   hone_tactic_need need = {0};
@@ -390,6 +393,59 @@ static void make_case(program_case *c, int round) {
                 c->in[0].desc.channel_pitch == c->out[0].desc.channel_pitch;
 }
 
+/* Another program of the same shapes, on bool alone: bytes that are not 0 are true. */
+static void make_truths(program_case *c) {
+  static const uint8_t ops[] = {HONE_PW_AND, HONE_PW_OR,  HONE_PW_XOR,
+                                HONE_PW_EQ,  HONE_PW_NOT, HONE_PW_WHERE};
+  uint32_t n = 0;
+  uint8_t live = 0;
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    c->out[i].desc.dtype = HONE_DTYPE_BOOL;
+    set_layout(&c->out[i].desc, (int)below(3));
+    hn_free(c->result[i]);
+    c->result[i] = hn_aligned(64, (size_t)hone_desc_bytes(&c->out[i].desc) + 2 * CANARY);
+  }
+  for (uint8_t i = 0; i < c->n_in; i++) {
+    c->in[i].desc.dtype = HONE_DTYPE_BOOL;
+    if (c->in[i].desc.layout == HONE_LAYOUT_ROW_MAJOR) set_layout(&c->in[i].desc, 0);
+    const size_t bytes = (size_t)hone_desc_bytes(&c->in[i].desc);
+    hn_free(c->data[i]);
+    c->data[i] = hn_aligned(64, bytes + 1);
+    for (size_t b = 0; b < bytes; b++) ((uint8_t *)c->data[i])[b] = (uint8_t)(below(2) << below(8));
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_LOAD, .dst = live++, .a = i};
+  }
+  if (below(3) == 0)
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_CONST, .dst = live++, .alpha = (float)below(2)};
+  for (uint64_t k = below(6); k > 0; k--) {
+    const uint8_t dst = live < HONE_PW_REGISTERS - 1 && below(3) ? live : (uint8_t)below(live);
+    c->instr[n++] = (hone_pw_instr){.op = ops[below(sizeof ops)],
+                                    .dst = dst,
+                                    .a = (uint8_t)below(live),
+                                    .b = (uint8_t)below(live),
+                                    .c = (uint8_t)below(live)};
+    if (dst == live) live++;
+  }
+  for (uint8_t i = 0; i < c->n_out; i++)
+    c->instr[n++] = (hone_pw_instr){.op = HONE_PW_STORE, .dst = i, .a = (uint8_t)below(live)};
+  if (c->n_out == 1) c->instr[n - 1].a = c->instr[n - 2].dst;
+  c->program.n_instr = n;
+  c->in_place = c->n_out == 1 && hone_desc_same_dims(&c->in[0].desc, &c->out[0].desc) &&
+                c->in[0].desc.layout == c->out[0].desc.layout &&
+                c->in[0].desc.channel_pitch == c->out[0].desc.channel_pitch;
+}
+
+static void check_all(program_case *c, const struct hone_tactic_desc *t, int *places) {
+  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512};
+  const bool in_place = c->in_place;
+  for (size_t k = 0; k < sizeof tiers / sizeof *tiers; k++)
+    for (int p = 0; p <= in_place; p++) {
+      c->in_place = p;
+      *places += p;
+      if (hn_isa_of(tiers[k]) <= hn_cpu()->isa) check(c, t, tiers[k]);
+    }
+  c->in_place = in_place;
+}
+
 static int check_device(const char *name, int programs) {
   static program_case c;
   hone_error error = {0};
@@ -416,7 +472,6 @@ static int check_device(const char *name, int programs) {
 }
 
 int main(int argc, char **argv) {
-  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512};
   const bool expect_failure = argc > 1 && !strcmp(argv[1], "--expect-failure");
   if (argc > 2 && !strcmp(argv[1], "--device"))
     return check_device(argv[2], argc > 4 && !strcmp(argv[3], "--programs") ? atoi(argv[4]) : 150);
@@ -426,17 +481,16 @@ int main(int argc, char **argv) {
   if (hn_pool_create(THREADS, &pool, NULL)) return 6;
   for (int round = 0; round < 600 && !(expect_failure && failures); round++) {
     make_case(&c, round);
-    const bool in_place = c.in_place;
-    for (size_t k = 0; k < sizeof tiers / sizeof *tiers; k++)
-      for (int p = 0; p <= in_place; p++) {
-        c.in_place = p;
-        places += p;
-        if (hn_isa_of(tiers[k]) <= hn_cpu()->isa) check(&c, tiers[k]);
-      }
+    check_all(&c, &hn_cpu_tactic_pointwise, &places);
+    if (round % 3 == 0) {
+      make_truths(&c);
+      check_all(&c, &hn_cpu_tactic_pointwise, &places);
+      check_all(&c, &hn_cpu_tactic_truths, &places);
+    }
     for (uint32_t i = 0; i < c.n_in; i++) hn_free(c.data[i]);
     for (uint32_t i = 0; i < c.n_out; i++) hn_free(c.result[i]);
   }
   hn_pool_destroy(pool);
-  printf("600 programs, %d runs in place, %d failures\n", places, failures);
+  printf("600 programs, and 200 of bool, %d runs in place, %d failures\n", places, failures);
   return expect_failure ? expected_failure(failures) : failures > 0;
 }

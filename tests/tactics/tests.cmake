@@ -64,7 +64,7 @@ if(HONE_FAULTS)
     classical/trees_step=TreeEnsemble product/coded_step=MatMulNBits product/coded_tiles=MatMulNBits
     product/experts_step=MoE product/moe=com.microsoft.MoE product/q_moe=QMoE signal/dft=DFT normalize/cum_sum=CumSum normalize/arg=ArgM
     product/matmul_small=MatMul product/matmul_direct=MatMul product/matmul_wide=MatMul)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise elementwise/expand)
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise elementwise/truths elementwise/expand)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver conv/chain_parts)
 endif()
 hone_portable(check_tactics check_pointwise)
