@@ -14,6 +14,6 @@ typedef struct hn_attention_config {
 HN_FAMILY_COUNTED(hn_attention);
 
 #define hn_cpu_attention_tactic(NAME, ANCHOR, ...)                                                           \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 7, hn_attention, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 8, hn_attention, __VA_ARGS__)
 
 #endif

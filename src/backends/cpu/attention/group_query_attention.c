@@ -238,5 +238,5 @@ static int32_t over(const hone_step *s, uint32_t i) {
                                                                                                : -1;
 }
 
-HN_TACTIC(cpu, group_query_attention, "com.microsoft.GroupQueryAttention", 2, .accepts = accepts,
+HN_TACTIC(cpu, group_query_attention, "com.microsoft.GroupQueryAttention", 3, .accepts = accepts,
           .cost = cost, .need = need, .prepack = prepack, .run = run, .over = over);

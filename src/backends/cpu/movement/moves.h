@@ -42,6 +42,6 @@ typedef struct hn_moves_config {
 
 HN_FAMILY_PACKED(hn_moves);
 
-#define hn_cpu_moves_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 3, hn_moves, __VA_ARGS__)
+#define hn_cpu_moves_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 4, hn_moves, __VA_ARGS__)
 
 #endif

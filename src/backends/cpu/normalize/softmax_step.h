@@ -12,6 +12,6 @@ typedef struct hn_softmax_config {
 HN_FAMILY_PACKED(hn_softmax);
 
 #define hn_cpu_softmax_tactic(NAME, ANCHOR, ...)                                                             \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_softmax, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 3, hn_softmax, __VA_ARGS__)
 
 #endif

@@ -250,7 +250,7 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
 
 HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 1, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);

@@ -57,6 +57,6 @@ HN_FAMILY_COUNTED(hn_sums_step);
 HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 5, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 6, hn_sums_step, __VA_ARGS__)
 
 #endif

@@ -74,8 +74,14 @@ static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptr
   for (size_t k = 0; k < VEC_W; k++) s[k] = lowest;
   for (size_t k = 0; k < rows; k++) {
     const float *x = src + (ptrdiff_t)k * src_pitch;
-    vf m = lowest;
-    for (size_t i = 0; i < whole; i += VEC_W) m = v_max_number(m, v_load(x + i));
+    vf m = lowest, other = lowest;
+    size_t i = 0;
+    for (; i + 2 * VEC_W <= whole; i += 2 * VEC_W) {
+      m = v_max_number(m, v_load(x + i));
+      other = v_max_number(other, v_load(x + i + VEC_W));
+    }
+    if (i < whole) m = v_max_number(m, v_load(x + i));
+    m = v_max_number(m, other);
     if (tail) m = v_max_number(m, v_sel(present, v_loadn(x + whole, tail), lowest));
     s[k] = m;
   }
@@ -86,6 +92,7 @@ static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptr
     const vf m = v_set1(top[k]);
     vf sum = v_zero();
     for (size_t i = 0; i < whole; i += VEC_W) {
+      __builtin_prefetch(x + (ptrdiff_t)rows * src_pitch + (ptrdiff_t)i, 0, 2);
       const vf t = v_sub(v_load(x + i), m), e = v_exp_weight(t);
       v_store(y + i, log ? t : e);
       sum = v_add(sum, e);

@@ -69,12 +69,17 @@ static inline vf v_exp_nonpos(vf x) {
   return v_scale2(v_add(v_set1(1.0f), v_expm1_core(r)), n);
 }
 
-/* The same for weights beside one of 1: 0 where the result would be denormal, on which processors spend a
+/* The same (1 ulp) for weights beside one of 1: 0 where the result would be denormal, on which processors spend a
  * hundred times as long, here and where it is multiplied. */
 static inline vf v_exp_weight(vf x) {
-  const vf least = v_set1(-87.0f);
-  vf n, r = v_reduce_ln2(v_max_number(least, x), &n);
-  return v_sel(v_lt(x, least), v_zero(), v_scale2_normal(v_add(v_set1(1.0f), v_expm1_core(r)), n));
+  const vf least = v_set1(-87.0f), whole = v_set1(0x1.8p23f), one = v_set1(1.0f);
+  const vf c = v_max_number(least, x), t = v_fma(c, v_set1(VEC_LOG2E), whole), n = v_sub(t, whole);
+  const vf r = v_fnma(n, v_set1(VEC_LN2_LO), v_fnma(n, v_set1(VEC_LN2_HI), c));
+  vf q = v_fma(v_set1(0x1.6a23d0p-10f), r, v_set1(0x1.123a20p-7f));
+  q = v_fma(q, r, v_set1(0x1.5558f2p-5f));
+  q = v_fma(q, r, v_set1(0x1.555492p-3f));
+  q = v_fma(q, r, v_set1(0x1.fffffcp-2f));
+  return v_weigh(v_fma(v_fma(q, r, one), r, one), t, x, least);
 }
 
 /* exp(x) - 1: 2^n (1 + p) - 1 = 2^n p + (2^n - 1), exact in its second part where cancellation could hurt. */
