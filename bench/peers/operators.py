@@ -104,6 +104,29 @@ def plain_types():
         yield "SVMClassifier, " + kernel, one("SVMClassifier", [[256, 64]], [T.INT64, T.FLOAT], domain="ai.onnx.ml", **vectors(kernel))
 
 
+def bytes_and_halves():
+    """What is moved in 16 bits, masks of bool, and products of codes whose sums stay integers."""
+    for rows, columns in ((32, 32), (300, 350), (3000, 3500)):
+        size = "%d x %d" % (rows, columns)
+        for op in ("And", "Equal"):
+            yield "%s of bool, %s" % (op, size), one(op, [([rows, columns], T.BOOL)] * 2, [T.BOOL])
+        yield "And of bool, a column, %s" % size, one("And", [([rows, columns], T.BOOL), ([rows, 1], T.BOOL)], [T.BOOL])
+        yield "Not of bool, %s" % size, one("Not", [([rows, columns], T.BOOL)], [T.BOOL])
+        for kind in ("FLOAT16", "INT16"):
+            x = ([rows, columns], T.DataType.Value(kind))
+            yield "Transpose, %s, %s" % (kind, size), one("Transpose", [x], [x[1]], perm=[1, 0])
+        x = ([rows, columns], T.FLOAT16)
+        yield "Concat, FLOAT16, %s" % size, one("Concat", [x, x], [x[1]], axis=1)
+        yield "Gather, FLOAT16, %s" % size, one("Gather", [x, numbers(range(rows // 2), np.int64)], [x[1]])
+        yield "Softmax, %s" % size, one("Softmax", [[rows, columns]], 1)
+    random = np.random.RandomState(1)
+    for n in (32, 256, 1024):
+        for kind in (np.uint8, np.int8):
+            codes = random.randint(0, 100, (n, n)).astype(kind)
+            yield "MatMulInteger, u8 by %s, %d" % (np.dtype(kind), n), one("MatMulInteger", [([n, n], T.UINT8), codes], [T.INT32])
+        yield "MatMulInteger, u8 by u8 of the run, %d" % n, one("MatMulInteger", [([n, n], T.UINT8)] * 2, [T.INT32])
+
+
 def models():
     """(label, model): the sizes are those of small language models: 16 heads of 64 values, 4 of them for keys and values."""
     cos, sin = caches()
@@ -175,6 +198,7 @@ def models():
     yield "TreeEnsembleClassifier", one("TreeEnsembleClassifier", samples, [T.INT64, T.FLOAT], **forest, **classes(100, 6, 32, 3))
     yield "TreeEnsemble", one("TreeEnsemble", samples, 1, trees_opset=5, **forest, **leaves_apart(100, 6, 32))
     yield from plain_types()
+    yield from bytes_and_halves()
 
 
 def operators(folder, wanted=()):

@@ -313,6 +313,20 @@ static void what_no_input_reaches_is_made_once(void **state) {
   hn_model_destroy(m);
 }
 
+/* The input and the result are there whole in any case: slices would save nothing, and cost a copy. */
+static void what_has_no_maps_is_not_cut(void **state) {
+  (void)state;
+  hn_model *m = net_parse("rows", "ir 8\nopset 17\ngraph g(%x: f32[3000x3500]) -> (%y) { %y = Softmax(%x) }");
+  hone_engine *engine = engine_of(1);
+  hone_plan *plan = NULL;
+  const hone_plan_options o = {.level = 2};
+  assert_int_equal(hone_plan_create(engine, m, &o, &plan, NULL), HONE_OK);
+  assert_int_equal(hone_plan_slices(plan), 1);
+  hone_plan_destroy(plan);
+  hone_engine_destroy(engine);
+  hn_model_destroy(m);
+}
+
 static void a_prefix_is_not_all_parts(void **state) {
   (void)state;
   hn_model *m = net_parse(
@@ -392,6 +406,7 @@ int main(void) {
       cmocka_unit_test(a_saved_plan_keeps_its_slices),
       cmocka_unit_test(a_record_counts_every_slice),
       cmocka_unit_test(what_meets_is_not_cut),
+      cmocka_unit_test(what_has_no_maps_is_not_cut),
       cmocka_unit_test(a_prefix_is_not_all_parts),
       cmocka_unit_test(what_no_input_reaches_is_made_once),
       cmocka_unit_test(parts_that_are_not_alike),

@@ -19,6 +19,8 @@ enum { LAST_CACHE_SHARE = 4 << 20 };
 #define MESH_MEMORY 16e9
 /* A map that left a cache is fetched to be written and written, beside being read. */
 #define WRITTEN_PASSES 2
+/* Read, fetched to be written, written. */
+#define COPIED_PASSES 3
 /* What a step takes beside its work: to begin, and threads that wait for each other; and the least work of a
  * slice. */
 #define STEP_SECONDS 6e-6
@@ -49,7 +51,8 @@ static const shares own_die = {1.2, 0.5, 0.5, 0.025, 4}, mesh_wide = {0.08, 0.08
 
 typedef struct traffic {
   double weights, extra, predicted; /* bytes as packed; of them, what is beyond one f32 for each weight */
-  double widest; /* bytes that a step reads and writes, constants aside: about what activations take */
+  double widest; /* bytes of the plan's own that a step reads and writes: about what activations take */
+  double joined; /* bytes of results, which come together by copies */
   double again;  /* seconds of steps that no input reaches: every slice takes them anew... */
   double made;   /* ...and reads what they make, these bytes, as it reads weights */
   int64_t batch;
@@ -94,6 +97,14 @@ static bool is_plain(const hn_plan *p, hone_reason *why) {
   for (size_t i = 0; i < p->slots.len; i++)
     if (p->slots.ptr[i].place == HN_PLACE_HEAP) return hn_refuse(why, "a shape is known in the run alone");
   return p->steps.len > 0 || hn_refuse(why, "the plan has no steps");
+}
+
+/* What callers lend, and the results, are there whole, however many slices there are. */
+static bool is_own(const hn_plan *p, uint32_t slot) {
+  const uint32_t root = hn_slot_root(p, slot);
+  for (uint32_t i = 0; i < p->n_outputs; i++)
+    if (hn_slot_root(p, p->output_slot[i]) == root) return false;
+  return p->slots.ptr[root].place == HN_PLACE_ARENA;
 }
 
 static double tensor_bytes(const hone_tensor_desc *d) {
@@ -143,13 +154,14 @@ static void count(const hn_plan *p, traffic *t) {
     double bytes = 0;
     for (uint32_t k = 0; k < s->desc.n_inputs; k++) {
       if (!follows(p, t, s->in[k])) continue;
-      bytes += tensor_bytes(&s->desc.input[k].desc);
+      if (is_own(p, s->in[k])) bytes += tensor_bytes(&s->desc.input[k].desc);
       t->read[hn_slot_root(p, s->in[k])] += tensor_bytes(&s->desc.input[k].desc);
     }
     for (uint32_t k = 0; k < s->desc.n_outputs; k++)
-      if (follows(p, t, s->out[k])) bytes += tensor_bytes(&s->desc.output[k].desc);
+      if (follows(p, t, s->out[k]) && is_own(p, s->out[k])) bytes += tensor_bytes(&s->desc.output[k].desc);
     t->widest = fmax(t->widest, bytes);
   }
+  for (uint32_t i = 0; i < p->n_outputs; i++) t->joined += tensor_bytes(&p->output_desc[i]);
 }
 
 /* Bytes that go to and fro of the maps between steps of which a slice does not fit into `room`, for the whole
@@ -159,7 +171,7 @@ static double too_large(const hn_plan *p, const traffic *t, double slices, doubl
   double bytes = 0;
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i];
-    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA || !t->follows[i]) continue;
+    if (s->alias != HN_NO_SLOT || !t->follows[i] || !is_own(p, i)) continue;
     if ((double)s->bytes > room * slices)
       bytes += WRITTEN_PASSES * (double)s->bytes + fmax(t->read[i] / 2, (double)s->bytes);
   }
@@ -210,7 +222,9 @@ static double seconds(const hn_plan *p, const traffic *t, uint32_t slices) {
   const double maps = shown->far * far / r.memory + shown->near * near / r.cache;
   const double begin = STEP_SECONDS * (double)p->steps.len;
   const double again = t->again + shown->weights * t->made / r.memory;
-  return maps + (weights_shown(p, t, &r, slices) + again + begin) * slices;
+  const double threads = p->machine.threads ? p->machine.threads : 1; /* one of which copies */
+  const double join = slices > 1 ? COPIED_PASSES * t->joined * threads / r.memory : 0;
+  return maps + join + (weights_shown(p, t, &r, slices) + again + begin) * slices;
 }
 
 /* The share of the plan's memory that so many slices save. */

@@ -7,8 +7,8 @@
 #include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
-/* One long row. A NaN may get lost on the way to the maximum: it makes the sum NaN all the same. */
-static void row(float *dst, const float *src, size_t n, bool log) {
+/* One long row; `ahead` is the next one, which may not be there. A NaN may get lost on the way to the maximum: it makes the sum NaN all the same. */
+static void row(float *dst, const float *src, const float *ahead, size_t n, bool log) {
   const vf lowest = v_set1(-__builtin_inff());
   vf m0 = lowest, m1 = lowest;
   size_t i = 0;
@@ -25,6 +25,8 @@ static void row(float *dst, const float *src, size_t n, bool log) {
   i = 0;
   /* The logarithmic form reads x once more. */
   for (; i + 2 * VEC_W <= n; i += 2 * VEC_W) {
+    __builtin_prefetch(ahead + i, 0, 2);
+    __builtin_prefetch(ahead + i + VEC_W, 0, 2);
     const vf e0 = v_exp_weight(v_sub(v_load(src + i), m)),
              e1 = v_exp_weight(v_sub(v_load(src + i + VEC_W), m));
     if (!log) {
@@ -92,6 +94,7 @@ static void block_of_rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptr
     const vf m = v_set1(top[k]);
     vf sum = v_zero();
     for (size_t i = 0; i < whole; i += VEC_W) {
+      /* the next block's row, before its maximum is asked for */
       __builtin_prefetch(x + (ptrdiff_t)rows * src_pitch + (ptrdiff_t)i, 0, 2);
       const vf t = v_sub(v_load(x + i), m), e = v_exp_weight(t);
       v_store(y + i, log ? t : e);
@@ -123,7 +126,7 @@ static void rows(float *dst, ptrdiff_t dst_pitch, const float *src, ptrdiff_t sr
     float *y = dst + (ptrdiff_t)r * dst_pitch;
     const float *x = src + (ptrdiff_t)r * src_pitch;
     if (each == 1)
-      row(y, x, n, log);
+      row(y, x, x + src_pitch, n, log);
     else
       block_of_rows(y, dst_pitch, x, src_pitch, rows - r < each ? rows - r : each, n, log);
   }
