@@ -38,7 +38,7 @@ def seeded(name, shape, dtype, seed=1):
     else:
         v = r.standard_normal(shape)
     types = {"f32": "float32", "f64": "float64", "f16": "float16", "bool": "bool"}
-    return v.astype(types.get(dtype, dtype.replace("i", "int", 1).replace("uint", "uint")))
+    return v.astype(types.get(dtype, dtype.replace("i", "int", 1).replace("u", "uint", 1)))
 
 
 class Case:

@@ -401,16 +401,11 @@ static void made_up_slices_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(networks_answer_the_same),
-      cmocka_unit_test(callers_memory_holds_all_slices),
-      cmocka_unit_test(a_saved_plan_keeps_its_slices),
-      cmocka_unit_test(a_record_counts_every_slice),
-      cmocka_unit_test(what_meets_is_not_cut),
-      cmocka_unit_test(what_has_no_maps_is_not_cut),
-      cmocka_unit_test(a_prefix_is_not_all_parts),
-      cmocka_unit_test(what_no_input_reaches_is_made_once),
-      cmocka_unit_test(parts_that_are_not_alike),
-      cmocka_unit_test(made_up_slices_are_refused),
+      cmocka_unit_test(networks_answer_the_same),      cmocka_unit_test(callers_memory_holds_all_slices),
+      cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
+      cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(what_has_no_maps_is_not_cut),
+      cmocka_unit_test(a_prefix_is_not_all_parts),     cmocka_unit_test(what_no_input_reaches_is_made_once),
+      cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(made_up_slices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

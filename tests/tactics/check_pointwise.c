@@ -395,8 +395,7 @@ static void make_case(program_case *c, int round) {
 
 /* Another program of the same shapes, on bool alone: bytes that are not 0 are true. */
 static void make_truths(program_case *c) {
-  static const uint8_t ops[] = {HONE_PW_AND, HONE_PW_OR,  HONE_PW_XOR,
-                                HONE_PW_EQ,  HONE_PW_NOT, HONE_PW_WHERE};
+  static const uint8_t ops[] = {HONE_PW_AND, HONE_PW_OR, HONE_PW_XOR, HONE_PW_EQ, HONE_PW_NOT, HONE_PW_WHERE};
   uint32_t n = 0;
   uint8_t live = 0;
   for (uint32_t i = 0; i < c->n_out; i++) {

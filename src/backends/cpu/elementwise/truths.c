@@ -1,11 +1,11 @@
-/* Pointwise programs on bool alone, as masks are put together: by bytes, where the tactic `pointwise` makes f32
- * of every one and bytes again. The loops are bound by memory with vectors of 16 bytes already, which compilers
- * make of them on every processor.
+/* Pointwise programs on bool alone, as masks are put together: by bytes, where the tactic `pointwise` makes
+ * f32 of every one and bytes again. The loops are bound by memory with vectors of 16 bytes already, which
+ * compilers make of them on every processor.
  *
- * Dimensions are coalesced over all tensors. A tile is a piece of a row, or several whole rows; operands that lie
- * as the tile does are read in place, others are spread over a buffer that stays in L1. The last result is
- * written straight to the output, of which each element is read before: working in place is safe where there is
- * one output. */
+ * Dimensions are coalesced over all tensors. A tile is a piece of a row, or several whole rows; operands that
+ * lie as the tile does are read in place, others are spread over a buffer that stays in L1. The last result
+ * is written straight to the output, of which each element is read before: working in place is safe where
+ * there is one output. */
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -41,7 +41,8 @@ static bool is_logic(const hone_pw_instr *t) {
 }
 
 static bool add_operand(head *h, const hone_tensor_desc *d, hone_reason *why) {
-  if (d->dtype != HONE_DTYPE_BOOL) return hn_refuse(why, "a tensor is %s, not bool", hone_dtype_name(d->dtype));
+  if (d->dtype != HONE_DTYPE_BOOL)
+    return hn_refuse(why, "a tensor is %s, not bool", hone_dtype_name(d->dtype));
   if (!hone_desc_known(d)) return hn_refuse(why, "dimensions are not known");
   return hn_nest_add_broadcast(&h->nest, d) || hn_refuse(why, "a tensor does not broadcast to the output");
 }
@@ -60,7 +61,8 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   const hone_tensor_desc *y = &s->output[0].desc;
   (void)m;
   memset(h, 0, sizeof *h);
-  if (!p || p->n_instr == 0 || s->n_epilogue) return hn_refuse(why, "the step has no program, or more than it");
+  if (!p || p->n_instr == 0 || s->n_epilogue)
+    return hn_refuse(why, "the step has no program, or more than it");
   for (uint32_t i = 0; i < p->n_instr; i++)
     if (!is_logic(&p->instr[i])) return hn_refuse(why, "instruction %u is not of bool", i);
   if (s->n_inputs + s->n_outputs > OPERANDS) return hn_refuse(why, "more than %d tensors", (int)OPERANDS);
@@ -162,7 +164,7 @@ static inline masks some(const uint8_t *x, int64_t n) {
 #define LOOP(NAME, ARITY, expr)                                                                              \
   static inline masks NAME##_of(masks a, masks b, masks c) {                                                 \
     (void)b, (void)c;                                                                                        \
-    return (expr) & 1;                                                                                       \
+    return (expr)&1;                                                                                         \
   }                                                                                                          \
   static void NAME(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint8_t *c, int64_t n) {            \
     int64_t i = 0;                                                                                           \
@@ -176,7 +178,7 @@ static inline masks some(const uint8_t *x, int64_t n) {
     const masks v = NAME##_of(some(a + i, left), some(b + i, left), some(c + i, left));                      \
     memcpy(y + i, &v, (size_t)left);                                                                         \
   }
-LOOP(both, 2, a & b)
+LOOP(both, 2, a &b)
 LOOP(either, 2, a | b)
 LOOP(other, 2, a ^ b)
 LOOP(same, 2, ~(a ^ b))
@@ -222,7 +224,9 @@ static void run_tile(const job *j, const tile *t, uint8_t *buffers) {
       memset(own, in->alpha != 0, (size_t)t->n);
       value[in->dst] = own;
     } else if (in->op == HONE_PW_STORE) {
-      uint8_t *const to = piece(h, in->dst, t, j->run->out[in->dst]), *const bytes = slots + j->run->step->n_inputs * TILE;
+      uint8_t *const to = piece(h, in->dst, t, j->run->out[in->dst]), *const bytes =
+                                                                          slots +
+                                                                          j->run->step->n_inputs * TILE;
       if (to && to == value[in->a]) continue; /* just computed there */
       itself(to ? to : bytes, value[in->a], NULL, NULL, t->n);
       if (!to) spread(h, in->dst, t, j->run->out[in->dst], bytes, true);
@@ -263,4 +267,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, truths, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack, .run = run);
+HN_TACTIC(cpu, truths, "Pointwise", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+          .run = run);

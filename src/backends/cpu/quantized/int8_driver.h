@@ -45,10 +45,10 @@ typedef struct hn_int8_args {
   const hn_int8_conv *conv;
   const hn_int8_ops *ops;
   const uint8_t *x;
-  const int8_t *w;       /* groups one after the other */
-  const int32_t *bias;   /* hn_int8_columns a group, zero point of the input taken off */
-  const int32_t *offset; /* hn_int8_columns a group; read where conv->offsets */
-  const float *scale;    /* NULL where conv->whole */
+  const int8_t *w;             /* groups one after the other */
+  const int32_t *bias;         /* hn_int8_columns a group, zero point of the input taken off */
+  const int32_t *offset;       /* hn_int8_columns a group; read where conv->offsets */
+  const float *scale;          /* NULL where conv->whole */
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
   const hn_code_rows *codes;   /* of conv->coded: what the epilogue's results become */
   const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */

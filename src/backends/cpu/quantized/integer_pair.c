@@ -1,6 +1,7 @@
 /* MatMulInteger, MatMulIntegerToFloat and MatMulIntegerToCodes of two matrices that the run computes, as
- * attention has them: stacks of products of codes, summed in i32, on the kernels of QLinearMatMul. Each task brings its B into
- * their order. Of B's zero point what an i8 cannot hold is an offset of its codes (gemm_int8.h). */
+ * attention has them: stacks of products of codes, summed in i32, on the kernels of QLinearMatMul. Each task
+ * brings its B into their order. Of B's zero point what an i8 cannot hold is an offset of its codes
+ * (gemm_int8.h). */
 #include "backends/cpu/quantized/sums_step.h"
 
 #include <string.h>
@@ -79,7 +80,8 @@ static bool plan_rows(const hone_step *s, const hone_machine *m, const pair *p, 
   c->in_bytes = rows * p->k;
   for (int i = 0; i < 3; i++) c->in[i] = c->out[i] = c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
   c->in[2] = c->out[2] = rows;
-  c->wide = 1, c->whole = hn_sums_whole(s), c->coded = p->coded, c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
+  c->wide = 1, c->whole = hn_sums_whole(s), c->coded = p->coded,
+  c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   c->offsets = !plain_b(s);
   return hn_int8_plan(c, o, 1, m->l2, &reason) || hn_refuse(why, "%s", reason);
 }
@@ -94,7 +96,8 @@ static bool describe(const hone_step *s, const hone_machine *m, pair *p, hone_re
     return false;
   if (s->input[hn_sums_at(s, HN_SUMS_W)].constant) return hn_refuse(why, "constant weights");
   if (has(s, HN_SUMS_BIAS)) return hn_refuse(why, "a bias");
-  if (!hn_sums_whole(s) && !one_f32(desc_of(s, HN_SUMS_SCALE))) return hn_refuse(why, "the scale is not one f32");
+  if (!hn_sums_whole(s) && !one_f32(desc_of(s, HN_SUMS_SCALE)))
+    return hn_refuse(why, "the scale is not one f32");
   if (p->coded) {
     if (!is_8bit(y->dtype)) return hn_refuse(why, "the output is %s, not 8 bits", hone_dtype_name(y->dtype));
     if (!one_f32(desc_of(s, HN_SUMS_Y_SCALE))) return hn_refuse(why, "the output's scale is not one f32");
@@ -169,8 +172,8 @@ static void bring(const job *j, int64_t i, unsigned char *own) {
           *offset = (int32_t *)(void *)(own + p->offset_at);
   float *scale = (float *)(void *)(own + p->scale_at);
   const int64_t at = p->one_b ? 0 : i * p->k * p->n;
-  const hn_int8_operand b = {.b =
-                                 (const uint8_t *)j->r->in[hn_sums_at(j->r->step, HN_SUMS_W)] + (HN_FAULT("integer_pair_b") ? 0 : at),
+  const hn_int8_operand b = {.b = (const uint8_t *)j->r->in[hn_sums_at(j->r->step, HN_SUMS_W)] +
+                                  (HN_FAULT("integer_pair_b") ? 0 : at),
                              .ldb = p->n,
                              .k = (size_t)p->k,
                              .n = (size_t)p->n,

@@ -86,7 +86,7 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
     return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
   d->conv.whole = hn_sums_whole(s);
   if (has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
-                                         hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
+                                 hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
     return hn_refuse(why, "the input's zero point is not one value of its type");
   if (hn_sums_whole(s)) return hn_epilogue_accepts(s, d->isa, matrix, why);
   const hone_tensor_desc *scale = desc_of(s, HN_SUMS_SCALE);

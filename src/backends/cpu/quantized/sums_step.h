@@ -1,7 +1,8 @@
-/* MatMulInteger, whose sums stay i32, and ConvIntegerToFloat and MatMulIntegerToFloat (optimize/lower/integer_sums.c, codes_sums.c): codes times
- * constant codes, summed in i32, times a scale that may be known only in the run, then the step's epilogue in
- * f32; ConvIntegerToCodes and MatMulIntegerToCodes: then quantised. On the kernels of QLinearConv; the zero
- * point and the scale of the input come with each run. */
+/* MatMulInteger, whose sums stay i32, and ConvIntegerToFloat and MatMulIntegerToFloat
+ * (optimize/lower/integer_sums.c, codes_sums.c): codes times constant codes, summed in i32, times a scale
+ * that may be known only in the run, then the step's epilogue in f32; ConvIntegerToCodes and
+ * MatMulIntegerToCodes: then quantised. On the kernels of QLinearConv; the zero point and the scale of the
+ * input come with each run. */
 #ifndef HN_CPU_QUANTIZED_SUMS_STEP_H
 #define HN_CPU_QUANTIZED_SUMS_STEP_H
 
@@ -28,7 +29,8 @@ enum {
 /* MatMulInteger itself has fewer inputs, in another order: no scale, and both zero points at the end. */
 static inline bool hn_sums_whole(const hone_step *s) { return s->n_anchor_inputs < HN_SUMS_INPUTS; }
 static inline uint32_t hn_sums_at(const hone_step *s, uint32_t role) {
-  static const uint32_t whole[] = {[HN_SUMS_X] = 0, [HN_SUMS_W] = 1, [HN_SUMS_X_ZERO] = 2, [HN_SUMS_W_ZERO] = 3};
+  static const uint32_t whole[] = {
+      [HN_SUMS_X] = 0, [HN_SUMS_W] = 1, [HN_SUMS_X_ZERO] = 2, [HN_SUMS_W_ZERO] = 3};
   return hn_sums_whole(s) && role <= HN_SUMS_W_ZERO ? whole[role] : role;
 }
 

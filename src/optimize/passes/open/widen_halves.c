@@ -306,8 +306,8 @@ static bool returns_halves(const widening *w, const hone_node *n) {
   return true;
 }
 
-/* What is moved from the graph's inputs to its outputs, as a cache that is reordered, stays as it is: widening
- * it and rounding it again would be most of the work. */
+/* What is moved from the graph's inputs to its outputs, as a cache that is reordered, stays as it is:
+ * widening it and rounding it again would be most of the work. */
 static void find_moves(widening *w, const hn_graph *g) {
   const hone_node *last = NULL;
   for (const hone_node *n = g->first; n; last = n, n = n->next)

@@ -35,7 +35,7 @@ typedef struct hn_int8_tile {
   ptrdiff_t ahead_step; /* bytes of it for every four values of k */
   const int32_t *bias;
   const int32_t *row_sum,
-      *offset; /* [m], of which [m + 3] may be read; a value a column; NULL, both: no offsets */
+      *offset;        /* [m], of which [m + 3] may be read; a value a column; NULL, both: no offsets */
   const float *scale; /* not read where `whole` */
   void *c;
   ptrdiff_t ldc; /* bytes */

@@ -7,7 +7,8 @@
 #include "backends/cpu/kernels/vec/vec_rows.h"
 #include "base/fault.h"
 
-/* One long row; `ahead` is the next one, which may not be there. A NaN may get lost on the way to the maximum: it makes the sum NaN all the same. */
+/* One long row; `ahead` is the next one, which may not be there. A NaN may get lost on the way to the
+ * maximum: it makes the sum NaN all the same. */
 static void row(float *dst, const float *src, const float *ahead, size_t n, bool log) {
   const vf lowest = v_set1(-__builtin_inff());
   vf m0 = lowest, m1 = lowest;

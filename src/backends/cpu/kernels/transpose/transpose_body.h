@@ -1,9 +1,8 @@
 /* The tier-independent part of transpose_<tier>.c: blocked loops around a square tile, and the edges. A tier
  * defines before including it, for each size that it has a fast tile for: TILE4 side of the 4-byte tile,
- * tile4(dst, ldd, src, lds); TILE1 and tile1, TILE8 and tile8 likewise, TILE2 and tile2 with a smaller one beside
- * it; PLANAR3 with interleave_vec and
- * deinterleave_vec for whole vectors of PLANAR3 pixels, PLANAR3_BYTES with interleave_bytes and
- * deinterleave_bytes for those of bytes. */
+ * tile4(dst, ldd, src, lds); TILE1 and tile1, TILE8 and tile8 likewise, TILE2 and tile2 with a smaller one
+ * beside it; PLANAR3 with interleave_vec and deinterleave_vec for whole vectors of PLANAR3 pixels,
+ * PLANAR3_BYTES with interleave_bytes and deinterleave_bytes for those of bytes. */
 #include "backends/cpu/kernels/transpose/transpose.h"
 
 #include "base/fault.h"

@@ -51,7 +51,8 @@ static inline void tile2(hn_bits2 *dst, ptrdiff_t ldd, const hn_bits2 *src, ptrd
   words_of_eight(upper, src, lds);
   words_of_eight(lower, src + 8 * lds, lds);
   for (int i = 0; i < 8; i++) {
-    _mm256_storeu_si256((__m256i *)(void *)(dst + i * ldd), _mm256_permute2x128_si256(upper[i], lower[i], 0x20));
+    _mm256_storeu_si256((__m256i *)(void *)(dst + i * ldd),
+                        _mm256_permute2x128_si256(upper[i], lower[i], 0x20));
     _mm256_storeu_si256((__m256i *)(void *)(dst + (i + 8) * ldd),
                         _mm256_permute2x128_si256(upper[i], lower[i], 0x31));
   }

@@ -69,8 +69,8 @@ static inline vf v_scale2_normal(vf p, vf n) {
   const vi bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
   return _mm256_mul_ps(p, _mm256_castsi256_ps(bits));
 }
-/* p * 2^n, of t = n + 1.5 * 2^23, in whose lowest bits n stands; a normal number, for p near 1. 0 where x < least;
- * a NaN stays. */
+/* p * 2^n, of t = n + 1.5 * 2^23, in whose lowest bits n stands; a normal number, for p near 1. 0 where x <
+ * least; a NaN stays. */
 static inline vf v_weigh(vf p, vf t, vf x, vf least) {
   const vi bits = _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23));
   return _mm256_andnot_ps(_mm256_cmp_ps(x, least, _CMP_LT_OQ), _mm256_castsi256_ps(bits));

@@ -58,8 +58,8 @@ static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ)
 /* p * 2^n, rounded once, for integer-valued n. */
 static inline vf v_scale2(vf p, vf n) { return _mm512_scalef_ps(p, n); }
 static inline vf v_scale2_normal(vf p, vf n) { return v_scale2(p, n); }
-/* p * 2^n, of t = n + 1.5 * 2^23, in whose lowest bits n stands; a normal number, for p near 1. 0 where x < least;
- * a NaN stays. */
+/* p * 2^n, of t = n + 1.5 * 2^23, in whose lowest bits n stands; a normal number, for p near 1. 0 where x <
+ * least; a NaN stays. */
 static inline vf v_weigh(vf p, vf t, vf x, vf least) {
   const vm kept = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
   return _mm512_castsi512_ps(

@@ -69,8 +69,8 @@ static inline vf v_exp_nonpos(vf x) {
   return v_scale2(v_add(v_set1(1.0f), v_expm1_core(r)), n);
 }
 
-/* The same (1 ulp) for weights beside one of 1: 0 where the result would be denormal, on which processors spend a
- * hundred times as long, here and where it is multiplied. */
+/* The same (1 ulp) for weights beside one of 1: 0 where the result would be denormal, on which processors
+ * spend a hundred times as long, here and where it is multiplied. */
 static inline vf v_exp_weight(vf x) {
   const vf least = v_set1(-87.0f), whole = v_set1(0x1.8p23f), one = v_set1(1.0f);
   const vf c = v_max_number(least, x), t = v_fma(c, v_set1(VEC_LOG2E), whole), n = v_sub(t, whole);
