@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include "base/mem.h"
+#include "base/os.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,13 @@ struct hn_arena_block {
 
 enum { BLOCK = 64 << 10, SMALLEST = 1000 - sizeof(hn_arena_block) };
 
+/* A block of several pages is as a rule written to its end, and its pages are cheaper together than by a fault
+ * for each. Of large ones the first: whoever asks for more than this may yet do without it. */
+static void bring(hn_arena_block *b) {
+  enum { FEWEST = 16 << 10, MOST = 8 << 20 };
+  if (b->size >= FEWEST) hn_bring_pages(b->data, b->size < MOST ? b->size : MOST);
+}
+
 /* Where in the block something of that alignment comes next. */
 static size_t next_in(const hn_arena_block *b, size_t align) {
   const uintptr_t begin = (uintptr_t)b->data;
@@ -49,6 +57,7 @@ void *hn_arena_raw(hn_arena *a, size_t size, size_t align) {
     if (!fresh) return NULL;
     fresh->used = 0;
     fresh->size = want;
+    bring(fresh);
     if (b && size >= grow) { /* a block of its own: keep filling the old one */
       fresh->next = b->next;
       b->next = fresh;

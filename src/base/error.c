@@ -130,6 +130,13 @@ unsigned long hone_error_format(const hone_error *e, char *buf, unsigned long si
 
 bool hn_refuse(hone_reason *why, const char *fmt, ...) {
   if (!why) return false;
+  const size_t plain = strcspn(fmt, "%");
+  if (!fmt[plain]) { /* most reasons are words alone, and tactics refuse steps by the thousand */
+    const size_t n = plain < sizeof why->text ? plain : sizeof why->text - 1;
+    memcpy(why->text, fmt, n);
+    why->text[n] = 0;
+    return false;
+  }
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(why->text, sizeof why->text, fmt, ap);

@@ -475,8 +475,12 @@ void *hn_mempool_alloc(hn_mempool *m, uint32_t who, hone_memory_purpose purpose,
     const found f = take_large(m, size);
     if (f.s) {
       block *b = &f.s->blocks.ptr[f.i];
+      const bool whole = purpose == HONE_MEMORY_FOR_WEIGHTS || purpose == HONE_MEMORY_FOR_ACTIVATIONS ||
+                         purpose == HONE_MEMORY_FOR_WORKSPACE;
       hold(m, &b->holding, who, purpose, bytes, b->size);
       p = f.s->at + b->at;
+      if (whole && b->cleared && m->source.bring)
+        m->source.bring(m->source.self, f.s->taken, f.s->taken_bytes, p, bytes);
     }
   }
   if (p) hn_mem_forgive(lost); /* refused at first and then found is no loss */

@@ -13,6 +13,8 @@ typedef struct hn_mempool_source {
   void *self;
   void *(*take)(void *self, size_t bytes); /* NULL: there is no more */
   void (*give)(void *self, void *at, size_t bytes);
+  /* NULL, or: a block of the segment that nobody has had yet is about to be written from end to end. */
+  void (*bring)(void *self, void *segment, size_t segment_bytes, void *at, size_t bytes);
   bool (*ready)(void *self);  /* NULL, or: false when nothing is given any more (a device that is lost) */
   void (*settle)(void *self); /* NULL, or: waits until nobody uses what is about to be freed */
   size_t grain;               /* a power of 2, 4096 at least: segments are multiples of it */

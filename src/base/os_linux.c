@@ -196,6 +196,25 @@ static uint64_t proc_field(const char *path, const char *field) {
 
 void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
 
+/* Where whole pages lie in [p, p + size): false when there is none. */
+static bool pages_in(void *p, size_t size, void **from, size_t *bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = ((uintptr_t)p + page - 1) / page * page,
+                  to = ((uintptr_t)p + size) / page * page;
+  *from = (void *)at;
+  *bytes = at < to ? to - at : 0;
+  return at < to;
+}
+
+void hn_bring_pages(void *p, size_t size) {
+#ifdef MADV_POPULATE_WRITE
+  void *from;
+  size_t bytes;
+  if (pages_in(p, size, &from, &bytes)) madvise(from, bytes, MADV_POPULATE_WRITE);
+#else
+  (void)p, (void)size;
+#endif
+}
+
 void *hn_map_pages(size_t align, size_t size) {
   if (size > SIZE_MAX - align) return NULL;
   char *p = mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -218,9 +237,9 @@ void hn_zeros_free(const void *p, size_t size) {
 }
 
 void hn_release_pages(void *p, size_t size) {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page,
-            to = ((uintptr_t)p + size) / page * page;
-  if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
+  void *from;
+  size_t bytes;
+  if (pages_in(p, size, &from, &bytes)) madvise(from, bytes, MADV_DONTNEED);
 }
 
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }

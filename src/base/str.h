@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+/* Are they the same text? Names that are asked for in lists mostly differ in their first letter. */
+static inline bool hn_same_name(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
 /* A zeroed hn_str is empty and ready. ptr is NUL-terminated once something was appended. After a failed
  * allocation `failed` is set, appends do nothing and the text so far stays valid. */

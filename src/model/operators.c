@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define OP(name) extern const hone_op_desc hn_op_##name;
+#include "base/str.h"
 #include "model/ops/ops.def"
 #undef OP
 
@@ -65,10 +66,10 @@ static int64_t last_opset(const hone_op_desc *d) {
 static const hone_op_desc *definition(const hn_listing *l, const char *domain, const char *op_type,
                                       int64_t opset, const hone_op_desc **any) {
   const hone_op_desc *best = NULL;
-  if (strcmp(domain, "ai.onnx") == 0) domain = "";
+  if (hn_same_name(domain, "ai.onnx")) domain = "";
   for (uint32_t i = l ? hn_listing_first(l, op_type) : HN_NO_UNIT; i != HN_NO_UNIT; i = l->next[i]) {
     const hone_op_desc *d = l->unit[i];
-    if (strcmp(d->domain, domain) != 0) continue;
+    if (!hn_same_name(d->domain, domain)) continue;
     if (opset < d->since || opset > last_opset(d))
       *any = d;
     else if (!best || d->since > best->since)
@@ -82,7 +83,7 @@ const hone_op_desc *hn_op_newest(const hn_listing *l, const char *domain, const 
   const hone_op_desc *best = NULL;
   for (uint32_t i = l ? hn_listing_first(l, op_type) : HN_NO_UNIT; i != HN_NO_UNIT; i = l->next[i]) {
     const hone_op_desc *d = l->unit[i];
-    if (strcmp(d->domain, domain) == 0 && (!best || d->since > best->since)) best = d;
+    if (hn_same_name(d->domain, domain) && (!best || d->since > best->since)) best = d;
   }
   if (best) *opset = last_opset(best);
   return best;
@@ -92,7 +93,7 @@ const hone_op_desc *hn_op_find(const hn_listing *l, const char *domain, const ch
                                hone_reason *why) {
   const hone_op_desc *near = NULL, *found = definition(l, domain, op_type, opset, &near);
   if (found || !why) return found;
-  if (strcmp(domain, "ai.onnx") == 0) domain = "";
+  if (hn_same_name(domain, "ai.onnx")) domain = "";
   if (strcmp(domain, "com.microsoft.nchwc") == 0)
     snprintf(why->text, sizeof why->text,
              "%s is laid out for one processor: let ONNX Runtime save the file at its level \"extended\"",

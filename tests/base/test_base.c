@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <pthread.h>
@@ -360,6 +361,46 @@ static void pieces_hold_all(void **state) {
   assert_int_equal(hn_max(INT64_MIN, -2), -2);
 }
 
+/* A hint, but what it brings is whole pages inside of the range, and zero. */
+static void pages_are_brought_together(void **state) {
+  (void)state;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  unsigned char there[8] = {0};
+  char *p = hn_map_pages(page, 8 * page);
+  assert_non_null(p);
+  hn_bring_pages(p + page + 1, 5 * page); /* pages 2 to 5 are in it from end to end */
+  hn_bring_pages(p + 10, page);           /* none */
+  assert_int_equal(mincore(p, 8 * page, there), 0);
+  const bool brings = there[2] & 1; /* older systems do not */
+  for (size_t i = 0; i < 8; i++) assert_int_equal(there[i] & 1, brings && i >= 2 && i <= 5);
+  for (size_t i = 0; i < 8 * page; i++) assert_int_equal(p[i], 0);
+  hn_unmap_pages(p, 8 * page);
+}
+
+/* With numbers in it or without, a reason is what was said, as far as there is room. */
+static void reasons_are_words(void **state) {
+  (void)state;
+  hone_reason why = {"before"};
+  char longer[2 * sizeof why.text];
+  assert_false(hn_refuse(&why, "several groups"));
+  assert_string_equal(why.text, "several groups");
+  assert_false(hn_refuse(&why, "%d of %s, 100%%", 3, "four"));
+  assert_string_equal(why.text, "3 of four, 100%");
+  assert_false(hn_refuse(NULL, "nobody asks"));
+  memset(longer, 'x', sizeof longer - 1);
+  longer[sizeof longer - 1] = 0;
+  assert_false(hn_refuse(&why, "%s", longer));
+  assert_int_equal(strlen(why.text), sizeof why.text - 1);
+  why = (hone_reason){"before"};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  assert_false(hn_refuse(&why, longer));
+#pragma GCC diagnostic pop
+  assert_int_equal(strlen(why.text), sizeof why.text - 1);
+  assert_memory_equal(why.text, longer, sizeof why.text - 1);
+}
+
 /* In a process of its own: what the processor offers is found once. */
 static void a_word_that_is_no_tier_is_kept(void **state) {
   (void)state;
@@ -380,6 +421,8 @@ static void a_word_that_is_no_tier_is_kept(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_word_that_is_no_tier_is_kept),
+      cmocka_unit_test(pages_are_brought_together),
+      cmocka_unit_test(reasons_are_words),
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),
       cmocka_unit_test(arena_goes_back_to_a_mark),
       cmocka_unit_test(arena_goes_back_over_blocks),

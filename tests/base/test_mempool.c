@@ -390,6 +390,44 @@ static void memory_is_cleared_once(void **state) {
   assert_int_equal(b.takes, b.gives);
 }
 
+static char *brought;
+static size_t brought_bytes;
+
+static void bring(void *self, void *segment, size_t segment_bytes, void *at, size_t bytes) {
+  (void)self;
+  assert_true((char *)at >= (char *)segment && (char *)at + bytes <= (char *)segment + segment_bytes);
+  brought = at;
+  brought_bytes = bytes;
+}
+
+/* Pages come together where the whole block will be written, and are not there yet. */
+static void what_will_be_written_whole_is_brought(void **state) {
+  (void)state;
+  const hone_memory_purpose purposes[] = {HONE_MEMORY_FOR_WEIGHTS, HONE_MEMORY_FOR_ACTIVATIONS,
+                                          HONE_MEMORY_FOR_WORKSPACE, HONE_MEMORY_FOR_OTHER,
+                                          HONE_MEMORY_FOR_IO};
+  for (size_t i = 0; i < sizeof purposes / sizeof *purposes; i++) {
+    below b = {0};
+    const hn_mempool_source s = {.self = &b,
+                                 .take = take_cleared,
+                                 .give = give,
+                                 .bring = bring,
+                                 .grain = 4096,
+                                 .cleared = MIB,
+                                 .host = true};
+    hn_mempool *m = hn_mempool_create("test", &s);
+    for (int again = 0; again < 2; again++) {
+      brought = NULL;
+      char *p = hn_mempool_alloc(m, 0, purposes[i], MIB + 5);
+      assert_non_null(p);
+      assert_true(brought == (i < 3 && !again ? p : NULL));
+      if (brought) assert_int_equal(brought_bytes, MIB + 5);
+      hn_mempool_free(m, p);
+    }
+    hn_mempool_destroy(m);
+  }
+}
+
 /* The sanitizer knows what nobody holds, and where blocks end. */
 static void freed_memory_is_out_of_bounds(void **state) {
   (void)state;
@@ -422,6 +460,7 @@ int main(void) {
       cmocka_unit_test(memory_that_is_not_aligned_is_aligned),
       cmocka_unit_test(many_threads_share_one),
       cmocka_unit_test(memory_is_cleared_once),
+      cmocka_unit_test(what_will_be_written_whole_is_brought),
       cmocka_unit_test(freed_memory_is_out_of_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,8 +137,21 @@ static void no_place_for_the_report(void **state) {
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* Seven numbers of which two are no finite ones: 2, 3, 4, 0.5, NaN, 8, infinity. */
+static void what_an_output_is_like_counts_finite_numbers(void **state) {
+  (void)state;
+  save("ir 8\nopset 17\ngraph g(%x: f32[1]) -> (%y, %z) {\n"
+       "  %a = Mul(%x, f32[7]{4, 9, 16, 0.25, -1, 64, 1e38})\n  %b = Mul(%a, f32[7]{1, 1, 1, 1, 1, 1, 10})\n"
+       "  %y = Sqrt(%b)\n  %n = Neg(%x)\n  %z = Sqrt(%n)\n}\n",
+       "numbers.onnx");
+  expect(RUN("run", "numbers.onnx", "--input", "1"), 0, "min 0.5  max 8  mean 3.5  2 not finite\n");
+  expect(RUN("run", "numbers.onnx", "--input", "1"), 0, "f32[1]                    1 not finite\n");
+  expect(RUN("run", "numbers.onnx", "--input", "0"), 0, "min 0  max 0  mean 0\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_an_output_is_like_counts_finite_numbers),
       cmocka_unit_test(every_command_finds_a_length), cmocka_unit_test(errors_say_what_to_give),
       cmocka_unit_test(outputs_follow_from_defaults), cmocka_unit_test(hints_are_quoted),
       cmocka_unit_test(no_place_for_the_report),

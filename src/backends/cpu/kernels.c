@@ -1,5 +1,7 @@
 #include "backends/cpu/kernels/kernel.h"
 
+#include "base/str.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -17,7 +19,7 @@ static const struct hn_kernel *search(const char *family, const char *role, hn_i
   const struct hn_kernel *best = NULL;
   for (const struct hn_kernel *const *p = hn_kernels; *p; p++) {
     const struct hn_kernel *k = *p;
-    if (k->isa > isa || strcmp(k->family, family) || strcmp(k->role, role)) continue;
+    if (k->isa > isa || !hn_same_name(k->family, family) || !hn_same_name(k->role, role)) continue;
     if (!best || k->isa > best->isa) best = k;
   }
   return best;
@@ -29,12 +31,13 @@ const struct hn_kernel *hn_kernel_find(const char *family, const char *role, hn_
   enum { PLACES = 64 };
   static _Thread_local struct {
     const struct hn_kernel *kernel;
-    hn_isa isa; /* asked for */
+    const char *family, *role; /* asked for */
+    hn_isa isa;
   } found[PLACES];
   const size_t at = ((uintptr_t)family / 8 + (uintptr_t)role * 5 + (size_t)isa) % PLACES;
   const struct hn_kernel *k = found[at].kernel;
-  if (k && found[at].isa == isa && !strcmp(k->family, family) && !strcmp(k->role, role)) return k;
+  if (k && found[at].isa == isa && found[at].family == family && found[at].role == role) return k;
   k = search(family, role, isa);
-  found[at].kernel = k, found[at].isa = isa;
+  found[at].kernel = k, found[at].family = family, found[at].role = role, found[at].isa = isa;
   return k;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -63,9 +64,9 @@ void hn_model_destroy(hn_model *m) {
 }
 
 int64_t hn_model_opset(const hn_model *m, const char *domain) {
-  if (strcmp(domain, "ai.onnx") == 0) domain = "";
+  if (hn_same_name(domain, "ai.onnx")) domain = "";
   for (size_t i = 0; i < m->opsets.len; i++)
-    if (strcmp(m->opsets.ptr[i].domain, domain) == 0) return m->opsets.ptr[i].version;
+    if (hn_same_name(m->opsets.ptr[i].domain, domain)) return m->opsets.ptr[i].version;
   return 0;
 }
 
@@ -252,7 +253,7 @@ bool hn_graph_add_output(hn_graph *g, hn_value *v) {
 
 const hn_attr *hn_node_attr(const hone_node *n, const char *name) {
   for (uint32_t i = 0; i < n->n_attr; i++)
-    if (*n->attr[i].name == *name && strcmp(n->attr[i].name, name) == 0) return &n->attr[i];
+    if (hn_same_name(n->attr[i].name, name)) return &n->attr[i];
   return NULL;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/str.h"
 #include "model/ops/math/clip_bounds.h"
 #include "optimize/match/condition.h"
 
@@ -193,16 +194,13 @@ static bool missed(search *s, state *st, const char *format, ...) {
 static bool commutative(const char *op) {
   static const char *const ops[] = {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(ops[i], op) == 0) return true;
+    if (hn_same_name(ops[i], op)) return true;
   return false;
 }
 
-/* Asked of every node for every spelling; the first letter says no, as a rule. */
-static inline bool same_name(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
-
 static bool op_matches(const hn_line *l, const hone_node *n) {
   for (uint32_t i = 0; i < l->n_op; i++)
-    if (same_name(l->op[i], n->op_type)) return same_name(l->domain, n->domain);
+    if (hn_same_name(l->op[i], n->op_type)) return hn_same_name(l->domain, n->domain);
   return false;
 }
 

@@ -1,10 +1,12 @@
 #include "optimize/match/present.h"
 
+#include "base/str.h"
+
 #include <string.h>
 
 size_t hn_present_find(const hn_present *p, const char *type) {
   for (size_t i = 0; i < p->len; i++)
-    if (*p->ptr[i] == *type && strcmp(p->ptr[i], type) == 0) return i;
+    if (hn_same_name(p->ptr[i], type)) return i;
   return SIZE_MAX;
 }
 

@@ -1,5 +1,6 @@
 #include "optimize/step/anchor.h"
 
+#include "base/str.h"
 #include "model/operators.h"
 #include "optimize/step/qlinear.h"
 
@@ -43,7 +44,7 @@ static const hone_op_desc *operator_of(const char *anchor, const hone_node *n) {
 
 hn_anchor hn_anchor_named(const char *anchor, const hone_node *node) {
   for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-    if (strcmp(made[i].name, anchor) == 0) return made[i].is;
+    if (hn_same_name(made[i].name, anchor)) return made[i].is;
   const hone_op_desc *op = node ? operator_of(anchor, node) : NULL;
   if (!op) return (hn_anchor){0};
   return (hn_anchor){.product = op->product,

@@ -29,10 +29,35 @@ static bool grid_of(const hone_step *s, const hone_tensor_desc *d, grid *g) {
 }
 
 /* Of either sign. Bytes, since constants may lie at any address. */
-static bool is_zero(const unsigned char *p, size_t size) {
+static inline uint32_t is_zero(const unsigned char *p, size_t size) {
   uint32_t u = 0;
-  memcpy(&u, p, size);
-  return !(u << (33 - 8 * size));
+  uint16_t h;
+  if (size == sizeof u) {
+    memcpy(&u, p, sizeof u);
+    return !(u << 1);
+  }
+  memcpy(&h, p, sizeof h);
+  return !(h & 0x7fff);
+}
+
+/* How many of the first `n` groups have two zeros or more. */
+static inline uint64_t sparse_of(const unsigned char *w, size_t size, const grid *g, uint64_t n) {
+  uint64_t groups = 0, sparse = 0;
+  const size_t next = (size_t)g->beside * size; /* to the next one along K */
+  for (int64_t r = 0; r < g->rows; r++)
+    for (int64_t k = 0; k + 4 <= g->along; k += 4)
+      for (int64_t c = 0; c < g->beside; c++) {
+        if (groups++ == n) return sparse;
+        const unsigned char *p = w + (size_t)((r * g->along + k) * g->beside + c) * size;
+        sparse += is_zero(p, size) + is_zero(p + next, size) + is_zero(p + 2 * next, size) +
+                      is_zero(p + 3 * next, size) >=
+                  2;
+      }
+  return sparse;
+}
+
+static uint64_t count_sparse(const unsigned char *w, size_t size, const grid *g, uint64_t n) {
+  return size == 4 ? sparse_of(w, 4, g, n) : sparse_of(w, 2, g, n);
 }
 
 double hn_sparse_groups(const hone_step *s) {
@@ -44,16 +69,11 @@ double hn_sparse_groups(const hone_step *s) {
       d->layout != HONE_LAYOUT_ROW_MAJOR || !grid_of(s, d, &g))
     return -1;
   const unsigned char *w = s->input[1].constant;
-  uint64_t groups = 0, sparse = 0;
-  for (int64_t r = 0; r < g.rows; r++)
-    for (int64_t k = 0; k + 4 <= g.along; k += 4)
-      for (int64_t c = 0; c < g.beside; c++) {
-        int zeros = 0;
-        for (int64_t i = 0; i < 4; i++)
-          zeros += is_zero(w + (size_t)((r * g.along + k + i) * g.beside + c) * size, size);
-        groups++;
-        sparse += zeros >= 2;
-        if (groups == ENOUGH && sparse < ENOUGH / 2) return 100 * (double)sparse / (double)groups;
-      }
+  const uint64_t groups = (uint64_t)(g.rows * (g.along / 4) * g.beside);
+  if (groups > ENOUGH) {
+    const uint64_t first = count_sparse(w, size, &g, ENOUGH);
+    if (first < ENOUGH / 2) return 100 * (double)first / ENOUGH;
+  }
+  const uint64_t sparse = count_sparse(w, size, &g, groups);
   return 100 * (double)sparse / (double)groups;
 }
