@@ -74,6 +74,12 @@ static void check(bool conv, bool is_signed) {
   assert_true(takes(conv, is_signed, w, 0));
   for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
     const int c = channels[i];
+    for (int sign = -1; sign <= 1; sign += 2) { /* 600 x 109 x 255 is 0.6 % below, x 110 is beyond */
+      set_channel(conv, c, 0, K, zero + sign * 109);
+      assert_true(takes(conv, is_signed, w, 0));
+      set_channel(conv, c, 0, K, zero + sign * 110);
+      assert_false(takes(conv, is_signed, w, 0));
+    }
     set_channel(conv, c, 0, K, zero + 127);
     assert_false(takes(conv, is_signed, w, 0));
     set_channel(conv, c, 0, K, zero - 127);

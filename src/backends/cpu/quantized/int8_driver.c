@@ -249,20 +249,59 @@ static void put_codes(int8_t *block, int64_t at, const int8_t *v, int64_t n) {
   for (; i < n; i++, at++) block[at / 4 * 64 + at % 4] = v[i];
 }
 
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint16_t pairs8 __attribute__((vector_size(16)));
+typedef int16_t sums8 __attribute__((vector_size(16)));
+
+static inline bytes16 bytes_at(const uint8_t *p) {
+  bytes16 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/* The bytes as signed numbers: shifted down from above. */
+static inline sums8 low_of(bytes16 v) {
+  return (sums8)__builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7) >> 8;
+}
+static inline sums8 high_of(bytes16 v) {
+  return (sums8)__builtin_shufflevector(v, v, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15) >> 8;
+}
+
+#define INTERLEAVE_LOW(x, y)                                                                                 \
+  __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define INTERLEAVE_HIGH(x, y)                                                                                \
+  __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+/* Four rows of 16 bytes, those of a column together. */
+static inline void put_four_rows(int8_t *block, bytes16 a, bytes16 b, bytes16 c, bytes16 d) {
+  const pairs8 ab[] = {(pairs8)INTERLEAVE_LOW(a, b), (pairs8)INTERLEAVE_HIGH(a, b)},
+               cd[] = {(pairs8)INTERLEAVE_LOW(c, d), (pairs8)INTERLEAVE_HIGH(c, d)};
+  for (int half = 0; half < 2; half++) {
+    const pairs8 low = __builtin_shufflevector(ab[half], cd[half], 0, 8, 1, 9, 2, 10, 3, 11),
+                 high = __builtin_shufflevector(ab[half], cd[half], 4, 12, 5, 13, 6, 14, 7, 15);
+    memcpy(block + 32 * half, &low, sizeof low);
+    memcpy(block + 32 * half + 16, &high, sizeof high);
+  }
+}
+
 /* A whole block of channels whose weights lie side by side, k rows `step` apart, less one number a channel.
  */
 static void pack_columns(int8_t *block, const uint8_t *from, int64_t step, int64_t k,
                          const uint8_t less[HN_INT8_BLOCK], int32_t sum[HN_INT8_BLOCK]) {
+  enum { TOGETHER = 32 }; /* fours whose sums stay within 16 bits */
+  const bytes16 minus = bytes_at(less);
+  _Static_assert(sizeof minus == HN_INT8_BLOCK && TOGETHER * 4 * 128 <= 32768, "of a block");
   int64_t i = 0;
-  for (; i + 4 <= k; i += 4, from += 4 * step, block += 4 * HN_INT8_BLOCK)
-    for (int j = 0; j < HN_INT8_BLOCK; j++) {
-      const int8_t v0 = (int8_t)(uint8_t)(from[j] - less[j]),
-                   v1 = (int8_t)(uint8_t)(from[step + j] - less[j]),
-                   v2 = (int8_t)(uint8_t)(from[2 * step + j] - less[j]),
-                   v3 = (int8_t)(uint8_t)(from[3 * step + j] - less[j]);
-      block[4 * j] = v0, block[4 * j + 1] = v1, block[4 * j + 2] = v2, block[4 * j + 3] = v3;
-      sum[j] += v0 + v1 + v2 + v3;
+  while (i + 4 <= k) {
+    sums8 low = {0}, high = {0};
+    for (int n = 0; n < TOGETHER && i + 4 <= k; n++, i += 4, from += 4 * step, block += 4 * HN_INT8_BLOCK) {
+      const bytes16 a = bytes_at(from) - minus, b = bytes_at(from + step) - minus,
+                    c = bytes_at(from + 2 * step) - minus, d = bytes_at(from + 3 * step) - minus;
+      put_four_rows(block, a, b, c, d);
+      low += low_of(a) + low_of(b) + low_of(c) + low_of(d);
+      high += high_of(a) + high_of(b) + high_of(c) + high_of(d);
     }
+    for (int j = 0; j < HN_INT8_BLOCK; j++) sum[j] += j < 8 ? low[j] : high[j - 8];
+  }
   for (int64_t r = 0; i < k; i++, r++, from += step)
     for (int j = 0; j < HN_INT8_BLOCK; j++) {
       block[4 * j + r] = (int8_t)(uint8_t)(from[j] - less[j]);

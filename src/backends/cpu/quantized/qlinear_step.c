@@ -1,6 +1,7 @@
 #include "backends/cpu/quantized/qlinear_step.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -85,16 +86,26 @@ static float w_zero(const hone_step *s, int64_t channel) {
 
 enum { TOGETHER = 64 }; /* codes less a zero point whose sum fits 16 bits, of which compilers make vectors */
 
-/* Adds n weights less a zero point, and their magnitudes. flip: 128 where codes are signed. */
+/* Sum of the distances of TOGETHER codes from one: processors have an instruction for it, which compilers take
+ * where they do not know the one. */
+static __attribute__((noinline)) uint32_t distance(const uint8_t *code, uint8_t flip, uint8_t from) {
+  uint32_t sum = 0;
+  for (int i = 0; i < TOGETHER; i++) {
+    const uint8_t v = code[i] ^ flip;
+    sum += (uint32_t)abs(v - from);
+  }
+  return sum;
+}
+
+/* Adds n weights less a zero point, and their magnitudes. flip: 128 where codes are signed. A zero point of the
+ * other type may lie beyond all codes. */
 static void add_signs(const uint8_t *from, int64_t n, uint8_t flip, int16_t less, int64_t *sum,
                       int64_t *all) {
+  const bool among = less >= 0 && less <= 255;
   for (; n >= TOGETHER; n -= TOGETHER, from += TOGETHER) {
-    int16_t part = 0, part_all = 0;
-    for (int i = 0; i < TOGETHER; i++) {
-      const int16_t v = (int16_t)((uint8_t)(from[i] ^ flip) - less), sign = (int16_t)(v >> 15);
-      part = (int16_t)(part + v), part_all = (int16_t)(part_all + ((v ^ sign) - sign));
-    }
-    *sum += part, *all += part_all;
+    const int64_t part = (int64_t)distance(from, flip, 0) - TOGETHER * less;
+    *sum += part;
+    *all += among ? (int64_t)distance(from, flip, (uint8_t)less) : part < 0 ? -part : part;
   }
   for (int64_t i = 0; i < n; i++) {
     const int32_t v = (uint8_t)(from[i] ^ flip) - less;
