@@ -5,7 +5,6 @@
 #include "cli/options/plugins.h"
 #include "cli/terminal/term.h"
 
-#include <locale.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -106,7 +105,6 @@ static int dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  setlocale(LC_CTYPE, "");
   cli_signals(cli_progress_wipe);
   cli_memory();
   int code = dispatch(argc, argv);

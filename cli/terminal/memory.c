@@ -24,7 +24,7 @@ static void keep_small_blocks(void) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 4 << 20);
-  mallopt(M_TOP_PAD, 128 << 10);
+  mallopt(M_TOP_PAD, 1 << 20);
 #endif
 }
 

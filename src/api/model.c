@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "improve/batch_proof.h"
 #include "model/bind.h"
 #include "model/open_batch.h"
@@ -18,9 +19,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Inputs without an initializer first, in the model's order; then the optional ones. Found once, because a
+ * file may name all its weights as inputs, and who asks for one asks for all. */
+static hone_status order_inputs(hn_model *m, hone_error *error) {
+  const size_t n = m->graph->inputs.len;
+  uint32_t *port = HN_NEW_ARRAY(&m->arena, uint32_t, n);
+  if (!port) return hn_fail_memory(error, n * sizeof *port, "inputs");
+  for (int optional = 0; optional < 2; optional++)
+    for (size_t k = 0; k < n; k++)
+      if ((m->graph->inputs.ptr[k]->constant != NULL) == (optional == 1)) port[m->n_ports++] = (uint32_t)k;
+  m->port = port;
+  return HONE_OK;
+}
+
 /* A loaded model is ready to use: operators known, shapes inferred as far as they can be. */
 static hone_status ready(hn_model *m, hone_model **out, hone_error *error) {
   hone_status status = hn_model_ready(m, error);
+  if (status == HONE_OK) status = order_inputs(m, error);
   if (status != HONE_OK) {
     if (m->path[0]) hn_error_where(error, "%s", m->path);
     hn_model_destroy(m);
@@ -67,8 +82,10 @@ hone_status hone_model_save(const hone_model *model, const char *path, hone_erro
 
 /* ------------------------------------------------------------------ ports */
 
-/* Inputs without an initializer first, in the model's order; then the optional ones. */
+/* By order_inputs; of a model that was made in another way by looking. */
 static const hn_value *input_at(const hn_model *m, uint32_t i) {
+  if (m->port && m->n_ports == m->graph->inputs.len)
+    return i < m->n_ports ? m->graph->inputs.ptr[m->port[i]] : NULL;
   for (int optional = 0; optional < 2; optional++)
     for (size_t k = 0; k < m->graph->inputs.len; k++) {
       const hn_value *v = m->graph->inputs.ptr[k];
@@ -160,8 +177,8 @@ hone_status hn_export_rewrites(const hn_pass_report *from, hone_rewrites *to, ho
     w->hit = r->hit;
     w->bytes_saved = r->bytes_saved;
     w->enable_level = r->enable_level;
-    snprintf(w->nodes, sizeof w->nodes, "%s", r->nodes ? r->nodes : "");
-    snprintf(w->reason, sizeof w->reason, "%s", r->reason ? r->reason : "");
+    hn_copy_text(w->nodes, sizeof w->nodes, r->nodes);
+    hn_copy_text(w->reason, sizeof w->reason, r->reason);
   }
   return HONE_OK;
 }

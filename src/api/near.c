@@ -26,10 +26,9 @@ static void put(const hn_miss *m, hone_rewrite *w) {
 hone_status hn_export_misses(const hn_plan *p, hone_rewrites *to, hone_error *error) {
   const uint32_t before = to->n;
   const size_t most = before + p->misses.list.len + HN_FUSIONS;
-  hone_rewrite *all = hn_calloc(most + 1, sizeof *all);
+  hone_rewrite *all = hn_realloc(to->record, (most + 1) * sizeof *all);
   if (!all) return hn_fail_memory(error, most * sizeof *all, "the report of rewrites");
-  if (before) memcpy(all, to->record, before * sizeof *all);
-  hn_free(to->record);
+  memset(all + before, 0, (most + 1 - before) * sizeof *all);
   to->record = all;
   for (size_t i = 0; i < p->misses.list.len; i++) put(&p->misses.list.ptr[i], &all[to->n++]);
   for (uint32_t f = 0; f < HN_FUSIONS; f++)

@@ -28,8 +28,8 @@ struct hn_arena_block {
 
 enum { BLOCK = 64 << 10, SMALLEST = 1000 - sizeof(hn_arena_block) };
 
-/* A block of several pages is as a rule written to its end, and its pages are cheaper together than by a fault
- * for each. Of large ones the first: whoever asks for more than this may yet do without it. */
+/* A block of several pages is as a rule written to its end, and its pages are cheaper together than by a
+ * fault for each. Of large ones the first: whoever asks for more than this may yet do without it. */
 static void bring(hn_arena_block *b) {
   enum { FEWEST = 16 << 10, MOST = 8 << 20 };
   if (b->size >= FEWEST) hn_bring_pages(b->data, b->size < MOST ? b->size : MOST);
@@ -102,12 +102,16 @@ char *hn_arena_strdup(hn_arena *a, const char *s) { return hn_arena_strndup(a, s
 
 char *hn_arena_printf(hn_arena *a, const char *format, ...) {
   va_list ap, again;
+  char most[200]; /* hold: names and short words, which are then written once */
   va_start(ap, format);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, format, ap);
+  int n = vsnprintf(most, sizeof most, format, ap);
   va_end(ap);
-  char *s = n < 0 ? NULL : hn_arena_alloc(a, (size_t)n + 1);
-  if (s) vsnprintf(s, (size_t)n + 1, format, again);
+  char *s = n < 0 ? NULL : hn_arena_raw(a, (size_t)n + 1, 16);
+  if (s && (size_t)n < sizeof most)
+    memcpy(s, most, (size_t)n + 1);
+  else if (s)
+    vsnprintf(s, (size_t)n + 1, format, again);
   va_end(again);
   return s;
 }

@@ -105,8 +105,8 @@ void hn_cpu_name(char *buf, size_t size);
 /* Asks for huge pages under [p, p + size): fewer address translations for what is streamed through. A hint
  * only. */
 void hn_advise_huge(void *p, size_t size);
-/* Has the whole pages inside of [p, p + size) given now and together, which takes half of the time that a fault
- * for each of them takes. A hint only. */
+/* Has the whole pages inside of [p, p + size) given now and together, which takes half of the time that a
+ * fault for each of them takes. A hint only. */
 void hn_bring_pages(void *p, size_t size);
 /* `size` bytes of zeros, whole pages at a multiple of `align`; NULL when there are none. */
 void *hn_map_pages(size_t align, size_t size);

@@ -9,6 +9,13 @@
 /* Are they the same text? Names that are asked for in lists mostly differ in their first letter. */
 static inline bool hn_same_name(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
+/* As much of a text as there is room for; NULL: none. The rest of the room stays as it is. */
+static inline void hn_copy_text(char *to, size_t size, const char *from) {
+  const size_t n = from ? strnlen(from, size - 1) : 0;
+  if (n) memcpy(to, from, n);
+  to[n] = 0;
+}
+
 /* A zeroed hn_str is empty and ready. ptr is NUL-terminated once something was appended. After a failed
  * allocation `failed` is set, appends do nothing and the text so far stays valid. */
 typedef struct hn_str {

@@ -208,6 +208,29 @@ static void numbers_are_inputs(void **state) {
   "  %y = Conv(%r, %w) \"conv\"\n"                                                                           \
   "}\n"
 
+/* Callers count inputs that they must give before those that have a value. */
+static void inputs_with_a_value_come_last(void **state) {
+  (void)state;
+  static const char text[] = "graph g(%a: f32[1] = {1}, %b: f32[1], %c: f32[1] = {2}, %d: f32[1]) -> (%y) {\n"
+                             "  %p = Add(%a, %b)\n  %q = Add(%c, %d)\n  %y = Add(%p, %q)\n}\n",
+                    *const names[] = {"b", "d", "a", "c"};
+  hone_model *loaded = NULL;
+  hone_error e = {0};
+  assert_int_equal(hone_model_parse(text, strlen(text), &loaded, &e), HONE_OK);
+  hn_model *made = net_parse("text", text); /* not by the functions of the API */
+  for (int k = 0; k < 2; k++) {
+    hone_port port;
+    for (uint32_t i = 0; i < 4; i++) {
+      assert_true(hone_model_input(k ? made : loaded, i, &port));
+      assert_string_equal(port.name, names[i]);
+      assert_int_equal(port.optional, i >= 2);
+    }
+    assert_false(hone_model_input(k ? made : loaded, 4, &port));
+  }
+  hn_model_destroy(made);
+  hone_model_release(loaded);
+}
+
 static void inputs_with_a_value_count_with_it(void **state) {
   (void)state;
   const double expected[] = {2 * 9 * 2 * 4.0 * 10 * 4,
@@ -231,6 +254,7 @@ static void inputs_with_a_value_count_with_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(inputs_with_a_value_come_last),
       cmocka_unit_test(inputs_with_a_value_count_with_it),
       cmocka_unit_test(lengths_that_fit_are_found),
       cmocka_unit_test(errors_name_input_dimension_and_option),

@@ -152,8 +152,10 @@ static void what_an_output_is_like_counts_finite_numbers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_an_output_is_like_counts_finite_numbers),
-      cmocka_unit_test(every_command_finds_a_length), cmocka_unit_test(errors_say_what_to_give),
-      cmocka_unit_test(outputs_follow_from_defaults), cmocka_unit_test(hints_are_quoted),
+      cmocka_unit_test(every_command_finds_a_length),
+      cmocka_unit_test(errors_say_what_to_give),
+      cmocka_unit_test(outputs_follow_from_defaults),
+      cmocka_unit_test(hints_are_quoted),
       cmocka_unit_test(no_place_for_the_report),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -124,7 +124,10 @@ struct hone_model {
   const hn_listing *operators; /* those that its nodes may be; NULL: it was not resolved yet. Held */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
-  hn_value *sized;          /* constants that followed from sizes, the latest first */
+  hn_value *sized; /* constants that followed from sizes, the latest first */
+  const uint32_t
+      *port; /* [the main graph's inputs] as callers count them, once the model is ready; or NULL */
+  size_t n_ports;
   struct hn_filled *filled; /* bytes that several constants share (ir/bytes.h), the latest first */
 };
 

@@ -176,7 +176,7 @@ hone_status hn_plan_settle(hn_plan *p, hone_error *error) {
     hn_step_signature(&s->desc, &signature);
     s->signature = signature.failed ? NULL : hn_arena_strdup(&p->arena, signature.ptr);
     if (!s->signature) status = hn_fail_memory(error, signature.len, "a step");
-    if (status != HONE_OK || !p->tuned || !hn_tuned_count(p->tuned)) continue;
+    if (status != HONE_OK || !p->tuned || !hn_tuned_find(p->tuned, s->signature)) continue;
     hn_candidate list[HN_MAX_CANDIDATES];
     uint32_t n = affordable(p, &s->desc, list, hn_accepting_tactics(p, &s->desc, list, NULL));
     const hn_tuned_step *m = measured(p, s->signature, list, n);

@@ -78,7 +78,10 @@ static void detect_caches(hn_cpu_info *o) {
     size_t size = (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
     if (level == 1) o->l1d = size;
     if (level == 2) o->l2 = size;
-    if (level == 3) o->l3 = size;
+    if (level == 3) {
+      o->l3 = size;
+      break; /* every question is a trap of a virtual machine */
+    }
   }
 }
 

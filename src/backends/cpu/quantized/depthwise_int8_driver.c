@@ -121,7 +121,8 @@ static int32_t put_taps(const hn_dw8 *d, const hn_weight_codes *w, int64_t row, 
 }
 
 void hn_dw8_pack(const hn_dw8 *d, const hn_weight_codes *w, int8_t *dst, int32_t *sums) {
-  const int64_t part_rows = d->kernel[0] * d->parts, rows = part_rows * d->phases, values = (int64_t)hn_dw8_values(d);
+  const int64_t part_rows = d->kernel[0] * d->parts, rows = part_rows * d->phases,
+                values = (int64_t)hn_dw8_values(d);
   memset(sums, 0, (size_t)values * sizeof *sums);
   for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
     /* A line of one phase has every so manieth tap. */

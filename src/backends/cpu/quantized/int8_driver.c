@@ -264,7 +264,8 @@ static inline sums8 low_of(bytes16 v) {
   return (sums8)__builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7) >> 8;
 }
 static inline sums8 high_of(bytes16 v) {
-  return (sums8)__builtin_shufflevector(v, v, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15) >> 8;
+  return (sums8)__builtin_shufflevector(v, v, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15) >>
+         8;
 }
 
 #define INTERLEAVE_LOW(x, y)                                                                                 \

@@ -86,8 +86,8 @@ static float w_zero(const hone_step *s, int64_t channel) {
 
 enum { TOGETHER = 64 }; /* codes less a zero point whose sum fits 16 bits, of which compilers make vectors */
 
-/* Sum of the distances of TOGETHER codes from one: processors have an instruction for it, which compilers take
- * where they do not know the one. */
+/* Sum of the distances of TOGETHER codes from one: processors have an instruction for it, which compilers
+ * take where they do not know the one. */
 static __attribute__((noinline)) uint32_t distance(const uint8_t *code, uint8_t flip, uint8_t from) {
   uint32_t sum = 0;
   for (int i = 0; i < TOGETHER; i++) {
@@ -97,8 +97,8 @@ static __attribute__((noinline)) uint32_t distance(const uint8_t *code, uint8_t 
   return sum;
 }
 
-/* Adds n weights less a zero point, and their magnitudes. flip: 128 where codes are signed. A zero point of the
- * other type may lie beyond all codes. */
+/* Adds n weights less a zero point, and their magnitudes. flip: 128 where codes are signed. A zero point of
+ * the other type may lie beyond all codes. */
 static void add_signs(const uint8_t *from, int64_t n, uint8_t flip, int16_t less, int64_t *sum,
                       int64_t *all) {
   const bool among = less >= 0 && less <= 255;
