@@ -180,6 +180,7 @@ def models():
                                       1, bits=4, block_size=32, gather_axis=0, quantize_axis=1, **hidden)
     yield "Swish", one("Swish", [wide], 1)
     yield "QuickGelu", one("QuickGelu", [wide], 1, **hidden)
+    yield "Pow, cube", one("Pow", [[64, 2048], np.float32([3])], 1)
     yield "BiasGelu", one("BiasGelu", [wide, [768]], 1, **hidden)
     yield "FastGelu", one("FastGelu", [wide, [768]], 1, **hidden)
     boxes = np.random.RandomState(1).uniform(0, 0.4, (32, 4)).astype(np.float32)

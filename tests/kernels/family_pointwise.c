@@ -150,7 +150,8 @@ static void check_form(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, size_t
     ck_fill(c, in[k], len, fill);
   }
   if (op == HONE_PW_EQ && n > 2 && !(uniform & 3)) in[0][1] = in[1][1];
-  if (op == HONE_PW_POW && uniform == 2) in[1][0] = (float[]){2.0f, -1.0f, 0.5f, 3.0f, 0.0f}[n % 5];
+  if (op == HONE_PW_POW && uniform == 2)
+    in[1][0] = (float[]){2.0f, -1.0f, 0.5f, 3.0f, 0.0f, -0.5f, 3.0f}[n % 7];
   ck_case(c, "op %d n=%zu fill=%s uniform=%u alpha=%g", (int)op, n, ck_fill_name(fill), uniform,
           (double)p[0]);
   ops->fn[op](out, in[0], in[1], in[2], n, uniform, p);
@@ -161,18 +162,40 @@ static void check_form(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, size_t
   ck_release_all(c);
 }
 
+static void sweep(ck *c, float *in, int n, int pass) {
+  for (int i = 0; i < n; i++) {
+    uint32_t bits = (uint32_t)(i * 24 + pass) * 175283u + (uint32_t)ck_random(c) % 4096u;
+    memcpy(&in[i], &bits, 4);
+    if (pass % 3 == 0) in[i] = (float)((double)(i - n / 2) * 0.11 + (double)pass * 0.004);
+    if (pass % 3 == 1) in[i] = (float)((double)(i - n / 2) * 0.006 + (double)pass * 0.0002);
+  }
+}
+
+/* Exponents that have loops of their own. */
+static void check_powers(ck *c, const struct hn_pw_ops *ops) {
+  enum { N = 1021 };
+  static const float exponents[] = {2.0f, -1.0f, 0.5f, 3.0f, -0.5f};
+  for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
+    float in[N], *x = ck_alloc(c, N, 1);
+    for (int pass = 0; pass < 24; pass++) {
+      sweep(c, in, N, pass);
+      memcpy(x, in, sizeof in);
+      ck_case(c, "power %g in place, sweep %d", (double)exponents[e], pass);
+      ops->fn[HONE_PW_POW](x, x, &exponents[e], x, N, 2, &exponents[e]);
+      for (int i = 0; i < N; i++)
+        compare(c, (size_t)i, x[i], oracle(HONE_PW_POW, in[i], exponents[e], 0, 0, 0));
+    }
+    ck_release_all(c);
+  }
+}
+
 /* In place, over the whole range of the format: every exponent, and densely where functions bend. */
 static void check_sweep(ck *c, const struct hn_pw_ops *ops, hone_pw_op op, const float *p) {
   enum { N = 1021 };
   float *x = ck_alloc(c, N, 1);
   float in[N];
   for (int pass = 0; pass < 24; pass++) {
-    for (int i = 0; i < N; i++) {
-      uint32_t bits = (uint32_t)(i * 24 + pass) * 175283u + (uint32_t)ck_random(c) % 4096u;
-      memcpy(&in[i], &bits, 4);
-      if (pass % 3 == 0) in[i] = (float)((double)(i - N / 2) * 0.11 + (double)pass * 0.004);
-      if (pass % 3 == 1) in[i] = (float)((double)(i - N / 2) * 0.006 + (double)pass * 0.0002);
-    }
+    sweep(c, in, N, pass);
     memcpy(x, in, sizeof in);
     ck_case(c, "op %d in place, sweep %d alpha=%g", (int)op, pass, (double)p[0]);
     ops->act[op](x, N, p);
@@ -230,6 +253,7 @@ static void check(ck *c, const struct hn_kernel *k) {
     }
     if (ck_failed(c)) return;
   }
+  check_powers(c, ops);
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < CK_FILLS; fill++) check_bool(c, ops, lengths[l], fill);
 }

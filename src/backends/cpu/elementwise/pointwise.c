@@ -282,11 +282,13 @@ static float exponent(const hone_step *s, uint32_t at) {
   return NAN;
 }
 
-/* Squares and reciprocals are not computed by powf. */
+/* These exponents are not computed by powf. */
 static double cycles(const hone_step *s, uint32_t at) {
   const hone_pw_op op = s->program->instr[at].op;
   const float e = op == HONE_PW_POW ? exponent(s, at) : 0;
-  return hn_pw_cycles(e == 2 ? HONE_PW_MUL : e == -1 ? HONE_PW_RECIPROCAL : op);
+  if (e == 3) return 2 * hn_pw_cycles(HONE_PW_MUL);
+  if (e == -0.5f) return hn_pw_cycles(HONE_PW_SQRT) + hn_pw_cycles(HONE_PW_DIV);
+  return hn_pw_cycles(e == 2 ? HONE_PW_MUL : e == -1 ? HONE_PW_RECIPROCAL : e == 0.5f ? HONE_PW_SQRT : op);
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {

@@ -6,9 +6,8 @@
 #include "backends/cpu/kernels/vec/vec_act.h"
 #include "base/fault.h"
 
-/* A unary function over a span, as instruction (nm) and as activation in place (nm##_act). In `expr` x is the
- * operand, al and be the immediates. */
-#define UNARY(nm, params, expr)                                                                              \
+/* A unary function over a span, as instruction (nm). In `expr` x is the operand, al and be the immediates. */
+#define FUNCTION(nm, params, expr)                                                                           \
   static void nm##_span(float *dst, const float *a, size_t n, const float *p) {                              \
     const vf al = v_set1((params) > 0 ? p[0] : 0.0f), be = v_set1((params) > 1 ? p[1] : 0.0f);               \
     size_t i = 0;                                                                                            \
@@ -32,7 +31,11 @@
     } else {                                                                                                 \
       nm##_span(dst, a, n, p);                                                                               \
     }                                                                                                        \
-  }                                                                                                          \
+  }
+
+/* And as activation in place (nm##_act). */
+#define UNARY(nm, params, expr)                                                                              \
+  FUNCTION(nm, params, expr)                                                                                 \
   static void nm##_act(float *x, size_t n, const float *p) { nm##_span(x, x, n, p); }
 
 #define BINARY_LOOP(la, lan, lb, lbn, expr)                                                                  \
@@ -137,8 +140,17 @@ BINARY(and_f, v_sel(nonzero(x), truth(nonzero(y)), v_zero()))
 BINARY(or_f, v_sel(nonzero(x), v_set1(1.0f), truth(nonzero(y))))
 BINARY(xor_f, v_sel(nonzero(x), truth(v_eq(y, v_zero())), truth(nonzero(y))))
 
-/* Exponents that are one multiplication or one square root, exactly as powf rounds them; everything else is
- * powf. */
+/* Of -infinity it is infinity, of -0 it is 0. */
+static inline vf power_half(vf x) {
+  if (HN_FAULT("pointwise_power_half")) return v_sqrt(x);
+  return v_sel(v_eq(x, v_set1(-INFINITY)), v_set1(INFINITY), v_sqrt(v_add(x, v_zero())));
+}
+
+FUNCTION(cube_f, 0, v_mul(v_mul(x, x), x))
+FUNCTION(power_half_f, 0, power_half(x))
+FUNCTION(power_less_half_f, 0, v_div(v_set1(1.0f), power_half(x)))
+
+/* Exponents that are few multiplications, a division or a square root; everything else is powf. */
 static void pow_f(float *dst, const float *a, const float *b, const float *c, size_t n, unsigned uniform,
                   const float *p) {
   (void)c, (void)p;
@@ -149,6 +161,18 @@ static void pow_f(float *dst, const float *a, const float *b, const float *c, si
   }
   if ((uniform & 3) == 2 && *b == -1.0f) {
     reciprocal_f(dst, a, NULL, NULL, n, 0, NULL);
+    return;
+  }
+  if ((uniform & 3) == 2 && *b == 3.0f) {
+    cube_f(dst, a, NULL, NULL, n, 0, NULL);
+    return;
+  }
+  if ((uniform & 3) == 2 && *b == 0.5f) {
+    power_half_f(dst, a, NULL, NULL, n, 0, NULL);
+    return;
+  }
+  if ((uniform & 3) == 2 && *b == -0.5f) {
+    power_less_half_f(dst, a, NULL, NULL, n, 0, NULL);
     return;
   }
   const size_t sa = uniform & 1 ? 0 : 1, sb = uniform & 2 ? 0 : 1;
