@@ -521,21 +521,67 @@ bool hn_node_set_origin(hone_node *n, const uint32_t *origin, uint32_t count) {
   if (!copy) return false;
   n->origin = copy;
   n->n_origin = count;
+  n->origin_room = 0;
+  if (n->graph->model->origins.node == n) n->graph->model->origins.node = NULL;
   return true;
 }
 
-bool hn_node_inherit(hone_node *n, const hone_node *from) {
-  uint32_t *all = HN_NEW_ARRAY(&n->graph->model->arena, uint32_t, n->n_origin + from->n_origin);
-  if (!all) return false;
-  uint32_t k = n->n_origin;
-  if (k) memcpy(all, n->origin, k * sizeof *all);
-  for (uint32_t i = 0; i < from->n_origin; i++) {
-    bool known = false;
-    for (uint32_t j = 0; j < n->n_origin && !known; j++) known = n->origin[j] == from->origin[i];
-    if (!known) all[k++] = from->origin[i];
+/* Marks what the node stands for, unless that is done: one node may take over thousands, one after the other.
+ */
+static bool mark_origins(hone_node *n) {
+  hn_model *m = n->graph->model;
+  struct hn_origins *o = &m->origins;
+  if (o->room < m->source.len) {
+    const size_t room = 2 * m->source.len;
+    uint32_t *mark = HN_NEW_ARRAY(&m->arena, uint32_t, room);
+    if (!mark) return false;
+    *o = (struct hn_origins){.mark = mark, .room = (uint32_t)room, .looked_at = o->looked_at};
   }
-  n->origin = all;
+  if (o->node == n && o->known == n->n_origin) return true;
+  if (++o->now == 0) { /* marks of long ago would count again */
+    memset(o->mark, 0, o->room * sizeof *o->mark);
+    o->now = 1;
+  }
+  for (uint32_t i = 0; i < n->n_origin; i++)
+    if (n->origin[i] < o->room) o->mark[n->origin[i]] = o->now;
+  o->looked_at += n->n_origin;
+  o->node = n, o->known = n->n_origin;
+  return true;
+}
+
+static bool is_among(const uint32_t *origin, uint32_t n, uint32_t wanted) {
+  for (uint32_t i = 0; i < n; i++)
+    if (origin[i] == wanted) return true;
+  return false;
+}
+
+bool hn_node_inherit(hone_node *n, const hone_node *from) {
+  enum { FEW = 16 }; /* are compared one by one */
+  struct hn_origins *o = &n->graph->model->origins;
+  const uint32_t before = n->n_origin, most = before + from->n_origin;
+  const bool marks = before > FEW;
+  if (marks && !mark_origins(n)) return false;
+  if (!marks && o->node == n) o->node = NULL;
+  if (n->origin_room < most) {
+    const uint32_t room = most <= FEW ? most : 2 * most;
+    uint32_t *all = HN_NEW_ARRAY(&n->graph->model->arena, uint32_t, room);
+    if (!all) return false;
+    if (before) memcpy(all, n->origin, before * sizeof *all);
+    n->origin = all;
+    n->origin_room = room;
+  }
+  uint32_t *to = (uint32_t *)(uintptr_t)n->origin; /* the node's own */
+  uint32_t k = before;
+  o->looked_at += from->n_origin;
+  for (uint32_t i = 0; i < from->n_origin; i++) {
+    const uint32_t origin = from->origin[i];
+    const bool marked = marks && origin < o->room;
+    if (marked ? o->mark[origin] == o->now : is_among(to, before, origin)) continue;
+    if (marked) o->mark[origin] = o->now;
+    to[k++] = origin;
+  }
   n->n_origin = k;
+  if (marks) o->known = k;
   return true;
 }
 

@@ -82,6 +82,7 @@ struct hone_node {
   hone_node *prev, *next;
   uint32_t n_origin;
   const uint32_t *origin; /* indices into model->source: the nodes of the file that this node stands for */
+  uint32_t origin_room;   /* of that array, where hn_node_inherit made it for this node alone; else 0 */
   uint32_t mark;          /* scratch for traversals */
 };
 
@@ -124,7 +125,14 @@ struct hone_model {
   const hn_listing *operators; /* those that its nodes may be; NULL: it was not resolved yet. Held */
   _Atomic uint32_t refs;
   uint32_t next_value_id, next_name;
-  hn_value *sized; /* constants that followed from sizes, the latest first */
+  hn_value *sized;    /* constants that followed from sizes, the latest first */
+  struct hn_origins { /* what hn_node_inherit knows of the node that it was last called for */
+    const hone_node *node;
+    uint32_t known; /* of its origins, which have the mark `now` */
+    uint32_t *mark; /* [room] by index into source */
+    uint32_t now, room;
+    uint64_t looked_at; /* origins so far, of all nodes */
+  } origins;
   const uint32_t
       *port; /* [the main graph's inputs] as callers count them, once the model is ready; or NULL */
   size_t n_ports;
