@@ -8,7 +8,10 @@
 
 #include "net.h"
 
+#include "base/str.h"
 #include "model/ir/graph.h"
+#include "optimize/passes/optimize.h"
+#include "optimize/passes/common/report.h"
 
 enum { MANY = 4000 };
 
@@ -81,11 +84,39 @@ static void nothing_comes_twice(void **state) {
   }
 }
 
+/* Bytes of the record of passes over that many equal nodes, which become one. */
+static size_t recorded(int n) {
+  hn_str text = {0};
+  hone_error e = {0};
+  hn_pass_report report = {0};
+  hn_str_puts(&text, "ir 8\nopset 17\ngraph g(%x: f32[1]) -> (%y) {\n");
+  for (int i = 0; i < n; i++) hn_str_printf(&text, "  %%a%d = Neg(%%x)\n", i);
+  for (int i = 0; i < n; i++) hn_str_printf(&text, "%s%%a%d", i ? ", " : "  %y = Sum(", i);
+  hn_str_puts(&text, ")\n}\n");
+  hn_model *m = net_parse("text", text.ptr);
+  const hn_optimize_options options = {.level = 2};
+  if (hn_optimize(m, &options, &report, &e) != HONE_OK) fail_msg("%s", e.what);
+  assert_int_equal(m->graph->n_nodes, 2);
+  assert_int_equal(m->graph->first->n_origin, n);
+  const size_t bytes = report.arena.used;
+  hn_pass_report_free(&report);
+  hn_model_destroy(m);
+  hn_str_free(&text);
+  return bytes;
+}
+
+static void the_record_of_merged_nodes_grows_with_them(void **state) {
+  (void)state;
+  const size_t few = recorded(500), many = recorded(2000);
+  assert_true(few > 500 && many <= 6 * few);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_node_takes_over_all),
       cmocka_unit_test(nodes_are_told_apart),
       cmocka_unit_test(nothing_comes_twice),
+      cmocka_unit_test(the_record_of_merged_nodes_grows_with_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static hn_pass_result matched(hn_pass_context *ctx, const hone_match *m) {
  * record is made behind it, of what the node was. */
 static void visited(hn_pass_context *ctx, hone_node *at) {
   const uint32_t before = hn_model_nodes(ctx->model), in_graph = ctx->graph->n_nodes;
-  hone_node was = {.name = at->name, .origin = at->origin, .n_origin = at->n_origin}, *place = &was;
+  hone_node was = {.name = at->name}, *place = &was;
   hn_pass_report *r = ctx->report;
   const size_t record = r->records.len;
   ctx->why.text[0] = 0;

@@ -90,30 +90,14 @@ void hn_pass_record_add(hn_pass_context *ctx, bool hit, hone_node *const *nodes,
 void hn_pass_record_text(hn_pass_context *ctx, bool hit, hone_node *const *nodes, uint32_t n,
                          const char *reason) {
   hn_pass_report *r = ctx->report;
-  uint32_t n_origin = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (nodes[i]) n_origin += nodes[i]->n_origin;
-  uint32_t *origin = HN_NEW_ARRAY(&r->arena, uint32_t, n_origin ? n_origin : 1), k = 0;
   hn_pass_record rec = {.pass = ctx->pass->name,
                         .level = ctx->pass->level,
                         .hit = hit,
-                        .origin = origin,
                         .bytes_saved = traffic_between(nodes, n),
                         .enable_level = -1};
-  for (uint32_t i = 0; i < n && origin; i++) {
-    const uint32_t before = k; /* a node has each of its own once */
-    for (uint32_t j = 0; nodes[i] && j < nodes[i]->n_origin; j++) {
-      /* A node may stand for thousands (merged copies): there a repeated name does less harm than the search
-       * for it. */
-      bool known = false;
-      for (uint32_t q = 0; q < before && k < 256 && !known; q++) known = origin[q] == nodes[i]->origin[j];
-      if (!known) origin[k++] = nodes[i]->origin[j];
-    }
-  }
-  rec.n_origin = k;
   rec.nodes = names_of(&r->arena, nodes, n);
   rec.reason = reason;
   rec.nodes_before = rec.nodes_after = hn_model_nodes(ctx->model);
   /* The record is a by-product: losing one for lack of memory must not lose the optimisation. */
-  if (origin && rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
+  if (rec.nodes && rec.reason) (void)hn_vec_push(&r->records, rec);
 }

@@ -8,13 +8,11 @@
 
 /* What a pass did, or nearly did, at one place. */
 typedef struct hn_pass_record {
-  const char *pass;   /* its name: static */
-  int32_t level;      /* of the pass */
-  bool hit;           /* false: a near miss */
-  const char *nodes;  /* names of the nodes concerned, "a, b" */
-  const char *reason; /* hit: what was done; near miss: why it was refused */
-  uint32_t n_origin;
-  const uint32_t *origin;             /* source nodes concerned */
+  const char *pass;                   /* its name: static */
+  int32_t level;                      /* of the pass */
+  bool hit;                           /* false: a near miss */
+  const char *nodes;                  /* names of the nodes concerned, "a, b" */
+  const char *reason;                 /* hit: what was done; near miss: why it was refused */
   uint32_t nodes_before, nodes_after; /* nodes of the model around this hit; equal for near misses */
   double bytes_saved;   /* memory traffic of what passes between the nodes, as separate operators move it */
   int32_t enable_level; /* near miss: the level that would do it all the same; -1: none does */
