@@ -59,6 +59,12 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(TEST test_chain_weights APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED} HONE_FAKE_ARCH=90
     HONE_FAKE_RECORD=${CMAKE_BINARY_DIR}/tests/texts/chain)
 
+  # A Hopper that only records.
+  hone_test(test_parts test_parts.c ../net.c)
+  add_dependencies(test_parts fakecuda fakenvrtc)
+  set_property(TEST test_parts APPEND PROPERTY ENVIRONMENT ${HONE_EMULATED} HONE_FAKE_ARCH=90
+    HONE_FAKE_RECORD=${CMAKE_BINARY_DIR}/tests/texts/parts)
+
   # A Hopper whose clusters are emulated.
   hone_test(test_squeeze test_squeeze.c ../net.c)
   add_dependencies(test_squeeze fakecuda fakenvrtc)

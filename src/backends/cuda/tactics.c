@@ -26,6 +26,7 @@
 #include "backends/cuda/product/wgmma.h"
 #include "backends/cuda/product/wgmma_chain.h"
 #include "backends/cuda/product/wgmma_depth.h"
+#include "backends/cuda/product/wgmma_parts.h"
 #include "backends/cuda/quantized/codes_depthwise.h"
 #include "backends/cuda/quantized/codes_mma.h"
 #include "backends/cuda/quantized/codes_wgmma.h"

@@ -18,12 +18,18 @@
 HN_PASTE(HN_DEFINE_WGMMA_CODES_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
 #define HN_STORE_STAGED !HN_SPLIT
 #define HN_BYTES 1 /* of an element of A and B, and of what is stored through shared memory */
+#elif defined(HN_TF32_PARTS)
+#define HN_STORE_STAGED 0
+#define HN_BYTES 4
 #else
 #define HN_MMA_f16 "f16.f16"
 #define HN_MMA_bf16 "bf16.bf16"
 HN_PASTE(HN_DEFINE_WGMMA_, HN_BN)(wgmma, HN_PASTE(HN_MMA_, HN_T))
 #define HN_STORE_STAGED (HN_PASTE(HN_IS_HALF_, HN_OUT) && !HN_SPLIT) /* through shared memory */
 #define HN_BYTES 2
+#endif
+#ifndef HN_TF32_PARTS
+#define HN_TF32_PARTS 1
 #endif
 #define HN_IS_HALF_f16 1
 #define HN_IS_HALF_bf16 1
@@ -34,7 +40,7 @@ enum {
   TILE_ROWS = HN_ALTERNATE || HN_SPLIT ? GROUP_ROWS : HN_GROUPS * GROUP_ROWS,
   THREADS = 128 * (1 + HN_GROUPS),
   A_BYTES = TILE_ROWS * 128,
-  B_BYTES = HN_BN * 128,
+  B_BYTES = HN_BN * 128 * HN_TF32_PARTS,
   K_BLOCK = 128 / HN_BYTES,                               /* of K */
   K_CHUNK = 16 / HN_BYTES,                                /* elements of 16 bytes */
   A_ROW = HN_A == HN_A_GATHER ? 128 : HN_UNIT * HN_BYTES, /* bytes of a row of a copy */
@@ -80,8 +86,10 @@ HN_FN work work_of(const hn_conv_wgmma_args *g) {
 HN_FN void load_b(const hn_conv_wgmma_args *g, const shared_map *s, u32 stage, i32 block, i32 n8, u32 a_bytes) {
   i32 here = g->n8 - n8 < HN_BN / 8 ? g->n8 - n8 : HN_BN / 8;
   u32 full = s->full + 8 * stage;
-  hn_barrier_expect(full, a_bytes + (u32)here * 1024);
-  hn_bulk_load(s->b + stage * B_BYTES, (const u8 *)g->weights + ((i64)block * g->n8 + n8) * 1024, (u32)here * 1024, full);
+  hn_barrier_expect(full, a_bytes + HN_TF32_PARTS * (u32)here * 1024);
+  HN_UNROLL for (i32 p = 0; p < HN_TF32_PARTS; p++)
+    hn_bulk_load(s->b + stage * B_BYTES + (u32)p * (HN_BN * 128),
+                 (const u8 *)g->weights + (((i64)block * HN_TF32_PARTS + p) * g->n8 + n8) * 1024, (u32)here * 1024, full);
 }
 
 /* Where in K: channel c (of HN_UNIT) of a tap. */
@@ -228,6 +236,35 @@ HN_FN void produce(const hn_conv_wgmma_args *g, const shared_map *s) {
 }
 #endif
 
+#if HN_BYTES == 4
+/* One block of K of f32: d += A B. A goes through registers, where numbers become tf32, or two of them: what rounding
+ * leaves is rounded in its turn, and the three products that count are added, the smallest first. row: the thread's of
+ * those that it reads. */
+HN_FN void multiply(float d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 row, u32 lane) {
+  u32 high[HN_WM][4][4], low[HN_WM][4][4];
+  HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+    HN_UNROLL for (u32 k = 0; k < 4; k++) {
+      const u32 unit = k * 32 / A_ROW, chunk = k * 32 % A_ROW / 16 + lane / 16, r = row + m * 64;
+      const u32 swizzle = A_ROW == 128 ? r & 7 : A_ROW == 64 ? r >> 1 & 3 : r >> 2 & 1;
+      const hn_u4 v = hn_matrix_load(a + unit * TILE_ROWS * A_ROW + r * A_ROW + ((chunk ^ swizzle) << 4));
+      HN_UNROLL for (u32 i = 0; i < 4; i++) {
+        const float whole = hn_from_bits(v.v[i]);
+        high[m][k][i] = hn_to_tf32(whole);
+        if (HN_TF32_PARTS == 2) low[m][k][i] = hn_to_tf32(whole - hn_from_bits(high[m][k][i]));
+      }
+    }
+  }
+  hn_wgmma_fence();
+  HN_UNROLL for (u32 k = 0; k < 4; k++) {
+    const u64 first = hn_wgmma_operand(b + k * 32, 128), second = hn_wgmma_operand(b + HN_BN * 128 + k * 32, 128);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      if (HN_TF32_PARTS == 2) hn_wgmma_add(d[m], low[m][k], first), hn_wgmma_add(d[m], high[m][k], second);
+      hn_wgmma_add(d[m], high[m][k], first);
+    }
+  }
+  hn_wgmma_commit();
+}
+#else
 /* One block of K: d += A B. */
 HN_FN void multiply(hn_sum d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 accumulate) {
   hn_wgmma_fence();
@@ -239,5 +276,6 @@ HN_FN void multiply(hn_sum d[HN_WM][HN_BN / 2], u32 a, u32 b, u32 accumulate) {
   }
   hn_wgmma_commit();
 }
+#endif
 
 #endif

@@ -37,11 +37,36 @@ HN_FN void keep_vectors(vectors *v, u32 to, u32 t) {
   if (t < HN_BN / 4) put_vectors(v->part, HN_EPILOGUE_VECTORS, to, HN_BN * 4, t);
 }
 
+#ifdef HN_ADDED
+/* Sixteens of columns whose part of the added tensor is on its way together: as many as registers hold. */
+enum { AHEAD = HN_WM == 2 ? 2 : HN_GROUPS == 3 ? 4 : HN_BN / 16 };
+HN_FN void ask_added(const hn_conv_wgmma_args *g, float to[AHEAD][HN_WM][8], i32 row0, i32 column0, u32 warp, u32 lane) {
+  HN_UNROLL for (u32 i = 0; i < AHEAD; i++) {
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      HN_UNROLL for (i32 k = 0; k < 4; k++) {
+        const i32 pixel = row0 + (i32)(m * 64 + warp * 16 + lane / 4) + (k & 1) * 8,
+                  channel = column0 + (i32)(i * 16 + 2 * (lane & 3)) + k / 2 * 8;
+        const u64 two = pixel < g->pixels && channel < g->columns
+                            ? *(const u64 *)((const float *)g->epilogue.in[HN_ADDED] + (i64)pixel * g->y_pixel + channel)
+                            : 0;
+        to[i][m][2 * k] = hn_from_bits((u32)two), to[i][m][2 * k + 1] = hn_from_bits((u32)(two >> 32));
+      }
+    }
+  }
+}
+#endif
+
 /* Of a tile: into shared memory, or to where it belongs. What is read of 32 columns is on its way together. */
 HN_FN void finish_tile(const hn_conv_wgmma_args *g, float (*d)[HN_BN / 2], u32 staging, u32 kept, i32 row0, i32 column0,
                        u32 warp, u32 lane) {
   const u32 row = warp * 16 + (lane & 15);
+#ifdef HN_ADDED
+  float ahead[AHEAD][HN_WM][8];
+#endif
   HN_UNROLL for (u32 j = 0; j < HN_BN / 8; j += 4) {
+#ifdef HN_ADDED
+    if (j / 2 % AHEAD == 0) ask_added(g, ahead, row0, column0 + (i32)j * 8, warp, lane);
+#endif
     float vectors[2][HN_EPILOGUE_VECTORS + 1][4];
     u32 panel[2];
     HN_UNROLL for (u32 i = 0; i < 2; i++) {
@@ -63,6 +88,9 @@ HN_FN void finish_tile(const hn_conv_wgmma_args *g, float (*d)[HN_BN / 2], u32 s
         const i64 at = (i64)pixel * g->y_pixel + channel, down = 8 * (i64)g->y_pixel;
 #if HN_STAGED
         HN_PASTE(unpack_, HN_T)(added[i][m].v, other);
+#endif
+#ifdef HN_ADDED
+        HN_UNROLL for (u32 k = 0; k < 8; k++) other[k] = ahead[(j / 2 + i) % AHEAD][m][k];
 #endif
         hn_epilogue_fragment(x, vectors[i], other, channel, at, down, rows, &g->epilogue);
 #if HN_STORE_STAGED

@@ -15,6 +15,9 @@
  *   HN_BUFFERS   1 or 2 tiles of results of each warpgroup in shared memory
  *   HN_A         how A comes: HN_A_MATRIX, HN_A_IM2COL, HN_A_GATHER
  *   HN_UNIT      channels that one copy of A takes: 64, 32 or 16 (HN_A_GATHER: 8)
+ *   HN_TF32_PARTS     of f32 (HN_T and HN_OUT f32, in tiles that warpgroups share): numbers of tf32 that weights are stored as,
+ *                1, or 2 whose three products are of f32's order; HN_ADDED: the operand of the epilogue that is a tensor
+ *                as y is, read ahead of the sums' way out
  *   HN_STAGED    1: one tensor of the epilogue (of codes: what is added) comes through shared memory ahead of time
  * and the generated epilogue (wgmma_floats.cuh). Or, of codes (wgmma_codes.cuh), HN_T u8 or i8 and HN_CODE in place of
  * HN_OUT; channels and blocks of K are twice as many then, and HN_OUTSIDE: gathered taps outside the image read
@@ -120,6 +123,18 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     ask_vectors(g, &vector, column0, t);
 #endif
     hn_sum d[HN_WM][HN_BN / 2];
+#if HN_BYTES == 4
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      HN_UNROLL for (u32 i = 0; i < HN_BN / 2; i++) d[m][i] = 0;
+    }
+    for (i32 block = 0; block < g->k_blocks; block++) {
+      hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+      multiply(d, s->a + in.stage * A_BYTES, s->b + in.stage * B_BYTES, group * GROUP_ROWS + warp * 16 + (lane & 15), lane);
+      HN_WGMMA_WAIT(0); /* A's registers are wanted again; the other warpgroups' products go on */
+      if (t == 0) hn_barrier_arrive(s->empty + 8 * in.stage);
+      advance(&in);
+    }
+#else
     u32 before = 0;
     for (i32 block = 0; block < g->k_blocks; block++) {
       hn_barrier_wait(s->full + 8 * in.stage, in.phase);
@@ -137,6 +152,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     }
     HN_WGMMA_WAIT(0);
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+#endif
 
     at = corner_after(g, &at, &step);
 #if HN_STAGED

@@ -273,8 +273,7 @@ static float weight(const hone_step *s, int64_t i) {
   return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }
 
-/* To 10 bits of mantissa, ties away from zero as the device's conversion. */
-static float to_tf32(float f) {
+float hn_product_to_tf32(float f) {
   uint32_t u = hn_f32_bits(f);
   if ((u & 0x7f800000u) == 0x7f800000u) return f;
   return hn_bits_f32((u + 0x1000u) & ~0x1fffu);
@@ -283,7 +282,7 @@ static float to_tf32(float f) {
 static void put(void *blob, size_t i, float f, hn_product_type type) {
   switch (type) {
   case HN_PRODUCT_F32: ((float *)blob)[i] = f; break;
-  case HN_PRODUCT_TF32: ((float *)blob)[i] = to_tf32(f); break;
+  case HN_PRODUCT_TF32: ((float *)blob)[i] = hn_product_to_tf32(f); break;
   case HN_PRODUCT_F16: ((uint16_t *)blob)[i] = hn_f32_to_f16(f); break;
   case HN_PRODUCT_BF16: ((uint16_t *)blob)[i] = hn_f32_to_bf16(f); break;
   case HN_PRODUCT_I8: ((int8_t *)blob)[i] = (int8_t)f; break;

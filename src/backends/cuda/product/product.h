@@ -41,6 +41,8 @@ typedef enum hn_product_type {
   HN_PRODUCT_I8 /* weights that are i8 */
 } hn_product_type;
 void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_product_type type, void *blob);
+/* To 10 bits of mantissa, ties away from zero as the device's conversion. */
+float hn_product_to_tf32(float f);
 
 /* Splits of K that a launch may have: blocks that share a tile. They are a cluster where there are clusters;
  * elsewhere they meet through memory, in this much workspace. */

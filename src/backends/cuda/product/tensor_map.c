@@ -10,6 +10,7 @@ _Static_assert(sizeof(hn_map_words) == sizeof(CUtensorMap), "a tensor map is 128
 static CUtensorMapDataType type_of(hone_dtype t) {
   return t == HONE_DTYPE_F16    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
          : t == HONE_DTYPE_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+         : t == HONE_DTYPE_F32  ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                                 : CU_TENSOR_MAP_DATA_TYPE_UINT8;
 }
 

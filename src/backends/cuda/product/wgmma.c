@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cuda/product/tensor_map.h"
+#include "backends/cuda/product/wgmma_pixels.h"
 #include "backends/cuda/product/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
@@ -19,9 +20,11 @@ static uint32_t tile_rows(const hn_wgmma_tile *t) {
   return 64 * t->wm * (t->alternate || t->split ? 1 : t->groups);
 }
 
+static uint32_t parts_of(const problem *q) { return q->parts ? q->parts : 1; }
+
 /* Entry of the epilogue that comes through shared memory: -1 for none. */
 static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_tile *t) {
-  if (t->split || q->p.out_type != q->p.a_type) return -1;
+  if (t->split || q->parts || q->p.out_type != q->p.a_type) return -1;
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
     if ((e->kind == HONE_EPI_ADD || e->kind == HONE_EPI_MUL) && s->input[e->input].desc.dtype == q->p.a_type)
@@ -33,8 +36,8 @@ static int staged_entry(const hone_step *s, const problem *q, const hn_wgmma_til
 /* ------------------------------------------------------------------ how it is run */
 
 static hn_wgmma_layout layout_of(const problem *q, const hn_wgmma_tile *t, bool staged) {
-  const uint32_t rows = tile_rows(t), stage = (rows + t->bn) * 128, short_size = q->p.codes ? 1 : 2,
-                 group = 64 * t->wm * t->bn * short_size;
+  const uint32_t rows = tile_rows(t), stage = (rows + t->bn * parts_of(q)) * 128,
+                 short_size = q->p.codes ? 1 : 2, group = 64 * t->wm * t->bn * short_size;
   const uint32_t table = q->mode == HN_WGMMA_GATHER ? q->k_blocks * 64 : 0, room = (226 << 10) - table;
   hn_wgmma_layout l = {.buffers = 1};
   uint32_t out = 0;
@@ -73,7 +76,9 @@ static rates rates_of(const problem *q, const hone_machine *m, const hn_wgmma_ti
   /* Of codes there are twice as many in a block. */
   r.half = (m->half_flops > 0 ? m->half_flops : 1e15) * (q->p.codes ? 2 : 1) / r.sms;
   r.l2 = (m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12) / r.sms;
-  r.flops = 2 * rows * t->bn * block, r.bytes = (rows + t->bn) * BLOCK_BYTES;
+  if (q->parts) r.half = (m->tf32_flops > 0 ? m->tf32_flops : 5e14) / r.sms;
+  r.flops = 2 * rows * t->bn * block * (q->parts > 1 ? 3 : 1);
+  r.bytes = (rows + t->bn * parts_of(q)) * BLOCK_BYTES;
   return r;
 }
 
@@ -138,21 +143,27 @@ static double busy_of(const hn_wgmma_tile *t) {
  */
 static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double rounds = ceil((double)q->tiles / r->sms), groups = t->alternate ? 2 : t->groups;
-  const double added = !q->staged ? 1 : t->alternate ? 1.85 : 2.2;
+  const double added = !q->staged && !q->added ? 1 : t->alternate ? 1.85 : 2.2;
   const double leave = r->rows * t->bn * added * 60e-12 / groups + gather_seconds(q, r->rows);
   /* Functions of values wait for one another where few warpgroups are at them together. */
   const double functions =
       r->rows * t->bn * q->functions * (1.55e-12 + 4.35e-12 / (t->alternate ? 1 : t->groups));
   /* The copy engine gathers pixel by pixel. */
-  const double gather = q->mode == HN_WGMMA_IM2COL ? r->rows * (BLOCK_BYTES / 2.0 / q->unit) * 1.75e-9 : 0;
+  const double units = BLOCK_BYTES / ((double)hone_dtype_size(q->p.a_type) * q->unit),
+               gather = q->mode == HN_WGMMA_IM2COL ? r->rows * units * 1.75e-9 : 0;
+  /* f32 passes through registers, and its warpgroups wait for each block's products. Fitted by hand to 40
+   * layers of three networks, f32 and tf32, on one H200. */
+  const double late = q->parts ? (rounds <= 1 ? 1.5e-6 : 0.7e-6) : 0;
   if (rounds <= 1) {
-    const double least = q->mode == HN_WGMMA_IM2COL ? 0.17e-6 : 0.126e-6;
-    const double one = fmax(fmax(r->flops / (0.82 * r->half), least), gather);
+    const double least = q->parts                     ? 0.15e-6 + 0.1e-6 * q->parts
+                         : q->mode == HN_WGMMA_IM2COL ? 0.17e-6
+                                                      : 0.126e-6;
+    const double one = fmax(fmax(r->flops / ((q->parts ? 0.66 : 0.82) * r->half), least), gather);
     /* One tile: a warpgroup has it alone where it cannot be shared. */
-    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + functions + 0.48e-6;
+    return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + functions + late + 0.48e-6;
   }
-  const double one = fmax(r->flops / (busy_of(t) * r->half), gather);
-  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave + functions);
+  const double busy = busy_of(t) * (q->parts > 1 ? 1.1 : 1), one = fmax(r->flops / (busy * r->half), gather);
+  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave + functions + late);
 }
 
 /* Seconds of one launch. */
@@ -180,7 +191,9 @@ bool hn_wgmma_tiles(problem *q, const hone_machine *m, const hn_wgmma_tile *t, h
   const int64_t rows = hn_div_up(q->p.args.m, tile_rows(t));
   q->tiles = rows * hn_div_up(q->n16, t->bn), q->splits = 1;
   if (q->tiles * MOST_SPLITS >= INT32_MAX) return hn_refuse(why, "more than 2^31 tiles");
-  if (layout_of(q, t, true).bytes > m->shared_bytes) return hn_refuse(why, "too little shared memory");
+  const hn_wgmma_layout l = layout_of(q, t, true);
+  if (l.bytes > m->shared_bytes || l.stages < (q->parts ? 3 : 1))
+    return hn_refuse(why, "too little shared memory");
   if (!t->split) return true;
   if (q->tiles > 2 * (int64_t)m->processors) return hn_refuse(why, "enough tiles without dividing K");
   for (uint32_t n = 2; n <= MOST_SPLITS && n <= q->k_blocks; n *= 2)
@@ -215,7 +228,7 @@ double hn_wgmma_cost(const hone_step *s, const hone_machine *m, const hn_wgmma_t
 
 /* ------------------------------------------------------------------ weights */
 
-size_t hn_wgmma_weights(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK_BYTES; }
+size_t hn_wgmma_weights(const problem *q) { return (size_t)q->k_blocks * q->n16 * BLOCK_BYTES * parts_of(q); }
 
 hone_status hn_wgmma_need(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
                           hone_tactic_need *need, hone_error *error) {
@@ -249,6 +262,9 @@ void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {
       hone_dtype_name(q->p.a_type), q->p.codes ? "HN_CODE" : "HN_OUT", hone_dtype_name(q->p.out_type), t->wm,
       t->bn, t->alternate, t->split, l.stages, l.buffers, (int)q->mode, q->unit, q->staged, t->groups,
       q->p.codes || q->p.out_type == HONE_DTYPE_F32 ? "" : "#define HN_FAST_MATH 1\n");
+  if (!q->parts) return;
+  hn_str_printf(text, "#define HN_TF32_PARTS %u\n#include \"prelude.cuh\"\n", q->parts);
+  hn_wgmma_write_product(text, "hn_wgmma_add", "tf32", t->bn, true);
 }
 
 hone_status hn_wgmma_launch(const hone_step_run *run, const problem *q, const hn_wgmma_tile *t,

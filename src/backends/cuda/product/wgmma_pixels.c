@@ -1,14 +1,17 @@
 #include "backends/cuda/product/wgmma_pixels.h"
 
+#include <string.h>
+
 void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds) {
+  const bool tf32 = !strcmp(type, "tf32"); /* K is 8 then, and B has no other way to lie */
   hn_str_printf(t,
                 "HN_FN void %s(float *d, const u32 *a, u64 b) {\n  asm volatile(\"{\\n.reg .pred p;\\n"
-                "setp.ne.b32 p, %d, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
-                name, adds, (long long)n, type, type);
+                "setp.ne.b32 p, %d, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk%d.f32.%s.%s {",
+                name, adds, (long long)n, tf32 ? 8 : 16, type, type);
   for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
-  hn_str_printf(t, "}, {%%%lld,%%%lld,%%%lld,%%%lld}, %%%lld, p, 1, 1, 0;\\n}\\n\" : ", (long long)(n / 2),
+  hn_str_printf(t, "}, {%%%lld,%%%lld,%%%lld,%%%lld}, %%%lld, p, 1, 1%s;\\n}\\n\" : ", (long long)(n / 2),
                 (long long)(n / 2 + 1), (long long)(n / 2 + 2), (long long)(n / 2 + 3),
-                (long long)(n / 2 + 4));
+                (long long)(n / 2 + 4), tf32 ? "" : ", 0");
   for (int64_t i = 0; i < n / 2; i++)
     hn_str_printf(t, "%s\"%sf\"(d[%lld])", i ? ", " : "", adds ? "+" : "=", (long long)i);
   hn_str_puts(t, " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b));\n}\n");

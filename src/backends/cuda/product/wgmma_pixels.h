@@ -7,8 +7,8 @@
 
 #include "base/str.h"
 
-/* Device text of D[64][n] = A[64][16] B[n][16]^T, D and A in registers: what adds to D, or what begins it.
- * type: f16 or bf16. */
+/* Device text of D[64][n] = A[64][k] B[n][k]^T, D and A in registers: what adds to D, or what begins it.
+ * type: f16 or bf16, k is 16; tf32, k is 8. */
 void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64_t n, bool adds);
 
 #endif

@@ -65,7 +65,8 @@ bool hn_wgmma_fits(hn_wgmma_problem *q, hone_reason *why) {
   if (q->p.c_type != HONE_DTYPE_NONE) return hn_refuse(why, "C is no row");
   for (uint32_t i = 0; i < g->n_batch; i++)
     if (g->batch[i] != 1) return hn_refuse(why, "several products");
-  if (g->in_z != 1 || g->kernel_z != 1 || g->grid_z != 1) return hn_refuse(why, "three spatial dimensions");
+  if (g->in_z != 1 || g->kernel_z != 1 || g->grid_z != 1 || g->pad_z != 0)
+    return hn_refuse(why, "three spatial dimensions");
   if (!q->p.a_chunks) return hn_refuse(why, "rows of the input are not whole 16s of bytes");
   if (q->p.store != 8 || g->out_pitch % least)
     return hn_refuse(why, "rows of the output are not whole 16s of bytes");
@@ -123,6 +124,23 @@ void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, v
       for (uint32_t c = 0; c < g->channels; c++) {
         const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
         put(blob, n8, n, (tap * q->units + c / q->unit) * q->unit + c % q->unit, q->p.a_type, w);
+      }
+}
+
+void hn_wgmma_pack_parts(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
+  const hn_product_args *g = &q->p.args;
+  for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t tap = 0; tap < q->taps; tap++)
+      for (uint32_t c = 0; c < g->channels; c++) {
+        float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
+        const size_t at = ((size_t)(tap * q->units + c / q->unit) * q->unit + c % q->unit) * sizeof w,
+                     block = at / HN_WGMMA_BLOCK_BYTES;
+        for (uint32_t part = 0; part < q->parts; part++) { /* the second is what the first one lacks */
+          const float rounded = hn_product_to_tf32(w);
+          char *tiles = (char *)blob + (block * q->parts + part) * n8 * 1024;
+          memcpy(place(tiles, n8, n, at % HN_WGMMA_BLOCK_BYTES), &rounded, sizeof rounded);
+          w -= rounded;
+        }
       }
 }
 

@@ -26,9 +26,11 @@ typedef struct hn_wgmma_problem {
   uint32_t vectors; /* of the epilogue, which lie in shared memory */
   double functions; /* instructions of the epilogue's functions for a value */
   bool staged;      /* a tensor of the epilogue comes through shared memory */
+  bool added;       /* one is read ahead as the sums leave */
   double unread;    /* hn_wgmma_unread */
   bool outside;     /* what lies outside of an image is not zero... */
   bool mended;      /* ... and what zeros lack there can be added at the end */
+  uint32_t parts;   /* of f32: parts of tf32 that weights are stored in, 1 or 2; else 0 */
 } hn_wgmma_problem;
 
 /* Conv, Gemm or MatMul of one product on arch 90; tiles and splits are the caller's to set. */
@@ -42,6 +44,8 @@ double hn_wgmma_unread(const hone_step *s, const hn_wgmma_problem *q);
 /* All weights of the step, into a blob of zeros: [block of K][n8] tiles of 8 columns x 128 bytes of K, as the
  * copy engine would have swizzled them. */
 void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob);
+/* Those of f32, each block of K as its tiles for each of q->parts. */
+void hn_wgmma_pack_parts(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob);
 /* Those of a 1x1 in pieces of `columns` columns, each [blocks][columns / 8] tiles. */
 void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns, uint32_t blocks,
                           void *blob);
