@@ -352,13 +352,17 @@ static bool is_new(device_run *r, size_t k, char layout, bool widen) {
   return new;
 }
 
+/* What a tactic has been through already counts for all cases: then shards are of tactics. */
+static bool by_tactic(const device_check *o) { return o->once || o->thin; }
+
 /* Whether tactic k is to see this case, and runs it; what reached it is noted. */
 static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
                        char layout, bool widen, hone_reason *why) {
   static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32, HONE_MATH_FP8};
   const hone_machine *m = r->place.backend->machine(r->place.device);
   const bool first = !(r->reached[k] & storage_bit(r));
-  if (r->o->once && (!first || k % r->o->shards != r->o->shard)) return false;
+  if (by_tactic(r->o) && k % r->o->shards != r->o->shard) return false;
+  if (r->o->once && !first) return false;
   if (r->o->coverage && r->reached[k]) return false;
   for (size_t i = 0; i < sizeof maths / sizeof *maths; i++) {
     step->math = maths[i];
@@ -461,11 +465,9 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
   hn_arena_free(&keep);
 }
 
-/* Neighbours in a file take about as long: they go to different processes. Thin, a case is chosen from as a
- * whole. */
+/* Neighbours in a file take about as long: they go to different processes. */
 static bool is_mine(device_run *r) {
-  const uint32_t unit = r->o->thin ? (uint32_t)r->cases : r->units++;
-  return r->o->once || (unit * 2654435761u >> 8) % r->o->shards == r->o->shard;
+  return by_tactic(r->o) || (r->units++ * 2654435761u >> 8) % r->o->shards == r->o->shard;
 }
 
 static void check_line(device_run *r, const char *line) {

@@ -149,21 +149,20 @@ static double staying_seconds(const problem *q, const rates *r, const hn_wgmma_t
   const double functions =
       r->rows * t->bn * q->functions * (1.55e-12 + 4.35e-12 / (t->alternate ? 1 : t->groups));
   /* The copy engine gathers pixel by pixel. */
-  const double units = BLOCK_BYTES / ((double)hone_dtype_size(q->p.a_type) * q->unit),
-               gather = q->mode == HN_WGMMA_IM2COL ? r->rows * units * 1.75e-9 : 0;
-  /* f32 passes through registers, and its warpgroups wait for each block's products. Fitted by hand to 40
-   * layers of three networks, f32 and tf32, on one H200. */
-  const double late = q->parts ? (rounds <= 1 ? 1.5e-6 : 0.7e-6) : 0;
+  const double gather = q->mode == HN_WGMMA_IM2COL ? r->rows * (BLOCK_BYTES / 2.0 / q->unit) * 1.75e-9 : 0;
   if (rounds <= 1) {
+    /* f32 passes through registers, and its warpgroups wait for each block's products: by hand to 12 layers
+     * of two networks on one H200. */
+    const double busy = q->parts ? 0.66 : 0.82, late = q->parts ? 1.5e-6 : 0;
     const double least = q->parts                     ? 0.15e-6 + 0.1e-6 * q->parts
                          : q->mode == HN_WGMMA_IM2COL ? 0.17e-6
                                                       : 0.126e-6;
-    const double one = fmax(fmax(r->flops / ((q->parts ? 0.66 : 0.82) * r->half), least), gather);
+    const double one = fmax(fmax(r->flops / (busy * r->half), least), gather);
     /* One tile: a warpgroup has it alone where it cannot be shared. */
     return one * q->k_blocks + (t->alternate && t->wm == 1 ? 2 : 1) * leave + functions + late + 0.48e-6;
   }
-  const double busy = busy_of(t) * (q->parts > 1 ? 1.1 : 1), one = fmax(r->flops / (busy * r->half), gather);
-  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave + functions + late);
+  const double one = fmax(r->flops / (busy_of(t) * r->half), gather);
+  return rounds * (one * q->k_blocks + (t->alternate ? 1 : 1.2) * leave + functions);
 }
 
 /* Seconds of one launch. */
