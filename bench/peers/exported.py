@@ -21,7 +21,10 @@ skresnet18 ecaresnet50t botnet26t_256 lambda_resnet26t cait_xxs24_224 beit_base_
 fastvit_t8 repvit_m1 davit_tiny focalnet_tiny_srf sequencer2d_s ese_vovnet19b_dw cspresnet50 selecsls42b mobileone_s0
 tf_efficientnet_lite0 rexnet_100 visformer_tiny tnt_s_patch16_224 nest_tiny convit_tiny pit_ti_224
 eva02_tiny_patch14_224 mixer_s32_224 tinynet_e lcnet_050 efficientvit_b0 efficientformerv2_s0 inception_next_tiny
-regnetz_b16 seresnext26d_32x4d xception41""".split()
+regnetz_b16 seresnext26d_32x4d xception41 dpn68 hardcorenas_a gernet_s eca_botnext26ts_256 bat_resnext26ts
+sebotnet33ts_256 swinv2_cr_tiny_ns_224 resnetv2_50x1_bit darknet53 mixnet_s fbnetv3_b ghostnetv2_100
+vit_relpos_small_patch16_224 dla60_res2net resnetaa50 vit_small_r26_s32_224 tf_efficientnetv2_b0 mobilevitv2_050
+cs3darknet_focus_m resnext26ts legacy_seresnext26_32x4d crossvit_tiny_240 deit3_small_patch16_224""".split()
 SIZES = {"inception_v3": (3, 299, 299), "r3d_18": (3, 8, 112, 112), "r2plus1d_18": (3, 8, 112, 112),
          "s3d": (3, 16, 224, 224)}
 DETECTORS = ("rcnn", "retina", "ssd")
@@ -51,6 +54,16 @@ TEXT = {
               dict(hidden_size=768, num_attention_heads=12, intermediate_size=2048)),
     "gptj": ("GPTJForCausalLM", "GPTJConfig", dict(n_embd=512, n_layer=4, n_head=8, rotary_dim=32)),
     "falcon": ("FalconForCausalLM", "FalconConfig", dict(hidden_size=512, num_attention_heads=8)),
+    "rembert": ("RemBertModel", "RemBertConfig", dict(hidden_size=384, num_attention_heads=6, intermediate_size=1536)),
+    "nezha": ("NezhaModel", "NezhaConfig", {}),
+    "luke": ("LukeModel", "LukeConfig", {}),
+    "mra": ("MraModel", "MraConfig", dict(hidden_size=384, num_attention_heads=6, intermediate_size=1536)),
+    "deberta1": ("DebertaModel", "DebertaConfig", dict(pos_att_type=["c2p", "p2c"], relative_attention=True)),
+    "xlm": ("XLMModel", "XLMConfig", dict(emb_dim=512, n_layers=4, n_heads=8)),
+    "ctrl": ("CTRLModel", "CTRLConfig", dict(n_embd=512, dff=1536, n_layer=4, n_head=8)),
+    "openai_gpt": ("OpenAIGPTModel", "OpenAIGPTConfig", dict(n_embd=512, n_layer=4, n_head=8)),
+    "gpt_bigcode": ("GPTBigCodeModel", "GPTBigCodeConfig", dict(n_embd=512, n_layer=4, n_head=8)),
+    "biogpt": ("BioGptModel", "BioGptConfig", dict(hidden_size=384, num_attention_heads=6, intermediate_size=1536)),
     "t5enc": ("T5EncoderModel", "T5Config", {}),
     "longt5": ("LongT5EncoderModel", "LongT5Config", {}),
 }
