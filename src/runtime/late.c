@@ -246,7 +246,7 @@ static bool trifle(const hn_step *s, const hone_tensor *const *tin) {
   int64_t bytes = 0;
   if (!s->node || s->node->op->host_inputs) return false;
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) bytes += tin[i] ? hone_desc_bytes(&tin[i]->desc) : 0;
-  return bytes < TRIFLE;
+  return hn_late_weighed(&s->desc, bytes) < TRIFLE;
 }
 
 /* What step s is bound for, bound again where its operands are other ones now. */

@@ -14,6 +14,19 @@
  * many. */
 enum { WORTH = 16 << 10, WORTH_OFTEN = 2 << 10 };
 
+int64_t hn_late_weighed(const hone_step *s, int64_t bytes) {
+  enum { DEAR = 8 };
+  _Static_assert(HONE_PW_COUNT <= 64, "a bit for each operation");
+  static const uint64_t dear =
+      (uint64_t)1 << HONE_PW_EXP | (uint64_t)1 << HONE_PW_LOG | (uint64_t)1 << HONE_PW_ERF |
+      (uint64_t)1 << HONE_PW_TANH | (uint64_t)1 << HONE_PW_SIGMOID | (uint64_t)1 << HONE_PW_SILU |
+      (uint64_t)1 << HONE_PW_GELU_ERF | (uint64_t)1 << HONE_PW_GELU_TANH | (uint64_t)1 << HONE_PW_SOFTPLUS |
+      (uint64_t)1 << HONE_PW_MISH | (uint64_t)1 << HONE_PW_POW;
+  for (uint32_t i = 0; s->program && i < s->program->n_instr; i++)
+    if (dear >> s->program->instr[i].op & 1) return bytes * DEAR;
+  return bytes;
+}
+
 static void drop_move(const hn_plan *p, hn_late_move *m) {
   if (m->blob) p->backend->free(p->device, m->blob);
 }
@@ -319,7 +332,8 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     const int64_t n = d->dtype == HONE_DTYPE_NONE ? 0 : hone_desc_bytes(d);
     bytes += n > 0 ? (double)n : 0;
   }
-  if (!apart && (bytes < (late->often ? WORTH_OFTEN : WORTH) || (most && bytes > (double)most)))
+  const double weighed = (double)hn_late_weighed(&b->step, (int64_t)bytes);
+  if (!apart && (weighed < (late->often ? WORTH_OFTEN : WORTH) || (most && bytes > (double)most)))
     return HONE_OK;
   cost.bytes = bytes;
   b->step.cost = cost;

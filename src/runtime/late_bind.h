@@ -48,4 +48,8 @@ hone_status hn_late_bind(hn_late *late, const hn_step *step, const hone_tensor *
                          uint64_t most, hn_bound **out, hone_error *error);
 void hn_late_forget(hn_late *late); /* unbinds all steps */
 
+/* Bytes of a step's operands or results, as they count where a choice must pay: functions that the reference
+ * calls the C library for, an element at a time, are dear. */
+int64_t hn_late_weighed(const hone_step *step, int64_t bytes);
+
 #endif

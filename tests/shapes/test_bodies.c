@@ -68,6 +68,13 @@ static const net nets[] = {
      "f32[96]rand(6))\n"
      "    }}\n  }}\n}\n",
      " MatMul Gemm "},
+    {"few elements of dear functions",
+     "graph g(%h: f32[2x32], %x: f32[7x2x32]) -> (%y, %all) {\n"
+     "  %y, %all = Scan(%h, %x) {num_scan_inputs=1, body=graph body(%s: f32[2x32], %r: f32[2x32]) -> "
+     "(%next, %out) "
+     "{\n"
+     "    %a = Add(%s, %r)\n    %next = Tanh(%a)\n    %out = Sigmoid(%next)\n  }}\n}\n",
+     " Tanh Sigmoid "},
 };
 
 typedef struct given {
