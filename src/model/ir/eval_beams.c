@@ -192,12 +192,13 @@ static hone_status advance(beams *m, bool *all, hone_error *error) {
     *all = *all && m->done[b];
   }
   if (status) return status;
-  const size_t line = (size_t)s->longest * sizeof *s->text;
-  for (int64_t r = 0; r < s->batch * s->beams; r++) {
-    memcpy(m->other + r * s->longest, s->text + m->parent[r] * s->longest, line);
-    m->other[r * s->longest + s->length] = m->next[r];
+  const int64_t rows = s->batch * s->beams, n = s->length + 1;
+  for (int64_t r = 0; r < rows; r++) {
+    memcpy(m->other + r * n, s->text + m->parent[r] * s->longest, (size_t)(n - 1) * sizeof *s->text);
+    m->other[r * n + n - 1] = m->next[r];
   }
-  memcpy(s->text, m->other, (size_t)(s->batch * s->beams) * line);
+  for (int64_t r = 0; r < rows; r++)
+    memcpy(s->text + r * s->longest, m->other + r * n, (size_t)n * sizeof *s->text);
   return *all ? HONE_OK : hn_search_go_on(s, m->parent, error);
 }
 
