@@ -169,21 +169,25 @@ static void check_pack_weights(ck *c, const hn_gemm_ops *o) {
         }
 }
 
-/* What a driver asks for changes no answer, so that only looking at each call tells: places in the weights or
- * the input, and, block by block of weights, all but the first. */
+/* What a driver asks for changes no answer, so that only looking at each call tells: places in the weights,
+ * the input or the residual, and, block by block of weights, all but the first. */
 static struct watched {
   void (*tile)(const hn_gemm_tile *t);
   const float *w, *x, *w_end, *x_end;
   unsigned char *asked; /* weight i */
   bool wrong;
   uint32_t rows; /* of the largest tile */
+  const float *r, *r_end;
+  size_t added; /* values of the residual that were asked for */
 } watched;
 
 static void watch(const hn_gemm_tile *t) {
   if (t->prefetch_end && t->prefetch < t->prefetch_end) {
     const bool weights = t->prefetch >= watched.w && t->prefetch_end <= watched.w_end,
-               input = t->prefetch >= watched.x && t->prefetch < watched.x_end;
-    if (!weights && !input) watched.wrong = true;
+               input = t->prefetch >= watched.x && t->prefetch < watched.x_end,
+               residual = t->prefetch >= watched.r && t->prefetch_end <= watched.r_end;
+    if (!weights && !input && !residual) watched.wrong = true;
+    if (residual) watched.added += (size_t)(t->prefetch_end - t->prefetch);
     if (weights)
       memset(watched.asked + (t->prefetch - watched.w), 1, (size_t)(t->prefetch_end - t->prefetch));
   }
@@ -277,7 +281,14 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, doubl
   hn_gemm_ops looked_at = *o;
   looked_at.tile = watch;
   const size_t weights = psize * (size_t)s->groups;
-  watched = (struct watched){o->tile, packed, x, packed + weights, x + nx, calloc(weights + 1, 1), false, 0};
+  watched = (struct watched){.tile = o->tile,
+                             .w = packed,
+                             .x = x,
+                             .w_end = packed + weights,
+                             .x_end = x + nx,
+                             .asked = calloc(weights + 1, 1),
+                             .r = r,
+                             .r_end = r + ny};
   if (!watched.asked) exit(6);
   hn_conv_args args = {&g, &looked_at, runs, x, packed, 0, y, &e, scratch};
   hn_conv_exec(&args, ck_serial, NULL);
@@ -336,6 +347,24 @@ static void check_rows_that_meet(ck *c, const hn_gemm_ops *o) {
   if (watched.rows >= o->mr) ck_near(c, watched.rows, 1, 0, 0);
 }
 
+/* Of a residual, which comes from afar, the rows that the next tile adds are asked for: all but those of the
+ * first tile and of the last. */
+static void check_residual_ahead(ck *c, const hn_gemm_ops *o) {
+  const int64_t tiles = 2 * (1100 / o->mr + 1); /* enough for two tasks that finish a tile at a time */
+  const ck_conv_case rows = {.batch = 1,
+                             .groups = 1,
+                             .cin = 7,
+                             .cout = 16 * o->nr,
+                             .in = {1, 1, tiles * o->mr},
+                             .kernel = {1, 1, 1},
+                             .stride = {1, 1, 1},
+                             .dilation = {1, 1, 1},
+                             .flags = HN_EPI_BIAS | HN_EPI_RESIDUAL};
+  check_conv(c, o, &rows, 0, CK_RANDOM, 48u << 10, 1u << 20);
+  const size_t all = (size_t)((tiles - 2) * o->mr * rows.cout);
+  if (watched.added != all) ck_near(c, watched.added, (double)watched.added, (double)all, 0);
+}
+
 /* Lines of which many taps lie outside of the image: what a whole tile finds there is left out, which must be
  * all that is. K in one block and in several, tiles of a line and over the ends of lines, lines without any
  * tap. */
@@ -384,6 +413,7 @@ static void check(ck *c, const struct hn_kernel *k) {
                              .dilation = {1, 1, 1}};
   check_conv(c, o, &wide, 0, CK_RANDOM, 2u << 10, 256u << 10);
   check_rows_that_meet(c, o);
+  check_residual_ahead(c, o);
   check_idle_taps(c, o);
 }
 

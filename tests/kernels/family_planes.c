@@ -12,7 +12,27 @@ static hn_planes describe(const ck_conv_case *s, uint32_t vw, uint32_t threads, 
 
 static void call(void *args) { hn_planes_exec(args, ck_backwards, NULL); }
 
+/* Three blocks fit a quarter of the second cache each: two threads get four. */
+static void check_even(ck *c, uint32_t vw) {
+  hn_planes d = {.batch = 1,
+                 .channels = 3,
+                 .outputs = 8,
+                 .in_pixel = 3,
+                 .window = {.kernel = {1, 3, 3},
+                            .stride = {1, 1, 1},
+                            .dilation = {1, 1, 1},
+                            .in = {1, 416, 416},
+                            .out = {1, 414, 414}}};
+  hn_planes_plan(&d, vw, 1, SIZE_MAX / 8);
+  const size_t row = (size_t)(d.channels * d.phases * d.columns) * sizeof(float);
+  hn_planes_plan(&d, vw, 1, row * 140 * 4);
+  if (d.y_blocks != 3) ck_near(c, 0, (double)d.y_blocks, 3, 0);
+  hn_planes_plan(&d, vw, 2, row * 90 * 4);
+  if (d.y_blocks % 2) ck_near(c, 1, (double)d.y_blocks, 6, 0);
+}
+
 static void run(ck *c, const void *ops, const ck_conv_data *t, size_t l2) {
+  check_even(c, ((const hn_planes_ops *)ops)->vw);
   const hn_planes d = describe(t->s, ((const hn_planes_ops *)ops)->vw, 2, l2);
   const size_t n = hn_planes_scratch(&d);
   float *packed = ck_alloc(c, hn_planes_packed_size(&d), 0), *scratch = ck_alloc(c, n, 0);

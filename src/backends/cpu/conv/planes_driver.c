@@ -64,6 +64,13 @@ void hn_planes_plan(hn_planes *p, uint32_t vw, uint32_t threads, size_t l2) {
       p->lines = hn_div_up(p->lines, 2);
   }
   p->z_blocks = hn_div_up(g->out[0], p->slices), p->y_blocks = hn_div_up(g->out[1], p->lines);
+  /* As many for each thread, of as many rows: else one works while the others wait. */
+  const int64_t even = hn_fill_up(p->y_blocks, threads);
+  if (p->y_blocks > 1 && p->batch * p->z_blocks * p->y_blocks % threads && g->out[1] >= even * g->kernel[1] &&
+      !HN_FAULT("planes_blocks_uneven"))
+    p->y_blocks = even;
+  if (p->y_blocks > 0)
+    p->lines = hn_div_up(g->out[1], p->y_blocks), p->y_blocks = hn_div_up(g->out[1], p->lines);
   p->in_slices = hn_min(reach(g, 0, p->slices), g->in[0]),
   p->in_lines = hn_min(reach(g, 1, p->lines), g->in[1]);
 }
@@ -194,10 +201,11 @@ void hn_planes_exec(const hn_planes_args *a, hn_parallel_fn parallel, void *pool
 }
 
 /* Cycles of the cost model. */
-#define PRODUCT 0.53 /* a multiply-add of a vector */
-#define TURN 30      /* a block of outputs of a vector of pixels */
-#define PLANE 20     /* of an input row that is laid out */
-#define ROW 80       /* an output row, and an input row that is laid out */
+#define PRODUCT 0.6 /* a multiply-add of a vector */
+#define TOUCH 0.2   /* a value that is written */
+#define TURN 20     /* a block of outputs of a vector of pixels */
+#define PLANE 20    /* of an input row that is laid out */
+#define ROW 80      /* an output row, and an input row that is laid out */
 
 double hn_planes_seconds(const hn_planes *p, const hn_planes_ops *ops, const hone_machine *machine,
                          hn_isa isa) {
@@ -220,5 +228,6 @@ double hn_planes_seconds(const hn_planes *p, const hn_planes_ops *ops, const hon
   const int64_t threads = machine->threads ? machine->threads : 1,
                 tasks = p->batch * p->z_blocks * p->y_blocks;
   const double share = tasks ? (double)hn_div_up(tasks, threads) / (double)tasks : 1;
-  return share * (products + rows) / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
+  const double written = out_rows * (double)(g->out[2] * p->outputs) * TOUCH;
+  return share * (products + rows + written) / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
 }

@@ -90,7 +90,7 @@ static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2)
   if (c->single_taps ? filled > 2 * c->grid[2] : filled * 3 > c->grid[2] * 4) return;
   for (int i = 0; i < 2; i++) c->padded_size[i] = (c->grid[i + 1] - 1) * c->stride[i + 1] + c->window[i];
   const int64_t floats = c->batch * c->padded_size[0] * c->padded_size[1] * c->cin;
-  if (floats * 4 > (int64_t)l2 / 4) return;
+  if (floats * 4 > (int64_t)l2 / 2) return;
   const double gather = (double)pixels * row_cycles(c) * (c->strided ? border_share(c) : 1);
   if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
 }
@@ -530,6 +530,10 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
   const float *residual =
       e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
+  /* Else a contiguous residual, of most columns at least: the rows that the next tile adds. */
+  const int64_t added = (m1 - m0) * c->cout, part = hn_div_up(added * o->nr, n1 - n0);
+  const bool adds = (t.flags & HN_EPI_RESIDUAL) && c->direct && e->residual_view.pixel == c->cout &&
+                    (n1 - n0) * 4 >= c->cout * 3 && !HN_FAULT("conv_residual_not_asked");
   const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
   for (int64_t n = n0; n < n1; n += o->nr, panel++) {
     int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
@@ -544,6 +548,9 @@ static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, in
     else if (dense) {
       t.prefetch = t.a + 2 * floats + panel * share;
       t.prefetch_end = at->tile + 3 < c->tiles ? t.prefetch + share : NULL;
+    } else if (adds) {
+      t.prefetch = residual + added + panel * part;
+      t.prefetch_end = at->tile + 2 < c->tiles ? t.prefetch + part : NULL;
     }
     o->tile(&t);
   }
