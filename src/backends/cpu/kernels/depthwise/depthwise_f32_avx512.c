@@ -1,8 +1,8 @@
 #include "backends/cpu/kernels/depthwise/depthwise.h"
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
 
-#define PIXELS 8
+#define PIXELS 14
 #include "backends/cpu/kernels/depthwise/depthwise_row.inc"
 
 static const hn_depthwise_ops ops = {VEC_W, row};

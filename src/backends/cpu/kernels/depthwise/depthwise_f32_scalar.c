@@ -1,6 +1,6 @@
 #include "backends/cpu/kernels/depthwise/depthwise.h"
 #include "backends/cpu/kernels/template.h"
-#include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
 
 #define PIXELS 4
 #include "backends/cpu/kernels/depthwise/depthwise_row.inc"

@@ -30,4 +30,44 @@ static inline __attribute__((always_inline)) vf v_spread(const float *p, ptrdiff
 #endif
 }
 
+/* The vector that begins there: all of it, or its first n lanes and zeros. */
+static inline __attribute__((always_inline)) vf v_load_far(const float *p, ptrdiff_t distance,
+                                                           const int rows) {
+#if VEC_W < 16 || defined(HN_INSTRUMENTED)
+  return v_load(p + rows * distance);
+#else
+  vf x;
+  if (rows == 0)
+    __asm__ volatile("vmovups (%1), %0" : "=v"(x) : "r"(p) : "memory");
+  else if (rows == 1)
+    __asm__ volatile("vmovups (%1,%2,4), %0" : "=v"(x) : "r"(p), "r"(distance) : "memory");
+  else
+    __asm__ volatile("vmovups (%1,%2,8), %0" : "=v"(x) : "r"(p), "r"(distance) : "memory");
+  return x;
+#endif
+}
+
+static inline __attribute__((always_inline)) vf v_loadn_far(const float *p, ptrdiff_t distance,
+                                                            const int rows, size_t n) {
+#if VEC_W < 16 || defined(HN_INSTRUMENTED)
+  return v_loadn(p + rows * distance, n);
+#else
+  vf x;
+  const vm lanes = v_lanes_below(n);
+  if (rows == 0)
+    __asm__ volatile("vmovups (%1), %0%{%2%}%{z%}" : "=v"(x) : "r"(p), "Yk"(lanes) : "memory");
+  else if (rows == 1)
+    __asm__ volatile("vmovups (%1,%2,4), %0%{%3%}%{z%}"
+                     : "=v"(x)
+                     : "r"(p), "r"(distance), "Yk"(lanes)
+                     : "memory");
+  else
+    __asm__ volatile("vmovups (%1,%2,8), %0%{%3%}%{z%}"
+                     : "=v"(x)
+                     : "r"(p), "r"(distance), "Yk"(lanes)
+                     : "memory");
+  return x;
+#endif
+}
+
 #endif
