@@ -120,23 +120,30 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, hn_known_count(io->output[0]) * hn_known_count(w) / filters);
 }
 
-/* The plane at a place between its pixels. */
-static double sample(const double *plane, const int64_t *dim, int32_t space, const double *place) {
-  double sum = 0;
+/* The pixels around a place between them, and their parts of what is there. */
+typedef struct corners {
+  int64_t at[1 << SPACE];
+  double part[1 << SPACE];
+  uint32_t n; /* 0: the place is outside */
+} corners;
+
+static corners around(const int64_t *dim, int32_t space, const double *place) {
+  corners c = {.n = 0};
+  for (int32_t i = 0; i < space; i++)
+    if (!(place[i] > -1 && place[i] < (double)dim[i])) return c;
   for (uint32_t corner = 0; corner < 1u << space; corner++) {
     double part = 1;
     int64_t at = 0;
     for (int32_t i = 0; i < space && part != 0; i++) {
-      if (!(place[i] > -1 && place[i] < (double)dim[i])) return 0;
       const double low = floor(place[i]), beyond = place[i] - low;
       const bool high = corner >> i & 1;
       const int64_t k = (int64_t)low + high;
       part *= k < 0 || k >= dim[i] ? 0 : high ? beyond : 1 - beyond;
       at = at * dim[i] + k;
     }
-    if (part != 0) sum += part * plane[at];
+    if (part != 0) c.at[c.n] = at, c.part[c.n++] = part;
   }
-  return sum;
+  return c;
 }
 
 /* What every tap of every channel reads for one pixel of the output. */
@@ -152,9 +159,23 @@ static void gather(const hone_call *call, const geometry *g, const double *image
       place[i] = (double)(o % g->y[i] * g->stride[i] - g->pad[i] + k % g->kernel[i] * g->dilation[i]) +
                  hn_get_f64(call->input[OFFSET], (first * g->space + i) * pixels + pixel);
     if (hn_call_has(call, MASK)) weight = hn_get_f64(call->input[MASK], first * pixels + pixel);
-    for (int64_t c = part * each; c < (part + 1) * each; c++)
-      to[c * g->taps + tap % g->taps] = weight * sample(image + c * plane, x->dim + 2, g->space, place);
+    const corners at = around(x->dim + 2, g->space, place);
+    for (int64_t c = part * each; c < (part + 1) * each; c++) {
+      double sum = 0;
+      for (uint32_t i = 0; i < at.n; i++) sum += at.part[i] * image[c * plane + at.at[i]];
+      to[c * g->taps + tap % g->taps] = weight * sum;
+    }
   }
+}
+
+/* [group][values of a filter][filters of the group]: the filters' sums go on side by side. */
+static double *turned_weights(hone_call *call, int64_t group, int64_t filters, int64_t n, hone_error *error) {
+  const double *w = hn_all_f64(call, call->input[W], error);
+  double *to = w ? hn_scratch(call, filters * n, sizeof *to, error) : NULL;
+  const int64_t own = filters / group;
+  for (int64_t f = 0; to && f < filters; f++)
+    for (int64_t i = 0; i < n; i++) to[(f / own * n + i) * own + f % own] = w[f * n + i];
+  return to;
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -164,22 +185,26 @@ static hone_status reference(hone_call *call, hone_error *error) {
   const hone_status s = find_geometry(call->node, x, w, &g, error);
   if (s) return s;
   const int64_t filters = w->dim[0], pixels = hn_dims(&y->desc, 2, y->desc.rank),
-                size = hn_dims(x, 1, x->rank), n = w->dim[1] * g.taps;
-  const double *weights = hn_all_f64(call, call->input[W], error);
+                size = hn_dims(x, 1, x->rank), n = w->dim[1] * g.taps, own = filters / g.group;
+  const double *weights = turned_weights(call, g.group, filters, n, error);
   double *image = weights ? hn_scratch(call, size, sizeof *image, error) : NULL,
-         *column = image ? hn_scratch(call, x->dim[1] * g.taps, sizeof *column, error) : NULL;
-  if (!column) return HONE_ERROR_MEMORY;
+         *column = image ? hn_scratch(call, x->dim[1] * g.taps, sizeof *column, error) : NULL,
+         *sums = column ? hn_scratch(call, filters, sizeof *sums, error) : NULL;
+  if (!sums) return HONE_ERROR_MEMORY;
   for (int64_t b = 0; b < x->dim[0]; b++) {
     hn_load_f64(image, call->input[X], b * size, size);
     for (int64_t pixel = 0; pixel < pixels; pixel++) {
       if (call->stopped(call)) return HONE_ERROR_CANCELLED;
       gather(call, &g, image, b, pixel, pixels, column);
-      for (int64_t f = 0; f < filters; f++) {
-        const double *from = column + f / (filters / g.group) * n;
-        double sum = hn_call_has(call, BIAS) ? hn_get_f64(call->input[BIAS], f) : 0;
-        for (int64_t i = 0; i < n; i++) sum += from[i] * weights[f * n + i];
-        hn_set_f64(y, (b * filters + f) * pixels + pixel, sum);
-      }
+      for (int64_t f = 0; f < filters; f++)
+        sums[f] = hn_call_has(call, BIAS) ? hn_get_f64(call->input[BIAS], f) : 0;
+      for (int64_t k = 0; k < g.group; k++)
+        for (int64_t i = 0; i < n; i++) {
+          const double *restrict from = weights + (k * n + i) * own, value = column[k * n + i];
+          double *restrict to = sums + k * own;
+          for (int64_t f = 0; f < own; f++) to[f] += value * from[f];
+        }
+      for (int64_t f = 0; f < filters; f++) hn_set_f64(y, (b * filters + f) * pixels + pixel, sums[f]);
     }
   }
   return HONE_OK;

@@ -40,28 +40,33 @@ static double place(int64_t i, int64_t n, bool align) {
   return -1 + (2 * (double)i + 1) / (double)n;
 }
 
+/* Row after row of the last axis: along it the first coordinate alone changes. */
 static hone_status reference(hone_call *call, hone_error *error) {
-  const hone_tensor *theta = call->input[0];
   hone_tensor *y = call->output[0];
-  int32_t axes = y->desc.rank - 2;
-  bool align = hone_node_int(call->node, "align_corners", 0) != 0;
-  int64_t points = hn_dims(&y->desc, 1, axes + 1);
-  (void)error;
-  for (int64_t n = 0; n < y->desc.dim[0]; n++)
-    for (int64_t p = 0; p < points; p++) {
-      double at[4], out[3];
-      int64_t left = p;
-      for (int32_t d = axes - 1; d >= 0; d--) { /* the last axis is the first coordinate */
+  const int32_t axes = y->desc.rank - 2, rows = axes + 1;
+  const bool align = hone_node_int(call->node, "align_corners", 0) != 0;
+  const int64_t points = hn_dims(&y->desc, 1, axes + 1), row = y->desc.dim[axes];
+  const double *theta = hn_all_f64(call, call->input[0], error);
+  double *first = theta ? hn_scratch(call, row, sizeof *first, error) : NULL,
+         *out = first ? hn_scratch(call, row * axes, sizeof *out, error) : NULL;
+  if (!out) return HONE_ERROR_MEMORY;
+  for (int64_t i = 0; i < row; i++) first[i] = place(i, row, align);
+  for (int64_t n = 0; n < y->desc.dim[0]; n++, theta += axes * rows)
+    for (int64_t p = 0; p < points; p += row) {
+      double at[4];
+      int64_t left = p / row;
+      for (int32_t d = axes - 2; d >= 0; d--) { /* the last axis is the first coordinate */
         at[axes - 1 - d] = place(left % y->desc.dim[1 + d], y->desc.dim[1 + d], align);
         left /= y->desc.dim[1 + d];
       }
       at[axes] = 1;
-      for (int32_t r = 0; r < axes; r++) {
-        out[r] = 0;
-        for (int32_t c = 0; c <= axes; c++)
-          out[r] += hn_get_f64(theta, (n * axes + r) * (axes + 1) + c) * at[c];
-      }
-      hn_store_f64(y, (n * points + p) * axes, out, axes);
+      for (int32_t r = 0; r < axes; r++)
+        for (int64_t i = 0; i < row; i++) {
+          double sum = theta[r * rows] * first[i];
+          for (int32_t c = 1; c <= axes; c++) sum += theta[r * rows + c] * at[c];
+          out[i * axes + r] = sum;
+        }
+      hn_store_f64(y, (n * points + p) * axes, out, row * axes);
     }
   return HONE_OK;
 }
