@@ -10,7 +10,9 @@
 #include "base/integers.h"
 #include "optimize/step/axes.h"
 
-enum { LANES = 32, PER_TASK = 16384 /* elements */ };
+/* Columns go together in blocks that bring whole pages, and lines of rows in fewer: each is read at its own
+ * place. */
+enum { LANES = 32, BLOCK = 512, PER_TASK = 16384 /* elements */ };
 
 typedef struct head {
   hone_dtype type;
@@ -55,7 +57,7 @@ typedef struct lines {
 
 #define SUMS(NAME, TYPE, SUM)                                                                                \
   static void NAME(TYPE *restrict y, const TYPE *restrict x, const lines *l) {                               \
-    SUM total[LANES] = {0};                                                                                  \
+    SUM total[BLOCK] = {0};                                                                                  \
     const int64_t lanes = l->lanes, apart = l->apart;                                                        \
     for (int64_t k = 0, at = l->first; k < l->n; k++, at += l->step) {                                       \
       const TYPE *from = x + at;                                                                             \
@@ -66,8 +68,9 @@ typedef struct lines {
           to[i * apart] = (TYPE)total[i];                                                                    \
           total[i] += v;                                                                                     \
         }                                                                                                    \
-      else if (apart == 1 && lanes == LANES) /* known to the compiler: whole vectors */                      \
-        for (int64_t i = 0; i < LANES; i++) to[i] = (TYPE)(total[i] += (SUM)from[i]);                        \
+      else if (apart == 1 && lanes % LANES == 0) /* known to the compiler: whole vectors */                  \
+        for (int64_t b = 0; b < lanes; b += LANES)                                                           \
+          for (int64_t i = b; i < b + LANES; i++) to[i] = (TYPE)(total[i] += (SUM)from[i]);                  \
       else                                                                                                   \
         for (int64_t i = 0; i < lanes; i++) to[i * apart] = (TYPE)(total[i] += (SUM)from[i * apart]);        \
     }                                                                                                        \
@@ -81,7 +84,7 @@ SUMS(sum_i64, uint64_t, uint64_t)
 typedef struct job {
   const hone_step_run *run;
   const head *h;
-  int64_t blocks, at_once; /* of LANES lines or columns: all, a slice's, a task's */
+  int64_t blocks, at_once; /* of LANES lines or BLOCK columns: all, a slice's, a task's */
 } job;
 
 static void block(const job *j, int64_t b) {
@@ -90,8 +93,8 @@ static void block(const job *j, int64_t b) {
   if (h->inner == 1) { /* rows below one another */
     l.first = b * LANES * h->n, l.apart = h->n, l.lanes = hn_min(LANES, h->outer - b * LANES);
   } else {
-    const int64_t row = hn_div_up(h->inner, LANES), column = b % row * LANES;
-    l.first = b / row * h->n * h->inner + column, l.apart = 1, l.lanes = hn_min(LANES, h->inner - column);
+    const int64_t row = hn_div_up(h->inner, BLOCK), column = b % row * BLOCK;
+    l.first = b / row * h->n * h->inner + column, l.apart = 1, l.lanes = hn_min(BLOCK, h->inner - column);
   }
   if (h->reverse && !HN_FAULT("cum_sum_forward")) l.first += (h->n - 1) * h->inner, l.step = -h->inner;
   void *y = j->run->out[0];
@@ -116,8 +119,9 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   (void)error;
   if (h->outer * h->n * h->inner == 0) return HONE_OK;
   job j = {.run = r, .h = h};
-  j.blocks = h->inner == 1 ? hn_div_up(h->outer, LANES) : h->outer * hn_div_up(h->inner, LANES);
-  j.at_once = hn_max(1, PER_TASK / (h->n * LANES));
+  const int64_t lanes = h->inner == 1 ? LANES : BLOCK;
+  j.blocks = h->inner == 1 ? hn_div_up(h->outer, lanes) : h->outer * hn_div_up(h->inner, lanes);
+  j.at_once = hn_max(1, PER_TASK / (h->n * lanes));
   const int64_t tasks = hn_div_up(j.blocks, j.at_once);
   if (tasks == 1)
     task(&j, 0, 0);
@@ -126,5 +130,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, cum_sum, "CumSum", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, cum_sum, "CumSum", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

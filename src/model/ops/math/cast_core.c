@@ -98,6 +98,11 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
   return HONE_OK;
 }
 
+static bool reads_back(char *out, size_t size, double v, bool single, int digits) {
+  snprintf(out, size, "%.*e", digits - 1, v);
+  return single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v;
+}
+
 /* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and
  * below 10^-4. */
 static void print_float(char *out, size_t size, double v, bool single) {
@@ -109,11 +114,14 @@ static void print_float(char *out, size_t size, double v, bool single) {
     snprintf(out, size, v > 0 ? "INF" : "-INF");
     return;
   }
-  int digits = 1;
-  for (; digits < 17; digits++) {
-    snprintf(out, size, "%.*e", digits - 1, v);
-    if (single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v) break;
-  }
+  /* Numbers of 6 digits (f64: 15) lie further apart than floats: most floats need more, and are not asked for
+   * fewer one after the other. */
+  int digits = single ? 6 : 15;
+  if (reads_back(out, size, v, single, digits))
+    digits = 1;
+  else
+    digits++;
+  while (digits < 17 && !reads_back(out, size, v, single, digits)) digits++;
   int whole = v == 0 ? 1 : (int)floor(log10(fabs(v))) + 1; /* digits before the point */
   if (whole > digits && whole <= (single ? 8 : 17)) digits = whole;
   snprintf(out, size, "%.*g", digits, v);
