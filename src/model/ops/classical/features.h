@@ -22,10 +22,13 @@ static inline int64_t hn_features_width(const hone_tensor_desc *x) { return x->d
  * it. */
 enum { HN_FEATURES_LANES = 8 };
 double hn_features_product(const double *x, const float *v, int64_t n);
-/* out[n]: the products of x[width] with n vectors, each as hn_features_product has it, to the bit; apart: the
- * squares of their distances. widened: the vectors in f64, or NULL. */
-void hn_features_products(const double *x, const float *v, const double *widened, int64_t width, int64_t n,
-                          bool apart, double *out);
+/* So many samples at once. */
+enum { HN_FEATURES_AT_ONCE = 4 };
+/* out[samples][n]: the products of x[samples][width] with n vectors, each as hn_features_product has it, to
+ * the bit; apart: the squares of their distances. widened: the vectors in f64, or NULL. samples <=
+ * HN_FEATURES_AT_ONCE. */
+void hn_features_products(int64_t samples, const double *x, const float *v, const double *widened,
+                          int64_t width, int64_t n, bool apart, double *out);
 /* Coefficients of several sums, made ready for many samples: those of one feature beside each other, `pitch`
  * of them. */
 typedef struct hn_features_turned {
@@ -37,7 +40,6 @@ typedef struct hn_features_turned {
 hone_status hn_features_turn(hone_call *call, const float *v, int64_t width, int64_t n,
                              hn_features_turned *out, hone_error *error);
 /* out[samples][pitch]: the sums of x[samples][width]; samples <= HN_FEATURES_AT_ONCE. */
-enum { HN_FEATURES_AT_ONCE = 4 };
 void hn_features_sums(const hn_features_turned *c, const double *x, int64_t samples, double *out);
 /* Output 0 is f32 with the dimensions of X. */
 hone_status hn_features_like_x(const hone_infer *io, hone_error *error);

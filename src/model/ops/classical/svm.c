@@ -46,12 +46,27 @@ hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *er
 enum { MOST_DEGREE = 16 };
 
 /* Small whole degrees by products: pow takes longer than all of the sum. */
-static double power(double v, double degree) {
-  if (!(degree >= 0 && degree <= MOST_DEGREE) || degree != floor(degree)) return pow(v, degree);
-  double r = 1;
-  for (int n = (int)degree; n; n >>= 1, v *= v)
-    if (n & 1) r *= v;
-  return r;
+HN_WIDE_BODY void powers_body(double *v, int64_t n, double gamma, double coef0, int degree) {
+  enum { BLOCK = 64 };
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    double of[BLOCK], r[BLOCK];
+    const int64_t some = n - at < BLOCK ? n - at : BLOCK;
+    for (int64_t k = 0; k < some; k++) of[k] = gamma * v[at + k] + coef0, r[k] = 1;
+    for (int left = degree; left; left >>= 1) {
+      for (int64_t k = 0; left & 1 && k < some; k++) r[k] *= of[k];
+      for (int64_t k = 0; k < some; k++) of[k] *= of[k];
+    }
+    memcpy(v + at, r, (size_t)some * sizeof *r);
+  }
+}
+HN_WIDE(void, powers, powers_body, (double *v, int64_t n, double gamma, double coef0, int degree),
+        (v, n, gamma, coef0, degree))
+
+static void polynomials(const hn_svm *svm, double *v, int64_t n) {
+  if (svm->degree >= 0 && svm->degree <= MOST_DEGREE && svm->degree == floor(svm->degree))
+    powers(v, n, svm->gamma, svm->coef0, (int)svm->degree);
+  else
+    for (int64_t k = 0; k < n; k++) v[k] = pow(svm->gamma * v[k] + svm->coef0, svm->degree);
 }
 
 HN_WIDE_BODY void sigmoid_body(double *v, int64_t n, double gamma, double coef0) {
@@ -68,16 +83,16 @@ hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error 
   return to ? HONE_OK : HONE_ERROR_MEMORY;
 }
 
-void hn_svm_kernels_of(const hn_svm *svm, const double *x, const float *v, int64_t n, double *out) {
-  hn_features_products(x, v, v == svm->vector ? svm->widened : NULL, svm->width, n, svm->kernel == HN_SVM_RBF,
-                       out);
+void hn_svm_kernels_of(const hn_svm *svm, int64_t samples, const double *x, const float *v, int64_t n,
+                       double *out) {
+  hn_features_products(samples, x, v, v == svm->vector ? svm->widened : NULL, svm->width, n,
+                       svm->kernel == HN_SVM_RBF, out);
+  n *= samples;
   switch (svm->kernel) {
   case HN_SVM_RBF:
     for (int64_t k = 0; k < n; k++) out[k] = exp(-svm->gamma * out[k]);
     break;
-  case HN_SVM_POLY:
-    for (int64_t k = 0; k < n; k++) out[k] = power(svm->gamma * out[k] + svm->coef0, svm->degree);
-    break;
+  case HN_SVM_POLY: polynomials(svm, out, n); break;
   case HN_SVM_SIGMOID: sigmoid(out, n, svm->gamma, svm->coef0); break;
   default: break;
   }

@@ -23,7 +23,9 @@ hone_status hn_svm_read(const hone_node *node, int64_t n_vectors, int64_t rows, 
 hone_status hn_svm_check(const hone_infer *io, const hn_svm *svm, hone_error *error);
 /* Makes f64 of the vectors where so many samples are worth it. HONE_ERROR_MEMORY */
 hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error *error);
-/* The kernels of x[width] and n vectors (or rows of coefficients). */
-void hn_svm_kernels_of(const hn_svm *svm, const double *x, const float *vectors, int64_t n, double *out);
+/* out[samples][n]: the kernels of x[samples][width] and n vectors (or rows of coefficients); samples <=
+ * HN_FEATURES_AT_ONCE. */
+void hn_svm_kernels_of(const hn_svm *svm, int64_t samples, const double *x, const float *vectors, int64_t n,
+                       double *out);
 
 #endif

@@ -55,9 +55,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return s ? s : hn_labels_infer(io, &f.labels, f.scores, error);
 }
 
-/* What a sample needs. */
+/* What samples need: features and kernels of several, the rest of one. */
 typedef struct room {
-  double *x, *kernel, *sum, *pair, *score, *square;
+  double *x, *kernel, *sum, *pair, *score, *square, *work;
   int64_t *votes;
 } room;
 
@@ -66,7 +66,6 @@ typedef struct room {
 static void decide(const form *f, const room *m) {
   const hn_svm *svm = &f->svm;
   const int64_t n = svm->n_vectors;
-  hn_svm_kernels_of(svm, m->x, svm->vector, n, m->kernel);
   memset(m->votes, 0, (size_t)f->classes * sizeof *m->votes);
   for (int64_t i = 0, from_i = 0, at = 0; i < f->classes; from_i += f->vectors[i++])
     for (int64_t j = i + 1, from_j = from_i + f->vectors[i]; j < f->classes;
@@ -119,7 +118,7 @@ static void probabilities(const form *f, const room *m) {
       m->pair[i * n + j] = fmin(fmax(p, 1e-7), 1 - 1e-7);
       m->pair[j * n + i] = 1 - m->pair[i * n + j];
     }
-  couple(n, m->pair, m->square, m->score, m->kernel);
+  couple(n, m->pair, m->square, m->score, m->work);
 }
 
 static int64_t most_voted(const form *f, const int64_t *votes) {
@@ -146,8 +145,7 @@ static int64_t by_machines(const form *f, const room *m) {
 /* Of two classes the second is chosen, too, where the greater score is above 0 (above 1/2 where no
  * coefficient is negative): so ONNX Runtime has it. */
 static int64_t by_rows(const form *f, const room *m) {
-  hn_svm_kernels_of(&f->svm, m->x, f->svm.coefficient, f->classes, m->score);
-  for (int64_t k = 0; k < f->classes; k++) m->score[k] += (double)f->svm.rho[0];
+  for (int64_t k = 0; k < f->classes; k++) m->score[k] = m->kernel[k] + (double)f->svm.rho[0];
   int64_t label = hn_features_most(m->score, f->classes);
   if (f->classes == 2 && (f->all_positive ? m->score[label] >= 0.5 : m->score[label] > 0)) label = 1;
   hn_transform_row(f->transform, m->score, f->scores);
@@ -155,16 +153,19 @@ static int64_t by_rows(const form *f, const room *m) {
 }
 
 static hone_status room_of(hone_call *call, const form *f, room *m, hone_error *error) {
-  const int64_t square = f->a ? f->classes * f->classes : 0;
-  *m = (room){.x = hn_scratch(call, f->svm.width, sizeof *m->x, error),
-              .kernel = hn_scratch(call, hn_max(f->svm.n_vectors, f->classes), sizeof *m->kernel, error),
+  const int64_t square = f->a ? f->classes * f->classes : 0,
+                kernels = f->svm.n_vectors ? f->svm.n_vectors : f->classes;
+  *m = (room){.x = hn_scratch(call, HN_FEATURES_AT_ONCE * f->svm.width, sizeof *m->x, error),
+              .kernel = hn_scratch(call, HN_FEATURES_AT_ONCE * kernels, sizeof *m->kernel, error),
               .sum = hn_scratch(call, f->svm.n_vectors ? f->machines : 0, sizeof *m->sum, error),
               .pair = hn_scratch(call, square, sizeof *m->pair, error),
               .square = hn_scratch(call, square, sizeof *m->square, error),
+              .work = hn_scratch(call, f->a ? f->classes : 0, sizeof *m->work, error),
               .score = hn_scratch(call, hn_max(f->scores, 2), sizeof *m->score, error),
               .votes = hn_scratch(call, f->classes, sizeof *m->votes, error)};
-  return m->x && m->kernel && m->sum && m->pair && m->square && m->score && m->votes ? HONE_OK
-                                                                                     : HONE_ERROR_MEMORY;
+  return m->x && m->kernel && m->sum && m->pair && m->square && m->work && m->score && m->votes
+             ? HONE_OK
+             : HONE_ERROR_MEMORY;
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -175,9 +176,16 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (!s) s = room_of(call, &f, &m, error);
   if (!s) s = hn_svm_widen(call, &f.svm, hn_features_rows(&x->desc), error);
   if (s) return s;
+  const int64_t n = f.svm.n_vectors ? f.svm.n_vectors : f.classes;
+  double *const kernel = m.kernel;
   for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
+    const int64_t at = r % HN_FEATURES_AT_ONCE, some = hn_min(HN_FEATURES_AT_ONCE, rows - r);
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(m.x, x, r * f.svm.width, f.svm.width);
+    if (at == 0) {
+      hn_load_f64(m.x, x, r * f.svm.width, some * f.svm.width);
+      hn_svm_kernels_of(&f.svm, some, m.x, f.svm.n_vectors ? f.svm.vector : f.svm.coefficient, n, kernel);
+    }
+    m.kernel = kernel + at * n;
     const int64_t label = f.svm.n_vectors ? by_machines(&f, &m) : by_rows(&f, &m);
     if (call->output[0]) hn_labels_put(&f.labels, call->output[0], r, label);
     if (call->n_outputs > 1 && call->output[1])

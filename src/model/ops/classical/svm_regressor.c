@@ -28,21 +28,22 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_status s = read(call->node, &svm, error);
   if (!s) s = hn_svm_widen(call, &svm, hn_features_rows(&x->desc), error);
   if (s) return s;
-  double *row = hn_scratch(call, svm.width, sizeof *row, error),
-         *kernel = hn_scratch(call, svm.n_vectors ? svm.n_vectors : 1, sizeof *kernel, error);
+  const int64_t n = svm.n_vectors ? svm.n_vectors : 1;
+  double *row = hn_scratch(call, HN_FEATURES_AT_ONCE * svm.width, sizeof *row, error),
+         *kernel = hn_scratch(call, HN_FEATURES_AT_ONCE * n, sizeof *kernel, error);
   if (!row || !kernel) return HONE_ERROR_MEMORY;
-  for (int64_t r = 0, rows = hn_features_rows(&x->desc); r < rows; r++) {
+  for (int64_t r = 0, some, rows = hn_features_rows(&x->desc); r < rows; r += some) {
     if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-    hn_load_f64(row, x, r * svm.width, svm.width);
-    double y = (double)svm.rho[0];
-    if (svm.n_vectors)
-      hn_svm_kernels_of(&svm, row, svm.vector, svm.n_vectors, kernel);
-    else
-      hn_svm_kernels_of(&svm, row, svm.coefficient, 1, kernel);
-    for (int64_t k = 0; k < svm.n_vectors; k++) y += (double)svm.coefficient[k] * kernel[k];
-    if (!svm.n_vectors) y += kernel[0];
-    if (one_class) y = y > 0 ? 1 : -1;
-    hn_store_f64(call->output[0], r, &y, 1);
+    some = hn_min(HN_FEATURES_AT_ONCE, rows - r);
+    hn_load_f64(row, x, r * svm.width, some * svm.width);
+    hn_svm_kernels_of(&svm, some, row, svm.n_vectors ? svm.vector : svm.coefficient, n, kernel);
+    for (int64_t i = 0; i < some; i++) {
+      double y = (double)svm.rho[0];
+      for (int64_t k = 0; k < svm.n_vectors; k++) y += (double)svm.coefficient[k] * kernel[i * n + k];
+      if (!svm.n_vectors) y += kernel[i];
+      if (one_class) y = y > 0 ? 1 : -1;
+      hn_store_f64(call->output[0], r + i, &y, 1);
+    }
   }
   return HONE_OK;
 }
