@@ -15,9 +15,11 @@ enum { SHOWN_FAILURES = 5 };
 static const unsigned char pattern = 0xa5;
 
 const char *ck_fill_name(enum ck_fill f) {
-  static const char *const names[CK_FILLS] = {"random", "zeros", "denormal", "special", "wide"};
+  static const char *const names[CK_FILLS] = {"random", "special", "zeros", "denormal", "wide"};
   return (unsigned)f < CK_FILLS ? names[f] : "?";
 }
+
+int ck_fills(const ck *c) { return c->fills; }
 
 uint64_t ck_random(ck *c) {
   c->random ^= c->random << 13;

@@ -23,12 +23,13 @@ typedef struct ck_family {
 /* ---- values */
 enum ck_fill {
   CK_RANDOM,   /* uniform in [-1, 1] */
+  CK_SPECIAL,  /* random with a few Inf, -Inf and NaN */
   CK_ZEROS,    /* +0 and -0 */
   CK_DENORMAL, /* denormals of both signs, mixed with a few normal values near FLT_MIN */
-  CK_SPECIAL,  /* random with a few Inf, -Inf and NaN */
   CK_WIDE,     /* magnitudes from 2^-20 to 2^20 */
   CK_FILLS
 };
+int ck_fills(const ck *c); /* how many of them this run goes through: all, or the first --fills */
 const char *ck_fill_name(enum ck_fill f);
 uint64_t ck_random(ck *c); /* seeded per kernel, the same in every run */
 void ck_fill(ck *c, float *x, size_t n, enum ck_fill f);

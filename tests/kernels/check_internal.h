@@ -20,7 +20,7 @@ struct ck {
   const char *lacks; /* what the processor has not, or NULL */
   ck_block *blocks;
   void (*on_failure)(const ck *c); /* called at each one, or NULL; need not return */
-  bool json;
+  int fills;
 };
 
 /* One thread, measured at the first call: operations a second of a tier, divisions of f32 numbers a second.

@@ -1,9 +1,11 @@
 /* check_kernels: walks kernels.def and proves every kernel through its family's adapter.
  *
- * usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]
+ * usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--fills N] [--expect-failure]
  *        check_kernels --device cuda [--tactic NAME] [--shard I/N] [--once | --coverage] [--filter TEXT] [-v]
  * On a device the tactics are the kernels: with --device, odd sizes (tests/cuda/shapes.txt) go through all of
  * them, by what check_tactics does with its cases.
+ * --fills: only the first N kinds of values (enum ck_fill). Sanitizers watch addresses and conversions, for
+ * which two are enough.
  * --expect-failure ends at the first failure with exit 0, and with 1 when there is none: for seeded
  * faults. Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels
  * passed; 1: a kernel failed or has no test; 2: wrong usage. */
@@ -79,6 +81,7 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[i], "--device")) return check_device(argc, argv);
   const char *filter = "";
   bool bench = false, list = false, markdown = false;
+  int fills = CK_FILLS;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--bench"))
       bench = true;
@@ -90,10 +93,13 @@ int main(int argc, char **argv) {
       expect_failure = true;
     else if (!strcmp(argv[i], "--filter") && i + 1 < argc)
       filter = argv[++i];
+    else if (!strcmp(argv[i], "--fills") && i + 1 < argc && (fills = atoi(argv[++i])) > 0 &&
+             fills <= CK_FILLS)
+      continue;
     else {
-      fprintf(stderr,
-              "usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--expect-failure]\n"
-              "       check_kernels " DEVICE_USAGE " [--filter TEXT] [-v]\n");
+      fprintf(stderr, "usage: check_kernels [--bench [--markdown]] [--filter TEXT] [--list] [--fills N] "
+                      "[--expect-failure]\n"
+                      "       check_kernels " DEVICE_USAGE " [--filter TEXT] [-v]\n");
       return 2;
     }
   }
@@ -123,7 +129,10 @@ int main(int argc, char **argv) {
       skipped++;
       continue;
     }
-    state = (ck){.kernel = k, .random = seed_of(k->name), .on_failure = expect_failure ? on_noticed : NULL};
+    state = (ck){.kernel = k,
+                 .random = seed_of(k->name),
+                 .fills = fills,
+                 .on_failure = expect_failure ? on_noticed : NULL};
     ck_case(&state, "start");
     if (bench) {
       if (f->bench) f->bench(&state, k);

@@ -5,7 +5,7 @@ list(TRANSFORM families REPLACE "(.+)" "family_\\1.c" OUTPUT_VARIABLE adapters)
 # has its bounds all the same.
 if(HONE_SANITIZE)
   list(TRANSFORM adapters PREPEND ${HONE_TEST_FOLDER}/ OUTPUT_VARIABLE files)
-  list(APPEND files ${HONE_TEST_FOLDER}/conv_oracle.c ${HONE_TEST_FOLDER}/gemm_bf16_conv.c)
+  list(APPEND files ${HONE_TEST_FOLDER}/check.c ${HONE_TEST_FOLDER}/conv_oracle.c ${HONE_TEST_FOLDER}/gemm_bf16_conv.c ${HONE_TEST_FOLDER}/gemm_matmul.c)
   set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all")
 endif()
 # Odd sizes for an accelerator's tactics are part of the program, which runs alone on other machines.
@@ -19,7 +19,11 @@ hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c conv_cases.c
 target_sources(check_kernels PRIVATE ${CMAKE_BINARY_DIR}/generated/device_shapes.c)
 hone_portable(check_kernels)
 target_include_directories(check_kernels PRIVATE ${HONE_TEST_FOLDER})
-hone_ctest(check_kernels check_kernels)
+if(HONE_SANITIZE)
+  hone_ctest(check_kernels check_kernels --fills 2)
+else()
+  hone_ctest(check_kernels check_kernels)
+endif()
 
 # Every fault compiled into a kernel, or into a driver that the adapters run, must be noticed by the family's adapter.
 # The names come from the sources themselves.

@@ -1,6 +1,8 @@
 /* Convolution by definition (conv_core.h). */
 #include "model/ops/conv/conv_core.h"
 
+#include "base/unwatched.h"
+
 /* Output columns whose sums are kept at once: with four filters they stay in the first-level cache. */
 #define ROW_CHUNK 512
 

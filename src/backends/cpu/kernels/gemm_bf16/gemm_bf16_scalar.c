@@ -16,14 +16,14 @@
 static void begin(uint32_t rows) { (void)rows; }
 static void end(void) {}
 
-/* The smallest products first. */
-static float product(const hn_bf16_tile *t, const uint16_t *a, const uint16_t *b, size_t k, ptrdiff_t low_b) {
-  const int parts = (int)t->parts;
-  float sum = 0;
-  a += k, b += k / 2 * 32 + k % 2;
-  for (int order = parts - 1; order >= 0; order--)
-    for (int i = 0; i <= order; i++)
-      sum += hn_bf16_to_f32(a[i * t->lo]) * hn_bf16_to_f32(b[(order - i) * low_b]);
+enum { MOST_PARTS = 3 };
+
+/* The smallest products first. x: the parts of one number. */
+static float product(uint32_t parts, const float *x, const uint16_t *b, ptrdiff_t low_b) {
+  float y[MOST_PARTS], sum = 0;
+  for (uint32_t i = 0; i < parts; i++, b += low_b) y[i] = hn_bf16_to_f32(*b);
+  for (uint32_t order = parts; order-- > 0;)
+    for (uint32_t i = 0; i <= order; i++) sum += x[i] * y[order - i];
   return sum;
 }
 
@@ -52,16 +52,22 @@ static void tile(const hn_bf16_tile *t) {
   const size_t tiles = t->n > 16 ? 2 : 1, size = tiles * HN_BF16_TILE * t->parts;
   const ptrdiff_t low = (ptrdiff_t)(tiles * HN_BF16_TILE);
   const size_t steps = t->steps - (HN_FAULT("bf16_last_step") && t->steps > 0);
-  for (uint32_t i = 0; i < t->m; i++)
-    for (uint32_t j = 0; j < t->n; j++) {
-      float sum = t->accumulate && !HN_FAULT("bf16_no_accumulate") ? t->c[i * HN_BF16_PANEL + j] : 0;
-      for (size_t s = 0; s < steps; s++) {
-        const uint16_t *a = t->a + t->step[s] + (ptrdiff_t)i * t->row;
+  for (uint32_t i = 0; i < t->m; i++) {
+    float *c = t->c + i * HN_BF16_PANEL;
+    if (!t->accumulate || HN_FAULT("bf16_no_accumulate"))
+      for (uint32_t j = 0; j < t->n; j++) c[j] = 0;
+    for (size_t s = 0; s < steps; s++) {
+      const uint16_t *a = t->a + t->step[s] + (ptrdiff_t)i * t->row;
+      float x[HN_BF16_STEP][MOST_PARTS];
+      for (size_t k = 0; k < HN_BF16_STEP; k++)
+        for (uint32_t p = 0; p < t->parts; p++) x[k][p] = hn_bf16_to_f32(a[k + p * t->lo]);
+      for (uint32_t j = 0; j < t->n; j++) {
         const uint16_t *b = t->b + s * size + j / 16 * HN_BF16_TILE + j % 16 * 2;
-        for (size_t k = 0; k < HN_BF16_STEP; k++) sum += product(t, a, b, k, low);
+        for (size_t k = 0; k < HN_BF16_STEP; k++)
+          c[j] += product(t->parts, x[k], b + k / 2 * 32 + k % 2, low);
       }
-      t->c[i * HN_BF16_PANEL + j] = sum;
     }
+  }
   /* Last of all, where sums that are not kept apart have been overwritten. */
   const uint32_t stores = t->n_before - (HN_FAULT("bf16_before_last") && t->n_before);
   for (uint32_t i = 0; i < stores; i++) store(&t->before[i]);
