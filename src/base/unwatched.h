@@ -1,5 +1,5 @@
-/* Inner loops that ASan and UBSan do not watch step by step, as that would take most of a test's time: the ends of what a loop
- * touches are watched instead, before it begins. */
+/* Inner loops that ASan and UBSan do not watch step by step, as that would take most of a test's time: the
+ * ends of what a loop touches are watched instead, before it begins. */
 #ifndef HN_BASE_UNWATCHED_H
 #define HN_BASE_UNWATCHED_H
 
@@ -14,9 +14,10 @@
 #ifdef __SANITIZE_ADDRESS__
 #define HN_UNWATCHED __attribute__((no_sanitize("address", "undefined")))
 
-/* Touches the first and the last of n elements of so many bytes, step elements apart. Not inlined: it would not be watched
- * in an unwatched function. */
-__attribute__((noinline, unused)) static void hn_watch_ends(const void *first, int64_t n, int64_t step, int64_t bytes) {
+/* Touches the first and the last of n elements of so many bytes, step elements apart. Not inlined: it would
+ * not be watched in an unwatched function. */
+__attribute__((noinline, unused)) static void hn_watch_ends(const void *first, int64_t n, int64_t step,
+                                                            int64_t bytes) {
   const volatile char *p = first;
   if (n <= 0) return;
   (void)p[0];

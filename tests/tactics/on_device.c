@@ -355,15 +355,25 @@ static bool is_new(device_run *r, size_t k, char layout, bool widen) {
 /* What a tactic has been through already counts for all cases: then shards are of tactics. */
 static bool by_tactic(const device_check *o) { return o->once || o->thin; }
 
-/* Whether tactic k is to see this case, and runs it; what reached it is noted. */
+/* Whether tactic k is to see steps of the storage type at hand. */
+static bool is_due(const device_run *r, size_t k) {
+  if (!is_wanted(r->o, r->tactics->unit[k])) return false;
+  if (by_tactic(r->o) && k % r->o->shards != r->o->shard) return false;
+  if (r->o->once && r->reached[k] & storage_bit(r)) return false;
+  return !(r->o->coverage && r->reached[k]);
+}
+
+static bool any_is_due(const device_run *r, const char *anchor) {
+  uint32_t k = hn_listing_first(r->tactics, anchor);
+  while (k != HN_NO_UNIT && !is_due(r, k)) k = r->tactics->next[k];
+  return k != HN_NO_UNIT;
+}
+
+/* Whether tactic k takes this case, and runs it; what reached it is noted. */
 static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_tactic_desc *t, hone_step *step,
                        char layout, bool widen, hone_reason *why) {
   static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32, HONE_MATH_FP8};
   const hone_machine *m = r->place.backend->machine(r->place.device);
-  const bool first = !(r->reached[k] & storage_bit(r));
-  if (by_tactic(r->o) && k % r->o->shards != r->o->shard) return false;
-  if (r->o->once && !first) return false;
-  if (r->o->coverage && r->reached[k]) return false;
   for (size_t i = 0; i < sizeof maths / sizeof *maths; i++) {
     step->math = maths[i];
     /* f32 as f32, and where that is refused with operands rounded to tf32, or to e4m3. */
@@ -424,7 +434,7 @@ static void check_layout(device_run *r, one_case *c, char layout, bool widen) {
   }
   const hn_listing *l = r->tactics;
   for (uint32_t k = hn_listing_first(l, step.anchor); k != HN_NO_UNIT; k = l->next[k])
-    if (is_wanted(r->o, l->unit[k])) accepted += try_tactic(r, c, k, l->unit[k], &step, layout, widen, &why);
+    if (is_due(r, k)) accepted += try_tactic(r, c, k, l->unit[k], &step, layout, widen, &why);
   r->runs += accepted;
   r->taken += accepted > 0;
   if (r->o->verbose)
@@ -449,7 +459,7 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
   read_case(&c, line, &rng);
   r->storage = storage;
   r->variant = epilogue;
-  if (storage == HONE_DTYPE_F32 || has_floats(&c)) {
+  if ((storage == HONE_DTYPE_F32 || has_floats(&c)) && any_is_due(r, anchor_of(&c))) {
     round_inputs(&c, storage);
     compute_reference(&c, &keep);
     if (append_epilogue(&c, epilogue, &r->epilogue)) {
