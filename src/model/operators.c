@@ -1,12 +1,12 @@
 #include "model/operators.h"
 
 #include "base/error.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define OP(name) extern const hone_op_desc hn_op_##name;
-#include "base/str.h"
 #include "model/ops/ops.def"
 #undef OP
 

@@ -368,6 +368,7 @@ static void pages_are_brought_together(void **state) {
   unsigned char there[8] = {0};
   char *p = hn_map_pages(page, 8 * page);
   assert_non_null(p);
+  madvise(p, 8 * page, MADV_NOHUGEPAGE);  /* which would bring neighbours, too */
   hn_bring_pages(p + page + 1, 5 * page); /* pages 2 to 5 are in it from end to end */
   hn_bring_pages(p + 10, page);           /* none */
   assert_int_equal(mincore(p, 8 * page, there), 0);

@@ -30,13 +30,22 @@ uint64_t ck_random(ck *c) {
 
 static double unit(ck *c) { return (double)(ck_random(c) >> 11) * 0x1p-53; }
 
+/* Of either sign, with any of its bits set: sums of integers over a NaN carry. */
+static float not_a_number(uint64_t r) {
+  static const uint32_t bits[] = {0x7fc00000, 0x7fffffff, 0xffc00000, 0xffffffff, 0x7fc00001};
+  float x;
+  memcpy(&x, &bits[r % (sizeof bits / sizeof *bits)], sizeof x);
+  return x;
+}
+
 static float value(ck *c, enum ck_fill f) {
   double u = unit(c) * 2 - 1;
   uint64_t r = ck_random(c);
   switch (f) {
   case CK_ZEROS: return r & 1 ? 0.0f : -0.0f;
   case CK_DENORMAL: return (float)(u * (r % 8 ? 1e-39 : 3e-38));
-  case CK_SPECIAL: return r % 61 == 0 ? (r & 64 ? INFINITY : -INFINITY) : r % 67 == 1 ? NAN : (float)u;
+  case CK_SPECIAL:
+    return r % 61 == 0 ? (r & 64 ? INFINITY : -INFINITY) : r % 67 == 1 ? not_a_number(r / 67) : (float)u;
   case CK_WIDE: return (float)ldexp(u, (int)(r % 41) - 20);
   default: return (float)u;
   }

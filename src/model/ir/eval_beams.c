@@ -27,15 +27,15 @@ typedef struct beams {
   int64_t returns;
   float length_penalty;
   bool early;
-  float *sum;         /* [rows] */
-  int32_t *parent;    /* [rows] of the next step */
-  int32_t *next;      /* [rows] word */
-  int32_t *other;     /* [rows][longest]: texts are put together from each other */
-  int32_t *kept_text; /* [rows][longest] */
-  finished *kept;     /* [batch][beams], best first */
-  int64_t *n_kept;    /* [batch] */
-  bool *done;         /* [batch] */
-  candidate *top;     /* [2 * beams] of one text, best first */
+  float *sum;        /* [rows] */
+  int32_t *parent;   /* [rows] of the next step */
+  int32_t *next;     /* [rows] word */
+  hone_tensor spare; /* [rows, longest] of i32: texts are put together from each other */
+  hone_tensor ended; /* the same: texts that have ended */
+  finished *kept;    /* [batch][beams], best first */
+  int64_t *n_kept;   /* [batch] */
+  bool *done;        /* [batch] */
+  candidate *top;    /* [2 * beams] of one text, best first */
   int64_t n_top;
   hone_tensor *scores; /* NULL: not wanted */
 } beams;
@@ -64,23 +64,25 @@ static hone_status begin(beams *m, hone_error *error) {
 
 static hone_status prepare(beams *m, hone_tensor *text, hone_error *error) {
   hn_search *s = &m->s;
-  const hone_status status = hn_search_prepare(s, text, error);
+  hone_status status = hn_search_prepare(s, text, error);
+  hone_tensor *more[] = {&m->spare, &m->ended};
+  for (size_t i = 0; i < sizeof more / sizeof *more && !status; i++) {
+    more[i]->desc = text->desc;
+    status = hn_budget_alloc(s->budget, hone_desc_bytes(&text->desc), &more[i]->data, error);
+  }
   if (status) return status;
-  const size_t batch = (size_t)s->batch, rows = batch * (size_t)s->beams, words = rows * (size_t)s->longest;
+  const size_t batch = (size_t)s->batch, rows = batch * (size_t)s->beams;
   m->sum = hn_calloc(rows + 1, sizeof *m->sum);
   m->parent = hn_calloc(rows + 1, sizeof *m->parent);
   m->next = hn_calloc(rows + 1, sizeof *m->next);
-  m->other = hn_calloc(words + 1, sizeof *m->other);
-  m->kept_text = hn_calloc(words + 1, sizeof *m->kept_text);
   m->kept = hn_calloc(rows + 1, sizeof *m->kept);
   m->n_kept = hn_calloc(batch + 1, sizeof *m->n_kept);
   m->done = hn_calloc(batch + 1, sizeof *m->done);
   m->top = hn_calloc(2 * (size_t)s->beams, sizeof *m->top);
-  if (!m->sum || !m->parent || !m->next || !m->other || !m->kept_text || !m->kept || !m->n_kept || !m->done ||
-      !m->top)
-    return hn_fail_memory(error, words, "BeamSearch");
+  if (!m->sum || !m->parent || !m->next || !m->kept || !m->n_kept || !m->done || !m->top)
+    return hn_fail_memory(error, rows * sizeof *m->kept, "BeamSearch");
   for (size_t r = 0; r < rows; r++) {
-    m->kept[r].text = m->kept_text + r * (size_t)s->longest;
+    m->kept[r].text = (int32_t *)m->ended.data + r * (size_t)s->longest;
     m->sum[r] = r % (size_t)s->beams ? -1e9f : 0; /* all begin alike: one of them is enough */
   }
   return HONE_OK;
@@ -193,12 +195,13 @@ static hone_status advance(beams *m, bool *all, hone_error *error) {
   }
   if (status) return status;
   const int64_t rows = s->batch * s->beams, n = s->length + 1;
+  int32_t *to = m->spare.data;
   for (int64_t r = 0; r < rows; r++) {
-    memcpy(m->other + r * n, s->text + m->parent[r] * s->longest, (size_t)(n - 1) * sizeof *s->text);
-    m->other[r * n + n - 1] = m->next[r];
+    memcpy(to + r * n, s->text + m->parent[r] * s->longest, (size_t)(n - 1) * sizeof *s->text);
+    to[r * n + n - 1] = m->next[r];
   }
   for (int64_t r = 0; r < rows; r++)
-    memcpy(s->text + r * s->longest, m->other + r * n, (size_t)n * sizeof *s->text);
+    memcpy(s->text + r * s->longest, to + r * n, (size_t)n * sizeof *s->text);
   return *all ? HONE_OK : hn_search_go_on(s, m->parent, error);
 }
 
@@ -246,11 +249,11 @@ hone_status hn_eval_beams(const hone_node *n, const hone_tensor *const *in, hone
   if (!status) status = finish(&m, out, error);
   hn_search_end(s);
   hn_budget_release(budget, &text);
+  hn_budget_release(budget, &m.spare);
+  hn_budget_release(budget, &m.ended);
   hn_free(m.sum);
   hn_free(m.parent);
   hn_free(m.next);
-  hn_free(m.other);
-  hn_free(m.kept_text);
   hn_free(m.kept);
   hn_free(m.n_kept);
   hn_free(m.done);

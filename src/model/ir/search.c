@@ -97,8 +97,9 @@ hone_status hn_search_prepare(hn_search *s, hone_tensor *text, hone_error *error
     return hn_fail_memory(error, batch * (size_t)s->prompt, name(s));
   const hone_tensor *mask = hn_search_in(s, HN_SEARCH_MASK);
   const int32_t *ids = hn_search_in(s, HN_SEARCH_IDS)->data, *given = mask ? mask->data : NULL;
-  for (int64_t r = 0; r < rows; r++) {
+  for (int64_t r = 0; r < rows && !status; r++) {
     const int64_t b = r / s->beams;
+    status = hn_budget_check(s->budget, error);
     for (int64_t i = 0; i < s->longest; i++) {
       int32_t *token = &s->text[r * s->longest + i];
       *token = i < s->prompt ? ids[b * s->prompt + i] : (int32_t)s->pad;

@@ -226,6 +226,7 @@ static void take_origins(reader *r, hn_graph *g, uint32_t sources) {
     if (!list) r->bad = true;
     n->origin = list;
     n->n_origin = list ? count : 0;
+    n->origin_room = 0;
     for (uint32_t i = 0; i < n->n_attr && !r->bad; i++)
       if (n->attr[i].type == HONE_ATTR_GRAPH) take_origins(r, n->attr[i].g, sources);
   }

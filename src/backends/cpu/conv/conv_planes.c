@@ -57,5 +57,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_planes, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_planes, "Conv", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

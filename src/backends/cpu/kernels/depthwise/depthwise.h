@@ -11,9 +11,10 @@
 #include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_depthwise_row {
-  const float *const *x; /* [rows] the input row under each live kernel row: pixel 0, first channel */
-  int64_t x_pixel;       /* floats from pixel to pixel */
-  int64_t width;         /* input pixels of a row */
+  _Alignas(64) const float *const *x; /* aligned as hn_gemm_tile. [rows]: the input row under each live kernel
+                                         row: pixel 0, first channel */
+  int64_t x_pixel;                    /* floats from pixel to pixel */
+  int64_t width;                      /* input pixels of a row */
   const float *w; /* first live kernel row: tap u at w + u * w_tap, next kernel row at w + taps * w_tap */
   int64_t w_tap;  /* channels rounded up to 16 */
   const float *const *w_rows;    /* [rows] where live kernel rows do not follow each other; else NULL */

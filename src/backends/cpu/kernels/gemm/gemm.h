@@ -14,7 +14,9 @@
 #include "backends/cpu/kernels/kernel.h"
 
 typedef struct hn_gemm_tile {
-  const float *a; /* m rows, row i at a + i * lda */
+  /* m rows, row i at a + i * lda. Written anew for every tile, in pairs of words: of one that lies across two
+   * pages each store takes as long as a third of a tile. */
+  _Alignas(64) const float *a;
   ptrdiff_t lda;
   const float *b; /* packed panel, k rows of round_up(n, vw) floats, 64-byte aligned */
   float *c;       /* m x n, row i at c + i * ldc */

@@ -72,8 +72,8 @@ typedef struct hn_bf16_store {
 } hn_bf16_store;
 
 typedef struct hn_bf16_tile {
-  const uint16_t *a;
-  const int32_t *step; /* [steps] */
+  _Alignas(64) const uint16_t *a; /* aligned as hn_gemm_tile */
+  const int32_t *step;            /* [steps] */
   size_t steps;
   size_t
       short_from; /* steps from here on have values of A and B in their first short_pairs pairs of k alone */

@@ -25,7 +25,7 @@
 enum { HN_INT8_BLOCK = 16, HN_INT8_SEGMENTS = 64 };
 
 typedef struct hn_int8_tile {
-  const uint8_t *a;
+  _Alignas(64) const uint8_t *a; /* aligned as hn_gemm_tile */
   ptrdiff_t lda;
   size_t k;          /* of a segment: a multiple of k_step; bytes of A beyond its own K meet zeros of B */
   uint32_t segments; /* parts of a row, 1 .. HN_INT8_SEGMENTS; B has them one after the other */

@@ -73,7 +73,8 @@ static inline vf v_scale2_normal(vf p, vf n) {
  * least; a NaN stays. */
 static inline vf v_weigh(vf p, vf t, vf x, vf least) {
   const vi bits = _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23));
-  return _mm256_andnot_ps(_mm256_cmp_ps(x, least, _CMP_LT_OQ), _mm256_castsi256_ps(bits));
+  const vf rest = _mm256_max_ps(_mm256_setzero_ps(), x); /* x where it is no number: of two the second */
+  return _mm256_blendv_ps(rest, _mm256_castsi256_ps(bits), _mm256_cmp_ps(x, least, _CMP_GE_OQ));
 }
 /* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
 static inline vf v_split_exponent(vf x, vf *e) {

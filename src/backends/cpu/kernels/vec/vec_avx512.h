@@ -61,9 +61,10 @@ static inline vf v_scale2_normal(vf p, vf n) { return v_scale2(p, n); }
 /* p * 2^n, of t = n + 1.5 * 2^23, in whose lowest bits n stands; a normal number, for p near 1. 0 where x <
  * least; a NaN stays. */
 static inline vf v_weigh(vf p, vf t, vf x, vf least) {
-  const vm kept = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
-  return _mm512_castsi512_ps(
-      _mm512_maskz_add_epi32(kept, _mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
+  const vm kept = _mm512_cmp_ps_mask(x, least, _CMP_GE_OQ);
+  const vf rest = _mm512_max_ps(_mm512_setzero_ps(), x); /* x where it is no number: of two the second */
+  return _mm512_castsi512_ps(_mm512_mask_add_epi32(_mm512_castps_si512(rest), kept, _mm512_castps_si512(p),
+                                                   _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
 }
 /* x = m * 2^e with m in [1, 2); x positive, finite, normal or denormal. */
 static inline vf v_split_exponent(vf x, vf *e) {
