@@ -1,6 +1,6 @@
 /* check_fusion: what lowering makes of a graph, and whether that computes the same.
  *
- * usage: check_fusion CASES [--filter TEXT] [--expect-failure]
+ * usage: check_fusion CASES... [--filter TEXT] [--expect-failure]
  * A case is "== name", lines of what is expected, each optional, and a graph in the text form of models:
  *   steps: FusedAttention 1, MatMul 0   kinds of steps that must occur so often
  *   near: epilogue [c, y] an output     a near miss of this fusion at exactly these nodes, with this reason
@@ -275,19 +275,11 @@ static void check(const char *name, const expected *want, const char *text) {
   if (m) hone_model_release(m);
 }
 
-int main(int argc, char **argv) {
-  const char *file = NULL, *filter = "";
-  bool expect_failure = false;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc)
-      filter = argv[++i];
-    else if (strcmp(argv[i], "--expect-failure") == 0)
-      expect_failure = true;
-    else
-      file = argv[i];
-  }
-  FILE *f = file ? fopen(file, "r") : NULL;
-  if (!f) return fprintf(stderr, "usage: check_fusion CASES [--filter TEXT] [--expect-failure]\n"), 2;
+/* The cases of a file that the filter lets through; after a failure no more of them where one is what is
+ * wanted. Returns how many were checked, -1 without the file. */
+static int check_file(const char *file, const char *filter, bool one_failure) {
+  FILE *f = fopen(file, "r");
+  if (!f) return -1;
   char line[4096], name[128] = "";
   expected want = {0};
   hn_str text = {0};
@@ -295,7 +287,7 @@ int main(int argc, char **argv) {
   for (bool more = true; more;) {
     more = fgets(line, sizeof line, f) != NULL;
     if (!more || strncmp(line, "== ", 3) == 0) {
-      if (*name && strstr(name, filter) && !(expect_failure && failures)) {
+      if (*name && strstr(name, filter) && !(one_failure && failures)) {
         check(name, &want, text.ptr ? text.ptr : "");
         cases++;
       }
@@ -314,6 +306,24 @@ int main(int argc, char **argv) {
   }
   hn_str_free(&text);
   fclose(f);
+  return cases;
+}
+
+int main(int argc, char **argv) {
+  const char *filter = "";
+  bool expect_failure = false;
+  int cases = 0, files = 0;
+  for (int i = 1; i < argc; i++) { /* options first: files are read in the next round */
+    if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc)
+      filter = argv[++i];
+    else if (strcmp(argv[i], "--expect-failure") == 0)
+      expect_failure = true;
+    else
+      argv[++files] = argv[i];
+  }
+  for (int i = 1, n = 0; i <= files && n >= 0; i++, cases += n)
+    if ((n = check_file(argv[i], filter, expect_failure)) < 0) files = 0;
+  if (!files) return fprintf(stderr, "usage: check_fusion CASES... [--filter TEXT] [--expect-failure]\n"), 2;
   printf("%d cases, %d failures\n", cases, failures);
   return expect_failure ? expected_failure(failures) : failures != 0 || cases == 0;
 }
