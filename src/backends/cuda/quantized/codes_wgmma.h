@@ -3,7 +3,7 @@
 #ifndef HN_CUDA_QUANTIZED_CODES_WGMMA_H
 #define HN_CUDA_QUANTIZED_CODES_WGMMA_H
 
-#include "backends/cuda/product/wgmma.h"
+#include "backends/cuda/wgmma/wgmma.h"
 
 typedef hn_wgmma_tile hn_codes_wgmma_config;
 

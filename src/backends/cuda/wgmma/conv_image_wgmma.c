@@ -1,7 +1,7 @@
 /* Conv of images by products of warpgroups (conv_image_wgmma.cu): windows that begin one or two pixels apart,
  * epilogues that read vectors alone. */
 #include "backends/cuda/product/conv_image.h"
-#include "backends/cuda/product/wgmma_pixels.h"
+#include "backends/cuda/wgmma/wgmma_pixels.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"

@@ -1,4 +1,4 @@
-#include "backends/cuda/product/tensor_map.h"
+#include "backends/cuda/wgmma/tensor_map.h"
 
 #include <string.h>
 

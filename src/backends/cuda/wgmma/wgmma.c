@@ -1,11 +1,11 @@
-#include "backends/cuda/product/wgmma.h"
+#include "backends/cuda/wgmma/wgmma.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "backends/cuda/product/tensor_map.h"
-#include "backends/cuda/product/wgmma_pixels.h"
-#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/wgmma/tensor_map.h"
+#include "backends/cuda/wgmma/wgmma_pixels.h"
+#include "backends/cuda/wgmma/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/tactic.h"

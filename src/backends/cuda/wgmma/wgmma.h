@@ -3,7 +3,7 @@
 #ifndef HN_CUDA_PRODUCT_WGMMA_H
 #define HN_CUDA_PRODUCT_WGMMA_H
 
-#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/wgmma/wgmma_problem.h"
 #include "backends/tactic.h"
 #include "base/str.h"
 

@@ -1,11 +1,11 @@
-#include "backends/cuda/product/wgmma_chain.h"
+#include "backends/cuda/wgmma/wgmma_chain.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/conv_chain_args.h"
-#include "backends/cuda/product/tensor_map.h"
-#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/wgmma/tensor_map.h"
+#include "backends/cuda/wgmma/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"

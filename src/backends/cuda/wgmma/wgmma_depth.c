@@ -1,12 +1,12 @@
-#include "backends/cuda/product/wgmma_depth.h"
+#include "backends/cuda/wgmma/wgmma_depth.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/depth_chain_args.h"
 #include "backends/cuda/product/depthwise.h"
-#include "backends/cuda/product/tensor_map.h"
-#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/wgmma/tensor_map.h"
+#include "backends/cuda/wgmma/wgmma_problem.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"

@@ -1,4 +1,4 @@
-#include "backends/cuda/product/wgmma_parts.h"
+#include "backends/cuda/wgmma/wgmma_parts.h"
 
 #include <string.h>
 

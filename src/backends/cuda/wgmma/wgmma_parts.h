@@ -4,7 +4,7 @@
 #ifndef HN_CUDA_PRODUCT_WGMMA_PARTS_H
 #define HN_CUDA_PRODUCT_WGMMA_PARTS_H
 
-#include "backends/cuda/product/wgmma.h"
+#include "backends/cuda/wgmma/wgmma.h"
 
 typedef hn_wgmma_tile hn_wgmma_parts_config;
 

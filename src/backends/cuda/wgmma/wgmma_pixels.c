@@ -1,4 +1,4 @@
-#include "backends/cuda/product/wgmma_pixels.h"
+#include "backends/cuda/wgmma/wgmma_pixels.h"
 
 #include <string.h>
 

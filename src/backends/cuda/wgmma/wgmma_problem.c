@@ -1,8 +1,8 @@
-#include "backends/cuda/product/wgmma_problem.h"
+#include "backends/cuda/wgmma/wgmma_problem.h"
 
 #include <string.h>
 
-#include "backends/cuda/product/tensor_map.h"
+#include "backends/cuda/wgmma/tensor_map.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/integers.h"

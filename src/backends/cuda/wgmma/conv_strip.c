@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "backends/cuda/product/conv_image.h"
-#include "backends/cuda/product/conv_strip_args.h"
+#include "backends/cuda/wgmma/conv_strip_args.h"
 #include "backends/cuda/product/product.h"
-#include "backends/cuda/product/tensor_map.h"
-#include "backends/cuda/product/wgmma_pixels.h"
+#include "backends/cuda/wgmma/tensor_map.h"
+#include "backends/cuda/wgmma/wgmma_pixels.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
