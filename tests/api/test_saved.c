@@ -7,6 +7,7 @@
 
 #include "temporary.h"
 #include "net.h"
+#include "api/objects.h"
 #include "base/checksum.h"
 #include "optimize/plan/saved.h"
 
@@ -225,6 +226,34 @@ static void another_memory_is_refused(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* What a step was packed for may use all of the workspace that it had then. */
+static void less_workspace_is_refused(void **state) {
+  (void)state;
+  hone_engine *engine = engine_of(1);
+  saved_file s = make(engine, NULL);
+  hn_saved_head h;
+  hone_plan *plan = NULL;
+  float got[3 * OUT];
+  hone_error e = {0};
+  memcpy(&h, s.data, sizeof h);
+  assert_int_equal(hone_plan_open(engine, s.path, &plan, &e), HONE_OK);
+  const hn_step *k = plan->plan->steps.ptr;
+  while (!k->need.blob_bytes) k++;
+  const uint64_t record[] = {hn_saved_hash(k->signature), k->blob_offset, k->need.blob_bytes,
+                             k->need.workspace_bytes},
+                 more = k->need.workspace_bytes + 64;
+  hone_plan_destroy(plan);
+  unsigned char *at = memmem(s.data + h.meta_at, (size_t)h.meta_bytes, record, sizeof record);
+  assert_non_null(at);
+  memcpy(at + 3 * sizeof *record, &more, sizeof more);
+  sign(s.data);
+  write_bytes(s.path, s.data, s.size);
+  assert_int_equal(open_it(engine, &s, got, &e), HONE_ERROR_INPUT);
+  assert_non_null(strstr(e.what, "scratch"));
+  done(&s);
+  hone_engine_destroy(engine);
+}
+
 /* A flipped bit anywhere is found, save in the padding between the parts. */
 static void flipped_bits_are_found(void **state) {
   (void)state;
@@ -339,6 +368,7 @@ int main(void) {
       cmocka_unit_test(flipped_bits_are_found),
       cmocka_unit_test(forged_structure_is_no_crash),
       cmocka_unit_test(other_machines_and_versions_are_named),
+      cmocka_unit_test(less_workspace_is_refused),
       cmocka_unit_test(checksums_see_every_byte),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 10, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 11, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];
@@ -40,6 +40,7 @@ typedef struct hn_saved_step {
   double predicted;
   uint64_t what; /* hash of its signature */
   uint64_t blob_offset, blob_bytes;
+  uint64_t workspace_bytes; /* what the blob was packed for may use so much */
 } hn_saved_step;
 
 struct hn_saved {

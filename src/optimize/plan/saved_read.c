@@ -265,7 +265,7 @@ static hone_status read_decisions(hn_saved *s, reader *r, hone_error *error) {
     d.estimate.measured = take32(r) != 0;
     if (!hn_vec_push(&s->decisions.list, d)) return hn_fail_memory(error, n * sizeof d, "a saved plan");
   }
-  s->n_steps = take_count(r, 44);
+  s->n_steps = take_count(r, 52);
   s->step = HN_NEW_ARRAY(&s->arena, hn_saved_step, s->n_steps);
   if (!s->step) return hn_fail_memory(error, s->n_steps * sizeof *s->step, "a saved plan");
   for (uint32_t i = 0; i < s->n_steps && !r->bad; i++) {
@@ -277,6 +277,7 @@ static hone_status read_decisions(hn_saved *s, reader *r, hone_error *error) {
     k->what = take64(r);
     k->blob_offset = take64(r);
     k->blob_bytes = take64(r);
+    k->workspace_bytes = take64(r);
     if (!inside(k->blob_offset, k->blob_bytes, s->head.blob_bytes) || k->blob_offset % HN_MEM_ALIGN)
       r->bad = true;
   }
@@ -450,6 +451,9 @@ hone_status hn_saved_attach(hn_plan *p, hone_error *error) {
     hn_step *k = &p->steps.ptr[i];
     if (k->blob_offset != s->step[i].blob_offset || k->need.blob_bytes != s->step[i].blob_bytes)
       return hn_saved_misfit(s, error, "step %u (%s) packs otherwise", i, k->desc.anchor);
+    if (k->tactic && k->need.workspace_bytes < s->step[i].workspace_bytes)
+      return hn_saved_misfit(s, error, "step %u (%s) was packed for more scratch memory than it gets", i,
+                             k->desc.anchor);
     if (k->tactic && k->need.blob_bytes) k->blob = blob + k->blob_offset;
   }
   return HONE_OK;

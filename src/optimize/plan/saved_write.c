@@ -137,6 +137,7 @@ static hone_status write_meta(const hn_plan *p, size_t largest, hn_str *out, hon
     put64(&body, hn_saved_hash(s->signature));
     put64(&body, s->blob_offset);
     put64(&body, s->need.blob_bytes);
+    put64(&body, s->need.workspace_bytes);
   }
   put32(out, (uint32_t)p->level);
   put32(out, (uint32_t)p->precision);
