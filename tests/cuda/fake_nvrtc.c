@@ -218,7 +218,7 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   argv[n++] = (char *)(uintptr_t)setting("HONE_FAKE_CC", "cc");
   /* Signed overflow and type punning mean on a GPU what they mean here with these flags. */
   static const char *const always[] = {"-std=gnu17",
-                                       "-O1",
+                                       "-Og",
                                        "-fPIC",
                                        "-shared",
                                        "-nostartfiles",
