@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include "base/asan.h"
 #include "base/mem.h"
 #include "base/os.h"
 
@@ -7,12 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
+#if HN_ASAN
 #define SEPARATE 1 /* a block for each allocation, so that the sanitizer sees its bounds */
 #else
 #define SEPARATE 0

@@ -1,5 +1,6 @@
 #include "base/mempool.h"
 
+#include "base/asan.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -8,12 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
+#if HN_ASAN
 #include <sanitizer/asan_interface.h>
 enum { GUARD = 64 }; /* bytes behind every block that nobody may touch */
 #else

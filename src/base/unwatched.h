@@ -3,15 +3,11 @@
 #ifndef HN_BASE_UNWATCHED_H
 #define HN_BASE_UNWATCHED_H
 
+#include "base/asan.h"
+
 #include <stdint.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-
-#ifdef __SANITIZE_ADDRESS__
+#if HN_ASAN
 #define HN_UNWATCHED __attribute__((no_sanitize("address", "undefined")))
 
 /* Touches the first and the last of n elements of so many bytes, step elements apart. Not inlined: it would

@@ -9,15 +9,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return status;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "decoder", .type = HONE_ATTR_GRAPH, .required = true},
-                                       {.name = "init_decoder", .type = HONE_ATTR_GRAPH},
-                                       {.name = "eos_token_id", .type = HONE_ATTR_INT, .required = true},
-                                       {.name = "pad_token_id", .type = HONE_ATTR_INT, .required = true},
-                                       {.name = "decoder_start_token_id", .type = HONE_ATTR_INT},
-                                       {.name = "no_repeat_ngram_size", .type = HONE_ATTR_INT},
-                                       {.name = "model_type", .type = HONE_ATTR_INT},
-                                       {.name = "vocab_size", .type = HONE_ATTR_INT},
-                                       {0}};
+static const hone_attr_desc attrs[] = {HN_SEARCH_ATTRIBUTES, {0}};
 
 HN_OP(greedy_search) = {HONE_DESC_HEAD(hone_op_desc),
                         .domain = "com.microsoft",

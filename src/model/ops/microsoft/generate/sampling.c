@@ -13,20 +13,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "decoder", .type = HONE_ATTR_GRAPH, .required = true},
-                                       {.name = "init_decoder", .type = HONE_ATTR_GRAPH},
-                                       {.name = "eos_token_id", .type = HONE_ATTR_INT, .required = true},
-                                       {.name = "pad_token_id", .type = HONE_ATTR_INT, .required = true},
-                                       {.name = "decoder_start_token_id", .type = HONE_ATTR_INT},
-                                       {.name = "no_repeat_ngram_size", .type = HONE_ATTR_INT},
+static const hone_attr_desc attrs[] = {HN_SEARCH_ATTRIBUTES,
                                        {.name = "temperature", .type = HONE_ATTR_FLOAT},
                                        {.name = "top_p", .type = HONE_ATTR_FLOAT},
                                        {.name = "filter_value", .type = HONE_ATTR_FLOAT},
                                        {.name = "min_tokens_to_keep", .type = HONE_ATTR_INT},
                                        {.name = "presence_penalty", .type = HONE_ATTR_FLOAT},
                                        {.name = "custom", .type = HONE_ATTR_INT},
-                                       {.name = "model_type", .type = HONE_ATTR_INT},
-                                       {.name = "vocab_size", .type = HONE_ATTR_INT},
                                        {0}};
 
 HN_OP(sampling) = {HONE_DESC_HEAD(hone_op_desc),

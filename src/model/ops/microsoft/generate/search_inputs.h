@@ -14,4 +14,16 @@ static inline hone_status hn_search_takes(const hone_infer *io, int64_t *batch, 
   return HONE_OK;
 }
 
+/* What every search is told. */
+#define HN_SEARCH_ATTRIBUTES                                                                                 \
+  {.name = "decoder", .type = HONE_ATTR_GRAPH, .required = true},                                            \
+      {.name = "init_decoder", .type = HONE_ATTR_GRAPH},                                                     \
+      {.name = "eos_token_id", .type = HONE_ATTR_INT, .required = true},                                     \
+      {.name = "pad_token_id", .type = HONE_ATTR_INT, .required = true},                                     \
+      {.name = "decoder_start_token_id", .type = HONE_ATTR_INT},                                             \
+      {.name = "no_repeat_ngram_size", .type = HONE_ATTR_INT},                                               \
+      {.name = "model_type", .type = HONE_ATTR_INT}, {                                                       \
+    .name = "vocab_size", .type = HONE_ATTR_INT                                                              \
+  }
+
 #endif
