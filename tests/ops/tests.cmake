@@ -1,5 +1,5 @@
 # Operators: own cases beside the public conformance suites.
-foreach(part arrays attention microsoft transforms strings shapes)
+foreach(part arrays attention experimental microsoft transforms strings shapes)
   hone_test(test_ops_${part} test_ops_${part}.c text_case.c op_case.c)
 endforeach()
 hone_test(test_ops_flex test_ops_flex.c)

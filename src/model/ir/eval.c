@@ -718,7 +718,8 @@ hone_status hn_eval_control(const hone_node *n, const hone_tensor *const *in, ho
              : strcmp(n->op_type, "Loop") == 0        ? eval_loop(n, in, out, scope, keep, budget, error)
              : strcmp(n->op_type, "Scan") == 0        ? eval_scan(n, in, out, scope, keep, budget, error)
              : strcmp(n->op_type, "SequenceMap") == 0 ? hn_eval_map(n, in, out, scope, keep, budget, error)
-             : strcmp(n->op_type, "BeamSearch") == 0  ? hn_eval_beams(n, in, out, scope, keep, budget, error)
+             : strcmp(n->op_type, "BeamSearch") == 0 || strcmp(n->op_type, "WhisperBeamSearch") == 0
+                 ? hn_eval_beams(n, in, out, scope, keep, budget, error)
              : strcmp(n->op_type, "GreedySearch") == 0 || strcmp(n->op_type, "Sampling") == 0
                  ? hn_eval_search(n, in, out, scope, keep, budget, error)
                  : hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s is not a known control operator", n->op_type);

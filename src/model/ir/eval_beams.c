@@ -1,5 +1,6 @@
-/* BeamSearch: of every text a few beams go on, those whose words' logarithms of probability add up to most.
- * What has met its end is kept aside, measured by its length, until nothing that goes on can be better. */
+/* BeamSearch and WhisperBeamSearch: of every text a few beams go on, those whose words' logarithms of
+ * probability add up to most. What has met its end is kept aside, measured by its length, until nothing that
+ * goes on can be better. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "base/mem.h"
 #include "model/ir/search.h"
 
-enum { BEAMS = 3, RETURNS, LENGTH_PENALTY };
-static const uint8_t places[HN_SEARCH_N_IN] = {0, 1, 2, 6, 7, 8, 9};
+enum { BEAMS = 3, RETURNS, LENGTH_PENALTY, TIMES = 11, TEMPERATURE = 14, NO_SPEECH = 4 };
+static const uint8_t places[HN_SEARCH_N_IN] = {0, 1, 2, 6, 7, 8, 9, 10};
 
 typedef struct finished {
   float score;
@@ -37,7 +38,8 @@ typedef struct beams {
   bool *done;        /* [batch] */
   candidate *top;    /* [2 * beams] of one text, best first */
   int64_t n_top;
-  hone_tensor *scores; /* NULL: not wanted */
+  hone_tensor *scores;  /* NULL: not wanted */
+  hone_tensor *silence; /* NULL: not wanted; else of each text how likely nobody speaks */
 } beams;
 
 static hone_status begin(beams *m, hone_error *error) {
@@ -47,6 +49,8 @@ static hone_status begin(beams *m, hone_error *error) {
   if (!status) status = hn_search_one(s, BEAMS, HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, RETURNS, HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, LENGTH_PENALTY, HONE_DTYPE_F32, error);
+  if (!status) status = hn_search_one(s, TIMES, HONE_DTYPE_I32, error);
+  if (!status) status = hn_search_one(s, TEMPERATURE, HONE_DTYPE_F32, error);
   if (status) return status;
   enum { MOST = 128 };
   const hone_tensor *t = n->n_in > LENGTH_PENALTY ? s->in[LENGTH_PENALTY] : NULL;
@@ -54,6 +58,10 @@ static hone_status begin(beams *m, hone_error *error) {
   m->returns = n->n_in > RETURNS && s->in[RETURNS] ? *(const int32_t *)s->in[RETURNS]->data : 1;
   m->length_penalty = t ? *(const float *)t->data : 1.0f;
   m->early = hone_node_int(n, "early_stopping", 0) != 0;
+  t = n->n_in > TEMPERATURE ? s->in[TEMPERATURE] : NULL;
+  if (t && *(const float *)t->data != 1.0f) s->temperature = *(const float *)t->data;
+  t = n->n_in > TIMES && s->audio ? s->in[TIMES] : NULL;
+  if (t && *(const int32_t *)t->data == 1 && (status = hn_search_times_begin(s, error))) return status;
   if (s->beams < 1 || s->beams > MOST)
     return hn_fail(error, HONE_ERROR_INPUT, "num_beams is %lld, not 1 to %d", (long long)s->beams, MOST);
   if (m->returns < 1 || m->returns > s->beams)
@@ -66,6 +74,10 @@ static hone_status prepare(beams *m, hone_tensor *text, hone_error *error) {
   hn_search *s = &m->s;
   hone_status status = hn_search_prepare(s, text, error);
   hone_tensor *more[] = {&m->spare, &m->ended};
+  if (m->silence && !status) {
+    m->silence->desc = hone_desc(HONE_DTYPE_F32, 1, &s->batch);
+    status = hn_budget_alloc(s->budget, hone_desc_bytes(&m->silence->desc), &m->silence->data, error);
+  }
   for (size_t i = 0; i < sizeof more / sizeof *more && !status; i++) {
     more[i]->desc = text->desc;
     status = hn_budget_alloc(s->budget, hone_desc_bytes(&text->desc), &more[i]->data, error);
@@ -113,6 +125,10 @@ static void add_up(beams *m, int64_t row) {
   for (int64_t w = 0; w < s->words; w++) sum += expf(s->score[w] - top);
   const float less = top + (float)log(sum);
   for (int64_t w = 0; w < s->words; w++) s->score[w] -= less;
+  if (m->silence && s->length == s->prompt && row % s->beams == 0) {
+    const int64_t word = hone_node_int(s->node, "no_speech_token_id", -1);
+    ((float *)m->silence->data)[row / s->beams] = word >= 0 && word < s->words ? expf(s->score[word]) : 0;
+  }
   hn_search_rule(s, row);
   for (int64_t w = 0; w < s->words; w++) s->score[w] += m->sum[row];
 }
@@ -237,7 +253,8 @@ hone_status hn_eval_beams(const hone_node *n, const hone_tensor *const *in, hone
                           hn_scope *scope, hn_arena *keep_strings, hn_budget *budget, hone_error *error) {
   beams m = {
       .s = {.node = n, .in = in, .place = places, .scope = scope, .keep = keep_strings, .budget = budget},
-      .scores = n->n_out > 2 ? out[2] : NULL};
+      .scores = n->n_out > 2 ? out[2] : NULL,
+      .silence = n->n_out > NO_SPEECH ? out[NO_SPEECH] : NULL};
   hn_search *s = &m.s;
   hone_tensor text = {.desc = {.rank = -1}};
   hone_status status = begin(&m, error);

@@ -9,7 +9,7 @@
 #include "model/ir/search.h"
 
 enum { PRESENCE = 7, SEED }; /* what Sampling takes beside the rest */
-static const uint8_t places[HN_SEARCH_N_IN] = {0, 1, 2, 3, 4, 5, 6};
+static const uint8_t places[HN_SEARCH_N_IN] = {0, 1, 2, 3, 4, 5, 6, HN_SEARCH_NOWHERE};
 
 /* How Sampling draws. */
 typedef struct lot {

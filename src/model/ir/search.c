@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "model/ir/items.h"
 
-enum { TOKENS, POSITIONS, SEEN, PASTS = HN_SEARCH_PASTS }; /* what the decoder takes */
+enum { TOKENS, POSITIONS, SEEN, PASTS = HN_SEARCH_PASTS }; /* what a decoder alone takes */
 
 static const char *name(const hn_search *s) { return s->node->op_type; }
 
@@ -45,29 +45,39 @@ static hone_status check_body(const hn_search *s, const hn_graph *g, hone_error 
   return HONE_OK;
 }
 
-static const hn_graph *graph_of(const hone_node *n, const char *attr) {
-  const hn_attr *a = hn_node_attr(n, attr);
+const hn_graph *hn_search_graph(const hn_search *s, const char *attr) {
+  const hn_attr *a = hn_node_attr(s->node, attr);
   return a && a->type == HONE_ATTR_GRAPH ? a->g : NULL;
+}
+
+static hone_status alone_begin(hn_search *s, hone_error *error) {
+  const hone_tensor *ids = hn_search_in(s, HN_SEARCH_IDS);
+  s->first = hn_search_graph(s, "init_decoder");
+  if (!s->first) s->first = s->body;
+  if (!ids || ids->desc.rank != 2 || ids->desc.dtype != HONE_DTYPE_I32 || ids->desc.dim[1] < 1)
+    return hn_fail(error, HONE_ERROR_INPUT, "%s takes input_ids of i32 [batch, length]", name(s));
+  hone_status status = check_body(s, s->body, error);
+  if (status) return status;
+  s->lead = PASTS, s->pasts = s->grows = (uint32_t)(s->body->inputs.len - PASTS);
+  if (s->first != s->body && (status = check_body(s, s->first, error))) return status;
+  s->batch = ids->desc.dim[0], s->prompt = ids->desc.dim[1];
+  return numbers(s, HN_SEARCH_MASK, true, s->prompt, error);
 }
 
 hone_status hn_search_begin(hn_search *s, hone_error *error) {
   const hone_node *n = s->node;
-  const hone_tensor *ids = hn_search_in(s, HN_SEARCH_IDS), *longest = hn_search_in(s, HN_SEARCH_LONGEST),
+  const hone_tensor *longest = hn_search_in(s, HN_SEARCH_LONGEST),
                     *shortest = hn_search_in(s, HN_SEARCH_SHORTEST),
                     *penalty = hn_search_in(s, HN_SEARCH_PENALTY);
-  s->body = graph_of(n, "decoder"), s->first = graph_of(n, "init_decoder");
-  if (!s->first) s->first = s->body;
-  if (!ids || ids->desc.rank != 2 || ids->desc.dtype != HONE_DTYPE_I32 || ids->desc.dim[1] < 1 || !longest)
-    return hn_fail(error, HONE_ERROR_INPUT, "%s takes input_ids of i32 [batch, length] and max_length",
-                   name(s));
+  s->body = hn_search_graph(s, "decoder");
+  if (!longest) return hn_fail(error, HONE_ERROR_INPUT, "%s takes max_length", name(s));
   hone_status status = hn_search_one(s, s->place[HN_SEARCH_LONGEST], HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, s->place[HN_SEARCH_SHORTEST], HONE_DTYPE_I32, error);
   if (!status) status = hn_search_one(s, s->place[HN_SEARCH_PENALTY], HONE_DTYPE_F32, error);
-  if (!status) status = check_body(s, s->body, error);
+  const bool alone = hone_node_int(n, "model_type", HN_SEARCH_ALONE) == HN_SEARCH_ALONE;
+  if (!status) status = alone ? alone_begin(s, error) : hn_search_encoder_begin(s, error);
   if (status) return status;
-  s->pasts = (uint32_t)(s->body->inputs.len - PASTS);
-  if (s->first != s->body && (status = check_body(s, s->first, error))) return status;
-  s->batch = ids->desc.dim[0], s->prompt = s->length = ids->desc.dim[1];
+  s->length = s->prompt;
   s->longest = *(const int32_t *)longest->data;
   s->shortest = shortest ? *(const int32_t *)shortest->data : 0;
   s->penalty = penalty ? *(const float *)penalty->data : 1.0f;
@@ -77,7 +87,7 @@ hone_status hn_search_begin(hn_search *s, hone_error *error) {
     return hn_fail(error, HONE_ERROR_INPUT, "max_length is %lld, and the prompt has %lld tokens",
                    (long long)s->longest, (long long)s->prompt);
   if (!(s->penalty > 0)) return hn_fail(error, HONE_ERROR_INPUT, "repetition_penalty must be above 0");
-  return numbers(s, HN_SEARCH_MASK, true, s->prompt, error);
+  return HONE_OK;
 }
 
 /* The prompt's mask and positions, too. Padding has none, whatever the mask says, and without a mask is
@@ -96,21 +106,25 @@ hone_status hn_search_prepare(hn_search *s, hone_tensor *text, hone_error *error
   if (!s->mask || !s->position || !s->made || !s->state)
     return hn_fail_memory(error, batch * (size_t)s->prompt, name(s));
   const hone_tensor *mask = hn_search_in(s, HN_SEARCH_MASK);
-  const int32_t *ids = hn_search_in(s, HN_SEARCH_IDS)->data, *given = mask ? mask->data : NULL;
+  const hone_tensor *words = hn_search_in(s, s->encoder ? HN_SEARCH_BEGIN : HN_SEARCH_IDS);
+  const int32_t *ids = words ? words->data : NULL, *given = mask && !s->encoder ? mask->data : NULL;
+  const int32_t start = (int32_t)hone_node_int(s->node, "decoder_start_token_id", -1);
   for (int64_t r = 0; r < rows && !status; r++) {
     const int64_t b = r / s->beams;
     status = hn_budget_check(s->budget, error);
     for (int64_t i = 0; i < s->longest; i++) {
       int32_t *token = &s->text[r * s->longest + i];
-      *token = i < s->prompt ? ids[b * s->prompt + i] : (int32_t)s->pad;
+      *token = i >= s->prompt ? (int32_t)s->pad : ids ? ids[b * s->prompt + i] : start;
       if (i >= s->prompt || r % s->beams) continue;
       s->mask[b * s->prompt + i] = given ? given[b * s->prompt + i] : *token != s->pad;
       s->position[b] += *token != s->pad;
     }
   }
-  for (uint32_t i = 0; i < s->pasts && !status; i++) { /* nothing at first */
-    const hone_tensor_desc *d = &s->body->inputs.ptr[PASTS + i]->desc;
-    s->state[i].desc = hone_desc(d->dtype, 5, (const int64_t[]){2, s->batch, d->dim[2], 0, d->dim[4]});
+  for (uint32_t i = 0; i < s->grows && !status; i++) { /* nothing at first */
+    const hone_tensor_desc *d = &s->body->inputs.ptr[s->lead + i]->desc;
+    s->state[i].desc = s->encoder
+                           ? hone_desc(d->dtype, 4, (const int64_t[]){s->batch, d->dim[1], 0, d->dim[3]})
+                           : hone_desc(d->dtype, 5, (const int64_t[]){2, s->batch, d->dim[2], 0, d->dim[4]});
     status = hn_budget_alloc(s->budget, 0, &s->state[i].data, error);
   }
   return status;
@@ -124,8 +138,8 @@ static int64_t rows_now(const hn_search *s) { return at_prompt(s) ? s->batch : s
 /* Tokens, positions and the mask of the next call: of the whole prompt at first, then of a token. */
 static hone_status feed(hn_search *s, hone_error *error) {
   const bool first = at_prompt(s);
-  const int64_t n = first ? s->prompt : 1, rows = rows_now(s), size[PASTS] = {n, n, s->length};
-  for (int i = 0; i < PASTS; i++) {
+  const int64_t n = first || s->whole ? s->length : 1, rows = rows_now(s), size[PASTS] = {n, n, s->length};
+  for (int i = 0; i < (s->encoder ? 1 : PASTS); i++) {
     s->fed[i].desc = hone_desc(HONE_DTYPE_I32, 2, (const int64_t[]){rows, size[i]});
     const hone_status status =
         hn_budget_alloc(s->budget, hone_desc_bytes(&s->fed[i].desc), &s->fed[i].data, error);
@@ -137,9 +151,10 @@ static hone_status feed(hn_search *s, hone_error *error) {
     int32_t at = 0;
     for (int64_t i = 0; i < n; i++) {
       token[r * n + i] = s->text[from * s->longest + s->length - n + i];
+      if (s->encoder) continue;
       position[r * n + i] = !first ? s->position[b] : token[r * n + i] != s->pad ? at++ : 0;
     }
-    for (int64_t i = 0; i < s->length; i++)
+    for (int64_t i = 0; i < s->length && !s->encoder; i++)
       seen[r * s->length + i] = i < s->prompt ? s->mask[b * s->prompt + i] : 1;
   }
   for (int64_t b = 0; b < s->batch && !first; b++) s->position[b]++;
@@ -163,18 +178,25 @@ static hone_status check_logits(hn_search *s, hone_error *error) {
   return status ? status : numbers(s, HN_SEARCH_FIRST_WORDS, true, s->words, error);
 }
 
-hone_status hn_search_step(hn_search *s, hone_error *error) {
-  const hone_tensor **args = hn_calloc(s->pasts + PASTS, sizeof *args);
+static hone_status decode(hn_search *s, hone_error *error) {
+  const hone_tensor **args = hn_calloc(s->pasts + s->lead, sizeof *args);
   if (!args) return hn_fail_memory(error, s->pasts * sizeof *args, name(s));
   hone_status status = feed(s, error);
-  for (uint32_t i = 0; i < s->pasts + PASTS; i++) args[i] = i < PASTS ? &s->fed[i] : &s->state[i - PASTS];
-  hn_budget_release(s->budget, &s->made[0]);
-  if (!status) status = hn_budget_check(s->budget, error);
+  for (uint32_t i = 0; i < s->pasts + s->lead; i++)
+    args[i] = i < s->lead ? &s->fed[i] : &s->state[i - s->lead];
   if (!status)
     status = hn_eval_graph(at_prompt(s) ? s->first : s->body, args, s->made, s->scope, s->keep, s->budget,
                            NULL, NULL, error);
-  for (int i = 0; i < PASTS; i++) hn_budget_release(s->budget, &s->fed[i]);
+  for (int i = 0; i < (s->encoder ? 1 : PASTS); i++) hn_budget_release(s->budget, &s->fed[i]);
   hn_free((void *)args);
+  return status;
+}
+
+hone_status hn_search_step(hn_search *s, hone_error *error) {
+  hn_budget_release(s->budget, &s->made[0]);
+  hone_status status = hn_budget_check(s->budget, error);
+  if (!status && s->encoder && at_prompt(s)) status = hn_search_encode(s, error);
+  if (!status && !s->made[0].data) status = decode(s, error);
   return status ? status : check_logits(s, error);
 }
 
@@ -216,21 +238,22 @@ static void penalise(hn_search *s, int64_t row) {
 void hn_search_rule(hn_search *s, int64_t row) {
   penalise(s, row);
   forbid(s, row);
+  for (int64_t w = 0; w < s->words && s->temperature > 0; w++) s->score[w] /= s->temperature;
+  if (s->times.on) hn_search_times_rule(s, row);
 }
 
-/* Rows of [2, rows, ...] put together anew. */
-static hone_status pick(hn_search *s, const hone_tensor *t, const int32_t *parent, hone_tensor *out,
-                        hone_error *error) {
-  const int64_t rows = s->batch * s->beams, had = rows_now(s);
+hone_status hn_search_pick(const hn_search *s, const hone_tensor *t, int64_t halves, int64_t had,
+                           const int32_t *parent, int64_t share, hone_tensor *out, hone_error *error) {
+  const int64_t rows = s->batch * s->beams;
   out->desc = t->desc;
-  out->desc.dim[1] = rows;
+  out->desc.dim[halves > 1] = rows;
   hone_desc_set_layout(&out->desc, HONE_LAYOUT_ROW_MAJOR, 0);
   const int64_t bytes = hone_desc_bytes(&out->desc);
   const hone_status status = hn_budget_alloc(s->budget, bytes, &out->data, error);
-  const size_t row = rows ? (size_t)(bytes / (2 * rows)) : 0;
-  for (int64_t half = 0; half < 2 && !status && row; half++)
+  const size_t row = rows ? (size_t)(bytes / (halves * rows)) : 0;
+  for (int64_t half = 0; half < halves && !status && row; half++)
     for (int64_t r = 0; r < rows; r++) {
-      const int64_t from = at_prompt(s) ? parent[r] / s->beams : parent[r];
+      const int64_t from = (parent ? parent[r] : r) / share;
       memcpy((char *)out->data + (size_t)(half * rows + r) * row,
              (const char *)t->data + (size_t)(half * had + from) * row, row);
     }
@@ -238,22 +261,24 @@ static hone_status pick(hn_search *s, const hone_tensor *t, const int32_t *paren
 }
 
 hone_status hn_search_go_on(hn_search *s, const int32_t *parent, hone_error *error) {
-  const int64_t rows = s->batch * s->beams, had = rows_now(s);
+  const int64_t rows = s->batch * s->beams, had = rows_now(s), halves = s->encoder ? 1 : 2;
+  const int rank = s->encoder ? 4 : 5;
   bool same = had == rows;
   for (int64_t r = 0; r < rows && same && parent; r++) same = parent[r] == r;
-  hone_status status = HONE_OK;
-  for (uint32_t i = 0; i < s->pasts && !status; i++) {
+  hone_status status = had == rows || !s->encoder ? HONE_OK : hn_search_spread(s, error);
+  for (uint32_t i = 0; i < s->grows && !status; i++) {
     hone_tensor *made = &s->made[i + 1];
     hn_budget_release(s->budget, &s->state[i]);
+    if (made->desc.rank != rank || made->desc.dim[halves > 1] != had)
+      return hn_fail(error, HONE_ERROR_INPUT,
+                     "output %u of the decoder is not of the form [%sbatch, heads, length, size]", i + 1,
+                     s->encoder ? "" : "2, ");
     if (same) {
       s->state[i] = *made;
       made->data = NULL;
       continue;
     }
-    if (made->desc.rank != 5 || made->desc.dim[0] != 2 || made->desc.dim[1] != had)
-      return hn_fail(error, HONE_ERROR_INPUT,
-                     "output %u of the decoder is not of the form [2, batch, heads, length, size]", i + 1);
-    status = pick(s, made, parent, &s->state[i], error);
+    status = hn_search_pick(s, made, halves, had, parent, had == rows ? 1 : s->beams, &s->state[i], error);
     hn_budget_release(s->budget, made);
   }
   return status;
@@ -264,6 +289,7 @@ void hn_search_end(hn_search *s) {
     if (s->state && i < s->pasts) hn_budget_release(s->budget, &s->state[i]);
     if (s->made) hn_budget_release(s->budget, &s->made[i]);
   }
+  for (int i = 0; i < PASTS; i++) hn_budget_release(s->budget, &s->fed[i]);
   hn_free(s->mask);
   hn_free(s->position);
   hn_free(s->score);

@@ -117,7 +117,7 @@ static const hn_value *within(const hone_node *n, uint32_t index) {
     body = hn_node_attr(n, "body");
     at -= n->opset < 9; /* of lengths */
   } else if (index == 0 && n->op && n->op->flags & HONE_OP_CONTROL) {
-    body = hn_node_attr(n, "decoder"); /* of a search */
+    body = hn_node_attr(n, hn_node_attr(n, "encoder") ? "encoder" : "decoder"); /* of a search */
   }
   return body && body->type == HONE_ATTR_GRAPH && body->g && at < body->g->inputs.len
              ? body->g->inputs.ptr[at]

@@ -1,11 +1,12 @@
 /* Sampling: a decoder's graph in a loop, each time a word drawn of those that are likeliest together (top_p).
  * Run by the evaluator (ir/eval_search.c). Draws follow the input seed (0 where it is left out) and are not
  * those of other libraries. filtered_logits are those of the last step. */
+#include "model/ir/search.h"
 #include "model/ops/microsoft/generate/search_inputs.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t batch;
-  const hone_status status = hn_search_takes(io, &batch, error);
+  const hone_status status = hn_search_takes(io, HN_SEARCH_ALONE, HN_SEARCH_T5, &batch, error);
   if (status) return status;
   const int64_t dim[2] = {batch, HONE_DIM_UNKNOWN};
   hn_infer_set(io, 0, HONE_DTYPE_I32, 2, dim);
