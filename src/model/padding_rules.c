@@ -1,5 +1,6 @@
 #include "base/dims.h"
 #include "model/padding_rules.h"
+#include "model/ops/normalize/training.h"
 
 #include "model/ops/common/op.h"
 
@@ -136,8 +137,7 @@ static bool grid_sample(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
 }
 
 static bool batch_norm(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
-  if (hone_node_int(n->small, "training_mode", 0) || n->small->n_out > 1)
-    return no(why, "is in training mode: it averages over the batch");
+  if (hn_batch_norm_trains(n->small)) return no(why, "is in training mode: it averages over the batch");
   return off_axis(n, 1, false, "has it as channels", out, why);
 }
 

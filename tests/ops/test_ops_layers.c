@@ -225,13 +225,27 @@ static void batch_norm_versions(void **state) {
   op_expect(&c, 1, F32, "2", V(3, 12), 1e-6);
   op_expect(&c, 2, F32, "2", V(4.5, 54), 1e-5);
   op_end(&c);
+  op_begin(&c, "BatchNormalization", 11); /* as exporters wrote it: by its outputs */
+  op_in(&c, F32, "2x2x1", V(1, 10, 3, 30), 0);
+  op_in(&c, F32, "2", one, 0);
+  op_in(&c, F32, "2", zero, 0);
+  op_in(&c, F32, "2", V(4, 4), 0);
+  op_in(&c, F32, "2", V(8, 8), 0);
+  op_attrs(&c, "momentum=f:0.5 epsilon=f:0");
+  assert_int_equal(op_run(&c, 5), HONE_OK);
+  op_expect(&c, 0, F32, "2x2x1", V(-1, -1, 1, 1), 1e-6);
+  op_expect(&c, 1, F32, "2", V(3, 12), 1e-6);
+  op_expect(&c, 2, F32, "2", V(4.5, 54), 1e-5);
+  op_expect(&c, 3, F32, "2", V(2, 20), 1e-6);
+  op_expect(&c, 4, F32, "2", V(1, 0.1), 1e-6);
+  op_end(&c);
   static const struct {
     int64_t opset;
     const char *attrs;
     uint32_t outputs;
     hone_status want;
   } cases[] = {
-      {7, "", 1, HONE_OK},           {9, "", 5, HONE_ERROR_UNSUPPORTED},
+      {7, "", 1, HONE_OK},           {7, "spatial=0", 5, HONE_ERROR_UNSUPPORTED},
       {6, "is_test=1", 1, HONE_OK},  {6, "", 1, HONE_ERROR_UNSUPPORTED},
       {14, "", 3, HONE_ERROR_INPUT}, {15, "training_mode=0", 1, HONE_OK},
   };

@@ -83,6 +83,8 @@ static hone_status convert(hone_node *n, hone_error *error) {
     status = rows(n, error);
   } else if (hn_is_op(n, "BatchNormalization") && hone_node_int(n, "spatial", 1) == 0) {
     status = refuse(n, "statistics of every activation", error);
+  } else if (hn_is_op(n, "BatchNormalization") && n->n_out > 1) {
+    status = refuse(n, "its outputs were others in training", error);
   } else if (hn_is_op(n, "BatchNormalization")) {
     hn_node_drop_attr(n, "spatial");
   } else if (hn_is_op(n, "Resize") && n->opset < 11) {

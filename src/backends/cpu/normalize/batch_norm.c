@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "model/ops/normalize/training.h"
 
 typedef struct blob_head {
   hn_isa isa;
@@ -26,8 +27,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   memset(h, 0, sizeof *h);
   if (!hn_step_is_f32(s, why)) return false;
   if (s->n_epilogue) return hn_refuse(why, "a standalone batch normalisation has no epilogue");
-  if (s->n_outputs > 1 || hone_node_int(s->node, "training_mode", 0))
-    return hn_refuse(why, "only the inference form");
+  if (s->n_outputs > 1 || hn_batch_norm_trains(s->node)) return hn_refuse(why, "only the inference form");
   if (!hone_node_int(s->node, "spatial", 1)) return hn_refuse(why, "only one set of statistics a channel");
   if (x->rank < 2 || !hone_desc_same_dims(x, y) || x->layout != y->layout)
     return hn_refuse(why, "input and output differ in dimensions or layout");

@@ -7,6 +7,7 @@
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "model/ops/normalize/training.h"
 
 enum { INPUTS = 5 };
 
@@ -15,8 +16,7 @@ static bool describe(const hone_step *s, hone_tensor_desc vector[INPUTS], const 
   const hone_tensor_desc *x = &s->input[0].desc;
   if (!hn_cuda_known(s, why)) return false;
   if (s->n_epilogue) return hn_refuse(why, "a standalone batch normalisation has no epilogue");
-  if (s->n_outputs > 1 || hone_node_int(s->node, "training_mode", 0))
-    return hn_refuse(why, "only the inference form");
+  if (s->n_outputs > 1 || hn_batch_norm_trains(s->node)) return hn_refuse(why, "only the inference form");
   if (!hone_node_int(s->node, "spatial", 1)) return hn_refuse(why, "only one set of statistics a channel");
   if (x->rank < 2 || !hone_dtype_is_float(x->dtype))
     return hn_refuse(why, "no channels, or no floating type");

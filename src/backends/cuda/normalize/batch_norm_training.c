@@ -1,12 +1,14 @@
-/* BatchNormalization with training_mode: the batch's own statistics, and the running ones. */
+/* BatchNormalization in training: the batch's own statistics, and the running ones. */
 #include "backends/cuda/step/direct.h"
+#include "backends/cuda/step/step.h"
 #include "base/dims.h"
 #include "base/error.h"
+#include "model/ops/normalize/training.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc;
-  if (hone_node_opset(s->node) < 14 || !hone_node_int(s->node, "training_mode", 0))
-    return hn_refuse(why, "only training");
+  if (!hn_batch_norm_trains(s->node)) return hn_refuse(why, "only training");
+  if (hn_cuda_gives(s, 3) || hn_cuda_gives(s, 4)) return hn_refuse(why, "no statistics of the batch alone");
   if (x->rank < 1 || !hone_dtype_is_float(x->dtype) || !hn_cuda_gives(s, 0))
     return hn_refuse(why, "no channels of floating-point numbers");
   p->text = "statistics";

@@ -1,11 +1,9 @@
-/* BatchNormalization: y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Opset 14 and later can
- * train on request (training_mode); up to opset 9 training is asked for by extra outputs and refused. */
+/* BatchNormalization: y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. In training mean and var
+ * are the batch's own, and outputs are the running ones and, up to opset 13, the batch's mean and what 1 is
+ * divided by its standard deviation. */
 #include "model/ops/common/bulk.h"
 #include "model/ops/normalize/moments.h"
-
-static bool training(const hone_node *node) {
-  return hone_node_opset(node) >= 14 && hone_node_int(node, "training_mode", 0) != 0;
-}
+#include "model/ops/normalize/training.h"
 
 /* Up to opset 8 spatial = 0 asks for statistics of every activation: parameters are [C, D1...]. */
 static bool per_activation(const hone_node *node) {
@@ -17,12 +15,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int32_t opset = hone_node_opset(io->node);
   int64_t channels = x->rank > 1 ? x->dim[1] : x->rank == 1 ? 1 : HONE_DIM_UNKNOWN;
   if (x->rank == 0) return hn_op_bad(io->node, error, "the input has rank 0");
-  if (opset < 14) {
-    for (uint32_t i = 1; i < io->n_outputs; i++)
-      if (io->output[i]) return hn_op_refuse(io->node, error, "training (outputs beyond Y) up to opset 13");
-    if (opset < 7 && !hone_node_int(io->node, "is_test", 0))
-      return hn_op_refuse(io->node, error, "training (is_test is 0)");
-  }
+  if (opset < 7 && (io->n_outputs > 1 || !hone_node_int(io->node, "is_test", 0)))
+    return hn_op_refuse(io->node, error, "training (is_test is 0)");
+  if (per_activation(io->node) && hn_batch_norm_trains(io->node))
+    return hn_op_refuse(io->node, error, "training of every activation");
   for (uint32_t i = 1; i < 5; i++) {
     hone_status s = hn_infer_dtype_in(io, i, HN_TYPES_FLOAT, error);
     if (!s && !per_activation(io->node)) s = hn_infer_vector(io, i, channels, error);
@@ -35,13 +31,13 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     if (!fits) return hn_op_bad(io->node, error, "input %u does not have the shape of one sample", i);
   }
   hn_infer_set(io, 0, x->dtype, x->rank, x->dim);
-  if (opset < 14) return HONE_OK;
-  if (io->n_outputs > 3) return hn_op_bad(io->node, error, "%u outputs, at most 3", io->n_outputs);
-  if (io->n_outputs > 1 && !training(io->node))
+  if (opset >= 14 && io->n_outputs > 3)
+    return hn_op_bad(io->node, error, "%u outputs, at most 3", io->n_outputs);
+  if (io->n_outputs > 1 && !hn_batch_norm_trains(io->node))
     for (uint32_t i = 1; i < io->n_outputs; i++)
       if (io->output[i]) return hn_op_bad(io->node, error, "output %u exists only with training_mode", i);
-  for (uint32_t i = 1; i < 3 && i < io->n_outputs; i++)
-    hn_infer_set(io, i, io->input[2 + i]->dtype, 1, &channels);
+  for (uint32_t i = 1; i < io->n_outputs; i++)
+    if (io->output[i]) hn_infer_set(io, i, io->input[i < 3 ? 2 + i : i]->dtype, 1, &channels);
   return HONE_OK;
 }
 
@@ -55,6 +51,9 @@ static void train(hone_call *call, int64_t c, const double *column, int64_t n, d
     if (i + 1 < call->n_outputs && call->output[i + 1])
       hn_set_f64(call->output[i + 1], c,
                  hn_get_f64(call->input[3 + i], c) * momentum + now[i] * (1 - momentum));
+  const double epsilon = hone_node_float(call->node, "epsilon", 1e-5f);
+  if (call->n_outputs > 3 && call->output[3]) hn_set_f64(call->output[3], c, *mean);
+  if (call->n_outputs > 4 && call->output[4]) hn_set_f64(call->output[4], c, 1 / sqrt(*var + epsilon));
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
@@ -74,7 +73,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
     for (int64_t n = 0; n < batch; n++) hn_load_f64(column + n * inner, x, (n * channels + c) * inner, inner);
     double scale = hn_get_f64(call->input[1], c), bias = hn_get_f64(call->input[2], c);
     double mean = hn_get_f64(call->input[3], c), var = hn_get_f64(call->input[4], c);
-    if (training(call->node)) train(call, c, column, batch * inner, &mean, &var);
+    if (hn_batch_norm_trains(call->node)) train(call, c, column, batch * inner, &mean, &var);
     double factor = scale / sqrt(var + epsilon);
     for (int64_t i = 0; i < batch * inner; i++) column[i] = (column[i] - mean) * factor + bias;
     for (int64_t n = 0; n < batch && call->output[0]; n++)

@@ -1,4 +1,5 @@
 #include "base/dims.h"
+#include "model/ops/normalize/training.h"
 #include "optimize/passes/common/affine.h"
 
 #include <math.h>
@@ -141,7 +142,7 @@ static double number_at(const hone_tensor *t, int64_t i) {
 int64_t hn_affine_of_batch_norm(hn_pass_context *ctx, const hone_node *n, double **k, double **d) {
   static const char *const what[] = {"", "scale", "bias", "mean", "variance"};
   double eps = hone_node_float(n, "epsilon", 1e-5f);
-  if (hone_node_int(n, "training_mode", 0)) return refuse(ctx, "the normalisation is in training mode");
+  if (hn_batch_norm_trains(n)) return refuse(ctx, "the normalisation is in training mode");
   if (hone_node_int(n, "spatial", 1) != 1)
     return refuse(ctx, "the normalisation is not per channel (spatial = 0)");
   for (uint32_t i = 1; i < n->n_out; i++)
