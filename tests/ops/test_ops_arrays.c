@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -433,8 +434,35 @@ static void random_numbers(void **state) {
   op_end(&b);
 }
 
+/* Integers of more bits than f64 has: the last one decides, and once. */
+static void wide_integers_round_once(void **state) {
+  (void)state;
+  static const struct {
+    hone_dtype from;
+    uint64_t v[3];
+    double want[3];
+  } cases[] = {
+      {HONE_DTYPE_I64,
+       {(1ull << 60) + (1ull << 52) + 1, 0 - ((1ull << 60) + (1ull << 52) + 1), (1ull << 60) + (1ull << 52)},
+       {0x1.02p60, -0x1.02p60, 0x1p60}},
+      {HONE_DTYPE_U64,
+       {(1ull << 63) + (1ull << 55) + 1, (1ull << 63) + (1ull << 55), UINT64_MAX},
+       {0x1.02p63, 0x1p63, 0x1p64}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    op_case c;
+    op_begin(&c, "Cast", 13);
+    hone_tensor *x = op_in(&c, cases[i].from, "3", NULL, 7);
+    memcpy(x->data, cases[i].v, sizeof cases[i].v);
+    op_attrs(&c, "to=16");
+    assert_int_equal(op_run(&c, 1), HONE_OK);
+    op_expect(&c, 0, HONE_DTYPE_BF16, "3", cases[i].want, 0);
+    op_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wide_integers_round_once),
       cmocka_unit_test(elementwise),
       cmocka_unit_test(casts),
       cmocka_unit_test(movement),

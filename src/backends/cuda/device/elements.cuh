@@ -74,6 +74,13 @@ HN_FN float hn_odd_f32(double x) {
   return hn_from_bits((u >> 31 ? (double)f < x : (double)f > x) ? u - 1 : u + 1);
 }
 
+/* The same of integers, which may have more bits than a double. */
+HN_FN double hn_odd_double(u64 x) { return (double)(x >> 53 && x & 0x7ff ? (x & ~0x7ffull) | 0x800 : x); }
+HN_FN float hn_odd_f32_u64(u64 x) { return hn_odd_f32(hn_odd_double(x)); }
+HN_FN float hn_odd_f32_i64(i64 x) {
+  return x < 0 ? -hn_odd_f32(hn_odd_double(0 - (u64)x)) : hn_odd_f32(hn_odd_double((u64)x));
+}
+
 HN_ELEMENTS_BELOW_32(u8, u8, u8, u8, (u8), (u8), 8)
 HN_ELEMENTS_BELOW_32(bool, u8, u8, u8, (u8), (u8), 8)
 HN_ELEMENTS_BELOW_32(i8, i8, i8, u8, (i8), (i8), 8)

@@ -10,6 +10,8 @@ static void convert(hn_str *text, const char *name, hone_dtype from, hone_dtype 
   const char *value = hn_cuda_value(to);
   if (from == to)
     hn_str_puts(text, name);
+  else if (to == HONE_DTYPE_BF16 && (from == HONE_DTYPE_U64 || from == HONE_DTYPE_I64))
+    hn_str_printf(text, "hn_odd_f32_%s(%s)", hone_dtype_name(from), name);
   else if ((from == HONE_DTYPE_F64 && hone_dtype_size(to) == 2 && hone_dtype_is_float(to)) ||
            (to == HONE_DTYPE_BF16 && !hone_dtype_is_float(from) && hone_dtype_size(from) >= 4))
     hn_str_printf(text, "hn_odd_f32((double)%s)", name);

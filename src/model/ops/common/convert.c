@@ -1,4 +1,5 @@
 /* Conversion of runs of elements between dtypes. */
+#include "base/half_of_integer.h"
 #include "model/ops/common/convert.h"
 
 #define EACH(expr)                                                                                           \
@@ -89,7 +90,7 @@ void hn_write_i64(void *dst, hone_dtype dtype, int64_t first, const int64_t *src
   case HONE_DTYPE_I64: EACH(uint64_t, (uint64_t)src[i]);
   case HONE_DTYPE_BOOL: EACH(uint8_t, src[i] != 0);
   case HONE_DTYPE_F16: EACH(uint16_t, hn_f64_to_f16((double)src[i]));
-  case HONE_DTYPE_BF16: EACH(uint16_t, hn_f64_to_bf16((double)src[i]));
+  case HONE_DTYPE_BF16: EACH(uint16_t, hn_i64_to_bf16(src[i]));
   case HONE_DTYPE_F32: EACH(float, src[i]);
   case HONE_DTYPE_F64: EACH(double, src[i]);
   default:

@@ -1,6 +1,8 @@
 /* Conversion of whole tensors between dtypes. */
 #include "model/ops/math/cast_core.h"
 
+#include "base/half_of_integer.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #define BLOCK 512
 
 /* By way of which type a conversion goes, so that nothing is rounded twice. */
-typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, TO_U64, TO_NARROW } way;
+typedef enum way { BY_COPY, BY_F32, BY_F64, BY_I64, BY_U64, TO_U64, TO_NARROW } way;
 
 static bool is_real(hone_dtype d) { return hone_dtype_is_float(d) || hn_narrow_is_float(d); }
 
@@ -19,10 +21,9 @@ static way way_of(hone_dtype from, hone_dtype to) {
   bool float_from = is_real(from), float_to = is_real(to);
   if (hn_narrow_is_float(to)) return TO_NARROW;
   if (hn_narrow_bits(to)) return BY_I64;
-  /* f32 is no way from wide integers to bf16, which has room for their size, but not for their digits. */
-  if (float_to)
-    return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 || (!float_from && to == HONE_DTYPE_BF16) ? BY_F64
-                                                                                                    : BY_F32;
+  /* No float is a way from wide integers to bf16, which has room for their size, but not for their digits. */
+  if (!float_from && to == HONE_DTYPE_BF16) return from == HONE_DTYPE_U64 ? BY_U64 : BY_I64;
+  if (float_to) return from == HONE_DTYPE_F64 || to == HONE_DTYPE_F64 ? BY_F64 : BY_F32;
   if (!float_from) return BY_I64;
   switch (to) {
   case HONE_DTYPE_I8:
@@ -87,6 +88,9 @@ static hone_status numbers(hone_call *call, const hone_tensor *x, hone_tensor *y
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
       for (int64_t k = 0; k < m; k++)
         ((uint64_t *)y->data)[i + k] = b.d[k] < 0 ? (uint64_t)hn_trunc_i64(b.d[k]) : hn_trunc_u64(b.d[k]);
+    } else if (by == BY_U64) {
+      for (int64_t k = i; k < i + m; k++)
+        ((uint16_t *)y->data)[k] = hn_u64_to_bf16(((const uint64_t *)x->data)[k]);
     } else if (by == BY_F64) {
       hn_read_f64(b.d, x->data, x->desc.dtype, i, m);
       hn_write_f64(y->data, y->desc.dtype, i, b.d, m);

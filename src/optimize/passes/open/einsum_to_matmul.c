@@ -108,12 +108,12 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!hn_is_op(n, "Einsum") || n->n_in != 2 || !n->in[0] || !n->in[1]) return HN_PASS_NONE;
   const hone_tensor_desc *in[2] = {&n->in[0]->desc, &n->in[1]->desc};
   /* Einsum has types of fewer bits, too, which MatMul has not. Wide ones have products on processors; GPUs
-   * have kernels of their Einsum. */
+   * have kernels of their Einsum, and a file that is written may go to either. */
   const uint32_t narrow =
                      HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F16) | HONE_TYPES(HONE_DTYPE_BF16),
                  wide = HONE_TYPES(HONE_DTYPE_F64) | HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_U32) |
                         HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_U64),
-                 products = ctx->options->lowered && !ctx->options->processor ? narrow : narrow | wide;
+                 products = ctx->options->lowered && ctx->options->processor ? narrow | wide : narrow;
   if (!in[0]->dtype || !(products & HONE_TYPES(in[0]->dtype))) return HN_PASS_NONE;
   if (!hone_desc_known(in[0]) || !hone_desc_known(in[1])) return hn_pass_miss(ctx, "shapes are not known");
   if (hn_einsum_parse(n, in, 2, &e, NULL)) return HN_PASS_NONE;
