@@ -8,6 +8,7 @@
 #include "improve/dump.h"
 #include "improve/feeds.h"
 #include "improve/judge.h"
+#include "improve/narrowing.h"
 #include "improve/values.h"
 #include "model/ops/common/op.h"
 #include "optimize/step/work.h"
@@ -33,6 +34,7 @@ typedef struct job {
   hone_model *a, *b;
   hn_side test, reference;
   hn_side_options best; /* of the side under test */
+  hn_side_options ref;  /* and of the reference */
   bool by_scalar;
   double most_seconds;          /* of one run that decides something */
   double tolerance;             /* of the caller; 0: by dtype */
@@ -141,6 +143,7 @@ static hone_status open_sides(job *j, double max_seconds, hone_error *error) {
   ref.isa = j->by_scalar ? NULL : isa > HN_ISA_AVX2 ? "avx2" : "scalar";
   snprintf(j->out->reference, sizeof j->out->reference,
            j->by_scalar ? "scalar reference, node by node" : "%s tier, node by node", ref.isa);
+  j->ref = ref;
   if (!j->o->plan) return hn_side_open(j->a, &ref, &j->reference, error);
   /* The shapes are the plan's. */
   uint32_t n = j->test.plan->n_inputs;
@@ -664,6 +667,29 @@ static void mistrust(job *j) {
                     : "the outputs do not depend on the inputs: equal answers prove little");
 }
 
+/* Is it the type, or how it is computed in? The reason goes on with what rounding alone does. */
+static hone_status blame_type(job *j, hone_error *error) {
+  enum { ITS_OWN = 4 }; /* rounding does a quarter of it: weights and orders of sums do the rest */
+  const hone_dtype type = j->narrowest;
+  const char *name = j->o->precision;
+  if (!name || (type != HONE_DTYPE_F16 && type != HONE_DTYPE_BF16)) return HONE_OK;
+  hn_narrowing w;
+  const hone_status status =
+      hn_side_narrowing(&j->reference, j->a, j->o->plan ? NULL : &j->ref, j->feeds, j->n_feeds, type,
+                        j->test.plan->precision == HN_PRECISION_F16, &w, error);
+  if (status != HONE_OK) return status;
+  char *reason = j->out->reason;
+  const size_t size = sizeof j->out->reason, at = strlen(reason);
+  if (w.node[0])
+    snprintf(reason + at, size - at, "; %s reaches %.3g, and %s ends at 65504", w.node, w.most, name);
+  else if (w.apart * ITS_OWN >= j->out->max_rel)
+    snprintf(reason + at, size - at, "; that is %s itself: the reference rounded to it is %.3g off", name,
+             w.apart);
+  else
+    snprintf(reason + at, size - at, "; rounding to %s alone makes %.3g of it", name, w.apart);
+  return HONE_OK;
+}
+
 static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   const hone_verify_options *o = j->o;
   const uint32_t wanted = wanted_of(j);
@@ -703,7 +729,8 @@ static hone_status run_all(job *j, double max_seconds, hone_error *error) {
   }
   status = hn_side_localise(&j->test, &j->reference, j->feeds, j->n_feeds, j->out->tolerance,
                             j->out->first_different_node, sizeof j->out->first_different_node, error);
-  if (status != HONE_OK || j->narrowest != HONE_DTYPE_NONE) return status;
+  if (status != HONE_OK) return status;
+  if (j->narrowest != HONE_DTYPE_NONE) return blame_type(j, error);
   return hn_side_judge(&j->test, j->feeds, j->n_feeds, EDGE_SHARE * max_seconds, j->out->first_different_node,
                        sizeof j->out->first_different_node, &j->out->judgement, error);
 }

@@ -137,6 +137,38 @@ static void test_quantised_narrow(void **state) {
   hone_model_release(m);
 }
 
+/* What a type cannot hold is said of the type, and where it ends; without kernels for it all is f32. */
+static void test_too_narrow(void **state) {
+  (void)state;
+  static const char large
+      [] = "opset 17\ngraph g(%x: f32[8x64]) -> (%y) {\n  const %w: f32[64x64] = rand(1, -500, 500)\n"
+           "  const %v: f32[64x64] = rand(2, -500, 500)\n  const %u: f32[64x64] = rand(3, -0.001, 0.001)\n"
+           "  %a = MatMul(%x, %w)\n  %b = MatMul(%a, %v)\n  %y = MatMul(%b, %u)\n}\n",
+ cancels[] =
+      "opset 17\ngraph g(%x: f32[8x64]) -> (%y) {\n  const %w: f32[64x64] = rand(1)\n"
+      "  const %o: f32[64] = rand(2, 999, 1001)\n  const %v: f32[64x64] = rand(3)\n  %a = MatMul(%x, %w)\n"
+      "  %b = Add(%a, %o)\n  %m = ReduceMean(%v) {axes=[0]}\n  %s = Sub(%v, %m)\n  %y = MatMul(%b, %s)\n}\n";
+  static const struct {
+    const char *graph, *precision, *why;
+  } nets[] = {{large, "fp16", "(MatMul) reaches "},
+              {cancels, "fp16", "that is fp16 itself: the reference rounded to it is "},
+              {cancels, "bf16", "that is bf16 itself: the reference rounded to it is "}};
+  for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+    hone_model *m = net_parse("narrow", nets[i].graph);
+    hone_verify_result r;
+    hone_error e = {0};
+    const hone_verify_options o = {
+        .inputs = 3, .max_seconds = 600, .threads = 2, .precision = nets[i].precision};
+    assert_int_equal(hone_verify(m, NULL, &o, &r, &e), HONE_OK);
+    if (r.verdict == HONE_VERDICT_SAME)
+      assert_true(r.max_rel < 1e-4);
+    else if (!strstr(r.reason, nets[i].why))
+      fail_msg("%s: %s", nets[i].why, r.reason);
+    print_message("%s: %s\n", nets[i].precision, r.verdict == HONE_VERDICT_SAME ? "f32 here" : r.reason);
+    hone_model_release(m);
+  }
+}
+
 enum { SEEDS = 12 };
 
 /* Every rounding is judged, and those that steps hide are, too: no share of elements may be wrong. */
@@ -649,6 +681,7 @@ int main(void) {
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_quantised),
       cmocka_unit_test(test_quantised_narrow),
+      cmocka_unit_test(test_too_narrow),
       cmocka_unit_test(test_right),
       cmocka_unit_test(test_right_other),
       cmocka_unit_test(test_wrong_other),
