@@ -2,7 +2,7 @@
  * values, in which each input of a batch has its own length (seqlens_k is one less than that). New keys stand
  * behind the cached ones; a cache that has room for them keeps its size. With do_rotary Q and K are turned by
  * their positions first (RotaryEmbedding). */
-#include "model/ops/microsoft/attention/attend.h"
+#include "model/ops/microsoft/attention/grouped.h"
 
 #include <math.h>
 
@@ -26,13 +26,6 @@ enum {
   QUERY_LENGTHS
 };
 enum { Y, PRESENT_KEY, PRESENT_VALUE };
-extern const hone_op_desc hn_op_rotary_embedding;
-
-typedef struct sizes {
-  int64_t batch, heads, kv_heads, queries, size, room; /* room: tokens of the cache that is given */
-  bool packed;                                         /* Q, K and V in one */
-} sizes;
-
 static hone_status check_attrs(const hone_infer *io, hone_error *error) {
   const hone_node *n = io->node;
   if (!hn_has_input(io, LENGTHS) || !hn_has_input(io, TOTAL))
@@ -54,38 +47,7 @@ static hone_status check_attrs(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-static hone_status read(const hone_node *n, const hone_tensor_desc *q, const hone_tensor_desc *k,
-                        const hone_tensor_desc *past, sizes *s, hone_error *error) {
-  const int64_t all = hn_dim(q, 2);
-  *s = (sizes){.batch = hn_dim(q, 0),
-               .heads = hone_node_int(n, "num_heads", 0),
-               .kv_heads = hone_node_int(n, "kv_num_heads", 0),
-               .queries = hn_dim(q, 1),
-               .size = HONE_DIM_UNKNOWN,
-               .room = past ? hn_dim(past, 2) : 0,
-               .packed = !k};
-  if (s->heads < 1 || s->kv_heads < 1 || s->heads % s->kv_heads)
-    return hn_op_bad(n, error, "num_heads is %lld, kv_num_heads %lld", (long long)s->heads,
-                     (long long)s->kv_heads);
-  if (q->rank >= 0 && q->rank != 3) return hn_op_bad(n, error, "the query has rank %d", (int)q->rank);
-  if (all < 0) return HONE_OK;
-  const int64_t each = s->packed ? s->heads + 2 * s->kv_heads : s->heads;
-  if (all % each)
-    return hn_op_bad(n, error, "%lld values a token are not %lld heads", (long long)all, (long long)each);
-  s->size = all / each;
-  if (k && hn_dims_differ(hn_dim(k, 2), s->kv_heads * s->size))
-    return hn_op_bad(n, error, "the key has %lld values a token, expected %lld", (long long)hn_dim(k, 2),
-                     (long long)(s->kv_heads * s->size));
-  if (k && hn_dims_differ(hn_dim(k, 1), s->queries))
-    return hn_op_refuse(n, error, "%lld keys for %lld queries", (long long)hn_dim(k, 1),
-                        (long long)s->queries);
-  if (past && (hn_dims_differ(hn_dim(past, 1), s->kv_heads) || hn_dims_differ(hn_dim(past, 3), s->size)))
-    return hn_op_bad(n, error, "the past is not %lld heads of %lld values", (long long)s->kv_heads,
-                     (long long)s->size);
-  return HONE_OK;
-}
-
-static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *error) {
+static hone_status check_dims(const hone_infer *io, const hn_grouped *z, hone_error *error) {
   const int64_t all = z->size < 0 ? z->size : z->kv_heads * z->size, now[3] = {z->batch, z->queries, all},
                 past[4] = {z->batch, z->kv_heads, z->room, z->size};
   const hone_tensor_desc *cos = hn_has_input(io, COS) ? io->input[COS] : NULL,
@@ -112,10 +74,10 @@ static hone_status check_dims(const hone_infer *io, const sizes *z, hone_error *
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *q = io->input[Q], *k = hn_has_input(io, K) ? io->input[K] : NULL,
                          *past = hn_has_input(io, PAST_KEY) ? io->input[PAST_KEY] : NULL;
-  sizes z;
+  hn_grouped z;
   int64_t total;
   hone_status s = check_attrs(io, error);
-  if (!s) s = read(io->node, q, k, past, &z, error);
+  if (!s) s = hn_grouped_read(io->node, q, k, past, &z, error);
   if (!s) s = check_dims(io, &z, error);
   static const uint32_t same[] = {K, V, PAST_KEY, PAST_VALUE, COS, SIN, SINK};
   for (size_t i = 0; i < sizeof same / sizeof *same && !s; i++)
@@ -147,64 +109,27 @@ static const hone_tensor *given(const hone_call *call, uint32_t i) {
 }
 
 /* How many tokens of the input stood in the cache before: none where the call is about all there are. */
-static int64_t before(const hone_call *call, const sizes *z, int64_t b) {
+static int64_t before(const hone_call *call, const hn_grouped *z, int64_t b) {
   if (hn_get_i64(call->input[TOTAL], 0) == z->queries) return 0;
   return hn_get_i64(call->input[LENGTHS], b) + 1 - z->queries;
 }
 
-/* x, [batch, heads, tokens, size], turned by its positions. */
-static hone_status turn(hone_call *call, const sizes *z, hone_tensor *x, hone_error *error) {
+/* Where the tokens stand: after those that are cached, or as the input says. */
+static bool place(hone_call *call, const hn_grouped *z, hone_tensor *positions, hone_error *error) {
   const int64_t dim[2] = {z->batch, z->queries};
   const hone_tensor *p = given(call, POSITIONS);
-  hone_tensor positions, made;
-  hn_inner n;
-  hn_inner_begin(&n, call->node, &hn_op_rotary_embedding, 23);
-  hn_inner_int(&n, "interleaved", hone_node_int(call->node, "rotary_interleaved", 0));
-  const int64_t turned = 2 * call->input[COS]->desc.dim[1];
-  if (turned != z->size) hn_inner_int(&n, "rotary_embedding_dim", turned);
-  if (!hn_inner_tensor(call, HONE_DTYPE_I64, 2, dim, &positions, error) ||
-      !hn_inner_tensor(call, x->desc.dtype, 4, x->desc.dim, &made, error))
-    return HONE_ERROR_MEMORY;
+  if (!hn_inner_tensor(call, HONE_DTYPE_I64, 2, dim, positions, error)) return false;
   for (int64_t i = 0; i < dim[0] * dim[1]; i++)
-    ((int64_t *)positions.data)[i] =
+    ((int64_t *)positions->data)[i] =
         p ? hn_get_i64(p, hn_count(p) == 1 ? 0 : i) + (hn_count(p) == 1 ? i % dim[1] : 0)
           : hn_max(before(call, z, i / dim[1]), 0) + i % dim[1];
-  const hone_tensor *const in[4] = {x, call->input[COS], call->input[SIN], &positions};
-  hone_tensor *out = &made;
-  const hone_status s = hn_inner_run(call, &n, in, 4, &out, 1, error);
-  *x = made;
-  return s;
-}
-
-/* One batch entry of a tensor [batch, ...]. */
-static hone_tensor entry(const hone_tensor *t, int64_t b) {
-  int64_t dim[HONE_MAX_RANK];
-  for (int32_t i = 0; i < t->desc.rank; i++) dim[i] = i ? t->desc.dim[i] : 1;
-  hone_tensor one = {.desc = hone_desc(t->desc.dtype, t->desc.rank, dim)};
-  one.data = (char *)t->data + (size_t)(b * hone_desc_bytes(&one.desc));
-  return one;
-}
-
-/* The tokens of input b that are cached, behind `zeros` tokens of zeros: [1, heads, zeros + old, size]. */
-static bool cached(hone_call *call, const sizes *z, const hone_tensor *past, hone_dtype type, int64_t b,
-                   int64_t zeros, int64_t old, hone_tensor *out, hone_error *error) {
-  const int64_t dim[4] = {1, z->kv_heads, zeros + old, z->size};
-  const size_t row = (size_t)z->size * hone_dtype_size(type), part = (size_t)old * row;
-  if (!hn_inner_tensor(call, type, 4, dim, out, error)) return false;
-  for (int64_t h = 0; h < z->kv_heads && zeros + old; h++) {
-    char *to = (char *)out->data + (size_t)h * ((size_t)zeros * row + part);
-    memset(to, 0, (size_t)zeros * row);
-    if (old)
-      memcpy(to + (size_t)zeros * row,
-             (const char *)past->data + (size_t)((b * z->kv_heads + h) * z->room) * row, part);
-  }
   return true;
 }
 
 /* A number beside the scores of each head, which takes a part of the weights and gives nothing: a key of
  * zeros before all others, whose score is that number, with a value of zeros. What else hides keys is added,
  * too. */
-static hone_status sink(hone_call *call, const sizes *z, int64_t old, hn_attend *a, hone_tensor *room,
+static hone_status sink(hone_call *call, const hn_grouped *z, int64_t old, hn_attend *a, hone_tensor *room,
                         hone_error *error) {
   const hone_tensor *number = given(call, SINK);
   const int64_t keys = old + z->queries, dim[4] = {1, z->heads, z->queries, keys + 1};
@@ -223,40 +148,26 @@ static hone_status sink(hone_call *call, const sizes *z, int64_t old, hn_attend 
   return HONE_OK;
 }
 
-/* What is handed on of input b: the cache, and the new tokens behind the `old` ones. */
-static void hand_on(const sizes *z, const hone_tensor *past, const hone_tensor *now, int64_t b, int64_t old,
-                    const hone_tensor *present) {
-  const int64_t room = present->desc.dim[2];
-  const size_t row = (size_t)z->size * hone_dtype_size(now->desc.dtype);
-  for (int64_t h = 0; h < z->kv_heads; h++) {
-    const size_t one = (size_t)(b * z->kv_heads + h);
-    char *to = (char *)present->data + one * (size_t)room * row;
-    const size_t had = past ? (size_t)hn_min(z->room, room) * row : 0;
-    if (had) memcpy(to, (const char *)past->data + one * (size_t)z->room * row, had);
-    memset(to + had, 0, (size_t)room * row - had);
-    memcpy(to + (size_t)old * row, (const char *)now->data + one * (size_t)z->queries * row,
-           (size_t)hn_min(z->queries, room - old) * row);
-  }
-}
-
-static hone_status attend(hone_call *call, const sizes *z, const hone_tensor part[3],
+static hone_status attend(hone_call *call, const hn_grouped *z, const hone_tensor part[3],
                           hone_tensor *const present[2], int64_t b, hone_error *error) {
   const hone_tensor *bias = given(call, ADDED), *added;
   const bool sinks = given(call, SINK) || hone_node_int(call->node, "smooth_softmax", 0) > 0;
   const int64_t old = before(call, z, b), window = hone_node_int(call->node, "local_window_size", -1),
                 total = hn_max(z->room, hn_get_i64(call->input[TOTAL], 0));
-  hone_tensor room, beside, q = entry(&part[0], b), y = entry(call->output[Y], b), was[2], is[2];
+  hone_tensor room, beside, q = hn_grouped_entry(&part[0], b), y = hn_grouped_entry(call->output[Y], b),
+                            was[2], is[2];
   if (old < 0 || old > z->room || old + z->queries > total)
     return hn_op_bad(call->node, error,
                      "seqlens_k of input %lld is %lld, with %lld tokens and a cache of %lld", (long long)b,
                      (long long)(old + z->queries - 1), (long long)z->queries, (long long)z->room);
   for (int i = 0; i < 2; i++) {
     const hone_tensor *past = given(call, PAST_KEY + (uint32_t)i);
-    is[i] = entry(&part[1 + i], b);
-    if (present[i]) hand_on(z, past, &part[1 + i], b, old, present[i]);
-    if (!cached(call, z, past, q.desc.dtype, b, sinks, old, &was[i], error)) return HONE_ERROR_MEMORY;
+    is[i] = hn_grouped_entry(&part[1 + i], b);
+    if (present[i]) hn_grouped_hand_on(z, past, &part[1 + i], b, old, present[i]);
+    if (!hn_grouped_cached(call, z, past, q.desc.dtype, b, sinks, old, &was[i], error))
+      return HONE_ERROR_MEMORY;
   }
-  const hone_tensor one = bias ? entry(bias, bias->desc.dim[0] == 1 ? 0 : b) : (hone_tensor){0};
+  const hone_tensor one = bias ? hn_grouped_entry(bias, bias->desc.dim[0] == 1 ? 0 : b) : (hone_tensor){0};
   const hn_key_mask mask = {
       .bias = bias ? &one : NULL, .batch = 1, .queries = z->queries, .keys = old + z->queries};
   hone_status s = hn_key_mask_sum(call, &mask, &room, &added, error);
@@ -279,8 +190,9 @@ static hone_status attend(hone_call *call, const sizes *z, const hone_tensor par
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *q = call->input[Q], *k = given(call, K), *past = given(call, PAST_KEY);
   hone_tensor part[3], *present[2];
-  sizes z;
-  hone_status s = read(call->node, &q->desc, k ? &k->desc : NULL, past ? &past->desc : NULL, &z, error);
+  hn_grouped z;
+  hone_status s =
+      hn_grouped_read(call->node, &q->desc, k ? &k->desc : NULL, past ? &past->desc : NULL, &z, error);
   if (s) return s;
   if (hn_count(call->input[LENGTHS]) != z.batch)
     return hn_op_bad(call->node, error, "seqlens_k is not a number for each of %lld inputs",
@@ -293,14 +205,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
     present[i] = at < call->n_outputs ? call->output[at] : NULL;
     if (present[i] && !present[i]->data && (s = call->alloc_output(call, at, &d, error))) return s;
   }
-  const int64_t row = q->desc.dim[2];
-  for (int i = 0; i < 3; i++) {
-    const int64_t heads = i ? z.kv_heads : z.heads, dim[4] = {z.batch, heads, z.queries, z.size};
-    const int64_t at = i == 0 ? 0 : (z.heads + (i - 1) * z.kv_heads) * z.size;
-    const hn_tokens from = z.packed ? hn_tokens_packed(q, z.queries, row, at, z.size)
-                                    : hn_tokens_packed(call->input[i], z.queries, heads * z.size, 0, z.size);
-    if (!hn_tokens_gather(call, &from, NULL, 0, dim, &part[i], error)) return HONE_ERROR_MEMORY;
-    if (i < 2 && hone_node_int(call->node, "do_rotary", 0) && (s = turn(call, &z, &part[i], error))) return s;
+  s = hn_grouped_split(call, &z, part, error);
+  if (!s && hone_node_int(call->node, "do_rotary", 0)) {
+    hone_tensor positions;
+    if (!place(call, &z, &positions, error)) return HONE_ERROR_MEMORY;
+    for (int i = 0; i < 2 && !s; i++)
+      s = hn_grouped_turn(call, &z, call->input[COS], call->input[SIN], &positions, &part[i], error);
   }
   for (int64_t b = 0; b < z.batch && !s; b++) s = attend(call, &z, part, present, b, error);
   return s;
