@@ -293,7 +293,8 @@ static const struct {
     {"ImageScaler", "f32:1x2x3x3", "bias=F:0.5,1"},
     {"Crop", "f32:1x2x4x4", "border=1,1,0,0"},
     {"com.microsoft.SparseAttention",
-     "f32:1x1x32 f32:1x1x16 f32:1x1x16 f32:1x1x32x16 f32:1x1x32x16 i32:1x3 i32:1x2 i32:=20 i32:1",
+     "f32:1x1x32 f32:1x1x16 f32:1x1x16 f32:1x1x32x16 f32:1x1x32x16 i32:1x3=0,1,2 "
+     "i32:1x2=0,1 i32:1=20 i32:1=20",
      "num_heads=2 kv_num_heads=1 sparse_block_size=16"},
     {"com.microsoft.GroupQueryAttention", "f32:1x3x8 f32:1x3x4 f32:1x3x4 - - i32:=2 i32:=3",
      "num_heads=4 kv_num_heads=2"},
