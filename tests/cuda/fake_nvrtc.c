@@ -221,10 +221,7 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
                                        "-Og",
                                        "-fPIC",
                                        "-shared",
-                                       "-nostartfiles",
-#ifdef HN_EMULATED_LINKER
-                                       HN_EMULATED_LINKER,
-#endif
+                                       "-nostdlib",
                                        "-fno-use-linker-plugin",
                                        "-march=native",
                                        "-fno-math-errno",
@@ -243,7 +240,9 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
   for (char *w = strtok_r(flags, " ", &save); w && n < DEFINES + 48; w = strtok_r(NULL, " ", &save))
     argv[n++] = w;
   argv[n++] = own, argv[n++] = include;
-  argv[n++] = "-o", argv[n++] = built, argv[n++] = source, argv[n++] = "-lm", argv[n] = NULL;
+  argv[n++] = "-o", argv[n++] = built, argv[n++] = source;
+  argv[n++] = "-l:libm.so.6", argv[n++] = "-lgcc",
+  argv[n] = NULL; /* all that a text needs: the linker looks no further */
   bool ok = write_files(p, folder) && run(argv, log);
   if (ok) {
     p->object = read_whole(built, &p->object_bytes);

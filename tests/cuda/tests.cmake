@@ -13,10 +13,6 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endfunction()
   hone_fake(fakecuda fake_cuda.c fake_queue.c fake_memory.c fake_fail.c fibers.c collectives.c)
   hone_fake(fakenvrtc fake_nvrtc.c fake_fail.c)
-  find_program(HONE_EMULATED_LINKER ld.gold) # thousands of small objects: it starts in less time than the others
-  if(HONE_EMULATED_LINKER)
-    target_compile_definitions(fakenvrtc PRIVATE HN_EMULATED_LINKER="-fuse-ld=gold")
-  endif()
   set(HONE_EMULATED HONE_LIBCUDA=${CMAKE_BINARY_DIR}/tests/libfakecuda.so
     HONE_LIBNVRTC=${CMAKE_BINARY_DIR}/tests/libfakenvrtc.so HONE_KERNEL_CACHE=off
     HONE_LIBCUPTI=none HONE_LIBNVML=none) # they need a GPU that is one

@@ -55,18 +55,49 @@ void ck_fill(ck *c, float *x, size_t n, enum ck_fill f) {
   for (size_t i = 0; i < n; i++) x[i] = value(c, f);
 }
 
+/* Pages that cases are done with, by their number: a run asks for hundreds of thousands of buffers, and a
+ * guard page of each costs three calls to the system. */
+enum { SPARE_PAGES = 64 };
+static ck_block *spare[SPARE_PAGES];
+
+/* body bytes, whole pages, and a guard page behind them. */
+static ck_block *map_pages(size_t body, size_t page) {
+  ck_block **kept = body / page < SPARE_PAGES ? &spare[body / page] : NULL;
+  ck_block *b = kept ? *kept : NULL;
+  if (b) {
+    *kept = b->next;
+    return b;
+  }
+  b = malloc(sizeof *b);
+  unsigned char *map =
+      b ? mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+  if (map == MAP_FAILED || mprotect(map + body, page, PROT_NONE)) return NULL;
+  b->map = map, b->map_bytes = body + page;
+  return b;
+}
+
+static void give_pages(ck_block *b, size_t page) {
+  const size_t pages = b->map_bytes / page - 1;
+  if (pages < SPARE_PAGES) {
+    b->next = spare[pages];
+    spare[pages] = b;
+    return;
+  }
+  munmap(b->map, b->map_bytes);
+  free(b);
+}
+
 float *ck_alloc(ck *c, size_t n, size_t misalign) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE),
          body = ((n + misalign) * sizeof(float) + 64 + page - 1) / page * page;
-  ck_block *b = malloc(sizeof *b);
-  unsigned char *map =
-      b ? mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
-  if (map == MAP_FAILED || mprotect(map + body, page, PROT_NONE)) {
+  ck_block *b = map_pages(body, page);
+  if (!b) {
     fprintf(stderr, "check_kernels: out of memory for %zu floats\n", n);
     exit(6);
   }
-  memset(map, pattern, body);
-  *b = (ck_block){map, body + page, (float *)(void *)(map + body) - n - misalign, n, misalign, c->blocks};
+  memset(b->map, pattern, body);
+  b->data = (float *)(void *)(b->map + body) - n - misalign;
+  b->n = n, b->misalign = misalign, b->next = c->blocks;
   c->blocks = b;
   return b->data;
 }
@@ -96,6 +127,7 @@ static const unsigned char *first_written(const unsigned char *p, const unsigned
 }
 
 void ck_release_all(ck *c) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   for (ck_block *b = c->blocks, *next; b; b = next) {
     next = b->next;
     const unsigned char *first = (const unsigned char *)b->data,
@@ -105,8 +137,7 @@ void ck_release_all(ck *c) {
     if (p < first) fail(c, "wrote %zu bytes before a buffer", (size_t)(first - p));
     p = first_written(last, end);
     if (p < end) fail(c, "wrote %zu bytes past a buffer", (size_t)(p - last + 1));
-    munmap(b->map, b->map_bytes);
-    free(b);
+    give_pages(b, page);
   }
   c->blocks = NULL;
 }
