@@ -178,6 +178,11 @@ def models():
                                                  **hidden)
     yield "GatherBlockQuantized", one("GatherBlockQuantized", [codes.reshape(2048, 1024), ([1, 128], T.INT64), scales.reshape(2048, 64)],
                                       1, bits=4, block_size=32, gather_axis=0, quantize_axis=1, **hidden)
+    for xs, ws, how in (([1, 64, 56, 56], [64, 64, 3, 3], dict(pads=[1] * 4)), ([1, 256, 28, 28], [128, 256, 1, 1], {}),
+                        ([1, 96, 56, 56], [96, 1, 3, 3], dict(pads=[1] * 4, group=96))):
+        weights = np.random.RandomState(1).randint(0, 256, ws).astype(np.uint8)
+        yield ("ConvInteger, %d channels" % xs[1],
+               one("ConvInteger", [(xs, T.UINT8), weights, numbers(9, np.uint8), numbers(128, np.uint8)], [T.INT32], **how))
     yield "Swish", one("Swish", [wide], 1)
     yield "QuickGelu", one("QuickGelu", [wide], 1, **hidden)
     yield "Pow, cube", one("Pow", [[64, 2048], np.float32([3])], 1)

@@ -125,6 +125,12 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   for (size_t i = 0; i < n_y; i++) z[i] = 77;
   a.d = &wide, a.y = z;
   hn_dw8_exec(&a, serial, NULL);
+  hn_dw8 whole = wide; /* and the sums themselves */
+  whole.whole = 1;
+  int32_t *sums = (int32_t *)(void *)ck_alloc(c, n_y, 0);
+  for (size_t i = 0; i < n_y; i++) sums[i] = 77;
+  a.d = &whole, a.scale = NULL, a.y = sums;
+  hn_dw8_exec(&a, serial, NULL);
   for (size_t i = 0; i < values; i++) {
     const int64_t ch = hn_dw8_value_channel(&d, (int64_t)i);
     if (ch < 0) continue;
@@ -138,12 +144,14 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
                                   : v;
       const uint8_t got = y[p * d.out_pitch + ch];
       ck_same(c, (size_t)ch, z[p * d.out_pitch + ch], (float)sum * scale[i]);
+      ck_true(c, sums[p * d.out_pitch + ch] == (int32_t)(uint32_t)(uint64_t)sum, "a sum is another");
       ck_same(c, (size_t)(p * d.out_pitch + ch), s->is_signed ? (float)(int8_t)got : (float)got, want);
     }
   }
   for (int64_t p = 0; p + 1 < pixels; p++)
     for (int64_t j = 0; j < extra; j++)
-      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5 && z[p * d.out_pitch + d.channels + j] == 77,
+      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5 && z[p * d.out_pitch + d.channels + j] == 77 &&
+                     sums[p * d.out_pitch + d.channels + j] == 77,
               "bytes between pixels are written");
   free(bias);
   free(scale);

@@ -229,7 +229,8 @@ static void slab_rows(const hn_dw8_args *a, uint8_t *scratch, int64_t n, int64_t
                   .n = d->out[1],
                   .zero = (int32_t)d->zero,
                   .is_signed = d->is_signed != 0,
-                  .wide = d->wide != 0};
+                  .wide = d->wide != 0,
+                  .whole = d->whole != 0};
   for (int64_t y = y0; y < y1; y++) {
     for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
       const int64_t iy = y * d->stride[0] + v % d->kernel[0] * d->dilation[0] - d->pad[0];
@@ -242,7 +243,8 @@ static void slab_rows(const hn_dw8_args *a, uint8_t *scratch, int64_t n, int64_t
       const int64_t c = b * HN_DW8_BLOCK;
       for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) shifted[v] = rows[v] + c;
       r.w = a->w + b * d->groups * d->taps * HN_DW8_TAP;
-      r.bias = a->bias + c, r.scale = a->scale + c;
+      r.bias = a->bias + c;
+      if (!d->whole) r.scale = a->scale + c;
       r.channels = (uint32_t)hn_min(d->channels - c, HN_DW8_BLOCK);
       uint8_t *codes = (uint8_t *)a->y + (n * d->out[0] + y) * d->out[1] * d->out_pitch +
                        c * (d->wide && !d->coded ? 4 : 1);

@@ -19,6 +19,7 @@ typedef struct hn_dw8 {
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* height, width */
   int64_t in_pitch, out_pitch; /* bytes from pixel to pixel; lines and images follow without a gap */
   int64_t wide;                /* sums become f32 */
+  int64_t whole;               /* and wide: stay i32 */
   int64_t coded;               /* and then, behind the epilogue, codes */
   int64_t flip, padding, zero, is_signed; /* as in hn_int8_conv */
   int64_t parts; /* weights are sums of so many i8: kernel rows follow each other so many times; 0: one */
@@ -58,7 +59,7 @@ typedef struct hn_dw8_args {
   const uint8_t *x, *line;
   const int8_t *w;
   const int32_t *bias;
-  const float *scale;
+  const float *scale; /* NULL where d->whole */
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
   const hn_code_rows *codes;   /* of d->coded: what the epilogue's results become */
   uint8_t *scratch;            /* hn_dw8_scratch bytes a thread */

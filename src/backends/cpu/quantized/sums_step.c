@@ -84,7 +84,7 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
     if (!result_of(s, d, why)) return false;
   } else if (s->output[0].desc.dtype != (hn_sums_whole(s) ? HONE_DTYPE_I32 : HONE_DTYPE_F32))
     return hn_refuse(why, "the output is %s", hone_dtype_name(s->output[0].desc.dtype));
-  d->conv.whole = hn_sums_whole(s);
+  d->conv.whole = d->dw.whole = hn_sums_whole(s);
   if (has(s, HN_SUMS_X_ZERO) && (desc_of(s, HN_SUMS_X_ZERO)->dtype != desc_of(s, HN_SUMS_X)->dtype ||
                                  hone_desc_count(desc_of(s, HN_SUMS_X_ZERO)) != 1))
     return hn_refuse(why, "the input's zero point is not one value of its type");
@@ -102,7 +102,7 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
 /* Of a convolution: the f32 step that it would be says where pixels lie. */
 static bool conv_attr(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   hone_step_tensor in[2] = {{*desc_of(s, HN_SUMS_X), NULL},
-                            {*desc_of(s, HN_SUMS_W), s->input[HN_SUMS_W].constant}},
+                            {*desc_of(s, HN_SUMS_W), s->input[hn_sums_at(s, HN_SUMS_W)].constant}},
                    out = s->output[0];
   in[0].desc.dtype = in[1].desc.dtype = out.desc.dtype = HONE_DTYPE_F32;
   const hone_step inner = {

@@ -1,4 +1,4 @@
-/* MatMulInteger, whose sums stay i32, and ConvIntegerToFloat and MatMulIntegerToFloat
+/* ConvInteger and MatMulInteger, whose sums stay i32, and ConvIntegerToFloat and MatMulIntegerToFloat
  * (optimize/lower/integer_sums.c, codes_sums.c): codes times constant codes, summed in i32, times a scale
  * that may be known only in the run, then the step's epilogue in f32; ConvIntegerToCodes and
  * MatMulIntegerToCodes: then quantised. On the kernels of QLinearConv; the zero point and the scale of the
@@ -26,7 +26,7 @@ enum {
   HN_SUMS_Y_ZERO
 };
 
-/* MatMulInteger itself has fewer inputs, in another order: no scale, and both zero points at the end. */
+/* ConvInteger and MatMulInteger themselves have fewer inputs, in another order: no scale, and both zero points at the end. */
 static inline bool hn_sums_whole(const hone_step *s) { return s->n_anchor_inputs < HN_SUMS_INPUTS; }
 static inline uint32_t hn_sums_at(const hone_step *s, uint32_t role) {
   static const uint32_t whole[] = {
@@ -59,6 +59,6 @@ HN_FAMILY_COUNTED(hn_sums_step);
 HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 6, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 7, hn_sums_step, __VA_ARGS__)
 
 #endif

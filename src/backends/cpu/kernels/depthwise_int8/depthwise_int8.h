@@ -1,5 +1,5 @@
 /* Family "depthwise_int8": one row of output pixels of a channels-last depthwise convolution of codes, for a
- * block of up to 32 channels, with the ways back to 8 bits or f32 of gemm_int8.h.
+ * block of up to 32 channels, with the ways back to 8 bits f32 or i32 of gemm_int8.h.
  *
  * Four kernel rows are one *group*: the bytes that four input rows hold below each other for a channel are
  * the four factors of one 32-bit sum.  Weights: [group][tap][128 bytes]; byte 4 j + v belongs to kernel row 4
@@ -31,11 +31,12 @@ typedef struct hn_dw8_row {
   uint8_t *y;
   int64_t y_pixel, n;  /* output distance in bytes and number of pixels */
   const int32_t *bias; /* [32], zero point of the input taken off */
-  const float *scale;  /* [32] */
+  const float *scale;  /* [32]; not read where `whole` */
   uint32_t channels;   /* 1 .. 32 */
   int32_t zero;
   bool is_signed; /* results are i8, else u8 */
   bool wide;      /* results are f32 */
+  bool whole;     /* and wide: i32, the sums themselves */
 } hn_dw8_row;
 
 typedef struct hn_dw8_ops {

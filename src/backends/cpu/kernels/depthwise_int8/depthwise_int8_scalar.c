@@ -1,5 +1,6 @@
 /* The definition in C. */
 #include <math.h>
+#include <string.h>
 
 #include "backends/cpu/kernels/depthwise_int8/depthwise_int8.h"
 #include "base/fault.h"
@@ -27,8 +28,9 @@ static void pixel(const hn_dw8_row *r, int64_t ox) {
   for (int j = 0; j < HN_DW8_BLOCK; j++) {
     const int64_t c = hn_dw8_channel(j);
     if (r->wide) {
+      const float v = r->whole ? 0 : (float)(int32_t)sum[j] * r->scale[j];
       if (c < (HN_FAULT("dw8_wide_tail") ? r->channels - 1 : r->channels))
-        ((float *)(void *)(r->y + ox * r->y_pixel))[c] = (float)(int32_t)sum[j] * r->scale[j];
+        memcpy(r->y + ox * r->y_pixel + 4 * c, r->whole ? (const void *)&sum[j] : &v, sizeof v);
       continue;
     }
     if (c >= (HN_FAULT("dw8_tail_mask") ? r->channels - 1 : r->channels)) continue;
