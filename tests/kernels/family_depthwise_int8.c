@@ -150,8 +150,9 @@ static void check_shape(ck *c, const hn_dw8_ops *o, const shape *s, uint32_t thr
   }
   for (int64_t p = 0; p + 1 < pixels; p++)
     for (int64_t j = 0; j < extra; j++)
-      ck_true(c, y[p * d.out_pitch + d.channels + j] == 0xa5 && z[p * d.out_pitch + d.channels + j] == 77 &&
-                     sums[p * d.out_pitch + d.channels + j] == 77,
+      ck_true(c,
+              y[p * d.out_pitch + d.channels + j] == 0xa5 && z[p * d.out_pitch + d.channels + j] == 77 &&
+                  sums[p * d.out_pitch + d.channels + j] == 77,
               "bytes between pixels are written");
   free(bias);
   free(scale);

@@ -70,6 +70,12 @@ PUT(put_8, uint64_t, b)
   LINES(min_lines_##NAME, T, b < *p || b != b ? b : *p)
 COMBINE_LINES(f32, float, float)
 COMBINE_LINES(f64, double, double)
+COMBINE_LINES(i8, int8_t, uint32_t)
+COMBINE_LINES(i16, int16_t, uint32_t)
+COMBINE_LINES(u8, uint8_t, uint32_t)
+COMBINE_LINES(u16, uint16_t, uint32_t)
+COMBINE_LINES(u32, uint32_t, uint32_t)
+COMBINE_LINES(u64, uint64_t, uint64_t)
 COMBINE_LINES(i32, int32_t, uint32_t)
 COMBINE_LINES(i64, int64_t, uint64_t)
 COMBINE(f32, float, float)
@@ -119,10 +125,11 @@ static hn_scatter_fn combining(hone_dtype dtype, hn_combine how) {
 static hn_scatter_lines_fn lines_of(hone_dtype dtype, hn_combine how) {
 #define ROW(NAME)                                                                                            \
   { add_lines_##NAME, mul_lines_##NAME, max_lines_##NAME, min_lines_##NAME }
-  static const hn_scatter_lines_fn of[][4] = {[HONE_DTYPE_F32] = ROW(f32),
-                                              [HONE_DTYPE_F64] = ROW(f64),
-                                              [HONE_DTYPE_I32] = ROW(i32),
-                                              [HONE_DTYPE_I64] = ROW(i64)};
+  static const hn_scatter_lines_fn of[][4] = {
+      [HONE_DTYPE_F32] = ROW(f32), [HONE_DTYPE_F64] = ROW(f64), [HONE_DTYPE_I8] = ROW(i8),
+      [HONE_DTYPE_I16] = ROW(i16), [HONE_DTYPE_U8] = ROW(u8),   [HONE_DTYPE_U16] = ROW(u16),
+      [HONE_DTYPE_U32] = ROW(u32), [HONE_DTYPE_U64] = ROW(u64), [HONE_DTYPE_I32] = ROW(i32),
+      [HONE_DTYPE_I64] = ROW(i64)};
 #undef ROW
   return (size_t)dtype < sizeof of / sizeof *of ? of[dtype][how - HN_COMBINE_ADD] : NULL;
 }

@@ -128,5 +128,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
              : HONE_OK;
 }
 
-HN_TACTIC(cpu, scatter_nd, "ScatterND", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, scatter_nd, "ScatterND", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

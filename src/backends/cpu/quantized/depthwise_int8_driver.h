@@ -59,7 +59,7 @@ typedef struct hn_dw8_args {
   const uint8_t *x, *line;
   const int8_t *w;
   const int32_t *bias;
-  const float *scale; /* NULL where d->whole */
+  const float *scale;          /* NULL where d->whole */
   const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
   const hn_code_rows *codes;   /* of d->coded: what the epilogue's results become */
   uint8_t *scratch;            /* hn_dw8_scratch bytes a thread */

@@ -26,7 +26,8 @@ enum {
   HN_SUMS_Y_ZERO
 };
 
-/* ConvInteger and MatMulInteger themselves have fewer inputs, in another order: no scale, and both zero points at the end. */
+/* ConvInteger and MatMulInteger themselves have fewer inputs, in another order: no scale, and both zero
+ * points at the end. */
 static inline bool hn_sums_whole(const hone_step *s) { return s->n_anchor_inputs < HN_SUMS_INPUTS; }
 static inline uint32_t hn_sums_at(const hone_step *s, uint32_t role) {
   static const uint32_t whole[] = {

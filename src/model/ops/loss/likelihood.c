@@ -43,9 +43,12 @@ hone_status hn_likelihood_run(hone_call *call, const double *log_prob, hone_erro
   bool ignores = hone_node_has(call->node, "ignore_index");
   int64_t ignored = hone_node_int(call->node, "ignore_index", 0), classes = d->dim[1],
           inner = hn_product(d->dim, 2, d->rank);
+  const int64_t *labels = label->desc.dtype == HONE_DTYPE_I64 ? label->data : NULL;
+  const float *scores = d->dtype == HONE_DTYPE_F32 ? call->input[0]->data : NULL;
+  const bool plain = inner == 1;
   double sum = 0, weights = 0;
   for (int64_t i = 0, n = hn_count(label); i < n; i++) {
-    int64_t c = hn_get_i64(label, i);
+    const int64_t c = labels ? labels[i] : hn_get_i64(label, i);
     double loss = 0;
     hone_status status = i % HN_STOP_EVERY == 0 ? hn_call_check(call, error) : HONE_OK;
     if (status) return status;
@@ -53,7 +56,8 @@ hone_status hn_likelihood_run(hone_call *call, const double *log_prob, hone_erro
       if (c < 0 || c >= classes)
         return hn_op_bad(call->node, error, "label %lld of %lld classes", (long long)c, (long long)classes);
       double w = weight ? hn_get_f64(weight, c) : 1;
-      loss = -w * log_prob[(i / inner * classes + c) * inner + i % inner];
+      const int64_t at = plain ? i * classes + c : (i / inner * classes + c) * inner + i % inner;
+      loss = -w * (log_prob ? log_prob[at] : scores ? (double)scores[at] : hn_get_f64(call->input[0], at));
       weights += w;
     }
     sum += loss;

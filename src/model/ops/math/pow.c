@@ -49,12 +49,59 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return status;
 }
 
+/* x to a whole power >= 0, by squaring in f64: exact as long as the result is below 2^53. */
+static inline double whole_power(double x, uint32_t e) {
+  double r = 1;
+  for (; e; e >>= 1, x *= x)
+    if (e & 1) r *= x;
+  return r;
+}
+
+/* pow, of which whole powers of integers mostly are exact without it. */
+static double power(double x, double y) {
+  if (y >= 0 && y <= 64 && y == (double)(int)y && x == (double)(int64_t)x) {
+    const double r = whole_power(x, (uint32_t)y);
+    if (fabs(r) <= 0x1p53) return r;
+  }
+  return (pow)(x, y);
+}
+
+/* Integers to powers of floats, element by element or to one power of all, in blocks. False: other types or
+ * shapes. */
+static bool to_float_powers(const hone_tensor *a, const hone_tensor *b, hone_tensor *c) {
+  enum { BLOCK = 256 };
+  const int64_t n = hn_count(c), m = hn_count(b);
+  const hone_dtype t = a->desc.dtype;
+  if ((t != HONE_DTYPE_I32 && t != HONE_DTYPE_I64) || hn_count(a) != n || (m != 1 && m != n)) return false;
+  double v[BLOCK], r[BLOCK], y[BLOCK];
+  if (m == 1) hn_read_f64(y, b->data, b->desc.dtype, 0, 1);
+  const bool few = m == 1 && (y[0] == 2 || y[0] == 3), cube = few && y[0] == 3;
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    const int64_t some = n - i < BLOCK ? n - i : BLOCK;
+    int big = 0;
+    hn_read_f64(v, a->data, t, i, some);
+    if (few) {
+      for (int64_t k = 0; k < some; k++) r[k] = cube ? v[k] * v[k] * v[k] : v[k] * v[k];
+      for (int64_t k = 0; k < some; k++) big |= fabs(r[k]) > (t == HONE_DTYPE_I32 ? 2147483647.0 : 0x1p53);
+    }
+    if (m != 1) hn_read_f64(y, b->data, b->desc.dtype, i, some);
+    if (few && !big && t == HONE_DTYPE_I32)
+      for (int64_t k = 0; k < some; k++) ((int32_t *)c->data)[i + k] = (int32_t)r[k];
+    else if (few && !big)
+      for (int64_t k = 0; k < some; k++) ((int64_t *)c->data)[i + k] = (int64_t)r[k];
+    else
+      for (int64_t k = 0; k < some; k++) hn_set_f64(c, i + k, power(v[k], y[m == 1 ? 0 : k]));
+  }
+  return true;
+}
+
 /* Both operands in f64 (floats, or a fractional exponent) or i64 (integers), element by element. */
 static hone_status mixed(hone_call *call, hone_error *error) {
   const hone_tensor *a = call->input[0], *b = call->input[1];
   hone_tensor *c = call->output[0];
   bool whole = !hone_dtype_is_float(a->desc.dtype) && !hone_dtype_is_float(b->desc.dtype);
   const hone_tensor *operands[2] = {a, b};
+  if (!whole && to_float_powers(a, b, c)) return HONE_OK;
   hn_iter it;
   hn_iter_init(&it, &c->desc, operands, 2);
   for (int64_t i = 0; i < it.count; i++, hn_iter_next(&it)) {
@@ -68,7 +115,7 @@ static hone_status mixed(hone_call *call, hone_error *error) {
                   exponent < 0; /* beyond 2^63: the same power modulo 2^63 cycles */
       hn_set_i64(c, i, pow_i64(hn_get_i64(a, it.at[0]), huge ? (exponent & INT64_MAX) : exponent));
     } else
-      hn_set_f64(c, i, (pow)(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
+      hn_set_f64(c, i, power(hn_get_f64(a, it.at[0]), hn_get_f64(b, it.at[1])));
   }
   return HONE_OK;
 }

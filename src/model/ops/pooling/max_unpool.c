@@ -43,6 +43,21 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
+/* y[index[i]] = x[i] of n elements; the first index that is not below total, or -1. */
+#define PUT(name, T)                                                                                         \
+  static int64_t name(void *to, const void *from, const int64_t *index, int64_t n, int64_t total) {          \
+    T *y = to;                                                                                               \
+    const T *x = from;                                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      if ((uint64_t)index[i] >= (uint64_t)total) return i;                                                   \
+      y[index[i]] = x[i];                                                                                    \
+    }                                                                                                        \
+    return -1;                                                                                               \
+  }
+PUT(put_2, uint16_t)
+PUT(put_4, uint32_t)
+PUT(put_8, uint64_t)
+
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
   hone_tensor *y = call->output[0];
@@ -55,6 +70,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hone_tensor_desc inferred = hone_desc(x->desc.dtype, rank, natural);
   total = hone_desc_count(&inferred);
   memset(y->data, 0, (size_t)hone_desc_bytes(&y->desc));
+  if (hone_desc_same_dims(&inferred, &y->desc)) { /* indices are places */
+    const int64_t outside = size == 8   ? put_8(y->data, x->data, index, n, total)
+                            : size == 4 ? put_4(y->data, x->data, index, n, total)
+                                        : put_2(y->data, x->data, index, n, total);
+    return outside < 0 ? HONE_OK
+                       : hn_op_bad(call->node, error, "index %lld is outside of the output",
+                                   (long long)index[outside]);
+  }
   for (int64_t i = 0; i < n; i++) {
     int64_t left = index[i], at = 0, step = 1;
     if (left < 0 || left >= total)

@@ -35,7 +35,15 @@ static void cost(const hone_infer *io, hone_cost *cost) { hn_conv_cost(io, 1, co
 
 static const hone_attr_desc attrs[] = {HN_CONV_ATTRS, {0}};
 
-HN_OP(conv_integer) = {HN_OP_HEAD,       .op_type = "ConvInteger", .since = 10,           HN_INPUTS(2, 4),
-                       HN_OUTPUTS(1, 1), .types = HN_TYPES_8BIT,   .attrs = attrs,        .infer = infer,
-                       .cost = cost,     .reference = reference,   .flags = HONE_OP_CODES,
+HN_OP(conv_integer) = {HN_OP_HEAD,
+                       .op_type = "ConvInteger",
+                       .since = 10,
+                       HN_INPUTS(2, 4),
+                       HN_OUTPUTS(1, 1),
+                       .types = HN_TYPES_8BIT,
+                       .attrs = attrs,
+                       .infer = infer,
+                       .cost = cost,
+                       .reference = reference,
+                       .flags = HONE_OP_CODES,
                        .layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED};

@@ -3,6 +3,7 @@
 #include "model/ops/common/axes.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
+#include "model/ops/reduce/best.h"
 
 /* Which dimensions are reduced. */
 static hone_status mark(const hone_node *node, hn_list *axes, int32_t rank, bool *on, hone_error *error) {
@@ -105,6 +106,7 @@ hone_status hn_reduce_run(hone_call *call, const hn_reduction *r, hone_error *er
     return HONE_OK;
   }
   if (count == 0) return HONE_OK;
+  if (r->best && hn_reduce_best_takes(x->desc.dtype)) return hn_reduce_best(call, on, r->best > 0, error);
   size_t size = hone_dtype_size(x->desc.dtype);
   void *packed = p.dense ? NULL : hn_scratch(call, p.n, size, error);
   void *wide = hn_scratch(call, size < 8 ? p.n : 1, 8, error);

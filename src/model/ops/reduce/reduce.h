@@ -10,6 +10,7 @@ typedef struct hn_reduction {
   double (*f64)(const double *x, int64_t n);
   int64_t (*i64)(const int64_t *x, int64_t n); /* serves all integers but u64; the result wraps */
   uint64_t (*u64)(const uint64_t *x, int64_t n);
+  int8_t best;  /* 1: the largest, -1: the smallest element; 0: something else */
   double empty; /* the result for n = 0; infinities become the dtype's limits */
 } hn_reduction;
 

@@ -55,3 +55,47 @@ void hn_sort(int64_t *index, int64_t *spare, int64_t n, hn_compare compare, cons
   }
   if (from != index) memcpy(index, from, (size_t)n * sizeof *index);
 }
+
+enum { DIGIT = 11, VALUES = 1 << DIGIT, FEW = 48 };
+
+static void insert_keys(int64_t *keys, int64_t *index, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    const int64_t key = keys[i], at = index[i];
+    int64_t k = i;
+    for (; k > 0 && keys[k - 1] > key; k--) keys[k] = keys[k - 1], index[k] = index[k - 1];
+    keys[k] = key, index[k] = at;
+  }
+}
+
+/* From the lowest digit up; digits above what the keys span need no pass. */
+void hn_sort_keys(int64_t *keys, int64_t *index, int64_t *spare_keys, int64_t *spare, int64_t n) {
+  if (n <= FEW) {
+    insert_keys(keys, index, n);
+    return;
+  }
+  int64_t least = keys[0], most = keys[0], *from = keys, *from_index = index, *to = spare_keys,
+          *to_index = spare;
+  for (int64_t i = 1; i < n; i++) {
+    least = keys[i] < least ? keys[i] : least;
+    most = keys[i] > most ? keys[i] : most;
+  }
+  const uint64_t base = (uint64_t)least, span = (uint64_t)most - base;
+  for (int shift = 0; shift < 64 && span >> shift; shift += DIGIT) {
+    int64_t place[VALUES] = {0}, sum = 0;
+    for (int64_t i = 0; i < n; i++) place[((uint64_t)from[i] - base) >> shift & (VALUES - 1)]++;
+    for (int v = 0; v < VALUES; v++) {
+      const int64_t count = place[v];
+      place[v] = sum, sum += count;
+    }
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t at = place[((uint64_t)from[i] - base) >> shift & (VALUES - 1)]++;
+      to[at] = from[i], to_index[at] = from_index[i];
+    }
+    int64_t *t = from;
+    from = to, to = t;
+    t = from_index, from_index = to_index, to_index = t;
+  }
+  if (from == keys) return;
+  memcpy(keys, from, (size_t)n * sizeof *keys);
+  memcpy(index, from_index, (size_t)n * sizeof *index);
+}

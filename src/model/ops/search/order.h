@@ -13,4 +13,7 @@ typedef int (*hn_compare)(const void *context, int64_t a, int64_t b);
 /* Sorts index[n] stably; spare has n entries. */
 void hn_sort(int64_t *index, int64_t *spare, int64_t n, hn_compare compare, const void *context);
 
+/* Sorts n keys and their indices stably, by digits: both are moved. spare_keys and spare have n entries. */
+void hn_sort_keys(int64_t *keys, int64_t *index, int64_t *spare_keys, int64_t *spare, int64_t n);
+
 #endif

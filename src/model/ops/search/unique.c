@@ -112,9 +112,13 @@ static hone_status reference(hone_call *call, hone_error *error) {
   status = hn_call_check(call, error);
   if (status) return status;
   for (int64_t i = 0; i < n; i++) order[i] = i;
-  hn_sort(order, spare, n, compare, &t);
+  const bool numbers = t.key && t.width == 1; /* whose keys lie in their order then */
+  if (numbers)
+    hn_sort_keys(key, order, rank, spare, n);
+  else
+    hn_sort(order, spare, n, compare, &t);
   for (int64_t i = 0; i < n; i++) { /* stable: the first of equals comes first */
-    if (i == 0 || compare(&t, order[i - 1], order[i]) != 0) {
+    if (i == 0 || (numbers ? key[i - 1] != key[i] : compare(&t, order[i - 1], order[i]) != 0)) {
       first[groups] = order[i];
       count[groups++] = 0;
     }

@@ -1,0 +1,206 @@
+/* References that go another way than their definitions: largest and smallest elements, different numbers, places of
+ * maxima, powers of integers; against the definitions. */
+#include "ops/op_case.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t state = 1;
+static uint32_t draw(uint32_t n) {
+  state = state * 1664525u + 1013904223u;
+  return (uint32_t)((uint64_t)(state >> 8) * n >> 24);
+}
+
+/* ------------------------------------------------------------------ ReduceMax and ReduceMin */
+
+/* axes: bit d for dimension d. */
+static void check_best(const char *op, hone_dtype dtype, const char *dims, uint32_t axes, bool nan) {
+  op_case c;
+  op_begin(&c, op, 20);
+  hone_tensor *x = op_in(&c, dtype, dims, NULL, draw(1000));
+  const hone_tensor_desc d = x->desc;
+  const int64_t n = hone_desc_count(&d);
+  const bool largest = strcmp(op, "ReduceMax") == 0;
+  if (nan) op_set(x, draw((uint32_t)n), NAN);
+  double list[HONE_MAX_RANK], best[4096];
+  char text[16];
+  int32_t count = 0;
+  for (int32_t k = 0; k < d.rank; k++)
+    if (axes >> k & 1) list[count++] = k;
+  snprintf(text, sizeof text, "%d", count);
+  op_in(&c, HONE_DTYPE_I64, text, list, 0);
+  op_attrs(&c, "keepdims=1");
+  for (int i = 0; i < 4096; i++) best[i] = largest ? -INFINITY : INFINITY;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t to = 0, left = i, at[HONE_MAX_RANK];
+    for (int32_t k = d.rank - 1; k >= 0; k--) at[k] = left % d.dim[k], left /= d.dim[k];
+    for (int32_t k = 0; k < d.rank; k++)
+      if (!(axes >> k & 1)) to = to * d.dim[k] + at[k];
+    assert_true(to < 4096);
+    const double v = op_get(x, i);
+    if (v != v || (largest ? v > best[to] : v < best[to])) best[to] = best[to] == best[to] ? v : best[to];
+  }
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  for (int64_t i = 0; i < hone_desc_count(&c.out[0].desc); i++) {
+    const double got = op_get(&c.out[0], i);
+    if (!(got == best[i] || (got != got && best[i] != best[i])))
+      fail_msg("%s %s of %s, axes %x: element %lld is %g, not %g", op, hone_dtype_name(dtype), dims, axes, (long long)i,
+               got, best[i]);
+  }
+  op_end(&c);
+}
+
+static void largest_and_smallest(void **unused) {
+  (void)unused;
+  static const hone_dtype types[] = {HONE_DTYPE_I8,  HONE_DTYPE_U8,  HONE_DTYPE_BOOL, HONE_DTYPE_I32, HONE_DTYPE_U32,
+                                     HONE_DTYPE_I64, HONE_DTYPE_U64, HONE_DTYPE_F32,  HONE_DTYPE_F64, HONE_DTYPE_F16};
+  static const char *const dims[] = {"3x5x70", "2x9x3x1", "65x33", "4x1x31x2", "1x129"};
+  static const int32_t ranks[] = {3, 4, 2, 4, 2};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+      for (uint32_t axes = 1; axes < 1u << ranks[i]; axes++)
+        for (int nan = 0; nan <= hone_dtype_is_float(types[t]); nan++) {
+          check_best("ReduceMax", types[t], dims[i], axes, nan);
+          check_best("ReduceMin", types[t], dims[i], axes, nan);
+        }
+}
+
+/* ------------------------------------------------------------------ Unique */
+
+static void check_unique(hone_dtype dtype, int64_t n, int bits, bool sorted) {
+  op_case c;
+  char dims[16];
+  snprintf(dims, sizeof dims, "%lld", (long long)n);
+  op_begin(&c, "Unique", 11);
+  hone_tensor *x = op_in(&c, dtype, dims, NULL, 0);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t v = (int64_t)draw(1u << (bits > 20 ? 20 : bits)) << (bits > 20 ? bits - 20 : 0);
+    if (dtype == HONE_DTYPE_I64)
+      ((int64_t *)x->data)[i] = draw(50) ? v - (1ll << (bits - 1)) : draw(2) ? INT64_MIN : INT64_MAX;
+    else
+      op_set(x, i, (double)v - (double)(1ll << (bits - 1)));
+  }
+  op_attrs(&c, sorted ? "sorted=1" : "sorted=0");
+  assert_int_equal(op_run(&c, 4), HONE_OK);
+  const int64_t groups = c.out[0].desc.dim[0], *first = c.out[1].data, *inverse = c.out[2].data, *count = c.out[3].data;
+  int64_t *seen = calloc((size_t)groups, sizeof *seen);
+  const size_t size = hone_dtype_size(dtype);
+  for (int64_t i = 0; i < n; i++) {
+    assert_true(inverse[i] >= 0 && inverse[i] < groups);
+    assert_memory_equal((char *)c.out[0].data + (size_t)inverse[i] * size, (char *)x->data + (size_t)i * size, size);
+    if (!seen[inverse[i]]++) assert_int_equal(first[inverse[i]], i);
+  }
+  for (int64_t g = 0; g < groups; g++) {
+    assert_int_equal(seen[g], count[g]);
+    if (g && !sorted) assert_true(first[g - 1] < first[g]);
+    if (g && sorted && dtype == HONE_DTYPE_I64)
+      assert_true(((int64_t *)c.out[0].data)[g - 1] < ((int64_t *)c.out[0].data)[g]);
+    else if (g && sorted)
+      assert_true(op_get(&c.out[0], g - 1) < op_get(&c.out[0], g));
+  }
+  free(seen);
+  op_end(&c);
+}
+
+static void different_numbers(void **unused) {
+  (void)unused;
+  static const int64_t sizes[] = {1, 2, 47, 48, 49, 500, 3000};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int sorted = 0; sorted < 2; sorted++) {
+      check_unique(HONE_DTYPE_F32, sizes[i], 8, sorted);
+      check_unique(HONE_DTYPE_F64, sizes[i], 30, sorted);
+      check_unique(HONE_DTYPE_I8, sizes[i], 8, sorted);
+      check_unique(HONE_DTYPE_I64, sizes[i], 10, sorted);
+      check_unique(HONE_DTYPE_I64, sizes[i], 40, sorted);
+    }
+}
+
+/* ------------------------------------------------------------------ places of maxima */
+
+typedef struct pool_case {
+  const char *dims, *attrs;
+  int64_t kernel[2], stride[2], dilation[2], pad[2];
+} pool_case;
+
+static void check_places(const pool_case *p, hone_dtype dtype, bool nan) {
+  op_case c;
+  op_begin(&c, "MaxPool", 22);
+  hone_tensor *x = op_in(&c, dtype, p->dims, NULL, draw(1000));
+  for (int64_t i = 0; i < hone_desc_count(&x->desc); i++) op_set(x, i, draw(40) || !nan ? (double)draw(9) : NAN);
+  op_attrs(&c, p->attrs);
+  assert_int_equal(op_run(&c, 2), HONE_OK);
+  const hone_tensor_desc *d = &x->desc, *y = &c.out[0].desc;
+  for (int64_t i = 0; i < hone_desc_count(y); i++) {
+    const int64_t ox = i % y->dim[3], oy = i / y->dim[3] % y->dim[2], plane = i / y->dim[3] / y->dim[2];
+    int64_t place = -1;
+    double best = 0;
+    for (int64_t a = 0; a < p->kernel[0]; a++)
+      for (int64_t b = 0; b < p->kernel[1]; b++) {
+        const int64_t iy = oy * p->stride[0] + a * p->dilation[0] - p->pad[0],
+                      ix = ox * p->stride[1] + b * p->dilation[1] - p->pad[1];
+        if (iy < 0 || ix < 0 || iy >= d->dim[2] || ix >= d->dim[3]) continue;
+        const int64_t at = (plane * d->dim[2] + iy) * d->dim[3] + ix;
+        const double v = op_get(x, at);
+        if (place < 0 || v > best || (v != v && best == best)) best = v, place = at;
+      }
+    const double got = op_get(&c.out[0], i);
+    assert_true(got == best || (got != got && best != best));
+    assert_int_equal(((const int64_t *)c.out[1].data)[i], place);
+  }
+  op_end(&c);
+}
+
+static void places_of_maxima(void **unused) {
+  (void)unused;
+  static const pool_case cases[] = {
+      {"2x3x9x21", "kernel_shape=3,3 pads=1,1,1,1", {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {"1x2x8x20", "kernel_shape=2,2 strides=2,2", {2, 2}, {2, 2}, {1, 1}, {0, 0}},
+      {"1x2x9x13", "kernel_shape=2,5 strides=3,1 pads=0,2,1,3", {2, 5}, {3, 1}, {1, 1}, {0, 2}},
+      {"1x1x11x17", "kernel_shape=3,2 dilations=2,3 pads=2,1,2,1", {3, 2}, {1, 1}, {2, 3}, {2, 1}},
+  };
+  static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F64, HONE_DTYPE_F16, HONE_DTYPE_U8};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t t = 0; t < 4; t++)
+      for (int nan = 0; nan <= hone_dtype_is_float(types[t]); nan++) check_places(&cases[i], types[t], nan);
+}
+
+/* ------------------------------------------------------------------ powers */
+
+static void check_powers(hone_dtype base, hone_dtype exponent, bool one) {
+  op_case c;
+  op_begin(&c, "Pow", 15);
+  hone_tensor *x = op_in(&c, base, "300", NULL, 0), *y = op_in(&c, exponent, one ? "1" : "300", NULL, 0);
+  for (int64_t i = 0; i < 300; i++) op_set(x, i, (double)draw(2001) - 1000);
+  for (int64_t i = 0; i < (one ? 1 : 300); i++) op_set(y, i, one ? 2 + draw(2) : (double)draw(20) / 2 - 2);
+  if (one && draw(2)) op_set(x, 299, base == HONE_DTYPE_I32 ? 2e9 : 9e18);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  hone_tensor want = {hone_desc(base, 1, (const int64_t[]){1}), &(int64_t){0}};
+  for (int64_t i = 0; i < 300; i++) {
+    op_set(&want, 0, pow(op_get(x, i), op_get(y, one ? 0 : i)));
+    if (op_get(&c.out[0], i) != op_get(&want, 0))
+      fail_msg("%g to the %g is %.17g, not %.17g", op_get(x, i), op_get(y, one ? 0 : i), op_get(&c.out[0], i), op_get(&want, 0));
+  }
+  op_end(&c);
+}
+
+static void powers_of_integers(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 8; i++)
+    for (int one = 0; one < 2; one++) {
+      check_powers(HONE_DTYPE_I32, HONE_DTYPE_F32, one);
+      check_powers(HONE_DTYPE_I64, HONE_DTYPE_F64, one);
+      check_powers(HONE_DTYPE_I32, HONE_DTYPE_F64, one);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(largest_and_smallest), cmocka_unit_test(different_numbers),
+                                     cmocka_unit_test(places_of_maxima), cmocka_unit_test(powers_of_integers)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
