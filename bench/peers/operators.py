@@ -88,6 +88,33 @@ def vectors(kernel, count=600, features=64):
                 classlabels_ints=[0, 1], post_transform="NONE")
 
 
+def counted_and_compared():
+    """What ran by its definition alone: running products, different numbers, extremes of bytes, places of maxima, losses."""
+    r, cube = np.random.RandomState(1), [100, 100, 100]
+    for op in ("CumProd", "CumSum"):
+        for kind in ("FLOAT", "DOUBLE", "INT32"):
+            for axis in (0, 2):
+                yield ("%s, %s, axis %d" % (op, kind, axis),
+                       one(op, [(cube, T.DataType.Value(kind)), numbers(axis, np.int64)], [T.DataType.Value(kind)], opset=26))
+    for kind in ("FLOAT", "INT8"):
+        yield "Unique, " + kind, one("Unique", [(cube, T.DataType.Value(kind))], [T.DataType.Value(kind)] + [T.INT64] * 3)
+    for axis in (0, 1, 2):
+        yield "ReduceMax, UINT8, axis %d" % axis, one("ReduceMax", [(cube, T.UINT8), numbers([axis], np.int64)], [T.UINT8])
+    maps, places = [1, 64, 56, 56], np.arange(64 * 56 * 56, dtype=np.int64).reshape(1, 64, 56, 56)[:, :, ::2, ::2].copy()
+    yield "MaxPool, places, 2", one("MaxPool", [maps], [T.FLOAT, T.INT64], opset=12, kernel_shape=[2, 2], strides=[2, 2])
+    yield "MaxPool, places, 3", one("MaxPool", [maps], [T.FLOAT, T.INT64], opset=12, kernel_shape=[3, 3], pads=[1] * 4)
+    yield "MaxUnpool", one("MaxUnpool", [[1, 64, 28, 28], places], 1, opset=11, kernel_shape=[2, 2], strides=[2, 2])
+    for shape in ([2000, 100], [64, 30000], [4, 21, 64, 64]):
+        labels = r.randint(0, shape[1], shape[:1] + shape[2:]).astype(np.int64)
+        for op in ("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"):
+            yield "%s, %s" % (op, "x".join(map(str, shape))), one(op, [shape, labels], 1, opset=13)
+    yield "Pow, INT32 by 3", one("Pow", [([1000000], T.INT32), np.float32([3])], [T.INT32], opset=15)
+    yield "Pow, INT32 by FLOAT", one("Pow", [([1000000], T.INT32), (r.randint(0, 4, 1000000)).astype(np.float32)], [T.INT32], opset=15)
+    rows = r.randint(0, 200, (100, 1)).astype(np.int64)
+    yield ("ScatterND, add, UINT8",
+           one("ScatterND", [([200, 500], T.UINT8), rows, ([100, 500], T.UINT8)], [T.UINT8], opset=18, reduction="add"))
+
+
 def plain_types():
     """Casts, and what runs on types for which there are few kernels."""
     million = [1000, 1000]
@@ -100,6 +127,7 @@ def plain_types():
     for kind in ("DOUBLE", "INT64", "INT32"):
         yield "ArgMax, " + kind, one("ArgMax", [(cube, T.DataType.Value(kind))], [T.INT64], axis=2, keepdims=0)
     yield "CumSum, DOUBLE", one("CumSum", [(cube, T.DOUBLE), numbers(1, np.int64)], [T.DOUBLE])
+    yield from counted_and_compared()
     for kernel in ("LINEAR", "POLY", "RBF"):
         yield "SVMClassifier, " + kernel, one("SVMClassifier", [[256, 64]], [T.INT64, T.FLOAT], domain="ai.onnx.ml", **vectors(kernel))
 
