@@ -1,5 +1,5 @@
-/* References that go another way than their definitions: largest and smallest elements, different numbers, places of
- * maxima, powers of integers; against the definitions. */
+/* References that go another way than their definitions: largest and smallest elements, different numbers,
+ * places of maxima, powers of integers; against the definitions. */
 #include "ops/op_case.h"
 
 #include <math.h>
@@ -50,16 +50,17 @@ static void check_best(const char *op, hone_dtype dtype, const char *dims, uint3
   for (int64_t i = 0; i < hone_desc_count(&c.out[0].desc); i++) {
     const double got = op_get(&c.out[0], i);
     if (!(got == best[i] || (got != got && best[i] != best[i])))
-      fail_msg("%s %s of %s, axes %x: element %lld is %g, not %g", op, hone_dtype_name(dtype), dims, axes, (long long)i,
-               got, best[i]);
+      fail_msg("%s %s of %s, axes %x: element %lld is %g, not %g", op, hone_dtype_name(dtype), dims, axes,
+               (long long)i, got, best[i]);
   }
   op_end(&c);
 }
 
 static void largest_and_smallest(void **unused) {
   (void)unused;
-  static const hone_dtype types[] = {HONE_DTYPE_I8,  HONE_DTYPE_U8,  HONE_DTYPE_BOOL, HONE_DTYPE_I32, HONE_DTYPE_U32,
-                                     HONE_DTYPE_I64, HONE_DTYPE_U64, HONE_DTYPE_F32,  HONE_DTYPE_F64, HONE_DTYPE_F16};
+  static const hone_dtype types[] = {HONE_DTYPE_I8,  HONE_DTYPE_U8,  HONE_DTYPE_BOOL, HONE_DTYPE_I32,
+                                     HONE_DTYPE_U32, HONE_DTYPE_I64, HONE_DTYPE_U64,  HONE_DTYPE_F32,
+                                     HONE_DTYPE_F64, HONE_DTYPE_F16};
   static const char *const dims[] = {"3x5x70", "2x9x3x1", "65x33", "4x1x31x2", "1x129"};
   static const int32_t ranks[] = {3, 4, 2, 4, 2};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
@@ -88,12 +89,14 @@ static void check_unique(hone_dtype dtype, int64_t n, int bits, bool sorted) {
   }
   op_attrs(&c, sorted ? "sorted=1" : "sorted=0");
   assert_int_equal(op_run(&c, 4), HONE_OK);
-  const int64_t groups = c.out[0].desc.dim[0], *first = c.out[1].data, *inverse = c.out[2].data, *count = c.out[3].data;
+  const int64_t groups = c.out[0].desc.dim[0], *first = c.out[1].data, *inverse = c.out[2].data,
+                *count = c.out[3].data;
   int64_t *seen = calloc((size_t)groups, sizeof *seen);
   const size_t size = hone_dtype_size(dtype);
   for (int64_t i = 0; i < n; i++) {
     assert_true(inverse[i] >= 0 && inverse[i] < groups);
-    assert_memory_equal((char *)c.out[0].data + (size_t)inverse[i] * size, (char *)x->data + (size_t)i * size, size);
+    assert_memory_equal((char *)c.out[0].data + (size_t)inverse[i] * size, (char *)x->data + (size_t)i * size,
+                        size);
     if (!seen[inverse[i]]++) assert_int_equal(first[inverse[i]], i);
   }
   for (int64_t g = 0; g < groups; g++) {
@@ -132,7 +135,8 @@ static void check_places(const pool_case *p, hone_dtype dtype, bool nan) {
   op_case c;
   op_begin(&c, "MaxPool", 22);
   hone_tensor *x = op_in(&c, dtype, p->dims, NULL, draw(1000));
-  for (int64_t i = 0; i < hone_desc_count(&x->desc); i++) op_set(x, i, draw(40) || !nan ? (double)draw(9) : NAN);
+  for (int64_t i = 0; i < hone_desc_count(&x->desc); i++)
+    op_set(x, i, draw(40) || !nan ? (double)draw(9) : NAN);
   op_attrs(&c, p->attrs);
   assert_int_equal(op_run(&c, 2), HONE_OK);
   const hone_tensor_desc *d = &x->desc, *y = &c.out[0].desc;
@@ -184,7 +188,8 @@ static void check_powers(hone_dtype base, hone_dtype exponent, bool one) {
   for (int64_t i = 0; i < 300; i++) {
     op_set(&want, 0, pow(op_get(x, i), op_get(y, one ? 0 : i)));
     if (op_get(&c.out[0], i) != op_get(&want, 0))
-      fail_msg("%g to the %g is %.17g, not %.17g", op_get(x, i), op_get(y, one ? 0 : i), op_get(&c.out[0], i), op_get(&want, 0));
+      fail_msg("%g to the %g is %.17g, not %.17g", op_get(x, i), op_get(y, one ? 0 : i), op_get(&c.out[0], i),
+               op_get(&want, 0));
   }
   op_end(&c);
 }
@@ -200,7 +205,8 @@ static void powers_of_integers(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(largest_and_smallest), cmocka_unit_test(different_numbers),
-                                     cmocka_unit_test(places_of_maxima), cmocka_unit_test(powers_of_integers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(largest_and_smallest),
+                                     cmocka_unit_test(different_numbers), cmocka_unit_test(places_of_maxima),
+                                     cmocka_unit_test(powers_of_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

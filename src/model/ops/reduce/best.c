@@ -15,7 +15,7 @@ typedef uint8_t eight __attribute__((vector_size(PART)));
 #define CHOOSE(V, bits, mask, a, b) ((V)(((bits)(a) & (bits)(mask)) | ((bits)(b) & ~(bits)(mask))))
 
 /* Of two; what is not a number wins. */
-#define OF_TWO(better, v, b) (((v)better(b)) | ((v) != (v)) ? (v) : (b))
+#define OF_TWO(better, v, b) ((((v)better(b)) | ((v) != (v))) ? (v) : (b))
 
 /* best[i] against x[i] for a row of n; NaN wins and stays. And the best of a run of n > 0. */
 #define BEST(name, T, better)                                                                                \
@@ -24,25 +24,25 @@ typedef uint8_t eight __attribute__((vector_size(PART)));
     for (int64_t j = 0; j < whole; j += BLOCK)                                                               \
       for (int64_t i = j; i < j + BLOCK; i++) {                                                              \
         const T v = x[i], b = best[i];                                                                       \
-        best[i] = OF_TWO(better, v, b);                                                           \
+        best[i] = OF_TWO(better, v, b);                                                                      \
       }                                                                                                      \
-    for (int64_t i = whole; i < n; i++) best[i] = OF_TWO(better, x[i], best[i]);   \
+    for (int64_t i = whole; i < n; i++) best[i] = OF_TWO(better, x[i], best[i]);                             \
   }                                                                                                          \
   HN_WIDE(void, rows_##name, rows_##name##_body, (void *best, const void *x, int64_t n), (best, x, n))       \
   typedef T vector_##name __attribute__((vector_size(VECTOR)));                                              \
-  typedef T part_##name __attribute__((vector_size(PART)));   \
+  typedef T part_##name __attribute__((vector_size(PART)));                                                  \
   HN_WIDE_BODY void run_##name##_body(T *restrict best, const T *restrict x, int64_t n) {                    \
     enum { LANES = VECTOR / sizeof(T) };                                                                     \
     T one = *best;                                                                                           \
     int64_t i = 0;                                                                                           \
     if (n >= LANES) { /* the last lanes meet some elements twice */                                          \
-      vector_##name lane, v;                                                                            \
+      vector_##name lane, v;                                                                                 \
       memcpy(&lane, x, VECTOR);                                                                              \
       for (i = LANES; i < n; i += LANES) {                                                                   \
         memcpy(&v, x + (i + LANES <= n ? i : n - LANES), VECTOR);                                            \
-        lane = CHOOSE(vector_##name, bytes, (v better lane) | (v != v), v, lane);                                   \
+        lane = CHOOSE(vector_##name, bytes, (v better lane) | (v != v), v, lane);                            \
       }                                                                                                      \
-      part_##name part[VECTOR / PART], first; /* in pieces that one store has written */                      \
+      part_##name part[VECTOR / PART], first; /* in pieces that one store has written */                     \
       T last[PART / sizeof(T)];                                                                              \
       memcpy(part, &lane, VECTOR);                                                                           \
       first = part[0];                                                                                       \
@@ -72,11 +72,13 @@ typedef void (*best_fn)(void *best, const void *x, int64_t n);
 
 /* Rows, runs; smallest, largest. */
 #define OF(name)                                                                                             \
-  { {rows_min_##name, rows_max_##name}, {run_min_##name, run_max_##name} }
+  {                                                                                                          \
+    {rows_min_##name, rows_max_##name}, { run_min_##name, run_max_##name }                                   \
+  }
 static const best_fn of[][2][2] = {
-    [HONE_DTYPE_I8] = OF(i8),   [HONE_DTYPE_U8] = OF(u8),   [HONE_DTYPE_BOOL] = OF(u8), [HONE_DTYPE_I32] = OF(i32),
-    [HONE_DTYPE_U32] = OF(u32), [HONE_DTYPE_I64] = OF(i64), [HONE_DTYPE_U64] = OF(u64), [HONE_DTYPE_F32] = OF(f32),
-    [HONE_DTYPE_F64] = OF(f64)};
+    [HONE_DTYPE_I8] = OF(i8),   [HONE_DTYPE_U8] = OF(u8),   [HONE_DTYPE_BOOL] = OF(u8),
+    [HONE_DTYPE_I32] = OF(i32), [HONE_DTYPE_U32] = OF(u32), [HONE_DTYPE_I64] = OF(i64),
+    [HONE_DTYPE_U64] = OF(u64), [HONE_DTYPE_F32] = OF(f32), [HONE_DTYPE_F64] = OF(f64)};
 
 typedef struct walk {
   int32_t n;
@@ -97,9 +99,7 @@ static void add(walk *w, int64_t dim, int64_t step) {
   w->count *= dim;
 }
 
-bool hn_reduce_best_takes(hone_dtype t) {
-  return (size_t)t < sizeof of / sizeof *of && of[t][0][0];
-}
+bool hn_reduce_best_takes(hone_dtype t) { return (size_t)t < sizeof of / sizeof *of && of[t][0][0]; }
 
 hone_status hn_reduce_best(hone_call *call, const bool *on, bool largest, hone_error *error) {
   const hone_tensor *x = call->input[0];

@@ -1,11 +1,12 @@
-/* SoftmaxCrossEntropyLoss(x, labels, weights)  ->  NegativeLogLikelihoodLoss(LogSoftmax(x, axis=1), labels, weights)
+/* SoftmaxCrossEntropyLoss(x, labels, weights)  ->  NegativeLogLikelihoodLoss(LogSoftmax(x, axis=1), labels,
+ * weights)
  *
  * LogSoftmax has kernels, and of its results the loss reads one for each label. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !hn_is_op(n, "SoftmaxCrossEntropyLoss") || n->n_in < 2 || !n->in[0] || !n->in[1] ||
-      n->in[0]->desc.dtype != HONE_DTYPE_F32 || n->in[0]->desc.rank < 2)
+  if (!ctx->options->lowered || !hn_is_op(n, "SoftmaxCrossEntropyLoss") || n->n_in < 2 || !n->in[0] ||
+      !n->in[1] || n->in[0]->desc.dtype != HONE_DTYPE_F32 || n->in[0]->desc.rank < 2)
     return HN_PASS_NONE;
   if (n->in[0]->desc.rank > 2 && hone_node_opset(n) < 13)
     return hn_pass_miss(ctx, "LogSoftmax of this opset goes over all that follows its axis");
@@ -22,7 +23,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
       return HN_PASS_FAIL;
   }
   hn_pass_hit(ctx, "a logarithm of Softmax, and its loss");
-  if ((log && !hn_replace(ctx, log, y)) || (n->out[0] && !hn_replace(ctx, n->out[0], loss))) return HN_PASS_FAIL;
+  if ((log && !hn_replace(ctx, log, y)) || (n->out[0] && !hn_replace(ctx, n->out[0], loss)))
+    return HN_PASS_FAIL;
   hn_remove_unread(n, 0);
   return HN_PASS_HIT;
 }
