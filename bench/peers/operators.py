@@ -108,6 +108,14 @@ def counted_and_compared():
         labels = r.randint(0, shape[1], shape[:1] + shape[2:]).astype(np.int64)
         for op in ("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"):
             yield "%s, %s" % (op, "x".join(map(str, shape))), one(op, [shape, labels], 1, opset=13)
+    classical, weights = dict(domain="ai.onnx.ml"), lambda n: [float(v) for v in r.standard_normal(n)]
+    yield "LinearRegressor", one("LinearRegressor", [[2000, 64]], 1, coefficients=weights(640), targets=10, **classical)
+    yield ("LinearClassifier", one("LinearClassifier", [[2000, 64]], [T.INT64, T.FLOAT], coefficients=weights(640),
+                                   classlabels_ints=list(range(10)), post_transform="SOFTMAX", **classical))
+    for kernel in ("LINEAR", "POLY", "SIGMOID"):
+        yield ("SVMRegressor, " + kernel,
+               one("SVMRegressor", [[2000, 64]], 1, coefficients=weights(300), kernel_params=[0.01, 0.1, 3.0], kernel_type=kernel,
+                   n_supports=300, rho=[0.1], support_vectors=weights(300 * 64), **classical))
     yield "Pow, INT32 by 3", one("Pow", [([1000000], T.INT32), np.float32([3])], [T.INT32], opset=15)
     yield "Pow, INT32 by FLOAT", one("Pow", [([1000000], T.INT32), (r.randint(0, 4, 1000000)).astype(np.float32)], [T.INT32], opset=15)
     rows = r.randint(0, 200, (100, 1)).astype(np.int64)

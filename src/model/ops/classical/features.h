@@ -77,7 +77,7 @@ void hn_labels_put(const hn_labels *labels, hone_tensor *y, int64_t i, int64_t k
 int64_t hn_features_most(const double *score, int64_t n);
 
 /* Key equals key: every NaN is the same. */
-static inline bool hn_same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+static inline bool hn_same_feature(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 static inline bool hn_same_text(hone_string a, hone_string b) {
   return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
