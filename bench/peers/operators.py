@@ -110,7 +110,7 @@ def counted_and_compared():
             yield "%s, %s" % (op, "x".join(map(str, shape))), one(op, [shape, labels], 1, opset=13)
     classical, weights = dict(domain="ai.onnx.ml"), lambda n: [float(v) for v in r.standard_normal(n)]
     yield "LinearRegressor", one("LinearRegressor", [[2000, 64]], 1, coefficients=weights(640), targets=10, **classical)
-    yield ("LinearClassifier", one("LinearClassifier", [[2000, 64]], [T.INT64, T.FLOAT], coefficients=weights(640),
+    yield ("LinearClassifier", one("LinearClassifier", [[2000, 64]], [T.INT64, T.FLOAT], coefficients=weights(640), intercepts=weights(10),
                                    classlabels_ints=list(range(10)), post_transform="SOFTMAX", **classical))
     for kernel in ("LINEAR", "POLY", "SIGMOID"):
         yield ("SVMRegressor, " + kernel,
