@@ -86,6 +86,20 @@ static void all_load(void **state) {
   }
 }
 
+/* Calls and nodes without names, and calls of one name, must not make nodes of one name. */
+static void names_inside(void **state) {
+  (void)state;
+  static const char *const models[] = {"functions", "function_with_body", "overload"};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    hn_model *m = load(models[i]);
+    for (const hone_node *n = m->graph->first; n; n = n->next)
+      for (const hone_node *o = n->next; o; o = o->next)
+        if (!strcmp(n->name, o->name)) fail_msg("%s: two nodes are called '%s'", models[i], n->name);
+    hn_model_destroy(m);
+    pb_done();
+  }
+}
+
 static void typed_data(void **state) {
   (void)state;
   hn_model *m = load("typed_data");
@@ -334,12 +348,19 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_load),       cmocka_unit_test(typed_data),
-      cmocka_unit_test(constant_nodes), cmocka_unit_test(order_and_meaning),
-      cmocka_unit_test(symbols),        cmocka_unit_test(initializers_as_inputs),
-      cmocka_unit_test(functions),      cmocka_unit_test(round_trip),
-      cmocka_unit_test(save_failures),  cmocka_unit_test(tensors),
-      cmocka_unit_test(external_data),  cmocka_unit_test(every_allocation_fails),
+      cmocka_unit_test(all_load),
+      cmocka_unit_test(names_inside),
+      cmocka_unit_test(typed_data),
+      cmocka_unit_test(constant_nodes),
+      cmocka_unit_test(order_and_meaning),
+      cmocka_unit_test(symbols),
+      cmocka_unit_test(initializers_as_inputs),
+      cmocka_unit_test(functions),
+      cmocka_unit_test(round_trip),
+      cmocka_unit_test(save_failures),
+      cmocka_unit_test(tensors),
+      cmocka_unit_test(external_data),
+      cmocka_unit_test(every_allocation_fails),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -390,6 +390,40 @@ static void test_vanishing(void **state) {
   }
 }
 
+/* What is no f32 is left as it is: indices, and what the file has in 16 bits. */
+static void test_other_types(void **state) {
+  (void)state;
+  hn_model *m = net_parse("mixed", "opset 13\ngraph g(%x: f32[2x8], %h: f16[2x8]) -> (%y, %i, %r, %s) {\n"
+                                   "  %a = Abs(%x)\n  %y, %i = TopK(%a, i64[1]{2})\n  %r = Relu(%h)\n"
+                                   "  %e = Neg(%r)\n  %s = Exp(%e)\n}\n");
+  static const hone_dtype want[] = {HONE_DTYPE_F32, HONE_DTYPE_I64, HONE_DTYPE_F16, HONE_DTYPE_F16};
+  for (int bf16 = 0; bf16 < 2; bf16++) {
+    quantised q = quantise(m, &(hone_quantize_options){.to = bf16 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16});
+    for (int i = 0; i < 4; i++) {
+      const hn_value *v = q.model->graph->outputs.ptr[i];
+      assert_int_equal(v->desc.dtype, want[i]);
+      assert_int_equal(is(v->producer, "Cast"), i == 0);
+    }
+    quantised_free(&q);
+  }
+  hone_model_release(m);
+}
+
+/* bf16 goes where ONNX has it: exponents of Pow and Shrink keep f32. */
+static void test_lacks_bf16(void **state) {
+  (void)state;
+  hn_model *m = net_parse("types", "opset 13\ngraph g(%x: f32[2x8]) -> (%y) {\n  %a = Pow(%x, f32{3})\n"
+                                   "  %b = Shrink(%a)\n  %y = Neg(%b)\n}\n");
+  quantised q = quantise(m, &(hone_quantize_options){.to = HONE_QUANTIZE_BF16});
+  for (const hone_node *n = q.model->graph->first; n; n = n->next) {
+    if (is(n, "Pow")) assert_int_equal(n->in[0]->desc.dtype, HONE_DTYPE_BF16);
+    if (is(n, "Pow")) assert_int_equal(n->in[1]->desc.dtype, HONE_DTYPE_F32);
+    if (is(n, "Shrink")) assert_int_equal(n->in[0]->desc.dtype, HONE_DTYPE_F32);
+  }
+  quantised_free(&q);
+  hone_model_release(m);
+}
+
 /* ---- the file of ranges */
 
 static uint32_t runs;
@@ -643,6 +677,8 @@ int main(void) {
                                      cmocka_unit_test(test_halves),
                                      cmocka_unit_test(test_overflow),
                                      cmocka_unit_test(test_vanishing),
+                                     cmocka_unit_test(test_other_types),
+                                     cmocka_unit_test(test_lacks_bf16),
                                      cmocka_unit_test(test_stopped),
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_bad_samples)};

@@ -16,6 +16,7 @@ typedef struct halving {
   hone_dtype narrow;
   uint32_t n;          /* ids of values before the rewriting */
   hn_value **other;    /* by id: the same value in the other type, once made */
+  bool *ours;          /* by id: it was f32; what the file has in 16 bits stays so */
   hn_map narrow_nodes; /* names of the nodes */
 } halving;
 
@@ -79,9 +80,26 @@ static bool overflows(const hone_node *n) {
 
 static bool is_f32(const hn_value *v) { return v && v->desc.dtype == HONE_DTYPE_F32; }
 
-/* Scales of Resize are f32 whatever it resizes. */
-static bool follows(const hone_node *n, uint32_t i) {
-  return is_f32(n->in[i]) && !(i > 0 && (hn_is_op(n, "Resize") || hn_is_op(n, "Upsample")));
+/* Scales of Resize are f32 whatever it resizes, and exponents of Pow had no bf16 before opset 15. */
+static bool has_own_type(const hone_node *n, uint32_t i) {
+  return i > 0 && (hn_is_op(n, "Resize") || hn_is_op(n, "Upsample") || (hn_is_op(n, "Pow") && n->opset < 15));
+}
+
+static bool follows(const hone_node *n, uint32_t i) { return is_f32(n->in[i]) && !has_own_type(n, i); }
+
+/* ONNX never gave them bf16, or in its newest opset alone. */
+static bool lacks_bf16(const hone_node *n) {
+  static const char *const ops[] = {"OneHot",
+                                    "Scatter",
+                                    "Shrink",
+                                    "Upsample",
+                                    "SequenceAt",
+                                    "SequenceInsert",
+                                    "SequenceConstruct",
+                                    "ConcatFromSequence",
+                                    "SplitToSequence",
+                                    NULL};
+  return is_one_of(n, ops);
 }
 
 /* A constant that f16 cannot hold: a mask of -1e9, an end of Clip. */
@@ -132,6 +150,7 @@ static const char *stays(const halving *h, const hone_node *n, bool *skipped, bo
   if (o->n_only && !only) return "not among --only";
   if (says_its_types(n)) return "it says its types itself";
   if (!n->op || !(n->op->types & HONE_TYPES(h->narrow))) return "it is not defined for this type";
+  if (h->narrow == HONE_DTYPE_BF16 && lacks_bf16(n)) return "it is not defined for this type";
   if (only || h->narrow == HONE_DTYPE_BF16) return NULL;
   if (overflows(n)) return "its results may leave f16's range";
   if (too_large(n)) return "a constant is beyond f16's range";
@@ -207,7 +226,7 @@ static bool serve(halving *h, hn_value *v) {
     const uint32_t at = v->users.ptr[i].index;
     const bool narrow = n->graph == v->graph && hn_map_get(&h->narrow_nodes, n->name) == n;
     if (hn_is_op(n, "Cast") && n->graph == v->graph) continue; /* from any type */
-    if (narrow && !(at == 0 || !(hn_is_op(n, "Resize") || hn_is_op(n, "Upsample")))) continue;
+    if (narrow && has_own_type(n, at)) continue;
     hn_value *with = as(h, v, narrow ? h->narrow : HONE_DTYPE_F32);
     if (!with) return false;
     if (with != v && !hn_node_set_input(n, at, with)) return false;
@@ -217,7 +236,7 @@ static bool serve(halving *h, hn_value *v) {
 
 /* Outputs keep their name and type. */
 static bool serve_output(halving *h, hn_value *v) {
-  if (v->desc.dtype == HONE_DTYPE_F32 || !v->is_output) return true;
+  if (v->desc.dtype == HONE_DTYPE_F32 || !h->ours[v->id] || !v->is_output) return true;
   hn_value *wide = as(h, v, HONE_DTYPE_F32);
   if (!wide) return false;
   hone_node *n = wide->producer;
@@ -236,6 +255,8 @@ static bool rewrite(halving *h) {
   hn_graph *g = h->q->model->graph;
   const bool io = h->q->o->narrow_io;
   const size_t count = g->values.len;
+  for (size_t i = 0; i < count; i++)
+    if (g->values.ptr[i]->id < h->n) h->ours[g->values.ptr[i]->id] = is_f32(g->values.ptr[i]);
   for (const hone_node *n = g->first; n; n = n->next)
     for (uint32_t i = 0; i < n->n_out; i++)
       if (is_f32(n->out[i]) && hn_map_get(&h->narrow_nodes, n->name) == n) n->out[i]->desc.dtype = h->narrow;
@@ -243,8 +264,7 @@ static bool rewrite(halving *h) {
     if (is_f32(g->inputs.ptr[i]) && !g->inputs.ptr[i]->constant) g->inputs.ptr[i]->desc.dtype = h->narrow;
   for (size_t i = 0; i < count; i++) {
     hn_value *v = g->values.ptr[i];
-    const bool ours = v->desc.dtype == HONE_DTYPE_F32 || v->desc.dtype == h->narrow;
-    if (ours && v->id < h->n && !serve(h, v)) return false;
+    if (v->id < h->n && h->ours[v->id] && !serve(h, v)) return false;
   }
   for (size_t i = 0; i < g->outputs.len && !io; i++)
     if (g->outputs.ptr[i]->id < h->n && !serve_output(h, g->outputs.ptr[i])) return false;
@@ -258,7 +278,9 @@ hone_status hn_quantize_halve(hn_quantizing *q, hone_error *error) {
                .narrow = q->o->to == HONE_QUANTIZE_BF16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F16,
                .n = q->model->next_value_id};
   h.other = HN_NEW_ARRAY(&q->arena, hn_value *, h.n + 1);
-  hone_status status = h.other ? decide(&h, error) : hn_fail_memory(error, h.n, "a model of 16 bits");
+  h.ours = HN_NEW_ARRAY(&q->arena, bool, h.n + 1);
+  hone_status status =
+      h.other && h.ours ? decide(&h, error) : hn_fail_memory(error, h.n, "a model of 16 bits");
   if (status == HONE_OK && !h.narrow_nodes.len)
     status =
         hn_fail(error, HONE_ERROR_INPUT, "no operator of the model computes in f32 and could be narrower");

@@ -77,11 +77,23 @@ static int32_t opset_inside(const hn_onnx_scope *scope, const hone_node *n) {
   return n->opset;
 }
 
-static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope, hn_arena *arena,
-                             const proto *p) {
+/* The name of a function's node in one call. Calls without names, and nodes, would all be called alike. */
+static const char *name_inside(hn_onnx_loader *l, const hn_onnx_scope *scope, const proto *p) {
+  const char *name =
+                 hn_arena_printf(&l->scratch, "%s/%s", scope->call->prefix, *p->name ? p->name : p->op_type),
+             *own = name;
+  uintptr_t met = name ? (uintptr_t)hn_map_get(&l->expanded_names, name) : 0;
+  while (own && met && hn_map_get(&l->expanded_names, own))
+    own = hn_arena_printf(&l->scratch, "%s_%zu", name, (size_t)++met);
+  if (!own || !hn_map_set(&l->expanded_names, name, (void *)(met ? met : 1))) return NULL;
+  if (own != name && !hn_map_set(&l->expanded_names, own, (void *)1)) return NULL;
+  return own;
+}
+
+static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope, const proto *p) {
   const char *name = p->name;
   if (scope->call) {
-    name = hn_arena_printf(arena, "%s/%s", scope->call->prefix, *p->name ? p->name : p->op_type);
+    name = name_inside(l, scope, p);
     if (!name) return hn_pb_no_memory(m);
   }
   hone_node *n = hn_node_create(scope->graph, NULL, p->op_type, p->domain, name, p->in.ptr,
@@ -117,7 +129,7 @@ hone_status hn_onnx_load_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *
                           "the node calls overload '%.80s' of %.80s, which the model does not define",
                           p.overload, p.op_type);
     else
-      status = make_node(l, m, scope, arena, &p);
+      status = make_node(l, m, scope, &p);
   }
   hn_vec_free(&p.in);
   hn_vec_free(&p.out);
