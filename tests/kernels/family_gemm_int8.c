@@ -19,6 +19,16 @@ typedef struct shape {
  * them. */
 typedef enum zeros { PLAIN, ONE_ZERO, A_CHANNEL, ZEROS } zeros;
 
+/* What codes and weights are: any; the largest, whose pairs of products need more than 16 bits; the largest
+ * whose pairs just fit, and now and then any. */
+typedef enum range { ANY, EXTREME, FITTING, RANGES } range;
+
+static uint8_t weight_in(ck *c, range kind) {
+  if (kind == EXTREME) return ck_random(c) % 4 ? 128 : 127;
+  if (kind == FITTING && ck_random(c) % 200) return ck_random(c) % 2 ? 64 : (uint8_t)-64;
+  return (uint8_t)ck_random(c);
+}
+
 static void serial(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_t), void *arg) {
   (void)pool;
   for (int64_t i = tasks - 1; i >= 0; i--) fn(arg, i, (uint32_t)(i % 3));
@@ -89,7 +99,7 @@ static int64_t oracle(const shape *s, const hn_int8_conv *p, const uint8_t *x, c
   return sum;
 }
 
-static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, bool extreme,
+static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t threads, range extreme,
                         zeros kind) {
   bool ok;
   const hn_int8_conv p = describe(s, o, threads, kind, &ok);
@@ -114,9 +124,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   uint8_t *x = bytes_at_guard(c, (size_t)p.in_bytes), *w = bytes_at_guard(c, n_w),
           *y = bytes_at_guard(c, n_y);
   for (size_t i = 0; i < (size_t)p.in_bytes; i++)
-    x[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
-  for (size_t i = 0; i < n_w; i++)
-    w[i] = extreme ? (uint8_t)(ck_random(c) % 4 ? 128 : 127) : (uint8_t)ck_random(c);
+    x[i] = extreme != ANY ? (uint8_t)(ck_random(c) % 4 ? 255 : 0) : (uint8_t)ck_random(c);
+  for (size_t i = 0; i < n_w; i++) w[i] = weight_in(c, extreme);
   memset(y, 0xa5, n_y);
   int8_t *packed = aligned_alloc(64, hn_int8_round(weights * (size_t)p.groups, 64));
   int32_t *bias = calloc(columns * (size_t)p.groups, sizeof *bias),
@@ -134,7 +143,7 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
   const int64_t taps = p.k / p.cin;
   bool any = false, wanted = false;
   for (int64_t g = 0; g < p.groups; g++) {
-    any |= hn_int8_pack(&p, &codes, g, own_k, 1, taps, packed + (size_t)g * weights,
+    any |= hn_int8_pack(&p, o, &codes, g, own_k, 1, taps, packed + (size_t)g * weights,
                         bias + (size_t)g * columns, offset + (size_t)g * columns);
     for (int64_t j = 0; j < p.cout; j++) {
       int64_t sum = 0;
@@ -146,7 +155,8 @@ static void check_shape(ck *c, const hn_int8_ops *o, const shape *s, uint32_t th
       int32_t *b = &bias[(size_t)g * columns + (size_t)j];
       ck_same(c, (size_t)j, (float)*b, (float)sum);
       *b = (int32_t)(ck_random(c) % 2000) - 1000 - (int32_t)(p.padding * sum);
-      scale[(size_t)g * columns + (size_t)j] = (extreme ? 0.00002f : 0.0004f) * (float)(1 + ck_random(c) % 9);
+      scale[(size_t)g * columns + (size_t)j] =
+          (extreme != ANY ? 0.00002f : 0.0004f) * (float)(1 + ck_random(c) % 9);
     }
   }
   ck_true(c, any == wanted, "offsets are not said to be what they are");
@@ -302,7 +312,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)
-      for (int extreme = 0; extreme < 2; extreme++)
+      for (range extreme = ANY; extreme < RANGES; extreme++)
         for (zeros kind = PLAIN; kind < ZEROS; kind++)
           check_shape(c, k->ops, &shapes[i], threads, extreme, kind);
 }
@@ -325,7 +335,12 @@ static double seconds(const hn_int8_ops *o, const shape *s, zeros kind) {
   int8_t *w = aligned_alloc(64, hn_int8_round(weights, 64));
   int32_t *bias = calloc(columns, sizeof *bias), *offset = calloc(columns, sizeof *offset);
   float *scale = calloc(columns, sizeof *scale);
-  memset(w, 3, weights);
+  const size_t own = (size_t)(j.p.cout * j.p.k);
+  uint8_t *source = malloc(own);
+  memset(source, 3, own);
+  const hn_weight_codes codes = {.w = source};
+  hn_int8_pack(&j.p, o, &codes, 0, j.p.k, 1, j.p.k / j.p.cin, w, bias, offset);
+  free(source);
   j.a = (hn_int8_args){.conv = &j.p,
                        .ops = o,
                        .x = x,

@@ -25,7 +25,8 @@ typedef struct hn_int8_conv {
   int64_t k, k_packed; /* of a group: cin * taps; the same in steps of the kernel */
   int64_t segment;     /* of the packed k: parts that follow each other, in steps of the kernel */
   int64_t n_segments, segment_at[HN_INT8_SEGMENTS]; /* bytes from a row's first segment */
-  int64_t rows;                                     /* of all images */
+  int64_t listed; /* behind the packed weights of a group lie its blocks' hn_int8_fours */
+  int64_t rows;   /* of all images */
   int64_t direct, lines;
   int64_t width, line;                       /* lines: pixels with padding, bytes from line to line */
   int64_t run_taps, run;                     /* taps, bytes that follow each other in the input */

@@ -103,6 +103,7 @@ static bool plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t
   for (int i = 0; i < 3; i++)
     in_place = in_place && c->stride[i] == 1 && c->pad[i] == 0 && c->in[i] == c->out[i];
   c->direct = in_place;
+  c->listed = o->arrange != NULL;
   c->lines = lines_pay(c, o, threads, l2);
   c->run_taps = c->dilation[2] == 1 && (c->lines || c->in_pitch == c->cin) ? c->kernel[2] : 1;
   c->run = c->run_taps * c->cin;
@@ -176,12 +177,24 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
 }
 
 uint64_t hn_int8_order(const hn_int8_conv *c) {
-  const int64_t order[] = {c->cin, c->cout, c->groups, c->k, c->k_packed, c->segment, c->n_segments};
+  const int64_t order[] = {c->cin,      c->cout,    c->groups,     c->k,
+                           c->k_packed, c->segment, c->n_segments, c->listed};
   return hn_hash(order, sizeof order, 0);
 }
 
 size_t hn_int8_columns(const hn_int8_conv *c) { return hn_int8_round((size_t)c->cout, HN_INT8_BLOCK); }
-size_t hn_int8_weights(const hn_int8_conv *c) { return hn_int8_columns(c) * (size_t)c->k_packed; }
+
+static size_t codes_bytes(const hn_int8_conv *c) { return hn_int8_columns(c) * (size_t)c->k_packed; }
+static size_t list_bytes(const hn_int8_conv *c) {
+  return c->listed ? sizeof(hn_int8_fours) + (size_t)c->k_packed / 4 * sizeof(struct hn_int8_four) : 0;
+}
+size_t hn_int8_weights(const hn_int8_conv *c) {
+  return hn_int8_round(codes_bytes(c) + hn_int8_columns(c) / HN_INT8_BLOCK * list_bytes(c), 64);
+}
+/* Of the block of a group's packed weights that holds column n. */
+static size_t list_at(const hn_int8_conv *c, int64_t n) {
+  return codes_bytes(c) + (size_t)n / HN_INT8_BLOCK * list_bytes(c);
+}
 
 /* With a tile to spare: kernels read whole tiles, and the last rows of an input in place are copied. */
 static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
@@ -310,8 +323,20 @@ static void pack_columns(int8_t *block, const uint8_t *from, int64_t step, int64
     }
 }
 
-bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
-                  int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets) {
+/* The order of a block's fours. */
+static void list_fours(const hn_int8_conv *c, const hn_int8_ops *o, const int8_t *b, hn_int8_fours *to) {
+  to->n = (uint32_t)(c->k_packed / 4);
+  to->narrow = o->arrange(b, to->n, to->at);
+  const uint32_t segment = (uint32_t)c->segment;
+  for (uint32_t i = 0; i < to->n; i++) {
+    const uint32_t k = to->at[i].b / HN_INT8_BLOCK; /* packed */
+    to->at[i].a = (uint32_t)(c->n_segments > 1 ? c->segment_at[k / segment] : 0) + k % segment;
+  }
+}
+
+bool hn_int8_pack(const hn_int8_conv *c, const hn_int8_ops *o, const hn_weight_codes *w, int64_t group,
+                  int64_t column, int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums,
+                  int32_t *offsets) {
   enum { CHUNK = 512 };
   const int64_t part = c->k / c->n_segments, taps = c->k / c->cin, own = c->cin / c->joined;
   const bool side_by_side = column == 1 && taps == 1 && c->n_segments == 1 && c->joined == 1 && !c->offsets;
@@ -356,6 +381,8 @@ bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group
     sums[j] = sum + offset * (int32_t)c->k, offsets[j] = offset;
     any = any || offset;
   }
+  for (int64_t j = 0; c->listed && j < c->cout; j += HN_INT8_BLOCK)
+    list_fours(c, o, dst + j * c->k_packed, (hn_int8_fours *)(void *)(dst + list_at(c, j)));
   return any;
 }
 
@@ -423,6 +450,9 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     if (ahead < AHEAD && (c->weights_outside || !o->ahead_outside))
       t.ahead = t.b + (o->nr + ahead * o->nr / at_once) * c->k_packed;
+    if (c->listed)
+      t.fours =
+          (const hn_int8_fours *)(const void *)(a->w + group * (int64_t)hn_int8_weights(c) + list_at(c, n));
     t.bias = a->bias + group * columns + n;
     t.offset = row_sums ? a->offset + group * columns + n : NULL;
     if (!c->whole) t.scale = a->scale + group * columns + n;

@@ -27,7 +27,7 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
 /* Seconds on a machine of `peak` f32 FLOP/s and `cache` bytes/s, all threads together. */
 double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak, double cache);
 
-/* Of one group: bytes of the packed weights, columns of bias and scale. */
+/* Of one group: bytes of the packed weights (and lists behind them), columns of bias and scale. */
 size_t hn_int8_weights(const hn_int8_conv *c);
 /* What the order of packed weights follows from, beside themselves, as one number. */
 uint64_t hn_int8_order(const hn_int8_conv *c);
@@ -38,8 +38,9 @@ size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t t
  * channel * s_channel for k = tap * cin + channel, where channels count from the first of the group that j
  * has in the weights; joined groups' channels other than those are 0.  sums: of each channel's weights less
  * their zero point. True: there are offsets other than 0. */
-bool hn_int8_pack(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
-                  int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets);
+bool hn_int8_pack(const hn_int8_conv *c, const hn_int8_ops *o, const hn_weight_codes *w, int64_t group,
+                  int64_t column, int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums,
+                  int32_t *offsets);
 
 typedef struct hn_int8_args {
   const hn_int8_conv *conv;

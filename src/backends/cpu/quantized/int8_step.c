@@ -205,7 +205,7 @@ static hone_status fill(hn_int8_step *d, const hone_step *s, void *blob, hone_er
   const hn_weight_codes codes = hn_int8_codes(s);
   bool offsets = false;
   for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns) {
-    offsets |= hn_int8_pack(c, &codes, g, d->w_column, d->w_tap, d->w_channel,
+    offsets |= hn_int8_pack(c, hn_int8_find(d->q.isa), &codes, g, d->w_column, d->w_tap, d->w_channel,
                             (int8_t *)(void *)(base + d->weights_at) + (size_t)g * hn_int8_weights(c), bias,
                             offset + (size_t)g * columns);
     for (int64_t j = 0; j < c->cout; j++) {

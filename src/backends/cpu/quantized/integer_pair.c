@@ -83,7 +83,9 @@ static bool plan_rows(const hone_step *s, const hone_machine *m, const pair *p, 
   c->wide = 1, c->whole = hn_sums_whole(s), c->coded = p->coded,
   c->flip = desc_of(s, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
   c->offsets = !plain_b(s);
-  return hn_int8_plan(c, o, 1, m->l2, &reason) || hn_refuse(why, "%s", reason);
+  if (!hn_int8_plan(c, o, 1, m->l2, &reason)) return hn_refuse(why, "%s", reason);
+  c->listed = 0; /* B is there in the run alone: too late to look at it */
+  return true;
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, pair *p, hone_reason *why) {
@@ -251,9 +253,9 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   w->arithmetic = HONE_ARITHMETIC_INT8;
 }
 
-HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 2, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 3, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 2, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 3, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);

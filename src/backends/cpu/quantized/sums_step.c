@@ -268,7 +268,7 @@ static hone_status fill(hn_sums_step *d, const hone_step *s, void *blob, hone_er
   const size_t columns = hn_int8_columns(c);
   bool any = false;
   for (size_t g = 0; g < (size_t)c->groups; g++)
-    any |= hn_int8_pack(c, &codes, (int64_t)g, d->w_column, d->w_tap, d->w_channel,
+    any |= hn_int8_pack(c, hn_int8_find(d->isa), &codes, (int64_t)g, d->w_column, d->w_tap, d->w_channel,
                         weights + g * hn_int8_weights(c), sums + g * columns, offsets + g * columns);
   d->conv.offsets = any; /* or all weights fit without */
   memcpy(base, d, sizeof *d);

@@ -24,13 +24,23 @@
 
 enum { HN_INT8_BLOCK = 16, HN_INT8_SEGMENTS = 64 };
 
+/* Fours of a block's K, in the order in which a tile takes them: first those whose products fit 16 bits in
+ * pairs, whatever A holds. */
+typedef struct hn_int8_fours {
+  uint32_t narrow, n; /* how many of them fit, of all */
+  struct hn_int8_four {
+    uint32_t a, b; /* bytes from the row's first segment, from the block */
+  } at[];
+} hn_int8_fours;
+
 typedef struct hn_int8_tile {
   _Alignas(64) const uint8_t *a; /* aligned as hn_gemm_tile */
   ptrdiff_t lda;
   size_t k;          /* of a segment: a multiple of k_step; bytes of A beyond its own K meet zeros of B */
   uint32_t segments; /* parts of a row, 1 .. HN_INT8_SEGMENTS; B has them one after the other */
   const int64_t *segment_at; /* where they begin, bytes from the first; NULL: one, at 0 */
-  const int8_t *b;      /* 64-byte aligned; the next block of columns is 16 * k * segments bytes behind */
+  const int8_t *b; /* 64-byte aligned; the next block of columns is 16 * k * segments bytes behind */
+  const hn_int8_fours *fours; /* of the block, where the family has `arrange`; NULL: not known */
   const int8_t *ahead;  /* what a later tile reads as B, asked for early; readable or not; NULL: nothing */
   ptrdiff_t ahead_step; /* bytes of it for every four values of k */
   const int32_t *bias;
@@ -80,6 +90,9 @@ typedef struct hn_int8_ops {
   void (*tile)(const hn_int8_tile *t);
   void (*sum_rows)(const hn_int8_rows *r);
   void (*operand)(const hn_int8_operand *b);
+  /* Of a packed block with `n` fours: the order, and how many fit. NULL: the kernel takes them as they lie.
+   */
+  uint32_t (*arrange)(const int8_t *b, uint32_t n, struct hn_int8_four *at);
 } hn_int8_ops;
 
 static inline size_t hn_int8_round(size_t n, size_t to) { return (n + to - 1) / to * to; }
