@@ -204,10 +204,10 @@ void hn_grouped_direct_exec(const hn_grouped_direct_args *a, hn_parallel_fn para
 }
 
 /* Cycles, as the models of the other tactics count them. */
-#define PRODUCT 0.56 /* of a multiply-add of one vector, */
-#define CHAIN 4.2    /* or of one after the other, where fewer pixels are side by side */
-#define PIXEL 6.0    /* of a vector that is laid out */
-#define CALL 40.0    /* of a piece of a row: its sums begin, are finished and stored */
+#define PRODUCT 0.58 /* of a multiply-add of one vector, */
+#define CHAIN 5.0    /* or of one after the other, where fewer pixels are side by side */
+#define PIXEL 8.0    /* of a vector that is laid out */
+#define CALL 60.0    /* of a piece of a row: its sums begin, are finished and stored */
 
 double hn_grouped_direct_seconds(const hn_grouped_direct *d, const hone_machine *machine, hn_isa isa) {
   const double out_rows = (double)hn_div_up(d->of.out[0], d->row_blocks);
@@ -219,10 +219,10 @@ double hn_grouped_direct_seconds(const hn_grouped_direct *d, const hone_machine 
                           (chain > PRODUCT ? chain : PRODUCT);
   const double rows = (double)(d->tiles * d->columns) * in_rows * (double)d->planes * PIXEL;
   const double calls = (double)(d->tiles * pieces) * out_rows * CALL;
+  /* Tasks share the slabs evenly: a block may hold more than one gets. */
   const int64_t threads = machine->threads ? machine->threads : 1,
-                rounds = d->block
-                             ? hn_div_up(d->of.batch * d->row_blocks * hn_div_up(d->slabs, d->block), threads)
-                             : 0;
-  return (double)(rounds * d->block) * (products + rows + calls) / hn_core_hertz(hn_gemm_find(isa), machine) +
-         1e-6;
+                blocks = d->block ? hn_div_up(d->slabs, d->block) : 0,
+                rounds = hn_div_up(d->of.batch * d->row_blocks * blocks, threads);
+  const double slabs = blocks ? (double)(rounds * hn_div_up(d->slabs, blocks)) : 0;
+  return slabs * (products + rows + calls) / hn_core_hertz(hn_gemm_find(isa), machine) + 1e-6;
 }
