@@ -214,7 +214,10 @@ double hn_grouped_direct_seconds(const hn_grouped_direct *d, const hone_machine 
   const double wanted = (out_rows - 1) * (double)d->of.stride[0] + (double)d->ring,
                in_rows = wanted < (double)d->of.in[0] ? wanted : (double)d->of.in[0];
   const int64_t pieces = d->tile ? hn_div_up(d->tile, WIDE) : 0;
-  const double side_by_side = pieces ? (double)d->tile / (double)pieces : 1, chain = CHAIN / side_by_side;
+  const double pixels = pieces ? (double)d->tile / (double)pieces : 1;
+  /* Kernels of 16 lanes keep two sums of each of a few pixels where a row has three taps. */
+  const bool two_sums = d->lanes == 16 && pixels < 8 && d->of.kernel[1] == 3 && d->of.dilation[1] == 1;
+  const double chain = CHAIN / (two_sums ? 2 * pixels : pixels);
   const double products = (double)(d->of.out[1] * d->of.kernel[0] * d->of.kernel[1] * d->of.cin) * out_rows *
                           (chain > PRODUCT ? chain : PRODUCT);
   const double rows = (double)(d->tiles * d->columns) * in_rows * (double)d->planes * PIXEL;

@@ -123,35 +123,50 @@ static inline __attribute__((always_inline)) void pixels(const hn_grouped_row *r
   finish_all(r, P, ox, acc);
 }
 
-/* The same of three taps without dilation: a value is read once and meets all pixels that it belongs to.
- * Loads are then half as many as multiply-adds; else there are more, and they take longer. */
+/* One value of three taps, of the first column's pixel on: it is read once and meets all pixels that it
+ * belongs to. */
+static inline __attribute__((always_inline)) void value_of_three(const float *q, const float *at, int64_t tap,
+                                                                 const int P, const int side, const int stride,
+                                                                 vf *acc) {
+  vf w[3];
+  HN_UNROLL for (int u = 0; u < 3; u++) w[u] = v_load(at + u * tap);
+  HN_UNROLL for (int i = 0; i < (P - 1) * stride + 3; i++) {
+    vf value = all_of(q + i * VEC_W, side);
+    KEEP(value);
+    HN_UNROLL for (int u = 0; u < 3; u++) {
+      const int p = (i - u) / stride;
+      if (i >= u && (i - u) % stride == 0 && p < P) acc[p] = v_fma(value, w[u], acc[p]);
+    }
+  }
+}
+
+/* Fewer pixels than products are under way at once have two sums each, where there are registers for them. */
+#define TWO_SUMS(P) (VEC_W == 16 && (P) < 8)
+
+/* P pixels from ox on, of three taps without dilation. Loads are then half as many as multiply-adds; else
+ * there are more, and they take longer. */
 static inline __attribute__((always_inline)) void
 pixels_of_three(const hn_grouped_row *r, const int P, const int side, const int stride, int64_t ox) {
-  vf acc[PIXELS], w[3];
+  vf acc[2][PIXELS];
   const float *at = r->w;
-  const int inputs = (P - 1) * stride + 3;
   const int64_t tap = r->cin * VEC_W;
-  HN_UNROLL for (int p = 0; p < P; p++) acc[p] = v_zero();
+  HN_UNROLL for (int p = 0; p < P; p++) acc[0][p] = acc[1][p] = v_zero();
   for (uint32_t v = 0; v < r->rows; v++, at += 2 * tap) {
     const float *x = r->x[v] + ox * stride * VEC_W;
     for (int64_t left = r->cin; left > 0; left -= VEC_W / side, x += r->plane) {
       const float *q = x;
       int64_t k = in_plane(left, side);
       if (HN_FAULT("grouped_last_value") && left <= VEC_W / side) k--, at += VEC_W;
-      for (; k > 0; k--, q += side, at += VEC_W) {
-        HN_UNROLL for (int u = 0; u < 3; u++) w[u] = v_load(at + u * tap);
-        HN_UNROLL for (int i = 0; i < inputs; i++) {
-          vf value = all_of(q + i * VEC_W, side);
-          KEEP(value);
-          HN_UNROLL for (int u = 0; u < 3; u++) {
-            const int p = (i - u) / stride;
-            if (i >= u && (i - u) % stride == 0 && p < P) acc[p] = v_fma(value, w[u], acc[p]);
-          }
-        }
+      for (; TWO_SUMS(P) && k > 1; k -= 2, q += 2 * side, at += 2 * VEC_W) {
+        value_of_three(q, at, tap, P, side, stride, acc[0]);
+        value_of_three(q + side, at + VEC_W, tap, P, side, stride, acc[1]);
       }
+      for (; k > 0; k--, q += side, at += VEC_W) value_of_three(q, at, tap, P, side, stride, acc[0]);
     }
   }
-  finish_all(r, P, ox, acc);
+  HN_UNROLL for (int p = 0; p < P && TWO_SUMS(P) && !HN_FAULT("grouped_second_sum"); p++) acc[0][p] =
+      v_add(acc[0][p], acc[1][p]);
+  finish_all(r, P, ox, acc[0]);
 }
 
 /* The next piece of a row, of which n pixels are left: pieces as long as each other, since few pixels wait
