@@ -201,6 +201,9 @@ double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machin
   else if (c->strided) /* of lines of taps, the few at the border are not counted */
     gather = (c->single_taps ? gather * border_share(c) : 0) + walk;
   double touch = 0.05 * 4 * pixels * ((double)c->cin + width);
+  /* Where rows are brought, or walked, a tile begins and ends with some 200 cycles. What is above was fitted
+   * with tiles of 14 rows, and holds that part of it. */
+  if (!c->direct) touch += 200 * pixels * (1.0 / o->mr - 1.0 / 14);
   return rounds * (hn_overlapped_cycles(products, weights) + gather + touch) / hn_core_hertz(o, machine) +
          7e-7;
 }

@@ -126,8 +126,8 @@ static inline __attribute__((always_inline)) void pixels(const hn_grouped_row *r
 /* One value of three taps, of the first column's pixel on: it is read once and meets all pixels that it
  * belongs to. */
 static inline __attribute__((always_inline)) void value_of_three(const float *q, const float *at, int64_t tap,
-                                                                 const int P, const int side, const int stride,
-                                                                 vf *acc) {
+                                                                 const int P, const int side,
+                                                                 const int stride, vf *acc) {
   vf w[3];
   HN_UNROLL for (int u = 0; u < 3; u++) w[u] = v_load(at + u * tap);
   HN_UNROLL for (int i = 0; i < (P - 1) * stride + 3; i++) {
@@ -164,8 +164,8 @@ pixels_of_three(const hn_grouped_row *r, const int P, const int side, const int 
       for (; k > 0; k--, q += side, at += VEC_W) value_of_three(q, at, tap, P, side, stride, acc[0]);
     }
   }
-  HN_UNROLL for (int p = 0; p < P && TWO_SUMS(P) && !HN_FAULT("grouped_second_sum"); p++) acc[0][p] =
-      v_add(acc[0][p], acc[1][p]);
+  if (TWO_SUMS(P) && !HN_FAULT("grouped_second_sum"))
+    HN_UNROLL for (int p = 0; p < P; p++) acc[0][p] = v_add(acc[0][p], acc[1][p]);
   finish_all(r, P, ox, acc[0]);
 }
 
