@@ -101,8 +101,7 @@ void hn_dots_exec(const hn_dots_args *a, hn_parallel_fn parallel, void *pool) {
 #define LOAD 0.5  /* two a cycle, as many as multiply-adds */
 #define CROSS 1.5 /* a load of channels that do not fill vectors: most cross a line */
 #define SUM 1.5   /* of a vector's lanes, of as many vectors as it has lanes */
-#define PART                                                                                                 \
-  3.0 /* vectors as long as one of 8 lanes, or 4, that its channels do not fill: masks are made for it */
+#define PART 3.0  /* vectors as long as one of few lanes that is not filled: a mask is made for it */
 #define ROW 120
 #define TOUCH 0.05 /* a byte of the input, read once from beyond L1 */
 
@@ -111,8 +110,9 @@ double hn_dots_seconds(const hn_dots *d, const hn_dots_ops *ops, const hone_mach
   const int64_t rows = g->kernel[0] * g->kernel[1], vw = ops->vw;
   const bool run = d->in_pixel == d->channels && g->dilation[2] == 1;
   const int64_t length = run ? g->kernel[2] * d->channels : d->channels;
-  const double vectors = (double)(rows * (run ? 1 : g->kernel[2])) *
-                         ((double)(length / vw) + (length % vw ? vw < 16 ? PART : 1 : 0));
+  const int64_t whole = length / vw, runs = rows * (run ? 1 : g->kernel[2]);
+  const double part = length % vw == 0 ? 0 : vw < 16 ? PART : 1;
+  const double vectors = (double)runs * ((double)whole + part);
   const int64_t together = hn_min(d->outputs, ops->together), pixels = hn_max(vw / hn_max(together, 1), 1);
   const double loads = (double)d->outputs / (double)hn_max(together, 1) * (d->channels % vw ? CROSS : 1) +
                        (double)d->outputs / (double)pixels;
