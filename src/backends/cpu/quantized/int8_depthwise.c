@@ -119,7 +119,7 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *work) {
 }
 
 #define int8_depthwise_tactic(NAME, ANCHOR)                                                                  \
-  HN_TACTIC(cpu, NAME, ANCHOR, 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
+  HN_TACTIC(cpu, NAME, ANCHOR, 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,        \
             .run = run, .work = work)
 int8_depthwise_tactic(int8_depthwise, "QLinearConv");
 int8_depthwise_tactic(int8_depthwise_table, "QLinearConvTable");

@@ -60,6 +60,6 @@ HN_FAMILY_COUNTED(hn_sums_step);
 HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 7, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 8, hn_sums_step, __VA_ARGS__)
 
 #endif
