@@ -101,6 +101,7 @@ hone_status hn_context_create_in(const hn_plan *p, void *block, hn_context **out
   if (!c) return hn_fail_memory(error, sizeof *c, "a context");
   c->plan = c->ref.plan = p;
   c->ref.apart = p->backend->asynchronous;
+  c->ref.lent = &c->lent;
   uint32_t widest = 1;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];

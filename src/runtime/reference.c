@@ -97,6 +97,27 @@ static hone_status lay_out_anew(hn_references *r, const hn_step *s, hone_error *
   return HONE_OK;
 }
 
+/* Results of a step that go to the caller's memory at once. */
+typedef struct lending {
+  const hn_references *r;
+  const hn_step *step;
+  uint32_t given; /* outputs, by bits */
+} lending;
+
+static hone_status lend(void *lender, uint32_t i, const hone_tensor_desc *desc, void **at,
+                        hone_error *error) {
+  lending *l = lender;
+  *at = NULL;
+  if (l->given >> i & 1 || l->step->out[i] == HN_NO_SLOT) return HONE_OK;
+  l->given |= 1u << i;
+  return hn_lent_late(l->r->plan, l->r->lent, l->step->out[i], desc, at, error);
+}
+
+static bool lent(void *lender, const void *at) {
+  const lending *l = lender;
+  return hn_lent_holds(l->r->plan, l->r->lent, at);
+}
+
 hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *error) {
   if (!s->desc.node) return lay_out_anew(r, s, error);
   bool heap = s->kind == HN_STEP_CONTROL;
@@ -122,6 +143,8 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
     if (s->desc.n_outputs > 16)
       return hn_fail(error, HONE_ERROR_UNSUPPORTED, "more than 16 outputs of unknown shape");
     for (uint32_t i = 0; i < s->desc.n_outputs; i++) out[i] = r->tout[i] ? &made[i] : NULL;
+    lending lender = {.r = r, .step = s};
+    if (r->lent && !r->apart) r->budget.lend = lend, r->budget.lent = lent, r->budget.lender = &lender;
     hone_status status = hn_eval_node(s->desc.node, r->tin, out, &r->keep, &r->budget, error);
     for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_outputs; i++) {
       if (!out[i]) continue;
@@ -136,6 +159,7 @@ hone_status hn_run_reference(hn_references *r, const hn_step *s, hone_error *err
     }
     for (uint32_t i = 0; i < s->desc.n_outputs; i++)
       if (made[i].data) hn_budget_release(&r->budget, &made[i]);
+    r->budget.lend = NULL;
     return status;
   }
   hone_call call = {.node = s->desc.node,

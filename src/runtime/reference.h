@@ -4,11 +4,13 @@
 
 #include "model/ir/eval.h"
 #include "optimize/plan/plan.h"
+#include "runtime/lent.h"
 
 /* What they have, and keep from step to step. */
 typedef struct hn_references {
   const hn_plan *plan;
   bool apart;                /* the device has memory of its own */
+  hn_lent *lent;             /* memory of the caller for outputs; NULL: none */
   const hone_tensor *tensor; /* by slot */
   const hone_tensor **tin;   /* scratch for the widest step: what it reads, */
   hone_tensor **tout;        /* and what it makes */

@@ -42,6 +42,10 @@ hone_status hn_budget_alloc(hn_budget *b, int64_t bytes, void **out, hone_error 
 
 void hn_budget_release(hn_budget *b, hone_tensor *t) {
   if (!t->data) return;
+  if (b && b->lend && b->lent(b->lender, t->data)) {
+    t->data = NULL;
+    return;
+  }
   int64_t bytes = hone_desc_bytes(&t->desc);
   if (b && bytes > 0) b->bytes -= (uint64_t)bytes < b->bytes ? (uint64_t)bytes : b->bytes;
   if (b && b->give)
@@ -79,6 +83,11 @@ static hone_status alloc_output(hone_call *c, uint32_t i, const hone_tensor_desc
   hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
   hn_budget_release(impl->budget, t);
   t->desc = d;
+  const hn_budget *b = impl->budget;
+  if (b && b->lend && (!b->max_bytes || (uint64_t)bytes <= b->max_bytes)) {
+    const hone_status status = b->lend(b->lender, i, &d, &t->data, error);
+    if (status != HONE_OK || t->data) return status;
+  }
   return hn_budget_alloc(impl->budget, bytes, &t->data, error);
 }
 

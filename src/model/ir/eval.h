@@ -27,6 +27,11 @@ typedef struct hn_budget {
   void *(*take)(void *memory, size_t bytes);
   void (*give)(void *memory, void *at);
   void *memory;
+  /* Memory of others for output i of a node: *at NULL where they have none, or where it is given once
+   * already. NULL: nobody has. lent: is this such memory, which is not given back? */
+  hone_status (*lend)(void *lender, uint32_t i, const hone_tensor_desc *desc, void **at, hone_error *error);
+  bool (*lent)(void *lender, const void *at);
+  void *lender;
   hn_eval_quick quick; /* NULL: there is none */
   void *quick_self;
 } hn_budget;
