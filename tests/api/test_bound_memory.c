@@ -398,7 +398,8 @@ static void test_open_shapes(void **state) {
     run(c, p.given);
     const hone_tensor *y = hone_context_output(c, 0);
     assert_ptr_equal(y->data, enough.data);
-    assert_true(hone_context_peak(c) + (uint64_t)n * 8 <= hone_context_peak(p.plain)); /* made there, not copied */
+    assert_true(hone_context_peak(c) + (uint64_t)n * 8 <=
+                hone_context_peak(p.plain)); /* made there, not copied */
     assert_int_equal(y->desc.rank, 2);
     assert_int_equal(y->desc.dim[1], n);
     same(hone_context_output(p.plain, 0), y->data);

@@ -1,5 +1,5 @@
 /* References that go another way than their definitions: largest and smallest elements, different numbers,
- * places of maxima, powers of integers; against the definitions. */
+ * columns, places of maxima, powers of integers; against the definitions. */
 #include "ops/op_case.h"
 
 #include <math.h>
@@ -174,6 +174,58 @@ static void places_of_maxima(void **unused) {
       for (int nan = 0; nan <= hone_dtype_is_float(types[t]); nan++) check_places(&cases[i], types[t], nan);
 }
 
+/* ------------------------------------------------------------------ columns to images */
+
+typedef struct fold_case {
+  const char *attrs;
+  int64_t image[2], block[2], stride[2], dilation[2], pad[2]; /* pads as large behind as before */
+} fold_case;
+
+static void check_fold(const fold_case *f, hone_dtype dtype) {
+  enum { BATCH = 2, CHANNELS = 2 };
+  int64_t places[2];
+  double sizes[2][2], want[BATCH * CHANNELS * 40 * 40] = {0};
+  for (int d = 0; d < 2; d++) {
+    places[d] = (f->image[d] + 2 * f->pad[d] - (f->block[d] - 1) * f->dilation[d] - 1) / f->stride[d] + 1;
+    sizes[0][d] = (double)f->image[d], sizes[1][d] = (double)f->block[d];
+  }
+  const int64_t taps = f->block[0] * f->block[1], all = places[0] * places[1];
+  char dims[48];
+  op_case c;
+  op_begin(&c, "Col2Im", 18);
+  snprintf(dims, sizeof dims, "%dx%lldx%lld", BATCH, (long long)(CHANNELS * taps), (long long)all);
+  const hone_tensor *x = op_in(&c, dtype, dims, NULL, 3);
+  for (int i = 0; i < 2; i++) op_in(&c, HONE_DTYPE_I64, "2", sizes[i], 0);
+  op_attrs(&c, f->attrs);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  for (int64_t i = 0; i < BATCH * CHANNELS * taps * all; i++) {
+    const int64_t place = i % all, tap = i / all % taps, plane = i / all / taps,
+                  y = place / places[1] * f->stride[0] + tap / f->block[1] * f->dilation[0] - f->pad[0],
+                  z = place % places[1] * f->stride[1] + tap % f->block[1] * f->dilation[1] - f->pad[1];
+    if (y >= 0 && z >= 0 && y < f->image[0] && z < f->image[1])
+      want[(plane * f->image[0] + y) * f->image[1] + z] += op_get(x, i);
+  }
+  assert_int_equal(hone_desc_count(&c.out[0].desc), BATCH * CHANNELS * f->image[0] * f->image[1]);
+  for (int64_t i = 0; i < BATCH * CHANNELS * f->image[0] * f->image[1]; i++)
+    assert_true(fabs(op_get(&c.out[0], i) - want[i]) <=
+                (dtype == HONE_DTYPE_F32 ? 1e-6 : 1e-14) * (1 + fabs(want[i])));
+  op_end(&c);
+}
+
+static void columns_to_images(void **unused) {
+  (void)unused;
+  static const fold_case cases[] = {
+      {"pads=1,1,1,1", {9, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {"strides=2,2", {8, 40}, {2, 2}, {2, 2}, {1, 1}, {0, 0}},
+      {"strides=1,3 dilations=2,1 pads=2,3,2,3", {11, 20}, {3, 4}, {1, 3}, {2, 1}, {2, 3}},
+      {"pads=2,4,2,4", {3, 4}, {3, 5}, {1, 1}, {1, 1}, {2, 4}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_fold(&cases[i], HONE_DTYPE_F32);
+    check_fold(&cases[i], HONE_DTYPE_F64);
+  }
+}
+
 /* ------------------------------------------------------------------ powers */
 
 static void check_powers(hone_dtype base, hone_dtype exponent, bool one) {
@@ -207,6 +259,7 @@ static void powers_of_integers(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(largest_and_smallest),
                                      cmocka_unit_test(different_numbers), cmocka_unit_test(places_of_maxima),
+                                     cmocka_unit_test(columns_to_images),
                                      cmocka_unit_test(powers_of_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Col2Im: adds the columns that sliding blocks were unfolded into back to the image, in any number of
  * dimensions. */
+#include "base/wide.h"
 #include "model/ops/common/bulk.h"
 
 enum { MAX_AXES = HONE_MAX_RANK - 2 };
@@ -80,8 +81,26 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return HONE_OK;
 }
 
-/* Adds one row of the columns (one element of every block) to a plane of the image. */
-static void add_row(const geometry *g, int64_t tap, const double *row, double *plane) {
+/* line[i step] += row[i] */
+HN_WIDE_BODY void add_f32_body(double *restrict line, const float *restrict row, int64_t n, int64_t step) {
+  enum { BLOCK = 16 };
+  const int64_t whole = step == 1 ? n - n % BLOCK : 0;
+  for (int64_t j = 0; j < whole; j += BLOCK)
+    for (int64_t i = j; i < j + BLOCK; i++) line[i] += (double)row[i];
+  for (int64_t i = whole; i < n; i++) line[i * step] += (double)row[i];
+}
+HN_WIDE(void, add_f32, add_f32_body, (double *line, const float *row, int64_t n, int64_t step),
+        (line, row, n, step))
+
+static void add_f64(double *line, const double *row, int64_t n, int64_t step) {
+  if (step == 1)
+    for (int64_t i = 0; i < n; i++) line[i] += row[i];
+  else
+    for (int64_t i = 0; i < n; i++) line[i * step] += row[i];
+}
+
+/* Adds one row of the columns (one element of every block, f32 or f64) to a plane of the image. */
+static void add_row(const geometry *g, int64_t tap, const void *row, bool narrow, double *plane) {
   int64_t offset[MAX_AXES], at[MAX_AXES] = {0};
   for (int32_t d = g->n - 1; d >= 0; d--) {
     offset[d] = tap % g->block[d] * g->dilation[d] - g->pad[d];
@@ -101,11 +120,13 @@ static void add_row(const geometry *g, int64_t tap, const double *row, double *p
       to = to * g->image[d] + i;
     }
     if (inside) {
-      double *line = plane + to * g->image[last];
-      if (step == 1)
-        for (int64_t b = first; b < end; b++) line[b + offset[last]] += row[p + b];
+      double *line = plane + to * g->image[last] + first * step + offset[last];
+      if (first >= end)
+        ; /* all of it lies outside */
+      else if (narrow)
+        add_f32(line, (const float *)row + p + first, end - first, step);
       else
-        for (int64_t b = first; b < end; b++) line[b * step + offset[last]] += row[p + b];
+        add_f64(line, (const double *)row + p + first, end - first, step);
     }
     for (int32_t d = last - 1; d >= 0 && ++at[d] == g->blocks[d]; d--) at[d] = 0;
   }
@@ -123,12 +144,14 @@ static hone_status reference(hone_call *call, hone_error *error) {
   double *plane = hn_scratch(call, size, sizeof *plane, error);
   double *row = plane ? hn_scratch(call, g.places, sizeof *row, error) : NULL;
   if (!row) return HONE_ERROR_MEMORY;
+  const bool narrow = x->desc.dtype == HONE_DTYPE_F32;
   for (int64_t p = 0; p < planes; p++) {
     memset(plane, 0, (size_t)size * sizeof *plane);
     for (int64_t t = 0; t < g.taps; t++) {
       if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-      hn_load_f64(row, x, (p * g.taps + t) * g.places, g.places);
-      add_row(&g, t, row, plane);
+      const int64_t at = (p * g.taps + t) * g.places;
+      if (!narrow) hn_load_f64(row, x, at, g.places);
+      add_row(&g, t, narrow ? (const void *)((const float *)x->data + at) : row, narrow, plane);
     }
     hn_store_f64(y, p * size, plane, size);
   }
