@@ -1,5 +1,5 @@
 /* References that go another way than their definitions: largest and smallest elements, different numbers,
- * columns, places of maxima, powers of integers; against the definitions. */
+ * columns, places of maxima, deformed windows, powers of integers; against the definitions. */
 #include "ops/op_case.h"
 
 #include <math.h>
@@ -226,6 +226,62 @@ static void columns_to_images(void **unused) {
   }
 }
 
+/* ------------------------------------------------------------------ DeformConv */
+
+static double between(const hone_tensor *x, int64_t plane, int64_t h, int64_t w, double y, double z) {
+  double sum = 0;
+  const int64_t top = (int64_t)floor(y), left = (int64_t)floor(z);
+  for (int64_t a = top; a < top + 2; a++)
+    for (int64_t b = left; b < left + 2; b++)
+      if (a >= 0 && b >= 0 && a < h && b < w)
+        sum += (1 - fabs(y - (double)a)) * (1 - fabs(z - (double)b)) * op_get(x, (plane * h + a) * w + b);
+  return sum;
+}
+
+/* Two images of 6 channels of 7 x 9, kernels of 3 x 2, two strides down; 10 filters in `group`. */
+static void check_deform(hone_dtype dtype, int64_t group, int64_t parts, bool mask) {
+  enum { N = 2, C = 6, H = 7, W = 9, F = 10, KH = 3, KW = 2, OH = 4, OW = 10, TAPS = KH * KW };
+  char text[5][64];
+  op_case c;
+  op_begin(&c, "DeformConv", 19);
+  snprintf(text[0], 64, "%dx%dx%dx%d", F, (int)(C / group), KH, KW);
+  snprintf(text[1], 64, "%dx%dx%dx%d", N, (int)(parts * TAPS * 2), OH, OW);
+  snprintf(text[2], 64, "%dx%dx%dx%d", N, (int)(parts * TAPS), OH, OW);
+  snprintf(text[3], 64, "group=%d offset_group=%d pads=1,1,1,1 strides=2,1", (int)group, (int)parts);
+  hone_tensor *x = op_in(&c, dtype, "2x6x7x9", NULL, 1), *w = op_in(&c, dtype, text[0], NULL, 2),
+              *o = op_in(&c, dtype, text[1], NULL, 3), *b = op_in(&c, dtype, "10", NULL, 4),
+              *m = mask ? op_in(&c, dtype, text[2], NULL, 5) : NULL;
+  for (int64_t i = 0; i < hone_desc_count(&o->desc); i++)
+    op_set(o, i, draw(9) ? 3 * op_get(o, i) : (double)draw(3) - 1);
+  op_attrs(&c, text[3]);
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  assert_int_equal(hone_desc_count(&c.out[0].desc), N * F * OH * OW);
+  for (int64_t i = 0; i < N * F * OH * OW; i++) {
+    const int64_t at = i % (OH * OW), f = i / (OH * OW) % F, n = i / (OH * OW) / F, own = C / group;
+    double want = op_get(b, f), size = 1;
+    for (int64_t k = 0; k < own; k++)
+      for (int64_t t = 0; t < TAPS; t++) {
+        const int64_t channel = f / (F / group) * own + k, part = channel / (C / parts),
+                      tap = (n * parts + part) * TAPS + t;
+        const double y = (double)(at / OW * 2 - 1 + t / KW) + op_get(o, tap * 2 * OH * OW + at),
+                     z = (double)(at % OW - 1 + t % KW) + op_get(o, (tap * 2 + 1) * OH * OW + at),
+                     v = op_get(w, (f * own + k) * TAPS + t) * between(x, n * C + channel, H, W, y, z) *
+                         (m ? op_get(m, tap * OH * OW + at) : 1);
+        want += v, size += fabs(v);
+      }
+    assert_true(fabs(op_get(&c.out[0], i) - want) <= (dtype == HONE_DTYPE_F32 ? 1e-6 : 1e-13) * size);
+  }
+  op_end(&c);
+}
+
+static void deformed_windows(void **unused) {
+  (void)unused;
+  check_deform(HONE_DTYPE_F32, 1, 1, false);
+  check_deform(HONE_DTYPE_F32, 2, 3, true);
+  check_deform(HONE_DTYPE_F64, 1, 2, true);
+  check_deform(HONE_DTYPE_F64, 2, 1, false);
+}
+
 /* ------------------------------------------------------------------ powers */
 
 static void check_powers(hone_dtype base, hone_dtype exponent, bool one) {
@@ -257,9 +313,9 @@ static void powers_of_integers(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(largest_and_smallest),
-                                     cmocka_unit_test(different_numbers), cmocka_unit_test(places_of_maxima),
-                                     cmocka_unit_test(columns_to_images),
-                                     cmocka_unit_test(powers_of_integers)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(largest_and_smallest), cmocka_unit_test(different_numbers),
+      cmocka_unit_test(places_of_maxima),     cmocka_unit_test(columns_to_images),
+      cmocka_unit_test(deformed_windows),     cmocka_unit_test(powers_of_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

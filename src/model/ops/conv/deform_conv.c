@@ -1,5 +1,6 @@
 /* DeformConv: Conv in which every tap reads where its offset says, between pixels by linear interpolation,
  * and counts as much as its mask says. What lies outside of the input is zero. */
+#include "base/wide.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 
@@ -146,37 +147,93 @@ static corners around(const int64_t *dim, int32_t space, const double *place) {
   return c;
 }
 
-/* What every tap of every channel reads for one pixel of the output. */
+/* The same in two dimensions, with the same products. */
+static inline void around_in_plane(const int64_t *dim, const double *place, corners *c) {
+  c->n = 0;
+  if (!(place[0] > -1 && place[0] < (double)dim[0] && place[1] > -1 && place[1] < (double)dim[1])) return;
+  int64_t y = (int64_t)place[0], x = (int64_t)place[1];
+  y -= (double)y > place[0], x -= (double)x > place[1];
+  const double below = place[0] - (double)y, right = place[1] - (double)x;
+  const double rows[2] = {y < 0 ? 0 : 1 - below, y + 1 >= dim[0] ? 0 : below},
+               columns[2] = {x < 0 ? 0 : 1 - right, x + 1 >= dim[1] ? 0 : right};
+  for (int corner = 0; corner < 4; corner++) {
+    const double part = rows[corner & 1] * columns[corner >> 1];
+    if (part != 0) c->at[c->n] = (y + (corner & 1)) * dim[1] + x + (corner >> 1), c->part[c->n++] = part;
+  }
+}
+
+enum { AT_ONCE = 16, FILTERS = 4 }; /* pixels of the output, and filters, that go side by side */
+
+/* What every tap of every channel reads for some pixels of the output: to[channels x taps][AT_ONCE]. */
 static void gather(const hone_call *call, const geometry *g, const double *image, int64_t b, int64_t pixel,
-                   int64_t pixels, double *to) {
+                   int64_t some, int64_t pixels, double *to) {
   const hone_tensor_desc *x = &call->input[X]->desc;
   const int64_t plane = hn_dims(x, 2, x->rank), each = x->dim[1] / g->offset_group;
+  int64_t base[SPACE][AT_ONCE]; /* where the windows begin */
+  for (int p = 0; p < some; p++) {
+    int64_t o = pixel + p;
+    for (int32_t i = g->space - 1; i >= 0; o /= g->y[i], i--)
+      base[i][p] = o % g->y[i] * g->stride[i] - g->pad[i];
+  }
   for (int64_t tap = 0; tap < g->offset_group * g->taps; tap++) {
-    double place[SPACE], weight = 1;
+    double shift[SPACE][AT_ONCE], weight[AT_ONCE];
+    corners at[AT_ONCE];
+    int64_t k = tap % g->taps, along[SPACE];
     const int64_t first = b * g->offset_group * g->taps + tap, part = tap / g->taps;
-    int64_t k = tap % g->taps, o = pixel;
-    for (int32_t i = g->space - 1; i >= 0; k /= g->kernel[i], o /= g->y[i], i--)
-      place[i] = (double)(o % g->y[i] * g->stride[i] - g->pad[i] + k % g->kernel[i] * g->dilation[i]) +
-                 hn_get_f64(call->input[OFFSET], (first * g->space + i) * pixels + pixel);
-    if (hn_call_has(call, MASK)) weight = hn_get_f64(call->input[MASK], first * pixels + pixel);
-    const corners at = around(x->dim + 2, g->space, place);
+    for (int32_t i = g->space - 1; i >= 0; k /= g->kernel[i], i--)
+      along[i] = k % g->kernel[i] * g->dilation[i];
+    for (int32_t i = 0; i < g->space; i++)
+      hn_load_f64(shift[i], call->input[OFFSET], (first * g->space + i) * pixels + pixel, some);
+    for (int p = 0; p < AT_ONCE; p++) weight[p] = 1;
+    if (hn_call_has(call, MASK)) hn_load_f64(weight, call->input[MASK], first * pixels + pixel, some);
+    for (int p = 0; p < AT_ONCE; p++) {
+      double place[SPACE];
+      at[p].n = 0;
+      if (p >= some) continue;
+      for (int32_t i = 0; i < g->space; i++) place[i] = (double)(base[i][p] + along[i]) + shift[i][p];
+      if (g->space == 2)
+        around_in_plane(x->dim + 2, place, &at[p]);
+      else
+        at[p] = around(x->dim + 2, g->space, place);
+    }
     for (int64_t c = part * each; c < (part + 1) * each; c++) {
-      double sum = 0;
-      for (uint32_t i = 0; i < at.n; i++) sum += at.part[i] * image[c * plane + at.at[i]];
-      to[c * g->taps + tap % g->taps] = weight * sum;
+      double *row = to + (c * g->taps + tap % g->taps) * AT_ONCE;
+      const double *from = image + c * plane;
+      for (int p = 0; p < AT_ONCE; p++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < at[p].n; i++) sum += at[p].part[i] * from[at[p].at[i]];
+        row[p] = weight[p] * sum;
+      }
     }
   }
 }
 
-/* [group][values of a filter][filters of the group]: the filters' sums go on side by side. */
-static double *turned_weights(hone_call *call, int64_t group, int64_t filters, int64_t n, hone_error *error) {
-  const double *w = hn_all_f64(call, call->input[W], error);
-  double *to = w ? hn_scratch(call, filters * n, sizeof *to, error) : NULL;
-  const int64_t own = filters / group;
-  for (int64_t f = 0; to && f < filters; f++)
-    for (int64_t i = 0; i < n; i++) to[(f / own * n + i) * own + f % own] = w[f * n + i];
-  return to;
+typedef double lanes __attribute__((vector_size(64), aligned(8)));
+enum { VECTORS = AT_ONCE * sizeof(double) / sizeof(lanes) };
+
+/* sums[some filters][AT_ONCE] += w[..][n] column[n][AT_ONCE], in the order of n. */
+HN_WIDE_BODY void products_body(double *sums, const double *w, const double *column, int64_t n,
+                                const int some) {
+  lanes own[FILTERS][VECTORS], *to = (lanes *)(void *)sums;
+  const lanes *from = (const lanes *)(const void *)column;
+  for (int f = 0; f < some; f++)
+    for (unsigned v = 0; v < VECTORS; v++) own[f][v] = to[(unsigned)f * VECTORS + v];
+  for (int64_t i = 0; i < n; i++, from += VECTORS)
+    for (int f = 0; f < some; f++)
+      for (unsigned v = 0; v < VECTORS; v++) own[f][v] += w[f * n + i] * from[v];
+  for (int f = 0; f < some; f++)
+    for (unsigned v = 0; v < VECTORS; v++) to[(unsigned)f * VECTORS + v] = own[f][v];
 }
+HN_WIDE_BODY void several_body(double *sums, const double *w, const double *column, int64_t n) {
+  products_body(sums, w, column, n, FILTERS);
+}
+HN_WIDE_BODY void one_body(double *sums, const double *w, const double *column, int64_t n) {
+  products_body(sums, w, column, n, 1);
+}
+HN_WIDE(void, add_several, several_body, (double *sums, const double *w, const double *column, int64_t n),
+        (sums, w, column, n))
+HN_WIDE(void, add_one, one_body, (double *sums, const double *w, const double *column, int64_t n),
+        (sums, w, column, n))
 
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor_desc *x = &call->input[X]->desc, *w = &call->input[W]->desc;
@@ -186,25 +243,28 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (s) return s;
   const int64_t filters = w->dim[0], pixels = hn_dims(&y->desc, 2, y->desc.rank),
                 size = hn_dims(x, 1, x->rank), n = w->dim[1] * g.taps, own = filters / g.group;
-  const double *weights = turned_weights(call, g.group, filters, n, error);
+  const double *weights = hn_all_f64(call, call->input[W], error);
   double *image = weights ? hn_scratch(call, size, sizeof *image, error) : NULL,
-         *column = image ? hn_scratch(call, x->dim[1] * g.taps, sizeof *column, error) : NULL,
-         *sums = column ? hn_scratch(call, filters, sizeof *sums, error) : NULL;
+         *column = image ? hn_scratch(call, x->dim[1] * g.taps * AT_ONCE, sizeof *column, error) : NULL,
+         *sums = column ? hn_scratch(call, filters * AT_ONCE, sizeof *sums, error) : NULL;
   if (!sums) return HONE_ERROR_MEMORY;
   for (int64_t b = 0; b < x->dim[0]; b++) {
     hn_load_f64(image, call->input[X], b * size, size);
-    for (int64_t pixel = 0; pixel < pixels; pixel++) {
+    for (int64_t pixel = 0, some; pixel < pixels; pixel += some) {
       if (call->stopped(call)) return HONE_ERROR_CANCELLED;
-      gather(call, &g, image, b, pixel, pixels, column);
-      for (int64_t f = 0; f < filters; f++)
-        sums[f] = hn_call_has(call, BIAS) ? hn_get_f64(call->input[BIAS], f) : 0;
+      some = hn_min(AT_ONCE, pixels - pixel);
+      gather(call, &g, image, b, pixel, some, pixels, column);
+      for (int64_t f = 0; f < filters * AT_ONCE; f++)
+        sums[f] = hn_call_has(call, BIAS) ? hn_get_f64(call->input[BIAS], f / AT_ONCE) : 0;
       for (int64_t k = 0; k < g.group; k++)
-        for (int64_t i = 0; i < n; i++) {
-          const double *restrict from = weights + (k * n + i) * own, value = column[k * n + i];
-          double *restrict to = sums + k * own;
-          for (int64_t f = 0; f < own; f++) to[f] += value * from[f];
+        for (int64_t f = 0, step; f < own; f += step) {
+          const int64_t filter = k * own + f;
+          step = own - f >= FILTERS ? FILTERS : 1;
+          (step == FILTERS ? add_several : add_one)(sums + filter * AT_ONCE, weights + filter * n,
+                                                    column + k * n * AT_ONCE, n);
         }
-      for (int64_t f = 0; f < filters; f++) hn_set_f64(y, (b * filters + f) * pixels + pixel, sums[f]);
+      for (int64_t f = 0; f < filters; f++)
+        hn_store_f64(y, (b * filters + f) * pixels + pixel, sums + f * AT_ONCE, some);
     }
   }
   return HONE_OK;
