@@ -108,6 +108,11 @@ def counted_and_compared():
         labels = r.randint(0, shape[1], shape[:1] + shape[2:]).astype(np.int64)
         for op in ("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"):
             yield "%s, %s" % (op, "x".join(map(str, shape))), one(op, [shape, labels], 1, opset=13)
+    for kind in ("FLOAT", "INT8"):
+        yield ("Compress, " + kind,
+               one("Compress", [(cube, T.DataType.Value(kind)), r.rand(100) > 0.5], [T.DataType.Value(kind)], axis=1))
+    yield ("Col2Im", one("Col2Im", [[1, 576, 3136], numbers([56, 56], np.int64), numbers([3, 3], np.int64)], 1, pads=[1] * 4))
+    yield ("DeformConv", one("DeformConv", [maps, floats(64, 64, 3, 3), [1, 18, 56, 56]], 1, opset=22, pads=[1] * 4))
     classical, weights = dict(domain="ai.onnx.ml"), lambda n: [float(v) for v in r.standard_normal(n)]
     yield "LinearRegressor", one("LinearRegressor", [[2000, 64]], 1, coefficients=weights(640), targets=10, **classical)
     yield ("LinearClassifier", one("LinearClassifier", [[2000, 64]], [T.INT64, T.FLOAT], coefficients=weights(640), intercepts=weights(10),
