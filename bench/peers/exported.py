@@ -24,7 +24,12 @@ eva02_tiny_patch14_224 mixer_s32_224 tinynet_e lcnet_050 efficientvit_b0 efficie
 regnetz_b16 seresnext26d_32x4d xception41 dpn68 hardcorenas_a gernet_s eca_botnext26ts_256 bat_resnext26ts
 sebotnet33ts_256 swinv2_cr_tiny_ns_224 resnetv2_50x1_bit darknet53 mixnet_s fbnetv3_b ghostnetv2_100
 vit_relpos_small_patch16_224 dla60_res2net resnetaa50 vit_small_r26_s32_224 tf_efficientnetv2_b0 mobilevitv2_050
-cs3darknet_focus_m resnext26ts legacy_seresnext26_32x4d crossvit_tiny_240 deit3_small_patch16_224""".split()
+cs3darknet_focus_m resnext26ts legacy_seresnext26_32x4d crossvit_tiny_240 deit3_small_patch16_224
+efficientnet_es gc_efficientnetv2_rw_t mnasnet_small pit_s_distilled_224 regnetv_040 resnet33ts resnetblur50 resnetrs50
+semnasnet_075 seresnet33ts spnasnet_100 twins_pcpvt_small vit_tiny_r_s16_p8_224 wide_resnet50_2 ecaresnet26t cspdarknet53
+edgenext_base eca_nfnet_l0 deit_tiny_distilled_patch16_224 fbnetc_100 inception_v4 mobilevit_xxs nf_regnet_b1
+repghostnet_050 res2next50 skresnext50_32x4d xcit_tiny_12_p8_224 maxvit_nano_rw_256 swin_s3_tiny_224 convnext_atto
+jx_nest_tiny regnetz_c16 cait_xxs36_224 tresnet_m resnetv2_50d_evos vovnet39a mobilenetv3_rw rexnetr_200 tf_mixnet_s""".split()
 SIZES = {"inception_v3": (3, 299, 299), "r3d_18": (3, 8, 112, 112), "r2plus1d_18": (3, 8, 112, 112),
          "s3d": (3, 16, 224, 224)}
 DETECTORS = ("rcnn", "retina", "ssd")
