@@ -101,6 +101,24 @@ static char *slurp(const char *name, size_t *size) {
   return data;
 }
 
+/* How large a picture is does not decide how long a plan takes: nothing counts its rows (10^13 here). */
+static void test_tall_picture(void **state) {
+  (void)state;
+  static const char text[] = "opset 17\ngraph g(%x: f32[1x1x100000000000x1]) -> (%y) {\n"
+                             "  const %w: f32[1x1x99x1] = rand(1)\n"
+                             "  %y = Conv(%x, %w) {pads=[49, 0, 49, 0]}\n}\n";
+  char path[200];
+  hone_error e = {0};
+  hone_model *m = NULL;
+  snprintf(path, sizeof path, "%s/tall.onnx", folder);
+  assert_int_equal(hone_model_parse(text, sizeof text - 1, &m, &e), HONE_OK);
+  assert_int_equal(hone_model_save(m, path, &e), HONE_OK);
+  hone_model_release(m);
+  process p = RUN("inspect", path);
+  assert_int_equal(p.code, 0);
+  process_free(&p);
+}
+
 /* Shape of a model's first node of this type, "1x29x17x17". */
 static void assert_first_shape(const char *model, const char *type, const char *shape) {
   process p = RUN("inspect", model, "--json");
@@ -265,6 +283,7 @@ static void test_device_and_version(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_help),
+      cmocka_unit_test(test_tall_picture),
       cmocka_unit_test(test_usage_errors),
       cmocka_unit_test(test_one_is_no_plural),
       cmocka_unit_test(test_zoo_variants),

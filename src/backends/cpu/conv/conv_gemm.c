@@ -26,16 +26,20 @@ typedef struct blob_head {
   int64_t joined; /* rows of a tensor that are one of conv's */
 } blob_head;
 
+/* How many of the first n steps of `stride` from `at` on lie in 0 .. size. */
+static int64_t steps_inside(int64_t at, int64_t stride, int64_t n, int64_t size) {
+  const int64_t first = at < 0 ? (stride - 1 - at) / stride : 0;
+  const int64_t end = at < size ? (size - 1 - at) / stride + 1 : 0;
+  return end < n ? (end > first ? end - first : 0) : n > first ? n - first : 0;
+}
+
 /* As hn_conv.idle says it. */
 static double idle_share(const hn_conv_attr *a) {
   double inside = 1;
   for (int d = 0; d < 2; d++) {
     int64_t n = 0;
     for (int64_t k = 0; k < a->kernel[d]; k++)
-      for (int64_t i = 0; i < a->y.size[d]; i++) {
-        const int64_t at = i * a->stride[d] + k * a->dilation[d] - a->pad[d];
-        n += at >= 0 && at < a->x.size[d];
-      }
+      n += steps_inside(k * a->dilation[d] - a->pad[d], a->stride[d], a->y.size[d], a->x.size[d]);
     const double all = (double)(a->kernel[d] * a->y.size[d]);
     inside *= all > 0 ? (double)n / all : 1;
   }
