@@ -139,6 +139,8 @@ def plain_types():
         yield op + ", DOUBLE", one(op, [(cube, T.DOUBLE), axis], [T.DOUBLE], keepdims=0)
     for kind in ("DOUBLE", "INT64", "INT32"):
         yield "ArgMax, " + kind, one("ArgMax", [(cube, T.DataType.Value(kind))], [T.INT64], axis=2, keepdims=0)
+    for rows in ([2000, 3], [2000, 10], [20000, 20]):
+        yield "ArgMax, rows of %d" % rows[1], one("ArgMax", [rows], [T.INT64], axis=1, keepdims=0)
     yield "CumSum, DOUBLE", one("CumSum", [(cube, T.DOUBLE), numbers(1, np.int64)], [T.DOUBLE])
     yield from counted_and_compared()
     for kernel in ("LINEAR", "POLY", "RBF"):

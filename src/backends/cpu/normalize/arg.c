@@ -11,9 +11,10 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/integers.h"
+#include "base/wide.h"
 #include "optimize/step/axes.h"
 
-enum { LANES = 16, PER_TASK = 16384 /* elements */ };
+enum { LANES = 16, SHORT = 64 /* rows */, PER_TASK = 16384 /* elements */ };
 
 typedef struct head {
   bool least, last;
@@ -71,14 +72,38 @@ COLUMNS(first_of_columns, >)
 COLUMNS(last_of_columns, >=)
 #undef COLUMNS
 
-/* Element i of the axis, `step` apart, one after the other; begins with what is best so far. */
+/* Of LANES rows of n elements beside each other, where each has its best. */
+#define ROWS(NAME, BETTER)                                                                                   \
+  HN_WIDE_BODY void NAME##_body(const uint32_t *x, int64_t n, int32_t flip, int64_t *at) {                   \
+    int32_t b[LANES], a[LANES] = {0};                                                                        \
+    for (int i = 0; i < LANES; i++) b[i] = key_of(x[i * n], flip);                                           \
+    for (int32_t k = 1; k < n; k++)                                                                          \
+      for (int i = 0; i < LANES; i++) {                                                                      \
+        const int32_t key = key_of(x[i * n + k], flip);                                                      \
+        a[i] = key BETTER b[i] ? k : a[i];                                                                   \
+        b[i] = key BETTER b[i] ? key : b[i];                                                                 \
+      }                                                                                                      \
+    for (int i = 0; i < LANES; i++) at[i] = a[i];                                                            \
+  }                                                                                                          \
+  HN_WIDE(void, NAME, NAME##_body, (const uint32_t *x, int64_t n, int32_t flip, int64_t *at),                \
+          (x, n, flip, at))
+
+ROWS(first_of_rows, >)
+ROWS(last_of_rows, >=)
+#undef ROWS
+
+/* Element i of the axis, `step` apart, one after the other; begins with what is best so far. Without jumps:
+ * of a short row nobody foresees where the best lies. */
 static int32_t scan(const uint32_t *x, int64_t from, int64_t n, int64_t step, const head *h, int32_t *best,
                     int32_t at) {
-  const int32_t flip = h->least ? -1 : 0;
+  const int32_t flip = h->least ? -1 : 0, last = h->last;
+  int32_t most = *best;
   for (int64_t k = from; k < n; k++) {
-    const int32_t key = key_of(x[k * step], flip);
-    if (key > *best || (h->last && key == *best)) *best = key, at = (int32_t)k;
+    const int32_t key = key_of(x[k * step], flip), better = -((key > most) | (last & (key == most)));
+    most ^= (most ^ key) & better;
+    at ^= (at ^ (int32_t)k) & better;
   }
+  *best = most;
   return at;
 }
 
@@ -114,7 +139,10 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     const int64_t row = i / h->inner, column = i % h->inner;
     const uint32_t *from = x + row * h->n * h->inner + column;
     some = 1;
-    if (h->inner == 1) {
+    if (h->inner == 1 && h->n <= SHORT && end - i >= LANES) {
+      some = LANES;
+      (h->last ? last_of_rows : first_of_rows)(from, h->n, h->least ? -1 : 0, y + i);
+    } else if (h->inner == 1) {
       y[i] = of_row(from, h);
     } else if (hn_min(h->inner - column, end - i) >= LANES) {
       some = LANES;
@@ -141,7 +169,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, arg_max, "ArgMax", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, arg_max, "ArgMax", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
-HN_TACTIC(cpu, arg_min, "ArgMin", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, arg_min, "ArgMin", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
