@@ -15,6 +15,13 @@ cd "$work" || exit 1
 for package in hone libhone0 libhone-dev; do
   dpkg-deb -f packages/${package}_*.deb Depends | grep -q . || fail "$package depends on nothing"
 done
+# What is loaded when it is needed, and so is no program's, is a package's need all the same.
+late=$(sed -n 's/^#define HN_LATE_[A-Z0-9]* "\(lib[a-z0-9-]*\)\.so\..*"$/\1/p' "$build/generated/late_names.h")
+for package in hone libhone0; do
+  for library in $late; do
+    dpkg-deb -f packages/${package}_*.deb Depends | grep -q "$library" || fail "$package does not depend on $library"
+  done
+done
 dpkg-deb --ctrl-tarfile packages/libhone0_*.deb | tar -xO ./shlibs | grep -q '^libhone 0 libhone0 ' || fail "libhone0 has no shlibs"
 if command -v lintian >/dev/null 2>&1; then
   # Only a package for Debian's own archive closes a bug with its first upload.

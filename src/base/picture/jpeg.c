@@ -3,14 +3,13 @@
 #include "base/picture/picture.h"
 
 #include "base/error.h"
+#include "base/late/jpeg.h"
+#include "base/late/late.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <jpeglib.h>
-#include <jerror.h>
 
 enum { MAX_SCANS = 200 }; /* a progressive file may demand any amount of work by its number of scans */
 
@@ -51,6 +50,8 @@ static void to_rgb(const uint8_t *in, uint8_t *out, int64_t width, int component
 }
 
 hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error) {
+  volatile hone_status status = hn_late_need(HN_LATE_LIBRARY_JPEG, error);
+  if (status != HONE_OK) return status;
   struct jpeg_decompress_struct jpeg;
   struct jpeg_progress_mgr progress = {.progress_monitor = count_scans};
   trap t;
@@ -59,7 +60,6 @@ hone_status hn_jpeg_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone
   t.manager.error_exit = on_error;
   t.manager.emit_message = on_message;
   t.manager.output_message = no_output;
-  volatile hone_status status = HONE_OK;
   hn_mem_foreign_begin();
   if (setjmp(t.back)) {
     hn_mem_foreign_end();

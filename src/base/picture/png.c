@@ -2,16 +2,18 @@
 #include "base/picture/picture.h"
 
 #include "base/error.h"
+#include "base/late/late.h"
+#include "base/late/png.h"
 #include "base/mem.h"
 
-#include <png.h>
 #include <string.h>
 
 hone_status hn_png_decode(hn_bytes file, hn_arena *arena, hn_picture *out, hone_error *error) {
+  hone_status status = hn_late_need(HN_LATE_LIBRARY_PNG, error);
+  if (status != HONE_OK) return status;
   png_image image;
   memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
-  hone_status status = HONE_OK;
   uint8_t *rgba = NULL;
   hn_mem_foreign_begin();
   if (!png_image_begin_read_from_memory(&image, file.data, file.size)) {

@@ -2,8 +2,9 @@
 #ifndef HN_INSIGHT_SCHEMA_H
 #define HN_INSIGHT_SCHEMA_H
 
+#include "base/late/sqlite.h"
+
 #include <hone/history.h>
-#include <sqlite3.h>
 
 /* "HONE": tells a history from other programs' databases. */
 #define HN_HISTORY_APPLICATION 0x484f4e45

@@ -4,6 +4,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/late/late.h"
 #include "base/mem.h"
 #include "base/os.h"
 
@@ -229,13 +230,15 @@ hone_status hone_history_open(const char *path, bool write, hone_history **out, 
     hn_error_where(error, "%s", path);
     return HONE_ERROR_INPUT;
   }
+  hone_status status = hn_late_need(HN_LATE_LIBRARY_SQLITE, error);
+  if (status != HONE_OK) return status;
   hone_history *h = hn_calloc(1, sizeof *h);
   if (!h || !(h->path = hn_strdup(path))) {
     hn_free(h);
     return hn_fail_memory(error, sizeof *h, "the history");
   }
   h->write = write;
-  hone_status status = there ? check_file(path, (uint64_t)st.st_size, error) : HONE_OK;
+  status = there ? check_file(path, (uint64_t)st.st_size, error) : HONE_OK;
   if (status == HONE_OK && write && there && st.st_size > 0) status = check_first(path, error);
   if (status == HONE_OK)
     status = !write ? open_reading(h, error) : there ? open_writing(h, error) : begin(h, error);

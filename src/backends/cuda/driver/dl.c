@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PATH = 1024 };
 
@@ -52,11 +51,9 @@ hone_status hn_dl_load(const hn_dl_library *l, const hn_dl_symbol *symbols, size
     hn_error_hint(error, "%s", l->without);
     return HONE_ERROR_MISSING;
   }
-  for (size_t i = 0; i < n; i++) {
-    void *at = hn_library_symbol(lib, symbols[i].name);
-    memcpy((char *)table + symbols[i].offset, &at, sizeof at);
-    if (at || symbols[i].optional) continue;
-    hn_fail(error, HONE_ERROR_MISSING, "%s is too old: %.150s has no %s", l->title, found, symbols[i].name);
+  const char *lacks = hn_dl_fill(lib, symbols, n, table);
+  if (lacks) {
+    hn_fail(error, HONE_ERROR_MISSING, "%s is too old: %.150s has no %s", l->title, found, lacks);
     hn_error_hint(error, "%s", l->without);
     hn_library_close(lib);
     return HONE_ERROR_MISSING;

@@ -1,27 +1,13 @@
-/* Libraries that may or may not be on the machine: tables of functions, typed by the vendor's headers and
- * filled by dlopen. A library is a list of symbols, HN_X_SYMBOLS(X) with one X(name) each, from which come
- *   - the table:   typedef struct hn_dl_x { HN_X_SYMBOLS(HN_DL_FIELD) } hn_dl_x;
- *   - its loader:  static const hn_dl_symbol symbols[] = {HN_X_SYMBOLS(HN_DL_SYMBOL)}; with HN_DL_TABLE
- * defined as the table's type. A header's macro that maps a name to its newest version (cuMemAlloc to
- * cuMemAlloc_v2) maps the field, the symbol and the call table.cuMemAlloc(...) alike. */
+/* Libraries of NVIDIA that may or may not be on the machine: tables of functions (base/symbols.h), filled by
+ * dlopen. */
 #ifndef HN_CUDA_DRIVER_DL_H
 #define HN_CUDA_DRIVER_DL_H
+
+#include "base/symbols.h"
 
 #include <hone/status.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#define HN_DL_TEXT_(name) #name
-#define HN_DL_TEXT(name) HN_DL_TEXT_(name)
-#define HN_DL_FIELD(name) __typeof__(name) *name;
-#define HN_DL_SYMBOL(name) {HN_DL_TEXT(name), offsetof(HN_DL_TABLE, name), false},
-#define HN_DL_OPTIONAL(name) {HN_DL_TEXT(name), offsetof(HN_DL_TABLE, name), true}, /* may stay NULL */
-
-typedef struct hn_dl_symbol {
-  const char *name;
-  size_t offset; /* of the pointer in the table */
-  bool optional;
-} hn_dl_symbol;
 
 typedef struct hn_dl_library {
   const char *title;        /* "the NVIDIA driver" */

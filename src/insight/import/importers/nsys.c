@@ -463,7 +463,7 @@ static hone_status open_file(hn_import *in, const char *path, hone_error *error)
   if (!status) say_what_is_missing(&r);
   for (size_t i = 0; r.names && i < NAME_SLOTS; i++) hn_free(r.names[i].text);
   hn_free(r.names);
-  sqlite3_finalize(r.strings);
+  if (r.strings) sqlite3_finalize(r.strings);
   hn_database_close(&r.db);
   return status;
 }

@@ -1,6 +1,7 @@
 #include "insight/import/read/database.h"
 
 #include "base/error.h"
+#include "base/late/late.h"
 #include "base/os.h"
 #include "base/str.h"
 
@@ -92,6 +93,7 @@ static hone_status check_file(hn_database *d, const char *path, hone_error *erro
 hone_status hn_database_open(hn_database *d, const char *path, hone_error *error) {
   *d = (hn_database){.path = path};
   hone_status status = check_file(d, path, error);
+  if (status == HONE_OK) status = hn_late_need(HN_LATE_LIBRARY_SQLITE, error);
   if (status) return status;
   hn_str uri = {0};
   hn_str_puts(&uri, path[0] == '/' ? "file://" : "file:");
@@ -113,7 +115,7 @@ hone_status hn_database_open(hn_database *d, const char *path, hone_error *error
 }
 
 void hn_database_close(hn_database *d) {
-  sqlite3_close(d->db);
+  if (d->db) sqlite3_close(d->db);
   d->db = NULL;
 }
 

@@ -4,8 +4,9 @@
 #ifndef HN_INSIGHT_IMPORT_DATABASE_H
 #define HN_INSIGHT_IMPORT_DATABASE_H
 
+#include "base/late/sqlite.h"
+
 #include <hone/status.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 

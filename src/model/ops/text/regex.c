@@ -5,11 +5,11 @@
 #include "base/mem.h"
 
 #ifdef HN_HAVE_PCRE2
+#include "base/late/late.h"
+#include "base/late/pcre2.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 
 enum { MOST_STEPS = 1000000, MOST_KILOBYTES = 65536 };
 
@@ -164,8 +164,10 @@ static hone_status compile(const hone_node *node, hone_string text, bool whole, 
 
 hone_status hn_regex_make(const hone_node *node, hone_string text, bool whole, hn_regex **out,
                           hone_error *error) {
-  hn_regex *m = hn_calloc(1, sizeof *m);
   *out = NULL;
+  const hone_status there = hn_late_need(HN_LATE_LIBRARY_PCRE2, error);
+  if (there) return there;
+  hn_regex *m = hn_calloc(1, sizeof *m);
   if (!m) return hn_fail_memory(error, sizeof *m, "a pattern");
   const hone_status s = compile(node, text, whole, m, error);
   if (s)
