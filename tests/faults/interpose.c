@@ -417,6 +417,16 @@ OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
 
+/* A library that is loaded stays, and what describes it is the loader's. That loading fails is planted by
+ * name. */
+EXPORT void *dlopen(const char *file, int mode) {
+  REAL(void *, dlopen, const char *, int)
+  inside++;
+  void *library = real_dlopen(file, mode);
+  inside--;
+  return library;
+}
+
 SIMPLE(FILE *, fopen, FAULT_OPEN, NULL, (const char *path, const char *mode), (const char *, const char *),
        (path, mode))
 SIMPLE(FILE *, fopen64, FAULT_OPEN, NULL, (const char *path, const char *mode), (const char *, const char *),
