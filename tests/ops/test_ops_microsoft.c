@@ -15,6 +15,15 @@
 static void answers_of_the_runtime(void **state) {
   (void)state;
   static const text_case cases[] = {
+      {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=2",
+       "f32:2x8=-10000,-0.474077,-10000,-10000,-10000,-10000,-0.5623775,-10000,-10000,-0.8259394,-10000,-"
+       "10000,-10000,-10000,-0.9547401,-10000"},
+      {"com.microsoft.MoEGroupRouter", 1, "f32:1x2x8~1 f32:8~2",
+       "top_k=3 n_group=4 topk_group=2 group_topk=1 router_sentinel=f:-50",
+       "f32:2x8=-50,-0.474077,-50,-50,-50,-50,-0.5623775,-1.013437,-50,-0.8259394,-50,-50,-50,-50,-0.9547401,"
+       "-0.407351"},
+      {"com.microsoft.MoEGroupRouter", 1, "f32:1x4=nan,1,1,inf f32:4=0,0,0,0", "top_k=2",
+       "f32:1x4=-10000,-0.31326169,-10000,0"},
       {"com.microsoft.ScaledSiLU", 1, "f32:2x3~1", "alpha=f:0.5",
        "f32:2x3=-0.1373849,0.1405441,-0.07857037,0.2438265,-0.007751466,-0.1716474"},
       {"com.microsoft.ScaledSiLU", 1, "f32:2x3~1 f32:=1.5", "",
@@ -305,6 +314,9 @@ static void contradictions_are_refused(void **state) {
       {"com.microsoft.GroupNorm", 1, "f32:1x2x2x4~1 f32:4~2 f32:4~3", "groups=2 activation=5", NULL},
       {"com.microsoft.SkipGroupNorm", 1, "f32:2x1x2x4~1 f32:4~2 f32:4~3 f32:2x3~4", "groups=2 activation=0",
        NULL},
+      {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=5 n_group=2", NULL},
+      {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=1 n_group=3", NULL},
+      {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:7~2", "top_k=1", NULL},
       {"com.microsoft.BiasSoftmax", 1, "f32:2x2x3~1 f32:5x3~2", "axis=2 is_inner_broadcast=1", NULL},
       {"com.microsoft.PackedMultiHeadAttention", 1,
        "f32:4x4~1 f32:4x4~2 f32:4x4~3 - i32:2x3=0,3,4,1,2,5 i32:3=0,5,4", "num_heads=2", NULL},
