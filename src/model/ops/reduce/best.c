@@ -17,18 +17,22 @@ typedef uint8_t eight __attribute__((vector_size(PART)));
 /* Of two; what is not a number wins. */
 #define OF_TWO(better, v, b) ((((v)better(b)) | ((v) != (v))) ? (v) : (b))
 
-/* best[i] against x[i] for a row of n; NaN wins and stays. And the best of a run of n > 0. */
+/* best[i] against x[i] for rows of n, one behind the other; NaN wins and stays. And the best of each of some
+ * runs of n > 0; runs 0: one that goes on. */
 #define BEST(name, T, better)                                                                                \
-  HN_WIDE_BODY void rows_##name##_body(T *restrict best, const T *restrict x, int64_t n) {                   \
+  HN_WIDE_BODY void rows_##name##_body(T *restrict best, const T *restrict x, int64_t n, int64_t runs) {     \
     const int64_t whole = n - n % BLOCK;                                                                     \
-    for (int64_t j = 0; j < whole; j += BLOCK)                                                               \
-      for (int64_t i = j; i < j + BLOCK; i++) {                                                              \
-        const T v = x[i], b = best[i];                                                                       \
-        best[i] = OF_TWO(better, v, b);                                                                      \
-      }                                                                                                      \
-    for (int64_t i = whole; i < n; i++) best[i] = OF_TWO(better, x[i], best[i]);                             \
+    for (int64_t r = 0; r < runs; r++, x += n) {                                                             \
+      for (int64_t j = 0; j < whole; j += BLOCK)                                                             \
+        for (int64_t i = j; i < j + BLOCK; i++) {                                                            \
+          const T v = x[i], b = best[i];                                                                     \
+          best[i] = OF_TWO(better, v, b);                                                                    \
+        }                                                                                                    \
+      for (int64_t i = whole; i < n; i++) best[i] = OF_TWO(better, x[i], best[i]);                           \
+    }                                                                                                        \
   }                                                                                                          \
-  HN_WIDE(void, rows_##name, rows_##name##_body, (void *best, const void *x, int64_t n), (best, x, n))       \
+  HN_WIDE(void, rows_##name, rows_##name##_body, (void *best, const void *x, int64_t n, int64_t runs),       \
+          (best, x, n, runs))                                                                                \
   typedef T vector_##name __attribute__((vector_size(VECTOR)));                                              \
   typedef T part_##name __attribute__((vector_size(PART)));                                                  \
   HN_WIDE_BODY void run_##name##_body(T *restrict best, const T *restrict x, int64_t n) {                    \
@@ -54,7 +58,15 @@ typedef uint8_t eight __attribute__((vector_size(PART)));
     for (; i < n; i++) one = OF_TWO(better, x[i], one);                                                      \
     *best = one;                                                                                             \
   }                                                                                                          \
-  HN_WIDE(void, run_##name, run_##name##_body, (void *best, const void *x, int64_t n), (best, x, n))
+  HN_WIDE_BODY void runs_##name##_body(T *restrict best, const T *restrict x, int64_t n, int64_t runs) {     \
+    if (!runs) run_##name##_body(best, x, n);                                                                \
+    for (int64_t r = 0; r < runs; r++, x += n) {                                                             \
+      best[r] = *x;                                                                                          \
+      run_##name##_body(best + r, x, n);                                                                     \
+    }                                                                                                        \
+  }                                                                                                          \
+  HN_WIDE(void, run_##name, runs_##name##_body, (void *best, const void *x, int64_t n, int64_t runs),        \
+          (best, x, n, runs))
 
 #define BOTH(name, T)                                                                                        \
   BEST(max_##name, T, >)                                                                                     \
@@ -68,7 +80,7 @@ BOTH(u64, uint64_t)
 BOTH(f32, float)
 BOTH(f64, double)
 
-typedef void (*best_fn)(void *best, const void *x, int64_t n);
+typedef void (*best_fn)(void *best, const void *x, int64_t n, int64_t runs);
 
 /* Rows, runs; smallest, largest. */
 #define OF(name)                                                                                             \
@@ -120,11 +132,17 @@ hone_status hn_reduce_best(hone_call *call, const bool *on, bool largest, hone_e
   const best_fn fn = of[d->dtype][runs][largest != HN_FAULT("reduce_best_least")];
   const int64_t row = (runs ? 1 : block) * size;
   unsigned char *to = y->data;
+  for (int64_t k = 0, some; runs && gone.count == 1 && k < kept.count; k += some, to += some * row) {
+    some = hn_min(kept.count - k, hn_max(1, (1 << 18) / block)); /* they lie one behind the other */
+    fn(to, (const unsigned char *)x->data + k * block * size, block, some);
+    const hone_status status = hn_call_check(call, error);
+    if (status || k + some == kept.count) return status;
+  }
   for (int64_t k = 0; k < kept.count; k++, to += row, next(&kept)) {
     for (int64_t g = 0; g < gone.count; g++, next(&gone)) {
       const unsigned char *from = (const unsigned char *)x->data + (kept.at + gone.at) * size;
       if (g == 0) memcpy(to, from, (size_t)row);
-      if (g || runs) fn(to, from, block);
+      if (g || runs) fn(to, from, block, !runs);
       if ((left -= block) < 0) {
         left = 1 << 18;
         const hone_status status = hn_call_check(call, error);
