@@ -15,6 +15,15 @@
 static void answers_of_the_runtime(void **state) {
   (void)state;
   static const text_case cases[] = {
+      {"com.microsoft.HyperConnectionPreMix", 1, "f32:1x2x3=1,2,3,4,5,6 f32:1x2=2,-1", "", "f32:1x3=-2,-1,0"},
+      {"com.microsoft.HyperConnectionPreMix", 1, "f32:1x6=1,2,3,4,5,6 f32:1x6=1,0,1,0,1,1",
+       "num_branches=2 reduction_scale=f:0.5", "f32:1x3=0.5,2.5,4.5"},
+      {"com.microsoft.HyperConnectionPreMix", 1, "f16:2x2x0 f32:2x2x0", "", "f16:2x0"},
+      {"com.microsoft.HyperConnectionPostMix", 1, "f32:1x2x2=1,2,3,4 f32:1x2=10,20 f32:1x2x1=1,0.5", "",
+       "f32:1x2x2=11,22,8,14"},
+      {"com.microsoft.HyperConnectionPostMix", 1,
+       "f32:1x4=1,2,3,4 f32:1x2=10,20 f32:1x2x2=1,0,0,1 f32:1x2x2=1,2,3,4", "num_branches=2",
+       "f32:1x4=20,14,14,40"},
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=2",
        "f32:2x8=-10000,-0.474077,-10000,-10000,-10000,-10000,-0.5623775,-10000,-10000,-0.8259394,-10000,-"
        "10000,-10000,-10000,-0.9547401,-10000"},
@@ -314,6 +323,10 @@ static void contradictions_are_refused(void **state) {
       {"com.microsoft.GroupNorm", 1, "f32:1x2x2x4~1 f32:4~2 f32:4~3", "groups=2 activation=5", NULL},
       {"com.microsoft.SkipGroupNorm", 1, "f32:2x1x2x4~1 f32:4~2 f32:4~3 f32:2x3~4", "groups=2 activation=0",
        NULL},
+      {"com.microsoft.HyperConnectionPreMix", 1, "f32:1x2x3~1 f32:1x3~2", "", NULL},
+      {"com.microsoft.HyperConnectionPreMix", 1, "f32:1x5~1 f32:1x2~2", "num_branches=2", NULL},
+      {"com.microsoft.HyperConnectionPostMix", 1, "f32:1x2x2~1 f32:1x3~2 f32:1x2~3", "", NULL},
+      {"com.microsoft.HyperConnectionPostMix", 1, "f32:1x2x2~1 f32:1x2~2 f32:1x2~3 f32:1x4x1~4", "", NULL},
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=5 n_group=2", NULL},
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=1 n_group=3", NULL},
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:7~2", "top_k=1", NULL},

@@ -292,6 +292,8 @@ static const struct {
     {"com.microsoft.Attention", "f32:1x3x4 f32:4x12 f32:12", "num_heads=2 unidirectional=1"},
     {"ImageScaler", "f32:1x2x3x3", "bias=F:0.5,1"},
     {"Crop", "f32:1x2x4x4", "border=1,1,0,0"},
+    {"com.microsoft.HyperConnectionPreMix", "f32:2x3x4 f32:2x3", "reduction_scale=f:0.5"},
+    {"com.microsoft.HyperConnectionPostMix", "f32:2x3x4 f32:2x4 f32:2x3 f32:2x3x3", ""},
     {"com.microsoft.MoEGroupRouter", "f32:2x8 f32:8", "top_k=2 n_group=2"},
     {"com.microsoft.SparseAttention",
      "f32:1x1x32 f32:1x1x16 f32:1x1x16 f32:1x1x32x16 f32:1x1x32x16 i32:1x3=0,1,2 "
