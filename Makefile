@@ -14,7 +14,7 @@
 #   make portable    build-portable/portable, a folder that runs on another x86-64 Linux machine
 #   make bench-advice  is the advice true? predicted against measured gains -> docs/log/advice-truth.md (SECONDS=500: a part, the next one goes on; OUT=: another file)
 #   make test-emulated   what make test leaves out of the emulated GPU: all variants, sizes and device texts
-#   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 8 minutes each
+#   make test-gpu, make bench-gpu   everything on a machine with a GPU, under 10 minutes each; RECORD=folder: test-gpu goes on where a call before ended
 #   make bench-planted  20 bottlenecks planted at random places of random networks: which does hone name first?
 #   make bench-gate   how often the gate is wrong, by recorded noise: false alarms and +5 % caught
 #   make test-faults   every call to the system fails once by every way to it, about 10 minutes (make test: once a place)

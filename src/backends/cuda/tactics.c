@@ -27,6 +27,7 @@
 #include "backends/cuda/wgmma/wgmma_chain.h"
 #include "backends/cuda/wgmma/wgmma_depth.h"
 #include "backends/cuda/wgmma/wgmma_parts.h"
+#include "backends/cuda/wgmma/wgmma_turned.h"
 #include "backends/cuda/quantized/codes_depthwise.h"
 #include "backends/cuda/quantized/codes_mma.h"
 #include "backends/cuda/quantized/codes_wgmma.h"

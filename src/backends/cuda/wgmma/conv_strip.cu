@@ -14,8 +14,7 @@
  * the ring), HN_BUFFERS (panels of a warpgroup: 1; 2 where something is added), HN_STAGED (what is added comes by the copy
  * engine), hn_wgmma_first and hn_wgmma_add (products of 64 x HN_N x 16), the epilogue. */
 #include "conv_strip_args.h"
-#include "hopper.cuh"
-#include "pairs.cuh"
+#include "turned.cuh"
 
 enum {
   GROUPS = 2,
@@ -88,50 +87,6 @@ HN_FN void produce(const hn_conv_strip_args *g, const shared_map *s) {
   }
 }
 
-/* Four (two) 8 x 8 matrices, transposed on their way: lane l names row l % 8 of matrix l / 8. */
-HN_FN void store_transposed(u32 row, const u32 *v, u32 four) {
-  if (four)
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
-                 : : "r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
-  else
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};" : : "r"(row), "r"(v[0]), "r"(v[1]) : "memory");
-}
-HN_FN void load_transposed(u32 row, u32 *v, u32 four) {
-  if (four)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(row) : "memory");
-}
-
-/* Sixteen pixels at a time (at the end eight): of each eight this thread has two, of its channel and of that eight
- * further. A fragment of the epilogue's has two channels side by side, of which this thread has one. */
-HN_FN void finish_line(const hn_conv_strip_args *g, const float *d, float (*vectors)[4], u32 panel, i32 channel) {
-  HN_UNROLL for (u32 k = 0; k < HN_N / 8; k += 2) {
-    const u32 four = k + 2 <= HN_N / 8, to = panel + k * (8 * 128);
-    u32 v[4];
-#if HN_STAGED
-    u32 added[4] = {0, 0, 0, 0};
-    float other[8];
-    load_transposed(to, added, four);
-    HN_PASTE(unpack_, HN_T)(added, other);
-#endif
-    HN_UNROLL for (u32 i = 0; i < 2; i++) {
-      if (i && !four) continue;
-      const float *p = d + (k + i) * 4;
-      float x[8] = {p[0], 0, p[1], 0, p[2], 0, p[3], 0};
-#if HN_STAGED
-      const float *o = other + i * 4, z[8] = {o[0], 0, o[1], 0, o[2], 0, o[3], 0};
-#else
-      const float *z = 0;
-#endif
-      hn_epilogue_fragment(x, vectors, z, channel, 0, 0, 0, &g->epilogue);
-      v[2 * i] = HN_PASTE(HN_PACK_, HN_T)(x[0], x[2]), v[2 * i + 1] = HN_PASTE(HN_PACK_, HN_T)(x[4], x[6]);
-    }
-    store_transposed(to, v, four);
-  }
-}
-
 HN_FN void load_staged(const hn_conv_strip_args *g, u32 to, u32 arrived, i32 channel, line l, u32 group) {
   hn_barrier_expect(arrived, PANEL);
   hn_tma_load_4d(to, &g->staged, arrived, channel, l.strip * WIDE + (i32)group * HN_N, l.y, l.n);
@@ -139,20 +94,16 @@ HN_FN void load_staged(const hn_conv_strip_args *g, u32 to, u32 arrived, i32 cha
 
 HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) {
   const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31;
-  const i32 first = (i32)blockIdx.y * 64, channel = first + (i32)(warp * 16 + lane / 4), end = first_line(g, blockIdx.x + 1);
+  const i32 first = (i32)blockIdx.y * 64, channel = first + channel_in_panel(warp, lane), end = first_line(g, blockIdx.x + 1);
   const u32 panels = s->panels + group * HN_BUFFERS * PANEL, arrived = s->arrived + 8 * HN_BUFFERS * group;
-  const u32 mine = (lane / 16 * 8 + lane % 8) * 128 + (((warp * 2 + lane / 8 % 2) ^ lane % 8) << 4);
+  const u32 mine = place_in_panel(warp, lane);
   hn_u4 weights[STEPS];
   HN_UNROLL for (u32 k = 0; k < STEPS; k++) weights[k] = hn_ld16((const hn_u4 *)g->w + (blockIdx.y * STEPS + k) * 128 + t);
   i32 at = first_line(g, blockIdx.x);
   line l = line_of(g, at);
   HN_GRID_WAIT();
-  float pairs[HN_EPILOGUE_VECTORS + 1][4], vectors[HN_EPILOGUE_VECTORS + 1][4];
-  hn_epilogue_fragment_vectors(pairs, channel / 2 * 2, &g->epilogue);
-  HN_UNROLL for (u32 k = 0; k < HN_EPILOGUE_VECTORS; k++) {
-    vectors[k][0] = vectors[k][1] = channel % 2 ? pairs[k][1] : pairs[k][0];
-    vectors[k][2] = vectors[k][3] = channel % 2 ? pairs[k][3] : pairs[k][2];
-  }
+  float vectors[HN_EPILOGUE_VECTORS + 1][4];
+  channel_vectors(vectors, channel, &g->epilogue);
   ring seen = {0, 0}, freed = {0, 0};
   u32 top = 0, round = 0; /* where in the ring the line's first row lies; lines that are done */
   i32 known = 0;
@@ -202,7 +153,7 @@ HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) 
 #else
     hn_sync_some(1 + group, 128); /* the last line's results have left */
 #endif
-    finish_line(g, d, vectors, panel + mine, channel);
+    finish_panel(d, HN_N, vectors, panel + mine, channel, &g->epilogue);
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {

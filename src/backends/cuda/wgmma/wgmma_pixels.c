@@ -16,3 +16,14 @@ void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64
     hn_str_printf(t, "%s\"%sf\"(d[%lld])", i ? ", " : "", adds ? "+" : "=", (long long)i);
   hn_str_puts(t, " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b));\n}\n");
 }
+
+void hn_wgmma_write_shared(hn_str *t, const char *name, const char *type, int64_t n) {
+  hn_str_printf(t,
+                "HN_FN void %s(float *d, u64 a, u64 b, u32 adds) {\n  asm volatile(\"{\\n.reg .pred p;\\n"
+                "setp.ne.b32 p, %%%lld, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
+                name, (long long)(n / 2 + 2), (long long)n, type, type);
+  for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
+  hn_str_printf(t, "}, %%%lld, %%%lld, p, 1, 1, 0, 0;\\n}\\n\" : ", (long long)(n / 2), (long long)(n / 2 + 1));
+  for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s\"+f\"(d[%lld])", i ? ", " : "", (long long)i);
+  hn_str_puts(t, " : \"l\"(a), \"l\"(b), \"r\"(adds));\n}\n");
+}

@@ -1,0 +1,199 @@
+/* Convolution as an implicit GEMM by products of warpgroups with output channels as rows and pixels as columns: a tile may
+ * have any eights of pixels, so that tiles fill whole rounds of the multiprocessors. (Tiles of conv_wgmma.cu have 64s of
+ * pixels.)
+ *
+ * K runs over (tap, channel) in blocks of 64. Threads of one warpgroup copy and store, two warpgroups multiply: each has
+ * HN_WM 64s of the tile's channels, and all of its pixels. Blocks of threads are persistent: tile after tile. A ring of
+ * places in shared memory holds blocks of K, pixels and weights; at a tile's end HN_RESULTS places of it hold panels of
+ * pixels x 64 channels: what is added, then in the same place the results, which leave from there.
+ *
+ * Compiled with HN_T (f16, bf16), HN_WM (1, 2), HN_N (pixels of a tile, in eights), HN_STAGES (places), HN_PANELS (of a
+ * place: 1, 2), HN_A (HN_A_MATRIX, HN_A_IM2COL), HN_UNIT (channels that one copy of pixels takes), HN_STAGED (what is added
+ * comes by the copy engine), hn_wgmma_both (products of 64 x HN_N x 16), the epilogue. */
+#include "conv_wgmma_args.h"
+#include "turned.cuh"
+
+#define HN_A_MATRIX 0
+#define HN_A_IM2COL 1
+
+enum {
+  GROUPS = 2,
+  CHANNELS = GROUPS * HN_WM * 64, /* of a tile */
+  PIXEL_BYTES = HN_N * 128,       /* of a block of K; of a panel */
+  STAGE = PIXEL_BYTES + CHANNELS * 128,
+  UNIT_ROW = HN_UNIT * 2, /* bytes */
+  UNITS = 64 / HN_UNIT,
+  RESULTS = GROUPS * HN_WM / HN_PANELS, /* places with results of a tile */
+};
+
+typedef struct shared_map {
+  u32 places, full, empty, ready; /* addresses; ready: results may leave */
+} shared_map;
+
+typedef struct ring {
+  u32 stage, phase;
+} ring;
+HN_FN void advance(ring *r) {
+  if (++r->stage == HN_STAGES) r->stage = 0, r->phase ^= 1;
+}
+
+/* Of a tile: its first pixel, its first channel. */
+HN_FN i32 pixel_of(const hn_conv_wgmma_args *g, i32 tile) { return tile / g->n_tiles * HN_N; }
+HN_FN i32 channel_of(const hn_conv_wgmma_args *g, i32 tile) { return tile % g->n_tiles * CHANNELS; }
+
+HN_FN void load_weights(const hn_conv_wgmma_args *g, const shared_map *s, u32 stage, i32 block, i32 channel) {
+  const i32 n8 = channel / 8, here = g->n8 - n8 < CHANNELS / 8 ? g->n8 - n8 : CHANNELS / 8;
+  const u32 full = s->full + 8 * stage;
+  hn_barrier_expect(full, PIXEL_BYTES + (u32)here * 1024);
+  hn_bulk_load(s->places + stage * STAGE + PIXEL_BYTES, (const u8 *)g->weights + ((i64)block * g->n8 + n8) * 1024, (u32)here * 1024, full);
+}
+
+/* Panels lie side by side: of the warpgroups, then of their next 64 channels. */
+HN_FN i32 channel_of_panel(u32 panel) { return (i32)(panel % GROUPS * HN_WM + panel / GROUPS) * 64; }
+
+HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
+  hn_map_prefetch(&g->a);
+  ring in = {0, 0};
+  i32 early = 0; /* weights that came before the kernel in front of this one has ended */
+  for (; early < HN_STAGES && early < g->k_blocks && (i32)blockIdx.x < g->tiles; early++)
+    load_weights(g, s, (u32)early, early, channel_of(g, (i32)blockIdx.x));
+  HN_GRID_WAIT();
+  for (i32 tile = (i32)blockIdx.x; tile < g->tiles; tile += (i32)gridDim.x) {
+    const i32 pixel = pixel_of(g, tile), channel = channel_of(g, tile);
+#if HN_A == HN_A_IM2COL
+    const i32 image = g->oh * g->ow, n = pixel / image, r = pixel - n * image, y = r / g->ow, x = r - y * g->ow;
+    const i32 h0 = y * g->stride_h - g->pad_h, w0 = x * g->stride_w - g->pad_w;
+    i32 c = 0, tap = 0, column = 0, dy = 0, dx = 0;
+#endif
+    for (i32 block = 0; block < g->k_blocks; block++) {
+      if (early) {
+        early--;
+      } else {
+        hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+        load_weights(g, s, in.stage, block, channel);
+      }
+      const u32 to = s->places + in.stage * STAGE, full = s->full + 8 * in.stage;
+      HN_UNROLL for (i32 u = 0; u < UNITS; u++) {
+#if HN_A == HN_A_IM2COL
+        /* Beyond the last tap: channels that do not exist are zeros. */
+        const u32 there = tap < g->taps;
+        hn_tma_load_im2col(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, there ? c : g->cin, w0, h0, n, there ? (u32)dx : 0,
+                           there ? (u32)dy : 0);
+        c += HN_UNIT;
+        if (c >= g->cin) {
+          c = 0, tap++, dx += g->dilation_w;
+          if (++column == g->kw) column = 0, dx = 0, dy += g->dilation_h;
+        }
+#else
+        hn_tma_load_2d(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, block * 64 + u * HN_UNIT, pixel);
+#endif
+      }
+      advance(&in);
+    }
+    HN_UNROLL for (u32 i = 0; i < RESULTS; i++) {
+      hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
+      hn_barrier_expect(s->full + 8 * in.stage, HN_STAGED ? HN_PANELS * PIXEL_BYTES : 0);
+#if HN_STAGED
+      HN_UNROLL for (u32 p = 0; p < HN_PANELS; p++)
+        hn_tma_load_2d(s->places + in.stage * STAGE + p * PIXEL_BYTES, &g->staged, s->full + 8 * in.stage,
+                       channel + channel_of_panel(i * HN_PANELS + p), pixel);
+#endif
+      advance(&in);
+    }
+  }
+}
+
+/* Results, when all warps have written theirs; their place is free when they have been read. */
+HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
+  u32 at = 0, phases = 0; /* phases: a bit a place, as not every round of the ring has results in it */
+  for (i32 tile = (i32)blockIdx.x; tile < g->tiles; tile += (i32)gridDim.x) {
+    at = (at + (u32)g->k_blocks) % HN_STAGES;
+    for (u32 i = 0; i < RESULTS; i++) {
+      hn_barrier_wait(s->ready + 8 * at, phases >> at & 1);
+      phases ^= 1u << at;
+      HN_UNROLL for (u32 p = 0; p < HN_PANELS; p++)
+        hn_tma_store_2d(&g->out, s->places + at * STAGE + p * PIXEL_BYTES, channel_of(g, tile) + channel_of_panel(i * HN_PANELS + p),
+                        pixel_of(g, tile));
+      hn_bulk_commit();
+      HN_BULK_WAIT_READ(0);
+      HN_UNROLL for (u32 k = 0; k < GROUPS; k++) hn_barrier_arrive(s->empty + 8 * at); /* for each warpgroup */
+      if (++at == HN_STAGES) at = 0;
+    }
+  }
+}
+
+HN_FN void multiply(float d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds) {
+  hn_wgmma_fence();
+  HN_UNROLL for (u32 k = 0; k < 4; k++) {
+    const u32 unit = k * 32 / UNIT_ROW, within = k * 32 % UNIT_ROW;
+    const u64 b = hn_wgmma_operand(pixels + unit * (HN_N * UNIT_ROW) + within, UNIT_ROW);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++)
+      hn_wgmma_both(d[m], hn_wgmma_operand(weights + m * (64 * 128) + k * 32, 128), b, k > 0 ? 1 : adds);
+  }
+  hn_wgmma_commit();
+}
+
+HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
+  const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, mine = place_in_panel(warp, lane);
+  ring in = {0, 0};
+  HN_GRID_WAIT();
+  for (i32 tile = (i32)blockIdx.x; tile < g->tiles; tile += (i32)gridDim.x) {
+    const i32 first = channel_of(g, tile) + (i32)group * HN_WM * 64 + channel_in_panel(warp, lane);
+    float vectors[HN_WM][HN_EPILOGUE_VECTORS + 1][4], d[HN_WM][HN_N / 2];
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) channel_vectors(vectors[m], first + (i32)m * 64, &g->epilogue);
+    u32 before = 0;
+    for (i32 block = 0; block < g->k_blocks; block++) {
+      const u32 at = s->places + in.stage * STAGE;
+      hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+      multiply(d, at, at + PIXEL_BYTES + group * (HN_WM * 64 * 128), block > 0);
+      if (block > 0) {
+        HN_WGMMA_WAIT(1);
+        if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+      }
+      before = in.stage;
+      advance(&in);
+    }
+    HN_WGMMA_WAIT(0);
+    if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
+      HN_UNROLL for (u32 i = 0; i < GROUPS / HN_PANELS; i++) { /* the other warpgroup's panel may have a place of its own */
+        hn_barrier_wait(s->full + 8 * in.stage, in.phase); /* the other one's, too: a barrier tells phases apart by parity only */
+        if (HN_PANELS == GROUPS || i == group) {
+          finish_panel(d[m], HN_N, vectors[m], s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PIXEL_BYTES + mine,
+                       first + (i32)m * 64, &g->epilogue);
+          hn_async_fence();
+          HN_SYNC_WARP();
+          if (lane == 0) hn_barrier_arrive(s->ready + 8 * in.stage);
+        }
+        advance(&in);
+      }
+    }
+  }
+}
+
+HN_KERNEL_BOUNDS(conv_turned, hn_conv_wgmma_args, g, 128 * (1 + GROUPS), 1) {
+  HN_DYNAMIC_SHARED(u8, memory);
+  HN_GRID_GO();
+  shared_map s;
+  s.places = hn_shared_address(memory);
+  s.full = s.places + HN_STAGES * STAGE;
+  s.empty = s.full + 8 * HN_STAGES;
+  s.ready = s.empty + 8 * HN_STAGES;
+  if (threadIdx.x == 0) {
+    for (u32 i = 0; i < HN_STAGES; i++) {
+      hn_barrier_init(s.full + 8 * i, 1);
+      hn_barrier_init(s.empty + 8 * i, GROUPS);
+      hn_barrier_init(s.ready + 8 * i, 4 * HN_PANELS); /* each warp, when it has written its results */
+    }
+    hn_barrier_init_fence();
+  }
+  HN_SYNC();
+  if (threadIdx.x < 128) {
+    HN_REGISTERS_LESS(40);
+    if (threadIdx.x == 0) load(&g, &s);
+    else if (threadIdx.x == 32) store(&g, &s);
+  } else {
+    HN_REGISTERS_MORE(232);
+    consume(&g, &s, threadIdx.x / 128 - 1);
+  }
+}

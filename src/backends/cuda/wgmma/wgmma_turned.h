@@ -1,0 +1,17 @@
+/* Conv with constant weights on conv_turned.cu (arch 90): tiles of channels x any eights of pixels. A
+ * tactic is a number of channels; how many pixels a tile has follows from the step. */
+#ifndef HN_CUDA_PRODUCT_WGMMA_TURNED_H
+#define HN_CUDA_PRODUCT_WGMMA_TURNED_H
+
+#include "backends/tactic.h"
+
+typedef struct hn_wgmma_turned_config {
+  uint32_t wm; /* 64s of channels of a warpgroup */
+} hn_wgmma_turned_config;
+
+HN_FAMILY_PACKED(hn_wgmma_turned);
+
+#define hn_cuda_wgmma_turned_tactic(NAME, ANCHOR, ...)                                                       \
+  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma_turned, __VA_ARGS__)
+
+#endif
