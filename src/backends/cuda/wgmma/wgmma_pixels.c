@@ -23,7 +23,8 @@ void hn_wgmma_write_shared(hn_str *t, const char *name, const char *type, int64_
                 "setp.ne.b32 p, %%%lld, 0;\\nwgmma.mma_async.sync.aligned.m64n%lldk16.f32.%s.%s {",
                 name, (long long)(n / 2 + 2), (long long)n, type, type);
   for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s%%%lld", i ? "," : "", (long long)i);
-  hn_str_printf(t, "}, %%%lld, %%%lld, p, 1, 1, 0, 0;\\n}\\n\" : ", (long long)(n / 2), (long long)(n / 2 + 1));
+  hn_str_printf(t, "}, %%%lld, %%%lld, p, 1, 1, 0, 0;\\n}\\n\" : ", (long long)(n / 2),
+                (long long)(n / 2 + 1));
   for (int64_t i = 0; i < n / 2; i++) hn_str_printf(t, "%s\"+f\"(d[%lld])", i ? ", " : "", (long long)i);
   hn_str_puts(t, " : \"l\"(a), \"l\"(b), \"r\"(adds));\n}\n");
 }

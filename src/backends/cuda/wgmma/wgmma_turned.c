@@ -47,15 +47,16 @@ static double seconds_of(const hone_machine *m, const plan *p) {
   const double sms = m->processors ? m->processors : 132,
                half = (m->half_flops > 0 ? m->half_flops : 1e15) / sms,
                dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
-               l2 = (m->cache_bytes > 0 ? 1.4 * m->cache_bytes : 11.6e12) / sms,
+               l2 = (m->cache_bytes > 0 ? 1.7 * m->cache_bytes : 14e12) / sms,
                rounds = ceil((double)q->tiles / sms);
   const double values = (double)p->n * p->channels, added = p->staged >= 0 ? 1.6 : 1;
   const double leave = values * (added * 30e-12 + q->functions * (1.55e-12 + 4.35e-12 / GROUPS));
-  const double gather = q->mode == HN_WGMMA_IM2COL ? p->n * ((double)BLOCK / q->unit) * 1.75e-9 : 0;
+  const double gather = q->mode == HN_WGMMA_IM2COL ? p->n * ((double)BLOCK / q->unit) * 3e-9 : 0;
   const double least = fmax(fmax(gather, 0.17e-6), (p->n + p->channels) * HN_WGMMA_BLOCK_BYTES / l2);
   const double product = 2 * values * BLOCK / half;
-  const double time = rounds <= 1 ? fmax(product / 0.75, least) * q->k_blocks + leave + 0.48e-6
-                                  : rounds * (fmax(product / 0.72, least) * q->k_blocks + 1.2 * leave + 0.3e-6);
+  const double time = rounds <= 1
+                          ? fmax(product / 0.75, least) * q->k_blocks + leave + 0.48e-6
+                          : rounds * (fmax(product / 0.72, least) * q->k_blocks + 1.2 * leave + 0.3e-6);
   const double moved = q->p.bytes - q->unread,
                written = fmin((double)q->p.args.m * q->columns * 2 / moved, 1);
   const double memory = moved / ((0.93 - 0.205 * written) * dram);
@@ -98,9 +99,7 @@ double hn_wgmma_turned_cost(const hone_step *s, const hone_machine *m, const hn_
   return describe(s, m, c, &p, NULL) ? seconds_of(m, &p) : HN_REFUSED_SECONDS;
 }
 
-static size_t weights_of(const plan *p) {
-  return (size_t)p->q.k_blocks * p->q.n16 * HN_WGMMA_BLOCK_BYTES;
-}
+static size_t weights_of(const plan *p) { return (size_t)p->q.k_blocks * p->q.n16 * HN_WGMMA_BLOCK_BYTES; }
 
 hone_status hn_wgmma_turned_need(const hone_step *s, const hone_machine *m, const hn_wgmma_turned_config *c,
                                  hone_tactic_need *need, hone_error *error) {
@@ -124,12 +123,13 @@ hone_status hn_wgmma_turned_prepack(const hone_step *s, const hone_machine *m,
 
 static hone_status prefix(const hone_step *s, const plan *p, const hn_wgmma_turned_config *c, hn_str *t,
                           hone_error *error) {
-  hn_str_printf(t,
-                "#define HN_T %s\n#define HN_FAST_MATH 1\n#define HN_WM %u\n#define HN_N %u\n#define HN_STAGES %u\n"
-                "#define HN_PANELS %u\n#define HN_A %d\n#define HN_UNIT %u\n#define HN_STAGED %d\n"
-                "#include \"prelude.cuh\"\n",
-                hone_dtype_name(p->q.p.a_type), c->wm, p->n, p->stages, p->panels, (int)p->q.mode, p->q.unit,
-                p->staged >= 0);
+  hn_str_printf(
+      t,
+      "#define HN_T %s\n#define HN_FAST_MATH 1\n#define HN_WM %u\n#define HN_N %u\n#define HN_STAGES %u\n"
+      "#define HN_PANELS %u\n#define HN_A %d\n#define HN_UNIT %u\n#define HN_STAGED %d\n"
+      "#include \"prelude.cuh\"\n",
+      hone_dtype_name(p->q.p.a_type), c->wm, p->n, p->stages, p->panels, (int)p->q.mode, p->q.unit,
+      p->staged >= 0);
   hn_wgmma_write_shared(t, "hn_wgmma_both", hone_dtype_name(p->q.p.a_type), p->n);
   return hn_cuda_epilogue_fragments(s, p->q.p.bias, p->staged, t, error);
 }
@@ -143,12 +143,14 @@ static hone_status maps_of(const hone_step_run *run, const plan *p, hn_conv_wgmm
     st = hn_cuda_map_matrix(queue, &args->out, p->q.p.out_type, run->out[0], p->q.columns, g->m, g->out_pitch,
                             PANEL, p->n, error);
   if (!st && p->staged >= 0)
-    st = hn_cuda_map_matrix(queue, &args->staged, p->q.p.out_type, run->in[run->step->epilogue[p->staged].input],
-                            p->q.columns, g->m, g->out_pitch, PANEL, p->n, error);
+    st = hn_cuda_map_matrix(queue, &args->staged, p->q.p.out_type,
+                            run->in[run->step->epilogue[p->staged].input], p->q.columns, g->m, g->out_pitch,
+                            PANEL, p->n, error);
   return st;
 }
 
-hone_status hn_wgmma_turned_run(const hone_step_run *run, const hn_wgmma_turned_config *c, hone_error *error) {
+hone_status hn_wgmma_turned_run(const hone_step_run *run, const hn_wgmma_turned_config *c,
+                                hone_error *error) {
   const hone_step *s = run->step;
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   const hone_machine *m = hn_cuda_machine(queue);
