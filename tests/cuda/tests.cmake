@@ -183,6 +183,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_tests_properties(check_texts_${target} PROPERTIES FIXTURES_REQUIRED texts_${arch})
   endforeach()
   hone_portable(test_driver test_transfer check_attention check_late check_quantised check_codes)
+  hone_ctest(test_gpu_record sh ${HONE_TEST_FOLDER}/test_gpu_record.sh ${CMAKE_SOURCE_DIR})
   hone_ctest(cuda_faults sh ${HONE_TEST_FOLDER}/faults.sh ${CMAKE_BINARY_DIR})
   hone_emulated(check_cuda_tactics check_tactics tests/cuda/cases.txt --device cuda --thin --tactic -cu*,-conv*,-gemm*,-matmul*)
   # A part of the odd sizes.
