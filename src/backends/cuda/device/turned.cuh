@@ -1,6 +1,6 @@
-/* How products of warpgroups end whose rows are output channels and whose columns are pixels: through panels of pixels x 64
- * channels in shared memory, swizzled over 128 bytes, where what is added lies before. Wanted: HN_T (f16, bf16), HN_STAGED,
- * the generated epilogue. */
+/* How products of warpgroups end whose rows are output channels and whose columns are pixels: through panels of pixels
+ * x 64 channels in shared memory, swizzled over 128 bytes, where what is added lies before. Wanted: HN_T (f16, bf16),
+ * HN_STAGED, the generated epilogue. */
 #ifndef HN_TURNED_CUH
 #define HN_TURNED_CUH
 
@@ -13,17 +13,20 @@ HN_FN void store_transposed(u32 row, const u32 *v, u32 four) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
                  : : "r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
   else
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};" : : "r"(row), "r"(v[0]), "r"(v[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};"
+                 : : "r"(row), "r"(v[0]), "r"(v[1]) : "memory");
 }
 HN_FN void load_transposed(u32 row, u32 *v, u32 four) {
   if (four)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
   else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(row) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(v[0]), "=r"(v[1]) : "r"(row) : "memory");
 }
 
-/* Where in a panel this thread's rows of matrices lie, and its channel of the panel's 64: the other one is eight further. */
+/* Where in a panel this thread's rows of matrices lie, and its channel of the panel's 64: the other one is eight
+ * further. */
 HN_FN u32 place_in_panel(u32 warp, u32 lane) {
   return (lane / 16 * 8 + lane % 8) * 128 + (((warp * 2 + lane / 8 % 2) ^ lane % 8) << 4);
 }
@@ -40,9 +43,10 @@ HN_FN void channel_vectors(float (*v)[4], i32 channel, const hn_epilogue_args *e
 }
 
 /* `pixels` pixels, sixteen at a time (at the end eight): of each eight this thread has two, of its channel and of that
- * eight further. A fragment of the epilogue's has two channels side by side, of which this thread has one. to: the thread's
- * place in the panel. */
-HN_FN void finish_panel(const float *d, u32 pixels, float (*vectors)[4], u32 to, i32 channel, const hn_epilogue_args *e) {
+ * eight further. A fragment of the epilogue's has two channels side by side, of which this thread has one. to: the
+ * thread's place in the panel. */
+HN_FN void finish_panel(const float *d, u32 pixels, float (*vectors)[4], u32 to, i32 channel,
+                        const hn_epilogue_args *e) {
   HN_UNROLL for (u32 k = 0; k < pixels / 8; k += 2, to += 16 * 128) {
     const u32 four = k + 2 <= pixels / 8;
     u32 v[4];

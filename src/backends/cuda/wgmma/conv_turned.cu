@@ -1,15 +1,15 @@
-/* Convolution as an implicit GEMM by products of warpgroups with output channels as rows and pixels as columns: a tile may
- * have any eights of pixels, so that tiles fill whole rounds of the multiprocessors. (Tiles of conv_wgmma.cu have 64s of
- * pixels.)
+/* Convolution as an implicit GEMM by products of warpgroups with output channels as rows and pixels as columns: a tile
+ * may have any eights of pixels, so that tiles fill whole rounds of the multiprocessors. (Tiles of conv_wgmma.cu have
+ * 64s of pixels.)
  *
- * K runs over (tap, channel) in blocks of 64. Threads of one warpgroup copy and store, two warpgroups multiply: each has
- * HN_WM 64s of the tile's channels, and all of its pixels. Blocks of threads are persistent: tile after tile. A ring of
- * places in shared memory holds blocks of K, pixels and weights; at a tile's end HN_RESULTS places of it hold panels of
- * pixels x 64 channels: what is added, then in the same place the results, which leave from there.
+ * K runs over (tap, channel) in blocks of 64. Threads of one warpgroup copy and store, two warpgroups multiply: each
+ * has HN_WM 64s of the tile's channels, and all of its pixels. Blocks of threads are persistent: tile after tile. A
+ * ring of places in shared memory holds blocks of K, pixels and weights; at a tile's end RESULTS places of it hold
+ * panels of pixels x 64 channels: what is added, then in the same place the results, which leave from there.
  *
- * Compiled with HN_T (f16, bf16), HN_WM (1, 2), HN_N (pixels of a tile, in eights), HN_STAGES (places), HN_PANELS (of a
- * place: 1, 2), HN_A (HN_A_MATRIX, HN_A_IM2COL), HN_UNIT (channels that one copy of pixels takes), HN_STAGED (what is added
- * comes by the copy engine), hn_wgmma_both (products of 64 x HN_N x 16), the epilogue. */
+ * Compiled with HN_T (f16, bf16), HN_WM (1, 2), HN_N (pixels of a tile, in eights), HN_STAGES (places), HN_PANELS (of
+ * a place: 1, 2), HN_A (HN_A_MATRIX, HN_A_IM2COL), HN_UNIT (channels that one copy of pixels takes), HN_STAGED (what
+ * is added comes by the copy engine), hn_wgmma_both (products of 64 x HN_N x 16), the epilogue. */
 #include "conv_wgmma_args.h"
 #include "turned.cuh"
 
@@ -45,7 +45,8 @@ HN_FN void load_weights(const hn_conv_wgmma_args *g, const shared_map *s, u32 st
   const i32 n8 = channel / 8, here = g->n8 - n8 < CHANNELS / 8 ? g->n8 - n8 : CHANNELS / 8;
   const u32 full = s->full + 8 * stage;
   hn_barrier_expect(full, PIXEL_BYTES + (u32)here * 1024);
-  hn_bulk_load(s->places + stage * STAGE + PIXEL_BYTES, (const u8 *)g->weights + ((i64)block * g->n8 + n8) * 1024, (u32)here * 1024, full);
+  hn_bulk_load(s->places + stage * STAGE + PIXEL_BYTES, (const u8 *)g->weights + ((i64)block * g->n8 + n8) * 1024,
+               (u32)here * 1024, full);
 }
 
 /* Panels lie side by side: of the warpgroups, then of their next 64 channels. */
@@ -77,8 +78,8 @@ HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
 #if HN_A == HN_A_IM2COL
         /* Beyond the last tap: channels that do not exist are zeros. */
         const u32 there = tap < g->taps;
-        hn_tma_load_im2col(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, there ? c : g->cin, w0, h0, n, there ? (u32)dx : 0,
-                           there ? (u32)dy : 0);
+        hn_tma_load_im2col(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, there ? c : g->cin, w0, h0, n,
+                           there ? (u32)dx : 0, there ? (u32)dy : 0);
         c += HN_UNIT;
         if (c >= g->cin) {
           c = 0, tap++, dx += g->dilation_w;
@@ -112,8 +113,8 @@ HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
       hn_barrier_wait(s->ready + 8 * at, phases >> at & 1);
       phases ^= 1u << at;
       HN_UNROLL for (u32 p = 0; p < HN_PANELS; p++)
-        hn_tma_store_2d(&g->out, s->places + at * STAGE + p * PIXEL_BYTES, channel_of(g, tile) + channel_of_panel(i * HN_PANELS + p),
-                        pixel_of(g, tile));
+        hn_tma_store_2d(&g->out, s->places + at * STAGE + p * PIXEL_BYTES,
+                        channel_of(g, tile) + channel_of_panel(i * HN_PANELS + p), pixel_of(g, tile));
       hn_bulk_commit();
       HN_BULK_WAIT_READ(0);
       HN_UNROLL for (u32 k = 0; k < GROUPS; k++) hn_barrier_arrive(s->empty + 8 * at); /* for each warpgroup */
@@ -156,11 +157,13 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     HN_WGMMA_WAIT(0);
     if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
     HN_UNROLL for (u32 m = 0; m < HN_WM; m++) {
-      HN_UNROLL for (u32 i = 0; i < GROUPS / HN_PANELS; i++) { /* the other warpgroup's panel may have a place of its own */
-        hn_barrier_wait(s->full + 8 * in.stage, in.phase); /* the other one's, too: a barrier tells phases apart by parity only */
+      /* The other warpgroup's panel may have a place of its own. It is waited for, too: a barrier tells phases apart by
+       * parity only. */
+      HN_UNROLL for (u32 i = 0; i < GROUPS / HN_PANELS; i++) {
+        hn_barrier_wait(s->full + 8 * in.stage, in.phase);
         if (HN_PANELS == GROUPS || i == group) {
-          finish_panel(d[m], HN_N, vectors[m], s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PIXEL_BYTES + mine,
-                       first + (i32)m * 64, &g->epilogue);
+          const u32 panel = s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PIXEL_BYTES;
+          finish_panel(d[m], HN_N, vectors[m], panel + mine, first + (i32)m * 64, &g->epilogue);
           hn_async_fence();
           HN_SYNC_WARP();
           if (lane == 0) hn_barrier_arrive(s->ready + 8 * in.stage);
