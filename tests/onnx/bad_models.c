@@ -155,6 +155,9 @@ static pb *output_is_initializer(void) {
   return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), 5, pb_floats("y", "2 3", 6)));
 }
 static pb *input_twice(void) { return with(HN_ONNX_GRAPH_INPUT, pb_value("x", 1, "2 3")); }
+static pb *input_without_type(void) {
+  return pb_model(pb_put(pb_put(pb_graph(), 1, relu()), HN_ONNX_GRAPH_INPUT, pb_value("z", 0, "2 3")));
+}
 static pb *two_weights(void) {
   pb *g = pb_put(pb_graph(), 1, pb_node("Add", "x w", "y"));
   return pb_model(pb_put(pb_put(g, 5, pb_floats("w", "3", 3)), 5, pb_floats("w", "3", 3)));
@@ -474,6 +477,7 @@ const bad_model bad_models[] = {
     CASE(output_is_input),
     CASE(output_is_initializer),
     CASE(input_twice),
+    CASE(input_without_type),
     CASE(two_weights),
     CASE(no_output),
     CASE(output_from_nowhere),

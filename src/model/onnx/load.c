@@ -73,6 +73,11 @@ static hone_status load_model(hn_onnx_loader *l) {
   status = hn_onnx_load_graph(l, &graph, &(hn_onnx_scope){.graph = l->model->graph});
   if (status == HONE_OK && l->model->graph->outputs.len == 0)
     status = hn_pb_fail(&graph, HONE_ERROR_INPUT, "the graph has no outputs");
+  for (size_t i = 0; status == HONE_OK && i < l->model->graph->inputs.len; i++) {
+    const hn_value *v = l->model->graph->inputs.ptr[i];
+    if (v->desc.dtype == HONE_DTYPE_NONE)
+      status = hn_pb_fail(&graph, HONE_ERROR_INPUT, "the input '%.80s' has no type", v->name);
+  }
   if (status != HONE_OK) return status;
   status = hn_graph_sort(l->model->graph, l->source.error);
   if (status != HONE_OK) hn_error_where(l->source.error, "%s", l->source.name);
