@@ -2,8 +2,11 @@
  *
  * lo and hi are the ends of the codes less the zero point. No kernel computes on codes of 16 bits: what such
  * a pair leaves of x is a function of one number, which the steps around it take in. The same numbers, since
- * integers below 2^24 are exact in f32; NaN stays NaN instead of becoming the least code. One scale and zero
- * point, constants. */
+ * integers below 2^24 are exact in f32. NaN would stay NaN instead of becoming the least code: where finite
+ * numbers may have made one (0 / 0 of a row without variance) the pair stays. One scale and zero point,
+ * constants. */
+#include <math.h>
+
 #include "model/ops/quantized/quant.h"
 #include "optimize/passes/common/pass.h"
 
@@ -23,6 +26,29 @@ static bool parameters(const hone_node *n, const hn_value *v, const hn_value *re
   return number > 0x1p-100 && number < 0x1p100;
 }
 
+/* A constant with an infinity: times 0 it is no number. */
+static bool is_infinite(const hn_value *v) {
+  const hone_tensor *t = v ? hn_known(v) : NULL;
+  if (!t || !t->data || t->desc.dtype != HONE_DTYPE_F32) return false;
+  for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++)
+    if (!isfinite(((const float *)t->data)[i])) return true;
+  return false;
+}
+
+/* Of finite numbers, by what is between the value and the last product, norm or code. */
+static bool may_be_nan(const hn_value *v, int depth) {
+  static const char *const domains[] = {"Sqrt", "Log", "Mod", "Acos", "Asin", "Acosh", "Atanh"};
+  const hone_node *n = v->producer;
+  if (!n || !n->op || !depth) return false;
+  for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+    if (hn_is_op(n, domains[i])) return true;
+  if ((hn_is_op(n, "Div") || hn_is_op(n, "Pow")) && !hn_known(hn_in(n, 1))) return true;
+  if (!(n->op->flags & (HONE_OP_POINTWISE | HONE_OP_MOVE | HONE_OP_VIEW))) return false;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && (is_infinite(n->in[i]) || may_be_nan(n->in[i], depth - 1))) return true;
+  return false;
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !hn_is_op(n, "DequantizeLinear") || !n->in[0] || !n->out[0])
     return HN_PASS_NONE;
@@ -34,6 +60,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
       !parameters(q, q->out[0], q->in[0], &again, &zero_again) || scale != again || zero != zero_again ||
       !hn_quant_range(q->out[0]->desc.dtype, &lo, &hi) || hn_known(q->in[0]))
     return HN_PASS_NONE;
+  if (may_be_nan(q->in[0], 8)) return hn_pass_miss(ctx, "what is rounded may be no number");
   const hone_tensor_desc *d = &n->out[0]->desc, one = hone_desc(HONE_DTYPE_F32, 0, NULL);
   const double ends[] = {lo - zero, hi - zero}, by = scale;
   hn_value *s = hn_make_floats(ctx, n->name, &one, &by),
