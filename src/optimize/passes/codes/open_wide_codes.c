@@ -35,6 +35,13 @@ static bool is_infinite(const hn_value *v) {
   return false;
 }
 
+/* Codes of a mask: the least one is so large that it may be infinite. */
+static bool is_mask(const hn_value *v) {
+  const hone_node *n = v ? v->producer : NULL;
+  double scale = 0;
+  return hn_is_op(n, "DequantizeLinear") && (!hn_constant_scalar(hn_in(n, 1), &scale) || scale >= 0x1p100);
+}
+
 /* Of finite numbers, by what is between the value and the last product, norm or code. */
 static bool may_be_nan(const hn_value *v, int depth) {
   static const char *const domains[] = {"Sqrt", "Log", "Mod", "Acos", "Asin", "Acosh", "Atanh"};
@@ -43,6 +50,7 @@ static bool may_be_nan(const hn_value *v, int depth) {
   for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
     if (hn_is_op(n, domains[i])) return true;
   if ((hn_is_op(n, "Div") || hn_is_op(n, "Pow")) && !hn_known(hn_in(n, 1))) return true;
+  if (hn_is_op(n, "Softmax") && is_mask(n->in[0])) return true; /* of a row that is hidden as a whole */
   if (!(n->op->flags & (HONE_OP_POINTWISE | HONE_OP_MOVE | HONE_OP_VIEW))) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && (is_infinite(n->in[i]) || may_be_nan(n->in[i], depth - 1))) return true;
