@@ -424,6 +424,30 @@ static void test_lacks_bf16(void **state) {
   hone_model_release(m);
 }
 
+/* What is computed for them in 16 bits is cast back: scales of Resize, exponents of Pow. */
+static void test_own_types(void **state) {
+  (void)state;
+  static const char *const nets[] = {
+      "opset 13\ngraph g(%x: f32[1x2x4x4], %s: f32[4]) -> (%y) {\n  %a = Abs(%s)\n"
+      "  %y = Resize(%x, _, %a)\n}\n",
+      "opset 13\ngraph g(%x: f32[2x8]) -> (%y) {\n  %a = Abs(%x)\n"
+      "  %y = Pow(%x, %a)\n}\n"};
+  for (int i = 0; i < 4; i++) {
+    const bool power = i % 2, bf16 = i > 1;
+    hn_model *m = net_parse("own", nets[i % 2]);
+    quantised q = quantise(m, &(hone_quantize_options){.to = bf16 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16});
+    const hone_dtype type = bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F16;
+    for (const hone_node *n = q.model->graph->first; n; n = n->next) {
+      if (is(n, "Abs")) assert_int_equal(n->out[0]->desc.dtype, type);
+      if (is(n, "Resize")) assert_int_equal(n->in[2]->desc.dtype, HONE_DTYPE_F32);
+      if (is(n, "Pow")) assert_int_equal(n->in[1]->desc.dtype, HONE_DTYPE_F32);
+      if ((is(n, "Resize") || is(n, "Pow")) && (bf16 || !power)) assert_int_equal(n->in[0]->desc.dtype, type);
+    }
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
 /* ---- the file of ranges */
 
 static uint32_t runs;
@@ -679,6 +703,7 @@ int main(void) {
                                      cmocka_unit_test(test_vanishing),
                                      cmocka_unit_test(test_other_types),
                                      cmocka_unit_test(test_lacks_bf16),
+                                     cmocka_unit_test(test_own_types),
                                      cmocka_unit_test(test_stopped),
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_bad_samples)};

@@ -226,8 +226,7 @@ static bool serve(halving *h, hn_value *v) {
     const uint32_t at = v->users.ptr[i].index;
     const bool narrow = n->graph == v->graph && hn_map_get(&h->narrow_nodes, n->name) == n;
     if (hn_is_op(n, "Cast") && n->graph == v->graph) continue; /* from any type */
-    if (narrow && has_own_type(n, at)) continue;
-    hn_value *with = as(h, v, narrow ? h->narrow : HONE_DTYPE_F32);
+    hn_value *with = as(h, v, narrow && !has_own_type(n, at) ? h->narrow : HONE_DTYPE_F32);
     if (!with) return false;
     if (with != v && !hn_node_set_input(n, at, with)) return false;
   }
