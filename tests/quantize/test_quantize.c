@@ -448,6 +448,32 @@ static void test_own_types(void **state) {
   }
 }
 
+/* Exponents of Pow are f32 where ONNX has no bf16 for them, and nowhere else: before opset 12 both operands
+ * are of one type. */
+static void test_exponents(void **state) {
+  (void)state;
+  static const int opsets[] = {9, 12, 13, 15};
+  for (int i = 0; i < 8; i++) {
+    const bool bf16 = i >= 4;
+    char text[200];
+    snprintf(text, sizeof text,
+             "opset %d\ngraph g(%%x: f32[2x8], %%e: f32[8]) -> (%%y) {\n  %%y = Pow(%%x, %%e)\n}\n",
+             opsets[i % 4]);
+    hn_model *m = net_parse("powers", text);
+    quantised q = quantise(m, &(hone_quantize_options){.to = bf16 ? HONE_QUANTIZE_BF16 : HONE_QUANTIZE_FP16,
+                                                       .only = (const char *const[]){"Pow"},
+                                                       .n_only = 1});
+    const hone_dtype type = bf16 ? HONE_DTYPE_BF16 : HONE_DTYPE_F16;
+    for (const hone_node *n = q.model->graph->first; n; n = n->next) {
+      if (!is(n, "Pow")) continue;
+      assert_int_equal(n->in[0]->desc.dtype, type);
+      assert_int_equal(n->in[1]->desc.dtype, bf16 && n->opset < 15 ? HONE_DTYPE_F32 : type);
+    }
+    quantised_free(&q);
+    hone_model_release(m);
+  }
+}
+
 /* ---- the file of ranges */
 
 static uint32_t runs;
@@ -704,6 +730,7 @@ int main(void) {
                                      cmocka_unit_test(test_other_types),
                                      cmocka_unit_test(test_lacks_bf16),
                                      cmocka_unit_test(test_own_types),
+                                     cmocka_unit_test(test_exponents),
                                      cmocka_unit_test(test_stopped),
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_bad_samples)};

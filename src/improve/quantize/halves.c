@@ -80,12 +80,17 @@ static bool overflows(const hone_node *n) {
 
 static bool is_f32(const hn_value *v) { return v && v->desc.dtype == HONE_DTYPE_F32; }
 
-/* Scales of Resize are f32 whatever it resizes, and exponents of Pow had no bf16 before opset 15. */
-static bool has_own_type(const hone_node *n, uint32_t i) {
-  return i > 0 && (hn_is_op(n, "Resize") || hn_is_op(n, "Upsample") || (hn_is_op(n, "Pow") && n->opset < 15));
+/* Scales of Resize are f32 whatever it resizes. Exponents of Pow had no bf16 before opset 15; before opset 12
+ * both operands are of one type. */
+static bool has_own_type(const halving *h, const hone_node *n, uint32_t i) {
+  if (i == 0) return false;
+  if (hn_is_op(n, "Pow")) return h->narrow == HONE_DTYPE_BF16 && n->opset >= 12 && n->opset < 15;
+  return hn_is_op(n, "Resize") || hn_is_op(n, "Upsample");
 }
 
-static bool follows(const hone_node *n, uint32_t i) { return is_f32(n->in[i]) && !has_own_type(n, i); }
+static bool follows(const halving *h, const hone_node *n, uint32_t i) {
+  return is_f32(n->in[i]) && !has_own_type(h, n, i);
+}
 
 /* ONNX never gave them bf16, or in its newest opset alone. */
 static bool lacks_bf16(const hone_node *n) {
@@ -103,9 +108,9 @@ static bool lacks_bf16(const hone_node *n) {
 }
 
 /* A constant that f16 cannot hold: a mask of -1e9, an end of Clip. */
-static bool too_large(const hone_node *n) {
+static bool too_large(const halving *h, const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
-    if (!follows(n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
+    if (!follows(h, n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
     const void *v = n->in[i]->constant->data;
     for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count; k++)
       if (fabs((double)hn_quantize_f32(v, k)) > LARGEST_F16) return true;
@@ -114,9 +119,9 @@ static bool too_large(const hone_node *n) {
 }
 
 /* A constant of which f16 leaves nothing, such as an epsilon of 1e-12: what it keeps from 0 would be 0. */
-static bool vanishes(const hone_node *n) {
+static bool vanishes(const halving *h, const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
-    if (!follows(n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
+    if (!follows(h, n, i) || !hn_quantize_is_constant(n->in[i]) || !n->in[i]->constant->data) continue;
     const void *v = n->in[i]->constant->data;
     bool any = false, left = false;
     for (int64_t k = 0, count = hone_desc_count(&n->in[i]->constant->desc); k < count && !left; k++) {
@@ -130,9 +135,9 @@ static bool vanishes(const hone_node *n) {
 }
 
 /* Or the root of a sum with such a constant: before it the sum may be as small. */
-static bool needs_vanishing(const hone_node *n) {
+static bool needs_vanishing(const halving *h, const hone_node *n) {
   const hone_node *from = hn_is_op(n, "Sqrt") && n->in[0] ? n->in[0]->producer : NULL;
-  return vanishes(n) || (from && from->graph == n->graph && vanishes(from));
+  return vanishes(h, n) || (from && from->graph == n->graph && vanishes(h, from));
 }
 
 static bool fits_glob(const hone_node *n, const char *const *globs, uint32_t count, bool *hit) {
@@ -153,8 +158,8 @@ static const char *stays(const halving *h, const hone_node *n, bool *skipped, bo
   if (h->narrow == HONE_DTYPE_BF16 && lacks_bf16(n)) return "it is not defined for this type";
   if (only || h->narrow == HONE_DTYPE_BF16) return NULL;
   if (overflows(n)) return "its results may leave f16's range";
-  if (too_large(n)) return "a constant is beyond f16's range";
-  return needs_vanishing(n) ? "a constant is too small for f16" : NULL;
+  if (too_large(h, n)) return "a constant is beyond f16's range";
+  return needs_vanishing(h, n) ? "a constant is too small for f16" : NULL;
 }
 
 static hone_status decide(halving *h, hone_error *error) {
@@ -226,7 +231,7 @@ static bool serve(halving *h, hn_value *v) {
     const uint32_t at = v->users.ptr[i].index;
     const bool narrow = n->graph == v->graph && hn_map_get(&h->narrow_nodes, n->name) == n;
     if (hn_is_op(n, "Cast") && n->graph == v->graph) continue; /* from any type */
-    hn_value *with = as(h, v, narrow && !has_own_type(n, at) ? h->narrow : HONE_DTYPE_F32);
+    hn_value *with = as(h, v, narrow && !has_own_type(h, n, at) ? h->narrow : HONE_DTYPE_F32);
     if (!with) return false;
     if (with != v && !hn_node_set_input(n, at, with)) return false;
   }
