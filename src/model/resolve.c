@@ -54,7 +54,7 @@ typedef struct refusals {
   char text[300];
   size_t len;
   uint32_t count;
-  bool bad;
+  bool bad, no_memory;
   char first[128];
   hn_map seen;
   hn_arena arena;
@@ -80,7 +80,8 @@ static void resolve_graph(hn_graph *g, refusals *r) {
     if (!n->op || !fits(n, n->op, &why, &bad)) {
       r->bad |= bad;
       refuse(r, n, why.text);
-    }
+    } else
+      r->no_memory |= !hn_node_make_outputs(n, n->op->min_outputs); /* references fill those unasked */
     for (uint32_t k = 0; k < n->n_attr; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) resolve_graph(n->attr[k].g, r);
   }
@@ -90,7 +91,7 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
   refusals r = {0};
   if (!m->operators) m->operators = hn_registry_take(&hn_operators);
   resolve_graph(m->graph, &r);
-  hone_status status = HONE_OK;
+  hone_status status = r.no_memory ? hn_fail_memory(error, 0, "outputs that nobody reads") : HONE_OK;
   if (r.count) {
     status = hn_fail(error, r.bad ? HONE_ERROR_INPUT : HONE_ERROR_UNSUPPORTED, "%s", r.text);
     hn_error_where(error, "%s%s", r.first, r.count > 1 ? " and others" : "");

@@ -101,6 +101,12 @@ static pb *optional_operands(void) {
   return pb_model(initializer(g, pb_floats("max", "", 1)));
 }
 
+/* The output that every Unique has is left out. */
+static pb *needless_outputs(void) {
+  pb *g = node(pb_graph(), pb_node("Unique", "x", "- - places"));
+  return pb_model(node(g, node_with("Cast", "places", "y", pb_attr_int("to", 1))));
+}
+
 /* An initializer that is an input, too: a default from IR 4 on, a plain constant before. */
 static pb *default_input(void) {
   pb *g = input(pb_graph(), "w", 1, "3");
@@ -193,12 +199,23 @@ static pb *onnx_domain(void) { /* "ai.onnx" is another name of "" */
 #define CASE(name)                                                                                           \
   { #name, name }
 const good_model good_models[] = {
-    CASE(plain),         CASE(constants), CASE(typed_data),
-    CASE(unsorted),      CASE(symbols),   CASE(optional_operands),
-    CASE(default_input), CASE(ir_3),      CASE(branches),
-    CASE(loop),          CASE(functions), CASE(function_with_body),
-    CASE(overload),      CASE(chatter),   CASE(newer_ir),
+    CASE(plain),
+    CASE(constants),
+    CASE(typed_data),
+    CASE(unsorted),
+    CASE(symbols),
+    CASE(optional_operands),
+    CASE(default_input),
+    CASE(ir_3),
+    CASE(branches),
+    CASE(loop),
+    CASE(functions),
+    CASE(function_with_body),
+    CASE(overload),
+    CASE(chatter),
+    CASE(newer_ir),
     CASE(onnx_domain),
+    CASE(needless_outputs),
 };
 const size_t n_good_models = sizeof good_models / sizeof *good_models;
 

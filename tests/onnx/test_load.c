@@ -167,6 +167,21 @@ static void order_and_meaning(void **state) {
   hn_model_destroy(m);
 }
 
+/* What an operator always makes is made for nobody where the node leaves it out. */
+static void needless_outputs(void **state) {
+  (void)state;
+  float y[6];
+  hn_model *m = ready("needless_outputs");
+  hone_error e;
+  assert_int_equal(hn_model_check(m, &e), HONE_OK);
+  const hone_node *n = m->graph->first;
+  assert_true(n->out[0] && n->out[0]->producer == n && n->out[0]->desc.dtype == HONE_DTYPE_F32);
+  assert_null(n->out[1]);
+  run(m, false, y); /* the places of -1, 2, -3, 4, -5, 6 in order */
+  expect(y, 2, 3, 1, 4, 0, 5);
+  hn_model_destroy(m);
+}
+
 static void symbols(void **state) {
   (void)state;
   hn_model *m = load("symbols");
@@ -348,19 +363,13 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_load),
-      cmocka_unit_test(names_inside),
-      cmocka_unit_test(typed_data),
-      cmocka_unit_test(constant_nodes),
-      cmocka_unit_test(order_and_meaning),
-      cmocka_unit_test(symbols),
-      cmocka_unit_test(initializers_as_inputs),
-      cmocka_unit_test(functions),
-      cmocka_unit_test(round_trip),
-      cmocka_unit_test(save_failures),
-      cmocka_unit_test(tensors),
-      cmocka_unit_test(external_data),
-      cmocka_unit_test(every_allocation_fails),
+      cmocka_unit_test(all_load),          cmocka_unit_test(names_inside),
+      cmocka_unit_test(typed_data),        cmocka_unit_test(constant_nodes),
+      cmocka_unit_test(order_and_meaning), cmocka_unit_test(needless_outputs),
+      cmocka_unit_test(symbols),           cmocka_unit_test(initializers_as_inputs),
+      cmocka_unit_test(functions),         cmocka_unit_test(round_trip),
+      cmocka_unit_test(save_failures),     cmocka_unit_test(tensors),
+      cmocka_unit_test(external_data),     cmocka_unit_test(every_allocation_fails),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -461,6 +461,22 @@ bool hn_node_set_input(hone_node *n, uint32_t index, hn_value *v) {
   return true;
 }
 
+bool hn_node_make_outputs(hone_node *n, uint32_t least) {
+  for (uint32_t i = 0; i < least && i < n->n_out; i++) {
+    if (n->out[i]) continue;
+    hn_value *v = hn_value_create(n->graph, NULL);
+    if (!v) return false;
+    v->producer = n;
+    v->producer_index = i;
+    n->out[i] = v;
+  }
+  return true;
+}
+
+void hn_node_trim_outputs(hone_node *n, uint32_t least) {
+  while (n->n_out > least && !n->out[n->n_out - 1]) n->n_out--;
+}
+
 static bool exchange_names(hn_value *a, hn_value *b) {
   const char *name = a->name;
   a->name = b->name;

@@ -215,6 +215,11 @@ bool hn_node_copy_attrs(hone_node *node, const hone_node *from);
 /* ---- editing */
 bool hn_node_set_input(hone_node *node, uint32_t index,
                        hn_value *value); /* index may be n_in: grows by one */
+/* Gives the outputs below `least` that are left out values which nobody reads, as references fill them. False
+ * when out of memory. */
+bool hn_node_make_outputs(hone_node *node, uint32_t least);
+/* Forgets outputs at the end that are left out, but not those below `least`. */
+void hn_node_trim_outputs(hone_node *node, uint32_t least);
 /* All users of `old` (and graph outputs) read `with` instead. A graph output keeps its name: the names of the
  * two values are exchanged then. False when that is impossible (both are graph outputs or inputs) or out of
  * memory. */
