@@ -80,8 +80,13 @@ static void resolve_graph(hn_graph *g, refusals *r) {
     if (!n->op || !fits(n, n->op, &why, &bad)) {
       r->bad |= bad;
       refuse(r, n, why.text);
-    } else
+    } else {
       r->no_memory |= !hn_node_make_outputs(n, n->op->min_outputs); /* references fill those unasked */
+      /* Of a fixed list trailing outputs without a name are none; of an open one their number means
+       * something. */
+      if (n->op->max_outputs != HONE_VARIADIC)
+        hn_node_trim_outputs(n, n->op->min_outputs ? n->op->min_outputs : 1);
+    }
     for (uint32_t k = 0; k < n->n_attr; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) resolve_graph(n->attr[k].g, r);
   }

@@ -1,5 +1,6 @@
 #include "onnx/good_models.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static pb *attr(const char *name, int type) {
@@ -106,6 +107,23 @@ static pb *needless_outputs(void) {
   pb *g = node(pb_graph(), pb_node("Unique", "x", "- - places"));
   return pb_model(node(g, node_with("Cast", "places", "y", pb_attr_int("to", 1))));
 }
+
+static pb *all(float v) { /* three of them, called by their number */
+  char name[16];
+  snprintf(name, sizeof name, "%g", (double)v);
+  return pb_tensor(name, 1, "3", (const float[]){v, v, v}, 3 * sizeof v);
+}
+
+/* BatchNormalization of opset 9, which trains where it names more outputs than one. */
+static pb *batch_norm(const char *outputs) {
+  pb *g = node(pb_graph(), node_with("BatchNormalization", "x 1 0 1 4", outputs,
+                                     pb_float(attr("epsilon", 1), HN_ONNX_ATTRIBUTE_F, 0)));
+  initializer(initializer(initializer(g, all(0)), all(1)), all(4));
+  pb *m = pb_put(pb_int(pb_new(), HN_ONNX_MODEL_IR_VERSION, 8), HN_ONNX_MODEL_GRAPH, g);
+  return pb_put(m, HN_ONNX_MODEL_OPSET_IMPORT, pb_int(pb_new(), HN_ONNX_OPSET_VERSION, 9));
+}
+static pb *batch_norm_infers(void) { return batch_norm("y - - - -"); }
+static pb *batch_norm_trains(void) { return batch_norm("y - unread - -"); }
 
 /* An initializer that is an input, too: a default from IR 4 on, a plain constant before. */
 static pb *default_input(void) {
@@ -216,6 +234,8 @@ const good_model good_models[] = {
     CASE(newer_ir),
     CASE(onnx_domain),
     CASE(needless_outputs),
+    CASE(batch_norm_infers),
+    CASE(batch_norm_trains),
 };
 const size_t n_good_models = sizeof good_models / sizeof *good_models;
 
