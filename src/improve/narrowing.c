@@ -96,6 +96,12 @@ static hone_status run_narrow(hn_side *side, const hn_feed *feeds, uint32_t n, l
   return status;
 }
 
+/* Errors of a rounded model are answers about it; those of the machine and of the caller are not. */
+static bool is_an_answer(hone_status status) {
+  return status && status != HONE_ERROR_MEMORY && status != HONE_ERROR_BUDGET &&
+         status != HONE_ERROR_CANCELLED;
+}
+
 hone_status hn_side_narrowing(hn_side *reference, hone_model *model, const hn_side_options *again,
                               const hn_feed *feeds, uint32_t n, hone_dtype type, bool overflows,
                               hn_narrowing *out, hone_error *error) {
@@ -118,6 +124,11 @@ hone_status hn_side_narrowing(hn_side *reference, hone_model *model, const hn_si
     side.max_seconds = reference->max_seconds;
   }
   if (!status) status = run_narrow(again ? &side : reference, feeds, n, &l, plain, error);
+  if (is_an_answer(status)) {
+    out->fails = true;
+    status = HONE_OK;
+    if (error) *error = (hone_error){0};
+  }
 done:
   hn_side_close(&side);
   if (rounded) hone_model_release(rounded);

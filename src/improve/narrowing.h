@@ -11,6 +11,7 @@ typedef struct hn_narrowing {
   double apart;   /* of an output, the most, relative to its range */
   double most;    /* what the node reaches, which the type cannot hold; then nothing is known of apart */
   char node[128]; /* "": the type holds every value */
+  bool fails;     /* the rounded reference does not run: an index or a shape follows from what was rounded */
 } hn_narrowing;
 
 /* type: f16 or bf16; overflows: only its bits count, not how large its numbers are, where this is false.
