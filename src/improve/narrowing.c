@@ -14,9 +14,15 @@
 
 typedef struct look {
   hone_dtype type;
+  bool overflows; /* the type's ends count, too */
   hn_narrowing *out;
   bool failed;
 } look;
+
+/* All constants but numbers. */
+static bool is_rounded(const hn_value *v) {
+  return v->constant && v->constant->data && v->desc.dtype == HONE_DTYPE_F32 && v->desc.rank > 0;
+}
 
 static const char *called(const hn_step *s) { return s->node ? s->node->name : ""; }
 
@@ -38,23 +44,45 @@ static void find_large(void *arg, const hn_step *s, hone_tensor *const *out) {
   snprintf(l->out->node, sizeof l->out->node, "node '%.80s' (%.32s)", called(s), s->node->op_type);
 }
 
-static void round_all(hone_dtype type, float *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    x[i] = type == HONE_DTYPE_F16 ? hn_f16_to_f32(hn_f32_to_f16(x[i])) : hn_bf16_to_f32(hn_f32_to_bf16(x[i]));
+/* The first constant that the type cannot hold and round_weights makes infinite. */
+static void find_large_constant(const hn_graph *g, hn_narrowing *out) {
+  for (size_t i = 0; i < g->values.len && !out->node[0]; i++) {
+    const hn_value *v = g->values.ptr[i];
+    if (!is_rounded(v)) continue;
+    const float *x = v->constant->data;
+    float most = 0;
+    for (int64_t e = 0, n = hone_desc_count(&v->constant->desc); e < n; e++)
+      if (isfinite(x[e]) && fabsf(x[e]) > most) most = fabsf(x[e]);
+    if (most < F16_ENDS) continue;
+    out->most = (double)most;
+    snprintf(out->node, sizeof out->node, "constant '%.80s'", v->name);
+  }
 }
 
-/* All but numbers. */
-static bool round_weights(hn_model *m, hone_dtype type) {
+/* f16, and f32 with its bits where the ends do not count. */
+static float as_f16(float x, bool overflows) {
+  int e = 0;
+  if (overflows || !isfinite(x) || fabsf(x) < F16_ENDS) return hn_f16_to_f32(hn_f32_to_f16(x));
+  const float part = frexpf(x, &e);
+  return ldexpf(hn_f16_to_f32(hn_f32_to_f16(part)), e);
+}
+
+static void round_all(const look *l, float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    x[i] = l->type == HONE_DTYPE_F16 ? as_f16(x[i], l->overflows) : hn_bf16_to_f32(hn_f32_to_bf16(x[i]));
+}
+
+static bool round_weights(hn_model *m, const look *l) {
   for (size_t i = 0; i < m->graph->values.len; i++) {
     hn_value *v = m->graph->values.ptr[i];
-    if (!v->constant || !v->constant->data || v->desc.dtype != HONE_DTYPE_F32 || v->desc.rank < 1) continue;
+    if (!is_rounded(v)) continue;
     const size_t bytes = (size_t)hone_desc_bytes(&v->constant->desc);
     hone_tensor *t = HN_NEW(&m->arena, hone_tensor);
     void *data = hn_arena_aligned(&m->arena, bytes, HN_MEM_ALIGN);
     if (!t || !data) return false;
     *t = (hone_tensor){v->constant->desc, data};
     memcpy(data, v->constant->data, bytes);
-    round_all(type, data, hone_desc_count(&t->desc));
+    round_all(l, data, hone_desc_count(&t->desc));
     hn_value_set_constant(v, t);
   }
   return true;
@@ -67,7 +95,7 @@ static void narrow(void *arg, const hn_step *s, hone_tensor *const *out) {
     hone_tensor *rows = hn_rows_of(out[i]);
     l->failed = l->failed || !rows;
     if (rows) {
-      round_all(l->type, rows->data, hone_desc_count(&out[i]->desc));
+      round_all(l, rows->data, hone_desc_count(&out[i]->desc));
       hn_rows_put(rows, out[i]);
     }
     hn_rows_free(rows);
@@ -77,10 +105,14 @@ static void narrow(void *arg, const hn_step *s, hone_tensor *const *out) {
 static void compare(const hn_side *side, hone_tensor *const *plain, hn_narrowing *out) {
   for (uint32_t i = 0; i < side->plan->n_outputs; i++) {
     const hone_tensor *now = hn_context_output(side->context, i);
-    if (!plain[i] || now->desc.dtype != HONE_DTYPE_F32 || !hone_desc_same_dims(&now->desc, &plain[i]->desc))
+    if (!plain[i] || now->desc.dtype != HONE_DTYPE_F32) continue;
+    if (!hone_desc_same_dims(&now->desc, &plain[i]->desc)) {
+      out->unlike = true;
       continue;
+    }
     hn_difference d;
     hn_compare(now, plain[i], &d);
+    out->unlike |= d.unlike > 0;
     const double scale = d.range > 0 ? d.range : d.magnitude > 0 ? d.magnitude : 1;
     if (d.max_abs / scale > out->apart) out->apart = d.max_abs / scale;
   }
@@ -106,7 +138,7 @@ hone_status hn_side_narrowing(hn_side *reference, hone_model *model, const hn_si
                               const hn_feed *feeds, uint32_t n, hone_dtype type, bool overflows,
                               hn_narrowing *out, hone_error *error) {
   const uint32_t many = reference->plan->n_outputs;
-  look l = {.type = type, .out = out};
+  look l = {.type = type, .overflows = overflows, .out = out};
   hn_model *rounded = NULL;
   hn_side side = {0};
   *out = (hn_narrowing){0};
@@ -119,11 +151,12 @@ hone_status hn_side_narrowing(hn_side *reference, hone_model *model, const hn_si
   for (uint32_t i = 0; i < many; i++) plain[i] = hn_rows_of(hn_context_output(reference->context, i));
   if (again) {
     status = hn_model_clone(model, &rounded, error);
-    if (!status && !round_weights(rounded, type)) status = hn_fail_memory(error, 0, "weights");
+    if (!status && !round_weights(rounded, &l)) status = hn_fail_memory(error, 0, "weights");
     if (!status) status = hn_side_open(rounded, again, &side, error);
     side.max_seconds = reference->max_seconds;
   }
   if (!status) status = run_narrow(again ? &side : reference, feeds, n, &l, plain, error);
+  if (!status && out->unlike && overflows && again) find_large_constant(model->graph, out);
   if (is_an_answer(status)) {
     out->fails = true;
     status = HONE_OK;

@@ -10,7 +10,8 @@
 typedef struct hn_narrowing {
   double apart;   /* of an output, the most, relative to its range */
   double most;    /* what the node reaches, which the type cannot hold; then nothing is known of apart */
-  char node[128]; /* "": the type holds every value */
+  char node[128]; /* or a constant of this name reaches; "": the type holds every value */
+  bool unlike;    /* an output has another shape, or is no number on one side alone */
   bool fails;     /* the rounded reference does not run: an index or a shape follows from what was rounded */
 } hn_narrowing;
 

@@ -684,6 +684,9 @@ static hone_status blame_type(job *j, hone_error *error) {
     snprintf(reason + at, size - at, "; %s reaches %.3g, and %s ends at 65504", w.node, w.most, name);
   else if (w.fails)
     snprintf(reason + at, size - at, "; the reference rounded to %s does not run", name);
+  else if (w.unlike)
+    snprintf(reason + at, size - at,
+             "; that is %s itself: the reference rounded to it has other shapes or no numbers", name);
   else if (w.apart * ITS_OWN >= j->out->max_rel)
     snprintf(reason + at, size - at, "; that is %s itself: the reference rounded to it is %.3g off", name,
              w.apart);
