@@ -40,6 +40,7 @@ static void pictures(void **state) {
       {"Crop", 7, "f32:1x1x3x4", "border=1,2,0,0 scale=2,2", NULL},
       {"Crop", 7, "f32:1x1x3x4", "border=1,1", NULL},
       {"Crop", 7, "f32:1x1x3x4", "border=-1,0,0,0", NULL},
+      {"Crop", 7, "f32:1x1x3x4", "border=-9223372036854775808,0,0,-9223372036854775808", NULL},
       {"Crop", 7, "f32:1x1x3", "border=0,0,0,0", NULL},
   };
   CHECK_ALL(cases);

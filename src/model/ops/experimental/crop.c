@@ -14,12 +14,11 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (x->rank != 4) return hn_op_bad(io->node, error, "the input has rank %d", (int)x->rank);
   hone_tensor_desc y = *x;
   for (int i = 0; i < 2; i++) { /* height, width */
-    const int64_t in = x->dim[2 + i], before = border[1 - i], after = border[3 - i],
-                  out = n_size   ? size[i]
-                        : in < 0 ? in
-                                 : in - before - after;
-    if (before < 0 || after < 0 || before > INT32_MAX || after > INT32_MAX || (n_size && out < 0) ||
-        (in >= 0 && (out < 0 || out > in - before)))
+    const int64_t in = x->dim[2 + i], before = border[1 - i], after = border[3 - i];
+    const bool small = /* no sum of them overflows */
+        before >= 0 && after >= 0 && before <= INT32_MAX && after <= INT32_MAX;
+    const int64_t out = !small ? -1 : n_size ? size[i] : in < 0 ? in : in - before - after;
+    if (!small || (n_size && out < 0) || (in >= 0 && (out < 0 || out > in - before)))
       return hn_op_bad(io->node, error, "a border of %lld and %lld%s does not fit %lld", (long long)before,
                        (long long)after, n_size ? " with scale" : "", (long long)in);
     y.dim[2 + i] = out < 0 ? HONE_DIM_UNKNOWN : out;
