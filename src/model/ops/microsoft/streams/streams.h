@@ -7,7 +7,6 @@
 #include "model/ops/common/convert.h"
 
 typedef struct hn_streams {
-  bool flat;
   int32_t lead;         /* dimensions before them */
   int64_t tokens, c, h; /* < 0: not known */
 } hn_streams;
@@ -17,7 +16,7 @@ static inline hone_status hn_streams_of(const hone_node *node, const hone_tensor
                                         hone_error *error) {
   const int64_t branches = hone_node_int(node, "num_branches", 0);
   const int32_t own = branches > 0 ? 1 : 2;
-  *out = (hn_streams){branches > 0, x->rank - own, HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN};
+  *out = (hn_streams){x->rank - own, HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN, HONE_DIM_UNKNOWN};
   if (x->rank < 0) return HONE_OK;
   if (branches < 0 || x->rank < own)
     return hn_op_bad(node, error, "the streams have rank %d and num_branches is %lld", (int)x->rank,
