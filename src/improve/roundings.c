@@ -4,6 +4,7 @@
 #include "improve/compare.h"
 #include "model/ir/bytes.h"
 #include "model/ops/common/op.h"
+#include "model/ops/normalize/training.h"
 #include "optimize/passes/common/codes.h"
 #include "optimize/step/qlinear.h"
 
@@ -55,7 +56,7 @@ static bool moves(const hone_node *n) {
 /* Each element of its result depends on one element of each operand. */
 static bool keeps_apart(const hone_node *n) {
   return (n->op->flags & HONE_OP_POINTWISE) || moves(n) || hn_is_op(n, "QuantizeLinear") ||
-         hn_is_op(n, "DequantizeLinear") || hn_is_op(n, "BatchNormalization");
+         hn_is_op(n, "DequantizeLinear") || (hn_is_op(n, "BatchNormalization") && !hn_batch_norm_trains(n));
 }
 
 /* Integers that a node rounds to in its midst. */

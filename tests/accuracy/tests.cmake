@@ -1,3 +1,4 @@
+hone_test(test_roundings test_roundings.c ../net.c)
 hone_test(test_scorer test_scorer.c)
 hone_test(test_preprocess test_preprocess.c pictures.c)
 hone_test(test_dataset test_dataset.c pictures.c)
