@@ -179,6 +179,17 @@ static pb *functions(void) {
   return pb_put(pb_put(pb_model(g), HN_ONNX_MODEL_FUNCTIONS, outer), HN_ONNX_MODEL_FUNCTIONS, leaky);
 }
 
+/* Nodes that are called as what stands beside them expands to, before the call and behind it. */
+static pb *function_names(void) {
+  pb *f = pb_put(pb_function("f", "F", "a", "b"), HN_ONNX_FUNCTION_NODE,
+                 pb_text(pb_node("Neg", "a", "b"), HN_ONNX_NODE_NAME, "n"));
+  pb *g = node(pb_graph(), pb_text(pb_node("Neg", "x", "u"), HN_ONNX_NODE_NAME, "F/n"));
+  node(g, pb_text(pb_node("F", "u", "v"), HN_ONNX_NODE_DOMAIN, "f"));
+  node(g, pb_text(pb_node("F", "v", "w"), HN_ONNX_NODE_DOMAIN, "f"));
+  node(g, pb_text(pb_node("Neg", "w", "y"), HN_ONNX_NODE_NAME, "F/n_2"));
+  return pb_put(pb_model(g), HN_ONNX_MODEL_FUNCTIONS, f);
+}
+
 /* A function whose body holds an If that captures the function's input; called twice. */
 static pb *function_with_body(void) {
   pb *n = node_with("If", "c", "b", pb_attr_graph("then_branch", body("Relu", "a", "r")));
@@ -229,6 +240,7 @@ const good_model good_models[] = {
     CASE(loop),
     CASE(functions),
     CASE(function_with_body),
+    CASE(function_names),
     CASE(overload),
     CASE(chatter),
     CASE(newer_ir),

@@ -89,7 +89,7 @@ static void all_load(void **state) {
 /* Calls and nodes without names, and calls of one name, must not make nodes of one name. */
 static void names_inside(void **state) {
   (void)state;
-  static const char *const models[] = {"functions", "function_with_body", "overload"};
+  static const char *const models[] = {"functions", "function_with_body", "function_names", "overload"};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     hn_model *m = load(models[i]);
     for (const hone_node *n = m->graph->first; n; n = n->next)

@@ -132,7 +132,7 @@ done:
   }
   hn_vec_free(&l.function_list);
   hn_map_free(&l.functions);
-  hn_map_free(&l.expanded_names);
+  hn_map_free(&l.taken_names);
   hn_map_free(&l.symbols);
   hn_map_free(&l.data.by_location);
   hn_arena_free(&l.scratch);

@@ -28,7 +28,7 @@ typedef struct hn_onnx_loader {
   HN_VEC(hn_onnx_function *) function_list;
   uint32_t depth;
   uint64_t expanded_nodes, expanded_bytes; /* by functions, against files that grow exponentially */
-  hn_map expanded_names;                   /* of nodes -> how many have it, as a pointer */
+  hn_map taken_names; /* of nodes, where there are functions -> how many have it, as a pointer */
 } hn_onnx_loader;
 
 /* One expansion of a function. */

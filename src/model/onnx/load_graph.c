@@ -322,8 +322,17 @@ static hone_status load_value_info(hn_onnx_loader *l, hn_pb *m, const hn_onnx_sc
   return v ? hn_onnx_load_type(l, m, v) : HONE_OK; /* exporters leave entries of values that are gone */
 }
 
+/* Before any node is read; what functions expand to takes no name of a node beside them, even of a later one.
+ */
 static hone_status define_outputs(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope) {
+  const bool beside = !scope->call && l->functions.len;
   for (hn_pb_field f; hn_pb_next(m, &f);) {
+    if (f.number == HN_ONNX_NODE_NAME && beside && f.len) {
+      const char *own = hn_pb_name(m, &f, &l->scratch);
+      if (!own) break;
+      if (!hn_map_has(&l->taken_names, own) && !hn_map_set(&l->taken_names, own, (void *)1))
+        return hn_pb_no_memory(m);
+    }
     if (f.number != HN_ONNX_NODE_OUTPUT || !f.len) continue;
     const char *name = hn_pb_name(m, &f, &l->scratch);
     if (!name || !define(l, m, scope, name)) break;

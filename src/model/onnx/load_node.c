@@ -82,11 +82,11 @@ static const char *name_inside(hn_onnx_loader *l, const hn_onnx_scope *scope, co
   const char *name =
                  hn_arena_printf(&l->scratch, "%s/%s", scope->call->prefix, *p->name ? p->name : p->op_type),
              *own = name;
-  uintptr_t met = name ? (uintptr_t)hn_map_get(&l->expanded_names, name) : 0;
-  while (own && met && hn_map_get(&l->expanded_names, own))
+  uintptr_t met = name ? (uintptr_t)hn_map_get(&l->taken_names, name) : 0;
+  while (own && met && hn_map_get(&l->taken_names, own))
     own = hn_arena_printf(&l->scratch, "%s_%zu", name, (size_t)++met);
-  if (!own || !hn_map_set(&l->expanded_names, name, (void *)(met ? met : 1))) return NULL;
-  if (own != name && !hn_map_set(&l->expanded_names, own, (void *)1)) return NULL;
+  if (!own || !hn_map_set(&l->taken_names, name, (void *)(met ? met : 1))) return NULL;
+  if (own != name && !hn_map_set(&l->taken_names, own, (void *)1)) return NULL;
   return own;
 }
 
