@@ -85,12 +85,12 @@ static bool touches_halves(const hone_node *n) {
   return half;
 }
 
-/* A Cast to 16 bits that nobody who computes in f32 reads. */
+/* A Cast to 16 bits that nobody who computes in f32 reads: who casts back wants the rounding. */
 static bool rounds(const hone_node *n) {
-  if (!is_cast(n) || n->in[0]->desc.dtype != HONE_DTYPE_F32) return false;
+  if (!is_cast(n) || is_half(n->in[0]) || !is_half(n->out[0])) return false;
   for (size_t i = 0; i < n->out[0]->users.len; i++) {
     const hone_node *reader = n->out[0]->users.ptr[i].node;
-    const bool widens = is_cast(reader) && reader->out[0] && reader->out[0]->desc.dtype == HONE_DTYPE_F32;
+    const bool widens = is_cast(reader) && reader->out[0] && !is_half(reader->out[0]);
     if (reader->graph == n->graph && !widens && !keeps_its_types(reader)) return false;
   }
   return true;
