@@ -50,6 +50,9 @@ static void elementwise(void **state) {
       {"Pow", 15, "i32:4=2,-1,2,3 i32:4=10,-3,-1,0", "", "i32:4=1024,-1,0,1"},
       {"Pow", 15, "i32:2=2,3 f32:=0.5", "", "i32:2=1,1"},
       {"Pow", 15, "f32:2=2,3 i64:=-1", "", "f32:2=0.5,0.333333333"},
+      /* Exponents that f32 does not hold: element by element. None of the bases is an integer of 64 bits. */
+      {"Pow", 15, "f32:4=18446744073709551616,inf,nan,1 f64:4=1,2,1,0.1", "",
+       "f32:4=18446744073709551616,inf,nan,1"},
       /* NaN goes through. */
       {"Relu", 14, "f32:3=nan,-1,2", "", "f32:3=nan,0,2"},
       {"Max", 13, "f32:3=nan,1,2 f32:3=1,nan,3", "", "f32:3=nan,nan,3"},

@@ -59,7 +59,7 @@ static inline double whole_power(double x, uint32_t e) {
 
 /* pow, of which whole powers of integers mostly are exact without it. */
 static double power(double x, double y) {
-  if (y >= 0 && y <= 64 && y == (double)(int)y && x == (double)(int64_t)x) {
+  if (y >= 0 && y <= 64 && y == (double)(int)y && fabs(x) <= 0x1p53 && x == (double)(int64_t)x) {
     const double r = whole_power(x, (uint32_t)y);
     if (fabs(r) <= 0x1p53) return r;
   }
