@@ -113,7 +113,7 @@ static void check_unique(hone_dtype dtype, int64_t n, int bits, bool sorted) {
 
 static void different_numbers(void **unused) {
   (void)unused;
-  static const int64_t sizes[] = {1, 2, 47, 48, 49, 500, 3000};
+  static const int64_t sizes[] = {1, 2, 47, 48, 49, 500, 1300, 3000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int sorted = 0; sorted < 2; sorted++) {
       check_unique(HONE_DTYPE_F32, sizes[i], 8, sorted);

@@ -56,7 +56,7 @@ void hn_sort(int64_t *index, int64_t *spare, int64_t n, hn_compare compare, cons
   if (from != index) memcpy(index, from, (size_t)n * sizeof *index);
 }
 
-enum { DIGIT = 11, VALUES = 1 << DIGIT, FEW = 48 };
+enum { FEW = 48, NARROW = 8, WIDE = 11 /* bits of a digit */ };
 
 static void insert_keys(int64_t *keys, int64_t *index, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
@@ -65,6 +65,13 @@ static void insert_keys(int64_t *keys, int64_t *index, int64_t n) {
     for (; k > 0 && keys[k - 1] > key; k--) keys[k] = keys[k - 1], index[k] = index[k - 1];
     keys[k] = key, index[k] = at;
   }
+}
+
+/* What a sort by digits of so many bits costs: passes over the counters and, four times as dear, the keys. */
+static int64_t cost(int digit, int64_t n, uint64_t span) {
+  int64_t passes = 0;
+  for (int shift = 0; shift < 64 && span >> shift; shift += digit) passes++;
+  return passes * ((INT64_C(1) << digit) + 4 * n);
 }
 
 /* From the lowest digit up; digits above what the keys span need no pass. */
@@ -80,15 +87,18 @@ void hn_sort_keys(int64_t *keys, int64_t *index, int64_t *spare_keys, int64_t *s
     most = keys[i] > most ? keys[i] : most;
   }
   const uint64_t base = (uint64_t)least, span = (uint64_t)most - base;
-  for (int shift = 0; shift < 64 && span >> shift; shift += DIGIT) {
-    int64_t place[VALUES] = {0}, sum = 0;
-    for (int64_t i = 0; i < n; i++) place[((uint64_t)from[i] - base) >> shift & (VALUES - 1)]++;
-    for (int v = 0; v < VALUES; v++) {
+  const int digit = cost(NARROW, n, span) < cost(WIDE, n, span) ? NARROW : WIDE;
+  const size_t values = (size_t)1 << digit;
+  for (int shift = 0; shift < 64 && span >> shift; shift += digit) {
+    int64_t place[1 << WIDE], sum = 0;
+    memset(place, 0, values * sizeof *place);
+    for (int64_t i = 0; i < n; i++) place[((uint64_t)from[i] - base) >> shift & (values - 1)]++;
+    for (size_t v = 0; v < values; v++) {
       const int64_t count = place[v];
       place[v] = sum, sum += count;
     }
     for (int64_t i = 0; i < n; i++) {
-      const int64_t at = place[((uint64_t)from[i] - base) >> shift & (VALUES - 1)]++;
+      const int64_t at = place[((uint64_t)from[i] - base) >> shift & (values - 1)]++;
       to[at] = from[i], to_index[at] = from_index[i];
     }
     int64_t *t = from;
