@@ -4,7 +4,11 @@
  * on codes of 16 bits: what such a pair leaves of x is a function of one number, which the steps around it
  * take in. The same numbers, since integers below 2^24 are exact in f32. Where and not Clip, which leaves
  * NaN: of NaN (0 / 0 of a row without variance, a row that a mask hides) QuantizeLinear makes the least code.
- * One scale and zero point, constants. */
+ * Clip, one step and part of a product's, where x is a number for certain: sums and products of codes. One
+ * scale and zero point, constants. */
+#include <float.h>
+#include <math.h>
+
 #include "model/ops/quantized/quant.h"
 #include "optimize/passes/common/pass.h"
 
@@ -24,42 +28,124 @@ static bool parameters(const hone_node *n, const hn_value *v, const hn_value *re
   return number > 0x1p-100 && number < 0x1p100;
 }
 
-static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !hn_is_op(n, "DequantizeLinear") || !n->in[0] || !n->out[0])
-    return HN_PASS_NONE;
-  const hone_node *q = n->in[0]->producer;
-  float scale, again;
-  double zero, zero_again, lo, hi;
+/* The largest magnitude of a constant's floats; INFINITY where one is no number, or they are not made yet. */
+static double largest(const hn_value *v) {
+  const hone_tensor *t = hn_known_desc(v);
+  double most = 0;
+  if (!t || !t->data || t->desc.dtype != HONE_DTYPE_F32) return INFINITY;
+  for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++) {
+    const double x = fabs((double)((const float *)t->data)[i]);
+    if (!(x <= most)) most = x <= FLT_MAX ? x : INFINITY;
+  }
+  return most;
+}
+
+static double bound_of(const hn_value *v, int depth);
+
+/* Of sums of products of a and b with an addend or none: no more terms than b has elements. */
+static double bound_of_product(const hone_node *n, int depth) {
+  const hn_value *b = n->in[1], *add = hn_in(n, 2);
+  if (!b || !hone_desc_known(&b->desc) || hn_node_attr(n, "alpha") || hn_node_attr(n, "beta"))
+    return INFINITY;
+  return bound_of(n->in[0], depth) * bound_of(b, depth) * (double)hone_desc_count(&b->desc) +
+         (add ? bound_of(add, depth) : 0);
+}
+
+static double bound_of_node(const hone_node *n, int depth) {
+  double lo, hi;
+  if (hn_is_op(n, "DequantizeLinear"))
+    return n->in[0] && hn_quant_range(n->in[0]->desc.dtype, &lo, &hi) ? (hi - lo) * largest(hn_in(n, 1))
+                                                                      : INFINITY;
+  if (hn_is_op(n, "Relu") || hn_is_op(n, "Reshape") || hn_is_op(n, "Transpose"))
+    return bound_of(n->in[0], depth);
+  if (hn_is_op(n, "Add")) return bound_of(n->in[0], depth) + bound_of(n->in[1], depth);
+  if (hn_is_op(n, "Mul")) return bound_of(n->in[0], depth) * bound_of(n->in[1], depth);
+  if (hn_is_op(n, "Conv") || hn_is_op(n, "MatMul") || hn_is_op(n, "Gemm")) return bound_of_product(n, depth);
+  return INFINITY;
+}
+
+/* A magnitude that v's elements, all of them numbers, do not exceed; INFINITY: nothing is known. Far from the
+ * end of f32, so that no sum on the way leaves it in whatever order. */
+static double bound_of(const hn_value *v, int depth) {
+  if (!v || v->desc.dtype != HONE_DTYPE_F32) return INFINITY;
+  const double bound = hn_known_desc(v)       ? largest(v)
+                       : v->producer && depth ? bound_of_node(v->producer, depth - 1)
+                                              : INFINITY;
+  return bound < 0x1p100 ? bound : INFINITY;
+}
+
+typedef struct pair {
+  hone_node *q, *n;
+  float scale;
+  double zero;
+  bool number; /* what is rounded is one for certain */
+} pair;
+
+static bool is_pair(hone_node *n, pair *p) {
+  float again;
+  double zero_again;
+  if (!hn_is_op(n, "DequantizeLinear") || !n->in[0] || !n->out[0]) return false;
+  hone_node *q = n->in[0]->producer;
   if (!hn_is_op(q, "QuantizeLinear") || q->graph != n->graph ||
-      !parameters(n, n->in[0], n->out[0], &scale, &zero) ||
-      !parameters(q, q->out[0], q->in[0], &again, &zero_again) || scale != again || zero != zero_again ||
-      !hn_quant_range(q->out[0]->desc.dtype, &lo, &hi) || hn_known(q->in[0]))
-    return HN_PASS_NONE;
-  const hone_tensor_desc *d = &n->out[0]->desc, one = hone_desc(HONE_DTYPE_F32, 0, NULL);
-  hone_tensor_desc truth = *d;
-  truth.dtype = HONE_DTYPE_BOOL;
-  const double ends[] = {lo - zero, hi - zero}, by = scale;
-  hn_value *s = hn_make_floats(ctx, n->name, &one, &by),
-           *least = hn_make_floats(ctx, n->name, &one, &ends[0]),
-           *most = hn_make_floats(ctx, n->name, &one, &ends[1]);
-  if (!s || !least || !most) return HN_PASS_FAIL;
-  hone_node *last = hn_make_node(ctx, n, "Div", (hn_value *const[]){q->in[0], s}, 2, d);
-  if (last) last = hn_make_node(ctx, n, "Round", &last->out[0], 1, d);
-  hn_value *rounded = last ? last->out[0] : NULL;
-  if (last) last = hn_make_node(ctx, n, "Less", (hn_value *const[]){least, rounded}, 2, &truth);
-  if (last) last = hn_make_node(ctx, n, "Where", (hn_value *const[]){last->out[0], rounded, least}, 3, d);
-  if (last) last = hn_make_node(ctx, n, "Min", (hn_value *const[]){last->out[0], most}, 2, d);
-  hone_node *mul = last ? hn_make_node(ctx, n, "Mul", (hn_value *const[]){last->out[0], s}, 2, d) : NULL;
-  if (!mul) return HN_PASS_FAIL;
-  hn_pass_hit(ctx, "codes of 16 bits -> what they leave of a number");
-  if (!hn_inherit(ctx, mul, n) || !hn_replace(ctx, n->out[0], mul->out[0])) return HN_PASS_FAIL;
-  hn_remove_unread(n, 2);
-  return HN_PASS_HIT;
+      !parameters(n, n->in[0], n->out[0], &p->scale, &p->zero) ||
+      !parameters(q, q->out[0], q->in[0], &again, &zero_again) || p->scale != again ||
+      p->zero != zero_again || hn_known(q->in[0]))
+    return false;
+  p->q = q;
+  p->n = n;
+  p->number = bound_of(q->in[0], 6) < INFINITY;
+  return true;
+}
+
+static hone_node *next(hn_pass_context *ctx, const pair *p, const char *op, hn_value *a, hn_value *b,
+                       hn_value *c) {
+  hone_tensor_desc d = p->n->out[0]->desc;
+  if (strcmp(op, "Less") == 0) d.dtype = HONE_DTYPE_BOOL;
+  return hn_make_node(ctx, p->n, op, (hn_value *const[]){a, b, c}, c ? 3 : b ? 2 : 1, &d);
+}
+
+static bool open(hn_pass_context *ctx, const pair *p) {
+  const hone_tensor_desc one = hone_desc(HONE_DTYPE_F32, 0, NULL);
+  double lo, hi;
+  if (!hn_quant_range(p->q->out[0]->desc.dtype, &lo, &hi)) return true;
+  hn_pass_record_add(ctx, true, (hone_node *const[]){p->q, p->n}, 2,
+                     "codes of 16 bits -> what they leave of a number");
+  const double ends[] = {lo - p->zero, hi - p->zero}, by = p->scale;
+  hn_value *s = hn_make_floats(ctx, p->n->name, &one, &by),
+           *least = hn_make_floats(ctx, p->n->name, &one, &ends[0]),
+           *most = hn_make_floats(ctx, p->n->name, &one, &ends[1]);
+  if (!s || !least || !most) return false;
+  hone_node *last = next(ctx, p, "Div", p->q->in[0], s, NULL);
+  if (last) last = next(ctx, p, "Round", last->out[0], NULL, NULL);
+  hn_value *r = last ? last->out[0] : NULL;
+  if (last && p->number) {
+    last = next(ctx, p, "Clip", r, least, most);
+  } else {
+    if (last) last = next(ctx, p, "Less", least, r, NULL);
+    if (last) last = next(ctx, p, "Where", last->out[0], r, least);
+    if (last) last = next(ctx, p, "Min", last->out[0], most, NULL);
+  }
+  if (last) last = next(ctx, p, "Mul", last->out[0], s, NULL);
+  if (!last || !hn_inherit(ctx, last, p->n) || !hn_replace(ctx, p->n->out[0], last->out[0])) return false;
+  hn_remove_unread(p->n, 2);
+  return true;
+}
+
+/* All are found before the first is opened: pairs are what bounds the values behind them. */
+static hn_pass_result run(hn_pass_context *ctx) {
+  uint32_t count = 0;
+  if (!ctx->options->lowered) return HN_PASS_NONE;
+  pair *all = HN_NEW_ARRAY(ctx->scratch, pair, ctx->graph->n_nodes + 1), one;
+  if (!all) return hn_pass_memory(ctx);
+  for (hone_node *n = ctx->graph->first; n; n = n->next)
+    if (is_pair(n, &one)) all[count++] = one;
+  for (uint32_t i = 0; i < count; i++)
+    if (!open(ctx, &all[i])) return HN_PASS_FAIL;
+  return HN_PASS_NONE;
 }
 
 HN_PASS(open_wide_codes) = {
     .name = "open_wide_codes",
     .level = 2,
     .about = "DequantizeLinear(QuantizeLinear(x)) of 16 bits -> Mul(Min(Where(lo < r, r, lo), hi), s)",
-    .visit = visit,
-    .roots = HN_ROOTS("DequantizeLinear")};
+    .run = run};
