@@ -148,7 +148,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       "\"$0\" zoo resnet50 --width 0.125 --size 32 -o \"$TMPDIR/order.onnx\" && \"$0\" bench \"$TMPDIR/order.onnx\" --precision fp16 --device cuda -n 3"
       ${CMAKE_BINARY_DIR}/hone)
     set_property(TEST cudnn_in_order APPEND PROPERTY ENVIRONMENT HONE_FAKE_ARCH=90
-      "HONE_TACTICS=-*wgmma*,-conv_mma*,-conv_few*,-conv_simt*,-conv_direct*,-conv_image*,-conv_chain*,-cublaslt*")
+      "HONE_TACTICS=-*wgmma*,-conv_turned*,-conv_mma*,-conv_few*,-conv_simt*,-conv_direct*,-conv_image*,-conv_chain*,-cublaslt*")
     hone_emulated(kept_on_gpu sh ${HONE_TEST_FOLDER}/kept.sh ${CMAKE_BINARY_DIR}/hone)
   endif()
   hone_emulated(int8_roof_on_gpu sh ${HONE_TEST_FOLDER}/int8_roof.sh ${CMAKE_BINARY_DIR}/hone)
