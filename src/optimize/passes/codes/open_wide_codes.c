@@ -104,7 +104,7 @@ static hone_node *next(hn_pass_context *ctx, const pair *p, const char *op, hn_v
   return hn_make_node(ctx, p->n, op, (hn_value *const[]){a, b, c}, c ? 3 : b ? 2 : 1, &d);
 }
 
-static bool open(hn_pass_context *ctx, const pair *p) {
+static bool open_pair(hn_pass_context *ctx, const pair *p) {
   const hone_tensor_desc one = hone_desc(HONE_DTYPE_F32, 0, NULL);
   double lo, hi;
   if (!hn_quant_range(p->q->out[0]->desc.dtype, &lo, &hi)) return true;
@@ -140,7 +140,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
   for (hone_node *n = ctx->graph->first; n; n = n->next)
     if (is_pair(n, &one)) all[count++] = one;
   for (uint32_t i = 0; i < count; i++)
-    if (!open(ctx, &all[i])) return HN_PASS_FAIL;
+    if (!open_pair(ctx, &all[i])) return HN_PASS_FAIL;
   return HN_PASS_NONE;
 }
 
