@@ -58,7 +58,7 @@ for attrs in 'pads=[1, 1, 1, 1]' 'pads=[1, 1, 1, 1], strides=[2, 2]' 'pads=[0, 1
 done
 # Kernels alone on random inputs, and what is wrong with them is found: lanes of a rest, a rounding, an operand's type.
 cases() { gpu op test "$@" --device cuda >"$work/log" 2>&1; }
-for name in Swish:12 AddRelu:12 SoftmaxAttention:12 YoloNms:5 YoloDecode:12; do # large heads stand above
+for name in Swish:12 AddRelu:12 SoftmaxAttention:12 YoloNms:4 YoloDecode:12; do # large heads stand above
   cases ${name%:*} --op-path "$work/plugins" -n ${name#*:} && grep -q ' 0 failed' "$work/log" || { fail "hone op test ${name%:*}"; cat "$work/log"; }
 done
 cases DepthwiseConvBnReLU --op-path "$work/plugins" -n 8 --shape x=2x5x9x11 --shape w=5x1x3x3 --shape b=5 --shape scale=5 \
