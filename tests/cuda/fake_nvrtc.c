@@ -241,8 +241,8 @@ static bool compile(nvrtcProgram p, char **defines, int n_defines, const char *o
     argv[n++] = w;
   argv[n++] = own, argv[n++] = include;
   argv[n++] = "-o", argv[n++] = built, argv[n++] = source;
-  argv[n++] = "-l:libm.so.6", argv[n++] = "-lgcc",
-  argv[n] = NULL; /* all that a text needs: the linker looks no further */
+  /* All that a text needs: the linker looks no further. */
+  argv[n++] = "-l:libm.so.6", argv[n++] = "-lgcc", argv[n] = NULL;
   bool ok = write_files(p, folder) && run(argv, log);
   if (ok) {
     p->object = read_whole(built, &p->object_bytes);

@@ -1,5 +1,6 @@
 /* hone quantize: what is quantised for whom, what the methods keep, and what goes wrong. */
 #include "samples.h"
+#include "temporary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -702,6 +703,7 @@ static void test_bad_samples(void **state) {
   refused(m, write_samples("narrow.npy", 4, (const int64_t[]){5, 3, 12, 11}, 1, 0, 1), HONE_ERROR_INPUT,
           "f32[5x3x12x11]");
   snprintf(path, sizeof path, "%s/empty", folder && *folder ? folder : "/tmp");
+  assert_int_equal(temporary_remove(path), 0); /* of a run before this one */
   assert_int_equal(mkdir(path, 0755), 0);
   refused(m, path, HONE_ERROR_INPUT, "holds no samples");
   write_samples("empty/a.npy", 4, (const int64_t[]){1, 3, 12, 12}, 1, 0, 1);
