@@ -70,11 +70,11 @@ static void elementwise(void **state) {
       {"Clip", 11, "f32:4=-inf,nan,1,inf", "", "f32:4=-inf,nan,1,inf"},
       {"Clip", 13, "f32:3=-inf,1,inf f32:=0", "", "f32:3=0,1,inf"},
       {"Clip", 13, "bf16:3=-inf,1,inf - bf16:=0", "", "bf16:3=-inf,0,0"},
-      /* A bound that is no number makes everything so. */
-      {"Clip", 6, "f32:2=-1,inf", "min=f:nan", "f32:2=nan,nan"},
-      {"Clip", 13, "f32:2=-1,inf - f32:=nan", "", "f32:2=nan,nan"},
-      {"Clip", 13, "f16:2=-1,inf f16:=nan f16:=1", "", "f16:2=nan,nan"},
-      {"Clip", 13, "f64:1=1 f64:=nan", "", "f64:1=nan"},
+      /* A bound that is no number bounds nothing. */
+      {"Clip", 6, "f32:3=-1,nan,inf", "min=f:nan max=f:2", "f32:3=-1,nan,2"},
+      {"Clip", 13, "f32:3=-1,nan,inf - f32:=nan", "", "f32:3=-1,nan,inf"},
+      {"Clip", 13, "f16:3=-1,nan,inf f16:=nan f16:=1", "", "f16:3=-1,nan,1"},
+      {"Clip", 13, "f64:2=-1,1 f64:=0 f64:=nan", "", "f64:2=0,1"},
       {"Sign", 13, "f32:4=nan,-0.5,0,9", "", "f32:4=nan,-1,0,1"},
       {"IsInf", 20, "f16:3=inf,-inf,1", "detect_negative=0", "bool:3=1,0,0"},
       {"IsNaN", 13, "bf16:2=nan,1", "", "bool:2=1,0"},

@@ -44,7 +44,7 @@ static inline hone_node *hn_match_root(const hone_match *m) { return m->node[m->
 
 /* Value of a constant with one element (any float or integer type); false otherwise. */
 bool hn_constant_scalar(const hn_value *value, double *out);
-/* The bounds of a Clip (ops/math/clip_bounds.h); false when one of them is not known, or is no number. */
+/* The bounds of a Clip (ops/math/clip_bounds.h); false when one of them is not known. */
 bool hn_constant_clip(const hone_node *clip, double *lo, double *hi);
 
 #endif

@@ -146,7 +146,7 @@ static void write_clip(const hone_step *s, hone_dtype t, hn_str *text) {
       hn_str_printf(text, "i%u", next++);
     else
       literal(text, bound[i], t);
-    hn_str_printf(text, "; o0 = o0 %s b || b != b ? b : o0; }\n", beyond[i]);
+    hn_str_printf(text, "; o0 = o0 %s b ? b : o0; }\n", beyond[i]);
   }
 }
 

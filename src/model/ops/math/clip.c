@@ -18,15 +18,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_infer_same(io, error);
 }
 
-#define IS_NAN(b) ((b) != (b))
 #define CLIP(T, low, high)                                                                                   \
   {                                                                                                          \
     const T least = (low), most = (high), *x = hn_at(call->input[0], i);                                     \
     T *y = hn_at_mut(call->output[0], i);                                                                    \
     for (int64_t j = 0; j < m; j++) {                                                                        \
       T v = x[j];                                                                                            \
-      v = v < least || IS_NAN(least) ? least : v;                                                            \
-      y[j] = v > most || IS_NAN(most) ? most : v;                                                            \
+      v = v < least ? least : v;                                                                             \
+      y[j] = v > most ? most : v;                                                                            \
     }                                                                                                        \
   }
 #define CLIP_INT(T, min, max)                                                                                \
@@ -53,8 +52,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
       float b[BLOCK];
       hn_read_f32(b, call->input[0]->data, t, i, m);
       for (int64_t j = 0; j < m; j++) {
-        float v = b[j] < (float)lo || isnan(lo) ? (float)lo : b[j];
-        b[j] = v > (float)hi || isnan(hi) ? (float)hi : v;
+        float v = b[j] < (float)lo ? (float)lo : b[j];
+        b[j] = v > (float)hi ? (float)hi : v;
       }
       hn_write_f32(call->output[0]->data, t, i, b, m);
       break;

@@ -11,4 +11,6 @@ void hn_clip_bounds(const hone_node *node, const hone_tensor *low, const hone_te
     *lo = low ? hn_get_f64(low, 0) : -INFINITY;
     *hi = high ? hn_get_f64(high, 0) : INFINITY;
   }
+  if (isnan(*lo)) *lo = -INFINITY;
+  if (isnan(*hi)) *hi = INFINITY;
 }
