@@ -85,15 +85,34 @@ static bool touches_halves(const hone_node *n) {
   return half;
 }
 
-/* A Cast to 16 bits that nobody who computes in f32 reads: who casts back wants the rounding. */
+static bool only_moves(const hone_node *n) {
+  return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
+}
+
+/* Somebody casts v to another type, at once or moved: that is what its rounding is for. */
+static bool is_cast_on(const hn_value *v, int moves) {
+  for (size_t i = 0; i < v->users.len; i++) {
+    const hone_node *reader = v->users.ptr[i].node;
+    const hn_value *y = reader->n_out ? reader->out[0] : NULL;
+    if (reader->graph != v->graph || !y) continue;
+    if (is_cast(reader) ? y->desc.dtype != v->desc.dtype
+                        : moves && reader->op && only_moves(reader) && is_cast_on(y, moves - 1))
+      return true;
+  }
+  return false;
+}
+
+/* A Cast to 16 bits whose rounding somebody wants, be it beside others who compute in f32: these read it rounded
+ * as well. Or one that nobody who computes in f32 reads. */
 static bool rounds(const hone_node *n) {
-  if (!is_cast(n) || is_half(n->in[0]) || !is_half(n->out[0])) return false;
+  enum { MOVES = 4 };
+  if (!is_cast(n) || !is_half(n->out[0]) || n->in[0]->desc.dtype == n->out[0]->desc.dtype) return false;
+  if (is_cast_on(n->out[0], MOVES)) return true;
   for (size_t i = 0; i < n->out[0]->users.len; i++) {
     const hone_node *reader = n->out[0]->users.ptr[i].node;
-    const bool widens = is_cast(reader) && reader->out[0] && !is_half(reader->out[0]);
-    if (reader->graph == n->graph && !widens && !keeps_its_types(reader)) return false;
+    if (reader->graph == n->graph && !keeps_its_types(reader)) return false;
   }
-  return true;
+  return !is_half(n->in[0]);
 }
 
 /* A Cast to f32 of what has 16 bits in any case. */
@@ -257,10 +276,6 @@ static void count_places(const hn_graph *g, uint32_t *values, uint32_t *nodes) {
     for (uint32_t i = 0; i < k->n_attr; i++)
       if (body_of(k, i)) count_places(body_of(k, i), values, nodes);
   }
-}
-
-static bool only_moves(const hone_node *n) {
-  return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
 }
 
 /* What moves elements of a large constant does so in 16 bits: half as much is kept in memory, and of a table
