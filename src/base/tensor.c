@@ -58,8 +58,9 @@ static bool has_name(hone_dtype d) {
 }
 
 size_t hone_dtype_size(hone_dtype d) {
-  if (!has_name(d)) return 0;
-  return hone_dtype_is_tensor(d) ? types[d].size : sizeof(hone_items);
+  const unsigned k = (unsigned)d;
+  if (k < HONE_DTYPE_COUNT) return types[k].size;
+  return has_name(d) && !hone_dtype_is_tensor(d) ? sizeof(hone_items) : 0;
 }
 const char *hone_dtype_name(hone_dtype d) {
   return has_name(d) ? types[hone_dtype_element(d)].name[(unsigned)d / HONE_SEQUENCE] : "unknown";
@@ -124,13 +125,16 @@ bool hone_desc_known(const hone_tensor_desc *d) {
 
 int64_t hone_desc_count(const hone_tensor_desc *d) {
   if (!d) return 0;
-  if (!hone_desc_known(d)) return -1;
+  if (d->rank < 0) return -1;
   int64_t n = 1;
-  for (int32_t i = 0; i < d->rank; i++)
-    if (d->dim[i] == 0) return 0;
-  for (int32_t i = 0; i < d->rank; i++)
-    if (__builtin_mul_overflow(n, d->dim[i], &n)) return -1;
-  return n;
+  bool beyond = false, none = false; /* of an empty tensor 0, however large its other dimensions */
+  for (int32_t i = 0; i < d->rank; i++) {
+    const int64_t dim = d->dim[i];
+    if (dim < 0) return -1;
+    none |= dim == 0;
+    beyond |= __builtin_mul_overflow(n, dim, &n);
+  }
+  return none ? 0 : beyond ? -1 : n;
 }
 
 int64_t hone_desc_bytes(const hone_tensor_desc *d) {

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/ops/common/op.h"
 #include "optimize/plan/plan.h"
 #include "runtime/late_bind.h"
 #include "runtime/pools.h"
@@ -239,14 +240,31 @@ static hone_status launch(hn_late *late, const hn_step *s, const hn_bound *b, co
   return status;
 }
 
+/* Does the step join a few runs, or long ones, which the reference copies as fast as any tactic? */
+static bool joins_runs(const hn_step *s, const hone_tensor *const *tin, int64_t bytes) {
+  enum { FEW = 64, RUN = 256 };
+  if (!hn_is_op(s->node, "Concat")) return false;
+  int64_t runs = 0;
+  for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
+    const hone_tensor_desc *d = tin[i] ? &tin[i]->desc : NULL;
+    int32_t axis;
+    if (!d || hn_axis(hone_node_int(s->node, "axis", 1), d->rank, &axis, NULL) != HONE_OK) return false;
+    int64_t of = hone_desc_bytes(d) > 0;
+    for (int32_t k = 0; k < axis; k++) of *= d->dim[k];
+    runs += of;
+  }
+  return runs <= FEW || bytes / runs >= RUN;
+}
+
 /* Too small for a choice to pay, whatever the operator makes of it? Where small inputs say how large the
- * result is, binding finds out. */
+ * result is, binding finds out. A cache that grows has another shape each time: binding costs as much as to
+ * copy some 100 KiB, which more threads hardly save below twice that. */
 static bool trifle(const hn_step *s, const hone_tensor *const *tin) {
-  enum { TRIFLE = 1024 };
+  enum { TRIFLE = 1024, JOINED = 256 << 10 };
   int64_t bytes = 0;
   if (!s->node || s->node->op->host_inputs) return false;
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) bytes += tin[i] ? hone_desc_bytes(&tin[i]->desc) : 0;
-  return hn_late_weighed(&s->desc, bytes) < TRIFLE;
+  return hn_late_weighed(&s->desc, bytes) < TRIFLE || (bytes < JOINED && joins_runs(s, tin, bytes));
 }
 
 /* What step s is bound for, bound again where its operands are other ones now. */

@@ -210,12 +210,6 @@ static hone_status pack(hn_late *late, hn_bound *b, hn_bound *old, hone_error *e
   return status;
 }
 
-static const hone_tactic_desc *cheapest(const hn_plan *p, const hone_step *s) {
-  hn_candidate list[HN_MAX_CANDIDATES];
-  const uint32_t n = hn_accepting_tactics(p, s, list, NULL);
-  return n ? list[hn_cheapest(list, n)].tactic : NULL;
-}
-
 /* A reformat between two layouts; m->tactic stays NULL where nothing does it. */
 static hone_status reformat(hn_late *late, const hn_step *s, const hone_tensor_desc *from,
                             const hone_tensor_desc *to, hn_late_move *m, hone_error *error) {
@@ -226,7 +220,7 @@ static hone_status reformat(hn_late *late, const hn_step *s, const hone_tensor_d
       (hone_step){HONE_DESC_HEAD(hone_step), .anchor = "Reformat", .name = s->desc.name, .n_inputs = 1,
                   .n_anchor_inputs = 1,      .input = &m->from,    .n_outputs = 1,       .output = &m->to};
   m->step.cost.bytes = (double)hone_desc_bytes(from) + (double)hone_desc_bytes(to);
-  if (!(m->tactic = cheapest(p, &m->step))) return HONE_OK;
+  if (!(m->tactic = hn_cheapest_tactic(p, &m->step))) return HONE_OK;
   hone_status status = m->tactic->need ? m->tactic->need(&m->step, &p->machine, &need, error) : HONE_OK;
   if (status == HONE_OK) status = widen_workspace(late, need.workspace_bytes, error);
   if (status != HONE_OK || !need.blob_bytes) return status;
@@ -257,7 +251,7 @@ static hone_status lay_last(hn_late *late, const hn_step *s, hn_bound *b, hone_e
   }
   b->step.output = out;
   b->before = before, b->after = after;
-  b->tactic = cheapest(p, &b->step);
+  b->tactic = hn_cheapest_tactic(p, &b->step);
   hone_status status = b->tactic ? reformat(late, s, &row.desc, &b->in[0].desc, before, error) : HONE_OK;
   bool good = before->tactic != NULL;
   for (uint32_t i = 0; i < n_out && good && status == HONE_OK; i++) {
@@ -337,7 +331,7 @@ static hone_status bind(hn_late *late, const hn_step *s, const hone_tensor *cons
     return HONE_OK;
   cost.bytes = bytes;
   b->step.cost = cost;
-  b->tactic = cheapest(p, &b->step);
+  b->tactic = hn_cheapest_tactic(p, &b->step);
   if (!b->tactic && s->late_last) status = lay_last(late, s, b, error);
   if (status != HONE_OK || !b->tactic) return status;
   b->flush = !apart && hn_step_flushes(&b->step);

@@ -57,6 +57,23 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
   return count;
 }
 
+const hone_tactic_desc *hn_cheapest_tactic(const hn_plan *p, const hone_step *step) {
+  const hn_listing *l = p->tactics;
+  const hone_tactic_desc *best = NULL;
+  double least = -1; /* of `best`; below 0: not asked yet */
+  for (uint32_t i = hn_listing_first(l, step->anchor); i != HN_NO_UNIT; i = l->next[i]) {
+    const hone_tactic_desc *t = l->unit[i];
+    hone_reason reason = {""};
+    if (!allowed(p, t->name) || !t->accepts(step, &p->machine, &reason)) continue;
+    if (best && least < 0) least = best->cost ? best->cost(step, &p->machine) : 1e30;
+    const double seconds = !best ? -1 : t->cost ? t->cost(step, &p->machine) : 1e30;
+    if (best && seconds >= least) continue;
+    best = t;
+    least = seconds;
+  }
+  return best;
+}
+
 bool hn_hopeless(const hn_plan *p, const hn_candidate *list, uint32_t n, uint32_t i) {
   return p->backend->asynchronous && list[i].predicted > 3 * list[hn_cheapest(list, n)].predicted;
 }

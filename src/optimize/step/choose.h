@@ -16,6 +16,9 @@ uint32_t hn_accepting_tactics(const hn_plan *plan, const hone_step *step, hn_can
                               hn_refusals *why);
 /* Index of the one with the least predicted time: what an untuned plan chooses. n > 0. */
 uint32_t hn_cheapest(const hn_candidate *list, uint32_t n);
+/* The same in one call; NULL: nobody takes it. For choices in a run: who is alone is not asked for its cost.
+ */
+const hone_tactic_desc *hn_cheapest_tactic(const hn_plan *plan, const hone_step *step);
 
 /* Whether `hone tune` leaves out candidate i: where a kernel must be compiled to be measured, what is
  * predicted to take three times as long as the fastest. Of 170 layers on one H200 none that was fastest was

@@ -93,6 +93,11 @@ static void widen_elements(hn_move *m) {
   *m = wide;
 }
 
+static void count_move(hn_boxes *self, const hn_box *box) {
+  (void)box;
+  ((builder *)self)->n++;
+}
+
 static void add_move(hn_boxes *self, const hn_box *box) {
   builder *b = (builder *)self;
   hn_move m;
@@ -111,7 +116,7 @@ static void add_move(hn_boxes *self, const hn_box *box) {
 bool hn_moves_accepts(const hone_step *step, const hone_machine *machine, const hn_moves_config *config,
                       hone_reason *why) {
   (void)machine;
-  builder b = {.boxes.add = add_move};
+  builder b = {.boxes.add = count_move};
   return config->build(step, &b.boxes, why);
 }
 
@@ -127,7 +132,7 @@ double hn_moves_cost(const hone_step *step, const hone_machine *machine, const h
 hone_status hn_moves_need(const hone_step *step, const hone_machine *machine, const hn_moves_config *config,
                           hone_tactic_need *need, hone_error *error) {
   (void)machine;
-  builder b = {.boxes.add = add_move};
+  builder b = {.boxes.add = count_move};
   hone_reason why = {""};
   if (!config->build(step, &b.boxes, &why)) return hn_not_described(step, &why, error);
   need->blob_bytes = sizeof(hn_moves) + b.n * sizeof(hn_move);

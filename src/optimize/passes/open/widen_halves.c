@@ -102,8 +102,8 @@ static bool is_cast_on(const hn_value *v, int moves) {
   return false;
 }
 
-/* A Cast to 16 bits whose rounding somebody wants, be it beside others who compute in f32: these read it rounded
- * as well. Or one that nobody who computes in f32 reads. */
+/* A Cast to 16 bits whose rounding somebody wants, be it beside others who compute in f32: these read it
+ * rounded as well. Or one that nobody who computes in f32 reads. */
 static bool rounds(const hone_node *n) {
   enum { MOVES = 4 };
   if (!is_cast(n) || !is_half(n->out[0]) || n->in[0]->desc.dtype == n->out[0]->desc.dtype) return false;
