@@ -384,11 +384,26 @@ def _texts(data: Optional[int], count: int) -> np.ndarray:
     at, lengths = strings[:, 0], strings[:, 1]
     ends = np.cumsum(lengths)
     size = int(ends[-1])
+    places = at.tolist()
+    joined = b""
     if count > 1 and size and at[0] and np.array_equal(at[1:], at[0] + ends[:-1]): # one behind the other
-        joined = c.string_at(int(at[0]), size)
-        if joined.isascii():
-            text_, stops = joined.decode("ascii"), ends.tolist()
-            array[:] = [text_[i:j] for i, j in zip([0, *stops], stops)]
-            return array
-    array[:] = list(map(_Decoded().__getitem__, zip(at.tolist(), lengths.tolist())))
+        joined = c.string_at(places[0], size)
+    elif size and 4 * len(set(places)) > count: # not the same few
+        joined = _joined(at, lengths, ends)
+    if joined and joined.isascii():
+        text_, stops = joined.decode("ascii"), ends.tolist()
+        array[:] = [text_[i:j] for i, j in zip([0, *stops], stops)]
+    else:
+        array[:] = list(map(_Decoded().__getitem__, zip(places, lengths.tolist())))
     return array
+
+
+def _joined(at: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> bytes:
+    """The bytes of all texts one behind the other, wherever they lie. Nothing between them is read."""
+    some = lengths > 0
+    at, lengths, ends = at[some], lengths[some], ends[some]
+    first = int(at.min())
+    span = int((at + lengths).max()) - first
+    memory = np.frombuffer((c.c_ubyte * span).from_address(first), np.uint8)
+    steps = (at - np.uint64(first) - (ends - lengths)).astype(np.int64) # from a byte's place in the result to its own
+    return memory[np.repeat(steps, lengths.astype(np.int64)) + np.arange(int(ends[-1]))].tobytes()

@@ -89,6 +89,22 @@ class Types(ModelTest):
             y = session.run({"x": given, "z": np.array([["!", ""], ["b", "?"]])})["y"]
             self.assertEqual(y.tolist(), [["grün!", ""], ["ab", "北京?"]])
 
+    def test_strings_that_lie_anywhere(self) -> None:
+        session = hone.Session(self.model(
+            "opset 20\ngraph g(%x: string[?], %i: i64[?]) -> (%y) { %y = Gather(%x, %i) {axis=0} }"))
+        for texts in (["one", "", "three", "x" * 5000], ["grün", "", "北京"], ["", ""], ["a"]):
+            places = [len(texts) - 1, 0, *range(len(texts)), 0]
+            y = session.run({"x": np.array(texts, object), "i": np.array(places)})["y"]
+            self.assertEqual(y.tolist(), [texts[i] for i in places])
+
+    def test_grams_of_texts(self) -> None:
+        session = hone.Session(self.model(
+            "opset 20\ngraph g(%x: string[2x4]) -> (%y) { %y = TfIdfVectorizer(%x) {mode=\"TFIDF\", min_gram_length=1, "
+            "max_gram_length=2, max_skip_count=1, ngram_counts=[0, 3], ngram_indexes=[3, 0, 1, 2], "
+            "pool_strings=[\"a\", \"b\", \"\", \"a\", \"b\"], weights=[1.0, 2.0, 3.0, 0.5]} }"))
+        y = session.run({"x": np.array([["a", "b", "b", "c"], ["", "b", "", "ab"]])})["y"]
+        self.assertEqual(y.tolist(), [[4, 0, 1, 1], [2, 6, 0, 0]])
+
     def test_strings_that_are_no_text(self) -> None:
         session = hone.Session(self.model("opset 20\ngraph g(%x: string[2]) -> (%y) { %y = Identity(%x) }"))
         y = session.run({"x": np.array([b"\xff\x00a", "gr\u00fcn".encode("latin1")], object)})["y"]

@@ -62,7 +62,7 @@ if(HONE_FAULTS)
     conv/causal_conv=@27 conv/grouped_driver=group sampling/points=com.microsoft sampling/grid_sample_step=GridSample
     sampling/crop_and_resize=CropAndResize sampling/roi_align=RoiAlign matrix/inverse=Inverse
     classical/trees_step=TreeEnsemble product/coded_step=MatMulNBits product/coded_tiles=MatMulNBits
-    product/experts_step=MoE product/moe=com.microsoft.MoE product/q_moe=QMoE signal/dft=DFT normalize/cum_sum=CumSum normalize/arg=ArgM
+    product/experts_step=MoE product/moe=com.microsoft.MoE product/q_moe=QMoE signal/dft=DFT normalize/cum_sum=CumSum classical/tf_idf=TfIdf normalize/arg=ArgM
     product/matmul_small=MatMul product/matmul_direct=MatMul product/matmul_wide=MatMul)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_pointwise> SOURCES elementwise/pointwise elementwise/truths elementwise/expand)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver conv/chain_parts)

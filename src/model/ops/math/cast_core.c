@@ -107,6 +107,53 @@ static bool reads_back(char *out, size_t size, double v, bool single, int digits
   return single ? strtof(out, NULL) == (float)v : strtod(out, NULL) == v;
 }
 
+/* v to `digits` digits, of which `whole` stand before the point. False: f64 is too coarse to say. */
+static bool scaled(double v, int digits, int whole, const double *ten, int64_t *out) {
+  const double s = digits >= whole ? v * ten[digits - whole] : v / ten[whole - digits], part = s - floor(s);
+  *out = (int64_t)floor(s + 0.5);
+  return fabs(part - 0.5) > 1e-6 && (double)*out < ten[digits];
+}
+
+/* What print_float says of a float without an exponent, as f64 can tell for almost all of them: products of
+ * 30 bits and a power of ten that is exact have 23 bits behind the point. False: not said. */
+static bool print_single(char *out, float v) {
+  static const double ten[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
+  enum { FEW = 6, MOST = 9, DOUBT = 8 };
+  const double a = fabs((double)v);
+  int whole = -3, digits = FEW;
+  if (!(a >= 1e-4 && a < 1e8)) return false;
+  while (whole < 0 ? a * ten[-whole] >= 1 : a >= ten[whole]) whole++;
+  int64_t n = 0;
+  for (; digits <= MOST; digits++) {
+    uint64_t bits;
+    if (!scaled(a, digits, whole, ten, &n)) return false;
+    const double back = digits >= whole ? (double)n / ten[digits - whole] : (double)n * ten[whole - digits];
+    memcpy(&bits, &back, sizeof bits);
+    const int64_t beyond = (int64_t)(bits & ((UINT64_C(1) << 29) - 1)) - (INT64_C(1) << 28);
+    if (beyond >= -DOUBT && beyond <= DOUBT) return false; /* between two floats */
+    if ((float)back == (float)a) break;
+  }
+  if (digits > MOST) return false;
+  if (whole > digits && !scaled(a, digits = whole, whole, ten, &n)) return false;
+  char text[24];
+  snprintf(text, sizeof text, "%0*lld", digits, (long long)n);
+  while (digits > 1 && digits > whole && text[digits - 1] == '0') digits--;
+  if (v < 0) *out++ = '-';
+  if (whole <= 0) {
+    memcpy(out, "0.000", 5);
+    memcpy(out += 2 - whole, text, (size_t)digits);
+    out[digits] = '\0';
+    return true;
+  }
+  memcpy(out, text, (size_t)whole);
+  if (digits > whole) {
+    out[whole] = '.';
+    memcpy(out + whole + 1, text + whole, (size_t)(digits - whole));
+  }
+  out[digits > whole ? digits + 1 : whole] = '\0';
+  return true;
+}
+
 /* The shortest decimal that reads back as the same number; with an exponent from 10^8 (f64: 10^17) on, and
  * below 10^-4. */
 static void print_float(char *out, size_t size, double v, bool single) {
@@ -118,6 +165,7 @@ static void print_float(char *out, size_t size, double v, bool single) {
     snprintf(out, size, v > 0 ? "INF" : "-INF");
     return;
   }
+  if (single && print_single(out, (float)v)) return;
   /* Numbers of 6 digits (f64: 15) lie further apart than floats: most floats need more, and are not asked for
    * fewer one after the other. */
   int digits = single ? 6 : 15;

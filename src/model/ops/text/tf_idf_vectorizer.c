@@ -1,17 +1,13 @@
 /* TfIdfVectorizer: how often each n-gram of a pool appears in a sequence of tokens, with up to max_skip_count
  * tokens left out between its members; counts, or weighted. */
+#include "model/ops/text/tf_idf_vectorizer.h"
+
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
 
-typedef struct pool {
-  size_t size, n_counts, n_index, n_weights;
-  const int64_t *number, *count, *index;
-  const hone_string *string;
-  const float *weight;
-  int64_t outputs, min_gram, max_gram, skips;
-} pool;
+typedef hn_tf_idf_pool pool;
 
-static hone_status read_pool(const hone_node *node, pool *p, hone_error *error) {
+hone_status hn_tf_idf_pool_of(const hone_node *node, hn_tf_idf_pool *p, hone_error *error) {
   size_t n_numbers, n_strings;
   *p = (pool){.min_gram = hone_node_int(node, "min_gram_length", 0),
               .max_gram = hone_node_int(node, "max_gram_length", 0),
@@ -24,6 +20,8 @@ static hone_status read_pool(const hone_node *node, pool *p, hone_error *error) 
   const char *mode = hone_node_string(node, "mode", "");
   if (strcmp(mode, "TF") && strcmp(mode, "IDF") && strcmp(mode, "TFIDF"))
     return hn_op_bad(node, error, "mode is '%s'", mode);
+  if (strcmp(mode, "TF") == 0) p->weight = NULL;
+  p->once = strcmp(mode, "IDF") == 0;
   if ((n_numbers != 0) == (n_strings != 0)) return hn_op_bad(node, error, "there is not exactly one pool");
   p->size = n_numbers ? n_numbers : n_strings;
   if (p->min_gram < 1 || p->max_gram < p->min_gram || p->skips < 0)
@@ -50,7 +48,7 @@ static hone_status read_pool(const hone_node *node, pool *p, hone_error *error) 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   pool p;
-  hone_status status = read_pool(io->node, &p, error);
+  hone_status status = hn_tf_idf_pool_of(io->node, &p, error);
   if (status) return status;
   if (x->dtype && (x->dtype == HONE_DTYPE_STRING) != (p.string != NULL))
     return hn_op_bad(io->node, error, "the input is %s, the pool is not", hone_dtype_name(x->dtype));
@@ -80,7 +78,7 @@ static int64_t find(const pool *p, const hone_tensor *x, int64_t start, int64_t 
 }
 
 static hone_status count_row(hone_call *call, const pool *p, int64_t begin, int64_t length, float *row,
-                             bool idf, hone_error *error) {
+                             hone_error *error) {
   const hone_tensor *x = call->input[0];
   int64_t first = 0;
   for (int64_t n = 1; n <= p->max_gram; n++) {
@@ -95,7 +93,7 @@ static hone_status count_row(hone_call *call, const pool *p, int64_t begin, int6
         int64_t gram = find(p, x, begin + start, skip + 1, n, first);
         if (gram < 0) continue;
         float *y = &row[p->index[gram]], w = p->weight ? p->weight[gram] : 1;
-        *y = idf ? w : *y + w;
+        *y = p->once ? w : *y + w;
       }
     first += grams;
   }
@@ -105,15 +103,13 @@ static hone_status count_row(hone_call *call, const pool *p, int64_t begin, int6
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor_desc *x = &call->input[0]->desc;
   pool p;
-  hone_status status = read_pool(call->node, &p, error);
+  hone_status status = hn_tf_idf_pool_of(call->node, &p, error);
   if (status) return status;
-  const char *mode = hone_node_string(call->node, "mode", "");
-  if (strcmp(mode, "TF") == 0) p.weight = NULL;
   int64_t rows = x->rank == 2 ? x->dim[0] : 1, length = x->dim[x->rank - 1];
   float *y = call->output[0]->data;
   memset(y, 0, (size_t)hn_count(call->output[0]) * sizeof *y);
   for (int64_t r = 0; r < rows && !status; r++)
-    status = count_row(call, &p, r * length, length, y + r * p.outputs, strcmp(mode, "IDF") == 0, error);
+    status = count_row(call, &p, r * length, length, y + r * p.outputs, error);
   return status;
 }
 
