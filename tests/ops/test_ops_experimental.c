@@ -33,6 +33,8 @@ static void pictures(void **state) {
       {"ImageScaler", 7, "f32:1x2x1x2", "bias=F:1", NULL},
       {"ImageScaler", 7, "f32:2x2", "bias=F:1,1", NULL},
       {"Crop", 7, "f32:1x1x3x4=1,2,3,4,5,6,7,8,9,10,11,12", "border=1,0,2,1", "f32:1x1x2x1=2,6"},
+      {"DynamicSlice", 9, "f32:2x3=1,2,3,4,5,6 i64:2=0,-2 i64:2=1,9", "", "f32:1x2=2,3"},
+      {"DynamicSlice", 9, "f32:2x3=1,2,3,4,5,6 i64:1=1 i64:1=2 i64:1=-1", "", "f32:2x1=2,5"},
       {"Crop", 7, "f32:1x1x3x4=1,2,3,4,5,6,7,8,9,10,11,12", "border=1,1,0,0 scale=2,2",
        "f32:1x1x2x2=6,7,10,11"},
       {"Crop", 7, "f32:1x1x3x4", "border=2,0,2,0", "f32:1x1x3x0"},
