@@ -28,6 +28,7 @@ endfunction()
 
 set(HONE_ISA_FLAGS_scalar "")
 set(HONE_ISA_FLAGS_avx2 "-mavx2 -mfma -mf16c")
+set(HONE_ISA_FLAGS_avxvnni "${HONE_ISA_FLAGS_avx2} -mavxvnni")
 set(HONE_ISA_FLAGS_avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512")
 set(HONE_ISA_FLAGS_avx512vnni "${HONE_ISA_FLAGS_avx512} -mavx512vnni")
 set(HONE_ISA_FLAGS_avx512bf16 "${HONE_ISA_FLAGS_avx512} -mavx512bf16")

@@ -82,8 +82,9 @@ def understands(hone, precision):
 class Bench:
     def __init__(self, a, report, folder):
         self.a, self.report, self.folder = a, report, folder
-        # A hone that is held to AVX2 meets peers that are: masked.py.
-        self.peers_env = masked(os.path.join(a.work, "masked")) if os.environ.get("HONE_CPU") == "avx2" else None
+        # A hone that is held to AVX2, or AVX-VNNI beside it, meets peers that are: masked.py.
+        held = os.environ.get("HONE_CPU") in ("avx2", "avxvnni")
+        self.peers_env = masked(os.path.join(a.work, "masked")) if held else None
         self.ort = Ort(self.peers_env)
         self.openvino = importlib.util.find_spec("openvino") is not None
         self.refused = set()

@@ -1,4 +1,4 @@
-"""Peers on a processor without AVX-512, AMX and AVX-VNNI, where there is none: copies of their wheels in which each CPUID
+"""Peers on a processor without AVX-512 and AMX, and without AVX-VNNI unless HONE_CPU=avxvnni, where there is none: copies of their wheels in which each CPUID
 and XGETBV instruction traps, and a library that answers the trap with those bits hidden (masked_cpu.c). So ONNX Runtime,
 which has no switch for it, takes the kernels that it would take on such a processor."""
 import importlib.metadata
@@ -48,7 +48,7 @@ def masked(folder):
     """The environment of a peer's process; makes the copies in `folder` where those of the installed versions are not there."""
     for tool in ("cc", "objdump"):
         if not shutil.which(tool):
-            sys.exit("bench-peers: HONE_CPU=avx2 masks the peers, too, which takes a C compiler and binutils: %s is missing" % tool)
+            sys.exit("bench-peers: HONE_CPU=avx2 and avxvnni mask the peers, too, which takes a C compiler and binutils: %s is missing" % tool)
     present = [p for p in PACKAGES if importlib.util.find_spec(p)]
     folder = os.path.abspath(os.path.join(folder, "-".join(p + importlib.metadata.version(p) for p in present)))
     os.makedirs(folder, exist_ok=True)

@@ -65,7 +65,8 @@ Written by `make bench-peers` (bench/peers); not edited by hand.
 
 def tier():
     name = os.environ.get("HONE_CPU")
-    peers = ", and the peers shown a processor without AVX-512 and AVX-VNNI" if name == "avx2" else ""
+    hidden = {"avx2": "AVX-512 and AVX-VNNI", "avxvnni": "AVX-512"}.get(name)
+    peers = ", and the peers shown a processor without " + hidden if hidden else ""
     return " restricted to HONE_CPU=%s%s" % (name, peers) if name else ""
 
 

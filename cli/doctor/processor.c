@@ -20,6 +20,7 @@ void cli_check_instructions(const cli_patient *p, cli_check *out) {
     uint32_t bit;
     const char *name;
   } sets[] = {{HONE_ISA_AVX2, "AVX2"},
+              {HONE_ISA_AVXVNNI, "AVX-VNNI"},
               {HONE_ISA_AVX512, "AVX-512"},
               {HONE_ISA_AVX512VNNI, "AVX-512 VNNI"},
               {HONE_ISA_AVX512BF16, "AVX-512 BF16"},
@@ -38,7 +39,7 @@ void cli_check_instructions(const cli_patient *p, cli_check *out) {
     cli_lacks(p, out, "kernels run one number at a time: several times slower", "内核一次只算一个数：慢数倍");
     cli_todo(p, out, "a processor with AVX2, FMA and F16C; in a virtual machine, the host's processor type",
              "使用带 AVX2、FMA、F16C 的处理器；虚拟机中请采用宿主机的处理器类型");
-  } else if (!(p->machine.isa & HONE_ISA_AVX512VNNI)) {
+  } else if (!(p->machine.isa & (HONE_ISA_AVX512VNNI | HONE_ISA_AVXVNNI))) {
     out->health = CLI_NOTE;
   }
 }

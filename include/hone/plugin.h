@@ -369,7 +369,8 @@ enum {                            /* hone_machine.isa */
        HONE_ISA_AVX512 = 1u << 1, /* F, BW, DQ, VL */
        HONE_ISA_AVX512VNNI = 1u << 2,
        HONE_ISA_AVX512BF16 = 1u << 3,
-       HONE_ISA_AMX = 1u << 4 /* tiles of bf16 and int8, permitted by the operating system */
+       HONE_ISA_AMX = 1u << 4,    /* tiles of bf16 and int8, permitted by the operating system */
+       HONE_ISA_AVXVNNI = 1u << 5 /* VNNI beside AVX2; not told where AVX-512 is used */
 };
 
 enum { /* hone_machine.libraries */

@@ -53,6 +53,7 @@ static uint64_t read_scalar(uint64_t rounds, const void *data, size_t bytes) {
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+#define AVXVNNI __attribute__((target("avx2,avxvnni")))
 #define BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
 /* One arithmetic loop: `op` is applied to every accumulator once a round. */
@@ -97,6 +98,11 @@ ARITHMETIC(f32_avx512, AVX512, __m512, _mm512_setzero_ps(), __m512 x = _mm512_se
   a = _mm512_dpbusd_epi32(a, x, x);                                                                          \
   OPAQUE512(a)
 ARITHMETIC(int8_vnni, VNNI, __m512i, _mm512_setzero_si512(), __m512i x = _mm512_set1_epi8(1), DOTI8)
+
+#define DOTI8_256(a)                                                                                         \
+  a = _mm256_dpbusd_avx_epi32(a, x, x);                                                                      \
+  OPAQUE(a)
+ARITHMETIC(int8_avxvnni, AVXVNNI, __m256i, _mm256_setzero_si256(), __m256i x = _mm256_set1_epi8(1), DOTI8_256)
 
 #define DOTBF16(a)                                                                                           \
   a = _mm512_dpbf16_ps(a, x, x);                                                                             \
@@ -166,6 +172,7 @@ hn_roof_loops hn_roof_loops_of(hn_isa isa) {
     l.f32 = (hn_roof_loop){f32_avx2, 16.0 * ACCUMULATORS};
     l.read = (hn_roof_loop){read_avx2, 0};
   }
+  if (isa == HN_ISA_AVXVNNI) l.int8 = (hn_roof_loop){int8_avxvnni, 64.0 * ACCUMULATORS};
   if (isa >= HN_ISA_AVX512) {
     l.f32 = (hn_roof_loop){f32_avx512, 32.0 * ACCUMULATORS};
     l.read = (hn_roof_loop){read_avx512, 0};

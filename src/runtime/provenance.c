@@ -57,6 +57,7 @@ void hn_provenance_run(hone_facts *facts, const hn_plan *p, uint32_t runs, const
              : isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
              : isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
              : isa & HONE_ISA_AVX512     ? "avx512"
+             : isa & HONE_ISA_AVXVNNI    ? "avxvnni"
              : isa & HONE_ISA_AVX2       ? "avx2"
                                          : "scalar";
   if (!meta.model) meta.model = p->model->path;

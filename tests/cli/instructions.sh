@@ -4,7 +4,7 @@
 set -u
 hone=$1
 failed=0
-says="HONE_CPU names no instruction set; expected scalar, avx2, avx512, avx512vnni, avx512bf16 or amx, got avx3"
+says="HONE_CPU names no instruction set; expected scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx, got avx3"
 model=zoo:mobilenetv2
 for command in "run $model" "verify $model" "inspect $model" "bench $model" "plan $model" "optimize $model -o /dev/null" "zoo" "doctor"; do
   # shellcheck disable=SC2086

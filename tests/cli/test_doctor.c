@@ -93,6 +93,8 @@ static void instructions(void **state) {
   unsetenv("HONE_CPU");
   cli_patient p = patient();
   expect_of(p, cli_check_instructions, CLI_GOOD, "AVX2, AVX-512, AVX-512 VNNI");
+  p.machine.isa = HONE_ISA_AVX2 | HONE_ISA_AVXVNNI;
+  expect_of(p, cli_check_instructions, CLI_GOOD, "AVX2, AVX-VNNI");
   p.machine.isa = HONE_ISA_AVX2;
   expect_of(p, cli_check_instructions, CLI_NOTE, "AVX2");
   p.machine.isa = 0;

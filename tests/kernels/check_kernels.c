@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
       failed++;
       continue;
     }
-    if (k->isa > hn_cpu()->isa) {
+    if (!hn_cpu_runs(k->isa)) {
       printf("skip %s: needs %s, this run has %s\n", k->name, hn_isa_name(k->isa),
              hn_isa_name(hn_cpu()->isa));
       skipped++;

@@ -56,7 +56,7 @@ if(HONE_FAULTS)
   hone_kernel_faults(gemm_bf16 ${cpu}/product/bf16_pack.c ${cpu}/product/bf16_driver.c ${cpu}/product/bf16_again.c)
   hone_kernel_faults(winograd ${cpu}/conv/winograd_driver.c)
   hone_kernel_faults(gemm_int8 ${cpu}/quantized/int8_driver.c ${cpu}/quantized/int8_rows.c)
-  hone_kernel_faults(depthwise_int8 ${cpu}/quantized/depthwise_int8_driver.c)
+  hone_kernel_faults(depthwise_int8 ${cpu}/quantized/depthwise_int8_driver.c ${cpu}/kernels.c)
 endif()
 
 hone_test_tool(check_products check_products.c)

@@ -588,6 +588,7 @@ static int check_driver(int first, int last) {
         c.e_whole = form == 7, c.p_whole = form == 8;
         const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
         if (c.parts ? !b || (uint32_t)c.parts > b->parts : isa > HN_ISA_AVX512) continue;
+        if (isa == HN_ISA_AVXVNNI) continue; /* its chains are AVX2's */
         c.paired = false;
         runs += check_divisions(s, &c, &w, (hn_isa)isa);
         c.paired = hn_chain_pairs(&c, b, hn_depthwise_bf16_find((hn_isa)isa), s->post);

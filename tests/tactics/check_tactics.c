@@ -274,11 +274,19 @@ enum { EVERY_TIER = 0 };
 enum { EVERY_TIER = 1 };
 #endif
 
+static bool has_codes(const one_case *c) {
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->present[i] && (c->in[i].desc.dtype == HONE_DTYPE_U8 || c->in[i].desc.dtype == HONE_DTYPE_I8))
+      return true;
+  return false;
+}
+
 static int check_case(one_case *c, const variant *v) {
   static const char layouts[] = "rcpmn";
   enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };
-  static const uint32_t tiers[] = {0, HONE_ISA_AVX2, HONE_ISA_AVX2 | HONE_ISA_AVX512, BF16,
-                                   BF16 | HONE_ISA_AMX};
+  static const uint32_t tiers[] = {
+      0,    HONE_ISA_AVX2,       HONE_ISA_AVX2 | HONE_ISA_AVXVNNI, HONE_ISA_AVX2 | HONE_ISA_AVX512,
+      BF16, BF16 | HONE_ISA_AMX};
   const char *anchor = anchor_of(c);
   int runs = 0;
   for (const char *l = layouts; *l && !noticed(); l++) {
@@ -330,7 +338,8 @@ static int check_case(one_case *c, const variant *v) {
                                 .l1 = 32768,
                                 .l2 = 1 << 20,
                                 .l3 = 1 << 24};
-        if (hn_isa_of(tiers[tier]) > hn_cpu()->isa) continue;
+        if (!hn_cpu_runs(hn_isa_of(tiers[tier]))) continue;
+        if (tiers[tier] & HONE_ISA_AVXVNNI && !has_codes(c)) continue; /* else it is AVX2's */
         /* f32 with every formula it may use; operands of 16 bits where a tactic needs that. */
         step.math = HONE_MATH_FAST;
         if (!tactic->accepts(&step, &m, &why)) {

@@ -68,6 +68,7 @@ static void add_meta(const recorder *r, const hone_subject *s, hone_facts *facts
             : machine->isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
             : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
             : machine->isa & HONE_ISA_AVX512     ? "avx512"
+            : machine->isa & HONE_ISA_AVXVNNI    ? "avxvnni"
             : machine->isa & HONE_ISA_AVX2       ? "avx2"
                                                  : "scalar";
   m.os = os;

@@ -33,6 +33,7 @@ struct hn_queue {
 static uint32_t isa_bits(hn_isa isa) {
   uint32_t bits = 0;
   if (isa >= HN_ISA_AVX2) bits |= HONE_ISA_AVX2;
+  if (isa == HN_ISA_AVXVNNI) bits |= HONE_ISA_AVXVNNI;
   if (isa >= HN_ISA_AVX512) bits |= HONE_ISA_AVX512;
   if (isa >= HN_ISA_AVX512VNNI) bits |= HONE_ISA_AVX512VNNI;
   if (isa >= HN_ISA_AVX512BF16) bits |= HONE_ISA_AVX512BF16;
@@ -90,7 +91,7 @@ static hn_mempool *memory_create(void) {
   return m;
 }
 
-#define NAMES "scalar, avx2, avx512, avx512vnni, avx512bf16 or amx"
+#define NAMES "scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx"
 
 hone_status hn_cpu_held(hone_error *error) {
   if (!hn_cpu()->unknown[0]) return HONE_OK;
@@ -115,7 +116,7 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
       hn_error_expected(error, NAMES);
       return HONE_ERROR_USAGE;
     }
-    if (tier > cpu->isa)
+    if (!hn_cpu_runs(tier))
       return hn_fail(error, HONE_ERROR_MISSING, "this processor (or HONE_CPU) offers %s, not %s",
                      hn_isa_name(cpu->isa), isa);
   }

@@ -17,7 +17,7 @@
 #include "optimize/step/choose.h"
 
 #define HN_SAVED_MAGIC "HONEPLAN"
-enum { HN_SAVED_FORMAT = 11, HN_SAVED_PAGE = 4096 };
+enum { HN_SAVED_FORMAT = 12, HN_SAVED_PAGE = 4096 };
 
 typedef struct hn_saved_head {
   char magic[8];

@@ -98,7 +98,7 @@ hone_status hn_saved_peek(const char *path, hn_saved_head *out, hone_error *erro
 }
 
 static void isa_text(uint32_t isa, char *buf, size_t size) {
-  static const char *const names[] = {"avx2", "avx512", "avx512vnni", "avx512bf16", "amx"};
+  static const char *const names[] = {"avx2", "avx512", "avx512vnni", "avx512bf16", "amx", "avxvnni"};
   size_t n = 0;
   snprintf(buf, size, "scalar");
   for (uint32_t i = 0; i < 32 && n < size; i++)

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *const isa_names[HN_ISA_COUNT] = {"scalar",     "avx2",       "avx512",
+static const char *const isa_names[HN_ISA_COUNT] = {"scalar",     "avx2",       "avxvnni", "avx512",
                                                     "avx512vnni", "avx512bf16", "amx"};
 
 const char *hn_isa_name(hn_isa isa) { return (unsigned)isa < HN_ISA_COUNT ? isa_names[isa] : "unknown"; }
@@ -25,7 +25,7 @@ hn_isa hn_isa_parse(const char *name) {
 
 hn_isa hn_isa_of(uint32_t bits) {
   if (!(bits & HONE_ISA_AVX2)) return HN_ISA_SCALAR;
-  if (!(bits & HONE_ISA_AVX512)) return HN_ISA_AVX2;
+  if (!(bits & HONE_ISA_AVX512)) return bits & HONE_ISA_AVXVNNI ? HN_ISA_AVXVNNI : HN_ISA_AVX2;
   if (!(bits & HONE_ISA_AVX512VNNI)) return HN_ISA_AVX512;
   if (!(bits & HONE_ISA_AVX512BF16)) return HN_ISA_AVX512VNNI;
   return bits & HONE_ISA_AMX ? HN_ISA_AMX : HN_ISA_AVX512BF16;
@@ -48,12 +48,16 @@ static bool permit_tiles(void) {
   return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
+static bool detect_avxvnni(void) {
+  return hn_cpuid_width() != HN_WIDTH_ANY && bit(hn_cpuid_known()->leaf7_1.a, 4);
+}
+
 static hn_isa detect_isa(void) {
   const hn_cpuid_basics *k = hn_cpuid_known();
   const hn_width width = hn_cpuid_width();
   const regs l7 = k->leaf7;
   if (width == HN_WIDTH_ANY) return HN_ISA_SCALAR;
-  if (width == HN_WIDTH_AVX2) return HN_ISA_AVX2;
+  if (width == HN_WIDTH_AVX2) return detect_avxvnni() ? HN_ISA_AVXVNNI : HN_ISA_AVX2;
   if (!bit(l7.c, 11)) return HN_ISA_AVX512;
   if (!bit(k->leaf7_1.a, 5)) return HN_ISA_AVX512VNNI;
   /* BF16, TILE, INT8; tile configuration and data saved */
@@ -108,6 +112,7 @@ static void detect_brand(hn_cpu_info *o) {
 static hn_isa detect_isa(void) { return HN_ISA_SCALAR; }
 static void detect_caches(hn_cpu_info *o) { (void)o; }
 static bool detect_amd(void) { return false; }
+static bool detect_avxvnni(void) { return false; }
 static bool detect_vbmi(void) { return false; }
 static bool detect_fp16(void) { return false; }
 static void detect_brand(hn_cpu_info *o) { (void)o; }
@@ -128,6 +133,7 @@ static void detect(void) {
   /* A last cache that is larger belongs to many cores on a mesh. AMD's belong to the few cores of a die,
    * however large they are (96 MiB where memory is stacked on it). */
   info.mesh = !amd && info.l3 > MESH_BYTES;
+  info.avxvnni = detect_avxvnni();
   info.vbmi = info.isa_detected >= HN_ISA_AVX512VNNI && detect_vbmi();
   info.fp16 = info.isa_detected >= HN_ISA_AVX512BF16 && detect_fp16();
   info.isa = info.isa_detected;
@@ -137,10 +143,15 @@ static void detect(void) {
   if (want == HN_ISA_COUNT)
     snprintf(info.unknown, sizeof info.unknown, "%s", mask);
   else if (want < info.isa)
-    info.isa = want;
+    info.isa = want == HN_ISA_AVXVNNI && !info.avxvnni ? HN_ISA_AVX2 : want;
 }
 
 const hn_cpu_info *hn_cpu(void) {
   pthread_once(&once, detect);
   return &info;
+}
+
+bool hn_cpu_runs(hn_isa isa) {
+  const hn_cpu_info *cpu = hn_cpu();
+  return isa <= cpu->isa && (isa != HN_ISA_AVXVNNI || cpu->avxvnni);
 }

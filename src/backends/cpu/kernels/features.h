@@ -1,5 +1,6 @@
 /* What this processor can do: detected once with CPUID and XGETBV, maskable by the environment variable
- * HONE_CPU=scalar|avx2|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it). */
+ * HONE_CPU=scalar|avx2|avxvnni|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it;
+ * without AVX-VNNI avxvnni is avx2). */
 #ifndef HN_CPU_KERNELS_FEATURES_H
 #define HN_CPU_KERNELS_FEATURES_H
 
@@ -12,6 +13,7 @@
 typedef struct hn_cpu_info {
   hn_isa isa;                  /* tier in use, after the mask */
   hn_isa isa_detected;         /* tier of the hardware and operating system */
+  bool avxvnni;                /* AVX-VNNI, whatever the tier: a mask or a caller may choose that tier */
   bool vbmi;                   /* bytes across registers (AVX512-VBMI), from tier avx512vnni on */
   bool fp16;                   /* products and sums of f16 (AVX512-FP16), from tier avx512bf16 on */
   double bf16_rate;            /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
@@ -24,6 +26,9 @@ typedef struct hn_cpu_info {
 
 /* Never fails; thread safe; the same pointer every time. */
 const hn_cpu_info *hn_cpu(void);
+
+/* Whether kernels of that tier may run: the processor has its instructions, and the mask allows them. */
+bool hn_cpu_runs(hn_isa isa);
 
 const char *hn_isa_name(hn_isa isa);
 /* The tier that hone_machine.isa's HONE_ISA_* bits stand for. */

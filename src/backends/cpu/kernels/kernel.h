@@ -7,12 +7,15 @@
 #ifndef HN_CPU_KERNELS_KERNEL_H
 #define HN_CPU_KERNELS_KERNEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Instruction tiers, each including the ones before it. */
+/* Instruction tiers, each including the ones before it, save HN_ISA_AVXVNNI: no tier but itself has it, since
+ * most processors with AVX-512 have VNNI in its encoding alone, or not at all. */
 typedef enum hn_isa {
   HN_ISA_SCALAR = 0,
   HN_ISA_AVX2,       /* AVX2 + FMA (+ F16C) */
+  HN_ISA_AVXVNNI,    /* + AVX-VNNI: VNNI on vectors of 256 bits, without AVX-512 */
   HN_ISA_AVX512,     /* F, BW, DQ, VL */
   HN_ISA_AVX512VNNI, /* + VNNI */
   HN_ISA_AVX512BF16, /* + BF16 */
@@ -31,10 +34,15 @@ struct hn_kernel {
       *ops; /* the family's table of functions and tile sizes; its type is in kernels/<family>/<family>.h */
 };
 
+/* Whether a tier has the instructions of the tier `wanted`. */
+static inline bool hn_isa_has(hn_isa isa, hn_isa wanted) {
+  return wanted <= isa && (wanted != HN_ISA_AVXVNNI || isa == HN_ISA_AVXVNNI);
+}
+
 /* All kernels in the order of kernels.def; the end is marked by NULL. */
 extern const struct hn_kernel *const hn_kernels[];
 
-/* The best kernel of a family and role whose tier is <= isa (the first line in kernels.def wins among
+/* The best kernel of a family and role whose tier isa has (the first line in kernels.def wins among
  * equals); NULL when there is none.  Cheap enough for every run, also for those that ask another time with
  * the same literals. */
 const struct hn_kernel *hn_kernel_find(const char *family, const char *role, hn_isa isa);

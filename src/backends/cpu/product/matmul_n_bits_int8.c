@@ -18,10 +18,12 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_coded_step *d
 
 static double cost_of(const hn_coded_step *d, const hone_step *s, const hone_machine *m) {
   const hn_gemm_ops *o = hn_gemm_find(d->isa);
-  const double rows = (double)d->m, tiles = (double)hn_div_up(d->m, 8), threads = m->threads ? m->threads : 1;
-  /* Of four values of k and sixteen columns: bytes, a product; and what scaling a block takes. */
-  const double quads = (double)hn_div_up(d->n, 16) * (double)hn_coded_row(d) / 4 / threads,
-               blocks = (double)hn_div_up(d->n, 16) * (double)d->blocks / threads;
+  const hn_coded_int8_ops *ops = hn_coded_int8_find(d->isa);
+  const double rows = (double)d->m, tiles = (double)hn_div_up(d->m, ops->rows),
+               threads = m->threads ? m->threads : 1;
+  /* Of four values of k and a vector of columns: bytes, a product; and what scaling a block takes. */
+  const double vectors = (double)hn_div_up(d->n, HN_CODED_PANEL) * HN_CODED_PANEL / ops->lanes / threads,
+               quads = vectors * (double)hn_coded_row(d) / 4, blocks = vectors * (double)d->blocks;
   const double cycles = quads * (tiles * 0.9 + rows * 0.65) + blocks * (tiles * 2 + rows * 2.2) +
                         rows * (double)hn_coded_row(d) * 0.25;
   const double compute = cycles / hn_core_hertz(o, m), read = hn_coded_reading(d, m);

@@ -59,6 +59,7 @@ typedef struct hn_coded_ops {
 } hn_coded_ops;
 
 typedef struct hn_coded_int8_ops {
+  uint32_t rows, lanes; /* of the largest tile; of a vector of i32 */
   /* One row of blocks * block values as 8-bit numbers. */
   void (*narrow)(const hn_coded *w, const float *a, int8_t *to, float *scale, int32_t *sum);
   void (*product)(const hn_coded *w, const hn_coded_rows *a, size_t rows, size_t from, size_t end, float *y,
