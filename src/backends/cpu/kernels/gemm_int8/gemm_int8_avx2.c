@@ -5,11 +5,11 @@
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/kernels/template.h"
 
-enum { MR = 6 };
+enum { FEW = 6 };
 
 /* Products of a row's four values with those of 16 columns, in words: whatever they are. */
 static inline __attribute__((always_inline)) void
-in_words(__m256i acc[MR][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, const int mr, const int nv) {
+in_words(__m256i acc[FEW][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, const int mr, const int nv) {
   const __m256i low = _mm256_set1_epi16(0xff);
   __m256i even[2], odd[2];
   HN_UNROLL for (int j = 0; j < nv; j++) {
@@ -17,7 +17,7 @@ in_words(__m256i acc[MR][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, c
     even[j] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
     odd[j] = _mm256_srai_epi16(v, 8);
   }
-  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
+  HN_UNROLL for (int i = 0; i < FEW; i++) if (i < mr) {
     int32_t four;
     __builtin_memcpy(&four, a + i * lda, 4);
     const __m256i v = _mm256_set1_epi32(four), x = _mm256_and_si256(v, low), y = _mm256_srli_epi16(v, 8);
@@ -28,12 +28,12 @@ in_words(__m256i acc[MR][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, c
 
 /* The same where pairs of products fit 16 bits: VPMADDUBSW does not saturate. */
 static inline __attribute__((always_inline)) void
-in_bytes(__m256i acc[MR][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, const int mr, const int nv) {
+in_bytes(__m256i acc[FEW][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, const int mr, const int nv) {
   const __m256i one = _mm256_set1_epi16(1);
   __m256i w[2];
   HN_UNROLL for (int j = 0; j < nv; j++) w[j] =
       _mm256_load_si256((const __m256i *)(const void *)(b + 32 * j));
-  HN_UNROLL for (int i = 0; i < MR; i++) if (i < mr) {
+  HN_UNROLL for (int i = 0; i < FEW; i++) if (i < mr) {
     int32_t four;
     __builtin_memcpy(&four, a + i * lda, 4);
     const __m256i x = _mm256_set1_epi32(four);
@@ -42,7 +42,7 @@ in_bytes(__m256i acc[MR][2], const uint8_t *a, ptrdiff_t lda, const int8_t *b, c
   }
 }
 
-static inline __attribute__((always_inline)) void products(const hn_int8_tile *t, __m256i acc[MR][2],
+static inline __attribute__((always_inline)) void products(const hn_int8_tile *t, __m256i acc[FEW][2],
                                                            const int mr, const int nv) {
   if (t->fours) {
     const struct hn_int8_four *f = t->fours->at, *narrow = f + t->fours->narrow, *end = f + t->fours->n;
@@ -83,14 +83,14 @@ static uint32_t arrange(const int8_t *b, uint32_t n, struct hn_int8_four *at) {
   return narrow;
 }
 
-static const hn_int8_ops ops = {.mr = MR,
+static const hn_int8_ops ops = {.mr = FEW,
                                 .nr = 16,
                                 .k_step = 4,
                                 .whole_rows = 1,
                                 .rate = 2.6,
                                 .begin = nothing,
                                 .end = nothing,
-                                .tile = tile,
+                                .tile = few_rows,
                                 .sum_rows = sum_rows,
                                 .operand = operand,
                                 .arrange = arrange};
