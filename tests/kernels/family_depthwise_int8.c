@@ -184,7 +184,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   };
   /* There is none of AVX-512 alone. */
   const struct hn_kernel *of_avx512 = hn_kernel_find(k->family, k->role, HN_ISA_AVX512);
-  ck_true(c, of_avx512 && of_avx512->isa == HN_ISA_AVX2, "with AVX-512 a kernel of AVX-VNNI is found, or none");
+  ck_true(c, of_avx512 && of_avx512->isa == HN_ISA_AVX2,
+          "with AVX-512 a kernel of AVX-VNNI is found, or none");
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (uint32_t threads = 1; threads <= 3; threads += 2)
       for (int extreme = 0; extreme < 2; extreme++)

@@ -285,7 +285,7 @@ static int check_case(one_case *c, const variant *v) {
   static const char layouts[] = "rcpmn";
   enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };
   static const uint32_t tiers[] = {
-      0,    HONE_ISA_AVX2,       HONE_ISA_AVX2 | HONE_ISA_AVXVNNI, HONE_ISA_AVX2 | HONE_ISA_AVX512,
+      0,    HONE_ISA_AVX2,      HONE_ISA_AVX2 | HONE_ISA_AVXVNNI, HONE_ISA_AVX2 | HONE_ISA_AVX512,
       BF16, BF16 | HONE_ISA_AMX};
   const char *anchor = anchor_of(c);
   int runs = 0;

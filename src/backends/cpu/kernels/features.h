@@ -1,6 +1,6 @@
 /* What this processor can do: detected once with CPUID and XGETBV, maskable by the environment variable
- * HONE_CPU=scalar|avx2|avxvnni|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises it;
- * without AVX-VNNI avxvnni is avx2). */
+ * HONE_CPU=scalar|avx2|avxvnni|avx512|avx512vnni|avx512bf16|amx (a mask only lowers the tier, it never raises
+ * it; without AVX-VNNI avxvnni is avx2). */
 #ifndef HN_CPU_KERNELS_FEATURES_H
 #define HN_CPU_KERNELS_FEATURES_H
 

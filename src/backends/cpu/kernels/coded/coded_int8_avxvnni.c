@@ -53,8 +53,7 @@ TILE(one_by_one, 1, 1)
 TILE(two_rows, 2, 2)
 TILE(four_rows, 4, 1)
 
-static const tile_kind kinds[] = {
-    {four_rows, 4, 1}, {two_rows, 2, 2}, {one_row, 1, 4}, {one_by_one, 1, 1}};
+static const tile_kind kinds[] = {{four_rows, 4, 1}, {two_rows, 2, 2}, {one_row, 1, 4}, {one_by_one, 1, 1}};
 
 static void product(const hn_coded *w, const hn_coded_rows *a, size_t rows, size_t from, size_t end, float *y,
                     ptrdiff_t y_row) {
@@ -63,8 +62,5 @@ static void product(const hn_coded *w, const hn_coded_rows *a, size_t rows, size
 
 static const hn_coded_int8_ops table = {.rows = 4, .lanes = LANES, .narrow = narrow, .product = product};
 
-const struct hn_kernel hn_kernel_coded_int8_avxvnni = {.name = "coded_int8_avxvnni",
-                                                          .family = "coded",
-                                                          .role = "int8",
-                                                          .isa = HN_ISA_AVXVNNI,
-                                                          .ops = &table};
+const struct hn_kernel hn_kernel_coded_int8_avxvnni = {
+    .name = "coded_int8_avxvnni", .family = "coded", .role = "int8", .isa = HN_ISA_AVXVNNI, .ops = &table};

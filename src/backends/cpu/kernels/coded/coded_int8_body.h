@@ -1,9 +1,9 @@
 /* Weights that stay codes in memory times rows of 8-bit numbers: see coded.h. Codes meet them as unsigned
  * bytes, so a block's sum begins with what their offset, the middle code or a zero point, adds too much.
  *
- * The including file defines LANES and `ints`, LANES numbers of 32 bits; set_all, plus, times; widened(p): LANES i8 as
- * ints; reals(ints) as vf; group(p): a vector of bytes; turned(x, bits): codes of 8 bits, or the low nibbles of x,
- * unsigned; high(x): its high nibbles in the low ones' place; dot(sum, u, s). */
+ * The including file defines LANES and `ints`, LANES numbers of 32 bits; set_all, plus, times; widened(p):
+ * LANES i8 as ints; reals(ints) as vf; group(p): a vector of bytes; turned(x, bits): codes of 8 bits, or the
+ * low nibbles of x, unsigned; high(x): its high nibbles in the low ones' place; dot(sum, u, s). */
 #include <string.h>
 
 #include "backends/cpu/kernels/coded/coded.h"
@@ -63,8 +63,7 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
     HN_UNROLL for (int v = 0; v < wide * PARTS; v++) {
       const vf scale = v_load((const float *)(const void *)at[v / PARTS] + v % PARTS * LANES);
       HN_UNROLL for (int r = 0; r < rows; r++) {
-        const vf both =
-            v_mul(scale, v_set1(a_scale[HN_FAULT("coded_order") ? b : (size_t)r * blocks + b]));
+        const vf both = v_mul(scale, v_set1(a_scale[HN_FAULT("coded_order") ? b : (size_t)r * blocks + b]));
         total[r][v] = v_fma(reals(part[r][v]), both, total[r][v]);
       }
     }

@@ -1,6 +1,6 @@
-/* VPDPBUSD without AVX-512. A sum comes after five cycles on two ports, so ten of them have to be under way, and
- * 16 registers hold either 6 rows of 16 columns, two vectors of weights and a row's four values, or 14 rows of 8
- * columns: larger tiles are taken in two halves, between which weights stay in L1. */
+/* VPDPBUSD without AVX-512. A sum comes after five cycles on two ports, so ten of them have to be under way,
+ * and 16 registers hold either 6 rows of 16 columns, two vectors of weights and a row's four values, or 14
+ * rows of 8 columns: larger tiles are taken in two halves, between which weights stay in L1. */
 #include <immintrin.h>
 
 #include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
@@ -50,9 +50,8 @@ static inline __attribute__((always_inline)) void products(const hn_int8_tile *t
 #include "backends/cpu/kernels/gemm_int8/int8_tile256.inc"
 
 /* rows of 8 sums, 4 at most, as n codes each. */
-static inline __attribute__((always_inline)) void store_codes(const __m256i *sum, const hn_int8_tile *t,
-                                                              const int at, const int rows, uint32_t n,
-                                                              char *c) {
+static inline __attribute__((always_inline)) void
+store_codes(const __m256i *sum, const hn_int8_tile *t, const int at, const int rows, uint32_t n, char *c) {
   const __m256 scale = _mm256_loadu_ps(t->scale + at);
   const __m256i zero = _mm256_set1_epi16((short)(HN_FAULT("int8_zero") ? 0 : t->zero));
   __m256i r[4];
@@ -140,5 +139,5 @@ static const hn_int8_ops ops = {.mr = MR,
                                 .tile = tile,
                                 .sum_rows = sum_rows,
                                 .operand = operand};
-const struct hn_kernel hn_kernel_gemm_int8_avxvnni = {"gemm_int8_avxvnni", "gemm_int8", "u8s8", HN_ISA_AVXVNNI,
-                                                      &ops};
+const struct hn_kernel hn_kernel_gemm_int8_avxvnni = {"gemm_int8_avxvnni", "gemm_int8", "u8s8",
+                                                      HN_ISA_AVXVNNI, &ops};
