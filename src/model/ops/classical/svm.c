@@ -97,3 +97,32 @@ void hn_svm_kernels_of(const hn_svm *svm, int64_t samples, const double *x, cons
   default: break;
   }
 }
+
+enum { LANES = 8, CHAINS = 4 };
+
+typedef double wide __attribute__((vector_size(LANES * sizeof(double))));
+typedef float narrow __attribute__((vector_size(LANES * sizeof(float))));
+
+/* Four chains of additions at once, each of which waits for the one before it. */
+HN_WIDE_BODY double weighed_body(const float *c, const double *kernel, int64_t n) {
+  wide sum[CHAINS] = {{0}};
+  int64_t k = 0;
+  for (; k + CHAINS * LANES <= n; k += CHAINS * LANES)
+#pragma GCC unroll 4
+    for (int j = 0; j < CHAINS; j++) {
+      narrow of;
+      wide with;
+      memcpy(&of, c + k + j * LANES, sizeof of);
+      memcpy(&with, kernel + k + j * LANES, sizeof with);
+      sum[j] += __builtin_convertvector(of, wide) * with;
+    }
+  const wide all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  double total = 0;
+  for (; k < n; k++) total += (double)c[k] * kernel[k];
+  return total + (((all[0] + all[1]) + (all[2] + all[3])) + ((all[4] + all[5]) + (all[6] + all[7])));
+}
+HN_WIDE(double, weighed, weighed_body, (const float *c, const double *kernel, int64_t n), (c, kernel, n))
+
+double hn_svm_weighed(const float *coefficient, const double *kernel, int64_t n) {
+  return weighed(coefficient, kernel, n);
+}

@@ -27,5 +27,7 @@ hone_status hn_svm_widen(hone_call *call, hn_svm *svm, int64_t rows, hone_error 
  * HN_FEATURES_AT_ONCE. */
 void hn_svm_kernels_of(const hn_svm *svm, int64_t samples, const double *x, const float *vectors, int64_t n,
                        double *out);
+/* The sum of n kernels, each times its coefficient. */
+double hn_svm_weighed(const float *coefficient, const double *kernel, int64_t n);
 
 #endif

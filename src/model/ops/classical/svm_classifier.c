@@ -70,11 +70,10 @@ static void decide(const form *f, const room *m) {
   for (int64_t i = 0, from_i = 0, at = 0; i < f->classes; from_i += f->vectors[i++])
     for (int64_t j = i + 1, from_j = from_i + f->vectors[i]; j < f->classes;
          from_j += f->vectors[j++], at++) {
-      double sum = (double)svm->rho[at];
-      for (int64_t k = from_i; k < from_i + f->vectors[i]; k++)
-        sum += (double)svm->coefficient[(j - 1) * n + k] * m->kernel[k];
-      for (int64_t k = from_j; k < from_j + f->vectors[j]; k++)
-        sum += (double)svm->coefficient[i * n + k] * m->kernel[k];
+      const double sum =
+          (double)svm->rho[at] +
+          hn_svm_weighed(svm->coefficient + (j - 1) * n + from_i, m->kernel + from_i, f->vectors[i]) +
+          hn_svm_weighed(svm->coefficient + i * n + from_j, m->kernel + from_j, f->vectors[j]);
       m->sum[at] = sum;
       m->votes[sum > 0 ? i : j]++;
     }
