@@ -1,7 +1,7 @@
 /* f of com.microsoft  ->  f of ONNX, where it is the same operator
  *
- * GridSample, QuantizeLinear and DequantizeLinear have the same operands; RotaryEmbedding has the positions
- * second, of which one number is the first token's. */
+ * GridSample, QuantizeLinear, DequantizeLinear, Trilu, GatherND and Pad have the same operands;
+ * RotaryEmbedding has the positions second, of which one number is the first token's. */
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result replaced(hn_pass_context *ctx, hone_node *n, hn_value *y) {
@@ -46,12 +46,17 @@ static hn_pass_result open_rotary(hn_pass_context *ctx, hone_node *n) {
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   if (strcmp(n->op_type, "RotaryEmbedding") == 0) return open_rotary(ctx, n);
-  /* Its meaning hangs on the opset: from 16 on, and below 20 by its own words. */
-  const bool grid = strcmp(n->op_type, "GridSample") == 0;
-  if (!grid && strcmp(n->op_type, "QuantizeLinear") != 0 && strcmp(n->op_type, "DequantizeLinear") != 0)
-    return HN_PASS_NONE;
+  static const struct {
+    const char *name;
+    int64_t opset; /* from which on ONNX has it so */
+  } same[] = {{"GridSample", 16}, {"QuantizeLinear", 13}, {"DequantizeLinear", 13},
+              {"Trilu", 14},      {"GatherND", 11},       {"Pad", 11}};
+  size_t i = 0;
+  while (i < sizeof same / sizeof *same && strcmp(n->op_type, same[i].name) != 0) i++;
+  if (i == sizeof same / sizeof *same) return HN_PASS_NONE;
   const int64_t opset = hn_model_opset(ctx->model, "");
-  if (opset < (grid ? 16 : 13)) return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
+  if (opset < same[i].opset) return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
+  const bool grid = i == 0; /* below opset 20 by its own words */
   hn_value *y = hn_make_newest(ctx, n, n->op_type, n->in, n->n_in, &n->out[0]->desc);
   if (!y) return HN_PASS_FAIL;
   if (!hn_node_copy_attrs(y->producer, n)) return hn_pass_memory(ctx);
@@ -65,5 +70,6 @@ HN_PASS(open_runtime_names) = {
     .level = 1,
     .about = "GridSample, QuantizeLinear, RotaryEmbedding... of com.microsoft -> ONNX's own",
     .visit = visit,
-    .roots = HN_ROOTS("RotaryEmbedding", "GridSample", "QuantizeLinear", "DequantizeLinear"),
+    .roots = HN_ROOTS("RotaryEmbedding", "GridSample", "QuantizeLinear", "DequantizeLinear", "Trilu",
+                      "GatherND", "Pad"),
 };
