@@ -79,7 +79,7 @@ store_codes(const __m256i *sum, const hn_int8_tile *t, const int at, const int r
 
 /* A row of 8 sums as n numbers, or as they are. */
 static inline void store_numbers(__m256i sum, const hn_int8_tile *t, const int at, uint32_t n, char *c) {
-  if (t->whole ? HN_FAULT("int8_whole_tail") : HN_FAULT("int8_wide_tail")) n--;
+  if ((t->whole && HN_FAULT("int8_whole_tail")) || (!t->whole && HN_FAULT("int8_wide_tail"))) n--;
   const __m256 v = t->whole ? _mm256_castsi256_ps(sum)
                             : _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(t->scale + at));
   if (n == HALF) {
