@@ -55,6 +55,8 @@ static void elementwise(void **state) {
        "f32:4=18446744073709551616,inf,nan,1"},
       /* NaN goes through. */
       {"Relu", 14, "f32:3=nan,-1,2", "", "f32:3=nan,0,2"},
+      {"Celu", 12, "f16:3=nan,inf,-inf", "", "f16:3=nan,inf,-1"},
+      {"Celu", 12, "f64:2=nan,3", "alpha=f:2", "f64:2=nan,3"},
       {"Max", 13, "f32:3=nan,1,2 f32:3=1,nan,3", "", "f32:3=nan,nan,3"},
       {"Min", 13, "f64:3=nan,1,2 f64:3=1,nan,3", "", "f64:3=nan,nan,2"},
       {"Clip", 13, "f32:3=nan,-9,9 f32:=-1 f32:=1", "", "f32:3=nan,-1,1"},
