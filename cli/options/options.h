@@ -44,6 +44,7 @@ typedef struct cli_args {
   bool reload;           /* the input files, before every run */
   bool show_memory;      /* chain */
   bool memory;           /* of run: who holds it */
+  bool no_peak;          /* set by run: nobody asks how much memory there was at most */
   double quiet_wait;     /* seconds */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */

@@ -218,7 +218,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   if (level < 0 || level >= 2)
     status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
   if (status != HONE_OK) return status;
-  reset_peak();
+  if (!args->no_peak) reset_peak();
   hone_plan_options o = cli_session_options(s, args, level);
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
   if (status == HONE_OK) status = make_feeds(s, args, error);

@@ -1,7 +1,12 @@
 #include "base/cpuid.h"
 
+#include "base/fault.h"
+#include "base/os.h"
+
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 hn_cpuid_regs hn_cpuid(uint32_t leaf, uint32_t sub) {
@@ -36,11 +41,38 @@ static hn_width width_of(const hn_cpuid_basics *b) {
   return most ? HN_WIDTH_AVX512 : HN_WIDTH_AVX2;
 }
 
+/* glibc asks when a process starts, and from 2.33 on it tells what it heard: <sys/platform/x86.h>. The function is
+ * looked for, not linked with, so that the program runs on older ones, too. */
+typedef struct told {
+  hn_cpuid_regs heard, usable;
+} told;
+typedef const told *teller(unsigned at);
+enum { TOLD_LEAF1 = 0, TOLD_LEAF7 = 1, TOLD_LEAF7_1 = 6 }; /* places in glibc's table, zeros where it has no such */
+
+static bool hear(hn_cpuid_basics *b) {
+#if defined(__x86_64__) && defined(__GLIBC__)
+  void *symbol = hn_loaded_symbol("__x86_get_cpuid_feature_leaf");
+  if (!symbol) return false;
+  teller *tell;
+  memcpy(&tell, &symbol, sizeof tell);
+  b->leaf1 = tell(TOLD_LEAF1)->heard;
+  b->leaf7 = tell(TOLD_LEAF7)->heard;
+  b->leaf7_1 = tell(HN_FAULT("cpuid_told") ? TOLD_LEAF7 : TOLD_LEAF7_1)->heard;
+  return true;
+#else
+  (void)b;
+  return false;
+#endif
+}
+
 static void ask(void) {
   basics.leaf0 = hn_cpuid(0, 0);
-  if (basics.leaf0.a >= 1) basics.leaf1 = hn_cpuid(1, 0);
-  if (basics.leaf0.a >= 7) basics.leaf7 = hn_cpuid(7, 0);
-  if (basics.leaf7.a >= 1) basics.leaf7_1 = hn_cpuid(7, 1);
+  basics.told = hear(&basics);
+  if (!basics.told) {
+    if (basics.leaf0.a >= 1) basics.leaf1 = hn_cpuid(1, 0);
+    if (basics.leaf0.a >= 7) basics.leaf7 = hn_cpuid(7, 0);
+    if (basics.leaf7.a >= 1) basics.leaf7_1 = hn_cpuid(7, 1);
+  }
   if (bit(basics.leaf1.c, 27)) basics.xcr0 = xgetbv0();
   width = width_of(&basics);
 }

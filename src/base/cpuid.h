@@ -2,6 +2,7 @@
 #ifndef HN_BASE_CPUID_H
 #define HN_BASE_CPUID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hn_cpuid_regs {
@@ -11,6 +12,7 @@ typedef struct hn_cpuid_regs {
 /* The leaves that say which instructions there are; all zero where the processor has no such leaf. */
 typedef struct hn_cpuid_basics {
   hn_cpuid_regs leaf0, leaf1, leaf7, leaf7_1;
+  bool told;     /* the C library said so: it keeps what it heard, sizes of Intel's caches (sysconf), too */
   uint64_t xcr0; /* states that the operating system saves; 0: it saves none of them */
 } hn_cpuid_basics;
 

@@ -96,7 +96,7 @@ hn_mempool *hn_mempool_create(const char *name, const hn_mempool_source *source)
   if (!m) return NULL;
   snprintf(m->name, sizeof m->name, "%s", name);
   m->source = *source;
-  m->keep = UINT64_MAX;
+  m->keep = m->source.keep ? HN_MEMPOOL_LITTLE : UINT64_MAX;
   if (!hn_vec_push(&m->owners, (owner){.present = true})) {
     hn_free(m);
     return NULL;
@@ -504,6 +504,12 @@ static void free_large(hn_mempool *m, segment *s, size_t i) {
   join_free(m, s, i);
 }
 
+/* Not when the pool is made: the system takes as long to say what it has as a small model to be read. */
+static void ask_keep(hn_mempool *m) {
+  m->keep = m->source.keep(m->source.self);
+  m->source.keep = NULL;
+}
+
 void hn_mempool_free(hn_mempool *m, void *p) {
   if (!p) return;
   if (m->source.settle) m->source.settle(m->source.self);
@@ -515,6 +521,7 @@ void hn_mempool_free(hn_mempool *m, void *p) {
       free_small(m, s->blocks.ptr[i].slab, p);
     else
       free_large(m, s, i);
+    if (m->free_bytes + m->idle > m->keep && m->source.keep) ask_keep(m);
     if (m->free_bytes + m->idle > m->keep) reclaim(m, m->keep);
   }
   pthread_mutex_unlock(&m->lock);
@@ -544,6 +551,7 @@ void hn_mempool_keep(hn_mempool *m, uint64_t bytes) {
   const bool now = ready(m);
   pthread_mutex_lock(&m->lock);
   m->keep = bytes;
+  m->source.keep = NULL;
   if (now && m->free_bytes + m->idle > bytes) reclaim(m, bytes);
   pthread_mutex_unlock(&m->lock);
 }

@@ -9,6 +9,8 @@
 
 typedef struct hn_mempool hn_mempool;
 
+enum { HN_MEMPOOL_LITTLE = 16 << 20 };
+
 typedef struct hn_mempool_source {
   void *self;
   void *(*take)(void *self, size_t bytes); /* NULL: there is no more */
@@ -17,6 +19,8 @@ typedef struct hn_mempool_source {
   void (*bring)(void *self, void *segment, size_t segment_bytes, void *at, size_t bytes);
   bool (*ready)(void *self);  /* NULL, or: false when nothing is given any more (a device that is lost) */
   void (*settle)(void *self); /* NULL, or: waits until nobody uses what is about to be freed */
+  /* NULL, or: bytes that may stay free, asked once, and only when more than HN_MEMPOOL_LITTLE are. */
+  uint64_t (*keep)(void *self);
   size_t grain;               /* a power of 2, 4096 at least: segments are multiples of it */
   size_t large_grain; /* 0, or the same for segments of at least twice this, and where it adds an eighth at
                          most */

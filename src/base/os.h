@@ -139,6 +139,8 @@ uint64_t hn_memory_limit(void);
 void *hn_library_open(const char *name, hone_error *error);
 void *hn_library_symbol(void *library, const char *symbol);
 void hn_library_close(void *library);
+/* Of the program or the libraries that it started with; NULL: they have no such. */
+void *hn_loaded_symbol(const char *symbol);
 /* The folder of the executable or shared library that hone's code is in; false when the system does not say.
  */
 bool hn_own_folder(char *buf, size_t size);

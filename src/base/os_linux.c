@@ -266,6 +266,8 @@ void *hn_library_open(const char *name, hone_error *error) {
 
 void *hn_library_symbol(void *lib, const char *symbol) { return lib ? dlsym(lib, symbol) : NULL; }
 
+void *hn_loaded_symbol(const char *symbol) { return dlsym(RTLD_DEFAULT, symbol); }
+
 void hn_library_close(void *lib) {
   if (lib) dlclose(lib);
 }

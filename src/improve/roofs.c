@@ -172,7 +172,7 @@ hone_status hn_roofs_measure(hn_roof_meter *meter, uint32_t threads, const hone_
                       .l1_bytes = hn_cache_size(1),
                       .l2_bytes = hn_cache_size(2),
                       .l3_bytes = hn_cache_size(3)};
-  snprintf(out->cpu, sizeof out->cpu, "%s", hn_cpu()->brand);
+  snprintf(out->cpu, sizeof out->cpu, "%s", hn_cpu_brand());
   if (!o->again && cache_read(out)) return HONE_OK;
   const hone_status status = measure(meter, o, out, error);
   if (status == HONE_OK && out->quiet && out->dram_gbs > 0) cache_write(out); /* else it is not read */

@@ -76,6 +76,12 @@ static void give(void *self, void *at, size_t bytes) {
     hn_pages_free(at, bytes);
 }
 
+static uint64_t keep(void *self) {
+  (void)self;
+  const uint64_t available = hn_memory_available();
+  return available ? available / 4 : UINT64_MAX;
+}
+
 static hn_mempool *memory_create(void) {
   const hn_mempool_source source = {.take = take,
                                     .give = give,
@@ -83,12 +89,10 @@ static hn_mempool *memory_create(void) {
                                     .large_grain = HUGE,
                                     .cleared = MAPPED,
                                     .bring = bring,
+                                    .keep = keep,
                                     .apart = hn_mempool_apart(false),
                                     .host = true};
-  hn_mempool *m = hn_mempool_create("host", &source);
-  const uint64_t available = hn_memory_available();
-  if (m && available) hn_mempool_keep(m, available / 4);
-  return m;
+  return hn_mempool_create("host", &source);
 }
 
 #define NAMES "scalar, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx"
@@ -227,7 +231,7 @@ static hone_status cpu_sync(hn_device *d, hn_queue *q, hone_error *error) {
 }
 
 static void cpu_fingerprint(const hn_device *d, char *buf, size_t size) {
-  snprintf(buf, size, "cpu | %s | %s | %u threads", hn_cpu()->brand, hn_isa_name(d->tier),
+  snprintf(buf, size, "cpu | %s | %s | %u threads", hn_cpu_brand(), hn_isa_name(d->tier),
            d->machine.threads);
 }
 

@@ -20,24 +20,54 @@ enum { CHECKSUM = 16, LARGEST = 64 << 20 };
 struct hn_tuned {
   hn_arena arena;
   pthread_mutex_t lock;
-  const char *key;
+  const char *key; /* NULL: not asked for yet, made from */
+  const hn_backend *backend;
+  const hn_device *device;
   hn_map by_signature;
   HN_VEC(const hn_tuned_step *) steps; /* in the order in which they came: files are reproducible */
 };
 
-hn_tuned *hn_tuned_create(const char *key) {
+static hn_tuned *create(void) {
   hn_tuned *t = hn_calloc(1, sizeof *t);
-  if (!t) return NULL;
-  pthread_mutex_init(&t->lock, NULL);
+  if (t) pthread_mutex_init(&t->lock, NULL);
+  return t;
+}
+
+static bool set_key(hn_tuned *t, const char *key) {
   char *copy = hn_arena_strdup(&t->arena, key);
   t->key = copy;
-  if (!copy) {
-    hn_tuned_destroy(t);
-    return NULL;
-  }
+  if (!copy) return false;
   for (; *copy; copy++)
     if ((unsigned char)*copy < ' ') *copy = ' '; /* one line */
-  return t;
+  return true;
+}
+
+hn_tuned *hn_tuned_create(const char *key) {
+  hn_tuned *t = create();
+  if (t && set_key(t, key)) return t;
+  hn_tuned_destroy(t);
+  return NULL;
+}
+
+/* Only a file needs it, and most starts have none: a processor's name takes four traps of a virtual machine.
+ * NULL when out of memory. */
+static const char *key_of(hn_tuned *t) {
+  char device[400] = "", key[512];
+  pthread_mutex_lock(&t->lock);
+  if (!t->key) {
+    if (t->backend->fingerprint) t->backend->fingerprint(t->device, device, sizeof device);
+    snprintf(key, sizeof key, "hone %s | %s", hone_version(), device);
+    set_key(t, key);
+  }
+  const char *made = t->key;
+  pthread_mutex_unlock(&t->lock);
+  return made;
+}
+
+/* An empty one with the same key. */
+static hn_tuned *another(hn_tuned *t) {
+  const char *key = key_of(t);
+  return key ? hn_tuned_create(key) : NULL;
 }
 
 void hn_tuned_destroy(hn_tuned *t) {
@@ -207,8 +237,8 @@ hone_status hn_tuned_read(hn_tuned *t, const char *path, hone_error *error) {
   hone_status status;
   char *body = read_body(path, &status, error);
   if (!body) return status;
-  hn_tuned *fresh = hn_tuned_create(t->key); /* all of it or nothing */
-  status = fresh ? split_body(body, t->key, fresh, NULL, error) : hn_fail_memory(error, 0, "tuned tactics");
+  hn_tuned *fresh = another(t); /* all of it or nothing */
+  status = fresh ? split_body(body, fresh->key, fresh, NULL, error) : hn_fail_memory(error, 0, "tuned tactics");
   for (size_t i = 0; status == HONE_OK && i < fresh->steps.len; i++)
     if (!hn_tuned_put(t, fresh->steps.ptr[i])) status = hn_fail_memory(error, 0, "tuned tactics");
   hn_tuned_destroy(fresh);
@@ -232,10 +262,10 @@ hone_status hn_tuned_write(hn_tuned *t, const char *path, hone_error *error) {
   }
   char *body = read_body(path, &status, NULL);
   if (status == HONE_ERROR_MEMORY) return hn_fail_memory(error, 0, "tuned tactics");
-  all = hn_tuned_create(t->key);
+  all = another(t);
   status = all ? HONE_OK : hn_fail_memory(error, 0, "tuned tactics");
   /* What cannot be used is written over. */
-  if (status == HONE_OK && body && split_body(body, t->key, all, &others, NULL) != HONE_OK)
+  if (status == HONE_OK && body && split_body(body, all->key, all, &others, NULL) != HONE_OK)
     hn_str_clear(&others);
   pthread_mutex_lock(&t->lock);
   for (size_t i = 0; status == HONE_OK && i < t->steps.len; i++)
@@ -243,7 +273,7 @@ hone_status hn_tuned_write(hn_tuned *t, const char *path, hone_error *error) {
   pthread_mutex_unlock(&t->lock);
   if (status != HONE_OK) goto done;
   if (others.len) hn_str_append(&text, others.ptr, others.len);
-  hn_str_printf(&text, "key %s\n", t->key);
+  hn_str_printf(&text, "key %s\n", all->key);
   for (size_t i = 0; i < all->steps.len; i++) format_step(all->steps.ptr[i], &text);
   hn_str_clear(&others);
   hn_str_printf(&others, MAGIC "%016llx\n", (unsigned long long)hn_hash(text.ptr, text.len, 0));
@@ -278,12 +308,10 @@ static bool default_path(char *buf, size_t size) {
 
 hn_tuned *hn_tuned_open(const hn_backend *backend, const hn_device *device, const char *file,
                         hn_tuned_source *source) {
-  char device_key[400] = "", key[512];
   hone_error error = {0};
   *source = (hn_tuned_source){0};
-  if (backend->fingerprint) backend->fingerprint(device, device_key, sizeof device_key);
-  snprintf(key, sizeof key, "hone %s | %s", hone_version(), device_key);
-  hn_tuned *t = hn_tuned_create(key);
+  hn_tuned *t = create();
+  if (t) t->backend = backend, t->device = device;
   if (!file) file = getenv("HONE_TUNE_CACHE");
   if (!t || (file && strcmp(file, "off") == 0)) return t;
   if (file && *file)

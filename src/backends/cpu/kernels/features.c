@@ -34,7 +34,8 @@ hn_isa hn_isa_of(uint32_t bits) {
 enum { MESH_BYTES = 64 << 20 };
 
 static hn_cpu_info info;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char brand[52];
+static pthread_once_t once = PTHREAD_ONCE_INIT, brand_once = PTHREAD_ONCE_INIT;
 
 #if defined(__x86_64__)
 typedef hn_cpuid_regs regs;
@@ -66,8 +67,27 @@ static hn_isa detect_isa(void) {
   return permit_tiles() ? HN_ISA_AMX : HN_ISA_AVX512BF16;
 }
 
+static bool is_vendor(const char *twelve) {
+  const regs r = hn_cpuid_known()->leaf0;
+  const uint32_t words[3] = {r.b, r.d, r.c};
+  return !memcmp(words, twelve, sizeof words);
+}
+static bool detect_amd(void) { return is_vendor("AuthenticAMD"); }
+
+/* Of AMD's last cache C libraries tell what all dies have together. */
+static bool told_caches(hn_cpu_info *o) {
+  if (!hn_cpuid_known()->told || !is_vendor("GenuineIntel")) return false;
+  const long l1d = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE),
+             l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (l1d <= 0 || l2 <= 0) return false;
+  o->l1d = (size_t)l1d, o->l2 = (size_t)l2;
+  if (l3 > 0) o->l3 = (size_t)l3;
+  return true;
+}
+
 /* Deterministic cache parameters: leaf 4 (Intel) or 0x8000001d (AMD) share one format. */
 static void detect_caches(hn_cpu_info *o) {
+  if (told_caches(o)) return;
   uint32_t leaf = 4;
   regs r = {0};
   if (hn_cpuid_known()->leaf0.a >= 4) r = hn_cpuid(4, 0);
@@ -89,24 +109,19 @@ static void detect_caches(hn_cpu_info *o) {
   }
 }
 
-static bool detect_amd(void) {
-  const regs r = hn_cpuid_known()->leaf0;
-  return r.b == 0x68747541 && r.d == 0x69746e65 && r.c == 0x444d4163; /* "AuthenticAMD" */
-}
-
 static bool detect_vbmi(void) { return bit(hn_cpuid_known()->leaf7.c, 1); }
 static bool detect_fp16(void) { return bit(hn_cpuid_known()->leaf7.d, 23); }
 
-static void detect_brand(hn_cpu_info *o) {
+static void detect_brand(void) {
   if (hn_cpuid(0x80000000u, 0).a < 0x80000004u) return;
   for (uint32_t i = 0; i < 3; i++) {
     regs r = hn_cpuid(0x80000002u + i, 0);
-    memcpy(o->brand + 16 * i, &r, 16);
+    memcpy(brand + 16 * i, &r, 16);
   }
-  char *s = o->brand;
+  char *s = brand;
   while (*s == ' ') s++;
-  memmove(o->brand, s, strlen(s) + 1);
-  for (size_t n = strlen(o->brand); n && o->brand[n - 1] == ' ';) o->brand[--n] = 0;
+  memmove(brand, s, strlen(s) + 1);
+  for (size_t n = strlen(brand); n && brand[n - 1] == ' ';) brand[--n] = 0;
 }
 #else
 static hn_isa detect_isa(void) { return HN_ISA_SCALAR; }
@@ -115,7 +130,7 @@ static bool detect_amd(void) { return false; }
 static bool detect_avxvnni(void) { return false; }
 static bool detect_vbmi(void) { return false; }
 static bool detect_fp16(void) { return false; }
-static void detect_brand(hn_cpu_info *o) { (void)o; }
+static void detect_brand(void) {}
 #endif
 
 static void detect(void) {
@@ -124,7 +139,6 @@ static void detect(void) {
   info.l3 = 8u << 20;
   info.isa_detected = detect_isa();
   detect_caches(&info);
-  detect_brand(&info);
   const bool amd = detect_amd();
   /* AMD runs VDPBF16PS at the pace of an FMA, with twice the products; Intel at a quarter of that. */
   info.bf16_rate = amd ? 2 : 0.5;
@@ -154,4 +168,9 @@ const hn_cpu_info *hn_cpu(void) {
 bool hn_cpu_runs(hn_isa isa) {
   const hn_cpu_info *cpu = hn_cpu();
   return isa <= cpu->isa && (isa != HN_ISA_AVXVNNI || cpu->avxvnni);
+}
+
+const char *hn_cpu_brand(void) {
+  pthread_once(&brand_once, detect_brand);
+  return brand;
 }

@@ -20,12 +20,13 @@ typedef struct hn_cpu_info {
   double dram_bytes_per_cycle; /* that one core can draw from memory, about, at 3 GHz: for cost models */
   bool mesh;                   /* the last cache is one of many cores on a mesh: see features.c */
   size_t l1d, l2, l3;          /* data cache sizes in bytes per instance, with safe defaults when unknown */
-  char brand[52];              /* processor name, NUL-terminated */
   char unknown[32]; /* the word that HONE_CPU held, cut short, if it is no tier (backend.h refuses it) */
 } hn_cpu_info;
 
 /* Never fails; thread safe; the same pointer every time. */
 const hn_cpu_info *hn_cpu(void);
+/* The processor's name, asked when it is first needed: that takes four traps of a virtual machine. */
+const char *hn_cpu_brand(void);
 
 /* Whether kernels of that tier may run: the processor has its instructions, and the mask allows them. */
 bool hn_cpu_runs(hn_isa isa);
