@@ -3,6 +3,7 @@
 
 #include "model/ir/bytes.h"
 
+#include <stddef.h>
 #include <string.h>
 
 hn_draft *hn_draft_scratch(hn_lowering *l) {
@@ -247,7 +248,8 @@ static bool make_chain(hn_lowering *l, const hn_unit *u, hn_draft *d) {
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
  * not expressible in this form. */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d) {
-  memset(d, 0, sizeof *d);
+  /* All but the inputs, three quarters of it: who adds one fills it. */
+  memset((char *)d + offsetof(hn_draft, out), 0, sizeof *d - offsetof(hn_draft, out));
   const hn_anchor anchor = hn_anchor_named(hn_is_program(u) ? "Pointwise" : u->anchor, u->node);
   if (form == HN_LAST && !anchor.layouts) return false;
   d->form = form | (form == HN_HOST || l->all_wide ? 0 : narrow_of(l->plan, u->node));

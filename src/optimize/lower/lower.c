@@ -51,7 +51,8 @@ static bool choose_form(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_dra
       if (wide && (!d->out_value[0] || !hn_only_returned(d->out_value[0]) || d->out_form[0] & HN_NARROW))
         continue;
       if (u->node->op && (u->node->op->flags & (HONE_OP_CONTROL | HONE_OP_DATA_DEPENDENT))) continue;
-      *tactic = hn_choose_tactic(l->plan, &d->step, estimate, why);
+      *tactic = l->any ? hn_any_tactic(l->plan, &d->step, estimate)
+                       : hn_choose_tactic(l->plan, &d->step, estimate, why);
       found = *tactic != NULL;
     }
   l->wide = false;
@@ -114,12 +115,18 @@ static bool choose(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_draft *d
   return found;
 }
 
-bool hn_lower_takes(hn_lowering *l, const hn_unit *u) {
+/* With its first n_epi absorbed units, by any tactic. */
+static bool takes(hn_lowering *l, const hn_unit *u, uint32_t n_epi) {
   hn_draft *d = hn_draft_scratch(l);
   const hone_tactic_desc *t;
   hn_estimate e;
-  return d && choose(l, u, 0, d, &t, &e, NULL);
+  l->any = true;
+  const bool taken = d && choose(l, u, n_epi, d, &t, &e, NULL);
+  l->any = false;
+  return taken;
 }
+
+bool hn_lower_takes(hn_lowering *l, const hn_unit *u) { return takes(l, u, 0); }
 
 /* The unit that makes v does not show it. */
 static bool is_inside(const hn_lowering *l, const hn_value *v) {
@@ -159,13 +166,8 @@ bool hn_lower_predict(hn_lowering *l, const hn_unit *u, hn_estimate *estimate) {
 
 /* Lets the tactics shorten epilogues that none of them takes. */
 static void trim(hn_lowering *l, hn_unit *u) {
-  hn_draft *d = hn_draft_scratch(l);
-  uint32_t keep = d ? u->n_absorbed : 0;
-  for (; keep > 0; keep--) {
-    const hone_tactic_desc *t;
-    hn_estimate e;
-    if (choose(l, u, keep, d, &t, &e, NULL)) break;
-  }
+  uint32_t keep = u->n_absorbed;
+  while (keep > 0 && !takes(l, u, keep)) keep--;
   if (keep < u->n_absorbed)
     hn_near(l, (hn_miss){.fusion = HN_FUSION_epilogue, .why = HN_MISS_TACTIC}, u->node,
             u->absorbed[keep]->node);

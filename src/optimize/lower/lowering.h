@@ -88,6 +88,7 @@ typedef struct hn_lowering {
   uint8_t *says_shapes;    /* value id -> late.c's own */
   uint8_t *exact;          /* value id -> exact.c's own; NULL: nothing is stored narrow */
   bool stored;             /* which values of a processor's plan are narrow is decided (stored.c) */
+  bool any;                /* whether a tactic takes the step is all that is asked */
   bool all_wide;           /* drafts: the step in f32 throughout, as no tactic mixes its types */
   bool filed;              /* drafts: weights of 16 bits stay as the file has them */
   bool narrow_constants;   /* drafts: constants of f32 as values are stored, as the tactic mixes no types */

@@ -2,6 +2,7 @@
 #include "optimize/step/choose.h"
 
 #include "base/error.h"
+#include "optimize/step/conv_attr.h"
 #include "optimize/step/tuned.h"
 
 #include <fnmatch.h>
@@ -42,6 +43,8 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
                               hn_refusals *why) {
   const hn_listing *l = p->tactics;
   uint32_t count = 0;
+  hn_conv_memo memo;
+  hn_conv_memo *before = hn_conv_memo_begin(&memo, step);
   for (uint32_t i = hn_listing_first(l, step->anchor); i != HN_NO_UNIT; i = l->next[i]) {
     const hone_tactic_desc *t = l->unit[i];
     hone_reason reason = {""};
@@ -54,6 +57,7 @@ uint32_t hn_accepting_tactics(const hn_plan *p, const hone_step *step, hn_candid
     else
       hn_refuse_add(why, HONE_REFUSED_STEP, t->name, reason.text);
   }
+  hn_conv_memo_end(before);
   return count;
 }
 
@@ -181,6 +185,22 @@ const hone_tactic_desc *hn_choose_tactic(const hn_plan *p, const hone_step *step
   const hn_candidate *best = &list[hn_cheapest(list, n)];
   *estimate = (hn_estimate){t ? t->seconds : best->predicted, best->predicted, t != NULL};
   return decide(p, t ? find(list, n, t) : best->tactic, estimate);
+}
+
+const hone_tactic_desc *hn_any_tactic(const hn_plan *p, const hone_step *step, hn_estimate *estimate) {
+  if (p->follow) return follow(p, step, estimate);
+  const hn_listing *l = p->tactics;
+  const hone_tactic_desc *found = NULL;
+  hn_conv_memo memo;
+  hn_conv_memo *before = hn_conv_memo_begin(&memo, step);
+  for (uint32_t i = hn_listing_first(l, step->anchor); i != HN_NO_UNIT && !found; i = l->next[i]) {
+    const hone_tactic_desc *t = l->unit[i];
+    hone_reason reason = {""}; /* plugins may count on a place for it */
+    if (allowed(p, t->name) && t->accepts(step, &p->machine, &reason)) found = t;
+  }
+  hn_conv_memo_end(before);
+  *estimate = (hn_estimate){0};
+  return decide(p, found, estimate);
 }
 
 hone_status hn_plan_settle(hn_plan *p, hone_error *error) {

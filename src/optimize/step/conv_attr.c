@@ -53,7 +53,20 @@ static void pads(const hone_step *s, hn_conv_attr *a, const int64_t total[3]) {
   }
 }
 
-bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+static _Thread_local hn_conv_memo *current;
+
+hn_conv_memo *hn_conv_memo_begin(hn_conv_memo *m, const hone_step *s) {
+  hn_conv_memo *before = current;
+  m->n = 0;
+  m->step[m->n++] = s;
+  for (uint32_t k = 0; k < s->n_parts && m->n < HN_CONV_MEMO; k++) m->step[m->n++] = s->part[k].step;
+  for (uint32_t i = 0; i < m->n; i++) m->known[i] = false;
+  return current = m, before;
+}
+
+void hn_conv_memo_end(hn_conv_memo *before) { current = before; }
+
+static bool attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   if (!common(s, a, why)) return false;
   const hone_tensor_desc *w = &s->input[1].desc;
   a->cin = w->dim[1];
@@ -64,6 +77,19 @@ bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   for (int i = 0; i < 3; i++)
     total[i] = (a->y.size[i] - 1) * a->stride[i] + (a->kernel[i] - 1) * a->dilation[i] + 1 - a->x.size[i];
   pads(s, a, total);
+  return true;
+}
+
+bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
+  hn_conv_memo *m = current;
+  uint32_t i = 0;
+  while (m && i < m->n && m->step[i] != s) i++;
+  if (!m || i == m->n) return attr_of(s, a, why);
+  if (!m->known[i]) {
+    if (!attr_of(s, &m->attr[i], why)) return false;
+    m->known[i] = true;
+  }
+  *a = m->attr[i];
   return true;
 }
 

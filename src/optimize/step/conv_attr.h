@@ -15,6 +15,19 @@ typedef struct hn_conv_attr {
  * otherwise.  Data types are for the caller to look at. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
+/* What hn_conv_attr_of said of a step and of its parts while tactics are asked about it one after the other: each
+ * of them begins with it. Of these steps alone, which do not change meanwhile; copies are read anew. */
+enum { HN_CONV_MEMO = 4 };
+typedef struct hn_conv_memo {
+  const hone_step *step[HN_CONV_MEMO];
+  bool known[HN_CONV_MEMO];
+  uint32_t n;
+  hn_conv_attr attr[HN_CONV_MEMO];
+} hn_conv_memo;
+/* From here to the end the calling thread uses this memo; begin gives the one before, which end takes. */
+hn_conv_memo *hn_conv_memo_begin(hn_conv_memo *memo, const hone_step *s);
+void hn_conv_memo_end(hn_conv_memo *before);
+
 /* One slice makes one slice, by one tap of depth that finds it (not padding beside it). */
 static inline bool hn_conv_is_picture(const hn_conv_attr *a) {
   return a->x.size[0] == 1 && a->y.size[0] == 1 && a->kernel[0] == 1 && a->pad[0] == 0;

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Groups after which weights that are mostly dense are given up on. */
-enum { ENOUGH = 4096 };
+/* Groups after which weights are given up on of which few are sparse, and of which less than half are: every start
+ * counts those of all products. */
+enum { FEW = 512, ENOUGH = 4096 };
 
 /* The weights as groups: `rows` independent ones, each with `along` numbers along K and `beside` numbers
  * between neighbours, which are rows of their own. */
@@ -70,9 +71,10 @@ double hn_sparse_groups(const hone_step *s) {
     return -1;
   const unsigned char *w = s->input[1].constant;
   const uint64_t groups = (uint64_t)(g.rows * (g.along / 4) * g.beside);
-  if (groups > ENOUGH) {
-    const uint64_t first = count_sparse(w, size, &g, ENOUGH);
-    if (first < ENOUGH / 2) return 100 * (double)first / ENOUGH;
+  static const uint64_t of[] = {FEW, ENOUGH}, least[] = {FEW / 4, ENOUGH / 2};
+  for (int i = 0; i < 2 && of[i] < groups; i++) {
+    const uint64_t first = count_sparse(w, size, &g, of[i]);
+    if (first < least[i]) return 100 * (double)first / (double)of[i];
   }
   const uint64_t sparse = count_sparse(w, size, &g, groups);
   return 100 * (double)sparse / (double)groups;
