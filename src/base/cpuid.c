@@ -1,6 +1,5 @@
 #include "base/cpuid.h"
 
-#include "base/fault.h"
 #include "base/os.h"
 
 #include <pthread.h>
@@ -57,7 +56,7 @@ static bool hear(hn_cpuid_basics *b) {
   memcpy(&tell, &symbol, sizeof tell);
   b->leaf1 = tell(TOLD_LEAF1)->heard;
   b->leaf7 = tell(TOLD_LEAF7)->heard;
-  b->leaf7_1 = tell(HN_FAULT("cpuid_told") ? TOLD_LEAF7 : TOLD_LEAF7_1)->heard;
+  b->leaf7_1 = tell(TOLD_LEAF7_1)->heard;
   return true;
 #else
   (void)b;

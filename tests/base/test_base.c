@@ -7,6 +7,7 @@
 
 #include "temporary.h"
 #include "base/arena.h"
+#include "base/cpuid.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -19,6 +20,7 @@
 #include "base/str.h"
 #include "base/stream.h"
 #include "base/vec.h"
+#include "backends/cpu/kernels/features.h"
 
 #include <hone/hone.h>
 #include <math.h>
@@ -419,9 +421,36 @@ static void a_word_that_is_no_tier_is_kept(void **state) {
   assert_int_equal(status, 0);
 }
 
+/* What a C library heard when the process started is what the processor says, place by place. */
+static void cpuid_is_told_as_it_is(void **unused) {
+  (void)unused;
+  const hn_cpuid_basics *k = hn_cpuid_known();
+  const uint32_t most = hn_cpuid(0, 0).a;
+  hn_cpuid_regs one = {0}, seven = {0}, seven_1 = {0};
+  if (most >= 1) one = hn_cpuid(1, 0);
+  if (most >= 7) seven = hn_cpuid(7, 0);
+  if (seven.a >= 1) seven_1 = hn_cpuid(7, 1);
+  assert_int_equal(k->leaf0.a, most);
+  assert_int_equal(k->leaf1.c, one.c);
+  assert_int_equal(k->leaf1.d, one.d);
+  assert_int_equal(k->leaf7.b, seven.b);
+  assert_int_equal(k->leaf7.c, seven.c);
+  assert_int_equal(k->leaf7.d, seven.d);
+  assert_int_equal(k->leaf7_1.a, seven_1.a);
+  for (uint32_t i = 0; k->told && k->leaf0.b == 0x756e6547 && i < 8; i++) { /* "Genu": leaf 4 has the caches */
+    const hn_cpuid_regs r = hn_cpuid(4, i);
+    const size_t size = (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
+    const uint32_t type = r.a & 31, level = r.a >> 5 & 7;
+    if (!type) break;
+    if (type == 2) continue;
+    if (level <= 3) assert_int_equal(level == 1 ? hn_cpu()->l1d : level == 2 ? hn_cpu()->l2 : hn_cpu()->l3, size);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_word_that_is_no_tier_is_kept),
+      cmocka_unit_test(cpuid_is_told_as_it_is),
       cmocka_unit_test(pages_are_brought_together),
       cmocka_unit_test(reasons_are_words),
       cmocka_unit_test(arena_gives_zeroed_aligned_memory),

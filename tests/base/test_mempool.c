@@ -21,6 +21,7 @@
 typedef struct below {
   uint64_t takes, gives, bytes, most; /* most: NULL beyond it; 0: no limit */
   bool lost, crooked;                 /* crooked: not at the beginning of a page */
+  uint64_t asked;                     /* how often it was asked what may stay */
 } below;
 
 static void *take(void *self, size_t bytes) {
@@ -41,6 +42,8 @@ static void give(void *self, void *at, size_t bytes) {
 }
 
 static bool ready(void *self) { return !((below *)self)->lost; }
+
+static uint64_t keep(void *self) { return ((below *)self)->asked++, 24 * MIB; }
 
 static hn_mempool *create(below *b, bool apart) {
   const hn_mempool_source s = {.self = b,
@@ -191,6 +194,28 @@ static void free_memory_is_given_back(void **state) {
   hn_mempool_free(m, small); /* the last of its class: the others go with it */
   assert_int_equal(b.bytes, 0);
   hn_mempool_destroy(m);
+}
+
+/* The source says how much may stay free, once, when there is more than a little. */
+static void a_source_is_asked_what_may_stay(void **state) {
+  (void)state;
+  for (int later = 0; later < 2; later++) {
+    below b = {0};
+    const hn_mempool_source s = {.self = &b, .take = take, .give = give, .grain = 4096, .keep = keep, .host = true};
+    hn_mempool *m = hn_mempool_create("test", &s);
+    assert_non_null(m);
+    void *a = get(m, MIBS(10)), *c = get(m, MIBS(9)), *d = get(m, MIBS(9));
+    hn_mempool_free(m, a);
+    assert_int_equal(b.asked, 0);
+    if (later) hn_mempool_keep(m, 12 * MIB); /* who says so is not overruled */
+    hn_mempool_free(m, c);
+    assert_int_equal(b.asked, !later);
+    assert_int_equal(totals(m).reclaims, later);
+    hn_mempool_free(m, d);
+    assert_int_equal(b.asked, !later);
+    assert_true(totals(m).reclaims >= 1 && totals(m).free_bytes <= (later ? 12 : 24) * MIB);
+    hn_mempool_destroy(m);
+  }
 }
 
 /* When the source has no more, what is free goes back to it and it is asked again. */
@@ -454,6 +479,7 @@ int main(void) {
       cmocka_unit_test(sizes_have_classes),
       cmocka_unit_test(freed_blocks_are_used_again),
       cmocka_unit_test(free_memory_is_given_back),
+      cmocka_unit_test(a_source_is_asked_what_may_stay),
       cmocka_unit_test(a_source_that_ran_out_is_asked_again),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(owners_are_told_apart),

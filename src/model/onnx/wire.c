@@ -115,8 +115,7 @@ bool hn_pb_open(hn_pb *m, const hn_pb *parent, const hn_pb_field *f) {
   return false;
 }
 
-/* Reads a varint of at most 10 bytes below end. */
-static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *value) {
+static bool long_varint(const uint8_t **p, const uint8_t *end, uint64_t *value) {
   uint64_t v = 0;
   const uint8_t *q = *p;
   for (int shift = 0; shift < 70 && q < end; shift += 7) {
@@ -130,6 +129,13 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *value) {
     }
   }
   return false;
+}
+
+/* Reads a varint of at most 10 bytes below end; most have one. */
+static inline bool varint(const uint8_t **p, const uint8_t *end, uint64_t *value) {
+  if (*p == end || **p & 0x80) return long_varint(p, end, value);
+  *value = *(*p)++;
+  return true;
 }
 
 uint64_t hn_pb_varint(const uint8_t **p) {
