@@ -107,14 +107,21 @@ static void put_attrs(hn_str *out, const hone_node *n) {
 
 /* Type, rank and layout of what has other sizes in another plan. */
 static void put_open(hn_str *out, const hone_step_tensor *t) {
-  if (t->constant)
+  if (t->constant) {
     put_tensor(out, t);
-  else
-    hn_str_printf(out, " %s/%d.%d", hone_dtype_name(t->desc.dtype), t->desc.rank, (int)t->desc.layout);
+    return;
+  }
+  hn_str_putc(out, ' ');
+  hn_str_puts(out, hone_dtype_name(t->desc.dtype));
+  put_number(out, '/', t->desc.rank);
+  put_number(out, '.', t->desc.layout);
 }
 
 static void put_step(hn_str *out, const hone_step *s, void (*put)(hn_str *, const hone_step_tensor *)) {
-  hn_str_printf(out, "%s math=%d |", s->anchor, (int)s->math);
+  hn_str_puts(out, s->anchor);
+  hn_str_puts(out, " math");
+  put_number(out, '=', s->math);
+  hn_str_puts(out, " |");
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (i == s->n_anchor_inputs) hn_str_puts(out, " ;");
     put(out, &s->input[i]);
@@ -127,12 +134,17 @@ static void put_step(hn_str *out, const hone_step *s, void (*put)(hn_str *, cons
   }
   for (uint32_t i = 0; i < s->n_epilogue; i++) {
     const hone_epilogue *e = &s->epilogue[i];
-    hn_str_printf(out, "%s %d.%d.%u", i ? "" : " +", (int)e->kind, (int)e->act, e->input);
+    if (!i) hn_str_puts(out, " +");
+    put_number(out, ' ', e->kind);
+    put_number(out, '.', e->act);
+    put_number(out, '.', e->input);
     if (e->alpha != 0 || e->beta != 0) hn_str_printf(out, "(%.9g,%.9g)", (double)e->alpha, (double)e->beta);
   }
   for (uint32_t i = 0; s->program && i < s->program->n_instr; i++) {
     const hone_pw_instr *p = &s->program->instr[i];
-    hn_str_printf(out, "%s%d.%d.%d.%d.%d", i ? " " : " : ", p->op, p->dst, p->a, p->b, p->c);
+    const int words[] = {(int)p->op, p->dst, p->a, p->b, p->c};
+    if (!i) hn_str_puts(out, " :");
+    for (int k = 0; k < 5; k++) put_number(out, k ? '.' : ' ', words[k]);
     if (p->alpha != 0 || p->beta != 0) hn_str_printf(out, "(%.9g,%.9g)", (double)p->alpha, (double)p->beta);
   }
 }
