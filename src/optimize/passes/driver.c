@@ -327,8 +327,11 @@ static uint32_t count_nodes(const hn_graph *g) {
 /* Near misses of a pass that runs again may have become hits; those of its last run say what is left. */
 static void drop_near_misses(hn_pass_report *r, const char *pass) {
   size_t k = 0;
-  for (size_t i = 0; i < r->records.len; i++)
-    if (r->records.ptr[i].hit || r->records.ptr[i].pass != pass) r->records.ptr[k++] = r->records.ptr[i];
+  for (size_t i = 0; i < r->records.len; i++) {
+    if (!r->records.ptr[i].hit && r->records.ptr[i].pass == pass) continue;
+    if (k < i) r->records.ptr[k] = r->records.ptr[i]; /* as a rule there are none */
+    k++;
+  }
   r->records.len = k;
 }
 
