@@ -28,14 +28,13 @@ enum { BLOCK = 64 << 10, SMALLEST = 1000 - sizeof(hn_arena_block) };
  * fault for each. Of large ones the first: whoever asks for more than this may yet do without it. */
 static void bring(hn_arena_block *b) {
   enum { FEWEST = 16 << 10, SMALL = 128 << 10, MOST = 8 << 20, LATELY = 4 };
-  static _Thread_local struct {
-    uintptr_t from, to;
-  } lately[LATELY];
+  static _Thread_local struct { uintptr_t from, to; } lately[LATELY];
   static _Thread_local unsigned oldest;
   if (b->size < FEWEST) return;
   const size_t bytes = b->size < MOST ? b->size : MOST;
   const uintptr_t from = (uintptr_t)b->data;
-  /* A small block goes to malloc and comes back as it was. (Where its pages went meanwhile, they come alone.) */
+  /* A small block goes to malloc and comes back as it was. (Where its pages went meanwhile, they come alone.)
+   */
   for (int i = 0; i < LATELY && bytes < SMALL; i++)
     if (lately[i].from <= from && from + bytes <= lately[i].to) return;
   hn_bring_pages(b->data, bytes);

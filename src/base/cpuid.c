@@ -40,13 +40,14 @@ static hn_width width_of(const hn_cpuid_basics *b) {
   return most ? HN_WIDTH_AVX512 : HN_WIDTH_AVX2;
 }
 
-/* glibc asks when a process starts, and from 2.33 on it tells what it heard: <sys/platform/x86.h>. The function is
- * looked for, not linked with, so that the program runs on older ones, too. */
+/* glibc asks when a process starts, and from 2.33 on it tells what it heard: <sys/platform/x86.h>. The
+ * function is looked for, not linked with, so that the program runs on older ones, too. */
 typedef struct told {
   hn_cpuid_regs heard, usable;
 } told;
 typedef const told *teller(unsigned at);
-enum { TOLD_LEAF1 = 0, TOLD_LEAF7 = 1, TOLD_LEAF7_1 = 6 }; /* places in glibc's table, zeros where it has no such */
+/* Places in glibc's table, zeros where it has no such. */
+enum { TOLD_LEAF1 = 0, TOLD_LEAF7 = 1, TOLD_LEAF7_1 = 6 };
 
 static bool hear(hn_cpuid_basics *b) {
 #if defined(__x86_64__) && defined(__GLIBC__)

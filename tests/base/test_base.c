@@ -437,13 +437,16 @@ static void cpuid_is_told_as_it_is(void **unused) {
   assert_int_equal(k->leaf7.c, seven.c);
   assert_int_equal(k->leaf7.d, seven.d);
   assert_int_equal(k->leaf7_1.a, seven_1.a);
-  for (uint32_t i = 0; k->told && k->leaf0.b == 0x756e6547 && i < 8; i++) { /* "Genu": leaf 4 has the caches */
+  for (uint32_t i = 0; k->told && k->leaf0.b == 0x756e6547 && i < 8;
+       i++) { /* "Genu": leaf 4 has the caches */
     const hn_cpuid_regs r = hn_cpuid(4, i);
-    const size_t size = (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
+    const size_t size =
+        (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
     const uint32_t type = r.a & 31, level = r.a >> 5 & 7;
     if (!type) break;
     if (type == 2) continue;
-    if (level <= 3) assert_int_equal(level == 1 ? hn_cpu()->l1d : level == 2 ? hn_cpu()->l2 : hn_cpu()->l3, size);
+    if (level <= 3)
+      assert_int_equal(level == 1 ? hn_cpu()->l1d : level == 2 ? hn_cpu()->l2 : hn_cpu()->l3, size);
   }
 }
 

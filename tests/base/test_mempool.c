@@ -201,7 +201,8 @@ static void a_source_is_asked_what_may_stay(void **state) {
   (void)state;
   for (int later = 0; later < 2; later++) {
     below b = {0};
-    const hn_mempool_source s = {.self = &b, .take = take, .give = give, .grain = 4096, .keep = keep, .host = true};
+    const hn_mempool_source s = {
+        .self = &b, .take = take, .give = give, .grain = 4096, .keep = keep, .host = true};
     hn_mempool *m = hn_mempool_create("test", &s);
     assert_non_null(m);
     void *a = get(m, MIBS(10)), *c = get(m, MIBS(9)), *d = get(m, MIBS(9));

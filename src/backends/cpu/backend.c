@@ -231,8 +231,7 @@ static hone_status cpu_sync(hn_device *d, hn_queue *q, hone_error *error) {
 }
 
 static void cpu_fingerprint(const hn_device *d, char *buf, size_t size) {
-  snprintf(buf, size, "cpu | %s | %s | %u threads", hn_cpu_brand(), hn_isa_name(d->tier),
-           d->machine.threads);
+  snprintf(buf, size, "cpu | %s | %s | %u threads", hn_cpu_brand(), hn_isa_name(d->tier), d->machine.threads);
 }
 
 /* Memory that every thread reads or copies its part of. */

@@ -35,8 +35,8 @@ typedef struct hn_estimate {
  * be NULL). */
 const hone_tactic_desc *hn_choose_tactic(const hn_plan *plan, const hone_step *step, hn_estimate *estimate,
                                          hn_refusals *why);
-/* Some tactic that takes the step, or NULL, for who asks no more than whether there is one: the others are not
- * asked, and none what it costs. *estimate is nothing. */
+/* Some tactic that takes the step, or NULL, for who asks no more than whether there is one: the others are
+ * not asked, and none what it costs. *estimate is nothing. */
 const hone_tactic_desc *hn_any_tactic(const hn_plan *plan, const hone_step *step, hn_estimate *estimate);
 
 /* What lowering chose, call by call: recorded while a plan is built, followed when it is loaded. */

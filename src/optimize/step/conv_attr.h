@@ -15,8 +15,8 @@ typedef struct hn_conv_attr {
  * otherwise.  Data types are for the caller to look at. */
 bool hn_conv_attr_of(const hone_step *s, hn_conv_attr *a, hone_reason *why);
 
-/* What hn_conv_attr_of said of a step and of its parts while tactics are asked about it one after the other: each
- * of them begins with it. Of these steps alone, which do not change meanwhile; copies are read anew. */
+/* What hn_conv_attr_of said of a step and of its parts while tactics are asked about it one after the other:
+ * each of them begins with it. Of these steps alone, which do not change meanwhile; copies are read anew. */
 enum { HN_CONV_MEMO = 4 };
 typedef struct hn_conv_memo {
   const hone_step *step[HN_CONV_MEMO];

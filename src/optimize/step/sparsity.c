@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Groups after which weights are given up on of which few are sparse, and of which less than half are: every start
- * counts those of all products. */
+/* Groups after which weights are given up on of which few are sparse, and of which less than half are: every
+ * start counts those of all products. */
 enum { FEW = 512, ENOUGH = 4096 };
 
 /* The weights as groups: `rows` independent ones, each with `along` numbers along K and `beside` numbers

@@ -238,7 +238,8 @@ hone_status hn_tuned_read(hn_tuned *t, const char *path, hone_error *error) {
   char *body = read_body(path, &status, error);
   if (!body) return status;
   hn_tuned *fresh = another(t); /* all of it or nothing */
-  status = fresh ? split_body(body, fresh->key, fresh, NULL, error) : hn_fail_memory(error, 0, "tuned tactics");
+  status =
+      fresh ? split_body(body, fresh->key, fresh, NULL, error) : hn_fail_memory(error, 0, "tuned tactics");
   for (size_t i = 0; status == HONE_OK && i < fresh->steps.len; i++)
     if (!hn_tuned_put(t, fresh->steps.ptr[i])) status = hn_fail_memory(error, 0, "tuned tactics");
   hn_tuned_destroy(fresh);

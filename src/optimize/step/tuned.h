@@ -59,8 +59,8 @@ typedef struct hn_tuned_source {
   char path[4096];   /* "": nowhere */
   char warning[256]; /* why the file was not used; "" */
 } hn_tuned_source;
-/* The table of a device (there as long as files are read and written), with what its file holds. file NULL: HONE_TUNE_CACHE, or tactics.txt in the user's
- * cache folder; "off": none. NULL only when out of memory. */
+/* The table of a device (there as long as files are read and written), with what its file holds. file NULL:
+ * HONE_TUNE_CACHE, or tactics.txt in the user's cache folder; "off": none. NULL only when out of memory. */
 hn_tuned *hn_tuned_open(const hn_backend *backend, const hn_device *device, const char *file,
                         hn_tuned_source *source);
 
