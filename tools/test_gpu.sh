@@ -202,12 +202,12 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
 # shellcheck disable=SC2086
 sanitizer_begin() {
   export HONE_POOL=apart # each block an allocation of the driver's, whose bounds the tool knows
-  half=$((jobs > 3 ? (jobs - 2) / 2 : 1))
+  half=$((jobs > 3 ? (jobs - 2) / 2 : 1)) # of three rounds of shares: what has ended stays noted
   for tool in racecheck memcheck; do # the longest first
     begin "$tool-resnet50" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$hone" run zoo:resnet50 --device cuda --precision fp16
     begin "$tool-attention" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_attention"
     begin "$tool-mobilenetv2" 200 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_networks" mobilenetv2 0.35 48 fp16
-    spread $half "$tool-tactics" 240 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_tactics" $cases --device cuda --once --tactic '-cu*'
+    spread $((3 * half)) "$tool-tactics" 240 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_tactics" $cases --device cuda --once --tactic '-cu*'
   done
 }
 sanitizer_finish() { for tool in memcheck racecheck; do for what in tactics attention mobilenetv2 resnet50; do finish $tool-$what; done; done; unset HONE_POOL; }

@@ -101,6 +101,8 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
 }
 #endif
 
+#define HN_MOST_CLUSTER 8 /* HN_PRODUCT_SPLITS */
+
 /* Floats of a row of sums: eight more spread rows over the banks. */
 #define HN_SUMS_PITCH (BN + 8)
 
@@ -134,6 +136,21 @@ HN_FN void hn_shared_sums(const hn_sum *from, hn_sum x[8]) {
   const hn_u4 a = *(const hn_u4 *)(const void *)from, b = *(const hn_u4 *)(const void *)(from + 4);
   HN_UNROLL for (int k = 0; k < 4; k++) x[k] = hn_sum_of(a.v[k]), x[k + 4] = hn_sum_of(b.v[k]);
 }
+
+#ifdef HN_CLUSTER
+/* Sum over the blocks of a cluster, in their order; all of it is on its way together. */
+HN_FN void hn_cluster_sum(const hn_sum *sums, u32 splits, hn_sum x[8]) {
+  float y[HN_MOST_CLUSTER][8];
+  HN_UNROLL for (u32 s = 0; s < HN_MOST_CLUSTER; s++) {
+    if (s < splits) hn_cluster_load8((const float *)(const void *)sums, s, y[s]);
+  }
+  HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = 0;
+  HN_UNROLL for (u32 s = 0; s < HN_MOST_CLUSTER; s++) {
+    if (s >= splits) break;
+    HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] += hn_sum_of(hn_bits(y[s][k]));
+  }
+}
+#endif
 
 /* Sum of a block's copies, one behind the other. */
 HN_FN void hn_block_sum(const hn_sum *sums, u32 copies, u32 r, u32 c, hn_sum x[8]) {
@@ -181,17 +198,13 @@ HN_FN void hn_product_finish(const hn_product_args *p, hn_sum *sums, u32 copies,
     u32 r = i / (BN / 8), c = i % (BN / 8) * 8;
     if (m0 + r >= p->m || n0 + c >= p->n) continue;
     hn_sum x[8];
-#if defined(HN_CLUSTER) || defined(HN_SPLIT)
+#ifdef HN_CLUSTER
+    hn_cluster_sum(sums + r * HN_SUMS_PITCH + c, p->splits, x);
+#elif defined(HN_SPLIT)
     HN_UNROLL for (u32 k = 0; k < 8; k++) x[k] = 0;
     for (u32 s = 0; s < p->splits; s++) {
       hn_sum y[8];
-#ifdef HN_CLUSTER
-      float bits[8];
-      hn_cluster_load8((const float *)(const void *)(sums + r * HN_SUMS_PITCH + c), s, bits);
-      HN_UNROLL for (u32 k = 0; k < 8; k++) y[k] = hn_sum_of(hn_bits(bits[k]));
-#else
       hn_get_sums(work + (i64)s * BM * BN, (i64)i * 8, y);
-#endif
       hn_add8(x, y);
     }
 #else

@@ -7,9 +7,13 @@
  * ring of places in shared memory holds blocks of K, pixels and weights; at a tile's end RESULTS places of it hold
  * panels of pixels x 64 channels: what is added, then in the same place the results, which leave from there.
  *
+ * HN_SPLITS > 1: a tile belongs to a cluster, whose blocks divide K. Each sends what it has of eight pixels to the block
+ * that ends these, where all parts lie side by side, added up in the order of the blocks.
+ *
  * Compiled with HN_T (f16, bf16), HN_WM (1, 2), HN_N (pixels of a tile, in eights), HN_STAGES (places), HN_PANELS (of
  * a place: 1, 2), HN_A (HN_A_MATRIX, HN_A_IM2COL), HN_UNIT (channels that one copy of pixels takes), HN_STAGED (what
- * is added comes by the copy engine), hn_wgmma_both (products of 64 x HN_N x 16), the epilogue. */
+ * is added comes by the copy engine), HN_SPLITS (then HN_WM is 1), hn_wgmma_both (products of 64 x HN_N x 16), the
+ * epilogue. */
 #include "conv_wgmma_args.h"
 #include "turned.cuh"
 
@@ -23,11 +27,19 @@ enum {
   STAGE = PIXEL_BYTES + CHANNELS * 128,
   UNIT_ROW = HN_UNIT * 2, /* bytes */
   UNITS = 64 / HN_UNIT,
+#if HN_SPLITS > 1
+  EIGHTS = HN_N / 8,
+  MOST_EIGHTS = (EIGHTS + HN_SPLITS - 1) / HN_SPLITS, /* that a block ends: its own and each HN_SPLITS further */
+  PART = GROUPS * 128 * 16,                           /* bytes of a block's sums of eight pixels */
+  PANEL = 8 * 128,                                    /* of eight pixels x 64 channels */
+#else
   RESULTS = GROUPS * HN_WM / HN_PANELS, /* places with results of a tile */
+#endif
 };
 
 typedef struct shared_map {
-  u32 places, full, empty, ready; /* addresses; ready: results may leave */
+  u32 places, full, empty, ready; /* addresses; ready: results may leave; HN_SPLITS: what is added is there */
+  u32 parts, panels;              /* HN_SPLITS: sums of all blocks, what is added and the results, of this block's pixels */
 } shared_map;
 
 typedef struct ring {
@@ -52,21 +64,55 @@ HN_FN void load_weights(const hn_conv_wgmma_args *g, const shared_map *s, u32 st
 /* Panels lie side by side: of the warpgroups, then of their next 64 channels. */
 HN_FN i32 channel_of_panel(u32 panel) { return (i32)(panel % GROUPS * HN_WM + panel / GROUPS) * 64; }
 
+/* A tile's blocks of K that this block of threads multiplies. */
+typedef struct range {
+  i32 from, to;
+} range;
+#if HN_SPLITS > 1
+HN_FN range range_of(const hn_conv_wgmma_args *g) {
+  const i32 rank = (i32)hn_cluster_rank();
+  const range r = {g->k_blocks * rank / HN_SPLITS, g->k_blocks * (rank + 1) / HN_SPLITS};
+  return r;
+}
+/* Of the tile's first pixel and channel: what is added to this block's pixels. */
+HN_FN void load_added(const hn_conv_wgmma_args *g, const shared_map *s, i32 pixel, i32 channel) {
+#if HN_STAGED
+  const u32 rank = hn_cluster_rank(), mine = (EIGHTS - rank + HN_SPLITS - 1) / HN_SPLITS;
+  hn_barrier_expect(s->ready, mine * GROUPS * PANEL);
+  for (u32 i = 0; i < mine; i++) {
+    HN_UNROLL for (u32 p = 0; p < GROUPS; p++)
+      hn_tma_load_2d(s->panels + (i * GROUPS + p) * PANEL, &g->staged, s->ready, channel + (i32)p * 64,
+                     pixel + (i32)(rank + i * HN_SPLITS) * 8);
+  }
+#else
+  (void)g, (void)s, (void)pixel, (void)channel;
+#endif
+}
+#else
+HN_FN range range_of(const hn_conv_wgmma_args *g) {
+  const range r = {0, g->k_blocks};
+  return r;
+}
+#endif
+
 HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
   hn_map_prefetch(&g->a);
   ring in = {0, 0};
+  const range mine = range_of(g);
   i32 early = 0; /* weights that came before the kernel in front of this one has ended */
-  for (; early < HN_STAGES && early < g->k_blocks && (i32)blockIdx.x < g->tiles; early++)
-    load_weights(g, s, (u32)early, early, channel_of(g, (i32)blockIdx.x));
+  for (; early < HN_STAGES && early < mine.to - mine.from && (i32)blockIdx.x / HN_SPLITS < g->tiles; early++)
+    load_weights(g, s, (u32)early, mine.from + early, channel_of(g, (i32)blockIdx.x / HN_SPLITS));
   HN_GRID_WAIT();
-  for (i32 tile = (i32)blockIdx.x; tile < g->tiles; tile += (i32)gridDim.x) {
+  for (i32 tile = (i32)blockIdx.x / HN_SPLITS; tile < g->tiles; tile += (i32)gridDim.x / HN_SPLITS) {
     const i32 pixel = pixel_of(g, tile), channel = channel_of(g, tile);
 #if HN_A == HN_A_IM2COL
     const i32 image = g->oh * g->ow, n = pixel / image, r = pixel - n * image, y = r / g->ow, x = r - y * g->ow;
     const i32 h0 = y * g->stride_h - g->pad_h, w0 = x * g->stride_w - g->pad_w;
-    i32 c = 0, tap = 0, column = 0, dy = 0, dx = 0;
+    const i32 units = (g->cin + HN_UNIT - 1) / HN_UNIT; /* of a tap */
+    i32 tap = mine.from * UNITS / units, c = (mine.from * UNITS - tap * units) * HN_UNIT, row = tap / g->kw, column = tap - row * g->kw;
+    i32 dx = column * g->dilation_w, dy = row * g->dilation_h;
 #endif
-    for (i32 block = 0; block < g->k_blocks; block++) {
+    for (i32 block = mine.from; block < mine.to; block++) {
       if (early) {
         early--;
       } else {
@@ -91,6 +137,9 @@ HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
       }
       advance(&in);
     }
+#if HN_SPLITS > 1
+    load_added(g, s, pixel, channel);
+#else
     HN_UNROLL for (u32 i = 0; i < RESULTS; i++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
       hn_barrier_expect(s->full + 8 * in.stage, HN_STAGED ? HN_PANELS * PIXEL_BYTES : 0);
@@ -101,9 +150,11 @@ HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
 #endif
       advance(&in);
     }
+#endif
   }
 }
 
+#if HN_SPLITS == 1
 /* Results, when all warps have written theirs; their place is free when they have been read. */
 HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
   u32 at = 0, phases = 0; /* phases: a bit a place, as not every round of the ring has results in it */
@@ -122,6 +173,7 @@ HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
     }
   }
 }
+#endif
 
 HN_FN void multiply(float d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds) {
   hn_wgmma_fence();
@@ -133,6 +185,70 @@ HN_FN void multiply(float d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds)
   }
   hn_wgmma_commit();
 }
+
+#if HN_SPLITS > 1
+
+/* Each thread's four sums of eight pixels to where the same thread of another block adds them up. */
+HN_FN void send(const shared_map *s, u32 thread, const float *d) {
+  const u32 from = s->parts + hn_cluster_rank() * (MOST_EIGHTS * PART) + thread * 16;
+  u32 to[HN_SPLITS];
+  HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) to[k] = hn_cluster_address(from, k);
+  HN_UNROLL for (u32 k = 0; k < EIGHTS; k++) hn_cluster_st16(to[k % HN_SPLITS] + k / HN_SPLITS * PART, d + 4 * k);
+}
+HN_FN void receive(const shared_map *s, u32 thread, u32 eight, float *d) {
+  hn_u4 part[HN_SPLITS];
+  HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) part[k] = hn_shared_ld16(s->parts + (k * MOST_EIGHTS + eight) * PART + thread * 16);
+  HN_UNROLL for (u32 i = 0; i < 4; i++) {
+    d[i] = 0;
+    HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) d[i] += hn_from_bits(part[k].v[i]);
+  }
+}
+
+HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
+  const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, place = place_in_panel(warp, lane), rank = hn_cluster_rank();
+  const i32 tile = (i32)blockIdx.x / HN_SPLITS, first = channel_of(g, tile) + (i32)group * 64;
+  const i32 channel = first + channel_in_panel(warp, lane);
+  const range mine = range_of(g);
+  float vectors[HN_EPILOGUE_VECTORS + 1][4], d[1][HN_N / 2];
+  ring in = {0, 0};
+  HN_GRID_WAIT();
+  channel_vectors(vectors, channel, &g->epilogue);
+  u32 before = 0;
+  for (i32 block = mine.from; block < mine.to; block++) {
+    const u32 at = s->places + in.stage * STAGE;
+    hn_barrier_wait(s->full + 8 * in.stage, in.phase);
+    multiply(d, at, at + PIXEL_BYTES + group * (64 * 128), block > mine.from);
+    if (block > mine.from) {
+      HN_WGMMA_WAIT(1);
+      if (t == 0) hn_barrier_arrive(s->empty + 8 * before);
+    }
+    before = in.stage;
+    advance(&in);
+  }
+  HN_WGMMA_WAIT(0);
+  hn_cluster_wait(); /* all blocks have begun */
+  send(s, group * 128 + t, d[0]);
+  hn_cluster_sync();
+#if HN_STAGED
+  hn_barrier_wait(s->ready, 0);
+#endif
+  HN_UNROLL for (u32 i = 0; i < MOST_EIGHTS; i++) {
+    const u32 eight = rank + i * HN_SPLITS, panel = s->panels + (i * GROUPS + group) * PANEL;
+    if (eight >= EIGHTS) break;
+    float sums[4];
+    receive(s, group * 128 + t, i, sums);
+    finish_panel(sums, 8, vectors, panel + place, channel, &g->epilogue);
+    hn_async_fence();
+    hn_sync_some(1 + group, 128);
+    if (t == 0) {
+      hn_tma_store_2d(&g->out, panel, first, pixel_of(g, tile) + (i32)eight * 8);
+      hn_bulk_commit();
+    }
+  }
+  if (t == 0) HN_BULK_WAIT_READ(0);
+}
+
+#else
 
 HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) {
   const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, mine = place_in_panel(warp, lane);
@@ -174,19 +290,28 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
   }
 }
 
+#endif
+
 HN_KERNEL_BOUNDS(conv_turned, hn_conv_wgmma_args, g, 128 * (1 + GROUPS), 1) {
   HN_DYNAMIC_SHARED(u8, memory);
   HN_GRID_GO();
   shared_map s;
   s.places = hn_shared_address(memory);
+#if HN_SPLITS > 1
+  hn_cluster_arrive();
+  s.parts = s.places + HN_STAGES * STAGE;
+  s.panels = s.parts + HN_SPLITS * MOST_EIGHTS * PART;
+  s.full = s.panels + MOST_EIGHTS * GROUPS * PANEL;
+#else
   s.full = s.places + HN_STAGES * STAGE;
+#endif
   s.empty = s.full + 8 * HN_STAGES;
   s.ready = s.empty + 8 * HN_STAGES;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, 1);
       hn_barrier_init(s.empty + 8 * i, GROUPS);
-      hn_barrier_init(s.ready + 8 * i, 4 * HN_PANELS); /* each warp, when it has written its results */
+      hn_barrier_init(s.ready + 8 * i, HN_SPLITS > 1 ? 1 : 4 * HN_PANELS); /* each warp, when it has written its results */
     }
     hn_barrier_init_fence();
   }
@@ -194,7 +319,13 @@ HN_KERNEL_BOUNDS(conv_turned, hn_conv_wgmma_args, g, 128 * (1 + GROUPS), 1) {
   if (threadIdx.x < 128) {
     HN_REGISTERS_LESS(40);
     if (threadIdx.x == 0) load(&g, &s);
+#if HN_SPLITS > 1
+    HN_SYNC_WARP();
+    hn_cluster_wait();
+    hn_cluster_sync();
+#else
     else if (threadIdx.x == 32) store(&g, &s);
+#endif
   } else {
     HN_REGISTERS_MORE(232);
     consume(&g, &s, threadIdx.x / 128 - 1);

@@ -26,18 +26,44 @@ enum {
 /* How a step is run; names as in conv_turned.cu. */
 typedef struct plan {
   hn_wgmma_problem q;
-  uint32_t channels, n, stages, panels, n_tiles;
+  uint32_t channels, n, stages, panels, n_tiles, splits;
   int staged; /* entry of the epilogue that comes through shared memory: -1 for none */
 } plan;
 
+/* Where blocks divide K: bytes for all sums of the pixels that a block ends, and for what is added to them
+ * and the results. */
+static uint32_t parts_of(const plan *p) {
+  const uint32_t eights = (uint32_t)hn_div_up(p->n / 8, p->splits);
+  return p->splits == 1 ? 0 : eights * (p->splits * GROUPS * 128 * 16 + GROUPS * 8 * 128);
+}
+
 /* The ring for tiles of n pixels, or false where fewer than three places fit. */
 static bool ring_of(const hone_machine *m, plan *p, uint32_t n) {
-  const uint32_t stage = (n + p->channels) * 128, room = (uint32_t)m->shared_bytes - RESERVED;
   p->n = n;
+  const uint32_t stage = (n + p->channels) * 128, parts = parts_of(p),
+                 room = (uint32_t)m->shared_bytes - RESERVED;
+  if (parts >= room) return false;
   p->panels = 2 * n * 128 <= stage ? 2 : 1;
-  p->stages = room / (stage + 24) < MOST_STAGES ? room / (stage + 24) : MOST_STAGES;
+  p->stages = (room - parts) / (stage + 24) < MOST_STAGES ? (room - parts) / (stage + 24) : MOST_STAGES;
   p->q.tiles = hn_div_up(p->q.p.args.m, n) * p->n_tiles;
   return p->stages >= 3;
+}
+
+/* Blocks that divide K. l2: bytes a second of a multiprocessor. Each draws its blocks of K as fast as it gets
+ * them, little slower when all do; the copy engine takes its time for pixels of taps; sums cross at 22 GB/s.
+ * Clusters of four and eight leave some multiprocessors out, from half of all on they wait for room, and
+ * those that find none begin when others have ended. Fitted to 108 measurements of two networks on one H200
+ * (docs/log/perf-log-hopper.md). */
+static double divided_seconds(const plan *p, double sms, double l2) {
+  const double held = fmax(1, floor(sms / p->splits * (p->splits > 2 ? 0.91 : 1))),
+               rounds = ceil((double)p->q.tiles / held);
+  const double share = fmin((double)p->q.tiles * p->splits / sms, 1),
+               crowded = fmin(fmax((share - 0.5) / 0.25, 0), 1);
+  const double block = ((p->n + p->channels) * HN_WGMMA_BLOCK_BYTES / (0.94 * l2) +
+                        (p->q.mode == HN_WGMMA_IM2COL ? p->n * 0.3e-9 : 0)) *
+                       (1 + 0.21 * share);
+  const double meet = p->n * (p->channels * 4.0) / 22e9 + 0.1e-6 * log2(p->splits) + 0.6e-6 * crowded;
+  return rounds * (block * hn_div_up(p->q.k_blocks, p->splits) + meet) + 0.13e-6;
 }
 
 /* As tiles of conv_wgmma.cu (wgmma.c), with constants by hand to 26 layers of YOLOv3 at 16 on one H200
@@ -54,7 +80,8 @@ static double seconds_of(const hone_machine *m, const plan *p) {
   const double gather = q->mode == HN_WGMMA_IM2COL ? p->n * ((double)BLOCK / q->unit) * 3e-9 : 0;
   const double least = fmax(fmax(gather, 0.17e-6), (p->n + p->channels) * HN_WGMMA_BLOCK_BYTES / l2);
   const double product = 2 * values * BLOCK / half;
-  const double time = rounds <= 1
+  const double time = p->splits > 1 ? divided_seconds(p, sms, l2)
+                      : rounds <= 1
                           ? fmax(product / 0.75, least) * q->k_blocks + leave + 0.48e-6
                           : rounds * (fmax(product / 0.72, least) * q->k_blocks + 1.2 * leave + 0.3e-6);
   const double moved = q->p.bytes - q->unread,
@@ -65,7 +92,7 @@ static double seconds_of(const hone_machine *m, const plan *p) {
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_turned_config *c, plan *p,
                      hone_reason *why) {
-  *p = (plan){.channels = GROUPS * c->wm * PANEL, .staged = hn_cuda_epilogue_staged(s)};
+  *p = (plan){.channels = GROUPS * c->wm * PANEL, .splits = c->splits, .staged = hn_cuda_epilogue_staged(s)};
   if (!hn_wgmma_read(s, m, &p->q, why)) return false;
   if (p->q.p.out_type != p->q.p.a_type) return hn_refuse(why, "results of another type");
   if (p->q.mode == HN_WGMMA_GATHER) return hn_refuse(why, "pixels that the copy engine cannot bring");
@@ -73,6 +100,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
     return hn_refuse(why, "its epilogue reads tensors that do not come as the output leaves");
   p->q.unread = hn_wgmma_unread(s, &p->q), p->q.functions = hn_cuda_epilogue_instructions(s);
   p->n_tiles = (uint32_t)hn_div_up(p->q.n16, p->channels);
+  if (p->q.k_blocks < p->splits)
+    return hn_refuse(why, "K is %u blocks: too short for %u parts", p->q.k_blocks, p->splits);
   /* The number of pixels with which the last round of tiles is fullest. */
   uint32_t most = MOST_REGISTERS * 2 / c->wm / 8 * 8, best = 0;
   if (most > MOST_PIXELS) most = MOST_PIXELS;
@@ -85,6 +114,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
   if (!best || !ring_of(m, p, best)) return hn_refuse(why, "too little shared memory");
   if (hn_div_up(p->q.p.args.m, LEAST_PIXELS) * p->n_tiles >= INT32_MAX)
     return hn_refuse(why, "more than 2^31 tiles");
+  if (p->splits > 1 && p->q.tiles > (int64_t)m->processors)
+    return hn_refuse(why, "enough tiles without dividing K");
   return true;
 }
 
@@ -126,10 +157,11 @@ static hone_status prefix(const hone_step *s, const plan *p, const hn_wgmma_turn
   hn_str_printf(
       t,
       "#define HN_T %s\n#define HN_FAST_MATH 1\n#define HN_WM %u\n#define HN_N %u\n#define HN_STAGES %u\n"
-      "#define HN_PANELS %u\n#define HN_A %d\n#define HN_UNIT %u\n#define HN_STAGED %d\n"
+      "#define HN_PANELS %u\n#define HN_A %d\n#define HN_UNIT %u\n#define HN_STAGED %d\n#define HN_SPLITS "
+      "%u\n"
       "#include \"prelude.cuh\"\n",
       hone_dtype_name(p->q.p.a_type), c->wm, p->n, p->stages, p->panels, (int)p->q.mode, p->q.unit,
-      p->staged >= 0);
+      p->staged >= 0, p->splits);
   hn_wgmma_write_shared(t, "hn_wgmma_both", hone_dtype_name(p->q.p.a_type), p->n);
   return hn_cuda_epilogue_fragments(s, p->q.p.bias, p->staged, t, error);
 }
@@ -138,14 +170,15 @@ static hone_status maps_of(const hone_step_run *run, const plan *p, hn_conv_wgmm
                            hone_error *error) {
   hn_cuda_queue *queue = hn_cuda_queue_of(run);
   const hn_product_args *g = &p->q.p.args;
+  const uint32_t leaves = p->splits > 1 ? 8 : p->n; /* pixels at once */
   hone_status st = hn_wgmma_map_a(queue, &p->q, run->in[0], p->n, &args->a, error);
   if (!st)
     st = hn_cuda_map_matrix(queue, &args->out, p->q.p.out_type, run->out[0], p->q.columns, g->m, g->out_pitch,
-                            PANEL, p->n, error);
+                            PANEL, leaves, error);
   if (!st && p->staged >= 0)
     st = hn_cuda_map_matrix(queue, &args->staged, p->q.p.out_type,
                             run->in[run->step->epilogue[p->staged].input], p->q.columns, g->m, g->out_pitch,
-                            PANEL, p->n, error);
+                            PANEL, leaves, error);
   return st;
 }
 
@@ -171,11 +204,12 @@ hone_status hn_wgmma_turned_run(const hone_step_run *run, const hn_wgmma_turned_
   if (!st && text.failed) st = hn_fail_memory(error, text.cap, "device text");
   if (!st) {
     const hn_cuda_kernel kernel = {"conv_turned", text.ptr, "conv_turned"};
-    const hn_cuda_shape shape = {
-        .grid = {(uint32_t)(p.q.tiles < m->processors ? p.q.tiles : m->processors), 1, 1},
-        .threads = 128 * (1 + GROUPS),
-        .shared = p.stages * ((p.n + p.channels) * 128 + 24),
-        .overlap = true};
+    const uint32_t persistent = (uint32_t)(p.q.tiles < m->processors ? p.q.tiles : m->processors);
+    const hn_cuda_shape shape = {.grid = {p.splits > 1 ? (uint32_t)p.q.tiles * p.splits : persistent, 1, 1},
+                                 .threads = 128 * (1 + GROUPS),
+                                 .shared = p.stages * ((p.n + p.channels) * 128 + 24) + parts_of(&p),
+                                 .cluster = p.splits > 1 ? p.splits : 0,
+                                 .overlap = true};
     st = hn_cuda_launch(queue, &kernel, &shape, &args, sizeof args, error);
   }
   hn_str_free(&text);
