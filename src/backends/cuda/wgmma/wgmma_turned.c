@@ -82,7 +82,7 @@ static double seconds_of(const hone_machine *m, const plan *p) {
   const double product = 2 * values * BLOCK / half;
   const double time = p->splits > 1 ? divided_seconds(p, sms, l2)
                       : rounds <= 1
-                          ? fmax(product / 0.75, least) * q->k_blocks + leave + 0.48e-6
+                          ? fmax(product / 0.77, least) * q->k_blocks + leave + 0.48e-6
                           : rounds * (fmax(product / 0.72, least) * q->k_blocks + 1.2 * leave + 0.3e-6);
   const double moved = q->p.bytes - q->unread,
                written = fmin((double)q->p.args.m * q->columns * 2 / moved, 1);
