@@ -65,21 +65,12 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
 /* Products that three parts of an f32 product count as. */
 #define COST_PARTS 4.9
 
-/* The same of f32 where it differs, by 357 measurements of layers of four networks. Blocks that would have a
- * multiprocessor each share some, as they begin where the launch before has left room first, and of more
- * blocks some multiprocessors get more than their share, up to what they hold. Clusters are spread more
- * evenly. */
-#define COST_L2_PARTS 4.1e10
-#define COST_WAVE_PARTS 0.70e-6
-#define COST_MEET_PARTS 0.90e-6
-#define COST_MEET_SUMS_PARTS 1.0e-6
-#define COST_CROWDED_PARTS 0.45
-#define COST_SHARED_PARTS 0.65
-#define COST_UNEVEN_PARTS 0.38
-#define COST_MEET_LATER_PARTS 0.90 /* parts that meet while others multiply */
-static double sharing(double blocks) {
-  return 1 + COST_SHARED_PARTS * fmin(fmax((blocks - 0.35) / 0.65, 0), 1);
-}
+/* The same of f32, by 710 measurements of layers of four networks: what tiles draw from L2, clusters that
+ * wait. And blocks that would have a multiprocessor each share some, as they begin where the launch before
+ * has left room first: of 56 blocks each takes 0.34 us a tile of K, of 112 blocks 0.53. */
+#define COST_L2_PARTS 4.2e10
+#define COST_CROWDED_PARTS 0.4
+static double sharing(double blocks) { return 1 + 0.8 * fmin(fmax((blocks - 0.35) / 0.65, 0), 1); }
 
 /* Seconds, by terms that were fitted to measured layers (docs/log/perf-log-gpu.md): a multiprocessor works
  * through its blocks' tiles of K as fast as tensor cores, shared memory and L2 let it, but no block is faster
@@ -100,19 +91,15 @@ double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_t
   const double alone = (COST_STEP + COST_FRAGMENT * sums / threads +
                         COST_LOAD * (t->bm + t->bn) * 8 / threads + (p->one_tap ? 0 : COST_TAP)) *
                        (three ? 2 : 1) / scale;
-  const double share = blocks / sms, shared = three && share <= 1 ? sharing(share) : 1;
-  const double even = whole(share), waves = whole(share / held);
-  const double rounds =
-      even + (three && g->splits == 1 && share > 1 ? COST_UNEVEN_PARTS * fmax(held - even, 0) : 0);
+  const double rounds = whole(blocks / sms), waves = whole(blocks / (sms * held));
   const double items = fmax(1, sums / 8 / threads / g->splits);
-  double s = COST_BASE + waves * ((three ? COST_WAVE_PARTS : COST_WAVE) + items * COST_ITEM) +
+  const double share = blocks / sms, shared = three && share <= 1 ? sharing(share) : 1;
+  double s = COST_BASE + waves * (COST_WAVE + items * COST_ITEM) +
              shared * fmax(rounds * mine * busy, waves * mine * alone);
   if (g->splits > 1) {
     const double crowded = fmin(fmax((share - 0.5) / 0.25, 0), 1);
-    const double meet = (three ? COST_MEET_PARTS : COST_MEET) * (g->splits > 4 ? COST_MEET_EIGHT : 1) +
-                        (three ? COST_MEET_SUMS_PARTS : COST_MEET_SUMS) * sums / 4096;
-    const double later = three ? pow(share, COST_MEET_LATER_PARTS) : share;
-    s += meet * fmax(1 + (three ? COST_CROWDED_PARTS : COST_CROWDED) * crowded, later) +
+    const double meet = COST_MEET * (g->splits > 4 ? COST_MEET_EIGHT : 1) + COST_MEET_SUMS * sums / 4096;
+    s += meet * fmax(1 + (three ? COST_CROWDED_PARTS : COST_CROWDED) * crowded, share) +
          (clusters(m) ? 0 : 3e-6);
   }
   return fmax(s, p->bytes / (0.8 * dram) + COST_BASE) - 1.3e-6 + m->launch_s;
