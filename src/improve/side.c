@@ -16,8 +16,10 @@
 static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const hn_side_options *o,
                          hn_precision precision, uint32_t slices, uint32_t *best, hone_error *error) {
   if (!o->reference && o->level > 0) {
-    const hn_optimize_options options = {
-        .level = o->level, .lowered = true, .processor = !out->backend->asynchronous};
+    const hn_optimize_options options = {.level = o->level,
+                                         .lowered = true,
+                                         .processor = !out->backend->asynchronous,
+                                         .codes_rate = hn_codes_rate(out->backend, out->device)};
     const hone_status status = hn_optimize(bound, &options, NULL, error);
     if (status != HONE_OK) return status;
   }

@@ -1,4 +1,4 @@
-/* Adapter of the 8-bit quantisation kernels: integers must be exact; a dequantised value carries one
+/* Adapter of the quantisation kernels: integers must be exact; a dequantised value carries one
  * rounding, that of the product (the difference of two small integers is exact). */
 #include <math.h>
 #include <stdio.h>
@@ -121,6 +121,62 @@ static void check_mul(ck *c, const struct hn_quantize_ops *ops, size_t n, size_t
   ck_release_all(c);
 }
 
+static float code_16(const uint16_t *q, size_t i, bool is_signed) {
+  return is_signed ? (float)((const int16_t *)q)[i] : (float)q[i];
+}
+
+static void check_wide(ck *c, const struct hn_quantize_ops *ops, size_t n, enum ck_fill fill, bool vectors,
+                       bool is_signed) {
+  const size_t params = vectors ? n : 1, words = (n + 1) / 2;
+  float *x = ck_alloc(c, n, n % 3), *scale = ck_alloc(c, params, 1), *zero = ck_alloc(c, params, 0),
+        *y = ck_alloc(c, n, n % 2);
+  uint16_t *q = (uint16_t *)(ck_alloc(c, words, 0) + words) - n;
+  ck_fill(c, x, n, fill);
+  for (size_t i = 0; i < params; i++) {
+    scale[i] = 0.00001f * (float)(1 + ck_random(c) % 40);
+    zero[i] = (float)(ck_random(c) % 65536) - (is_signed ? 32768.0f : 0.0f);
+  }
+  ck_case(c, "16 bits n=%zu fill=%s vectors=%d signed=%d", n, ck_fill_name(fill), vectors, is_signed);
+  ops->quantize_wide(q, x, n, scale, zero, vectors, is_signed);
+  const float lo = is_signed ? -32768 : 0, hi = is_signed ? 32767 : 65535;
+  for (size_t i = 0; i < n; i++) {
+    const float r = rintf(x[i] / scale[vectors ? i : 0]) + zero[vectors ? i : 0];
+    ck_same(c, i, code_16(q, i, is_signed), !(r > lo) ? lo : r > hi ? hi : r);
+  }
+  ops->dequantize_wide(y, q, n, scale, zero, vectors, is_signed);
+  for (size_t i = 0; i < n; i++) {
+    const double want =
+        ((double)code_16(q, i, is_signed) - (double)zero[vectors ? i : 0]) * (double)scale[vectors ? i : 0];
+    ck_near(c, i, y[i], want, CK_EPS * fabs(want));
+  }
+  ck_release_all(c);
+}
+
+/* Codes of 16 bits as two of 8, and sums of both halves as one number: exact, then rounded twice. */
+static void check_halves(ck *c, const struct hn_quantize_ops *ops, size_t n) {
+  const size_t words = (n + 1) / 2, bytes = (n + 3) / 4;
+  uint16_t *q = (uint16_t *)(ck_alloc(c, words, 0) + words) - n;
+  uint8_t *high = (uint8_t *)(ck_alloc(c, bytes, 0) + bytes) - n,
+          *low = (uint8_t *)(ck_alloc(c, bytes, 0) + bytes) - n;
+  int32_t *a = (int32_t *)(void *)ck_alloc(c, n, 0), *b = (int32_t *)(void *)ck_alloc(c, n, 1);
+  float *scale = ck_alloc(c, n, 0), *y = ck_alloc(c, n, 2);
+  for (size_t i = 0; i < n; i++) {
+    q[i] = (uint16_t)ck_random(c);
+    a[i] = (int32_t)ck_random(c), b[i] = (int32_t)ck_random(c);
+    if (i % 3 == 0) b[i] = (int32_t)(0u - 256 * (uint32_t)(a[i] /= 256)) + (int32_t)(i % 7); /* cancel */
+    scale[i] = 1e-5f * (float)(1 + ck_random(c) % 1000);
+  }
+  for (int is_signed = 0; is_signed < 2; is_signed++) {
+    ck_case(c, "halves n=%zu signed=%d", n, is_signed);
+    ops->split(high, low, q, n, is_signed);
+    for (size_t i = 0; i < n; i++)
+      ck_same(c, i, (float)(256 * high[i] + low[i]), (float)(q[i] ^ (is_signed ? 0x8000 : 0)));
+  }
+  ops->join(y, a, b, n, scale);
+  for (size_t i = 0; i < n; i++) ck_same(c, i, y[i], (float)(256 * (int64_t)a[i] + b[i]) * scale[i]);
+  ck_release_all(c);
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   static const struct {
     size_t n, period;
@@ -136,7 +192,11 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (int fill = 0; fill < ck_fills(c); fill++)
-      for (int form = 0; form < 4; form++) check_case(c, k->ops, lengths[l], fill, form & 1, form >> 1);
+      for (int form = 0; form < 4; form++) {
+        check_case(c, k->ops, lengths[l], fill, form & 1, form >> 1);
+        check_wide(c, k->ops, lengths[l], fill, form & 1, form >> 1);
+      }
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) check_halves(c, k->ops, lengths[l]);
 }
 
 struct job {

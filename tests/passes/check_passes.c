@@ -4,8 +4,8 @@
  *   == name
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
  *   level: 2                     (optional)
- *   lowered: 1                     (as for a model that is lowered at once, 2: for a processor; optional)
- *   <graph>
+ *   lowered: 1                     (as for a model that is lowered at once, 2: for a processor, 4 and more:
+ * for one that multiplies codes so much faster than floats; optional) <graph>
  *   -- after
  *   <graph, without header>      (or "same")
  *   -- said
@@ -164,7 +164,8 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
                            .passes = c->passes[0] ? c->passes : NULL,
                            .verify_each = true,
                            .lowered = atoi(c->lowered) != 0,
-                           .processor = atoi(c->lowered) == 2,
+                           .processor = atoi(c->lowered) >= 2,
+                           .codes_rate = atoi(c->lowered) > 2 ? atoi(c->lowered) : 0,
                            .check_each = true};
   hone_status s = hn_optimize(m, &o, &r, &e);
   char line[900];

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/kernels/gemm_int8/gemm_int8.h"
 #include "backends/cpu/tactics.h"
 #include "base/denormals.h"
 #include "base/error.h"
@@ -280,12 +281,18 @@ static bool cpu_stores(const hone_machine *machine, hone_dtype type) {
   return type == HONE_DTYPE_BF16 ? hn_bf16_find(isa) != NULL : hn_f16_find(isa) != NULL;
 }
 
+static double cpu_codes_rate(const hone_machine *machine) {
+  const hn_int8_ops *o = hn_int8_find(hn_isa_of(machine->isa));
+  return o ? o->rate : 0;
+}
+
 const hn_backend hn_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
     .machine = cpu_machine,
     .stores = cpu_stores,
+    .codes_rate = cpu_codes_rate,
     .tactics = &hn_cpu_tactics,
     .pool = cpu_pool,
     .alloc = cpu_alloc,

@@ -47,7 +47,8 @@ static int64_t axis_of(const hone_node *n, const hn_value *v) {
 static bool scales_by_channel(const found *f) {
   const hone_tensor_desc *x = &f->x->in[0]->desc, *w = &f->w->in[0]->desc, *s = &f->x->in[1]->desc;
   const hn_value *zero = hn_quantise_zero(f->x);
-  if (!f->conv || x->rank < 3 || w->rank != x->rank || s->rank != 1 || axis_of(f->x, f->x->in[0]) != 1 ||
+  if (!f->conv || (x->dtype != HONE_DTYPE_U8 && x->dtype != HONE_DTYPE_I8) || x->rank < 3 ||
+      w->rank != x->rank || s->rank != 1 || axis_of(f->x, f->x->in[0]) != 1 ||
       hone_node_int(f->x, "block_size", 0) || s->dim[0] != x->dim[1] || w->dim[0] != s->dim[0] ||
       w->dim[1] != 1 || hone_node_int(f->node, "group", 1) != s->dim[0])
     return false;

@@ -48,6 +48,9 @@ typedef struct hn_backend {
   /* Not asynchronous: are there steps that take and make values stored in this type of 16 bits? */
   bool (*stores)(const hone_machine *machine, hone_dtype type);
 
+  /* Not asynchronous: products of codes of 8 bits in the time of one of f32. */
+  double (*codes_rate)(const hone_machine *machine);
+
   /* Its tactics (hn_tactic_kind); the reference is not among them: every operator has it. */
   hn_registry *tactics;
 
@@ -169,5 +172,10 @@ static inline uint64_t hn_device_peak(const hn_backend *backend, hn_device *devi
  * free; or, where the device is lost, that. */
 hone_status hn_no_memory(const hn_backend *backend, hn_device *device, uint64_t bytes, const char *purpose,
                          hone_error *error);
+
+/* 0: not told. */
+static inline double hn_codes_rate(const hn_backend *backend, const hn_device *device) {
+  return backend->codes_rate ? backend->codes_rate(backend->machine(device)) : 0;
+}
 
 #endif

@@ -17,7 +17,9 @@ typedef struct hn_int8_conv {
   int64_t whole;              /* and wide: stay i32 */
   int64_t coded;              /* and then, behind the epilogue, codes */
   int64_t flip;               /* the input is i8 */
-  int64_t padding;            /* byte of a tap that lies outside, as u8 */
+  int64_t halves;             /* the input are codes of 16 bits: all high bytes, and all low ones */
+  int64_t padding;            /* byte of a tap that lies outside, as u8; of halves the high one */
+  int64_t padding_low;        /* and the low one */
   int64_t zero, is_signed;    /* of the output */
   int64_t offsets;            /* weights have them (weight_codes.h) */
   /* the plan */

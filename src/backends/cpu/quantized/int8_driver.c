@@ -28,13 +28,18 @@ enum { SLACK = 64 };
  * included. */
 static const double read_across = 0.35, write_across = 0.7;
 
+/* Products for one. */
+static double planes_of(const hn_int8_conv *c) { return c->halves ? 2 : 1; }
+
 static void plan_tasks(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
-  const double cycles = (double)c->rows * (double)c->k_packed * (double)c->cout / (32 * o->rate);
+  const double cycles =
+      planes_of(c) * (double)c->rows * (double)c->k_packed * (double)c->cout / (32 * o->rate);
   const double weights = (double)c->k_packed * (double)c->cout,
-               input = (double)c->in_bytes / (double)c->groups, codes = (double)c->rows * (double)c->cout,
+               input = planes_of(c) * (double)c->in_bytes / (double)c->groups,
+               codes = (double)c->rows * (double)c->cout,
                gather = c->direct  ? 0
                         : c->lines ? input / 16
-                                   : (double)c->rows * (double)c->k / 16;
+                                   : planes_of(c) * (double)c->rows * (double)c->k / 16;
   /* What one thread does alone, the others had a part of its input in their caches. */
   const double alone = cycles + gather + weights / 8 + input * read_across * (threads - 1) / threads;
   int64_t want = threads;
@@ -146,6 +151,7 @@ static double cycles_of(const hn_int8_conv *c, const hn_int8_ops *o) {
 bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_t l2, const char **why) {
   hn_int8_conv best = *c;
   best.joined = 1;
+  if (c->halves) l2 /= 2; /* as much of each */
   if (!plan(&best, o, threads, l2, why)) return false;
   double least = cycles_of(&best, o);
   const int64_t most = c->cin * c->cout == 1 ? 0 : hn_max(o->k_step, HN_INT8_BLOCK);
@@ -165,13 +171,14 @@ bool hn_int8_plan(hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads, size_
 double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak, double cache) {
   const double groups = (double)c->groups, rows = (double)c->rows;
   const double columns = (double)hn_int8_columns(c);
-  const double compute = 2 * rows * columns * (double)c->k_packed * groups / (peak * o->rate * 0.6);
-  const double store = rows * columns * groups * 4 / (peak * 0.5);
+  const double planes = planes_of(c);
+  const double compute = planes * 2 * rows * columns * (double)c->k_packed * groups / (peak * o->rate * 0.6);
+  const double store = planes * planes * rows * columns * groups * 4 / (peak * 0.5);
   const double gather = c->direct  ? 0
-                        : c->lines ? (double)c->in_bytes / cache
-                                   : rows * (double)c->k * groups / cache;
+                        : c->lines ? planes * (double)c->in_bytes / cache
+                                   : planes * rows * (double)c->k * groups / cache;
   const double bytes =
-      (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
+      planes * (double)c->in_bytes + (double)hn_int8_weights(c) * groups + rows * (double)c->cout * groups;
   const double sums = c->offsets ? rows * (double)c->k * groups / cache + store / 4 : 0;
   return compute + store + gather + sums + bytes / cache + 3e-6;
 }
@@ -204,15 +211,24 @@ static size_t rows_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
   return (size_t)(((c->direct ? 0 : c->slab) + o->mr) * c->ld + SLACK);
 }
 
-/* Rows, their sums behind them, and a tile of f32 that becomes codes. */
-static size_t tile_at(const hn_int8_conv *c, const hn_int8_ops *o) {
+/* Rows and their sums behind them. */
+static size_t slab_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
   const size_t sums = c->offsets ? (size_t)(c->slab + 3) * sizeof(int32_t) : 0;
   return hn_int8_round(hn_int8_round(rows_bytes(c, o), 64) + sums, 64);
 }
 
-static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
-  if (!c->coded && !c->offsets) return rows_bytes(c, o);
+/* Behind them, of both halves, a tile of f32 that becomes codes, then one of sums for each half. */
+static size_t tile_at(const hn_int8_conv *c, const hn_int8_ops *o) {
+  return slab_bytes(c, o) * (c->halves ? 2 : 1);
+}
+
+static size_t halves_at(const hn_int8_conv *c, const hn_int8_ops *o) {
   return tile_at(c, o) + (c->coded ? hn_code_rows_bytes(o->mr, o->nr) : 0);
+}
+
+static size_t scratch_bytes(const hn_int8_conv *c, const hn_int8_ops *o) {
+  if (!c->coded && !c->offsets && !c->halves) return rows_bytes(c, o);
+  return halves_at(c, o) + (c->halves ? 2 * (size_t)o->mr * o->nr * sizeof(int32_t) : 0);
 }
 
 size_t hn_int8_workspace(const hn_int8_conv *c, const hn_int8_ops *o, uint32_t threads) {
@@ -409,6 +425,46 @@ static int32_t *row_sums_of(const hn_int8_args *a, uint8_t *slab) {
  * at most (asking for a line again costs next to nothing, but not nothing). */
 enum { AHEAD = 8 };
 
+/* Where rows [m0, m1) of an input lie: in place, or in a slab that begins with row s0. */
+static void place(const hn_int8_args *a, const uint8_t *x, int64_t group, uint8_t *slab, int64_t s0,
+                  int64_t m0, int64_t m1, hn_int8_tile *t) {
+  const hn_int8_conv *c = a->conv;
+  t->row_sum = c->offsets ? row_sums_of(a, slab) + (m0 - s0) : NULL;
+  if (c->direct) {
+    t->a = x + m0 * c->in_pitch + group * c->cin;
+    t->lda = c->in_pitch;
+    const int64_t read = (int64_t)hn_int8_round((size_t)(m1 - m0), a->ops->whole_rows);
+    if ((m0 + read - 1) * c->in_pitch + group * c->cin + c->k_packed > c->in_bytes) {
+      /* Reading would run past the input's end. */
+      for (int64_t i = 0; i < m1 - m0; i++) memcpy(slab + i * c->ld, t->a + i * t->lda, (size_t)c->k);
+      t->a = slab, t->lda = c->ld;
+    }
+  } else if (c->lines) {
+    t->lda = c->stride[2] * c->cin;
+    t->a = slab + (m0 - s0) / c->out[2] * c->stride[1] * c->line + (m0 - s0) % c->out[2] * t->lda;
+  } else {
+    t->a = slab + (m0 - s0) * c->ld;
+    t->lda = c->ld;
+  }
+}
+
+/* Both halves' tiles, whose sums become f32 at y, `pitch` bytes from row to row. `high` says what to do but
+ * for where its sums go; `low` where the other half's rows lie. */
+static void run_halves(const hn_int8_args *a, hn_int8_tile high, const hn_int8_tile *low, int32_t *sums,
+                       int64_t at, char *y, int64_t pitch) {
+  const int64_t n = high.n;
+  high.c = sums, high.ldc = n * (int64_t)sizeof *sums, high.whole = true;
+  a->ops->tile(&high);
+  hn_int8_tile half = high;
+  half.a = low->a, half.lda = low->lda, half.row_sum = low->row_sum, half.ahead = NULL;
+  half.bias = a->bias_low + at;
+  half.c = sums + high.m * n;
+  a->ops->tile(&half);
+  for (int64_t i = 0; i < high.m; i++)
+    a->halves->join((float *)(void *)(y + i * pitch), sums + i * n, sums + (high.m + i) * n, (size_t)n,
+                    a->scale + at);
+}
+
 /* Rows [m0, m1) of a slab that begins with row s0, columns [n0, n1). The tile asks for part `ahead` of
  * `at_once`. */
 static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_t s0, int64_t m0, int64_t m1,
@@ -416,36 +472,22 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
   const hn_int8_conv *c = a->conv;
   const hn_int8_ops *o = a->ops;
   const int64_t columns = (int64_t)hn_int8_columns(c);
-  const int32_t *row_sums = c->offsets ? row_sums_of(a, slab) + (m0 - s0) : NULL;
   hn_int8_tile t = {.k = (size_t)c->segment,
                     .segments = (uint32_t)c->n_segments,
                     .segment_at = c->segment_at,
-                    .row_sum = row_sums,
                     .ldc = c->out_pitch,
                     .m = (uint32_t)(m1 - m0),
                     .zero = (int32_t)c->zero,
                     .is_signed = c->is_signed != 0,
                     .wide = c->wide != 0,
                     .whole = c->whole != 0,
-                    .ahead_step = o->nr * 4 / at_once};
+                    .ahead_step = o->nr * 4 / at_once},
+               low = {0};
   const int64_t size = c->wide && !c->coded ? (int64_t)sizeof(float) : 1;
-  if (c->direct) {
-    t.a = a->x + m0 * c->in_pitch + group * c->cin;
-    t.lda = c->in_pitch;
-    const int64_t read = (int64_t)hn_int8_round((size_t)(m1 - m0), o->whole_rows);
-    if ((m0 + read - 1) * c->in_pitch + group * c->cin + c->k_packed > c->in_bytes) {
-      /* Reading would run past the input's end. */
-      for (int64_t i = 0; i < m1 - m0; i++) memcpy(slab + i * c->ld, t.a + i * t.lda, (size_t)c->k);
-      t.a = slab, t.lda = c->ld;
-    }
-  } else if (c->lines) {
-    t.lda = c->stride[2] * c->cin;
-    t.a = slab + (m0 - s0) / c->out[2] * c->stride[1] * c->line + (m0 - s0) % c->out[2] * t.lda;
-  } else {
-    t.a = slab + (m0 - s0) * c->ld;
-    t.lda = c->ld;
-  }
+  place(a, a->x, group, slab, s0, m0, m1, &t);
+  if (c->halves) place(a, a->x_low, group, slab + slab_bytes(c, o), s0, m0, m1, &low);
   for (int64_t n = n0; n < n1; n += o->nr) {
+    const int64_t at = group * columns + n;
     t.n = (uint32_t)hn_min(o->nr, n1 - n);
     t.b = a->w + group * (int64_t)hn_int8_weights(c) + n * c->k_packed;
     if (ahead < AHEAD && (c->weights_outside || !o->ahead_outside))
@@ -453,14 +495,17 @@ static void run_tile(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
     if (c->listed)
       t.fours =
           (const hn_int8_fours *)(const void *)(a->w + group * (int64_t)hn_int8_weights(c) + list_at(c, n));
-    t.bias = a->bias + group * columns + n;
-    t.offset = row_sums ? a->offset + group * columns + n : NULL;
-    if (!c->whole) t.scale = a->scale + group * columns + n;
+    t.bias = a->bias + at;
+    t.offset = t.row_sum ? a->offset + at : NULL;
+    if (!c->whole) t.scale = a->scale + at;
     char *y = (char *)a->y + m0 * c->out_pitch + (group * c->cout + n) * size;
     float *block = c->coded ? (float *)(void *)(slab + tile_at(c, o)) : (float *)(void *)y;
     t.c = block;
     if (c->coded) t.ldc = t.n * (int64_t)sizeof(float);
-    o->tile(&t);
+    if (c->halves)
+      run_halves(a, t, &low, (int32_t *)(void *)(slab + halves_at(c, o)), at, (char *)block, t.ldc);
+    else
+      o->tile(&t);
     if (a->table) a->tables->rows(t.c, t.ldc, (size_t)(m1 - m0), t.n, a->table);
     if (a->epilogue && a->epilogue->n_post)
       post(a, block, t.ldc / (int64_t)sizeof(float), m0, m1, group * c->cout + n, t.n);
@@ -480,6 +525,16 @@ static void run_slab(const hn_int8_args *a, int64_t group, uint8_t *slab, int64_
       run_tile(a, group, slab, b0, b + i * rows / tiles, b + (i + 1) * rows / tiles, n0, n1, ahead, at_once);
 }
 
+/* Rows [r0, r1) of an input to the slab, where they do not lie ready, and their sums. */
+static void bring(const hn_int8_args *a, const hn_int8_conv *c, const uint8_t *x, int64_t group, int64_t r0,
+                  int64_t r1, uint8_t *slab) {
+  if (c->lines)
+    hn_int8_bring_lines(c, x, group, r0, r1, slab);
+  else if (!c->direct)
+    hn_int8_bring_rows(c, x, group, r0, r1, slab);
+  if (c->offsets) hn_int8_sum_rows(c, a->ops, x, group, slab, r0, r1, row_sums_of(a, slab));
+}
+
 static void task(void *arg, int64_t i, uint32_t thread) {
   const hn_int8_args *a = arg;
   const hn_int8_conv *c = a->conv;
@@ -490,17 +545,17 @@ static void task(void *arg, int64_t i, uint32_t thread) {
   const int64_t n0 = n * c->n_panels / c->n_tasks * o->nr,
                 n1 = hn_min((n + 1) * c->n_panels / c->n_tasks * o->nr, c->cout);
   uint8_t *scratch = a->scratch + thread * scratch_bytes(c, o);
+  hn_int8_conv low = *c;
+  low.padding = c->padding_low;
   o->begin();
   for (int64_t end = hn_min(r1, c->rows), s1; r0 < end; r0 = s1) {
     s1 = hn_min(r0 + c->slab, end);
     if (c->lines) {
       const int64_t image = c->out[1] * c->out[2];
       s1 = hn_min(s1, (r0 / image + 1) * image);
-      hn_int8_bring_lines(c, a->x, group, r0, s1, scratch);
-    } else if (!c->direct) {
-      hn_int8_bring_rows(c, a->x, group, r0, s1, scratch);
     }
-    if (c->offsets) hn_int8_sum_rows(c, o, a->x, group, scratch, r0, s1, row_sums_of(a, scratch));
+    bring(a, c, a->x, group, r0, s1, scratch);
+    if (c->halves) bring(a, &low, a->x_low, group, r0, s1, scratch + slab_bytes(c, o));
     if (c->weights_outside)
       for (int64_t j = n0; j < n1; j += o->nr) run_slab(a, group, scratch, r0, s1, j, hn_min(j + o->nr, n1));
     else

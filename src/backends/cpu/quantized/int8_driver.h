@@ -5,8 +5,9 @@
  * input itself; elsewhere a task brings a slab of rows together in its own scratch, with the input's zero
  * point as padding (taps follow the image's lines, channels fastest), or, of images (`lines`), the lines that
  * they are read from, a segment of a row in each.  Signed codes are brought with their
- * top bit turned: u8 with a zero point larger by 128.  Results are codes, or f32 with an epilogue, or what
- * that makes as codes. */
+ * top bit turned: u8 with a zero point larger by 128.  Codes of 16 bits are two inputs, bytes each: a tile
+ * has both sums, each exact in i32, and 256 times the one and the other as f32.  Results are codes, or f32
+ * with an epilogue, or what that makes as codes. */
 #ifndef HN_CPU_QUANTIZED_INT8_DRIVER_H
 #define HN_CPU_QUANTIZED_INT8_DRIVER_H
 
@@ -46,13 +47,16 @@ typedef struct hn_int8_args {
   const hn_int8_conv *conv;
   const hn_int8_ops *ops;
   const uint8_t *x;
-  const int8_t *w;             /* groups one after the other */
-  const int32_t *bias;         /* hn_int8_columns a group, zero point of the input taken off */
-  const int32_t *offset;       /* hn_int8_columns a group; read where conv->offsets */
-  const float *scale;          /* NULL where conv->whole */
-  const hn_epilogue *epilogue; /* of f32 results, all of it row operations; NULL: none */
-  const hn_code_rows *codes;   /* of conv->coded: what the epilogue's results become */
-  const uint8_t *table;        /* what becomes of each of the 256 codes of a result; NULL: they stay */
+  const uint8_t *x_low;                 /* of conv->halves: x are the high bytes */
+  const int8_t *w;                      /* groups one after the other */
+  const int32_t *bias;                  /* hn_int8_columns a group, zero point of the input taken off */
+  const int32_t *bias_low;              /* of conv->halves, with the low byte of the zero point */
+  const int32_t *offset;                /* hn_int8_columns a group; read where conv->offsets */
+  const float *scale;                   /* NULL where conv->whole */
+  const hn_epilogue *epilogue;          /* of f32 results, all of it row operations; NULL: none */
+  const struct hn_quantize_ops *halves; /* of conv->halves */
+  const hn_code_rows *codes;            /* of conv->coded: what the epilogue's results become */
+  const uint8_t *table; /* what becomes of each of the 256 codes of a result; NULL: they stay */
   const hn_code_table_ops *tables;
   void *y;
   uint8_t *scratch;

@@ -253,9 +253,9 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   w->arithmetic = HONE_ARITHMETIC_INT8;
 }
 
-HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 2, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, matmul_integer_pair, "MatMulInteger", 3, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 3, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair, "MatMulIntegerToFloat", 4, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);
-HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 3, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, integer_pair_codes, "MatMulIntegerToCodes", 4, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .work = work);

@@ -14,7 +14,7 @@
  * parameter i when `vectors`. Rows may lie apart: pixels whose channels are some of a Concat's. */
 typedef struct blob_head {
   hn_isa isa;
-  bool is_signed, vectors;
+  bool is_signed, vectors, wide; /* wide: 16 bits */
   int64_t rows, length, channels;
   int64_t x_pitch, y_pitch; /* elements from row to row */
   float param[];            /* scale[channels], zero[channels] */
@@ -35,8 +35,9 @@ static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_rea
   memset(h, 0, sizeof *h);
   if (real->dtype != HONE_DTYPE_F32)
     return hn_refuse(why, "the real side is %s, not f32", hone_dtype_name(real->dtype));
-  if (coded->dtype != HONE_DTYPE_U8 && coded->dtype != HONE_DTYPE_I8)
-    return hn_refuse(why, "the quantised side is %s, not 8 bits", hone_dtype_name(coded->dtype));
+  h->wide = coded->dtype == HONE_DTYPE_U16 || coded->dtype == HONE_DTYPE_I16;
+  if (!h->wide && coded->dtype != HONE_DTYPE_U8 && coded->dtype != HONE_DTYPE_I8)
+    return hn_refuse(why, "the quantised side is %s, not 8 or 16 bits", hone_dtype_name(coded->dtype));
   if (step->n_epilogue) return hn_refuse(why, "quantisation has no epilogue");
   if (!hone_desc_known(x) || !hone_desc_same_dims(x, y) || x->layout != y->layout || !is_plain(x))
     return hn_refuse(why, "input and output are not plain and of one layout");
@@ -50,7 +51,7 @@ static bool describe(const hone_step *step, bool to_real, blob_head *h, hone_rea
                         &error))
     return hn_refuse(why, "%.140s", error.what);
   if (map.kind == HN_BLOCKED) return hn_refuse(why, "blocked parameters");
-  h->is_signed = coded->dtype == HONE_DTYPE_I8;
+  h->is_signed = coded->dtype == HONE_DTYPE_I8 || coded->dtype == HONE_DTYPE_I16;
   const int64_t count = hone_desc_count(x);
   if (count == 0) return hn_refuse(why, "an empty input");
   h->channels = 1, h->rows = 1, h->length = count;
@@ -96,6 +97,12 @@ hone_status hn_quantize_step_need(const hone_step *step, const hone_machine *mac
   return HONE_OK;
 }
 
+static float zero_of(const blob_head *h, const void *zero, int64_t i) {
+  if (!zero) return 0;
+  if (h->wide) return h->is_signed ? (float)((const int16_t *)zero)[i] : (float)((const uint16_t *)zero)[i];
+  return h->is_signed ? (float)((const int8_t *)zero)[i] : (float)((const uint8_t *)zero)[i];
+}
+
 hone_status hn_quantize_step_prepack(const hone_step *step, const hone_machine *machine,
                                      const hn_quantize_step_config *config, void *blob, hone_error *error) {
   blob_head *h = blob;
@@ -104,10 +111,7 @@ hone_status hn_quantize_step_prepack(const hone_step *step, const hone_machine *
   h->isa = hn_isa_of(machine->isa);
   const void *zero = step->n_anchor_inputs > 2 && hn_step_has(step, 2) ? step->input[2].constant : NULL;
   memcpy(h->param, step->input[1].constant, (size_t)h->channels * sizeof(float));
-  for (int64_t i = 0; i < h->channels; i++)
-    h->param[h->channels + i] = !zero          ? 0.0f
-                                : h->is_signed ? (float)((const int8_t *)zero)[i]
-                                               : (float)((const uint8_t *)zero)[i];
+  for (int64_t i = 0; i < h->channels; i++) h->param[h->channels + i] = zero_of(h, zero, i);
   return HONE_OK;
 }
 
@@ -129,12 +133,15 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     const size_t n = (size_t)(h->length - in_row < j->chunk ? h->length - in_row : j->chunk);
     const int64_t k = h->vectors ? in_row : HN_FAULT("quantize_channel") ? 0 : row % h->channels;
     const float *scale = h->param + k, *zero = scale + h->channels;
+    const int64_t bytes = h->wide ? 2 : 1; /* of a code */
     if (j->to_real)
-      ops->dequantize((float *)j->run->out[0] + to, (const char *)j->run->in[0] + from, n, scale, zero,
-                      h->vectors, h->is_signed);
+      (h->wide ? ops->dequantize_wide : ops->dequantize)((float *)j->run->out[0] + to,
+                                                         (const char *)j->run->in[0] + from * bytes, n, scale,
+                                                         zero, h->vectors, h->is_signed);
     else
-      ops->quantize((char *)j->run->out[0] + to, (const float *)j->run->in[0] + from, n, scale, zero,
-                    h->vectors, h->is_signed);
+      (h->wide ? ops->quantize_wide : ops->quantize)((char *)j->run->out[0] + to * bytes,
+                                                     (const float *)j->run->in[0] + from, n, scale, zero,
+                                                     h->vectors, h->is_signed);
   }
 }
 

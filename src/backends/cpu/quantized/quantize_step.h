@@ -1,5 +1,5 @@
-/* QuantizeLinear and DequantizeLinear between f32 and 8-bit integers with constant parameters, one for the
- * tensor or one a channel, in any dense layout. */
+/* QuantizeLinear and DequantizeLinear between f32 and integers of 8 and 16 bits with constant parameters, one
+ * for the tensor or one a channel, in any dense layout. */
 #ifndef HN_CPU_QUANTIZED_QUANTIZE_STEP_H
 #define HN_CPU_QUANTIZED_QUANTIZE_STEP_H
 
@@ -13,6 +13,6 @@ typedef struct hn_quantize_step_config {
 HN_FAMILY_PACKED(hn_quantize_step);
 
 #define hn_cpu_quantize_tactic(NAME, ANCHOR, ...)                                                            \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 1, hn_quantize_step, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_quantize_step, __VA_ARGS__)
 
 #endif

@@ -12,6 +12,7 @@
 /* ---------------------------------------------------------------- reading steps */
 
 static bool is_8bit(hone_dtype d) { return d == HONE_DTYPE_U8 || d == HONE_DTYPE_I8; }
+static bool is_16bit(hone_dtype d) { return d == HONE_DTYPE_U16 || d == HONE_DTYPE_I16; }
 
 static const hone_tensor_desc *desc_of(const hone_step *s, uint32_t role) {
   return &s->input[hn_sums_at(s, role)].desc;
@@ -41,8 +42,10 @@ static bool codes_of(const hone_step *s, int64_t channels, hn_weight_codes *c, h
   return true;
 }
 
-static bool codes_fit(const hone_tensor_desc *x, hone_reason *why) {
-  if (!is_8bit(x->dtype)) return hn_refuse(why, "the input is %s, not 8 bits", hone_dtype_name(x->dtype));
+static bool codes_fit(const hone_tensor_desc *x, bool or_wide, hone_reason *why) {
+  if (!is_8bit(x->dtype) && !(or_wide && is_16bit(x->dtype)))
+    return hn_refuse(why, "the input is %s, not 8%s bits", hone_dtype_name(x->dtype),
+                     or_wide ? " or 16" : "");
   if (!hone_desc_known(x)) return hn_refuse(why, "dimensions are not known");
   if (x->layout == HONE_LAYOUT_CHANNELS_LAST && x->channel_pitch != x->dim[1])
     return hn_refuse(why, "channels have gaps");
@@ -77,7 +80,10 @@ static bool begin(const hone_step *s, const hone_machine *m, int64_t channels, b
   d->channels = channels;
   d->matrix = matrix;
   hn_weight_codes codes;
-  if (!codes_of(s, channels, &codes, why) || !codes_fit(desc_of(s, HN_SUMS_X), why)) return false;
+  if (!codes_of(s, channels, &codes, why) ||
+      !codes_fit(desc_of(s, HN_SUMS_X), !d->depthwise && !hn_sums_whole(s), why))
+    return false;
+  d->conv.halves = is_16bit(desc_of(s, HN_SUMS_X)->dtype);
   d->conv.offsets = hn_weight_offsets(&codes);
   d->dw.parts = d->conv.offsets ? HN_DW8_PARTS : 1;
   if (s->n_anchor_inputs > HN_SUMS_Y_SCALE) {
@@ -118,6 +124,10 @@ static bool conv_attr(const hone_step *s, hn_conv_attr *a, hone_reason *why) {
   return true;
 }
 
+static int64_t plane_bytes(const hn_sums_step *d) {
+  return (int64_t)hn_round_up((size_t)d->conv.in_bytes, 64);
+}
+
 /* Lays out the blob, with so many bytes of weights, and the workspace. */
 static void lay_out(hn_sums_step *d, size_t weights) {
   size_t at = hn_round_up(sizeof *d, 64);
@@ -129,9 +139,11 @@ static void lay_out(hn_sums_step *d, size_t weights) {
   d->bytes = (int64_t)(at + weights);
   d->bias_at = 0;
   d->scale_at = (int64_t)hn_round_up((size_t)d->values * sizeof(int32_t), 64);
-  d->y_at = 2 * d->scale_at;
-  d->scratch_at =
+  d->low_at = 2 * d->scale_at;
+  d->y_at = (d->conv.halves ? 3 : 2) * d->scale_at;
+  d->planes_at =
       d->y_at + (int64_t)hn_round_up(2 * (size_t)(d->y_vectors ? d->channels : d->coded) * sizeof(float), 64);
+  d->scratch_at = d->planes_at + (d->conv.halves ? 2 * plane_bytes(d) : 0);
 }
 
 static bool finish(const hone_machine *m, hn_sums_step *d, hone_reason *why) {
@@ -149,6 +161,8 @@ bool hn_sums_describe_conv(const hone_step *s, const hone_machine *m, hn_sums_st
   memset(d, 0, sizeof *d);
   if (!conv_attr(s, &a, why) || !begin(s, m, a.groups * a.cout, false, d, why)) return false;
   hn_int8_conv *c = &d->conv;
+  if (c->halves && a.cin == 1 && a.groups > 1)
+    return hn_refuse(why, "one filter a channel on codes of 16 bits");
   c->batch = a.x.batch, c->groups = a.groups, c->cin = a.cin, c->cout = a.cout;
   c->in_pitch = a.x.view.pixel, c->out_pitch = a.y.view.pixel * out_bytes(d);
   c->in_bytes = hone_desc_count(desc_of(s, HN_SUMS_X));
@@ -166,6 +180,7 @@ bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_su
                                 hone_reason *why) {
   hn_conv_attr a;
   memset(d, 0, sizeof *d);
+  d->depthwise = 1;
   if (!conv_attr(s, &a, why) || !begin(s, m, a.groups * a.cout, false, d, why)) return false;
   if (a.cin != 1 || a.cout != 1)
     return hn_refuse(why, "not depthwise: %lld inputs and %lld outputs a group", (long long)a.cin,
@@ -174,7 +189,6 @@ bool hn_sums_describe_depthwise(const hone_step *s, const hone_machine *m, hn_su
   if (a.kernel[1] > HN_DW8_KERNEL_ROWS) return hn_refuse(why, "more than %d kernel rows", HN_DW8_KERNEL_ROWS);
   if (!hn_dw8_find(d->isa)) return hn_refuse(why, "no int8 depthwise kernel for %s", hn_isa_name(d->isa));
   hn_dw8 *w = &d->dw;
-  d->depthwise = 1;
   w->batch = a.x.batch, w->channels = a.groups;
   for (int i = 0; i < 2; i++) {
     w->in[i] = a.x.size[i + 1], w->out[i] = a.y.size[i + 1], w->kernel[i] = a.kernel[i + 1];
@@ -313,23 +327,57 @@ static hn_code_rows result_codes(const hn_sums_step *d, const hone_step_run *r, 
   return c;
 }
 
+/* The input's zero point, as codes without a sign have it. */
+static int32_t input_zero(const hone_step_run *r) {
+  const void *z = has(r->step, HN_SUMS_X_ZERO) ? r->in[hn_sums_at(r->step, HN_SUMS_X_ZERO)] : NULL;
+  switch (desc_of(r->step, HN_SUMS_X)->dtype) {
+  case HONE_DTYPE_I8: return (z ? *(const int8_t *)z : 0) + 128;
+  case HONE_DTYPE_I16: return (z ? *(const int16_t *)z : 0) + 32768;
+  case HONE_DTYPE_U16: return z ? *(const uint16_t *)z : 0;
+  default: return z ? *(const uint8_t *)z : 0;
+  }
+}
+
+enum { SPLIT = 16384 }; /* codes of a task */
+
+static void split_some(void *arg, int64_t i, uint32_t thread) {
+  const hone_step_run *r = arg;
+  const hn_sums_step *d = r->blob;
+  uint8_t *high = (uint8_t *)r->workspace + d->planes_at;
+  const int64_t at = i * SPLIT, left = d->conv.in_bytes - at;
+  (void)thread;
+  hn_quantize_find(d->isa)->split(
+      high + at, high + plane_bytes(d) + at, (const uint16_t *)r->in[HN_SUMS_X] + at,
+      (size_t)(left < SPLIT ? left : SPLIT), desc_of(r->step, HN_SUMS_X)->dtype == HONE_DTYPE_I16);
+}
+
+/* Codes of 16 bits as two inputs of bytes. */
+static void split_codes(const hn_sums_step *d, const hone_step_run *r) {
+  const int64_t tasks = (d->conv.in_bytes + SPLIT - 1) / SPLIT;
+  if (tasks == 1)
+    split_some((void *)(uintptr_t)r, 0, 0);
+  else
+    r->parallel(r->pool, tasks, split_some, (void *)(uintptr_t)r);
+}
+
 hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const hn_sums_step *d = r->blob;
   const unsigned char *shared = hn_shared_at(r, d->sums_at);
   unsigned char *work = r->workspace;
-  const bool is_signed = desc_of(r->step, HN_SUMS_X)->dtype == HONE_DTYPE_I8;
-  const void *z = has(r->step, HN_SUMS_X_ZERO) ? r->in[hn_sums_at(r->step, HN_SUMS_X_ZERO)] : NULL;
-  const int32_t zero = (!z          ? 0
-                        : is_signed ? *(const int8_t *)z
-                                    : *(const uint8_t *)z) +
-                       (is_signed ? 128 : 0);
+  const int32_t zero = input_zero(r);
   int32_t *bias = (int32_t *)(void *)(work + d->bias_at);
   float *scale = (float *)(void *)(work + d->scale_at);
   const int8_t *weights = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at));
   hn_epilogue e;
-  set_values(d, HN_FAULT("sums_zero") ? 0 : zero, d->conv.whole ? NULL : r->in[HN_SUMS_SCALE], bias, scale,
-             (const int32_t *)(const void *)shared);
+  const int32_t *sums = (const int32_t *)(const void *)shared;
+  int32_t *bias_low = d->conv.halves ? (int32_t *)(void *)(work + d->low_at) : NULL;
+  set_values(d,
+             HN_FAULT("sums_zero") ? 0
+             : d->conv.halves      ? zero >> 8
+                                   : zero,
+             d->conv.whole ? NULL : r->in[HN_SUMS_SCALE], bias, scale, sums);
+  if (bias_low) set_values(d, HN_FAULT("sums_zero_low") ? 0 : zero & 255, NULL, bias_low, NULL, sums);
   hn_epilogue_bind_rows(r->step, d->isa, d->matrix != 0, bias_of(r->step) ? r->in[HN_SUMS_BIAS] : NULL, r->in,
                         &e);
   const hn_code_rows codes = d->coded ? result_codes(d, r, &e) : (hn_code_rows){0};
@@ -354,11 +402,20 @@ hone_status hn_sums_step_run(const hone_step_run *r, const hn_sums_step_config *
   }
   hn_int8_conv c = d->conv;
   c.padding = zero;
+  const uint8_t *x = r->in[HN_SUMS_X], *low = NULL;
+  if (c.halves) {
+    c.padding = zero >> 8, c.padding_low = zero & 255;
+    split_codes(d, r);
+    x = work + d->planes_at, low = x + plane_bytes(d);
+  }
   const hn_int8_args a = {.conv = &c,
                           .ops = hn_int8_find(d->isa),
-                          .x = r->in[HN_SUMS_X],
+                          .x = x,
+                          .x_low = low,
+                          .halves = c.halves ? hn_quantize_find(d->isa) : NULL,
                           .w = weights,
                           .bias = bias,
+                          .bias_low = bias_low,
                           .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->sums_at)),
                           .scale = scale,
                           .epilogue = &e,

@@ -1,8 +1,8 @@
 /* ConvInteger and MatMulInteger, whose sums stay i32, and ConvIntegerToFloat and MatMulIntegerToFloat
  * (optimize/lower/integer_sums.c, codes_sums.c): codes times constant codes, summed in i32, times a scale
  * that may be known only in the run, then the step's epilogue in f32; ConvIntegerToCodes and
- * MatMulIntegerToCodes: then quantised. On the kernels of QLinearConv; the zero point and the scale of the
- * input come with each run. */
+ * MatMulIntegerToCodes: then quantised. Codes are of 8 bits, or, where sums become f32, of 16: two products.
+ * On the kernels of QLinearConv; the zero point and the scale of the input come with each run. */
 #ifndef HN_CPU_QUANTIZED_SUMS_STEP_H
 #define HN_CPU_QUANTIZED_SUMS_STEP_H
 
@@ -45,7 +45,8 @@ typedef struct hn_sums_step {
   int64_t w_column, w_tap, w_channel;            /* distances in the weights, see hn_int8_pack */
   int64_t values;                                /* of bias and scale, in the kernels' order */
   int64_t sums_at, offset_at, weights_at, bytes; /* in the blob */
-  int64_t bias_at, scale_at, y_at, scratch_at;   /* in the workspace */
+  /* in the workspace; low_at, planes_at: of codes of 16 bits their low bytes' bias, the bytes */
+  int64_t bias_at, scale_at, low_at, y_at, planes_at, scratch_at;
 } hn_sums_step;
 
 typedef struct hn_sums_step_config {
@@ -60,6 +61,6 @@ HN_FAMILY_COUNTED(hn_sums_step);
 HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 8, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 9, hn_sums_step, __VA_ARGS__)
 
 #endif

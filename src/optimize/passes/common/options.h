@@ -20,6 +20,7 @@ typedef struct hn_optimize_options {
                   shapes and the arithmetic will be */
   bool coarse; /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
                   what the small ones say */
+  double codes_rate;   /* lowered for a processor: products of codes of 8 bits in the time of one of f32 */
   bool check_each;     /* check the graph's invariants after every pass (always on in debug builds) */
   double fold_seconds; /* budgets of constant folding; 0: 20 s, 1 GiB together, 256 MiB a tensor (1 GiB where
                           the model is lowered) */

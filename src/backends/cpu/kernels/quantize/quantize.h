@@ -1,9 +1,10 @@
-/* Affine quantisation of f32 to 8-bit integers and back. */
+/* Affine quantisation of f32 to integers of 8 and 16 bits and back. */
 #ifndef HN_KERNELS_QUANTIZE_H
 #define HN_KERNELS_QUANTIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "backends/cpu/kernels/kernel.h"
 
@@ -47,6 +48,15 @@ struct hn_quantize_ops {
    * f32 in this order.  k[i] = a scale * b[i] / y scale; b: 0, or from 2^-60 to 2^60 in size. */
   void (*mul)(void *dst, const void *a, size_t n, const float *b, const float *k, size_t period,
               const hn_quantize_mul *p);
+  /* As quantize and dequantize, codes of 16 bits at any address: i16, or u16. */
+  void (*quantize_wide)(void *dst, const float *src, size_t n, const float *scale, const float *zero,
+                        bool vectors, bool is_signed);
+  void (*dequantize_wide)(float *dst, const void *src, size_t n, const float *scale, const float *zero,
+                          bool vectors, bool is_signed);
+  /* src[i] = 256 high[i] + low[i], of is_signed less 32768. */
+  void (*split)(uint8_t *high, uint8_t *low, const uint16_t *src, size_t n, bool is_signed);
+  /* y[i] = f32(256 high[i] + low[i]) * scale[i]: sums of both halves as one number. */
+  void (*join)(float *y, const int32_t *high, const int32_t *low, size_t n, const float *scale);
 };
 
 /* The best table at or below a tier. */

@@ -89,10 +89,15 @@ static void dequantize(float *dst, const void *src_, size_t n, const float *scal
 
 #include "backends/cpu/kernels/quantize/add_body.h"
 #include "backends/cpu/kernels/quantize/mul_body.h"
+#include "backends/cpu/kernels/quantize/wide_body.h"
 
 static const struct hn_quantize_ops table = {.quantize = quantize,
                                              .requantize = requantize,
                                              .dequantize = dequantize,
                                              .add = add,
                                              .prepare_add = prepare_add,
-                                             .mul = mul};
+                                             .mul = mul,
+                                             .quantize_wide = quantize_wide,
+                                             .dequantize_wide = dequantize_wide,
+                                             .split = split,
+                                             .join = join};

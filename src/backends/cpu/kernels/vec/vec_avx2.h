@@ -95,6 +95,17 @@ static inline vf v_load_i8(const void *p) {
 static inline vf v_load_u8(const void *p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p)));
 }
+/* Codes of 16 bits: a vector of them at any address. */
+static inline vf v_load_u16(const void *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)));
+}
+static inline vf v_load_i16(const void *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(p)));
+}
+static inline void v_store_16(void *p, vf v) {
+  const __m256i low = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(65535));
+  _mm_storeu_si128(p, _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+}
 static inline void v_store_8(void *p, vf v) {
   const __m256i low = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(255));
   const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));

@@ -79,6 +79,16 @@ static inline vf v_load_i8(const void *p) {
 static inline vf v_load_u8(const void *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p)));
 }
+/* Codes of 16 bits: a vector of them at any address. */
+static inline vf v_load_u16(const void *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)));
+}
+static inline vf v_load_i16(const void *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(p)));
+}
+static inline void v_store_16(void *p, vf v) {
+  _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(v)));
+}
 static inline void v_store_8(void *p, vf v) {
   _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }

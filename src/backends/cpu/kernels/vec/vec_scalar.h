@@ -55,6 +55,21 @@ static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
 /* Bytes as numbers, and numbers of [-128, 255] as the low bytes of their integers. */
 static inline vf v_load_i8(const void *p) { return (float)*(const int8_t *)p; }
 static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
+/* Codes of 16 bits at any address. */
+static inline vf v_load_u16(const void *p) {
+  uint16_t code;
+  memcpy(&code, p, sizeof code);
+  return (float)code;
+}
+static inline vf v_load_i16(const void *p) {
+  int16_t code;
+  memcpy(&code, p, sizeof code);
+  return (float)code;
+}
+static inline void v_store_16(void *p, vf v) {
+  const uint16_t code = (uint16_t)(int32_t)v;
+  memcpy(p, &code, sizeof code);
+}
 static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
 
 /* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
