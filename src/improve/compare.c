@@ -96,6 +96,8 @@ double hn_verify_tolerance(hone_dtype dtype, bool quantised) {
   case HONE_DTYPE_F8E4M3FN: return 0x1p-4; /* a rounding of 4 bits: most errors of a sum cancel */
   case HONE_DTYPE_U8:
   case HONE_DTYPE_I8: return quantised ? 2.0 / 255 : 0; /* two steps */
+  case HONE_DTYPE_U16:
+  case HONE_DTYPE_I16: return quantised ? 2.0 / 65535 : 0;
   default: return 0;
   }
 }

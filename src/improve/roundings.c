@@ -44,8 +44,9 @@ typedef struct walk {
 /* ---- what lies between */
 
 static bool rounds(const hone_node *n, const hn_value *v) {
-  if (hone_dtype_size(v->desc.dtype) != 1 || !n->in[0] || !hone_dtype_is_float(n->in[0]->desc.dtype))
-    return false;
+  if (!n->in[0] || !hone_dtype_is_float(n->in[0]->desc.dtype)) return false;
+  if (hn_is_op(n, "Round")) return true; /* also what open_wide_codes leaves of codes of 16 bits */
+  if (!hn_narrow_codes(v->desc.dtype)) return false;
   return hn_is_op(n, "QuantizeLinear") || (hn_is_op(n, "DynamicQuantizeLinear") && v->producer_index == 0);
 }
 
@@ -80,7 +81,7 @@ static bool widens(const hone_node *n) {
 /* Its result jumps where its operand does not: a last bit decides, as in a rounding that nothing is known of.
  */
 static bool jumps(const hone_node *n) {
-  static const char *const types[] = {"Round", "Floor", "Ceil", "Sign", "Mod"};
+  static const char *const types[] = {"Floor", "Ceil", "Sign", "Mod"};
   if (hn_is_op(n, "Cast") && n->out[0]) return !widens(n);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (hn_is_op(n, types[i])) return true;
@@ -212,7 +213,7 @@ static hone_status evaluate(walk *w, size_t at, hone_tensor *y, hone_error *erro
     return evaluate_dynamic(w, &e, in[0], y, error);
   /* A quotient of what was read is rounded in one way. */
   if (e.push && !w->entries.ptr[entry_of(w, n->in[0])].read) {
-    status = pushed(w, in[0], least_of(in[1]), e.push, &moved, error);
+    status = pushed(w, in[0], in[1] ? least_of(in[1]) : 1, e.push, &moved, error);
     in[0] = &moved;
   }
   out[e.value->producer_index] = y;

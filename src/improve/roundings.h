@@ -8,6 +8,11 @@
 
 #include "model/ir/eval.h"
 
+/* Types whose values come from a rounding to levels; of 16 bits only where a QuantizeLinear makes them. */
+static inline bool hn_narrow_codes(hone_dtype t) {
+  return (hone_dtype_size(t) == 1 && t != HONE_DTYPE_BOOL) || t == HONE_DTYPE_U16 || t == HONE_DTYPE_I16;
+}
+
 /* What is known of a run, by value of the graph that its steps stand for. */
 typedef struct hn_seen_values {
   /* What was given to the step, or to those before it; NULL: it was not seen. */

@@ -12,6 +12,7 @@
 #include "model/ops/common/op.h"
 #include "optimize/plan/saved.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,26 +101,39 @@ static hone_tensor *made_for(walk *w, const hn_value *v, const hone_tensor *got,
   return NULL;
 }
 
-/* ---- values of 8 bits */
+/* ---- codes */
+
+/* Values are levels: of 8 bits, or of 16 where a QuantizeLinear made them. */
+static bool is_levels(const hn_value *v, hone_dtype t) {
+  return hn_narrow_codes(t) && (hone_dtype_size(t) == 1 || hn_is_op(v->producer, "QuantizeLinear"));
+}
+
+/* Levels of 16 bits that floats lie apart which are both right. */
+static double right_levels(const walk *w, hone_dtype t) {
+  return hone_dtype_size(t) == 1 ? 0 : ceil(w->tolerance * 65535);
+}
 
 /* Elements that no rounding explains. All are, where each depends on one of each that is rounded. Nothing is
  * known of a level more or less where the roundings are not seen: the ends decide. */
 static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *got,
                          const hone_tensor *ref, const hn_difference *d) {
   const int64_t n = hone_desc_count(&ref->desc);
+  const size_t size = hone_dtype_size(got->desc.dtype);
   const uint8_t *a = got->data, *b = ref->data;
+  const double apart = right_levels(w, got->desc.dtype);
   int64_t differ = 0;
-  for (int64_t i = 0; i < n; i++) differ += a[i] != b[i];
+  for (int64_t i = 0; i < n; i++) differ += memcmp(a + (size_t)i * size, b + (size_t)i * size, size) != 0;
   if (d->max_abs > w->out->worst) w->out->worst = d->max_abs;
   if (!differ) return;
   if ((double)differ / (double)n > w->out->differ) w->out->differ = (double)differ / (double)n;
-  const hn_right r = right_of(w, v, got, ref, 0);
+  if (d->max_abs <= apart) return;
+  const hn_right r = right_of(w, v, got, ref, apart);
   const double share = r.seen ? (double)r.wrong / (double)n : 0;
   if (share > w->out->astray) w->out->astray = share;
   w->out->unseen += !r.seen;
-  if (!r.seen && d->max_abs > HN_STEPWISE_LEVELS)
+  if (!r.seen && d->max_abs > apart + HN_STEPWISE_LEVELS)
     found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d->max_abs, d->where);
-  else if (r.wrong && r.worst > HN_STEPWISE_LEVELS)
+  else if (r.wrong && r.worst > apart + HN_STEPWISE_LEVELS)
     found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, r.worst, r.first);
   else if (r.wrong && w->rounded && (r.complete || (r.wrong > 1 && share > HN_STEPWISE_ASTRAY)))
     found(w, s->desc.name, HN_STEPWISE_WRONG_ASTRAY, share, r.first);
@@ -141,7 +155,7 @@ static void judge_output(walk *w, const char *node, const hn_value *v, const hn_
 }
 
 /* Whether it is the reference's value. A float's name may be moved by a pass: where it is not, and nothing
- * that the step rounds in its midst explains it, its error is seen in the next value of 8 bits, or at the
+ * that the step rounds in its midst explains it, its error is seen in the next codes, or at the
  * end. */
 static bool judge_floats(walk *w, const char *node, const hn_value *v, const hone_tensor *got,
                          const hone_tensor *ref, const hn_difference *d) {
@@ -164,7 +178,7 @@ static void take_over(walk *w, const hn_value *v, const hone_tensor *ref, const 
   if (!hn_map_set(&w->known, v->name, (void *)ref)) no_memory(w);
 }
 
-/* Values of 8 bits come from a rounding, which may fall either way where the reference is about halfway
+/* Codes come from a rounding, which may fall either way where the reference is about halfway
  * between two levels. Their meaning is never moved by a pass. What the nodes under test say of themselves
  * does for what lies between, but not for an output: all would be right that only agrees with itself. */
 static void levels_done(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *out,
@@ -172,7 +186,7 @@ static void levels_done(walk *w, const hn_step *s, const hn_value *v, const hone
   const hone_tensor *ref = reference_of(w, v, out);
   for (int by_name = 1; by_name >= 0 && !ref && output_of(w, v) < 0; by_name--) {
     ref = made_for(w, v, got, by_name);
-    if (ref && by_name && memcmp(ref->data, got->data, (size_t)hone_desc_count(&got->desc)) != 0) ref = NULL;
+    if (ref && by_name && memcmp(ref->data, got->data, (size_t)hone_desc_bytes(&got->desc)) != 0) ref = NULL;
   }
   if (!ref) {
     w->out->unseen++;
@@ -189,10 +203,10 @@ static void copy_done(walk *w, const hn_step *s, const hone_tensor *out, const h
                       const hone_tensor *ref) {
   hn_difference d;
   hn_compare(got, ref, &d);
-  const bool wrong = d.unlike || d.max_abs > 0;
-  if (wrong && hone_dtype_size(got->desc.dtype) == 1)
-    found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
-  if (!wrong || hone_dtype_size(got->desc.dtype) == 1) hn_rows_put(ref, (hone_tensor *)out);
+  const bool wrong = d.unlike || d.max_abs > 0,
+             narrow = hone_dtype_size(got->desc.dtype) == 1 || hn_narrow_codes(got->desc.dtype);
+  if (wrong && narrow) found(w, s->desc.name, HN_STEPWISE_WRONG_LEVELS, d.max_abs, d.where);
+  if (!wrong || narrow) hn_rows_put(ref, (hone_tensor *)out);
 }
 
 /* Of a Concat whose operands lie in their places already but for some: what copies those. */
@@ -223,13 +237,13 @@ static void part_done(walk *w, const hn_step *s, const hn_value *v, const hone_t
   if (ref.data && ref.desc.dtype == got->desc.dtype && hone_desc_same_dims(&ref.desc, &got->desc))
     copy_done(w, s, out, got, &ref);
   else
-    w->out->unseen += hone_dtype_size(got->desc.dtype) == 1 && got->desc.dtype != HONE_DTYPE_BOOL;
+    w->out->unseen += hn_narrow_codes(got->desc.dtype);
   hn_free(ref.data);
 }
 
 static void value_done(walk *w, const hn_step *s, const hn_value *v, const hone_tensor *out,
                        const hone_tensor *got) {
-  const bool levels = hone_dtype_size(out->desc.dtype) == 1 && out->desc.dtype != HONE_DTYPE_BOOL;
+  const bool levels = is_levels(v, out->desc.dtype);
   const hone_tensor *known = known_of(w, v), *ref = reference_of(w, v, out);
   hn_difference d;
   if (hn_is_op(v->producer, "Concat") && !hone_desc_same_dims(&v->desc, &out->desc))
@@ -249,7 +263,7 @@ static void step_done(void *arg, const hn_step *s, hone_tensor *const *out) {
   for (uint32_t i = 0; i < s->desc.n_outputs && w->status == HONE_OK; i++) {
     const hn_value *v = hn_value_of_step(w->plan, s, i);
     if (!v || !out[i] || !out[i]->data || hn_dtype_points(out[i]->desc.dtype)) continue;
-    w->out->steps += hone_dtype_size(out[i]->desc.dtype) == 1 && out[i]->desc.dtype != HONE_DTYPE_BOOL;
+    w->out->steps += is_levels(v, out[i]->desc.dtype);
     hone_tensor *got = hn_rows_of(out[i]);
     if (got)
       value_done(w, s, v, out[i], got);

@@ -9,6 +9,7 @@
 #include "improve/feeds.h"
 #include "improve/judge.h"
 #include "improve/narrowing.h"
+#include "improve/roundings.h"
 #include "improve/values.h"
 #include "model/ops/common/op.h"
 #include "optimize/step/work.h"
@@ -221,7 +222,7 @@ static double level_of(const hn_value *v) {
   enum { MOST_VIEWS = 16 };
   for (int i = 0; i < MOST_VIEWS; i++) {
     const hone_node *n = v->producer;
-    if (hone_dtype_size(v->desc.dtype) == 1 && v->desc.dtype != HONE_DTYPE_BOOL) return 1;
+    if (hn_narrow_codes(v->desc.dtype)) return 1;
     if (!n || !n->op || !n->in[0]) return 0;
     if (hn_is_op(n, "DequantizeLinear")) {
       const hone_tensor *scale = n->in[1]->constant;
@@ -358,8 +359,8 @@ static void put_fault(job *j, const hn_stepwise *w) {
   }
 }
 
-/* What the sway of whole answers would hide: each step on the reference's own values. covers: every value of
- * 8 bits was compared. */
+/* What the sway of whole answers would hide: each step on the reference's own values. covers: all codes
+ * were compared. */
 static hone_status compare_steps(job *j, bool *same, bool *covers, hone_error *error) {
   hone_verify_result *out = j->out;
   hn_stepwise w = {0};

@@ -354,6 +354,23 @@ static void test_packed_plan(void **state) {
   hone_model_release(a);
 }
 
+/* Last bits decide about levels of 16 bits, and one of these may be far where nothing else is left of a
+ * range: codes that no step keeps, and such as one does. */
+static void test_wide_codes(void **state) {
+  (void)state;
+  static const char text[] =
+      "opset 21\ngraph g(%x: f32[400x40]) -> (%y, %z) {\n  const %w: i8[40x24] = rand(4, -100, 100)\n"
+      "  %k = Mul(%x, f32 0.0005)\n  %s = Sigmoid(%k)\n  %q = QuantizeLinear(%s, f32 0.00001526, u16 3)\n"
+      "  %d = DequantizeLinear(%q, f32 0.00001526, u16 3)\n  %y = Sub(%d, f32 0.5)\n"
+      "  %v = DequantizeLinear(%w, f32 0.0001)\n  %p = QuantizeLinear(%s, f32 0.00001526, i16 -32768)\n"
+      "  %e = DequantizeLinear(%p, f32 0.00001526, i16 -32768)\n  %m = MatMul(%e, %v)\n"
+      "  %n = QuantizeLinear(%m, f32 0.00001, i16 0)\n  %z = DequantizeLinear(%n, f32 0.00001, i16 0)\n}\n";
+  hone_model *a = net_parse("wide codes", text);
+  const hone_verify_result r = verify(a, NULL, 8);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s", r.reason);
+  hone_model_release(a);
+}
+
 /* Codes and their scale are found in the run: every step is judged on the reference's values, and how far the
  * ends lie apart decides nothing. */
 static void test_dynamic(void **state) {
@@ -708,6 +725,7 @@ int main(void) {
       cmocka_unit_test(test_other_ends),
       cmocka_unit_test(test_renamed_plan),
       cmocka_unit_test(test_packed_plan),
+      cmocka_unit_test(test_wide_codes),
       cmocka_unit_test(test_quantised_faults),
       cmocka_unit_test(test_hidden_faults),
       cmocka_unit_test(test_dynamic),

@@ -152,6 +152,25 @@ static void check_wide(ck *c, const struct hn_quantize_ops *ops, size_t n, enum 
   ck_release_all(c);
 }
 
+/* Quotients next to the middle between two integers among them: the same numbers as a division gives. */
+static void check_grid(ck *c, const struct hn_quantize_ops *ops, size_t n, enum ck_fill fill, bool least) {
+  const hn_quantize_grid g = {
+      .scale = 1e-5f * (float)(1 + ck_random(c) % 4000), .lo = -300, .hi = 65235, .least = least};
+  float *x = ck_alloc(c, n, n % 3), *y = ck_alloc(c, n, n % 2);
+  ck_fill(c, x, n, fill);
+  for (size_t i = 0; i < n; i += 3) {
+    const float middle = ((float)(ck_random(c) % 66000) - 399.5f) * g.scale;
+    x[i] = i % 2 ? nextafterf(middle, i % 4 == 1 ? -INFINITY : INFINITY) : middle;
+  }
+  ck_case(c, "grid n=%zu fill=%s least=%d", n, ck_fill_name(fill), least);
+  ops->grid(y, x, n, &g);
+  for (size_t i = 0; i < n; i++) {
+    const float r = rintf(x[i] / g.scale), up = r > g.lo || (!least && isnan(r)) ? r : g.lo;
+    ck_same(c, i, y[i], (up > g.hi ? g.hi : up) * g.scale);
+  }
+  ck_release_all(c);
+}
+
 /* Codes of 16 bits as two of 8, and sums of both halves as one number: exact, then rounded twice. */
 static void check_halves(ck *c, const struct hn_quantize_ops *ops, size_t n) {
   const size_t words = (n + 1) / 2, bytes = (n + 3) / 4;
@@ -195,6 +214,7 @@ static void check(ck *c, const struct hn_kernel *k) {
       for (int form = 0; form < 4; form++) {
         check_case(c, k->ops, lengths[l], fill, form & 1, form >> 1);
         check_wide(c, k->ops, lengths[l], fill, form & 1, form >> 1);
+        check_grid(c, k->ops, lengths[l], fill, form & 1);
       }
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) check_halves(c, k->ops, lengths[l]);
 }

@@ -22,7 +22,7 @@
 #include "base/fault.h"
 #include "base/half.h"
 
-enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS };
+enum { TILE = 2048, MAX_OPERANDS = HN_NEST_OPERANDS, MAX_GRIDS = 8 };
 
 /* REPEATED: every tile has the same elements; CONVERTED: bool, codes or floats of 16 bits that lie as the
  * tile does. */
@@ -39,6 +39,12 @@ typedef struct operand {
   uint32_t spared;
 } operand;
 
+/* Instructions from a division on that leave multiples of a scale: one function (quantize.h). */
+typedef struct grid {
+  uint32_t first, last; /* of the program */
+  hn_quantize_grid to;
+} grid;
+
 typedef struct blob_head {
   hn_nest nest; /* operands: outputs, then inputs */
   operand operand[MAX_OPERANDS];
@@ -48,6 +54,8 @@ typedef struct blob_head {
   uint32_t direct_out;
   int32_t codes_instr; /* the division of what the last instructions quantise, all at once; -1: none */
   float codes_scale, codes_zero;
+  uint32_t n_grids;
+  grid grid[MAX_GRIDS];
   int64_t row;       /* length of the innermost dimension */
   int64_t rows;      /* number of rows */
   int64_t tile_rows; /* rows in a tile; 0: a tile is a piece of a row */
@@ -232,6 +240,70 @@ static void find_codes(blob_head *h, const hone_pw_program *p) {
   h->codes_zero = zero;
 }
 
+/* The next instruction that is no constant, or n_instr. */
+static uint32_t next_of(const hone_pw_program *p, uint32_t at) {
+  do at++;
+  while (at < p->n_instr && p->instr[at].op == HONE_PW_CONST);
+  return at;
+}
+
+/* Whether register `reg` holds a constant at instruction `at`. */
+static bool holds(const hone_pw_program *p, uint32_t at, uint8_t reg, float *number) {
+  const int32_t by = maker(p, (int32_t)at, reg);
+  if (by < 0 || p->instr[by].op != HONE_PW_CONST) return false;
+  *number = p->instr[by].alpha;
+  return true;
+}
+
+/* Clip, or Where(lo < r, r, lo) and Min, of register r from instruction `at` on. The last of them, or 0. */
+static uint32_t read_ends(const hone_pw_program *p, uint32_t at, uint8_t r, hn_quantize_grid *g) {
+  const hone_pw_instr *t = &p->instr[at];
+  if (at >= p->n_instr) return 0;
+  if (t->op == HONE_PW_CLIP && t->a == r) {
+    g->lo = t->alpha, g->hi = t->beta;
+    return at;
+  }
+  const uint32_t where = next_of(p, at), least = next_of(p, where);
+  float lo;
+  if (least >= p->n_instr || t->op != HONE_PW_LT || t->b != r || !holds(p, at, t->a, &g->lo)) return 0;
+  const hone_pw_instr *w = &p->instr[where], *m = &p->instr[least];
+  if (w->op != HONE_PW_WHERE || w->a != t->dst || w->b != r || !holds(p, where, w->c, &lo) || lo != g->lo ||
+      m->op != HONE_PW_MIN || m->a != w->dst || !holds(p, least, m->b, &g->hi))
+    return 0;
+  g->least = true;
+  return least;
+}
+
+/* Reads what begins with the division `at`. */
+static bool read_grid(const hone_pw_program *p, uint32_t at, grid *g) {
+  const hone_pw_instr *div = &p->instr[at];
+  float scale;
+  *g = (grid){.first = at};
+  const uint32_t whole = next_of(p, at);
+  if (div->op != HONE_PW_DIV || !holds(p, at, div->b, &g->to.scale) || whole >= p->n_instr ||
+      p->instr[whole].op != HONE_PW_ROUND || p->instr[whole].a != div->dst)
+    return false;
+  const uint32_t ends = read_ends(p, next_of(p, whole), p->instr[whole].dst, &g->to);
+  g->last = ends ? next_of(p, ends) : p->n_instr;
+  if (g->last >= p->n_instr || !(g->to.scale > 0x1p-100f && g->to.scale < 0x1p100f) ||
+      !(g->to.lo <= g->to.hi))
+    return false;
+  const hone_pw_instr *mul = &p->instr[g->last];
+  if (mul->op != HONE_PW_MUL || mul->a != p->instr[ends].dst || !holds(p, g->last, mul->b, &scale) ||
+      scale != g->to.scale)
+    return false;
+  for (uint32_t i = at; i < g->last; i++) { /* nobody needs what lies between */
+    const hone_pw_instr *t = &p->instr[i];
+    if (t->op != HONE_PW_CONST && t->dst != mul->dst && is_read(p, g->last + 1, t->dst)) return false;
+  }
+  return true;
+}
+
+static void find_grids(blob_head *h, const hone_pw_program *p) {
+  for (uint32_t i = 0; i < p->n_instr && h->n_grids < MAX_GRIDS; i++)
+    if (read_grid(p, i, &h->grid[h->n_grids])) i = h->grid[h->n_grids++].last;
+}
+
 static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, hone_reason *why) {
   memset(h, 0, sizeof *h);
   if (!check_program(s, why)) return false;
@@ -260,6 +332,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   find_direct(h, s->program);
   find_codes(h, s->program);
   find_loads(h, s->program);
+  find_grids(h, s->program);
   return true;
 }
 
@@ -534,9 +607,41 @@ static void compute(state *t, const hone_pw_instr *ins, bool direct) {
   t->uniform[ins->dst] = one;
 }
 
+static void set_constant(state *t, const hone_pw_instr *ins) {
+  t->scalars[ins->dst] = ins->alpha;
+  t->value[ins->dst] = &t->scalars[ins->dst];
+  t->uniform[ins->dst] = true;
+}
+
+/* Of a tile, unless it is one number: then its instructions are run. */
+static bool run_grid(state *t, const grid *g) {
+  const blob_head *h = t->j->h;
+  const hone_pw_instr *ins = t->j->run->step->program->instr, *last = &ins[g->last];
+  const float *x = t->value[ins[g->first].a];
+  const bool direct = (int32_t)g->last == h->direct_instr;
+  if (t->uniform[ins[g->first].a]) return false;
+  for (uint32_t i = g->first; i < g->last; i++)
+    if (ins[i].op == HONE_PW_CONST) set_constant(t, &ins[i]);
+  float *dst = direct ? (float *)(uintptr_t)operand_at(t, (int32_t)h->direct_out)
+                      : t->registers + (int64_t)last->dst * TILE;
+  t->j->codes->grid(dst, x, (size_t)t->n, &g->to);
+  t->value[last->dst] = dst;
+  t->uniform[last->dst] = false;
+  return true;
+}
+
 static void run_tile(state *t) {
   const hone_pw_program *p = t->j->run->step->program;
+  const grid *grid = t->j->h->grid, *end = grid + t->j->h->n_grids;
   for (uint32_t i = 0; i < p->n_instr; i++) {
+    if (grid < end && grid->first == i) {
+      const struct grid *g = grid++;
+      if (run_grid(t, g)) {
+        i = g->last;
+        if ((int32_t)i == t->j->h->direct_instr) break;
+        continue;
+      }
+    }
     const hone_pw_instr *ins = &p->instr[i];
     const bool direct = (int32_t)i == t->j->h->direct_instr;
     if ((int32_t)i == t->j->h->codes_instr) {
@@ -550,11 +655,7 @@ static void run_tile(state *t) {
       load(t, k, p->instr[i].dst);
       break;
     }
-    case HONE_PW_CONST:
-      t->scalars[ins->dst] = ins->alpha;
-      t->value[ins->dst] = &t->scalars[ins->dst];
-      t->uniform[ins->dst] = true;
-      break;
+    case HONE_PW_CONST: set_constant(t, ins); break;
     case HONE_PW_STORE: store(t, ins->dst, ins->a); break;
     default: compute(t, ins, direct); break;
     }
@@ -629,5 +730,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, pointwise, "Pointwise", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, pointwise, "Pointwise", 6, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

@@ -35,6 +35,7 @@ static inline __attribute__((always_inline)) void block(const hn_post_op *op, ui
       switch (o->op) {
       case HONE_PW_RELU: EACH x[r] = v_max_number(v_zero(), x[r]); break;
       case HONE_PW_CLIP: EACH x[r] = v_min_number(be, v_max_number(al, x[r])); break;
+      case HONE_PW_ROUND: EACH x[r] = v_round(x[r]); break;
       case HONE_PW_LEAKYRELU: EACH x[r] = v_leaky(x[r], al); break;
       case HONE_PW_HARDSIGMOID: EACH x[r] = v_ramp(x[r], al, be); break;
       case HONE_PW_HARDSWISH: EACH x[r] = v_mul(x[r], v_ramp(x[r], al, be)); break;

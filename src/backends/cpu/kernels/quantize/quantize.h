@@ -27,6 +27,12 @@ typedef struct hn_quantize_mul {
   bool a_signed, y_signed;
 } hn_quantize_mul;
 
+/* What codes leave of a number: multiples of scale, from 2^-100 to 2^100. */
+typedef struct hn_quantize_grid {
+  float scale, lo, hi; /* ends, in scales */
+  bool least;          /* of NaN the least is left, else NaN */
+} hn_quantize_grid;
+
 struct hn_quantize_ops {
   /* dst[i] = saturate(round_half_even(src[i] / scale) + zero), NaN gives the lowest value. Scale and zero are
    * vectors of n when `vectors`, else one value each; zero holds integers of dst's range. is_signed: i8, else
@@ -57,6 +63,8 @@ struct hn_quantize_ops {
   void (*split)(uint8_t *high, uint8_t *low, const uint16_t *src, size_t n, bool is_signed);
   /* y[i] = f32(256 high[i] + low[i]) * scale[i]: sums of both halves as one number. */
   void (*join)(float *y, const int32_t *high, const int32_t *low, size_t n, const float *scale);
+  /* dst[i] = min(max(round_half_even(src[i] / scale), lo), hi) * scale, in place or not. */
+  void (*grid)(float *dst, const float *src, size_t n, const hn_quantize_grid *g);
 };
 
 /* The best table at or below a tier. */

@@ -100,4 +100,5 @@ static const struct hn_quantize_ops table = {.quantize = quantize,
                                              .quantize_wide = quantize_wide,
                                              .dequantize_wide = dequantize_wide,
                                              .split = split,
-                                             .join = join};
+                                             .join = join,
+                                             .grid = grid};

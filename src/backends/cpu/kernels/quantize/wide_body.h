@@ -7,6 +7,11 @@ static inline void quantize_wide(void *dst_, const float *src, size_t n, const f
   size_t i = 0;
   if (n == 0) return;
   const vf s1 = v_set1(*scale), z1 = v_set1(*zero);
+  if (!vectors && *scale > 0x1p-100f && *scale < 0x1p100f)
+    for (const double over = 1 / (double)*scale; i + VEC_W <= n; i += VEC_W) {
+      const vf q = v_add(v_round(v_over(v_load(src + i), over)), z1);
+      v_store_16(dst + 2 * i, v_min_number(hi, v_max_number(q, lo)));
+    }
   for (; i + VEC_W <= n; i += VEC_W)
     v_store_16(dst + 2 * i, quantized(v_load(src + i), vectors ? v_load(scale + i) : s1,
                                       vectors ? v_load(zero + i) : z1, lo, hi, false));
@@ -51,4 +56,20 @@ static void join(float *restrict y, const int32_t *restrict high, const int32_t 
                  const float *restrict scale) {
   for (size_t i = 0; i < n; i++)
     y[i] = (float)((double)high[i] * (HN_FAULT("join_high") ? 255.0 : 256.0) + (double)low[i]) * scale[i];
+}
+
+static void grid(float *dst, const float *src, size_t n, const hn_quantize_grid *g) {
+  const double over = 1 / (double)g->scale;
+  const vf s = v_set1(g->scale), lo = v_set1(g->lo), hi = v_set1(g->hi);
+  size_t i = 0;
+  for (; i < n; i += VEC_W) {
+    const size_t left = n - i;
+    const vf x = left < VEC_W ? v_loadn(src + i, left) : v_load(src + i), r = v_round(v_over(x, over)),
+             least = g->least ? v_max_number(r, lo) : v_max_number(lo, r),
+             y = v_mul(v_min_number(hi, least), s);
+    if (left < VEC_W)
+      v_storen(dst + i, y, HN_FAULT("quantize_grid_tail") ? left - 1 : left);
+    else
+      v_store(dst + i, y);
+  }
 }
