@@ -72,7 +72,7 @@ static int text(const hone_verify_result *r, const cli_args *args, const cli_dum
   if (r->verdict != HONE_VERDICT_DIFFERENT) left_out(r);
   if (r->steps_compared)
     cli_print(
-        "step by step, each on the reference's values: %u value%s of 8 bits, at most %g level%s apart, in at "
+        "step by step, each on the reference's values: %u value%s in codes, at most %g level%s apart, in at "
         "most %.2g %% of a value's elements (%.2g %% where nothing was to be rounded either way)\n",
         r->steps_compared, cli_s(r->steps_compared), r->worst_levels, r->worst_levels == 1 ? "" : "s",
         100 * r->differing, 100 * r->astray);

@@ -90,7 +90,7 @@ typedef struct hone_verify_result {
   double worst_levels;
   double differing;  /* largest share of a value's elements that differ by a level, */
   double astray;     /* and of those that no rounding of what is about halfway between two levels makes */
-  bool judged_steps; /* all of its values of 8 bits were compared: the verdict stands on these, and max_rel is
+  bool judged_steps; /* all of its codes were compared: the verdict stands on these, and max_rel is
                         only told; tolerance is 0 */
   /* The classes of operators in what ran, with the bound of a pure re-ordering of f32 */
   uint32_t n_tolerances;

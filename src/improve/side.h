@@ -75,7 +75,7 @@ typedef enum hn_stepwise_fault {
 } hn_stepwise_fault;
 
 typedef struct hn_stepwise {
-  uint32_t steps;  /* values of 8 bits that were compared */
+  uint32_t steps;  /* codes of 8 and 16 bits that were compared */
   uint32_t unseen; /* that were not: the reference has none of their names, no memory was left, or they differ
                       and nothing is known of the roundings before them */
   double worst;    /* levels */

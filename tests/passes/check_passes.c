@@ -4,8 +4,9 @@
  *   == name
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
  *   level: 2                     (optional)
- *   lowered: 1                     (as for a model that is lowered at once, 2: for a processor, 4 and more:
- * for one that multiplies codes so much faster than floats; optional) <graph>
+ *   lowered: 1                     (as for a model that is lowered at once, 2: for a processor, 3 and more:
+ *                                  and codes are multiplied so much faster than floats; optional)
+ *   <graph>
  *   -- after
  *   <graph, without header>      (or "same")
  *   -- said
