@@ -359,7 +359,7 @@ static void test_packed_plan(void **state) {
 static void test_wide_codes(void **state) {
   (void)state;
   static const char text[] =
-      "opset 21\ngraph g(%x: f32[400x40]) -> (%y, %z) {\n  const %w: i8[40x24] = rand(4, -100, 100)\n"
+      "opset 21\ngraph g(%x: f32[160x100]) -> (%y, %z) {\n  const %w: i8[100x24] = rand(4, -100, 100)\n"
       "  %k = Mul(%x, f32 0.0005)\n  %s = Sigmoid(%k)\n  %q = QuantizeLinear(%s, f32 0.00001526, u16 3)\n"
       "  %d = DequantizeLinear(%q, f32 0.00001526, u16 3)\n  %y = Sub(%d, f32 0.5)\n"
       "  %v = DequantizeLinear(%w, f32 0.0001)\n  %p = QuantizeLinear(%s, f32 0.00001526, i16 -32768)\n"

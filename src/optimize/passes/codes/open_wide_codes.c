@@ -96,6 +96,9 @@ static bool for_winograd(const hone_node *n, const hone_tensor_desc *w) {
   return true;
 }
 
+/* Sums of fewer terms take longer to become one float than the terms in f32. */
+enum { LEAST_TERMS = 80 };
+
 /* A product of v, dequantised codes of 16 bits, that runs on them as two of 8. */
 static bool multiplies_codes(const hn_pass_context *ctx, const hone_node *n, const hn_value *v) {
   const bool conv = hn_is_op(n, "Conv"), gemm = hn_is_op(n, "Gemm");
@@ -110,8 +113,12 @@ static bool multiplies_codes(const hn_pass_context *ctx, const hone_node *n, con
                hone_node_int(n, "transA", 0)))
     return false;
   const hone_tensor_desc *w = &dq->in[0]->desc;
-  if (!conv) return w->rank == 2 && ctx->options->codes_rate > 2;
-  if (w->rank < 3 || w->dim[1] == 1) return false; /* one filter a channel */
+  if (!hone_desc_known(w)) return false;
+  if (!conv)
+    return w->rank == 2 && w->dim[gemm && hone_node_int(n, "transB", 0) != 0] >= LEAST_TERMS &&
+           ctx->options->codes_rate > 2;
+  if (w->rank < 3 || w->dim[1] == 1 || hone_desc_count(w) < LEAST_TERMS * w->dim[0])
+    return false; /* also one filter a channel */
   return ctx->options->codes_rate > (for_winograd(n, w) ? 3 : 2);
 }
 
