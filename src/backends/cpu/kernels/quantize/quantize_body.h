@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec.h"
+#include "backends/cpu/kernels/vec/vec_codes.h"
 #include "base/fault.h"
 
 /* `times`: the scale is multiplied with, else divided by (the two round differently). */

@@ -95,27 +95,6 @@ static inline vf v_load_i8(const void *p) {
 static inline vf v_load_u8(const void *p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p)));
 }
-/* x / s in f32 where over = 1 / s in f64: the product is off by less than 2^-51 of itself, while a quotient
- * of two f32 lies 2^-49 or more from the middle between two. s from 2^-100 to 2^100; what is subnormal may be
- * off by one. */
-static inline vf v_over(vf x, double over) {
-  const __m256d by = _mm256_set1_pd(over);
-  const __m128 a = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(x)), by)),
-               b = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)), by));
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(a), b, 1);
-}
-
-/* Codes of 16 bits: a vector of them at any address. */
-static inline vf v_load_u16(const void *p) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)));
-}
-static inline vf v_load_i16(const void *p) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(p)));
-}
-static inline void v_store_16(void *p, vf v) {
-  const __m256i low = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(65535));
-  _mm_storeu_si128(p, _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
-}
 static inline void v_store_8(void *p, vf v) {
   const __m256i low = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(255));
   const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));

@@ -79,29 +79,6 @@ static inline vf v_load_i8(const void *p) {
 static inline vf v_load_u8(const void *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p)));
 }
-/* x / s in f32 where over = 1 / s in f64: the product is off by less than 2^-51 of itself, while a quotient
- * of two f32 lies 2^-49 or more from the middle between two. s from 2^-100 to 2^100; what is subnormal may be
- * off by one. */
-static inline vf v_over(vf x, double over) {
-  const __m512d by = _mm512_set1_pd(over);
-  const __m256 low = _mm512_castps512_ps256(x),
-               high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
-  const __m256 a = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtps_pd(low), by)),
-               b = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtps_pd(high), by));
-  return _mm512_castpd_ps(
-      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(a)), _mm256_castps_pd(b), 1));
-}
-
-/* Codes of 16 bits: a vector of them at any address. */
-static inline vf v_load_u16(const void *p) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)));
-}
-static inline vf v_load_i16(const void *p) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(p)));
-}
-static inline void v_store_16(void *p, vf v) {
-  _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(v)));
-}
 static inline void v_store_8(void *p, vf v) {
   _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }

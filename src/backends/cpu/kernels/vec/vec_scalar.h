@@ -55,26 +55,6 @@ static inline vf v_sel(vm m, vf a, vf b) { return m ? a : b; }
 /* Bytes as numbers, and numbers of [-128, 255] as the low bytes of their integers. */
 static inline vf v_load_i8(const void *p) { return (float)*(const int8_t *)p; }
 static inline vf v_load_u8(const void *p) { return (float)*(const uint8_t *)p; }
-/* x / s in f32 where over = 1 / s in f64: the product is off by less than 2^-51 of itself, while a quotient
- * of two f32 lies 2^-49 or more from the middle between two. s from 2^-100 to 2^100; what is subnormal may be
- * off by one. */
-static inline vf v_over(vf x, double over) { return (float)((double)x * over); }
-
-/* Codes of 16 bits at any address. */
-static inline vf v_load_u16(const void *p) {
-  uint16_t code;
-  memcpy(&code, p, sizeof code);
-  return (float)code;
-}
-static inline vf v_load_i16(const void *p) {
-  int16_t code;
-  memcpy(&code, p, sizeof code);
-  return (float)code;
-}
-static inline void v_store_16(void *p, vf v) {
-  const uint16_t code = (uint16_t)(int32_t)v;
-  memcpy(p, &code, sizeof code);
-}
 static inline void v_store_8(void *p, vf v) { *(uint8_t *)p = (uint8_t)(int32_t)v; }
 
 /* saturate(round_half_even(v[i]) + zero), one code after the other; |v| < 2^31, |zero| <= 255. */
