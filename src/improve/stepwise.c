@@ -146,6 +146,7 @@ static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hon
 static void judge_output(walk *w, const char *node, const hn_value *v, const hn_difference *d, double apart,
                          const hn_right *r) {
   if (!v->is_output) return;
+  w->out->steps += w->rounded && r->seen && !r->wrong; /* its last levels, which no step keeps as codes */
   if (apart > w->out->apart) w->out->apart = apart;
   if (!w->rounded || (!d->unlike && apart <= w->tolerance) || (r->seen && !r->wrong)) return;
   if (r->seen && !r->complete)
