@@ -346,12 +346,23 @@ static float load(const tensor *t, const int64_t *at, const float *results) {
 /* Adds x at a and behind along dimension kx, times w at b and behind along kw. */
 static double add_dot(double sum, const work *o, const int64_t *a, int64_t kx, const int64_t *b, int64_t kw,
                       int64_t n) {
-  const int64_t x = index_of(&o->x, a), dx = step_of(&o->x, kx), w = index_of(&o->w, b),
-                dw = step_of(&o->w, kw);
-  for (int64_t i = 0; i < n; i++)
-    sum +=
-        (double)fake_load(o->x.at, o->x.type, x + i * dx) * (double)fake_load(o->w.at, o->w.type, w + i * dw);
+  const float *const x = (const float *)o->x.at + index_of(&o->x, a), *const w = (const float *)o->w.at +
+                                                                                 index_of(&o->w, b);
+  const int64_t dx = step_of(&o->x, kx), dw = step_of(&o->w, kw);
+  for (int64_t i = 0; i < n; i++) sum += (double)x[i * dx] * (double)w[i * dw];
   return sum;
+}
+
+/* T with its elements as floats, which the caller frees; sums ask for each many times. */
+static tensor as_floats(const tensor *t) {
+  tensor f = *t;
+  int64_t n = 1;
+  for (int64_t k = 0; k < t->rank; k++) n += (t->dim[k] - 1) * step_of(t, k);
+  float *const to = malloc((size_t)n * sizeof *to);
+  if (!to) abort();
+  for (int64_t i = 0; i < n; i++) to[i] = fake_load(t->at, t->type, i);
+  f.at = to, f.type = CUDA_R_32F;
+  return f;
 }
 
 static float root(const work *w, const int64_t *at) {
@@ -398,7 +409,9 @@ static float apply(const pointwise *o, float a, float b) {
 }
 
 static void evaluate(const void *args) {
-  const work *w = args;
+  work own = *(const work *)args;
+  const work *const w = &own;
+  own.x = as_floats(&own.x), own.w = as_floats(&own.w);
   float results[MAX_UID];
   int64_t at[RANK] = {0};
   if (w->workspace) memset(w->workspace, 0xa5, SPOIL);
@@ -415,8 +428,9 @@ static void evaluate(const void *args) {
     for (int64_t i = 0; i < y->rank; i++) to += at[i] * y->stride[i];
     fake_store(y->at, y->type, to, v);
     while (k >= 0 && ++at[k] == w->y.dim[k]) at[k--] = 0;
-    if (k < 0) return;
+    if (k < 0) break;
   }
+  free(own.x.at), free(own.w.at);
 }
 
 static void read_pointwise(const descriptor *d, const descriptor *pack, pointwise *o) {

@@ -3,6 +3,7 @@
 # checked against does not matter: all that counts is which texts tactics ask for. --all: in all variants of the cases.
 build=$1 folder=$2
 thin=--thin
+[ "$HONE_FAKE_ARCH" = 90 ] || thin=--once # what is not Hopper's has been recorded there in more variants
 [ "${3:-}" = --all ] && thin=
 export HONE_TACTICS=-cudnn*,-cublaslt* # they have no texts
 rm -rf "$folder" && mkdir -p "$folder"

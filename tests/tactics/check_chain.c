@@ -18,6 +18,7 @@
 #include "model/operators.h"
 #include "optimize/plan/plan.h"
 #include "runtime/context.h"
+#include "watches.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -581,12 +582,14 @@ static int check_driver(int first, int last) {
     for (int64_t p = 0; first > 5 && s->expand && !c.window && p < s->batch * s->in[0] * s->in[1]; p += 7)
       w.x[p * c.x.pixel + p % s->cin] = INFINITY;
     oracle(s, &c, &w);
+    const hn_isa widest = hn_cpu()->isa < HN_ISA_AVX512 ? hn_cpu()->isa : HN_ISA_AVX512; /* of f32 */
     for (int isa = HN_ISA_SCALAR; isa <= (int)hn_cpu()->isa; isa++)
       for (int form = first; form <= last; form++) {
         c.parts = form > 5 ? 3 : form < 3 ? form : 1, c.f16 = form == 3 || form == 5;
         c.narrow_in = c.narrow_out = form == 4 || form == 5;
         c.e_whole = form == 7, c.p_whole = form == 8;
         const hn_bf16_ops *b = parts_ops(&c, (hn_isa)isa);
+        if (!EVERY_TIER && isa != (c.parts ? (int)hn_cpu()->isa : (int)widest)) continue;
         if (c.parts ? !b || (uint32_t)c.parts > b->parts : isa > HN_ISA_AVX512) continue;
         if (isa == HN_ISA_AVXVNNI) continue; /* its chains are AVX2's */
         c.paired = false;
