@@ -388,7 +388,7 @@ def _texts(data: Optional[int], count: int) -> np.ndarray:
     joined = b""
     if count > 1 and size and at[0] and np.array_equal(at[1:], at[0] + ends[:-1]): # one behind the other
         joined = c.string_at(places[0], size)
-    elif size and 4 * len(set(places)) > count: # not the same few
+    elif 0 < size <= min(64 * count, 1 << 24) and 4 * len(set(places)) > count: # many short ones, not the same few
         joined = _joined(at, lengths, ends)
     if joined and joined.isascii():
         text_, stops = joined.decode("ascii"), ends.tolist()

@@ -59,7 +59,7 @@ static const char *reason_of(const char *kernel) {
 
 void ck_bench_summary(bool markdown) {
   uint32_t low = 0, silent = 0;
-  if (markdown) printf("\nMeasured on %s, one thread.\n", hn_cpu()->brand);
+  if (markdown) printf("\nMeasured on %s, one thread.\n", hn_cpu_brand());
   printf(markdown ? "\n| kernel | shapes | median %% of roof | lowest | at | reason, where the median is "
                     "below %.0f %% |\n"
                     "|---|---|---|---|---|---|\n"

@@ -268,14 +268,6 @@ static void *narrow_weights(const hone_tensor *from, hone_dtype storage) {
   return data;
 }
 
-<<<<<<< Updated upstream
-/* What threads share is a driver's, whatever its kernels: under TSan the widest tier stands for all. */
-#if defined(HN_WATCHES_THREADS)
-enum { EVERY_TIER = 0 };
-#else
-enum { EVERY_TIER = 1 };
-#endif
-
 static bool has_codes(const one_case *c) {
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->present[i] && (c->in[i].desc.dtype == HONE_DTYPE_U8 || c->in[i].desc.dtype == HONE_DTYPE_I8))
@@ -283,8 +275,6 @@ static bool has_codes(const one_case *c) {
   return false;
 }
 
-=======
->>>>>>> Stashed changes
 static int check_case(one_case *c, const variant *v) {
   static const char layouts[] = "rcpmn";
   enum { BF16 = HONE_ISA_AVX2 | HONE_ISA_AVX512 | HONE_ISA_AVX512VNNI | HONE_ISA_AVX512BF16 };

@@ -71,7 +71,7 @@ const hone_tactic_desc *hn_cheapest_tactic(const hn_plan *p, const hone_step *st
     if (!allowed(p, t->name) || !t->accepts(step, &p->machine, &reason)) continue;
     if (best && least < 0) least = best->cost ? best->cost(step, &p->machine) : 1e30;
     const double seconds = !best ? -1 : t->cost ? t->cost(step, &p->machine) : 1e30;
-    if (best && seconds >= least) continue;
+    if (best && !(seconds < least)) continue;
     best = t;
     least = seconds;
   }

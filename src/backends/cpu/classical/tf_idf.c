@@ -1,5 +1,6 @@
 /* TfIdfVectorizer by two tables of hashes: tokens of the pool become numbers, and n-grams of these are found
  * at once. The reference walks through the pool for every place of a text. */
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -11,6 +12,7 @@
 #include "model/ops/text/tf_idf_vectorizer.h"
 
 enum { PER_TASK = 4096 /* tokens */ };
+#define MOST_PLACES 5e7 /* half a second */
 
 /* Behind it: slot of a token [token_mask + 1], slot of an n-gram [gram_mask + 1], each a place in the pool
  * plus one, 0: free; token[place]: the first place of the same token. */
@@ -77,6 +79,16 @@ static uint64_t gram_slot(const head *h, const hn_tf_idf_pool *p, const uint32_t
   return at;
 }
 
+/* In how many places n-grams of the pool's lengths, with all skips, are looked for. */
+static double places(const hone_step *s, const hn_tf_idf_pool *p) {
+  const hone_tensor_desc *x = &s->input[0].desc;
+  const double length = x->rank > 0 ? (double)x->dim[x->rank - 1] : 1;
+  double each = 1; /* of one token: it is looked up itself */
+  for (int64_t n = p->min_gram; n <= p->max_gram && (double)n <= length; n++)
+    each += n == 1 ? 1 : fmin((double)p->skips + 1, length / (double)(n - 1));
+  return (double)hone_desc_count(x) * each;
+}
+
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc;
   hn_tf_idf_pool p;
@@ -88,13 +100,18 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
     return hn_refuse(why, "the result is %s", hone_dtype_name(s->output[0].desc.dtype));
   if (hn_tf_idf_pool_of(s->node, &p, &error) != HONE_OK) return hn_refuse(why, "%s", error.what);
   if (p.size >= INT32_MAX / 4) return hn_refuse(why, "the pool has %zu tokens", p.size);
+  /* The reference asks from time to time whether the run is over. */
+  if (places(s, &p) > MOST_PLACES) return hn_refuse(why, "%.0f places are looked at", places(s, &p));
   return true;
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {
   const double bytes =
       (double)hone_desc_bytes(&s->input[0].desc) + (double)hone_desc_bytes(&s->output[0].desc);
-  return hn_step_seconds(m, 0, bytes, 1) + (double)hone_desc_count(&s->input[0].desc) * 5e-8;
+  hn_tf_idf_pool p;
+  hone_error error = {0};
+  const double looked = hn_tf_idf_pool_of(s->node, &p, &error) == HONE_OK ? places(s, &p) : 0;
+  return hn_step_seconds(m, 0, bytes, 1) + (double)hone_desc_count(&s->input[0].desc) * 4e-8 + looked * 1e-8;
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
@@ -152,7 +169,7 @@ static void count_grams(const job *j, const uint32_t *id, float *y, int64_t n, i
   const hn_tf_idf_pool *p = j->pool;
   const head *h = j->run->blob;
   const uint32_t *slot = gram_slots(h);
-  for (int64_t step = 1; step <= (n == 1 ? 1 : p->skips + 1) && (n - 1) * step < j->length; step++)
+  for (int64_t step = 1; step - 1 <= (n == 1 ? 0 : p->skips) && (n - 1) * step < j->length; step++)
     for (int64_t start = 0; start + (n - 1) * step < j->length; start++) {
       int64_t k = 0;
       while (k < n && id[start + k * step] != UINT32_MAX) k++;

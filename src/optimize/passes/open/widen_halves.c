@@ -14,6 +14,7 @@
 typedef struct widening {
   hn_pass_context *ctx;
   hn_value **wide; /* by id of a value of 16 bits: the same in f32, once there is one */
+  bool *cast_on;   /* by id of a value of 16 bits (find_casts) */
   bool *stays;     /* by id: the result of a node that moves it from a caller to a caller */
   hn_graph *at;    /* the graph whose nodes are being changed */
   struct place *place;
@@ -89,25 +90,32 @@ static bool only_moves(const hone_node *n) {
   return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
 }
 
-/* Somebody casts v to another type, at once or moved: that is what its rounding is for. */
-static bool is_cast_on(const hn_value *v, int moves) {
-  for (size_t i = 0; i < v->users.len; i++) {
-    const hone_node *reader = v->users.ptr[i].node;
-    const hn_value *y = reader->n_out ? reader->out[0] : NULL;
-    if (reader->graph != v->graph || !y) continue;
-    if (is_cast(reader) ? y->desc.dtype != v->desc.dtype
-                        : moves && reader->op && only_moves(reader) && is_cast_on(y, moves - 1))
-      return true;
+static hn_graph *body_of(const hone_node *n, uint32_t attr) {
+  return n->attr[attr].type == HONE_ATTR_GRAPH ? n->attr[attr].g : NULL;
+}
+
+/* Of the values of g and of bodies in it: whether somebody casts them to another type, at once or moved. That
+ * is what their rounding is for. */
+static void find_casts(widening *w, const hn_graph *g) {
+  for (const hone_node *n = g->last; n; n = n->prev) {
+    bool on = false;
+    for (uint32_t i = 0; i < n->n_out && n->op && only_moves(n); i++)
+      on |= n->out[i] && w->cast_on[n->out[i]->id];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+      hn_value *v = n->in[i];
+      if (!is_half(v) || v->graph != g) continue;
+      if (is_cast(n) ? n->out[0] && n->out[0]->desc.dtype != v->desc.dtype : on) w->cast_on[v->id] = true;
+    }
+    for (uint32_t i = 0; i < n->n_attr; i++)
+      if (body_of(n, i)) find_casts(w, body_of(n, i));
   }
-  return false;
 }
 
 /* A Cast to 16 bits whose rounding somebody wants, be it beside others who compute in f32: these read it
  * rounded as well. Or one that nobody who computes in f32 reads. */
-static bool rounds(const hone_node *n) {
-  enum { MOVES = 4 };
+static bool rounds(const widening *w, const hone_node *n) {
   if (!is_cast(n) || !is_half(n->out[0]) || n->in[0]->desc.dtype == n->out[0]->desc.dtype) return false;
-  if (is_cast_on(n->out[0], MOVES)) return true;
+  if (w->cast_on[n->out[0]->id]) return true;
   for (size_t i = 0; i < n->out[0]->users.len; i++) {
     const hone_node *reader = n->out[0]->users.ptr[i].node;
     if (reader->graph == n->graph && !keeps_its_types(reader)) return false;
@@ -116,11 +124,11 @@ static bool rounds(const hone_node *n) {
 }
 
 /* A Cast to f32 of what has 16 bits in any case. */
-static bool enters(const hone_node *n) {
+static bool enters(const widening *w, const hone_node *n) {
   const hone_node *from = n->in[0] ? n->in[0]->producer : NULL;
   if (!is_cast(n) || !n->out[0] || n->out[0]->desc.dtype != HONE_DTYPE_F32 || hn_known_desc(n->in[0]))
     return false;
-  return !from || keeps_its_types(from) || rounds(from);
+  return !from || keeps_its_types(from) || rounds(w, from);
 }
 
 static hone_tensor_desc in_type(const hn_value *v, hone_dtype type) {
@@ -193,10 +201,6 @@ static bool widen_node(widening *w, hone_node *n) {
 }
 
 /* ------------------------------------------------------------------ bodies */
-
-static hn_graph *body_of(const hone_node *n, uint32_t attr) {
-  return n->attr[attr].type == HONE_ATTR_GRAPH ? n->attr[attr].g : NULL;
-}
 
 static bool same_halves(const hn_value *a, const hn_value *b) {
   return is_half(a) == is_half(b) && (!is_half(a) || a->desc.dtype == b->desc.dtype);
@@ -300,7 +304,7 @@ static bool reads_halves(const widening *w, const hone_node *n) {
   for (uint32_t i = 0; i < n->n_in; i++) {
     const hn_value *v = n->in[i];
     if (!is_half(v) || hn_known_desc(v) || w->stays[v->id]) continue;
-    if (v->producer ? !keeps_its_types(v->producer) && !rounds(v->producer) : !v->is_input) return false;
+    if (v->producer ? !keeps_its_types(v->producer) && !rounds(w, v->producer) : !v->is_input) return false;
   }
   return true;
 }
@@ -353,7 +357,7 @@ static void collect_bodies(widening *w, hone_node *n) {
 
 static void collect(widening *w, const hn_graph *g) {
   for (hone_node *k = g->first; k; k = k->next) {
-    if (touches_halves(k) && !keeps_its_types(k) && !rounds(k) && !enters(k) &&
+    if (touches_halves(k) && !keeps_its_types(k) && !rounds(w, k) && !enters(w, k) &&
         !(w->ctx->options->processor && (moves_constant(k) || stays(w, k)))) {
       w->place[w->n_places++] = (place){k, COMPUTES};
       w->n_nodes++;
@@ -370,9 +374,11 @@ static hn_pass_result run(hn_pass_context *ctx) {
   count_places(g, &values, &nodes);
   widening w = {.ctx = ctx,
                 .wide = HN_NEW_ARRAY(ctx->scratch, hn_value *, ctx->model->next_value_id + values),
+                .cast_on = HN_NEW_ARRAY(ctx->scratch, bool, ctx->model->next_value_id),
                 .stays = HN_NEW_ARRAY(ctx->scratch, bool, ctx->model->next_value_id),
                 .place = HN_NEW_ARRAY(ctx->scratch, place, nodes + 1)};
-  if (!w.wide || !w.stays || !w.place) return hn_pass_memory(ctx);
+  if (!w.wide || !w.cast_on || !w.stays || !w.place) return hn_pass_memory(ctx);
+  find_casts(&w, g);
   find_moves(&w, g);
   collect(&w, g);
   if (!w.n_nodes) return HN_PASS_NONE;

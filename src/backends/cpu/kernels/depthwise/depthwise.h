@@ -41,7 +41,7 @@ typedef struct hn_depthwise_ops {
   void (*row)(const hn_depthwise_row *r);
 } hn_depthwise_ops;
 
-/* The depthwise kernel of the best tier <= isa. */
+/* The depthwise kernel of the best tier at or below isa. */
 const hn_depthwise_ops *hn_depthwise_find(hn_isa isa);
 
 #endif

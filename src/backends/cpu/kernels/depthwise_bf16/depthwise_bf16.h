@@ -37,7 +37,7 @@ typedef struct hn_depthwise_bf16_ops {
   void (*pair)(const uint16_t *x, ptrdiff_t pitch, size_t pixels, size_t n, uint16_t *to);
 } hn_depthwise_bf16_ops;
 
-/* The kernel of the best tier <= isa; NULL: none. */
+/* The kernel of the best tier at or below isa; NULL: none. */
 const hn_depthwise_bf16_ops *hn_depthwise_bf16_find(hn_isa isa);
 
 #endif

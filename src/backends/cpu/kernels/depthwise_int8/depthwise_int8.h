@@ -44,7 +44,7 @@ typedef struct hn_dw8_ops {
   void (*row)(const hn_dw8_row *r);
 } hn_dw8_ops;
 
-/* The kernel of the best tier <= isa; cheap enough for every run. */
+/* The kernel of the best tier at or below isa; cheap enough for every run. */
 const hn_dw8_ops *hn_dw8_find(hn_isa isa);
 
 #endif

@@ -73,7 +73,7 @@ void hn_gemm_pack_weights(const hn_gemm_ops *o, const float *w, int64_t s_co, in
  */
 void hn_gemm_turn(const float *b, ptrdiff_t sn, size_t k, size_t n, size_t w, float *dst);
 
-/* The gemm kernel of the best tier <= isa; cheap enough for every run. */
+/* The gemm kernel of the best tier at or below isa; cheap enough for every run. */
 const hn_gemm_ops *hn_gemm_find(hn_isa isa);
 
 #endif

@@ -158,7 +158,7 @@ void hn_bf16_part(const hn_bf16_ops *o, const uint16_t *packed, size_t n, size_t
 /* The kernel's x1_rate on this processor. */
 double hn_bf16_rate(const hn_bf16_ops *o);
 
-/* The kernel of the best tier <= isa, NULL below avx512bf16; cheap enough for every run. */
+/* The kernel of the best tier at or below isa, NULL below avx512bf16; cheap enough for every run. */
 const hn_bf16_ops *hn_bf16_find(hn_isa isa);
 /* The same of f16; NULL also where the processor has no AVX512-FP16. */
 const hn_bf16_ops *hn_f16_find(hn_isa isa);

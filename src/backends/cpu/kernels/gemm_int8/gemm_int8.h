@@ -97,7 +97,7 @@ typedef struct hn_int8_ops {
 
 static inline size_t hn_int8_round(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* The kernel of the best tier <= isa; cheap enough for every run. */
+/* The kernel of the best tier at or below isa; cheap enough for every run. */
 const hn_int8_ops *hn_int8_find(hn_isa isa);
 
 #endif

@@ -43,7 +43,7 @@ typedef struct hn_grouped_ops {
                  size_t n);
 } hn_grouped_ops;
 
-/* The kernels of the best tier <= isa. */
+/* The kernels of the best tier at or below isa. */
 static inline const hn_grouped_ops *hn_grouped_find(hn_isa isa) {
   const struct hn_kernel *k = hn_kernel_find("grouped", "f32", isa);
   return k ? (const hn_grouped_ops *)k->ops : NULL;

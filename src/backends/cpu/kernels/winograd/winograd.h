@@ -122,7 +122,7 @@ typedef struct hn_winograd_ops {
   void (*output)(const hn_winograd_out *t);
 } hn_winograd_ops;
 
-/* The kernel of the form's f32 role of the best tier <= isa. */
+/* The kernel of the form's f32 role of the best tier at or below isa. */
 const hn_winograd_ops *hn_winograd_find(hn_isa isa, const hn_winograd_form *form);
 /* The same for products of bf16; NULL below avx512bf16, and for a form that has none. */
 const hn_winograd_ops *hn_winograd_bf16_find(hn_isa isa, const hn_winograd_form *form);
