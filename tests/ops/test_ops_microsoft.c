@@ -183,6 +183,8 @@ static void answers_by_definition(void **state) {
       {"com.microsoft.GatherND", 1, "f32:2x2=1,2,3,4 i64:2x1=1,0", "", "f32:2x2=3,4,1,2"},
       {"com.microsoft.Pad", 1, "f32:1x2=1,2 i64:4=0,1,1,0 f32:=7", "", "f32:2x3=7,1,2,7,7,7"},
       {"com.microsoft.Pad", 1, "f32:3=1,2,3 i64:2=1,0", "mode=s:reflect", "f32:4=2,1,2,3"},
+      {"com.microsoft.GatherND", 1, "f32:2x2=1,2,3,4 i32:2x1=1,-2", "", "f32:2x2=3,4,1,2"},
+      {"com.microsoft.Pad", 1, "f32:3=1,2,3 i64:2=1,0", "mode=s:wrap", "f32:4=3,1,2,3"},
       {"com.microsoft.Range", 1, "i32:=3 i32:=6", "", "i32:3=3,4,5"},
       {"com.microsoft.Range", 1, "f32:=3 f32:=0 f32:=-2", "", "f32:2=3,1"},
       {"com.microsoft.Unique", 1, "f32:5=3,1,3,2,1", "", "f32:3=3,1,2 i64:5=0,1,0,2,1 i64:3=2,2,1"},

@@ -1,8 +1,10 @@
 /* f of com.microsoft  ->  f of ONNX, where it is the same operator
  *
- * GridSample, QuantizeLinear, DequantizeLinear, Trilu, GatherND and Pad have the same operands;
- * RotaryEmbedding has the positions second, of which one number is the first token's. */
+ * GridSample, QuantizeLinear, DequantizeLinear, Trilu, GatherND and Pad have the same operands (indices of
+ * i32 become i64); RotaryEmbedding has the positions second, of which one number is the first token's. */
 #include "optimize/passes/common/pass.h"
+
+#include <string.h>
 
 static hn_pass_result replaced(hn_pass_context *ctx, hone_node *n, hn_value *y) {
   if (!y) return HN_PASS_FAIL;
@@ -43,6 +45,22 @@ static hn_pass_result open_rotary(hn_pass_context *ctx, hone_node *n) {
   return replaced(ctx, n, y);
 }
 
+enum { OPERANDS = 4 };
+
+/* A node of n's name with n's operands, or NULL. */
+static hn_value *of_same_name(hn_pass_context *ctx, hone_node *n) {
+  hn_value *in[OPERANDS];
+  if (n->n_in > OPERANDS) return NULL;
+  memcpy(in, n->in, n->n_in * sizeof *in);
+  if (strcmp(n->op_type, "GatherND") == 0 && in[1]->desc.dtype == HONE_DTYPE_I32) {
+    hone_tensor_desc d = in[1]->desc;
+    d.dtype = HONE_DTYPE_I64;
+    in[1] = hn_make_newest(ctx, n, "Cast", &in[1], 1, &d);
+    if (!in[1] || !hn_node_set_int(in[1]->producer, "to", HONE_DTYPE_I64)) return NULL;
+  }
+  return hn_make_newest(ctx, n, n->op_type, in, n->n_in, &n->out[0]->desc);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   if (strcmp(n->op_type, "RotaryEmbedding") == 0) return open_rotary(ctx, n);
@@ -55,9 +73,12 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   while (i < sizeof same / sizeof *same && strcmp(n->op_type, same[i].name) != 0) i++;
   if (i == sizeof same / sizeof *same) return HN_PASS_NONE;
   const int64_t opset = hn_model_opset(ctx->model, "");
-  if (opset < same[i].opset) return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
+  const char *mode = hone_node_string(n, "mode", "");
+  const bool wraps = strcmp(n->op_type, "Pad") == 0 && strcmp(mode, "wrap") == 0;
+  if (opset < (wraps ? 19 : same[i].opset))
+    return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
   const bool grid = i == 0; /* below opset 20 by its own words */
-  hn_value *y = hn_make_newest(ctx, n, n->op_type, n->in, n->n_in, &n->out[0]->desc);
+  hn_value *y = of_same_name(ctx, n);
   if (!y) return HN_PASS_FAIL;
   if (!hn_node_copy_attrs(y->producer, n)) return hn_pass_memory(ctx);
   if (grid && !hn_node_attr(n, "mode") && !hn_node_set_string(y->producer, "mode", "bilinear", 8))
