@@ -314,6 +314,7 @@ static const struct {
     {"com.microsoft.MatMulNBits", "f32:2x16 u8:3x1x8 f32:3 u8:3", "K=16 N=3 bits=4 block_size=16"},
     {"com.microsoft.MatMulBnb4", "f32:2x16 u8:24 f32:3", "K=16 N=3 block_size=16 quant_type=1"},
     {"com.microsoft.GatherBlockQuantized", "u8:5x20 i64:=1,-5,4 f32:5x3", "block_size=16 bits=4"},
+    {"com.microsoft.CausalConvWithState", "f32:1x2x3 f32:2x1x2 f32:2 f32:1x2x1", "ndim=1"},
     {"com.microsoft.CropAndResize", "f32:2x2x4x5 f32:2x4=0,0,1,1,0.1,0.2,0.8,0.9 i32:=0,1 i32:=2,3",
      "mode=s:bilinear"},
     {"com.microsoft.GroupNorm", "f32:1x2x2x4 f32:4 f32:4", "groups=2 activation=1"},
