@@ -65,7 +65,7 @@ store_codes(const __m256i *sum, const hn_int8_tile *t, const int at, const int r
     const __m128i two[] = {_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)};
     HN_UNROLL for (int i = 0; i < 4; i++) if (i < rows) {
       if (i % 2)
-        _mm_storeh_pd((double *)(void *)(c + i * t->ldc), _mm_castsi128_pd(two[i / 2]));
+        _mm_storeh_pi((__m64 *)(void *)(c + i * t->ldc), _mm_castsi128_ps(two[i / 2])); /* at any address */
       else
         _mm_storel_epi64((__m128i *)(void *)(c + i * t->ldc), two[i / 2]);
     }
