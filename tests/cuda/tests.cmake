@@ -102,7 +102,8 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_dependencies(check_codes fakecuda fakenvrtc)
   hone_emulated(check_codes check_codes)
   # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
-  if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE)
+  # Under sanitizers alone: what they compute is the fake libraries' in every build.
+  if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE AND HONE_SANITIZE)
     hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --thin --tactic cu*)
   endif()
   if(HONE_CUBLASLT_INCLUDE)
