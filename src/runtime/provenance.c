@@ -1,5 +1,6 @@
 #include "runtime/provenance.h"
 
+#include "backends/cpu/kernels/features.h"
 #include "base/os.h"
 
 #include <hone/version.h>
@@ -52,14 +53,7 @@ void hn_provenance_run(hone_facts *facts, const hn_plan *p, uint32_t runs, const
   char cpu[128];
   hn_cpu_name(cpu, sizeof cpu);
   if (!meta.device) meta.device = cpu;
-  uint32_t isa = p->machine.isa;
-  meta.isa = isa & HONE_ISA_AMX          ? "amx"
-             : isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
-             : isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
-             : isa & HONE_ISA_AVX512     ? "avx512"
-             : isa & HONE_ISA_AVXVNNI    ? "avxvnni"
-             : isa & HONE_ISA_AVX2       ? "avx2"
-                                         : "scalar";
+  meta.isa = hn_isa_name(hn_isa_of(p->machine.isa));
   if (!meta.model) meta.model = p->model->path;
   if (!meta.precision) meta.precision = hn_precision_name(p->precision);
   meta.outer_clock = "CLOCK_MONOTONIC_RAW around the whole call";

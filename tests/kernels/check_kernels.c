@@ -40,11 +40,15 @@ static const ck_family *find_family(const char *name) {
   return NULL;
 }
 
-/* An access beyond a buffer: say where, and end; there is nothing to return to. */
+/* An access beyond a buffer, or a trap of a sanitizer: say where, and end; there is nothing to return to. */
 static void on_fault(int sig) {
   char line[320];
-  int n = snprintf(line, sizeof line, "FAIL %s: %s: access outside a buffer (signal %d)\n",
-                   state.kernel ? state.kernel->name : "?", state.label, sig);
+  int n = snprintf(line, sizeof line, "FAIL %s: %s: %s (signal %d)\n",
+                   state.kernel ? state.kernel->name : "?", state.label,
+                   sig == SIGILL
+                       ? "an unknown instruction, or behaviour that is undefined (preset ubsan says which)"
+                       : "access outside a buffer",
+                   sig);
   if (write(STDOUT_FILENO, line, (size_t)n) < 0) _exit(1);
   _exit(expect_failure && sig != SIGILL ? 0 : 1);
 }

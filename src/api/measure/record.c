@@ -1,5 +1,6 @@
 /* Recording runs as facts, and making a profile of them. */
 #include "api/measure/watch.h"
+#include "backends/cpu/kernels/features.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -63,14 +64,7 @@ static void add_meta(const recorder *r, const hone_subject *s, hone_facts *facts
   m.tool = "hone";
   m.tool_version = hone_version();
   m.backend = s->device ? s->device : "cpu";
-  if (machine && !m.isa)
-    m.isa = machine->isa & HONE_ISA_AMX          ? "amx"
-            : machine->isa & HONE_ISA_AVX512BF16 ? "avx512bf16"
-            : machine->isa & HONE_ISA_AVX512VNNI ? "avx512vnni"
-            : machine->isa & HONE_ISA_AVX512     ? "avx512"
-            : machine->isa & HONE_ISA_AVXVNNI    ? "avxvnni"
-            : machine->isa & HONE_ISA_AVX2       ? "avx2"
-                                                 : "scalar";
+  if (machine && !m.isa) m.isa = hn_isa_name(hn_isa_of(machine->isa));
   m.os = os;
   if (!m.compiler) m.compiler = __VERSION__;
   m.date = date;
