@@ -4,7 +4,7 @@ ARG RUN_IMAGE=debian:12-slim
 
 FROM ${BUILD_IMAGE} AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config dpkg-dev file \
-    make git libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libsqlite3-dev libpcre2-dev && rm -rf /var/lib/apt/lists/*
+    make git libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libsqlite3-dev libpcre2-dev libmicrohttpd-dev && rm -rf /var/lib/apt/lists/*
 COPY . /source
 WORKDIR /source
 RUN cmake --preset release -DHONE_TESTS=OFF && cmake --build build && sh tools/deb.sh build /packages

@@ -31,6 +31,7 @@ api/candidates: api
 api/pipeline: api
 api/chain: api
 api/shapes: api
+api/serve: api api/shapes
 insight:
 insight/profile: insight
 insight/compare: insight insight/profile

@@ -4,7 +4,7 @@ set -eu
 want=""
 for set in "$@"; do
   case $set in
-  build) want="$want gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libsqlite3-dev libpcre2-dev libcmocka-dev" ;;
+  build) want="$want gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libpng-dev libjpeg-dev zlib1g-dev libsqlite3-dev libpcre2-dev libmicrohttpd-dev libcmocka-dev" ;;
   test) want="$want lintian mmdebstrap mandoc zsh fish dpkg-dev clang clang-format clang-tidy libclang-rt-14-dev libonnx-testdata chromium jq" ;;
   *) echo "usage: $0 [build] [test]" >&2; exit 2 ;;
   esac

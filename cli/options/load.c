@@ -1,4 +1,5 @@
 #include "cli/options/load.h"
+#include "cli/options/times.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,23 +16,6 @@ static hone_status wrong(hone_error *error, const char *format, ...) {
   vsnprintf(error->what, sizeof error->what, format, ap);
   va_end(ap);
   return HONE_ERROR_USAGE;
-}
-
-/* "15ms", "10s", "500us", "2m", "1h"; a number alone is seconds. False: it is no such time. */
-static bool nanoseconds(const char *text, uint64_t *ns) {
-  static const struct {
-    const char *unit;
-    double ns;
-  } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9}, {"h", 3600e9}};
-  char *end;
-  const double v = strtod(text, &end);
-  if (end == text || !isfinite(v) || v < 0) return false;
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (strcmp(end, units[i].unit) == 0 && v * units[i].ns <= 1e16) {
-      *ns = (uint64_t)(v * units[i].ns + 0.5);
-      return true;
-    }
-  return false;
 }
 
 bool cli_load_asked(const cli_args *args) { return args->scenario || args->curve || args->streams; }
@@ -96,7 +80,7 @@ static hone_status check_together(const cli_args *args, hone_scenario s, hone_er
 
 static hone_status read_time(const char *option, const char *text, uint64_t least, uint64_t *ns,
                              hone_error *error) {
-  if (!text || (nanoseconds(text, ns) && *ns >= least)) return HONE_OK;
+  if (!text || (cli_nanoseconds(text, ns) && *ns >= least)) return HONE_OK;
   return wrong(error, "--%s wants a time such as 15ms, 10s or 10m, got '%.80s'", option, text);
 }
 

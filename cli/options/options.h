@@ -76,6 +76,10 @@ typedef struct cli_args {
   const char *scenario, *latency_bound, *min_duration, *load_seeds;
   double qps;
   int64_t min_queries, in_flight, streams, curve, samples, query_samples;
+  /* serve */
+  const char *listen, *batch_delay;
+  int64_t max_batch, waiting, connections;
+  double max_body;
   /* pipeline */
   const char *source, *pipeline, *post, *workers; /* items; its description; chain; of the stages */
   int64_t top;

@@ -29,6 +29,7 @@
 #include <hone/plugins.h>
 #include <hone/post.h>
 #include <hone/quantize.h>
+#include <hone/serve.h>
 #include <hone/session.h>
 #include <hone/shapes.h>
 #include <hone/status.h>

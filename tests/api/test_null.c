@@ -33,6 +33,7 @@ static struct {
   hone_model *open;
   hone_shapes *shapes;
   hone_chain *chain;
+  hone_server *server;
   char file[160];
 } have;
 
@@ -65,6 +66,7 @@ static const void *named(const char *type) {
   IS("hone_writer", have.writer);
   IS("hone_shapes", have.shapes);
   IS("hone_chain", have.chain);
+  IS("hone_server", have.server);
   IS("hone_node", have.s.model->graph->first);
   IS("hone_tensor_desc", &desc);
   IS("hone_tensor", &tensor);
@@ -181,13 +183,15 @@ static int begin(void **state) {
                  hone_history_open("history.db", true, &have.history, NULL) == HONE_OK &&
                  hone_writer_open("written", &have.writer, NULL) == HONE_OK && make_shapes() &&
                  hone_chain_parse(have.s.engine, links, sizeof links - 1, NULL, NULL, &have.chain, NULL) ==
-                     HONE_OK
+                     HONE_OK &&
+                 hone_server_create(have.s.engine, NULL, &have.server, NULL) == HONE_OK
              ? 0
              : -1;
 }
 
 static int end(void **state) {
   (void)state;
+  hone_server_destroy(have.server);
   hone_chain_destroy(have.chain);
   hone_writer_abandon(have.writer);
   hone_history_close(have.history);

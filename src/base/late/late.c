@@ -10,6 +10,9 @@
 #ifdef HN_LATE_PCRE2
 #include "base/late/pcre2.h"
 #endif
+#ifdef HN_LATE_MICROHTTPD
+#include "base/late/microhttpd.h"
+#endif
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,6 +51,12 @@ hn_late_pcre2 hn_pcre2;
 static const hn_dl_symbol pcre2_symbols[] = {HN_PCRE2_SYMBOLS(HN_DL_SYMBOL)};
 #undef HN_DL_TABLE
 #endif
+#ifdef HN_LATE_MICROHTTPD
+hn_late_microhttpd hn_microhttpd;
+#define HN_DL_TABLE hn_late_microhttpd
+static const hn_dl_symbol microhttpd_symbols[] = {HN_MICROHTTPD_SYMBOLS(HN_DL_SYMBOL)};
+#undef HN_DL_TABLE
+#endif
 
 /* No file: the program is linked with it, or was built without it. */
 static const late libraries[HN_LATE_LIBRARY_COUNT] = {
@@ -64,6 +73,10 @@ static const late libraries[HN_LATE_LIBRARY_COUNT] = {
 #ifdef HN_LATE_PCRE2
     [HN_LATE_LIBRARY_PCRE2] =
         LATE(HN_LATE_PCRE2, "PCRE2", "operators with regular expressions", pcre2_symbols, &hn_pcre2),
+#endif
+#ifdef HN_LATE_MICROHTTPD
+    [HN_LATE_LIBRARY_MICROHTTPD] =
+        LATE(HN_LATE_MICROHTTPD, "libmicrohttpd", "hone serve", microhttpd_symbols, &hn_microhttpd),
 #endif
 };
 

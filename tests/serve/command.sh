@@ -1,0 +1,45 @@
+#!/bin/sh
+# hone serve from its start to Ctrl-C: it says where it listens, ends with 0 and prints what it did. What cannot be served ends with the
+# code that belongs to it, and says why.
+set -eu
+hone=$1
+folder=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$folder"' EXIT
+cd "$folder"
+bad() { echo "$1" >&2; cat out err >&2 2>/dev/null || true; exit 1; }
+wants() { # code text arguments...
+  code=$1 text=$2
+  shift 2
+  set +e
+  "$hone" serve "$@" >out 2>err
+  got=$?
+  set -e
+  [ "$got" = "$code" ] || bad "hone serve $*: $got instead of $code"
+  grep -q "$text" err || bad "hone serve $*: does not say '$text'"
+}
+"$hone" zoo mobilenetv2 --width 0.1 --size 32 -o 'a b.onnx' >/dev/null
+wants 2 'no address' 'a b.onnx' --listen 8000
+wants 2 'a model .a b. already' 'a b.onnx' 'a b.onnx'
+wants 2 'wants a time' 'a b.onnx' --batch-delay soon
+wants 3 'none.onnx' none.onnx
+"$hone" optimize 'a b.onnx' -o saved.hone >/dev/null
+wants 2 'hone serve wants the model' saved.hone
+"$hone" serve 'net=a b.onnx' 'a b.onnx' --listen 127.0.0.1:0 -t 1 -b 2 --json >out 2>err &
+pid=$!
+i=0
+until grep -q listening err; do
+  kill -0 "$pid" 2>/dev/null || { grep -q 'without libmicrohttpd\|libmicrohttpd is not' err && { echo "SKIP: no libmicrohttpd"; exit 0; }; bad "it ended"; }
+  i=$((i + 1))
+  [ $i -lt 600 ] || bad "it does not listen"
+  sleep 0.1
+done
+grep -q 'net: ready in .*; up to 2 samples a run' err || bad "it does not say how it serves"
+kill -TERM "$pid"
+set +e
+wait "$pid"
+code=$?
+set -e
+pid=
+[ $code = 0 ] || bad "it ended with $code"
+grep -q '"name": "a b"' out || bad "it does not say what it did"

@@ -1,0 +1,213 @@
+/* The server's sockets: requests as bytes on a connection. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <hone/hone.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char rows[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3]) -> (%y) { %y = Neg(%x) }";
+#define BODY "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,3],\"datatype\":\"FP32\",\"data\":[1,2,3]}]}"
+
+static struct {
+  hone_engine *engine;
+  hone_server *server;
+  uint16_t port;
+} the;
+
+static int start(void **state) {
+  (void)state;
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &the.engine, NULL), HONE_OK);
+  const hone_server_options o = {.max_body = 4096, .max_bodies = 16384};
+  assert_int_equal(hone_server_create(the.engine, &o, &the.server, NULL), HONE_OK);
+  hone_model *m = net_parse("rows", rows);
+  assert_int_equal(hone_server_add(the.server, m, &(hone_served_options){.name = "rows"}, NULL), HONE_OK);
+  hone_model_release(m);
+  const hone_status status = hone_server_listen(the.server, "127.0.0.1:0", &the.port, &e);
+  if (status == HONE_ERROR_MISSING) {
+    print_message("SKIP: %s\n", e.what);
+    hone_server_destroy(the.server);
+    hone_engine_destroy(the.engine);
+    exit(0);
+  }
+  if (status != HONE_OK) fail_msg("%s", e.what);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  hone_server_destroy(the.server);
+  hone_engine_destroy(the.engine);
+  return 0;
+}
+
+static int dial(void) {
+  const struct sockaddr_in at = {
+      .sin_family = AF_INET, .sin_port = htons(the.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  assert_true(fd >= 0);
+  assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
+  return fd;
+}
+
+/* Sends the bytes and reads until the server has closed, or there is a response of this many bytes of body.
+ */
+static char *exchange(int fd, const char *bytes, size_t size) {
+  enum { ROOM = 65536 };
+  static char text[ROOM];
+  size_t n = 0;
+  while (size) {
+    const ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+    if (sent <= 0) break; /* it has heard enough */
+    bytes += sent, size -= (size_t)sent;
+  }
+  for (;;) {
+    const ssize_t got = recv(fd, text + n, ROOM - 1 - n, 0);
+    if (got <= 0) break;
+    n += (size_t)got;
+    text[n] = 0;
+    const char *body = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
+    if (body && length && n - (size_t)(body + 4 - text) >= strtoul(length + 16, NULL, 10)) break;
+  }
+  text[n] = 0;
+  return text;
+}
+
+static void wants(const char *bytes, const char *status, const char *text) {
+  const int fd = dial();
+  const char *got = exchange(fd, bytes, strlen(bytes));
+  if (strncmp(got, status, strlen(status)) != 0 || !strstr(got, text)) fail_msg("%.200s: %s", bytes, got);
+  close(fd);
+}
+
+static void requests_are_answered(void **state) {
+  (void)state;
+  char text[1024];
+  wants("GET /v2/health/ready HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200", "{\"ready\":true}");
+  wants("GET /v2/models/%72ows HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200", "application/json");
+  wants("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200", "text/plain; version=0.0.4");
+  wants("PUT /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405", "Allow: GET, HEAD");
+  snprintf(text, sizeof text,
+           "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s", strlen(BODY),
+           BODY);
+  wants(text, "HTTP/1.1 200", "\"data\":[-1,-2,-3]");
+  snprintf(text, sizeof text,
+           "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+           "chunked\r\n\r\n%zx\r\n%s\r\n0\r\n\r\n",
+           strlen(BODY), BODY);
+  wants(text, "HTTP/1.1 200", "\"data\":[-1,-2,-3]");
+}
+
+static void a_connection_serves_again(void **state) {
+  (void)state;
+  char text[1024];
+  const int fd = dial();
+  snprintf(text, sizeof text,
+           "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s", strlen(BODY),
+           BODY);
+  for (int i = 0; i < 3; i++) assert_non_null(strstr(exchange(fd, text, strlen(text)), "[-1,-2,-3]"));
+  close(fd);
+}
+
+static void tensors_cross_as_bytes(void **state) {
+  (void)state;
+  const float x[3] = {1, 2, 3}, want[3] = {-1, -2, -3};
+  static const char json[] =
+      "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,3],\"datatype\":\"FP32\",\"parameters\":"
+      "{\"binary_data_size\":12}}],\"parameters\":{\"binary_data_output\":true}}";
+  char text[1024];
+  const int n = snprintf(text, sizeof text,
+                         "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n"
+                         "Inference-Header-Content-Length: %zu\r\n\r\n%s",
+                         sizeof json - 1 + sizeof x, sizeof json - 1, json);
+  memcpy(text + n, x, sizeof x);
+  const int fd = dial();
+  char *got = exchange(fd, text, (size_t)n + sizeof x);
+  const char *length = strstr(got, "Inference-Header-Content-Length: "), *body = strstr(got, "\r\n\r\n");
+  assert_non_null(length);
+  assert_memory_equal(body + 4 + strtoul(length + 33, NULL, 10), want, sizeof want);
+  close(fd);
+}
+
+static void what_is_too_much_is_refused(void **state) {
+  (void)state;
+  wants("POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 4097\r\n\r\n", "HTTP/1.1 413",
+        "larger");
+  wants("POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "HTTP/1.1 4", "");
+  wants("POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: "
+        "9\r\n\r\n123456789",
+        "HTTP/1.1 415", "Content-Encoding");
+  /* Two lengths: a proxy may have believed the other one. */
+  wants("POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 400", "");
+  char *endless = malloc(40000); /* chunks without an end */
+  assert_non_null(endless);
+  int n = snprintf(endless, 40000,
+                   "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  while (n < 30000) n += snprintf(endless + n, (size_t)(40000 - n), "400\r\n%1024d\r\n", 7);
+  const int fd = dial();
+  const char *got = exchange(fd, endless, (size_t)n);
+  assert_true(!*got || strstr(got, "413"));
+  close(fd);
+  free(endless);
+}
+
+static void whoever_hangs_up_is_forgotten(void **state) {
+  (void)state;
+  static const char head[] =
+      "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{\"inputs\"";
+  for (int i = 0; i < 40; i++) {
+    const int fd = dial();
+    assert_int_equal(send(fd, head, sizeof head - 1, MSG_NOSIGNAL), (int)sizeof head - 1);
+    close(fd);
+  }
+  requests_are_answered(NULL);
+  for (int i = 0; i < 2000;
+       i++) { /* their bodies are given back, at the latest when their threads have run */
+    const int fd = dial();
+    static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+    const bool gone = strstr(exchange(fd, ask, sizeof ask - 1), "hone_body_bytes 0\n") != NULL;
+    close(fd);
+    if (gone) return;
+    usleep(5000);
+  }
+  fail_msg("bodies of requests that were never finished stay");
+}
+
+static void addresses_are_checked(void **state) {
+  (void)state;
+  hone_server *s = NULL;
+  hone_error e = {0};
+  char taken[32];
+  assert_int_equal(hone_server_create(the.engine, NULL, &s, NULL), HONE_OK);
+  static const char *const wrong[] = {"",        ":",      "8000",      "a:b", "127.0.0.1:99999",
+                                      "[::1:80", "::1:80", "127.0.0.1:"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_int_equal(hone_server_listen(s, wrong[i], NULL, &e), HONE_ERROR_USAGE);
+  snprintf(taken, sizeof taken, "127.0.0.1:%u", the.port);
+  assert_int_equal(hone_server_listen(s, taken, NULL, &e), HONE_ERROR_IO);
+  assert_non_null(strstr(e.hint, "port 0"));
+  assert_int_equal(hone_server_listen(the.server, "127.0.0.1:0", NULL, &e), HONE_ERROR_USAGE);
+  hone_server_destroy(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(requests_are_answered),         cmocka_unit_test(a_connection_serves_again),
+      cmocka_unit_test(tensors_cross_as_bytes),        cmocka_unit_test(what_is_too_much_is_refused),
+      cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
+  };
+  return cmocka_run_group_tests_name("serve_http", tests, start, end);
+}
