@@ -220,6 +220,18 @@ static void answers_by_definition(void **state) {
        "4411355,0.07711356,0.7788193,0.1440671"},
       {"com.microsoft.GemmFastGelu", 1, "f32:2x3~1 f32:3x4~2 f32:4~3", "",
        "f32:2x4=0.03712693,-0.08011138,0.7490963,-0.08253448,-0.1541137,-0.08151711,0.8200874,-0.09608334"},
+      /* Two texts: one has a token in page 2 and gets two, of which the second begins page 0; one begins. */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4=2.04,-2.56,0.42,-0.57,-0.45,-0.22,-2.02,-0.23,-0.87,3.32,0.23,-0.35 "
+       "f32:3x2=-0.28,-0.67,-1.06,-0.39,0.48,-0.24 f32:3x2=0.96,-0.2,0.02,1.55,0.55,-0.51 "
+       "f32:4x2x1x2=-0.18,0.54,1.94,-0.27,-0.24,1,-0.89,-0.29,0.88,0.58,0.09,0.67,-2.83,1.02,-0.96,-1.67 "
+       "f32:4x2x1x2=0.28,0.7,-0.44,-1.08,0.03,-0.05,1.41,0.75,0.19,1.11,-0.21,-0.93,0.58,0.58,-0.21,-0.78 "
+       "i32:3=0,2,3 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1",
+       "f32:3x4=0.6852929,0.2673587,0.6056027,0.4029357,0.3907672,0.8346013,0.2576412,1.102856,0.55,-0.51,0."
+       "55,-0.51 "
+       "f32:4x2x1x2=-1.06,-0.39,1.94,-0.27,-0.24,1,-0.89,-0.29,0.88,0.58,-0.28,-0.67,0.48,-0.24,-0.96,-1.67 "
+       "f32:4x2x1x2=0.02,1.55,-0.44,-1.08,0.03,-0.05,1.41,0.75,0.19,1.11,0.96,-0.2,0.55,-0.51,-0.21,-0.78"},
       {"com.microsoft.PackedMultiHeadAttention", 1,
        "f32:4x4~1 f32:4x4~2 f32:4x4~3 f32:12~4 i32:2x3=0,3,4,1,2,5 i32:3=0,1,4", "num_heads=2",
        "f32:4x4=-0.34375,-0.03125,0.28125,-1.40625,-0.2851557,0.7050719,0.4214052,-1.003283,-0.447389,0."
@@ -344,6 +356,37 @@ static void contradictions_are_refused(void **state) {
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:8~2", "top_k=1 n_group=3", NULL},
       {"com.microsoft.MoEGroupRouter", 1, "f32:2x8~1 f32:7~2", "top_k=1", NULL},
       {"com.microsoft.BiasSoftmax", 1, "f32:2x2x3~1 f32:5x3~2", "axis=2 is_inner_broadcast=1", NULL},
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=1,0 i32:2x2=2,-1,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* a page that is not mapped */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=3,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* more tokens than pages */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=1,0 i32:2x2=4,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* a page beyond the cache */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,4 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* tokens beyond the input */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=2,1,3 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* starts that fall */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=-1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* a past below 0 */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=1,0 i32:2x2=2,0,3,-1 - - "
+       "i32:3=8,0,1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* a slot beyond the cache */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:2=0,3 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1", NULL}, /* starts of another batch */
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=3 kv_num_heads=1", NULL},
+      {"com.microsoft.PagedAttention", 1,
+       "f32:3x4~1 f32:3x2~2 f32:3x2~3 f32:4x2x1x2~4 f32:4x2x1x2~5 i32:3=0,2,3 i32:2=1,0 i32:2x2=2,0,3,-1",
+       "num_heads=2 kv_num_heads=1 do_rotary=1", NULL},
       {"com.microsoft.PackedMultiHeadAttention", 1,
        "f32:4x4~1 f32:4x4~2 f32:4x4~3 - i32:2x3=0,3,4,1,2,5 i32:3=0,5,4", "num_heads=2", NULL},
       {"com.microsoft.PackedMultiHeadAttention", 1, "f32:4x4~1 f32:4x4~2 f32:4x4~3", "num_heads=2", NULL},

@@ -192,6 +192,42 @@ class AgainstOnnxRuntime(unittest.TestCase):
         call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), softcap=5.0)
         call(1, [8, 8], 9, 8, sink=4 * numbers(heads), rotary=True)
 
+    def test_paged_attention(self) -> None:
+        """ONNX Runtime has it on GPUs alone: against GroupQueryAttention of each text, which knows no pages."""
+        heads, kv, size, page, pages = 4, 2, 8, 3, 9
+        angles = RANDOM.uniform(0, 3, (32, size // 2)).astype("f")
+        turn = (np.cos(angles), np.sin(angles))
+
+        def run(op: str, inputs: tuple, **attributes: object) -> list:
+            named = {f"x{i}": a for i, a in enumerate(inputs)}
+            return backend.prepare(model_of(op, named, 3, (), "com.microsoft",
+                                            {"num_heads": heads, "kv_num_heads": kv, **attributes})).run(
+                                                {k: a for k, a in named.items() if a is not None})
+
+        for new, past, packed, more in (([2, 1, 4], [4, 0, 2], False, {}), ([1, 1, 1], [5, 8, 0], True, {}),
+                                        ([3, 0, 5], [3, 2, 4], False, {"do_rotary": 1, "local_window_size": 4}),
+                                        ([1, 6, 1], [0, 1, 3], True, {"do_rotary": 1, "scale": 0.2, "softcap": 4.0})):
+            tokens = sum(new)
+            q, k, v = (numbers(tokens, n * size) for n in (heads, kv, kv))
+            caches = [numbers(pages, page, kv, size) for _ in range(2)]
+            table = RANDOM.permutation(pages).reshape(3, 3).astype("i4")
+            starts = np.cumsum([0] + new).astype("i4")
+            extra = turn if "do_rotary" in more else ()
+            qkv = (np.concatenate([q, k, v], 1), None, None) if packed else (q, k, v)
+            y, *after = run("PagedAttention", (*qkv, *caches, starts, np.array(past, "i4"), table, *extra), **more)
+            for b, (n, old) in enumerate(zip(new, past)):
+                if not n:
+                    continue
+                mine = slice(starts[b], starts[b + 1])
+                lie = [c[table[b]].reshape(1, 3 * page, kv, size)[:, :old].transpose(0, 2, 1, 3) for c in caches]
+                want, *present = run("GroupQueryAttention", (q[None, mine], k[None, mine], v[None, mine], *lie,
+                                                             np.array([old + n - 1], "i4"), np.array([old + n], "i4"),
+                                                             *extra), **more)
+                np.testing.assert_allclose(y[mine], want[0], rtol=2e-5, atol=2e-6)
+                for cache, all_of_it in zip(after, present):
+                    got = cache[table[b]].reshape(1, 3 * page, kv, size)[:, :old + n].transpose(0, 2, 1, 3)
+                    np.testing.assert_allclose(got, all_of_it[:, :, :old + n], rtol=1e-5, atol=1e-6)
+
     def test_experts(self) -> None:
         experts, hidden, inter = 5, 16, 24
         for act, k, normal in (("relu", 1, 0), ("gelu", 2, 1), ("silu", 3, 0), ("swiglu", 2, 1)):
