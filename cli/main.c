@@ -96,7 +96,9 @@ static int dispatch(int argc, char **argv) {
                         strcmp(command->name, "op list") == 0;
     const bool works = command != &cli_cmd_help && command != &cli_cmd_version;
     hone_error error = {0};
-    if (works && hone_system_instructions(&error) != HONE_OK) code = cli_report(&error);
+    if (strcmp(command->name, "op test") == 0 || strcmp(command->name, "op bench") == 0)
+      code = cli_plugin_folders(&args);
+    if (works && code == 0 && hone_system_instructions(&error) != HONE_OK) code = cli_report(&error);
     if (works && code == 0) code = cli_load_plugins(&args, before);
     if (code == 0) code = command->run(&args);
   }

@@ -46,7 +46,7 @@ static int unknown_option(const cli_command *c, const char *word) {
                           c->name, word, c->name);
 }
 
-static bool list_add(cli_list *list, const char *text) {
+bool cli_list_add(cli_list *list, const char *text) {
   const char **p = realloc(list->item, (list->n + 1) * sizeof *p);
   if (!p) return false;
   list->item = p;
@@ -61,7 +61,7 @@ static int set_value(const cli_command *c, const cli_option *o, const char *text
   switch (o->kind) {
   case CLI_FLAG: *(bool *)field = true; return 0;
   case CLI_TEXT: *(const char **)field = text; return 0;
-  case CLI_LIST: return list_add(field, text) ? 0 : cli_error(HONE_ERROR_MEMORY, "out of memory");
+  case CLI_LIST: return cli_list_add(field, text) ? 0 : cli_error(HONE_ERROR_MEMORY, "out of memory");
   case CLI_COUNT:
   case CLI_SOME:
   case CLI_THREADS:
@@ -101,7 +101,7 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *args) {
     const cli_option *o = NULL;
     const char *value = NULL;
     if (only_rest || word[0] != '-' || !word[1]) {
-      if (!list_add(&args->rest, word)) return cli_error(HONE_ERROR_MEMORY, "out of memory");
+      if (!cli_list_add(&args->rest, word)) return cli_error(HONE_ERROR_MEMORY, "out of memory");
       continue;
     }
     if (strcmp(word, "--") == 0) {

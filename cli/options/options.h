@@ -35,7 +35,7 @@ typedef struct cli_args {
   bool all, layers; /* verify */
   bool dynamic;     /* plan --shapes */
   bool help, json, verbose, explain, verify_passes, open_batch, again, no_cache, check, counters;
-  int64_t threads, batch, slices, level, runs, warmup, seed, count, size, rows, round;
+  int64_t threads, batch, slices, level, runs, warmup, seed, count, size, rows, round, tune_steps;
   double max_seconds, width, tolerance, budget, tune_seconds, effect;
   const char *format, *device, *precision, *prefer, *output, *output_dir, *labels, *filter, *csv, *trace,
       *html, *passes, *cache, *model, *profile;
@@ -199,6 +199,8 @@ extern const cli_command *const cli_op_verbs[]; /* "op new" and so on; ends with
 const cli_command *cli_op_verb(int argc, char **argv, int *at);
 /* Parses argv by the table. Prints one line and returns 2 when it is wrong, else 0. Free with cli_args_free.
  */
+/* False: no memory. The text is borrowed. */
+bool cli_list_add(cli_list *list, const char *text);
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args);
 void cli_args_free(cli_args *args);
 void cli_print_help(const cli_command *command);

@@ -3,8 +3,11 @@
 #include "cli/terminal/term.h"
 
 #include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The items with ':' between them; free() it. */
 static char *joined(const cli_list *list) {
@@ -45,4 +48,23 @@ int cli_load_plugins(const cli_args *args, bool may_be_empty) {
     cli_note("custom operator %s is not used: %s", p.name, why);
   }
   return status == HONE_OK ? 0 : cli_report(&e);
+}
+
+int cli_plugin_folders(cli_args *args) {
+  for (size_t i = 0; i < args->rest.n; i++) {
+    char path[PATH_MAX], definition[PATH_MAX + 300];
+    struct stat st;
+    size_t n = strlen(args->rest.item[i]);
+    if (n >= sizeof path) continue;
+    memcpy(path, args->rest.item[i], n + 1);
+    while (n > 1 && path[n - 1] == '/') path[--n] = 0; /* as shells complete them */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    snprintf(definition, sizeof definition, "%s/%.250s.json", path, name);
+    if (stat(definition, &st) != 0) continue;
+    char *argument = (char *)(uintptr_t)args->rest.item[i]; /* main's argv, which may be written to */
+    argument[n] = 0;
+    if (!cli_list_add(&args->op_path, argument)) return cli_error(HONE_ERROR_MEMORY, "out of memory");
+    args->rest.item[i] = argument + (name - path);
+  }
+  return 0;
 }

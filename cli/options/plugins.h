@@ -9,4 +9,9 @@
  * hold a built operator, unless it may be empty. */
 int cli_load_plugins(const cli_args *args, bool may_be_empty);
 
+/* An argument that is the folder of an operator (NAME/NAME.json) stands for the operator, and the folder for
+ * --op-path: what was just built is what `hone op test NAME` is about. The argument is cut to the name.
+ * Returns an exit code. */
+int cli_plugin_folders(cli_args *args);
+
 #endif

@@ -9,7 +9,12 @@ says 'holds no built operator' 0 "$hone" op list --op-path swish
 mkdir nothing
 says 'hone op new NAME begins one' 4 "$hone" op test --op-path nothing
 says 'custom operator swish is not used' 0 env HONE_OP_PATH="$PWD/swish" "$hone" op list
+says '(hone op build' 4 "$hone" op test swish
 says '4 tactics, 2 patterns' 0 "$hone" op build swish --op-path swish
+# Its folder is its name, as it was for build.
+says ' 0 failed' 0 "$hone" op test swish -n 1
+says ' 0 failed' 0 "$hone" op test ./swish/ -n 1
+says 'unfused: Sigmoid, Mul' 0 "$hone" op bench swish/ --shape x=2x3x8 -n 1 --max-seconds 1
 # Beside built ones it is named, and they are used; other folders with a .json are no projects.
 mkdir several && cp -r swish several && "$hone" op new later --output-dir several >/dev/null && mkdir several/notes && echo {} >several/notes/a.json
 says 'custom operator later is not used: ' 0 "$hone" op list --op-path several
