@@ -38,12 +38,19 @@ static bool progress(void *arg, uint32_t done, uint32_t total, double left) {
 
 /* ------------------------------------------------------------------ measuring */
 
+/* Is the budget spent, by time or by steps? */
+static bool spent(const cli_tuning *t, const cli_args *args, double start) {
+  return (args->tune_seconds > 0 && cli_remaining(start, args->tune_seconds) <= 0) ||
+         (args->tune_steps && t->report.measured + t->more >= (uint64_t)args->tune_steps);
+}
+
 /* Measures one plan's steps. *report is to be freed. */
-static hone_status tune_plan(cli_session *s, const cli_args *args, double start, bool again,
-                             hone_tune_report *report, hone_error *error) {
+static hone_status tune_plan(const cli_tuning *t, cli_session *s, const cli_args *args, double start,
+                             bool again, hone_tune_report *report, hone_error *error) {
   double last = cli_now_ms();
   hone_tune_options o = {.again = again, .unsaved = true, .progress = progress, .progress_arg = &last};
   if (args->tune_seconds > 0) o.max_seconds = cli_remaining(start, args->tune_seconds);
+  if (args->tune_steps) o.max_steps = (uint32_t)args->tune_steps - t->report.measured - t->more;
   hone_status status = hone_tune(s->plan, &o, report, error);
   cli_progress_end();
   return status;
@@ -54,9 +61,8 @@ static hone_status tune_more(cli_tuning *t, cli_session *s, const cli_args *args
                              uint32_t *news, hone_error *error) {
   hone_tune_report report = {0};
   *news = 0;
-  if (t->report.stopped || (args->tune_seconds > 0 && cli_remaining(start, args->tune_seconds) <= 0))
-    return HONE_OK;
-  hone_status status = tune_plan(s, args, start, false, &report, error);
+  if (t->report.stopped || spent(t, args, start)) return HONE_OK;
+  hone_status status = tune_plan(t, s, args, start, false, &report, error);
   if (status != HONE_OK) return status;
   t->more += *news = report.measured;
   t->report.stopped |= report.stopped;
@@ -88,7 +94,7 @@ static hone_status tune_passes(cli_tuning *t, const cli_args *args, const cli_ar
   double start = cli_now_ms();
   uint32_t news = 1;
   cli_hold(true); /* Ctrl-C ends the measuring and keeps what there is */
-  hone_status status = tune_plan(&t->before, args, start, args->again, &t->report, error);
+  hone_status status = tune_plan(t, &t->before, args, start, args->again, &t->report, error);
   if (status == HONE_OK && t->report.weighed) status = tune_alternatives(t, untuned, start, error);
   for (int pass = 0; pass < MOST_PASSES && news && status == HONE_OK; pass++) {
     status = pass ? cli_session_replan(&t->after, args, (int)args->level, error)
@@ -230,8 +236,10 @@ static const cli_option options[] = {
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     {0, "precision", CLI_TEXT, CLI_FIELD(precision), "f32|bf16|fp16", "arithmetic (f32)"},
     {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
-    {0, "budget", CLI_NUMBER, CLI_FIELD(tune_seconds), "S",
+    {0, "tune-seconds", CLI_NUMBER, CLI_FIELD(tune_seconds), "S",
      "measure for at most this long (as long as it takes)"},
+    {0, "tune-steps", CLI_SOME, CLI_FIELD(tune_steps), "N",
+     "measure at most N steps, what takes longest first (all)"},
     {0, "cache", CLI_TEXT, CLI_FIELD(cache), "FILE",
      "file of tuned tactics (HONE_TUNE_CACHE, or the user's)"},
     {0, "again", CLI_FLAG, CLI_FIELD(again), NULL, "measure even what is known"},

@@ -226,7 +226,7 @@ typedef enum hone_tune_state {
   HONE_TUNE_MEASURED = 0, /* now */
   HONE_TUNE_KNOWN,        /* by an earlier measurement */
   HONE_TUNE_ALONE,        /* only one tactic takes it: nothing to choose */
-  HONE_TUNE_SKIPPED       /* time was up, or the caller stopped */
+  HONE_TUNE_SKIPPED       /* time was up, enough steps were measured, or the caller stopped */
 } hone_tune_state;
 
 /* Steps that are the same work share a row. */
@@ -256,6 +256,7 @@ typedef struct hone_tune_report {
 
 typedef struct hone_tune_options {
   double max_seconds; /* 0: as long as it takes; what is expensive in the plan is measured first */
+  uint32_t max_steps; /* that are measured, the most expensive ones; 0: all */
   bool again;         /* measure what is known, too */
   bool alone;         /* and what only one tactic takes, for its time */
   bool unsaved;       /* the engine alone learns the choices: hone_tune_save writes the file */

@@ -186,7 +186,8 @@ static hone_status measure_all(tuning *t, hone_error *error) {
   hone_status status = HONE_OK;
   uint32_t *order = hn_calloc(t->n + 1, sizeof *order);
   if (!order) return hn_fail_memory(error, t->n, "tuning");
-  const uint32_t n = waiting(t, order);
+  uint32_t n = waiting(t, order);
+  if (t->options->max_steps && n > t->options->max_steps) n = t->options->max_steps;
   for (uint32_t k = 0; k < n && status == HONE_OK && !out_of_time(t) && !asked_to_stop(t); k++) {
     if (k % TOGETHER == 0) status = make_ready(t, order + k, n - k, error);
     if (status == HONE_OK) status = measure(t, order[k], error);

@@ -246,6 +246,14 @@ static void test_stopping_keeps_what_is_measured(void **state) {
   assert_int_equal(hn_tune(p, table, &o, &r, &e), HONE_OK);
   assert_int_equal(r.measured, 0);
   hn_tune_report_free(&r);
+  hn_tuned *fresh = hn_tuned_create("test");
+  o = (hone_tune_options){.max_steps = 1};
+  assert_int_equal(hn_tune(p, fresh, &o, &r, &e), HONE_OK);
+  assert_false(r.stopped);
+  assert_int_equal(r.measured, 1);
+  assert_int_equal(r.skipped, 1);
+  hn_tune_report_free(&r);
+  hn_tuned_destroy(fresh);
   hn_plan_free(p);
   hn_tuned_destroy(table);
   bench_close(&b);

@@ -8,7 +8,7 @@ export HONE_TUNE_CACHE="$temp/tuned"
 "$1" zoo mobilenetv2 --width 0.1 --size 32 -o "$temp/m.onnx" >/dev/null
 # --check compares no whole plans: whether the tuned one is slower on this machine is another matter.
 tune() {
-  "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --budget "${2:-1}" --check --json >"$temp/out" 2>/dev/null || [ $? = 1 ]
+  "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --tune-seconds "${2:-1}" --check --json >"$temp/out" 2>/dev/null || [ $? = 1 ]
 }
 value() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$temp/out" | head -1; }
 for budget in 1 4 16 64 256; do # seconds; how many a step's kernels take to be compiled depends on the machine
@@ -27,7 +27,7 @@ export HONE_TACTICS='-conv_mma_*,-conv_simt*' # few kernels a step, or the emula
 n=300
 while :; do
   rm -f "$temp/tuned"
-  if HONE_FAKE_FAIL=kernel:$n "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --budget 300 >"$temp/out" 2>"$temp/err"; then
+  if HONE_FAKE_FAIL=kernel:$n "$1" tune "$temp/m.onnx" --device cuda --precision fp16 --tune-seconds 300 >"$temp/out" 2>"$temp/err"; then
     echo "no kernel failed behind a step that was measured"; exit 1
   fi
   grep "step '.*' by .*: .*HONE_TACTICS=-" "$temp/err" || { cat "$temp/err"; exit 1; }
