@@ -43,9 +43,32 @@ static int seeds_import(const char *format, const char *folder) {
   return 0;
 }
 
+/* Requests of hone serve; the bytes before them are fuzz_serve.c's. */
+static int seeds_serve(const char *folder) {
+  static const char *const body[] = {
+      "\0\0\0{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[1,3],\"data\":[1,-2.5e-3,NaN]}]}",
+      "\0\0\0{\"id\":\"a\",\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[2,3],\"data\":[[1,2,"
+      "3],[4,5,6]]}],"
+      "\"outputs\":[{\"name\":\"y\",\"parameters\":{\"classification\":2,\"binary_data\":true}}]}",
+      "\2\0\0{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[1,3],\"data\":[1,2,3]},{\"name\":"
+      "\"i\","
+      "\"datatype\":\"INT64\",\"shape\":[2],\"data\":[-1,7]},{\"name\":\"s\",\"datatype\":\"BYTES\","
+      "\"shape\":[1],\"data\":[\"\\u00fc]\"]}]}",
+      "\200\170\0{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[1,3],\"parameters\":{\"binary_"
+      "data_size\":12}}],"
+      "\"parameters\":{\"a\":0}}     0123456789ab"};
+  for (size_t i = 0; i < sizeof body / sizeof *body; i++) {
+    char to[512];
+    snprintf(to, sizeof to, "%s/seed%zu", folder, i);
+    hn_file_write(to, body[i], 3 + strlen(body[i] + 3), NULL);
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return fprintf(stderr, "usage: fuzz_seeds TARGET FOLDER\n"), 2;
   const char *target = argv[1], *folder = argv[2];
+  if (strcmp(target, "fuzz_serve") == 0) return seeds_serve(folder);
   if (strcmp(target, "fuzz_facts") == 0) {
     for (int level = 0; level <= 2; level += 2) {
       char to[512], *text = NULL;
