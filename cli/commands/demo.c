@@ -27,6 +27,7 @@ typedef struct demo {
   uint32_t fused;
   const char *without;                /* the processor's last row, in words */
   bool copies;                        /* what counts is how inputs come to the device */
+  bool same;                          /* rows 0 and 1 are to give the same answers, bit for bit */
   bool boxes;                         /* whole calls, calls a second, memory, and what finding boxes takes */
   int (*other)(const cli_args *args); /* a table of its own; it alone takes a model */
 } demo;
@@ -102,6 +103,20 @@ static const demo demos[] = {
            .chains = HONE_CHAINS_NEVER}},
      .without = "Without its own kernel a depthwise convolution is a matrix product a channel, with one "
                 "column of weights."},
+    {.name = "add-relu",
+     .title = "Add and ReLU of two feature maps: as two operators, and as one",
+     .device_batch = 256,
+     .host_batch = 32,
+     .row = {{.label = "Add, then Relu",
+              .network = "add_relu",
+              .precision = "f32",
+              .separate = true,
+              .chains = HONE_CHAINS_NEVER},
+             {.label = "Add+Relu as one",
+              .network = "add_relu",
+              .precision = "f32",
+              .chains = HONE_CHAINS_NEVER}},
+     .same = true},
     {.name = "merged-copies",
      .title = "Sixteen small inputs: one copy each, and one for all",
      .device_batch = 1,
@@ -261,11 +276,15 @@ static hone_status predict(const demo *d, const cli_demo_machine *m, const hone_
 }
 
 static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, const hone_demo_result *r,
-                       const prediction *x) {
+                       const prediction *x, const cli_demo_equal *e) {
   json_t *rows = json_array();
   for (uint32_t i = 0; has_row(d, m, i); i++) json_array_append_new(rows, row_json(m, &d->row[i], &r[i]));
   json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:o}", "demo", d->name, "device", m->of.device, "name", m->name,
                         "batch", (json_int_t)batch, "rows", rows);
+  if (d->same)
+    json_object_set_new(j, "equal",
+                        json_pack("{s:i, s:i, s:i}", "inputs", (int)e->inputs, "edges", (int)e->edges,
+                                  "differ", (int)e->differ));
   if (x->known && x->block_nodes)
     json_object_set_new(j, "block",
                         json_pack("{s:i, s:o, s:o, s:o, s:o}", "nodes", (int)x->block_nodes, "p",
@@ -283,7 +302,7 @@ static int finish_json(const demo *d, const cli_demo_machine *m, int64_t batch, 
 }
 
 static hone_status show(const demo *d, const cli_args *args, const cli_demo_machine *m, int64_t *batch,
-                        hone_demo_result *r, prediction *x, hone_error *error) {
+                        hone_demo_result *r, prediction *x, cli_demo_equal *e, hone_error *error) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; has_row(d, m, i) && status == HONE_OK; i++) {
     status = hone_demo_measure(&m->of, &d->row[i], *batch, d->network && i == 0, NULL, &r[i], error);
@@ -327,6 +346,13 @@ static hone_status show(const demo *d, const cli_args *args, const cli_demo_mach
         "fused network\n",
         x->block_nodes, cli_s(x->block_nodes), 100 * x->block_p, x->block_s, x->block_predicted,
         x->block_measured);
+  if (status == HONE_OK && d->same) status = cli_demo_same(m, d->row, *batch, e, error);
+  if (status == HONE_OK && d->same && !args->json) {
+    char verdict[32] = "equal to the bit";
+    if (e->differ) snprintf(verdict, sizeof verdict, "%u differ", e->differ);
+    cli_print("\n%u random inputs, %u of them with zeros, denormals, infinities and NaN: %s\n", e->inputs,
+              e->edges, verdict);
+  }
   if (status == HONE_OK && d->without && !m->accelerator && !args->json) cli_print("\n%s\n", d->without);
   return status;
 }
@@ -368,6 +394,7 @@ static int run(const cli_args *args) {
   cli_demo_machine m;
   hone_demo_result r[MOST_ROWS] = {0};
   prediction x = {0};
+  cli_demo_equal e = {0};
   if (d->copies && strcmp(cli_device_name(args), "cpu") == 0)
     return cli_error(HONE_ERROR_MISSING,
                      "%s needs a GPU: on the processor inputs are read where they lie, and nothing is "
@@ -375,9 +402,10 @@ static int run(const cli_args *args) {
                      d->name);
   hone_status status = cli_demo_machine_find(args, &m, &error);
   int64_t batch = args->batch ? args->batch : m.accelerator ? d->device_batch : d->host_batch;
-  if (status == HONE_OK) status = show(d, args, &m, &batch, r, &x, &error);
+  if (status == HONE_OK) status = show(d, args, &m, &batch, r, &x, &e, &error);
   if (status != HONE_OK) return cli_report(&error);
-  return args->json ? finish_json(d, &m, batch, r, &x) : cli_flush();
+  const int code = args->json ? finish_json(d, &m, batch, r, &x, &e) : cli_flush();
+  return code == 0 && e.differ ? 1 : code;
 }
 
 static const cli_option options[] = {

@@ -1,5 +1,6 @@
 /* Which options of hone quantize go together. */
 #include "cli/options/quantizing.h"
+#include "cli/terminal/term.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,13 @@ static hone_status check_budget(const cli_args *args, bool asked, hone_error *er
   if (!asked) return HONE_OK;
   if (args->max_drop < 0) return usage(error, "--metric wants a budget", "--max-drop X");
   if (!args->metric) return usage(error, "--max-drop wants a metric", "top1, top5, map, cosine or sqnr");
-  return args->to ? usage(error, "--max-drop chooses the types itself", "no --to") : HONE_OK;
+  if (args->to) return usage(error, "--max-drop chooses the types itself", "no --to");
+  /* Who means points of a hundred would get any loss allowed. */
+  const bool share = strncmp(args->metric, "top", 3) == 0 || strcmp(args->metric, "map") == 0;
+  if (share && args->max_drop >= 0.1 && args->max_drop <= 1)
+    cli_note("--max-drop %g allows %s to lose %g points of 100; half a point is 0.005", args->max_drop,
+             args->metric, 100 * args->max_drop);
+  return HONE_OK;
 }
 
 static size_t size_of(cli_kind kind) {

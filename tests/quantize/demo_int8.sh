@@ -22,7 +22,7 @@ for wrong in "$dir/none.onnx" "zoo.onnx --calib $dir"; do
 done
 [ -z "$(ls "$dir")" ] || fail "something was left behind"
 
-cases=../shared/cases
+cases=${HONE_SHARED:-../shared}/cases
 if [ ! -d $cases/labelled/mnist ]; then
   [ $bad = 0 ] || exit 1
   echo SKIP: no $cases/labelled

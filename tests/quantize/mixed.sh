@@ -27,6 +27,8 @@ expect 2 'wants a budget' "$m" -o "$q" --calib random --metric sqnr
 expect 2 'knows no' "$m" -o "$q" --calib random --max-drop 0.1 --metric top2
 expect 2 '0.001 is 30 dB' "$m" -o "$q" --calib random --max-drop 30 --metric sqnr
 expect 2 'labelled data' "$m" -o "$q" --calib random --max-drop 0.1 --metric top1
+# A share, not points: who writes 0.5 for half a point is told what it allows.
+expect 2 'allows top1 to lose 50 points of 100; half a point is 0.005' "$m" -o "$q" --calib random --max-drop 0.5 --metric top1
 expect 2 'chooses the types itself' "$m" -o "$q" --calib random --max-drop 0.1 --metric sqnr --to fp16
 expect 2 'untimed' "$m" -o "$q" --calib random --max-drop 0.1 --metric sqnr --target ort
 expect 2 'for --max-drop' "$m" -o "$q" --calib random --untimed
@@ -53,7 +55,7 @@ jq -e '[.layers[] | select(.unit >= 0)] | length > 30 and all(.type and .reason 
   >/dev/null || wrong "layers without type, reason or time"
 [ "$bad" = 0 ] || exit 1
 # On labelled data: what is held out is every second sample, and hone eval counts the same.
-shared=../shared/cases
+shared=${HONE_SHARED:-../shared}/cases
 [ -d $shared/labelled/cifar10_150 ] || { echo "SKIP: $shared is not there"; exit 77; }
 m=$shared/models/resnet20_cifar10.onnx data=$shared/labelled/cifar10_150
 for budget in 0 0.02 1; do

@@ -75,7 +75,7 @@ jq -e '.coverage | .problems >= 1 and .ranges > 10 and .growth_each > 0 and .rep
   .classes == null' "$dir/json" >/dev/null || wrong "coverage: $(jq -c .coverage "$dir/json")"
 [ "$bad" = 0 ] || exit 1
 # MNIST's own files: a set that is fine has one quiet line, and one that is not a warning for each thing.
-shared=../shared/cases
+shared=${HONE_SHARED:-../shared}/cases
 [ -d $shared/labelled/mnist ] || { echo "SKIP: $shared is not there"; exit 77; }
 m=$shared/models/mnist-cntk.onnx
 for set in $shared/labelled/mnist $shared/labelled/mnist/t10k-images-idx3-ubyte.gz; do

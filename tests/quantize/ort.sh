@@ -6,7 +6,7 @@ hone=$1
 . tests/quantize/python.sh
 "$hone" zoo mobilenetv2 --width 0.25 --size 32 -o "$dir/mobilenetv2.onnx" >/dev/null
 "$hone" zoo resnet50 --width 0.1 --size 32 -o "$dir/resnet50.onnx" >/dev/null
-for shared in ../shared/cases/models/mnist-cntk.onnx ../shared/cases/models/ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx; do
+for shared in "${HONE_SHARED:-../shared}"/cases/models/mnist-cntk.onnx "${HONE_SHARED:-../shared}"/cases/models/ppocr/ch_ppocr_mobile_v2.0_cls_infer.onnx; do
   [ -f "$shared" ] && cp "$shared" "$dir/"
 done
 cat >"$dir/compare.py" <<'PY'
