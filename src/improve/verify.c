@@ -474,6 +474,7 @@ static bool sums_inside(const hone_node *n) {
   static const char *const others[] = {"Attention",
                                        "MultiHeadAttention",
                                        "GroupQueryAttention",
+                                       "PagedAttention",
                                        "SkipLayerNormalization",
                                        "SimplifiedLayerNormalization",
                                        "SkipSimplifiedLayerNormalization",
