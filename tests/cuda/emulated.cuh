@@ -95,12 +95,13 @@ HN_FN u16 hn_to_bf16(float f) {
 }
 HN_FN u32 hn_to_f16x2(float low, float high) { return hn_to_f16(low) | (u32)hn_to_f16(high) << 16; }
 HN_FN u32 hn_to_bf16x2(float low, float high) { return hn_to_bf16(low) | (u32)hn_to_bf16(high) << 16; }
-HN_FN float hn_emu_larger(float a, float b) { return a != a || a > b ? a : b; }
+HN_FN float hn_max_nan(float a, float b) { return a != a ? a : a > b ? a : b; }
+HN_FN float hn_min_nan(float a, float b) { return a != a ? a : a < b ? a : b; }
 HN_FN u32 hn_max_f16x2(u32 a, u32 b) {
-  return hn_to_f16x2(hn_emu_larger(hn_f16((u16)a), hn_f16((u16)b)), hn_emu_larger(hn_f16((u16)(a >> 16)), hn_f16((u16)(b >> 16))));
+  return hn_to_f16x2(hn_max_nan(hn_f16((u16)a), hn_f16((u16)b)), hn_max_nan(hn_f16((u16)(a >> 16)), hn_f16((u16)(b >> 16))));
 }
 HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
-  return hn_to_bf16x2(hn_emu_larger(hn_bf16((u16)a), hn_bf16((u16)b)), hn_emu_larger(hn_bf16((u16)(a >> 16)), hn_bf16((u16)(b >> 16))));
+  return hn_to_bf16x2(hn_max_nan(hn_bf16((u16)a), hn_bf16((u16)b)), hn_max_nan(hn_bf16((u16)(a >> 16)), hn_bf16((u16)(b >> 16))));
 }
 HN_FN u32 hn_to_tf32(float f) { /* nearest, ties away from zero */
   const u32 u = hn_bits(f);

@@ -1,8 +1,9 @@
 /* libfakecuda: NVIDIA's driver API on a machine without a GPU, as far as hone calls it. One lock around
  * everything; kernels are those that libfakenvrtc has built for this machine's processor.
  *
- * HONE_FAKE_ARCH 80 | 89 | 90     HONE_FAKE_MEMORY bytes     HONE_FAKE_FAIL, HONE_FAKE_MISSING: fake_fail.h
- * HONE_FAKE_TRACE lists what is done, HONE_FAKE_QUIET keeps faults off stderr, HONE_FAKE_SEED changes orders
+ * HONE_FAKE_ARCH 75 | 80 ... 121     HONE_FAKE_MEMORY bytes     HONE_FAKE_FAIL, HONE_FAKE_MISSING:
+ * fake_fail.h HONE_FAKE_TRACE lists what is done, HONE_FAKE_QUIET keeps faults off stderr, HONE_FAKE_SEED
+ * changes orders
  */
 #include "fake.h"
 #include "fake_fail.h"
@@ -45,12 +46,26 @@ static void leave(const int *locked) {
   if (!current || !retained) return CUDA_ERROR_INVALID_CONTEXT;                                              \
   if (fake_sticky) return fake_sticky
 
-static int arch(void) {
+/* What blocks and multiprocessors of each architecture have, from the CUDA programming guide's table of
+ * compute capabilities. The first is what is emulated where nothing is said. */
+typedef struct generation {
+  int arch, shared_kb,
+      threads; /* of a block at most, without the 1 KB that the system takes; of a multiprocessor */
+} generation;
+static const generation generations[] = {
+    {80, 163, 2048}, {75, 64, 1024},   {86, 99, 1536},   {87, 163, 1536},  {88, 99, 1536},  {89, 99, 1536},
+    {90, 227, 2048}, {100, 227, 2048}, {103, 227, 2048}, {110, 227, 1536}, {120, 99, 1536}, {121, 99, 1536},
+};
+static const generation *device_generation(void) {
   const char *text = getenv("HONE_FAKE_ARCH");
-  const int n = text ? atoi(text) : 80;
-  return n == 90 || n == 89 ? n : 80;
+  const int n = text ? atoi(text) : 0;
+  for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
+    if (generations[i].arch == n) return &generations[i];
+  return generations;
 }
-static unsigned shared_optin(void) { return arch() == 90 ? 227 * 1024 : 163 * 1024; }
+static int arch(void) { return device_generation()->arch; }
+static unsigned shared_optin(void) { return (unsigned)device_generation()->shared_kb * 1024; }
+static unsigned shared_in_all(void) { return shared_optin() + (arch() == 75 ? 0 : 1024); }
 
 /* ---------------------------------------------------------------- device and context */
 
@@ -172,7 +187,7 @@ API cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice devi
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = arch() % 10; break;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 4; break;
   case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = EMU_MAX_THREADS; break;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
+  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = device_generation()->threads; break;
   case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
   case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: *value = 1024; break;
   case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: *value = 64; break;
@@ -181,7 +196,7 @@ API cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice devi
   case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: *value = 65535; break;
   case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = LIMIT_STATIC; break;
   case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = (int)shared_optin(); break;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = (int)shared_optin() + 1024; break;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = (int)shared_in_all(); break;
   case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: *value = 1024; break;
   case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
   case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;

@@ -39,6 +39,7 @@ struct _nvrtcProgram {
   int files;
   char *log, *object;
   size_t object_bytes;
+  bool virtual; /* compiled for compute_NN */
 };
 
 __attribute__((constructor)) static void start(void) { fake_hide_missing(); }
@@ -105,13 +106,15 @@ __attribute__((visibility("default"))) const char *nvrtcGetErrorString(nvrtcResu
   }
 }
 
+static const int known[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+
 API nvrtcGetNumSupportedArchs(int *n) {
-  *n = 2;
+  *n = (int)(sizeof known / sizeof *known);
   return NVRTC_SUCCESS;
 }
 
 API nvrtcGetSupportedArchs(int *arch) {
-  arch[0] = 80, arch[1] = 90;
+  memcpy(arch, known, sizeof known);
   return NVRTC_SUCCESS;
 }
 
@@ -350,7 +353,9 @@ API nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options) {
   uint64_t h = hash_emulator();
   for (int i = 0; i < p->files; i++) h = hash_text(hash_text(h, p->file[i].name), p->file[i].text);
   for (int i = 0; i < n; i++)
-    if (!strncmp(options[i], "-D", 2) && n_defines < DEFINES) {
+    if (!strncmp(options[i], "--gpu-architecture=", 19)) {
+      p->virtual = !strncmp(options[i] + 19, "compute_", 8);
+    } else if (!strncmp(options[i], "-D", 2) && n_defines < DEFINES) {
       defines[n_defines++] = (char *)(uintptr_t)options[i];
       h = hash_text(h, options[i]);
     }
@@ -382,7 +387,15 @@ API nvrtcGetCUBINSize(nvrtcProgram p, size_t *bytes) {
 API nvrtcGetCUBIN(nvrtcProgram p, char *cubin) {
   int code = NVRTC_ERROR_INVALID_PROGRAM;
   if (fake_fails("nvrtcGetCUBIN", &code, NULL, 0)) return (nvrtcResult)code;
-  if (!p->object) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (!p->object || p->virtual) return NVRTC_ERROR_INVALID_PROGRAM;
   memcpy(cubin, p->object, p->object_bytes);
+  return NVRTC_SUCCESS;
+}
+
+/* Of a virtual architecture there is PTX alone; what stands for it is the same object. */
+API nvrtcGetPTXSize(nvrtcProgram p, size_t *bytes) { return nvrtcGetCUBINSize(p, bytes); }
+API nvrtcGetPTX(nvrtcProgram p, char *ptx) {
+  if (!p->object || !p->virtual) return NVRTC_ERROR_INVALID_PROGRAM;
+  memcpy(ptx, p->object, p->object_bytes);
   return NVRTC_SUCCESS;
 }

@@ -625,6 +625,8 @@ static void test_missing(void **state) {
   EXPECT(a, HONE_ERROR_USAGE, "sm_999");
   a = PLAY(scene_open, "HONE_CUDA_ARCH=sm_80");
   assert_int_equal(a.error.status, HONE_OK);
+  a = PLAY(scene_open, "HONE_CUDA_ARCH=sm_70");
+  EXPECT(a, HONE_ERROR_MISSING, "sm_70", "sm_75 (Turing) or later", "--device cpu works");
   a = PLAY(scene_open, "HONE_FAKE_FAIL=cuDevicePrimaryCtxRetain:1");
   EXPECT(a, HONE_ERROR_MEMORY, "cuDevicePrimaryCtxRetain", "cuda:0");
 }

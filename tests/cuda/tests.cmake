@@ -223,6 +223,12 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # bert_base's pooled output lies by a step of bf16 below or above the bound, as sums before it round: in that network the order of
   # sums stays what the bound was found with. check_tactics_cuda_products holds the products of few rows to theirs.
   set_property(TEST network_bert_base_bf16 APPEND PROPERTY ENVIRONMENT HONE_TACTICS=-cudnn*,-cublaslt*,-matmul_few*)
+  # As Turing's, on a newer GPU, which compiles its PTX.
+  hone_emulated(network_for_turing check_networks resnet50 0.25 32 fp16)
+  set_property(TEST network_for_turing APPEND PROPERTY ENVIRONMENT HONE_TACTICS=-cudnn*,-cublaslt* HONE_FAKE_ARCH=90 HONE_CUDA_ARCH=sm_75)
+  if(NOT HONE_SANITIZE)
+    hone_emulated(texts_of_turing ${HONE_TEST_FOLDER}/texts_of_turing.sh ${CMAKE_BINARY_DIR} ${CMAKE_BINARY_DIR}/tests/texts/75)
+  endif()
   set(suites /usr/share/libonnx-testdata/data)
   if(EXISTS ${suites} AND NOT HONE_SANITIZE)
     # On the host: strings, bodies, optimizers, the draws of Dropout in training (4), and what computes with sequences and optionals

@@ -92,7 +92,6 @@ static uint32_t copied_together(int64_t all) {
 static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
   memset(p, 0, sizeof *p);
   hn_attention_args *g = &p->args;
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
   if (s->n_inputs < MASK || s->n_inputs > MASK + HN_ATTENTION_MASK || !s->node)
     return hn_refuse(why, "not of the form that lowering makes");
   if (s->n_epilogue) return hn_refuse(why, "attention has no epilogue");
@@ -105,6 +104,7 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   p->type = q->dtype;
   if (!hn_cuda_type(p->type) || k->dtype != p->type || v->dtype != p->type)
     return hn_refuse(why, "operands are not of one floating type");
+  if (!hn_cuda_tensor_cores(m, p->type, why)) return false;
   const float y_scale = hone_node_float(s->node, "y_scale", 0);
   p->codes = y_scale != 0;
   if (p->codes

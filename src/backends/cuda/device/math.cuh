@@ -11,22 +11,6 @@
 
 #include "prelude.cuh"
 
-#ifdef HN_EMULATED
-HN_FN float hn_max_nan(float a, float b) { return a != a ? a : a > b ? a : b; }
-HN_FN float hn_min_nan(float a, float b) { return a != a ? a : a < b ? a : b; }
-#else
-HN_FN float hn_max_nan(float a, float b) { /* NaN when either is */
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-HN_FN float hn_min_nan(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-#endif
-
 #if defined(HN_FAST_MATH) && !defined(HN_EMULATED)
 HN_FN float hn_exp2_near(float x) {
   float r;

@@ -58,33 +58,7 @@ HN_FN u16 hn_to_f16(float f) { /* nearest, ties to even; beyond the range: infin
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
   return h;
 }
-HN_FN u32 hn_to_f16x2(float low, float high) {
-  u32 r;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-  return r;
-}
 HN_FN float hn_bf16(u16 h) { return __uint_as_float((u32)h << 16); }
-HN_FN u16 hn_to_bf16(float f) {
-  u16 h;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
-  return h;
-}
-HN_FN u32 hn_to_bf16x2(float low, float high) {
-  u32 r;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-  return r;
-}
-/* The larger of each half; NaN wins. */
-HN_FN u32 hn_max_f16x2(u32 a, u32 b) {
-  u32 r;
-  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
-  return r;
-}
-HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
-  u32 r;
-  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
-  return r;
-}
 HN_FN u32 hn_bits(float f) { return __float_as_uint(f); }
 HN_FN float hn_from_bits(u32 u) { return __uint_as_float(u); }
 
@@ -114,26 +88,10 @@ HN_FN void hn_atomic_add(float *p, float x) { atomicAdd(p, x); }
 HN_FN u32 hn_atomic_add_u32(u32 *p, u32 x) { return atomicAdd(p, x); }
 HN_FN void hn_fence(void) { __threadfence(); }
 
-/* ---- from global to shared memory behind the computation (arch 80) */
 HN_FN u32 hn_shared_address(const void *p) {
   return (u32)__cvta_generic_to_shared(p);
 }
-/* 16 bytes, of which the first `bytes` come from `from` and the rest are zeros. */
-HN_FN void hn_cp_async16(void *to, const void *from, u32 bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
-}
-/* The same with 8 and with 4 bytes. */
-HN_FN void hn_cp_async8(void *to, const void *from, u32 bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
-}
-HN_FN void hn_cp_async4(void *to, const void *from, u32 bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" : : "r"(hn_shared_address(to)), "l"(from), "r"(bytes) : "memory");
-}
-HN_FN void hn_cp_async_commit(void) { asm volatile("cp.async.commit_group;" : : : "memory"); }
-#define HN_CP_ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
-
-/* ---- tensor cores (arch 80): d += a b, d and f32, 16 x 8 x 16 (x 8 for tf32); fragments as the PTX manual
- * lays them out for mma.m16n8k16 and m16n8k8 */
+/* ---- fragments of 8 x 8 tiles of 16 bits from shared memory, as the PTX manual lays them out for ldmatrix .x4 */
 HN_FN void hn_ldmatrix4(u32 r[4], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(hn_shared_address(row)) : "memory");
@@ -142,32 +100,19 @@ HN_FN void hn_ldmatrix4_trans(u32 r[4], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(hn_shared_address(row)) : "memory");
 }
-HN_FN void hn_mma_f16(float d[4], const u32 a[4], const u32 b[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-HN_FN void hn_mma_bf16(float d[4], const u32 a[4], const u32 b[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-HN_FN u32 hn_to_tf32(float f) {
-  u32 r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(f));
-  return r;
-}
-HN_FN void hn_mma_tf32(float d[4], const u32 a[4], const u32 b[2]) {
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-/* Codes: 16 x 8 x 32, sums of i32 that wrap; a: u8 or i8, b: i8. Fragments hold four codes where 16-bit types have two. */
-HN_FN void hn_mma_u8(i32 d[4], const u32 a[4], const u32 b[2]) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-HN_FN void hn_mma_i8(i32 d[4], const u32 a[4], const u32 b[2]) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
+/* ---- what architecture 80 has instructions for (ampere.cuh), and 75 other means (turing.cuh).
+ * hn_to_f16x2, hn_to_bf16, hn_to_bf16x2: rounded as hn_to_f16 does. hn_max_nan, hn_min_nan: NaN when either is; of
+ * each half: hn_max_f16x2, hn_max_bf16x2. hn_cp_async16, 8, 4: as many bytes from global to shared memory behind the
+ * computation, of which the first `bytes` come from `from` and the rest are zeros.
+ * hn_mma_f16, bf16, tf32: d += a b, d and sums in f32, 16 x 8 x 16 (x 8 for tf32); fragments as the PTX manual lays
+ * them out for mma.m16n8k16 and m16n8k8. hn_mma_u8, hn_mma_i8, codes: 16 x 8 x 32, sums of i32 that wrap; a: u8 or i8,
+ * b: i8; fragments hold four codes where 16-bit types have two. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#include "turing.cuh"
+#else
+#include "ampere.cuh"
+#endif
+
 /* c and the products of four codes (u8 or i8) and four of i8, without tensor cores. */
 HN_FN i32 hn_dot4_u8(u32 a, u32 b, i32 c) {
   i32 d;

@@ -51,7 +51,8 @@ struct hn_device {
   char name[128];
   uint32_t arch; /* what kernels are compiled for; machine.arch, which tactics see, may be set lower */
   int driver, rtc_major, rtc_minor; /* driver: 13000 for 13.0 */
-  char target[16];                  /* "sm_90a" */
+  char target[24];                  /* "sm_90a" */
+  bool ptx;                         /* "compute_80": not this chip's own instructions */
   _Atomic bool keeps_nothing;       /* the folder of kernels could not be written; told once */
   char library[256];                /* which NVRTC was found */
   hone_machine machine;

@@ -56,34 +56,40 @@ static hone_status find(hn_device *d, uint32_t index, hone_error *error) {
 /* The architecture that kernels are compiled for: the device's own where this NVRTC knows it, else the
  * nearest of the same generation below it. */
 static hone_status choose_target(hn_device *d, hone_error *error) {
+  const int arch = (int)d->machine.arch;
   int n = 0, known[128], best = 0;
   if (d->rtc.nvrtcGetNumSupportedArchs(&n) != NVRTC_SUCCESS || n > 128 ||
       d->rtc.nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS)
     n = 0;
   for (int i = 0; i < n; i++)
-    if (known[i] / 10 == (int)d->arch / 10 && known[i] <= (int)d->arch && known[i] > best) best = known[i];
+    if (known[i] / 10 == arch / 10 && known[i] <= arch && known[i] > best) best = known[i];
   if (!best) {
     hn_fail(error, HONE_ERROR_MISSING, "NVRTC %d.%d cannot compile for %s (sm_%u)", d->rtc_major,
-            d->rtc_minor, d->name, d->arch);
+            d->rtc_minor, d->name, d->machine.arch);
     hn_error_hint(error, "install libnvrtc of a CUDA toolkit for this GPU; --device cpu works without it");
     return HONE_ERROR_MISSING;
   }
-  /* The "a" variants have what only this very chip has: wgmma, TMA's multicast and the like. */
-  snprintf(d->target, sizeof d->target, "sm_%d%s", best, best == (int)d->arch && best >= 90 ? "a" : "");
+  /* The "a" variants have what only this very chip has: wgmma, TMA's multicast and the like. For an older
+   * chip than this one there is PTX, which the driver compiles. */
+  d->ptx = arch != (int)d->arch;
+  snprintf(d->target, sizeof d->target, "%s_%d%s", d->ptx ? "compute" : "sm", best,
+           !d->ptx && best == arch && best >= 90 ? "a" : "");
   return HONE_OK;
 }
 
 /* ------------------------------------------------------------------ what it can do */
 
-/* FLOPs of a multiprocessor and clock: f32 on CUDA cores; f16 on tensor cores with f32 sums; tf32. From the
- * architecture whitepapers; consumer chips of a generation do half as many with f32 sums. */
+/* FLOPs of a multiprocessor and clock: f32 on CUDA cores; f16 on tensor cores with f32 sums; tf32. KiB of
+ * shared memory that a block can have. From the architecture whitepapers and the programming guide's table of
+ * compute capabilities; GeForce chips of a generation do half as many FLOPs on tensor cores with f32 sums. */
 static const struct {
   uint32_t arch;
-  int f32, half, tf32;
+  int f32, half, tf32, shared;
 } rates[] = {
-    {70, 128, 1024, 0},     {75, 128, 512, 0},      {80, 128, 2048, 1024}, {86, 256, 512, 256},
-    {87, 256, 512, 256},    {89, 256, 512, 256},    {90, 256, 4096, 2048}, {100, 256, 8192, 4096},
-    {103, 256, 8192, 4096}, {110, 256, 4096, 2048}, {120, 256, 512, 256},
+    {75, 128, 1024, 0, 64},      {80, 128, 2048, 1024, 163},  {86, 256, 1024, 512, 99},
+    {87, 256, 2048, 1024, 163},  {88, 256, 1024, 512, 99},    {90, 256, 4096, 2048, 227},
+    {100, 256, 8192, 4096, 227}, {103, 256, 8192, 4096, 227}, {110, 256, 4096, 2048, 227},
+    {120, 256, 1024, 512, 99},
 };
 
 static int attribute(hn_device *d, CUdevice_attribute a) {
@@ -91,14 +97,19 @@ static int attribute(hn_device *d, CUdevice_attribute a) {
   return d->cu.cuDeviceGetAttribute(&v, a, d->handle) == CUDA_SUCCESS && v > 0 ? v : 0;
 }
 
+static size_t row_of(uint32_t arch) {
+  size_t row = 0;
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+    if (rates[i].arch <= arch) row = i;
+  return row;
+}
+
 static void describe(hn_device *d, uint32_t threads) {
   const double clock = attribute(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * 1e3;
   const double memory = attribute(d, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * 1e3;
   const int bus = attribute(d, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   const int sms = attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  size_t row = 0;
-  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-    if (rates[i].arch <= d->arch) row = i;
+  const size_t row = row_of(d->machine.arch);
   const double all = sms * clock;
   d->machine = (hone_machine){
       .device = "cuda",
@@ -108,7 +119,7 @@ static void describe(hn_device *d, uint32_t threads) {
       .cache_bytes = all * 32,            /* of the 64 bytes that a multiprocessor can ask for */
       .l1 = (size_t)attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
       .l2 = (size_t)attribute(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
-      .arch = d->arch,
+      .arch = d->machine.arch,
       .processors = (uint32_t)sms,
       .shared_bytes = (size_t)attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
       .half_flops = all * rates[row].half,
@@ -125,9 +136,12 @@ static void describe(hn_device *d, uint32_t threads) {
   }
   if (!(d->machine.dram_bytes > 0)) d->machine.dram_bytes = 1e12;
   if (!d->machine.shared_bytes) d->machine.shared_bytes = 48 << 10;
+  const size_t shared = (size_t)rates[row].shared << 10;
+  if (d->machine.arch != d->arch && d->machine.shared_bytes > shared) d->machine.shared_bytes = shared;
 }
 
-/* "sm_80" on a newer chip: tactics see the older one, so that what they would do there can be tested here. */
+/* "sm_80" on a newer chip: tactics see the older one and its shared memory, and texts are compiled for it, so
+ * that what would run there can be tested here. */
 static hone_status limit_arch(hn_device *d, const char *isa, hone_error *error) {
   if (!isa) isa = getenv("HONE_CUDA_ARCH");
   if (!isa || !*isa) return HONE_OK;
@@ -139,6 +153,24 @@ static hone_status limit_arch(hn_device *d, const char *isa, hone_error *error) 
     return HONE_ERROR_USAGE;
   }
   d->machine.arch = (uint32_t)arch;
+  return HONE_OK;
+}
+
+enum { OLDEST = 75 }; /* whose instructions device/turing.cuh has */
+
+/* What the device is, and what tactics are to take it for. */
+static hone_status identify(hn_device *d, uint32_t threads, const char *isa, hone_error *error) {
+  d->machine.arch = d->arch = (uint32_t)(attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+                                         attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  const hone_status status = limit_arch(d, isa, error);
+  if (status != HONE_OK) return status;
+  if (d->machine.arch < OLDEST) {
+    hn_fail(error, HONE_ERROR_MISSING, "%s is of architecture sm_%u", d->name, d->machine.arch);
+    hn_error_expected(error, "sm_%d (Turing) or later", OLDEST);
+    hn_error_hint(error, "--device cpu works without it");
+    return HONE_ERROR_MISSING;
+  }
+  describe(d, threads);
   return HONE_OK;
 }
 
@@ -169,12 +201,7 @@ hone_status hn_cuda_open(uint32_t index, uint32_t threads, const char *isa, hn_d
   hn_device *d = new_device();
   if (!d) return hn_fail_memory(error, sizeof *d, "the CUDA device");
   hone_status status = find(d, index, error);
-  if (status == HONE_OK) {
-    d->arch = (uint32_t)(attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
-                         attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-    describe(d, threads);
-    status = limit_arch(d, isa, error);
-  }
+  if (status == HONE_OK) status = identify(d, threads, isa, error);
   if (status == HONE_OK) status = choose_target(d, error);
   if (status == HONE_OK) status = open_context(d, error);
   if (status == HONE_OK && !hn_cuda_memory_open(d))
@@ -224,15 +251,13 @@ hone_status hn_cuda_about(uint32_t index, hone_device_info *out, hone_error *err
   hn_device *d = new_device();
   if (!d) return hn_fail_memory(error, sizeof *d, "the CUDA device");
   hone_status status = find(d, index, error);
+  if (status == HONE_OK) status = identify(d, hn_cpu_count(), NULL, error);
   if (status == HONE_OK && out) {
     size_t free_bytes = 0, total = 0;
     memset(out, 0, sizeof *out);
     status = open_context(d, error);
     if (status == HONE_OK) status = HN_CU(d, error, cuMemGetInfo, &free_bytes, &total);
     if (status == HONE_OK) {
-      d->arch = (uint32_t)(attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
-                           attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-      describe(d, hn_cpu_count());
       snprintf(out->name, sizeof out->name, "%s", d->name);
       snprintf(out->driver, sizeof out->driver, "CUDA %d.%d", d->driver / 1000, d->driver % 1000 / 10);
       char libraries[sizeof out->libraries];

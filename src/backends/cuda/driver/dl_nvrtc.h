@@ -16,6 +16,8 @@
   X(nvrtcGetProgramLog)                                                                                      \
   X(nvrtcGetCUBINSize)                                                                                       \
   X(nvrtcGetCUBIN)                                                                                           \
+  X(nvrtcGetPTXSize)                                                                                         \
+  X(nvrtcGetPTX)                                                                                             \
   X(nvrtcGetNumSupportedArchs)                                                                               \
   X(nvrtcGetSupportedArchs)
 

@@ -117,11 +117,15 @@ static hone_status compile(hn_device *d, const char *source, const char *name, c
   hone_status status = HONE_OK;
   r = d->rtc.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
   if (r != NVRTC_SUCCESS) status = log_error(d, program, r, name, error);
-  if (status == HONE_OK && (r = d->rtc.nvrtcGetCUBINSize(program, size)) != NVRTC_SUCCESS)
-    status = rtc_fail(d, r, "nvrtcGetCUBINSize", error);
+  if (status == HONE_OK) {
+    r = d->ptx ? d->rtc.nvrtcGetPTXSize(program, size) : d->rtc.nvrtcGetCUBINSize(program, size);
+    if (r != NVRTC_SUCCESS) status = rtc_fail(d, r, d->ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", error);
+  }
   if (status == HONE_OK && !(*cubin = hn_malloc(*size))) status = hn_fail_memory(error, *size, "a kernel");
-  if (status == HONE_OK && (r = d->rtc.nvrtcGetCUBIN(program, *cubin)) != NVRTC_SUCCESS)
-    status = rtc_fail(d, r, "nvrtcGetCUBIN", error);
+  if (status == HONE_OK) {
+    r = d->ptx ? d->rtc.nvrtcGetPTX(program, *cubin) : d->rtc.nvrtcGetCUBIN(program, *cubin);
+    if (r != NVRTC_SUCCESS) status = rtc_fail(d, r, d->ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", error);
+  }
   d->rtc.nvrtcDestroyProgram(&program);
   return status;
 }

@@ -70,7 +70,7 @@ static size_t slice_bytes(const chain *c, uint32_t channels) {
 #define COST_PRODUCT 2.5
 static double seconds_of(const chain *c, const hone_machine *m, const cut *u) {
   const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
-  const double clock = m->peak_flops > 0 ? m->peak_flops / (256 * sms) : 1.7e9;
+  const double clock = hn_cuda_clock(m);
   const hn_conv_attr *d = &c->depth;
   const double in_h = fmin(u->in_h, (double)d->x.size[1]), in_w = fmin(u->in_w, (double)d->x.size[2]);
   const double sixteens = ceil(in_h * in_w / 16), groups = u->channels / 16.0,
@@ -136,7 +136,6 @@ static bool choose_cut(chain *c, const hone_machine *m) {
 
 static bool describe(const hone_step *s, const hone_machine *m, chain *c, hone_reason *why) {
   memset(c, 0, sizeof *c);
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
   if (s->n_parts != 2) return hn_refuse(why, "%u parts", s->n_parts);
   if (s->n_inputs > HN_CUDA_PART_INPUTS) return hn_refuse(why, "more than %d inputs", HN_CUDA_PART_INPUTS);
   c->first_step = s->part[0].step, c->last_step = s->part[1].step;
@@ -145,6 +144,7 @@ static bool describe(const hone_step *s, const hone_machine *m, chain *c, hone_r
   if (c->first_step->output[0].desc.dtype != c->first_step->input[0].desc.dtype ||
       c->last_step->output[0].desc.dtype != c->first_step->input[0].desc.dtype)
     return hn_refuse(why, "types differ");
+  if (!hn_cuda_tensor_cores(m, c->first_step->input[0].desc.dtype, why)) return false;
   if (!hn_conv_is_picture(&c->point)) return hn_refuse(why, "three spatial dimensions");
   if (c->depth.kernel[1] * c->depth.kernel[2] > 49) return hn_refuse(why, "more than 49 taps");
   if (c->depth.y.view.batch > INT32_MAX) return hn_refuse(why, "an image of more than 2^31 elements");

@@ -45,8 +45,7 @@ static bool describe(const hone_step *s, const hone_machine *m, hn_conv_attr *a,
 
 static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why) {
   hn_conv_attr a;
-  if (m->arch < 80) return hn_refuse(why, "no tensor cores of architecture 80");
-  return describe(s, m, &a, why);
+  return hn_cuda_tensor_cores(m, s->input[0].desc.dtype, why) && describe(s, m, &a, why);
 }
 
 static double cost(const hone_step *s, const hone_machine *m) {

@@ -47,6 +47,8 @@ float hn_product_to_tf32(float f);
 /* Splits of K that a launch may have: blocks that share a tile. They are a cluster where there are clusters;
  * elsewhere they meet through memory, in this much workspace. */
 enum { HN_PRODUCT_SPLITS = 8 };
+/* Bytes of shared memory that device/product.cuh has beside the tile: which block of a divided K was last. */
+enum { HN_PRODUCT_OWN_SHARED = 16 };
 size_t hn_product_workspace(const hn_product *p, const hone_machine *m, uint32_t bm, uint32_t bn);
 
 static inline bool hn_product_aligned(const void *p) { return (uintptr_t)p % 16 == 0; }

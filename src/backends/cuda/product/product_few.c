@@ -24,9 +24,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_product
                      hone_reason *why) {
   hn_product *p = &q->p;
   hn_product_args *g = &p->args;
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
   if (!hn_product_of(s, p, why)) return false;
   if (p->a_type == HONE_DTYPE_F32) return hn_refuse(why, "elements of 32 bits");
+  if (!hn_cuda_tensor_cores(m, p->a_type, why)) return false;
   if (!p->constant) return hn_refuse(why, "weights are not constant");
   if (!p->a_chunks) return hn_refuse(why, "rows of A do not consist of whole 16 bytes");
   if (!p->one_tap) return hn_refuse(why, "a row of A is more than one run of memory");

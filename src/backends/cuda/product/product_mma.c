@@ -17,13 +17,23 @@ static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 static uint32_t threads_of(const hn_mma_tile *t) { return 32 * t->warps_m * t->warps_n * t->warps_k; }
 
-static size_t shared_of(const hn_mma_tile *t) {
-  return max_size((size_t)t->stages * (t->bm + t->bn) * 128, (size_t)t->warps_k * t->bm * (t->bn + 8) * 4);
+/* Tiles of K that are on their way, as many as a block's shared memory holds; two where nothing is copied
+ * behind the computation (before architecture 80), so that more blocks have room. */
+static uint32_t stages_of(const hn_mma_tile *t, const hone_machine *m) {
+  if (m->arch < 80) return 2;
+  const size_t room = m->shared_bytes > HN_PRODUCT_OWN_SHARED ? m->shared_bytes - HN_PRODUCT_OWN_SHARED : 0;
+  const uint32_t fit = (uint32_t)(room / ((t->bm + t->bn) * 128));
+  return fit > t->stages ? t->stages : fit > 2 ? fit : 2;
+}
+
+static size_t shared_of(const hn_mma_tile *t, const hone_machine *m) {
+  return max_size((size_t)stages_of(t, m) * (t->bm + t->bn) * 128,
+                  (size_t)t->warps_k * t->bm * (t->bn + 8) * 4);
 }
 
 /* Blocks that one multiprocessor holds: its shared memory is a block's limit and a little. */
 static uint32_t resident(const hn_mma_tile *t, const hone_machine *m) {
-  uint32_t by_shared = (uint32_t)((m->shared_bytes + 1024) / (shared_of(t) + 1024)),
+  uint32_t by_shared = (uint32_t)((m->shared_bytes + 1024) / (shared_of(t, m) + 1024)),
            by_registers = 512 / threads_of(t), n = by_shared < by_registers ? by_shared : by_registers;
   return n ? n : 1;
 }
@@ -46,6 +56,7 @@ static bool clusters(const hone_machine *m) { return m->arch >= 90; }
  * eight sums that a thread stores; of a tile of K: its barrier, a sum, a chunk to load, the walk over taps;
  * and of parts of K that meet: one block a multiprocessor at a time, with what 4096 sums add, eight parts,
  * and clusters that wait for room, from half of the multiprocessors on. */
+#define COST_CLOCK 1.98e9
 #define COST_SHARED 1.65e11
 #define COST_L2 6.5e10
 #define COST_PRODUCTS 0.39
@@ -78,14 +89,14 @@ static double sharing(double blocks) { return 1 + 0.8 * fmin(fmax((blocks - 0.35
 double hn_mma_seconds(const hn_product *p, const hone_machine *m, const hn_mma_tile *t, bool three) {
   const hn_product_args *g = &p->args;
   const double sms = m->processors ? m->processors : 1, dram = m->dram_bytes > 0 ? m->dram_bytes : 1e12;
-  const double scale =
-      (m->half_flops > 0 ? m->half_flops : 1e14) / sms / 8.1e12; /* against the measured machine */
+  /* Against the measured machine: cycles, and half as much shared memory in one before architecture 80. */
+  const double scale = hn_cuda_clock(m) / COST_CLOCK, shared_scale = scale * (m->arch < 80 ? 0.5 : 1);
   const double blocks = (double)g->tiles * g->splits, held = resident(t, m), mine = g->split_tiles;
   const double sums = (double)t->bm * t->bn, lines = (double)(t->bm + t->bn) * 128;
   const double warp_lines = (double)(t->bm * t->warps_n + t->bn * t->warps_m) * 128;
   const double products = 2 * sums * STAGE_CHUNKS * p->chunk * (three ? COST_PARTS : 1);
   double busy = products / (COST_PRODUCTS * rate(p, m) / sms);
-  busy = fmax(busy, (warp_lines + lines) / (COST_SHARED * scale));
+  busy = fmax(busy, (warp_lines + lines) / (COST_SHARED * shared_scale));
   busy = fmax(busy, lines / ((three ? COST_L2_PARTS : COST_L2) * scale));
   const double threads = threads_of(t);
   const double alone = (COST_STEP + COST_FRAGMENT * sums / threads +
@@ -110,7 +121,8 @@ bool hn_mma_fits(const hone_step *s, hn_product *p, const hone_machine *m, const
   if (p->conv && !p->a_chunks) return hn_refuse(why, "a group's channels are no multiple of %u", p->chunk);
   if (p->a_chunks && hone_desc_bytes(&s->input[0].desc) / 16 >= 0x7fffffff)
     return hn_refuse(why, "the input has more than 32 GiB");
-  if (shared_of(t) > m->shared_bytes) return hn_refuse(why, "%zu bytes of shared memory", shared_of(t));
+  if (shared_of(t, m) + HN_PRODUCT_OWN_SHARED > m->shared_bytes)
+    return hn_refuse(why, "%zu bytes of shared memory", shared_of(t, m));
   hn_product_args *g = &p->args;
   uint64_t tiles = 1;
   for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];
@@ -126,8 +138,7 @@ bool hn_mma_fits(const hone_step *s, hn_product *p, const hone_machine *m, const
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hn_product *p,
                      hone_reason *why) {
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
-  if (!hn_product_of(s, p, why)) return false;
+  if (!hn_product_of(s, p, why) || !hn_cuda_tensor_cores(m, p->a_type, why)) return false;
   if (p->a_type == HONE_DTYPE_F32 && s->math < HONE_MATH_F32)
     return hn_refuse(why, "the plan allows f32 products alone");
   if (p->conv && !p->constant) return hn_refuse(why, "weights are not constant");
@@ -197,7 +208,7 @@ hone_status hn_mma_launch(const hone_step_run *run, hn_product *p, const hn_mma_
   hn_str_printf(&text,
                 "#define HN_T %s\n#define BM %u\n#define BN %u\n#define WARPS_M %u\n#define WARPS_N %u\n"
                 "#define WARPS_K %u\n#define STAGES %u\n#define BLOCKS %u\n%s%s%s%s%s",
-                hone_dtype_name(p->a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, t->stages,
+                hone_dtype_name(p->a_type), t->bm, t->bn, t->warps_m, t->warps_n, t->warps_k, stages_of(t, m),
                 resident(t, m), p->constant ? "#define HN_B_PACKED 1\n" : "",
                 a_chunks ? "" : "#define HN_A_ELEMENTS 1\n",
                 b_lines    ? "#define HN_B_LINES 1\n"
@@ -207,7 +218,7 @@ hone_status hn_mma_launch(const hone_step_run *run, hn_product *p, const hn_mma_
                 : p->constant && p->a_type == HONE_DTYPE_F32 ? "#define HN_B_ROUNDED 1\n"
                                                              : "",
                 more);
-  hn_cuda_shape shape = {.threads = threads_of(t), .shared = (uint32_t)shared_of(t)};
+  hn_cuda_shape shape = {.threads = threads_of(t), .shared = (uint32_t)shared_of(t, m)};
   return hn_product_launch(run, p, &text, "product_mma", &shape, error);
 }
 

@@ -1,4 +1,5 @@
-/* Tactics on product_mma.cu: Conv, Gemm and MatMul on tensor cores of arch 80 and up. A tactic is a tile. */
+/* Tactics on product_mma.cu: Conv, Gemm and MatMul on tensor cores of architecture 75 and up. A tactic is a
+ * tile. */
 #ifndef HN_CUDA_PRODUCT_PRODUCT_MMA_H
 #define HN_CUDA_PRODUCT_PRODUCT_MMA_H
 
@@ -8,7 +9,7 @@
 typedef struct hn_mma_tile {
   uint32_t bm, bn;                    /* rows and columns of a block */
   uint32_t warps_m, warps_n, warps_k; /* warps along rows, columns, and the steps of K */
-  uint32_t stages;                    /* tiles of K in flight */
+  uint32_t stages;                    /* tiles of K in flight, where there is room for so many */
   uint32_t splits;                    /* blocks that share a tile: each has a part of K */
 } hn_mma_tile;
 typedef hn_mma_tile hn_product_mma_config;

@@ -45,7 +45,8 @@ static double seconds(const hn_product *p, const hone_machine *m, const hn_simt_
 static bool describe(const hone_step *s, const hone_machine *m, const hn_simt_tile *t, hn_product *p,
                      hone_reason *why) {
   if (!hn_product_of(s, p, why)) return false;
-  if (shared_of(t) > m->shared_bytes) return hn_refuse(why, "%zu bytes of shared memory", shared_of(t));
+  if (shared_of(t) + HN_PRODUCT_OWN_SHARED > m->shared_bytes)
+    return hn_refuse(why, "%zu bytes of shared memory", shared_of(t));
   hn_product_args *g = &p->args;
   uint64_t tiles = 1;
   for (uint32_t i = 0; i < g->n_batch; i++) tiles *= g->batch[i];

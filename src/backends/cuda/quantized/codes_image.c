@@ -21,7 +21,7 @@ typedef struct problem {
 } problem;
 
 static bool describe(const hone_step *s, const hone_machine *m, problem *q, hone_reason *why) {
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
+  if (!hn_cuda_tensor_cores(m, HONE_DTYPE_I8, why)) return false;
   if (!hn_codes_read(s, &q->c, why) || !hn_conv_attr_of(&q->c.inner, &q->a, why)) return false;
   const hn_conv_attr *a = &q->a;
   if (a->groups != 1 || a->cin > 4)

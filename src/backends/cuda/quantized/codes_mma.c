@@ -2,6 +2,7 @@
 
 #include "backends/cuda/driver/cuda.h"
 #include "backends/cuda/quantized/codes.h"
+#include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -13,7 +14,7 @@ typedef struct problem {
 
 static bool describe(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, problem *q,
                      hone_reason *why) {
-  if (m->arch < 80) return hn_refuse(why, "tensor cores of arch 80 are wanted");
+  if (!hn_cuda_tensor_cores(m, HONE_DTYPE_I8, why)) return false;
   return hn_codes_product(s, &q->c, &q->p, why) && hn_mma_fits(s, &q->p, m, t, why);
 }
 

@@ -23,6 +23,13 @@ bool hn_cuda_known(const hone_step *s, hone_reason *why) {
   return true;
 }
 
+bool hn_cuda_tensor_cores(const hone_machine *m, hone_dtype type, hone_reason *why) {
+  const uint32_t arch = type == HONE_DTYPE_F32 || type == HONE_DTYPE_BF16 ? 80 : 75;
+  if (m->arch >= arch) return true;
+  return hn_refuse(why, "tensor cores take %s from architecture %u on, this is %u",
+                   type == HONE_DTYPE_F32 ? "tf32" : hone_dtype_name(type), arch, m->arch);
+}
+
 bool hn_cuda_stored(const hone_step *s, hone_reason *why) {
   const hone_dtype x = s->input[0].desc.dtype, y = s->output[0].desc.dtype;
   if (!hn_cuda_known(s, why)) return false;
@@ -56,6 +63,11 @@ bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, f
     return true;
   default: return false;
   }
+}
+
+double hn_cuda_clock(const hone_machine *m) {
+  const double sms = m->processors ? m->processors : 132, flops = m->arch < 86 ? 128 : 256;
+  return m->peak_flops > 0 ? m->peak_flops / (flops * sms) : 1.7e9;
 }
 
 double hn_cuda_seconds(const hone_machine *m, double flops, double rate, double bytes, double efficiency) {

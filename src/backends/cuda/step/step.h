@@ -13,6 +13,10 @@ bool hn_cuda_gives(const hone_step *s, uint32_t output);
 
 /* Refuses unless the dimensions of all the anchor's inputs and of all outputs are known. */
 bool hn_cuda_known(const hone_step *s, hone_reason *why);
+
+/* Whether mma.sync multiplies elements of that type there, f32 meaning tf32 (or its parts): f16 and codes
+ * from architecture 75 on, bf16 and tf32 from 80 on. */
+bool hn_cuda_tensor_cores(const hone_machine *m, hone_dtype type, hone_reason *why);
 /* The same, and input 0 and output 0 are f32, f16 or bf16 and of one type. */
 bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 
@@ -22,6 +26,8 @@ bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reas
 /* Elements of a floating-point constant of any type as f32; false for any other. */
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 
+/* Cycles a second, by the peak of f32. */
+double hn_cuda_clock(const hone_machine *m);
 /* The greater of flops / rate and bytes / bandwidth, over the fraction of it that is reached, and a launch.
  */
 double hn_cuda_seconds(const hone_machine *m, double flops, double rate, double bytes, double efficiency);
