@@ -428,7 +428,10 @@ int main(int argc, char **argv) {
   }
   verbose = o.verbose;
   if (hn_pool_create(THREADS, &pool, NULL)) return 6;
-  if (blobs) ((hn_cpu_info *)hn_cpu())->bf16_rate = 0.5; /* which the tiers do not tell: as on Intel's */
+  if (blobs) { /* which the tiers do not tell: as on Intel's */
+    hn_cpu_info *cpu = (hn_cpu_info *)hn_cpu();
+    cpu->bf16_rate = 0.5, cpu->dram_bytes_per_cycle = 3.6;
+  }
   char line[1024];
   int cases = 0, runs = 0;
   for (size_t i = 0; i < n_files; fclose(files[i++].file))
