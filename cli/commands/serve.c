@@ -87,12 +87,37 @@ static uint32_t choose_profiles(const work *w, const hone_model *model, hone_siz
   return n;
 }
 
+/* What the model leaves open and requests may not choose. */
+static void note_fixed(const work *w, const served *m, const hone_size_profile *profile, uint32_t n) {
+  hone_model *bound = NULL;
+  hone_error error = {0};
+  hone_port open, fixed;
+  if (w->args->shapes.n || hone_model_bind(m->session.model, NULL, 0, 0, &bound, NULL, &error) != HONE_OK)
+    return;
+  for (uint32_t i = 0; hone_model_input(m->session.model, i, &open) && hone_model_input(bound, i, &fixed);
+       i++)
+    for (int32_t k = 1; k < open.desc.rank && !open.optional; k++) {
+      bool chosen = open.desc.dim[k] < 0; /* by nobody but hone */
+      for (uint32_t q = 0; q < n && open.symbol[k]; q++)
+        chosen &= strcmp(profile[q].symbol, open.symbol[k]) != 0;
+      if (!chosen) continue;
+      if (open.symbol[k])
+        cli_note("%s: dimension %d of input '%s' is %lld; --profile %s=MIN:OPT:MAX lets requests differ",
+                 m->name, (int)k, open.name, (long long)fixed.desc.dim[k], open.symbol[k]);
+      else
+        cli_note("%s: dimension %d of input '%s' is %lld; --shape sets it", m->name, (int)k, open.name,
+                 (long long)fixed.desc.dim[k]);
+    }
+  hone_model_release(bound);
+}
+
 static hone_status add(work *w, served *m, const char *argument, hone_error *error) {
   const cli_args *args = w->args;
   const char *path = split(argument, m->name);
   const double start = cli_now_ms();
   cli_session *s = &m->session;
   hone_size_profile profile[HONE_PROFILES];
+  uint32_t n = 0;
   hone_served info;
   if (hone_plan_is_saved(path))
     return usage(error, "a saved plan has one shape: hone serve wants the model", path);
@@ -101,11 +126,12 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
   if (status == HONE_OK)
     status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
   if (status != HONE_OK) return status;
+  n = choose_profiles(w, s->model, profile);
   m->plan = cli_session_options(s, args, (int)args->level);
   const hone_served_options o = {.name = m->name,
                                  .plan = &m->plan,
                                  .profiles = profile,
-                                 .n_profiles = choose_profiles(w, s->model, profile),
+                                 .n_profiles = n,
                                  .max_batch = (uint32_t)args->max_batch,
                                  .batch_delay = 1e-9 * (double)w->delay_ns,
                                  .streams = (uint32_t)(args->streams < 64 ? args->streams : 64)};
@@ -119,6 +145,7 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
       cli_note("%s: ready in %.0f ms; %s%u sample%s a run%s%s", info.name, cli_now_ms() - start,
                info.max_batch > 1 ? "up to " : "", info.max_batch, cli_s(info.max_batch),
                *info.alone ? ": " : "", info.alone);
+  note_fixed(w, m, profile, n);
   return HONE_OK;
 }
 

@@ -10,6 +10,7 @@ unset XDG_CACHE_HOME XDG_DATA_HOME HONE_HISTORY
 "$hone" doctor --lang en >"$work/text" 2>&1 || fail "exit $?"
 grep -q '^ok hone .*a small network runs' "$work/text" || { fail "hone does not work"; cat "$work/text"; }
 grep -q "^ok cache folder *$work/.cache/hone" "$work/text" || fail "the cache folder"
+grep -q '^ok HTTP server *libmicrohttpd is here' "$work/text" || grep -q '^ - HTTP server .*libmicrohttpd' "$work/text" || fail "whether models can be served"
 LC_ALL=C.UTF-8 "$hone" doctor --lang zh >"$work/zh" 2>&1 || fail "exit $?"
 grep -q '^ok 处理器' "$work/zh" || fail "Chinese"
 [ "$(grep -c '^[ o!][-k!] ' "$work/text")" = "$(grep -c '^[ o!][-k!] ' "$work/zh")" ] || fail "Chinese has other checks"

@@ -25,6 +25,13 @@ wants 2 'wants a time' 'a b.onnx' --batch-delay soon
 wants 3 'none.onnx' none.onnx
 "$hone" optimize 'a b.onnx' -o saved.hone >/dev/null
 wants 2 'hone serve wants the model' saved.hone
+# What requests may not choose is told.
+"$(dirname "$hone")/text_model" 'graph g(%x: f32[NxLx3]) -> (%y) { %y = Relu(%x) }' open.onnx 2>/dev/null || touch open.onnx
+if [ -s open.onnx ]; then
+  wants 2 "dimension 1 of input 'x' is .*; --profile L=MIN:OPT:MAX lets requests differ" open.onnx --listen 8000
+  wants 2 'up to 8 samples a run' open.onnx --profile L=1:4:8 --listen 8000
+  if grep -q 'lets requests differ' err; then bad "a dimension with a profile is called fixed"; fi
+fi
 "$hone" serve 'net=a b.onnx' 'a b.onnx' --listen 127.0.0.1:0 -t 1 -b 2 --json >out 2>err &
 pid=$!
 i=0
