@@ -188,6 +188,8 @@ static void answers_by_definition(void **state) {
       {"com.microsoft.Range", 1, "i32:=3 i32:=6", "", "i32:3=3,4,5"},
       {"com.microsoft.Range", 1, "f32:=3 f32:=0 f32:=-2", "", "f32:2=3,1"},
       {"com.microsoft.Unique", 1, "f32:5=3,1,3,2,1", "", "f32:3=3,1,2 i64:5=0,1,0,2,1 i64:3=2,2,1"},
+      {"com.microsoft.Unique", 1, "f32:5=nan,1,nan,1,-0.0", "",
+       "f32:4=nan,1,nan,-0.0 i64:5=0,1,2,1,3 i64:4=1,2,1,1"},
       {"com.microsoft.CausalConvWithState", 1, "f32:1x2x3=1,2,3,4,5,6 f32:2x1x2=1,2,0.5,-1 - f32:1x2x1=1,2",
        "ndim=1", "f32:1x2x3=3,5,8,-3,-3,-3.5 f32:1x2x1=3,6"},
       {"com.microsoft.IsAllFinite", 1, "f32:2=1,inf f32:1=0", "", "bool:=0"},

@@ -12,7 +12,7 @@ static int64_t key_of(double v) {
 /* The same order in fewer bits. */
 static int64_t key_of_f32(uint32_t bits) {
   const int64_t size = bits & 0x7fffffff, key = bits >> 31 ? -size : size;
-  return size > 0x7f800000 ? INT64_MAX : key;
+  return size > 0x7f800000 ? HN_ORDER_NAN : key;
 }
 
 void hn_order_keys(int64_t *keys, const void *src, hone_dtype dtype, int64_t first, int64_t n) {

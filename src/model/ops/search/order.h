@@ -6,6 +6,7 @@
 
 /* Number keys whose integer order is the elements' order: NaN above everything, -0 equal to 0. n elements
  * from `first`. Not for strings. */
+#define HN_ORDER_NAN INT64_MAX /* the key of a NaN, where elements are floats */
 void hn_order_keys(int64_t *keys, const void *src, hone_dtype dtype, int64_t first, int64_t n);
 
 /* < 0, 0 or > 0. */

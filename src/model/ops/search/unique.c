@@ -3,6 +3,7 @@
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/move.h"
 #include "model/ops/search/order.h"
+#include "model/ops/search/unique.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_tensor_desc y = *io->input[0];
@@ -113,12 +114,16 @@ static hone_status reference(hone_call *call, hone_error *error) {
   if (status) return status;
   for (int64_t i = 0; i < n; i++) order[i] = i;
   const bool numbers = t.key && t.width == 1; /* whose keys lie in their order then */
+  /* com.microsoft's is this one with the NaNs apart; the newest of NumPy, and with it ONNX, joins them. */
+  const bool nan_apart =
+      hone_dtype_is_float(y.dtype) && hone_node_int(call->node, HN_UNIQUE_NAN_APART, 0) != 0;
   if (numbers)
     hn_sort_keys(key, order, rank, spare, n);
   else
     hn_sort(order, spare, n, compare, &t);
   for (int64_t i = 0; i < n; i++) { /* stable: the first of equals comes first */
-    if (i == 0 || (numbers ? key[i - 1] != key[i] : compare(&t, order[i - 1], order[i]) != 0)) {
+    if (i == 0 || (numbers ? key[i - 1] != key[i] || (nan_apart && key[i] == HN_ORDER_NAN)
+                           : compare(&t, order[i - 1], order[i]) != 0)) {
       first[groups] = order[i];
       count[groups++] = 0;
     }

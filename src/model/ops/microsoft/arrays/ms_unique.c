@@ -1,6 +1,8 @@
 /* Unique of a vector: its elements in the order in which they come first, where each element went, and how
- * often each is there. ONNX's operator has these results, unsorted, and one more. */
+ * often each is there. ONNX's operator has these results, unsorted, and one more. No NaN is another's equal
+ * here, as in ONNX Runtime. */
 #include "model/ops/microsoft/common/inner.h"
+#include "model/ops/search/unique.h"
 
 enum { Y, PLACES, COUNTS, RESULTS, ALL = 4 };
 
@@ -9,6 +11,7 @@ extern const hone_op_desc hn_op_unique;
 static void begin(hn_inner *n, const hone_node *node) {
   hn_inner_begin(n, node, &hn_op_unique, 11);
   hn_inner_int(n, "sorted", 0);
+  hn_inner_int(n, HN_UNIQUE_NAN_APART, 1);
 }
 
 static hone_status as_inner(const hone_infer *io, bool most, hone_error *error) {
