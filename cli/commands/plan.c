@@ -67,10 +67,13 @@ static void plan_text(const char *path, const cli_session *s, const cli_args *ar
             tuned ? " (*: measured by hone tune)" : "");
   cli_print("%-12s activations %s, constants %s, workspace %s\n", "memory", cli_bytes((double)arena, a),
             cli_bytes((double)constants, b), cli_bytes((double)workspace, c));
-  cli_print("%-12s %.1f ms from the file to a context\n", "ready", s->load_ms);
+  cli_print("%-12s %.1f ms from the file to the plan\n", "ready", s->load_ms);
 }
 
-static int show_plan(const cli_args *args) {
+static int show_plan(const cli_args *asked) {
+  cli_args own = *asked;
+  own.plan_only = true; /* inputs may be larger than this machine's memory */
+  const cli_args *args = &own;
   const char *path = args->rest.item[0];
   cli_session s = {0};
   hone_error error = {0};

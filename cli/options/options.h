@@ -45,6 +45,7 @@ typedef struct cli_args {
   bool show_memory;      /* chain */
   bool memory;           /* of run: who holds it */
   bool no_peak;          /* set by run: nobody asks how much memory there was at most */
+  bool plan_only;        /* set by plan: nothing is run, so there are neither inputs nor a context */
   double quiet_wait;     /* seconds */
   double share, speedup; /* of hone amdahl */
   /* history, gate, long runs */

@@ -167,6 +167,15 @@ static hone_status make_feeds(cli_session *s, const cli_args *args, hone_error *
   return HONE_OK;
 }
 
+/* What the plan runs with. */
+static hone_status make_ready(cli_session *s, const cli_args *args, hone_error *error) {
+  if (args->plan_only) return HONE_OK;
+  hone_status status = make_feeds(s, args, error);
+  if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
+  if (status == HONE_OK) cli_cancellable(s->context);
+  return status;
+}
+
 /* The peak of resident memory counts from here, so that one plan is not blamed for what ran before it. */
 static void reset_peak(void) {
   malloc_trim(0);
@@ -221,9 +230,7 @@ hone_status cli_session_replan(cli_session *s, const cli_args *args, int level, 
   if (!args->no_peak) reset_peak();
   hone_plan_options o = cli_session_options(s, args, level);
   status = hone_plan_create(s->engine, s->model, &o, &s->plan, error);
-  if (status == HONE_OK) status = make_feeds(s, args, error);
-  if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
-  if (status == HONE_OK) cli_cancellable(s->context);
+  if (status == HONE_OK) status = make_ready(s, args, error);
   cli_session_warn(s);
   return status;
 }
@@ -286,9 +293,7 @@ static hone_status open_saved(cli_session *s, const cli_args *args, const char *
   s->data = calloc(s->n_inputs + 1, sizeof *s->data);
   if (!s->data) return fail(error, HONE_ERROR_MEMORY, "out of memory");
   if (status == HONE_OK) status = load_inputs(s, args, error);
-  if (status == HONE_OK) status = make_feeds(s, args, error);
-  if (status == HONE_OK) status = hone_context_create(s->plan, &s->context, error);
-  if (status == HONE_OK) cli_cancellable(s->context);
+  if (status == HONE_OK) status = make_ready(s, args, error);
   cli_session_warn(s);
   s->load_ms = cli_now_ms() - start;
   return status;

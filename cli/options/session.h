@@ -22,7 +22,7 @@ typedef struct cli_session {
   const hone_tensor **feeds; /* [n_inputs] for hone_context_run */
   cli_pinned pinned;         /* what the feeds are, after cli_session_pin */
   hone_chains chains;        /* of the next plan */
-  double load_ms;            /* start to ready context */
+  double load_ms;            /* start to ready context, or with plan_only to the plan */
   bool saved;                /* the plan came from a file; the model is the plan's */
   bool borrows;              /* all but plan, context and feeds belong to another session */
 } cli_session;

@@ -137,6 +137,14 @@ static void no_place_for_the_report(void **state) {
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* What no machine has the memory for can be planned; random inputs for it are refused before they are drawn. */
+static void plans_need_no_inputs(void **state) {
+  (void)state;
+  save("ir 8\nopset 17\ngraph g(%x: f32[1x1000000000000]) -> (%y) {\n  %y = Relu(%x)\n}\n", "wide.onnx");
+  expect(RUN("plan", "wide.onnx"), 0, "from the file to the plan");
+  expect(RUN("run", "wide.onnx"), 6, "expected at most");
+}
+
 /* Seven numbers of which two are no finite ones: 2, 3, 4, 0.5, NaN, 8, infinity. */
 static void what_an_output_is_like_counts_finite_numbers(void **state) {
   (void)state;
@@ -156,6 +164,7 @@ int main(void) {
       cmocka_unit_test(errors_say_what_to_give),
       cmocka_unit_test(outputs_follow_from_defaults),
       cmocka_unit_test(hints_are_quoted),
+      cmocka_unit_test(plans_need_no_inputs),
       cmocka_unit_test(no_place_for_the_report),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

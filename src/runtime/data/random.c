@@ -1,6 +1,7 @@
 /* Seeded random inputs that a model can digest, and the ranges that its integers must keep. */
 #include "runtime/data/data.h"
 
+#include "base/os.h"
 #include "base/rng.h"
 #include "base/wide.h"
 #include "model/ir/graph.h"
@@ -252,6 +253,19 @@ static void fill_normal(hn_rng *r, int64_t n, float *out) {
   for (int64_t i = whole; i < n; i++) out[i] = hn_rng_normal(r);
 }
 
+/* Whether so many bytes may be drawn: more than there are would end in swapping, or the process. */
+static hone_status fits(const char *name, uint64_t bytes, hone_error *error) {
+  const uint64_t available = hn_memory_available(), limit = hn_memory_limit();
+  const uint64_t most = limit && (limit < available || !available) ? limit : available;
+  if (!most || bytes <= most) return HONE_OK;
+  hn_fail(error, HONE_ERROR_MEMORY, "random values need more memory than there is");
+  hn_error_where(error, "%s", name ? name : "");
+  hn_error_expected(error, "at most %llu MiB, which are available", (unsigned long long)(most >> 20));
+  hn_error_got(error, "%llu MiB", (unsigned long long)(bytes >> 20));
+  hn_error_hint(error, "a smaller shape or batch (--shape, --batch)");
+  return HONE_ERROR_MEMORY;
+}
+
 hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int64_t below, uint64_t seed,
                              hone_data *out, hone_error *error) {
   if (!desc || !out)
@@ -275,6 +289,8 @@ hone_status hone_data_random(const char *name, const hone_tensor_desc *desc, int
     hn_error_got(error, "%s %s", name ? name : "", hone_desc_format(desc, text, sizeof text));
     return HONE_ERROR_USAGE;
   }
+  const hone_status room = fits(name, (uint64_t)bytes, error);
+  if (room != HONE_OK) return room;
   hn_arena *arena = hn_calloc(1, sizeof *arena);
   void *data = arena ? hn_arena_raw(arena, bytes ? (size_t)bytes : 1, HN_MEM_ALIGN) : NULL;
   *out = (hone_data){{d, data}, arena};
