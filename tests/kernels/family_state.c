@@ -10,8 +10,9 @@
 enum { MOST_K = 24, MOST_V = 160, MOST_QUERIES = 3 };
 
 static void check_linear(ck *c, const hn_state_ops *ops, size_t d_k, size_t n, bool decays, bool delta,
-                         size_t queries) {
-  const size_t s_row = n + 3, q_row = d_k + 1, y_row = n + 2;
+                         size_t queries, bool apart) {
+  const size_t s_row = n + 3, q_row = d_k + 1, y_row = n + 2, from_row = apart ? n + 1 : s_row;
+  float *from = apart ? ck_alloc(c, (d_k - 1) * from_row + n, 0) : NULL;
   float *s = ck_alloc(c, (d_k - 1) * s_row + n, 0), *k = ck_alloc(c, d_k, 0), *v = ck_alloc(c, n, 0),
         *decay = ck_alloc(c, d_k, 0), *beta = ck_alloc(c, 1, 0),
         *q = ck_alloc(c, (queries - 1) * q_row + d_k, 0), *y = ck_alloc(c, queries * y_row, 0);
@@ -24,10 +25,17 @@ static void check_linear(ck *c, const hn_state_ops *ops, size_t d_k, size_t n, b
   ck_fill(c, q, (queries - 1) * q_row + d_k, CK_RANDOM);
   for (size_t i = 0; i < d_k; i++)
     for (size_t j = 0; j < n; j++) before[i][j] = (double)s[i * s_row + j];
+  for (size_t i = 0; from && i < d_k; i++) {
+    memcpy(from + i * from_row, s + i * s_row, n * sizeof *s);
+    for (size_t j = 0; j < n; j++) s[i * s_row + j] = NAN; /* which nothing may read */
+  }
   for (size_t i = 0; i < queries * y_row; i++) y[i] = 0;
-  ck_case(c, "linear d_k=%zu columns=%zu decays=%d delta=%d queries=%zu", d_k, n, decays, delta, queries);
+  ck_case(c, "linear d_k=%zu columns=%zu decays=%d delta=%d queries=%zu apart=%d", d_k, n, decays, delta,
+          queries, apart);
   ops->linear(&(hn_linear_token){.s = s,
                                  .s_row = (ptrdiff_t)s_row,
+                                 .from = from,
+                                 .from_row = (ptrdiff_t)from_row,
                                  .d_k = d_k,
                                  .columns = n,
                                  .k = k,
@@ -90,7 +98,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
     for (size_t d_k = 1; d_k < MOST_K; d_k += 7)
       for (int form = 0; form < 4; form++)
-        check_linear(c, ops, d_k, columns[n], form & 1, form & 2, 1 + d_k % MOST_QUERIES);
+        check_linear(c, ops, d_k, columns[n], form & 1, form & 2, 1 + d_k % MOST_QUERIES, n % 2);
     for (size_t taps = 1; taps < 7; taps++)
       for (int swish = 0; swish < 2; swish++) check_causal(c, ops, columns[n], taps, swish);
     float *x = ck_alloc(c, columns[n], 0), *y = ck_alloc(c, columns[n], 0);
@@ -123,7 +131,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
   ck_fill(c, x, 1027, CK_RANDOM);
   ck_fill(c, s, 64 * 64, CK_RANDOM);
   for (size_t i = 0; i < 1027; i++) x[i] *= 0.05f; /* states stay small */
-  struct job j = {k->ops, {s, 64, 64, 64, x, x + 64, x + 128, x + 200, x + 300, 0, 0, 1, 1, y}, x};
+  struct job j = {k->ops, {s, 64, NULL, 0, 64, 64, x, x + 64, x + 128, x + 200, x + 300, 0, 0, 1, 1, y}, x};
   for (int causal = 0; causal < 2; causal++) {
     j.ops = k->ops;
     const double t = ck_time(causal ? run_causal : run_linear, &j);

@@ -346,6 +346,12 @@ static const struct {
      "f32:2x1x3 u8:1x3x8 u8:1x2x8 f32:1x16 - - - - f32:=0.01 u8:=128 f32:=0.02 u8:=120", "hidden_size=2"},
     {"com.microsoft.NGramRepeatBlock", "i64:2x6=1,2,3,1,2,5,4,4,4,1,4,4 f32:2x6", "ngram_size=2"},
     {"com.microsoft.WordConvEmbedding", "i32:3x4=1,3,2,0,4,0,0,0,5,4,3,1 f32:3x1x2x3 f32:3 f32:6x3", ""},
+    {"com.microsoft.LinearAttention",
+     "f32:1x2x6 f32:1x2x6 f32:1x2x4 f32:2x1x4x3x1 f32:1x2x4 f32:1x2x1",
+     "q_num_heads=2 kv_num_heads=4 state_window=2"},
+    {"com.microsoft.GatedDeltaNet", "f32:4x2x3 f32:4x2x3 f32:4x4x2 i32:=0,1,4 f32:4x4x3 f32:4x4 f32:2x4x2x3 f32:4 f32:4",
+     "gate_activation=s:softplus beta_activation=s:sigmoid qk_l2_norm=1"},
+    {"com.microsoft.GatedDeltaNet", "f32:1x4x20 - - - f32:1x4x4 - f32:1x4x2x3", "update_rule=s:gated"},
     {"com.microsoft.LinearAttentionGate", "f32:1x2x3 f32:3 f32:3 f32:1x2x3", ""},
 };
 

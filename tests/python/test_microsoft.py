@@ -308,6 +308,33 @@ class AgainstOnnxRuntime(unittest.TestCase):
         self.same("DequantizeLinear", RANDOM.integers(-3000, 3000, (3, 4)).astype("i2"), np.array([0.1, 0.2, 0.5, 1], "f"),
                   np.array([5, -7, 9, 0], "i2"), axis=1, constants=(1, 2))
 
+    def test_linear_attention(self) -> None:
+        batch, tokens, size, width = 2, 5, 8, 20
+        gate, rate = -np.abs(numbers(batch, tokens, 4)), np.abs(numbers(batch, tokens, 4))
+        for rule in ("linear", "gated", "delta", "gated_delta"):
+            given = [gate if "gated" in rule else None, rate if "delta" in rule else None]
+            for q, k in ((8, 4), (4, 4), (2, 4), (2, 2)): # heads of queries and keys for four states
+                self.same("LinearAttention", numbers(batch, tokens, q * size), 0.3 * numbers(batch, tokens, k * size),
+                          numbers(batch, tokens, 4 * width), numbers(batch, 4, size, width), *given, outputs=2,
+                          q_num_heads=q, kv_num_heads=4, update_rule=rule)
+
+    def test_gated_delta_net(self) -> None:
+        tokens, size, width = 6, 8, 70
+        q, k, v = numbers(tokens, 2, size), 0.3 * numbers(tokens, 2, size), numbers(tokens, 4, width)
+        gate, rate, state, a, dt = numbers(tokens, 4), numbers(tokens, 4), numbers(2, 4, width, size), 0.3 * numbers(4), numbers(4)
+        raw = {"gate_activation": "softplus", "beta_activation": "sigmoid", "qk_l2_norm": 1}
+        for starts in (None, np.array([0, 2, tokens], "i4")):
+            self.same("GatedDeltaNet", q, k, v, starts, gate, rate, state, a, dt, outputs=2, **raw)
+        batch = [x.reshape(2, 3, *x.shape[1:]) for x in (q, k, v, gate, rate)]
+        self.same("GatedDeltaNet", *batch[:3], None, *batch[3:], None, a, dt, outputs=2, **raw)
+        packed = np.concatenate([x.reshape(tokens, -1) for x in (q, k, v)], 1)
+        self.same("GatedDeltaNet", packed, None, None, None, -np.abs(gate), np.abs(rate), state, outputs=2)
+        self.same("GatedDeltaNet", q, k, v, None, numbers(tokens, 4, size), np.abs(rate), state, a, numbers(4, size),
+                  outputs=2, gate_activation="kda", gate_lower_bound=-3.0)
+        for rule in ("linear", "gated", "delta"):
+            self.same("GatedDeltaNet", q, k, v, None, -np.abs(gate) if rule == "gated" else None,
+                      np.abs(rate) if rule == "delta" else None, state, outputs=2, update_rule=rule, scale=0.5)
+
     def test_files_for_one_processor(self) -> None:
         node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
         graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 4, 4])],

@@ -13,6 +13,8 @@
 typedef struct hn_linear_token {
   float *s; /* row i at s + i * s_row; `columns` of it */
   ptrdiff_t s_row;
+  const float *from; /* where S comes from, row i at from + i * from_row; NULL: s */
+  ptrdiff_t from_row;
   size_t d_k, columns;
   const float *k, *v;
   const float *decay; /* d_k factors, or NULL */

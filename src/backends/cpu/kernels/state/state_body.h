@@ -22,23 +22,26 @@ static inline __attribute__((always_inline)) void columns_of(const hn_linear_tok
                                                              size_t vectors, bool decays, size_t tail) {
   vf v[VECTORS], sum[VECTORS];
   float *s = t->s + at;
+  const float *from = t->from ? t->from + at : s;
+  const ptrdiff_t from_row = t->from ? t->from_row : t->s_row;
   for (size_t c = 0; c < vectors; c++) v[c] = load_part(t->v + at, c, vectors, tail);
   if (t->beta) {
     for (size_t c = 0; c < vectors; c++) sum[c] = v_zero();
     for (size_t i = 0; i < t->d_k; i++) {
       const vf k = v_set1(decays ? t->decay[i] * t->k[i] : t->k[i]);
       for (size_t c = 0; c < vectors; c++)
-        sum[c] = v_fma(k, load_part(s + (ptrdiff_t)i * t->s_row, c, vectors, tail), sum[c]);
+        sum[c] = v_fma(k, load_part(from + (ptrdiff_t)i * from_row, c, vectors, tail), sum[c]);
     }
     const vf beta = v_set1(*t->beta);
     for (size_t c = 0; c < vectors; c++) v[c] = v_mul(beta, v_sub(v[c], sum[c]));
   }
   for (size_t c = 0; c < vectors; c++) sum[c] = v_zero();
   for (size_t i = 0; i < t->d_k; i++) {
+    const float *old = from + (ptrdiff_t)i * from_row;
     float *row = s + (ptrdiff_t)i * t->s_row;
     const vf k = v_set1(t->k[i]), q = v_set1(t->q[i]), d = v_set1(decays ? t->decay[i] : 1.0f);
     for (size_t c = 0; c < vectors; c++) {
-      vf x = load_part(row, c, vectors, tail);
+      vf x = load_part(old, c, vectors, tail);
       x = v_fma(k, v[c], decays ? v_mul(d, x) : x);
       store_part(row, x, c, vectors, HN_FAULT("state_tail") && tail < VEC_W ? tail - 1 : tail);
       sum[c] = v_fma(q, x, sum[c]);
