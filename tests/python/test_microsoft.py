@@ -318,6 +318,12 @@ class AgainstOnnxRuntime(unittest.TestCase):
                           numbers(batch, tokens, 4 * width), numbers(batch, 4, size, width), *given, outputs=2,
                           q_num_heads=q, kv_num_heads=4, update_rule=rule)
 
+    def test_causal_convolution(self) -> None:
+        w, b = numbers(6, 1, 4), numbers(6)
+        self.same("CausalConvWithState", numbers(2, 6, 5), w, b, numbers(2, 6, 3), outputs=2, activation="silu")
+        self.same("CausalConvWithState", numbers(2, 6, 5), w, None, numbers(2, 6, 9), outputs=2, dilation=3)
+        self.same("CausalConvWithState", numbers(2, 5, 3, 2), w, b, numbers(2, 3, 3, 2), outputs=2, channels_last=1)
+
     def test_gated_delta_net(self) -> None:
         tokens, size, width = 6, 8, 70
         q, k, v = numbers(tokens, 2, size), 0.3 * numbers(tokens, 2, size), numbers(tokens, 4, width)

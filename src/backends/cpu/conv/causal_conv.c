@@ -26,6 +26,9 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   h->isa = hn_isa_of(m->isa);
   if (!hn_state_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   if (!s->node || s->n_epilogue) return hn_refuse(why, "no epilogue");
+  if (hone_node_int(s->node, "channels_last", 0)) return hn_refuse(why, "channels last");
+  if (hone_node_int(s->node, "dilation", 1) != 1) return hn_refuse(why, "taps that lie apart");
+  if (hone_node_int(s->node, "state_window", 0)) return hn_refuse(why, "a window of states");
   h->present = hn_step_gives(s, PRESENT);
   for (uint32_t i = 0; i < s->n_inputs; i++)
     if (hn_step_has(s, i) && !hn_step_plain_f32(&s->input[i].desc))
@@ -89,3 +92,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 
 HN_TACTIC(cpu, causal_conv, "CausalConvWithState", 1, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);
+HN_TACTIC(cpu, ms_causal_conv, "com.microsoft.CausalConvWithState", 1, .accepts = accepts, .cost = cost,
+          .need = need, .prepack = prepack, .run = run);

@@ -1,17 +1,14 @@
-/* CausalConvWithState, as ONNX has it at opset 27: along one dimension, channels first, taps side by side. */
+/* CausalConvWithState along one dimension: as ONNX has it at opset 27, and more (see conv/). */
 #include "model/ops/microsoft/common/inner.h"
 
 extern const hone_op_desc hn_op_causal_conv_with_state;
 
-/* What ONNX's operator has not may only be as that has it. */
+/* What is for CUDA alone in ONNX Runtime, and other numbers of dimensions. */
 static hone_status infer(const hone_infer *io, hone_error *error) {
   static const struct {
     const char *name;
     int64_t is;
   } fixed[] = {{"ndim", 1},
-               {"dilation", 1},
-               {"channels_last", 0},
-               {"state_window", 0},
                {"state_length", 0},
                {"input_channels", 0},
                {"input_channel_offset", 0},
