@@ -307,10 +307,10 @@ HONE_API hone_status hone_context_bind_output(hone_context *context, uint32_t i,
 HONE_API hone_status hone_context_bind_outputs(hone_context *context, const hone_tensor *const *tensor,
                                                hone_error *error);
 /* Memory for an output, of at least hone_desc_bytes(desc) bytes and aligned to its elements: the shape of
- * this run, row-major. NULL: there is none, the run ends with HONE_ERROR_MEMORY. Called once a run on the
- * thread that runs: before the first step where the plan knows the shape, otherwise before or behind the step
- * that makes the output.
- * It may not call functions on the context. */
+ * this run, row-major. NULL: there is none, the run ends with HONE_ERROR_MEMORY. Called once a run (again
+ * only where an operator that finds out its shape asks for more than it did before) on the thread that runs:
+ * before the first step where the plan knows the shape, otherwise before or behind the step that makes the
+ * output. It may not call functions on the context. */
 typedef void *(*hone_allocate)(void *arg, uint32_t output, const hone_tensor_desc *desc);
 /* Output i goes where `allocate` says, which takes the place of hone_context_bind_output. What it gives
  * overlaps nothing that the run uses, and is borrowed until the next run. */

@@ -24,6 +24,7 @@ typedef struct hn_lent_output {
   hone_tensor to;
   hone_allocate allocate; /* NULL: `to` has the memory, of all runs */
   void *arg;
+  int64_t given;  /* bytes that `allocate` gave for this run; 0: it was not asked, or for none */
   bool here;      /* the slot lies where it may be moved */
   bool straight;  /* the device writes it there by itself, when all steps are done */
   bool late;      /* the run finds out the shape, and a late step may write it where the caller wants it */

@@ -101,15 +101,13 @@ static hone_status lay_out_anew(hn_references *r, const hn_step *s, hone_error *
 typedef struct lending {
   const hn_references *r;
   const hn_step *step;
-  uint32_t given; /* outputs, by bits */
 } lending;
 
 static hone_status lend(void *lender, uint32_t i, const hone_tensor_desc *desc, void **at,
                         hone_error *error) {
   lending *l = lender;
   *at = NULL;
-  if (l->given >> i & 1 || l->step->out[i] == HN_NO_SLOT) return HONE_OK;
-  l->given |= 1u << i;
+  if (l->step->out[i] == HN_NO_SLOT) return HONE_OK;
   return hn_lent_late(l->r->plan, l->r->lent, l->step->out[i], desc, at, error);
 }
 

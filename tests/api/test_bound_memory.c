@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "model/operators.h"
 #include "net.h"
 #include "temporary.h"
 
@@ -455,6 +456,64 @@ static void test_allocators(void **state) {
   close_pair(&p);
 }
 
+/* The positive elements, by an operator that first asks for memory for all of them: no shape is allowed to
+ * shrink but by asking again. */
+static hone_status infer_twice(const hone_infer *io, hone_error *error) {
+  (void)error;
+  *io->output[0] = *io->input[0];
+  io->output[0]->dim[0] = HONE_DIM_UNKNOWN;
+  return HONE_OK;
+}
+
+static hone_status positive_twice(hone_call *call, hone_error *error) {
+  const hone_tensor *in = call->input[0];
+  const float *x = in->data;
+  int64_t n = 0;
+  hone_status s = call->alloc_output(call, 0, &in->desc, error);
+  for (int64_t i = 0; i < in->desc.dim[0]; i++) n += x[i] > 0;
+  const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 1, &n);
+  if (!s) s = call->alloc_output(call, 0, &d, error);
+  float *y = call->output[0]->data;
+  for (int64_t i = 0; !s && i < in->desc.dim[0]; i++)
+    if (x[i] > 0) *y++ = x[i];
+  return s;
+}
+
+static const hone_op_desc twice = {HONE_DESC_HEAD(hone_op_desc),
+                                   .domain = "test",
+                                   .op_type = "Twice",
+                                   .since = 1,
+                                   .flags = HONE_OP_DATA_DEPENDENT,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .min_outputs = 1,
+                                   .max_outputs = 1,
+                                   .types = HONE_TYPES(HONE_DTYPE_F32),
+                                   .infer = infer_twice,
+                                   .reference = positive_twice};
+
+static void test_asked_once(void **state) {
+  (void)state;
+  pair p;
+  hone_error e = {0};
+  assert_int_equal(hn_registry_add(&hn_operators, (const void *[]){&twice}, 1, &e), HONE_OK);
+  open_pair(&p, "opset 17\nopset \"test\" 1\ngraph g(%x: f32[105]) -> (%y) {\n  %y = test::Twice(%x)\n}\n",
+            2);
+  shelf s = {0};
+  assert_int_equal(hone_context_bind_allocator(p.s.context, 0, from_shelf, &s, &e), HONE_OK);
+  for (unsigned round = 1; round < 4; round++) {
+    fill(p.x, N_X, round);
+    run(p.plain, p.given);
+    run(p.s.context, p.given);
+    assert_int_equal(s.calls, round);
+    assert_int_equal(hone_context_output(p.s.context, 0)->desc.dim[0], positive(p.x));
+    assert_ptr_equal(hone_context_output(p.s.context, 0)->data, s.at);
+    same(hone_context_output(p.plain, 0), s.at);
+  }
+  free(s.at);
+  close_pair(&p);
+}
+
 static void test_no_elements(void **state) {
   (void)state;
   pair p;
@@ -550,13 +609,13 @@ static void test_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_outputs),          cmocka_unit_test(test_all_at_once),
-      cmocka_unit_test(test_shared),           cmocka_unit_test(test_no_copy),
-      cmocka_unit_test(test_inputs),           cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_refused),          cmocka_unit_test(test_open_shapes),
-      cmocka_unit_test(test_allocators),       cmocka_unit_test(test_no_elements),
-      cmocka_unit_test(test_not_memory),       cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_saved_and_steady),
+      cmocka_unit_test(test_outputs),    cmocka_unit_test(test_all_at_once),
+      cmocka_unit_test(test_shared),     cmocka_unit_test(test_no_copy),
+      cmocka_unit_test(test_inputs),     cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_refused),    cmocka_unit_test(test_open_shapes),
+      cmocka_unit_test(test_allocators), cmocka_unit_test(test_no_elements),
+      cmocka_unit_test(test_asked_once), cmocka_unit_test(test_not_memory),
+      cmocka_unit_test(test_memory),     cmocka_unit_test(test_saved_and_steady),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

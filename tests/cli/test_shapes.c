@@ -137,7 +137,8 @@ static void no_place_for_the_report(void **state) {
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* What no machine has the memory for can be planned; random inputs for it are refused before they are drawn. */
+/* What no machine has the memory for can be planned; random inputs for it are refused before they are drawn.
+ */
 static void plans_need_no_inputs(void **state) {
   (void)state;
   save("ir 8\nopset 17\ngraph g(%x: f32[1x1000000000000]) -> (%y) {\n  %y = Relu(%x)\n}\n", "wide.onnx");

@@ -155,7 +155,7 @@ static bool leaves_some(const hn_value *mask) {
     bool any = false;
     for (int64_t k = r * n; k < (r + 1) * n && !any; k++)
       any = t->desc.dtype == HONE_DTYPE_BOOL ? ((const uint8_t *)t->data)[k] != 0
-                                             : ((const float *)t->data)[k] > -INFINITY;
+                                             : !(((const float *)t->data)[k] <= -INFINITY); /* NaN is none */
     if (!any) return false;
   }
   return true;
@@ -166,8 +166,8 @@ static hn_value *number(hn_pass_context *ctx, const plan *p, double v) {
   return hn_make_floats(ctx, p->n->out[0]->name, &one, &v);
 }
 
-/* For each query whether the mask leaves it a key: [..., queries, 1]. */
-static hn_value *seen_by(hn_pass_context *ctx, const plan *p, hn_value *mask) {
+/* For each query whether the mask leaves it no key: [..., queries, 1]. NaN leaves it one. */
+static hn_value *blind_by(hn_pass_context *ctx, const plan *p, hn_value *mask) {
   int64_t dim[HONE_MAX_RANK];
   const int32_t rank = mask->desc.rank;
   for (int32_t i = 0; i < rank; i++) dim[i] = i == rank - 1 ? 1 : mask->desc.dim[i];
@@ -183,14 +183,13 @@ static hn_value *seen_by(hn_pass_context *ctx, const plan *p, hn_value *mask) {
   v = make(ctx, p, "ReduceMax", in, axes ? 2 : 1, HONE_DTYPE_F32, rank, dim);
   if (v && !axes && !hn_node_set_ints(v->producer, "axes", &last, 1)) return hn_pass_memory(ctx), NULL;
   hn_value *least = v ? number(ctx, p, mask->desc.dtype == HONE_DTYPE_BOOL ? 1 : -FLT_MAX) : NULL;
-  return least ? make(ctx, p, "GreaterOrEqual", (hn_value *const[]){v, least}, 2, HONE_DTYPE_BOOL, rank, dim)
-               : NULL;
+  return least ? make(ctx, p, "Less", (hn_value *const[]){v, least}, 2, HONE_DTYPE_BOOL, rank, dim) : NULL;
 }
 
 typedef struct masks {
   hn_value *added; /* f32 */
   hn_value *keeps; /* bool: what a query sees by its place and by the mask */
-  hn_value *seen;  /* bool[..., queries, 1], where a query may see nothing; or NULL */
+  hn_value *blind; /* bool[..., queries, 1]: whether a query sees nothing; NULL: each sees something */
 } masks;
 
 static void broadcast(const hone_tensor_desc *a, const hone_tensor_desc *b, int32_t *rank, int64_t *dim) {
@@ -218,10 +217,10 @@ static bool make_masks(hn_pass_context *ctx, const plan *p, masks *m) {
       broadcast(&mask->desc, &by_place->desc, &rank, dim);
       m->keeps = make(ctx, p, "And", (hn_value *const[]){mask, by_place}, 2, HONE_DTYPE_BOOL, rank, dim);
     }
-    return m->keeps && (checked || (m->seen = seen_by(ctx, p, m->keeps)));
+    return m->keeps && (checked || (m->blind = blind_by(ctx, p, m->keeps)));
   }
   m->keeps = by_place;
-  if (!mask) return !blind || (m->seen = seen_by(ctx, p, by_place));
+  if (!mask) return !blind || (m->blind = blind_by(ctx, p, by_place));
   hn_value *low = number(ctx, p, -FLT_MAX), *with = mask;
   m->added = low ? make(ctx, p, "Max", (hn_value *const[]){mask, low}, 2, HONE_DTYPE_F32, mask->desc.rank,
                         mask->desc.dim)
@@ -233,7 +232,7 @@ static bool make_masks(hn_pass_context *ctx, const plan *p, masks *m) {
     with = out ? make(ctx, p, "Where", (hn_value *const[]){by_place, mask, out}, 3, HONE_DTYPE_F32, rank, dim)
                : NULL;
   }
-  return with && (m->seen = seen_by(ctx, p, with));
+  return with && (m->blind = blind_by(ctx, p, with));
 }
 
 /* ---- all of it */
@@ -292,18 +291,18 @@ static hn_value *rewrite(hn_pass_context *ctx, const plan *p) {
            *y = w ? make(ctx, p, "MatMul", (hn_value *const[]){w, v}, 2, HONE_DTYPE_F32, rank, dim) : NULL;
   if (y && of[Q].packed) {
     y = transposed(ctx, p, y, groups ? (const int64_t[]){0, 3, 1, 2, 4} : (const int64_t[]){0, 2, 1, 3});
-    if (y && m.seen) { /* the same order */
-      const int32_t r = m.seen->desc.rank;
+    if (y && m.blind) { /* the same order */
+      const int32_t r = m.blind->desc.rank;
       int64_t full[5], *perm = groups ? (int64_t[]){0, 3, 1, 2, 4} : (int64_t[]){0, 2, 1, 3};
-      for (int32_t i = 0; i < rank; i++) full[i] = i < rank - r ? 1 : m.seen->desc.dim[i - rank + r];
-      m.seen = shaped(ctx, p, m.seen, rank, full);
-      if (m.seen) m.seen = transposed(ctx, p, m.seen, perm);
-      if (!m.seen) return NULL;
+      for (int32_t i = 0; i < rank; i++) full[i] = i < rank - r ? 1 : m.blind->desc.dim[i - rank + r];
+      m.blind = shaped(ctx, p, m.blind, rank, full);
+      if (m.blind) m.blind = transposed(ctx, p, m.blind, perm);
+      if (!m.blind) return NULL;
     }
   }
-  if (y && m.seen) {
+  if (y && m.blind) {
     hn_value *none = number(ctx, p, 0);
-    y = none ? make(ctx, p, "Where", (hn_value *const[]){m.seen, y, none}, 3, HONE_DTYPE_F32, rank,
+    y = none ? make(ctx, p, "Where", (hn_value *const[]){m.blind, none, y}, 3, HONE_DTYPE_F32, rank,
                     y->desc.dim)
              : NULL;
   }

@@ -90,13 +90,13 @@ static bool only_moves(const hone_node *n) {
   return n->op->flags & (HONE_OP_MOVE | HONE_OP_VIEW) || hn_is_op(n, "Identity");
 }
 
-/* Every element of its results is one of its operands', its negative or 0: rounded it is what it is of rounded
- * operands. */
+/* Every element of its results is one of its operands', its negative or 0: rounded it is what it is of
+ * rounded operands. */
 static bool picks(const hone_node *n) {
-  static const char *const ops[] = {"Abs",       "Clip",       "GlobalMaxPool",   "Max",       "MaxPool",
-                                    "MaxUnpool", "Min",        "Neg",             "ReduceMax", "ReduceMin",
-                                    "Relu",      "Scatter",    "ScatterElements", "ScatterND", "TopK",
-                                    "Where",     NULL};
+  static const char *const ops[] = {
+      "Abs",       "Clip",      "GlobalMaxPool", "Max",     "MaxPool",         "MaxUnpool", "Min",  "Neg",
+      "ReduceMax", "ReduceMin", "Relu",          "Scatter", "ScatterElements", "ScatterND", "TopK", "Where",
+      NULL};
   const char *reduction = hone_node_string(n, "reduction", "none");
   return only_moves(n) || (!n->domain[0] && is_one_of(n, ops) && strcmp(reduction, "add") != 0 &&
                            strcmp(reduction, "mul") != 0);
@@ -111,8 +111,7 @@ static hn_graph *body_of(const hone_node *n, uint32_t attr) {
 static void find_casts(widening *w, const hn_graph *g) {
   for (const hone_node *n = g->last; n; n = n->prev) {
     bool on = false;
-    for (uint32_t i = 0; i < n->n_out && n->op && picks(n); i++)
-      on |= n->out[i] && w->cast_on[n->out[i]->id];
+    for (uint32_t i = 0; i < n->n_out && n->op && picks(n); i++) on |= n->out[i] && w->cast_on[n->out[i]->id];
     for (uint32_t i = 0; i < n->n_in; i++) {
       hn_value *v = n->in[i];
       if (!is_half(v) || v->graph != g) continue;
