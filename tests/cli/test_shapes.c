@@ -141,7 +141,7 @@ static void no_place_for_the_report(void **state) {
  */
 static void plans_need_no_inputs(void **state) {
   (void)state;
-  save("ir 8\nopset 17\ngraph g(%x: f32[1x1000000000000]) -> (%y) {\n  %y = Relu(%x)\n}\n", "wide.onnx");
+  save("ir 8\nopset 17\ngraph g(%x: f32[1x200000000000]) -> (%y) {\n  %y = Relu(%x)\n}\n", "wide.onnx");
   expect(RUN("plan", "wide.onnx"), 0, "from the file to the plan");
   expect(RUN("run", "wide.onnx"), 6, "expected at most");
 }
