@@ -93,7 +93,7 @@ static pb *unsorted(void) {
 
 static pb *symbols(void) {
   pb *g = output(input(pb_new(), "x", 1, "N 3 H ?"), "y", 1, "N 3 H ?");
-  return pb_model(node(input(g, "z", 1, "N"), pb_node("Relu", "x", "y")));
+  return pb_model(node(input(g, "z", 1, "N -1 None None"), pb_node("Relu", "x", "y")));
 }
 
 static pb *optional_operands(void) {

@@ -208,6 +208,7 @@ static void symbols(void **state) {
   assert_string_equal(hn_model_symbol_name(m, x->dim[2]), "H");
   assert_int_equal(x->dim[3], HONE_DIM_UNKNOWN);
   assert_int_equal(z->dim[0], x->dim[0]);
+  for (int i = 1; i < 4; i++) assert_int_equal(z->dim[i], HONE_DIM_UNKNOWN);
   assert_int_equal(m->symbols.len, 2);
   hn_model_destroy(m);
 }

@@ -45,6 +45,14 @@ static hn_value *define(hn_onnx_loader *l, const hn_pb *m, const hn_onnx_scope *
 
 /* ------------------------------------------------------------------ types */
 
+/* What converters write for a name that they do not have. */
+static bool names_nothing(const char *symbol) {
+  static const char *const none[] = {"", "?", "-1", "None"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    if (strcmp(symbol, none[i]) == 0) return true;
+  return false;
+}
+
 static hone_status load_dim(hn_onnx_loader *l, hn_pb *m, int64_t *dim) {
   const char *symbol = "";
   bool known = false;
@@ -57,12 +65,17 @@ static hone_status load_dim(hn_onnx_loader *l, hn_pb *m, int64_t *dim) {
       break;
   }
   if (l->source.status != HONE_OK) return l->source.status;
+  /* Converters that keep shapes as numbers (Paddle's, TensorFlow's) write -1 where others write none. */
+  if (known && *dim == -1) {
+    known = false;
+    *dim = HONE_DIM_UNKNOWN;
+  }
   if (known && *dim < 0) {
     hone_status status = hn_pb_fail(m, HONE_ERROR_INPUT, "a dimension is declared as %lld", (long long)*dim);
-    hn_error_hint(l->source.error, "an unknown dimension has no dim_value, or a name in dim_param");
+    hn_error_hint(l->source.error, "an unknown dimension has no dim_value, -1, or a name in dim_param");
     return status;
   }
-  if (known || !*symbol) return HONE_OK;
+  if (known || names_nothing(symbol)) return HONE_OK;
   /* As hn_model_symbol, but in constant time: a file may have very many. */
   *dim = -(int64_t)(uintptr_t)hn_map_get(&l->symbols, symbol);
   if (*dim) return HONE_OK;

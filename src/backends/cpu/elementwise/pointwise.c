@@ -379,7 +379,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
     const operand *o = &h.operand[k];
-    const bool expanded = o->access == GATHERED && o->element == 4 && (o->inner == 0 || o->inner == 1);
+    const bool expanded = o->inner == 0 || (o->element == 4 && o->inner == 1);
     if (o->access == GATHERED) per_element += expanded ? 1 + 4.0 / (double)h.row : 4;
     if (o->access == CONVERTED) per_element += 1;
   }
@@ -529,6 +529,17 @@ static int64_t row_step(const state *t, int32_t k) {
   return n->rank > 1 ? n->stride[k][n->rank - 2] * t->j->h->operand[k].element : 0;
 }
 
+/* The value of each of `rows` rows, which is all that they hold, and then the rows. */
+static void fill_rows(const state *t, const operand *o, const char *x, int64_t step, int64_t rows,
+                      float *dst) {
+  float one[TILE];
+  if (step == 0)
+    one[0] = load_one(x, o);
+  else
+    gather(t->j, one, x, step / o->element, rows, o);
+  t->j->ops->rows(dst, one, (size_t)rows, (size_t)t->j->h->row, step != 0, false);
+}
+
 /* Rows of an operand into its slot. */
 static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   const blob_head *h = t->j->h;
@@ -541,6 +552,10 @@ static void expand(const state *t, int32_t k, int64_t first_row, int64_t rows) {
   for (int64_t r = 0, run; r < rows; r += run) {
     const char *x = row_at(t, k, first_row + r);
     run = rows_alike(t, first_row + r, rows - r);
+    if (o->inner == 0) {
+      fill_rows(t, o, x, row_step(t, k), run, slot + r * h->row);
+      continue;
+    }
     for (int64_t i = 0; i < run; i++, x += row_step(t, k))
       gather(t->j, slot + (r + i) * h->row, x, o->inner, h->row, o);
   }

@@ -24,8 +24,12 @@ static inline bool hn_clips_to(const hone_match *m, double lo, double hi, hone_r
   return true;
 }
 
-/* ReduceMean over the last dimension alone, kept as 1. */
+/* ReduceMean over the last dimension alone, kept as 1; of three dimensions an average over all pixels is
+ * that. */
 static inline bool hn_reduces_last(const hone_node *n, hone_reason *why) {
+  if (hn_is_op(n, "GlobalAveragePool"))
+    return (n->in[0] && n->in[0]->desc.rank == 3) ||
+           HN_REFUSE(why, "'%.80s' does not reduce the last dimension alone", n->name);
   int64_t axes[HONE_MAX_RANK];
   bool absent;
   int64_t count = hn_node_ints_or_input(n, "axes", 1, axes, HONE_MAX_RANK, &absent);
@@ -41,7 +45,9 @@ static inline bool hn_normalises_last(const hone_match *m, hone_reason *why) {
   double eps;
   const hn_value *x = hn_match_get(m, "x"), *y = hn_match_root(m)->out[0];
   for (uint32_t k = 0; k < m->pattern->n_lines; k++)
-    if (hn_is_op(m->node[k], "ReduceMean") && !hn_reduces_last(m->node[k], why)) return false;
+    if ((hn_is_op(m->node[k], "ReduceMean") || hn_is_op(m->node[k], "GlobalAveragePool")) &&
+        !hn_reduces_last(m->node[k], why))
+      return false;
   if (!hn_constant_scalar(hn_match_get(m, "eps"), &eps) || eps < 0)
     return HN_REFUSE(why, "epsilon is no constant");
   if (x->desc.rank < 1) return HN_REFUSE(why, "the rank of '%.80s' is not known", x->name);

@@ -3,18 +3,8 @@
  *
  * For elementwise f whose other operands are single numbers, and for Transposes with the same permutation
  * that have no other reader. Moved only where a Transpose goes away: a lone one may be better where it is. */
+#include "optimize/passes/common/elementwise.h"
 #include "optimize/passes/common/pass.h"
-
-static bool elementwise(const hone_node *n) {
-  static const char *const ops[] = {
-      "Relu",     "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish",  "Elu", "Selu",
-      "Softplus", "Softsign",  "Exp",     "Log",  "Sqrt",        "Abs",        "Neg", "Erf",
-      "Gelu",     "Mish",      "Floor",   "Ceil", "Round",       "Reciprocal", "Add", "Sub",
-      "Mul",      "Div",       "Pow",     "Max",  "Min",         "Clip",       "Cast"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (hn_is_op(n, ops[i])) return n->n_out == 1 && n->out[0];
-  return false;
-}
 
 static bool same_perm(const hone_node *a, const hone_node *b) {
   size_t na, nb;
@@ -24,7 +14,7 @@ static bool same_perm(const hone_node *a, const hone_node *b) {
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   enum { MAX_IN = 8 };
-  if (!elementwise(n) || n->n_in > MAX_IN || n->opset < 7) return HN_PASS_NONE;
+  if (!hn_is_elementwise(n) || n->n_in > MAX_IN || n->opset < 7) return HN_PASS_NONE;
   hone_node *first = NULL;
   uint32_t transposes = 0;
   hn_value *in[MAX_IN];
