@@ -379,7 +379,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
         k < (int32_t)s->n_outputs ? &s->output[k].desc : &s->input[k - (int32_t)s->n_outputs].desc;
     bytes += (double)hone_desc_bytes(d);
     const operand *o = &h.operand[k];
-    const bool expanded = o->inner == 0 || (o->element == 4 && o->inner == 1);
+    const bool expanded = o->element == 4 && (o->inner == 0 || o->inner == 1);
     if (o->access == GATHERED) per_element += expanded ? 1 + 4.0 / (double)h.row : 4;
     if (o->access == CONVERTED) per_element += 1;
   }
