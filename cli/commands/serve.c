@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { NAME = 256, ANY_PORT = 8000 };
+enum { NAME = 256, ANY_PORT = 8000, DEVICES = 16 };
 
 /* What one model borrows from. */
 typedef struct served {
@@ -29,7 +29,9 @@ typedef struct served {
 
 typedef struct work {
   const cli_args *args;
-  hone_engine *engine;
+  hone_engine *engine[DEVICES];
+  uint32_t n_engines;
+  char devices[512]; /* of --device, cut at the commas */
   hone_server *server;
   served *model; /* [args->rest.n] */
   char **texts;
@@ -123,8 +125,10 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
     return usage(error, "a saved plan has one shape: hone serve wants the model", path);
   hone_status status = cli_load(args, path, &s->model, error);
   if (status == HONE_OK) status = cli_bindings(args, s->model, &s->bindings, &s->n_bindings, error);
+  cli_args one = *args;
+  one.device = w->devices; /* the first: what strtok has left of them */
   if (status == HONE_OK)
-    status = cli_precision_make(args, s->model, s->bindings, s->n_bindings, &s->precision, error);
+    status = cli_precision_make(&one, s->model, s->bindings, s->n_bindings, &s->precision, error);
   if (status != HONE_OK) return status;
   n = choose_profiles(w, s->model, profile);
   m->plan = cli_session_options(s, args, (int)args->level);
@@ -134,7 +138,9 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
                                  .n_profiles = n,
                                  .max_batch = (uint32_t)args->max_batch,
                                  .batch_delay = 1e-9 * (double)w->delay_ns,
-                                 .streams = (uint32_t)(args->streams < 64 ? args->streams : 64)};
+                                 .streams = (uint32_t)(args->streams < 64 ? args->streams : 64),
+                                 .engines = w->engine,
+                                 .n_engines = w->n_engines};
   status = hone_server_add(w->server, s->model, &o, error);
   if (status != HONE_OK) {
     if (!error->where[0]) snprintf(error->where, sizeof error->where, "%.250s", path);
@@ -151,17 +157,33 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
 
 /* ------------------------------------------------------------------ serving */
 
+/* An engine for each of --device cuda:0,cuda:1. */
+static hone_status open_engines(work *w, hone_error *error) {
+  char *rest = NULL;
+  if ((size_t)snprintf(w->devices, sizeof w->devices, "%s", cli_device_name(w->args)) >= sizeof w->devices)
+    return usage(error, "--device names too many devices", NULL);
+  for (char *name = strtok_r(w->devices, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+    cli_args one = *w->args;
+    one.device = name;
+    const hone_engine_options o = {
+        .device = name, .threads = (uint32_t)one.threads, .tuning = one.no_cache ? "off" : NULL};
+    if (w->n_engines == DEVICES) return usage(error, "--device names more than 16 devices", NULL);
+    hone_status status = cli_check_device(&one, error);
+    if (status == HONE_OK) status = hone_engine_create(&o, &w->engine[w->n_engines], error);
+    if (status != HONE_OK) return status;
+    w->n_engines++;
+  }
+  return w->n_engines ? HONE_OK : usage(error, "--device names no device", NULL);
+}
+
 static hone_status open_server(work *w, hone_error *error) {
   const cli_args *args = w->args;
-  const hone_engine_options engine = {.device = cli_device_name(args),
-                                      .threads = (uint32_t)args->threads,
-                                      .tuning = args->no_cache ? "off" : NULL};
   const hone_server_options o = {.max_body = (uint64_t)(args->max_body * 1048576),
                                  .max_bodies = (uint64_t)(args->max_body * 8 * 1048576),
                                  .max_waiting = (uint32_t)args->waiting,
                                  .connections = (uint32_t)args->connections,
                                  .max_seconds = args->max_seconds};
-  hone_status status = cli_check_device(args, error);
+  hone_status status = HONE_OK;
   if (args->batch_delay && !cli_nanoseconds(args->batch_delay, &w->delay_ns))
     return usage(error, "--batch-delay wants a time, such as 2ms or 500us", args->batch_delay);
   if (args->max_batch > 4096 || args->waiting > 1000000 || args->connections > 10000 ||
@@ -174,8 +196,8 @@ static hone_status open_server(work *w, hone_error *error) {
   w->texts = calloc(args->profiles.n + 1, sizeof *w->texts);
   if (!w->model || !w->texts) return no_memory(error);
   if (status == HONE_OK) status = cli_profiles(args, w->texts, w->profile, &w->n_profiles, error);
-  if (status == HONE_OK) status = hone_engine_create(&engine, &w->engine, error);
-  if (status == HONE_OK) status = hone_server_create(w->engine, &o, &w->server, error);
+  if (status == HONE_OK) status = open_engines(w, error);
+  if (status == HONE_OK) status = hone_server_create(w->engine[0], &o, &w->server, error);
   for (size_t i = 0; i < args->rest.n && status == HONE_OK && !cli_interrupted(); i++)
     status = add(w, &w->model[i], args->rest.item[i], error);
   return status;
@@ -237,7 +259,7 @@ static int summary(const work *w) {
 static void close_work(work *w) {
   hone_server_destroy(w->server);
   for (size_t i = 0; w->model && i < w->args->rest.n; i++) cli_session_close(&w->model[i].session);
-  hone_engine_destroy(w->engine);
+  for (uint32_t i = 0; i < w->n_engines; i++) hone_engine_destroy(w->engine[i]);
   for (size_t i = 0; w->texts && i < w->args->profiles.n; i++) free(w->texts[i]);
   free(w->texts);
   free(w->model);
@@ -277,7 +299,8 @@ static const cli_option options[] = {
     {0, "level", CLI_LEVEL, CLI_FIELD(level), "0..3", "optimisation level (2)"},
     CLI_OPT_PRECISION,
     CLI_OPT_PREFER,
-    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda", "where to run: cpu, cuda or cuda:N (cpu)"},
+    {0, "device", CLI_TEXT, CLI_FIELD(device), "cpu|cuda",
+     "where to run: cpu, cuda, or several such as cuda:0,cuda:1, each with the model (cpu)"},
     {0, "no-cache", CLI_FLAG, CLI_FIELD(no_cache), NULL, "ignore what hone tune has measured"},
     {0, "max-seconds", CLI_NUMBER, CLI_FIELD(max_seconds), "S", "of a run; then its requests get 503"},
     CLI_OPT_ARRIVING,

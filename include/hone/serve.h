@@ -41,7 +41,12 @@ typedef struct hone_served_options {
   uint32_t
       max_batch; /* samples of a run, where the batch has no profile; 0: 8. 1: requests never share one */
   double batch_delay; /* seconds that the first request of a run waits for more; 0: only what waits already */
-  uint32_t streams;   /* runs at the same time; 0: 1 */
+  uint32_t streams;   /* runs at the same time, on each engine; 0: 1 */
+  /* Where it runs: on each of them, which take requests from one row as they are free (several GPUs). The
+   * model is planned, and has its weights, on each. n_engines 0: on the server's. Borrowed as long as the
+   * server lives; the array only during the call. */
+  hone_engine *const *engines;
+  uint32_t n_engines;
 } hone_served_options;
 
 /* Plans the model for its sizes, and serves it from now on. The first dimension of all inputs is its batch

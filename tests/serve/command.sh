@@ -32,7 +32,9 @@ if [ -s open.onnx ]; then
   wants 2 'up to 8 samples a run' open.onnx --profile L=1:4:8 --listen 8000
   if grep -q 'lets requests differ' err; then bad "a dimension with a profile is called fixed"; fi
 fi
-"$hone" serve 'net=a b.onnx' 'a b.onnx' --listen 127.0.0.1:0 -t 1 -b 2 --json >out 2>err &
+wants 2 'names no device' 'a b.onnx' --device ,
+wants 2 'nowhere' 'a b.onnx' --device cpu,nowhere
+"$hone" serve 'net=a b.onnx' 'a b.onnx' --listen 127.0.0.1:0 -t 1 -b 2 --device cpu,cpu --json >out 2>err &
 pid=$!
 i=0
 until grep -q listening err; do

@@ -389,6 +389,32 @@ static void rows_that_meet_run_apart(void **state) {
 
 /* ------------------------------------------------------------------ the rest */
 
+/* Two engines, of one thread each, take from one row, and answer alike. */
+static void engines_share_a_row(void **state) {
+  (void)state;
+  hone_engine *both[2] = {the.engine, NULL}, *none[1] = {NULL};
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &both[1], NULL), HONE_OK);
+  hone_server *first = the.server;
+  the.server = NULL;
+  assert_int_equal(hone_server_create(the.engine, NULL, &the.server, NULL), HONE_OK);
+  assert_int_equal(add("none", table, &(hone_served_options){.engines = none, .n_engines = 1}, &e),
+                   HONE_ERROR_USAGE);
+  assert_int_equal(add("none", table, &(hone_served_options){.n_engines = 1}, &e), HONE_ERROR_USAGE);
+  assert_int_equal(
+      add("table", table, &(hone_served_options){.engines = both, .n_engines = 2, .max_batch = 1}, NULL),
+      HONE_OK);
+  assert_int_equal(add("types", types, &(hone_served_options){.engines = both, .n_engines = 2}, NULL),
+                   HONE_OK);
+  for (int i = 0; i < 20; i++) crowd(i % 7);
+  const hone_served m = about("table");
+  assert_int_equal(m.runs, m.answered);
+  assert_int_equal(m.answered + m.failed, 20 * CLIENTS);
+  hone_server_destroy(the.server);
+  the.server = first;
+  hone_engine_destroy(both[1]);
+}
+
 static void what_cannot_be_served_is_said(void **state) {
   (void)state;
   hone_error e = {0};
@@ -432,6 +458,7 @@ int main(void) {
       cmocka_unit_test(requests_share_runs),
       cmocka_unit_test(a_wrong_request_spoils_no_other),
       cmocka_unit_test(rows_that_meet_run_apart),
+      cmocka_unit_test(engines_share_a_row),
       cmocka_unit_test(what_cannot_be_served_is_said),
       cmocka_unit_test(what_was_done_is_counted),
       cmocka_unit_test(a_stopped_server_answers_no_more),

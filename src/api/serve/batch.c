@@ -12,6 +12,7 @@ enum { MOST_SHARING = 256 };
 
 typedef struct runner {
   hn_served *m;
+  const hn_replica *at;
   hone_context *context;  /* of a fixed plan */
   const hone_tensor **in; /* [inputs] */
   hone_tensor *joined;    /* [inputs] data owned */
@@ -145,8 +146,8 @@ static hone_status run(runner *r, hn_ask *const *group, uint32_t n, int64_t samp
   hone_status status = join(r, group, n, samples, error);
   const uint64_t start = hn_now_ns();
   if (status == HONE_OK)
-    status = m->shapes ? hone_shapes_run(m->shapes, r->in, &o, &r->answer, error)
-                       : hone_context_run(r->context, r->in, &o, error);
+    status = r->at->shapes ? hone_shapes_run(r->at->shapes, r->in, &o, &r->answer, error)
+                           : hone_context_run(r->context, r->in, &o, error);
   const uint64_t end = hn_now_ns();
   if (status == HONE_OK) status = part(r, group, n, error);
   hone_shapes_answer_release(r->answer);
@@ -188,13 +189,13 @@ static void close_runner(runner *r) {
   hone_context_destroy(r->context);
 }
 
-static hone_status open_runner(hn_served *m, runner *r, hone_error *error) {
-  *r = (runner){.m = m};
+static hone_status open_runner(hn_served *m, const hn_replica *at, runner *r, hone_error *error) {
+  *r = (runner){.m = m, .at = at};
   r->in = hn_calloc(m->n_in + 1, sizeof *r->in);
   r->joined = hn_calloc(m->n_in + 1, sizeof *r->joined);
   r->room = hn_calloc(m->n_in + 1, sizeof *r->room);
   if (!r->in || !r->joined || !r->room) return hn_fail_memory(error, sizeof *r, "a server's worker");
-  return m->plan ? hone_context_create(m->plan, &r->context, error) : HONE_OK;
+  return at->plan ? hone_context_create(at->plan, &r->context, error) : HONE_OK;
 }
 
 static void *work(void *arg) {
@@ -220,13 +221,15 @@ static void *work(void *arg) {
   return NULL;
 }
 
-hone_status hn_served_workers(hn_served *m, uint32_t n, hone_error *error) {
+hone_status hn_served_workers(hn_served *m, uint32_t each, hone_error *error) {
+  const uint32_t n = each * m->n_replicas;
   hone_status status = HONE_OK;
   m->worker = hn_calloc(n, sizeof *m->worker);
   if (!m->worker) return hn_fail_memory(error, n * sizeof *m->worker, "a server's workers");
   for (uint32_t i = 0; i < n && status == HONE_OK; i++) {
     runner *r = hn_calloc(1, sizeof *r);
-    status = r ? open_runner(m, r, error) : hn_fail_memory(error, sizeof *r, "a server's worker");
+    status = r ? open_runner(m, &m->replica[i % m->n_replicas], r, error)
+               : hn_fail_memory(error, sizeof *r, "a server's worker");
     if (status == HONE_OK && pthread_create(&m->worker[i], NULL, work, r) != 0)
       status = hn_fail(error, HONE_ERROR_MEMORY, "cannot start a thread for served models");
     if (status == HONE_OK) {

@@ -50,14 +50,21 @@ typedef struct hn_ask {
   struct hn_ask *next;
 } hn_ask;
 
+/* A model on an engine. */
+typedef struct hn_replica {
+  hone_engine *engine;
+  hone_shapes *shapes; /* NULL: all shapes are fixed, and there is `plan` */
+  hone_plan *plan;
+} hn_replica;
+
 typedef struct hn_served {
   hone_server *server;
   char *name, *version;
   hone_model *model;
   hone_plan_options plan_options;
   hone_binding *bindings;
-  hone_shapes *shapes; /* NULL: all shapes are fixed, and there is `plan` */
-  hone_plan *plan;
+  hn_replica *replica;
+  uint32_t n_replicas;
   char *symbol; /* of the batch; NULL: none is open */
   uint32_t n_in, n_out;
   hn_served_port *in, *out;
@@ -104,7 +111,7 @@ void hn_served_destroy(hn_served *m);
 
 /* ---- batch.c: runs. Waits until the request has been run; its status is told. */
 hone_status hn_served_run(hn_served *m, hn_ask *ask, hone_error *error);
-hone_status hn_served_workers(hn_served *m, uint32_t n, hone_error *error);
+hone_status hn_served_workers(hn_served *m, uint32_t each, hone_error *error); /* so many on each engine */
 void hn_served_close(hn_served *m); /* ends them, when all that waits has run */
 
 /* ---- ask.c: from the body of a request */

@@ -157,7 +157,7 @@ static hone_status prove_batches(hn_served *m, const hone_size_profile *profile,
     return HONE_OK;
   }
   m->shares = true;
-  for (uint32_t i = 0, k = hone_shapes_buckets(m->shapes, batch, &size); i < k && m->shares; i++) {
+  for (uint32_t i = 0, k = hone_shapes_buckets(m->replica[0].shapes, batch, &size); i < k && m->shares; i++) {
     if (size[i] < 2) continue;
     many.of[batch] = size[i];
     const hone_status status = prove(m, symbols, n, &one, &many, batch, &m->shares, error);
@@ -227,26 +227,29 @@ static hone_status find_ports(hn_served *m, const hone_plan *plan, const hone_si
 
 /* ------------------------------------------------------------------ plans */
 
-static hone_status plan_fixed(hn_served *m, hone_error *error) {
-  hone_status status = hone_plan_create(m->server->engine, m->model, &m->plan_options, &m->plan, error);
-  return status == HONE_OK ? find_ports(m, m->plan, NULL, 0, error) : status;
+/* What is the same on all engines is found on the first. */
+static hone_status plan_fixed(hn_served *m, hn_replica *r, hone_error *error) {
+  const hone_status status = hone_plan_create(r->engine, m->model, &m->plan_options, &r->plan, error);
+  return status == HONE_OK && r == m->replica ? find_ports(m, r->plan, NULL, 0, error) : status;
 }
 
-static hone_status plan_open(hn_served *m, const hone_size_profile *profile, uint32_t n, hone_error *error) {
+static hone_status plan_open(hn_served *m, hn_replica *r, const hone_size_profile *profile, uint32_t n,
+                             hone_error *error) {
   const hone_shapes_options o = {.profiles = profile,
                                  .n_profiles = n,
                                  .plan = &m->plan_options,
                                  .capacity = CAPACITY,
                                  .background = n > 1};
+  const bool first = r == m->replica;
   hone_context *context = NULL;
   int64_t usual[HONE_PROFILES];
-  hone_status status = hone_shapes_create(m->server->engine, m->model, &o, &m->shapes, error);
+  hone_status status = hone_shapes_create(r->engine, m->model, &o, &r->shapes, error);
   for (uint32_t i = 0; i < n; i++) usual[i] = profile[i].opt;
-  if (status == HONE_OK) status = hone_shapes_acquire(m->shapes, usual, &context, error);
-  if (status == HONE_OK) status = find_ports(m, hone_context_plan(context), profile, n, error);
-  hone_shapes_release(m->shapes, context);
-  if (status == HONE_OK) status = prove_batches(m, profile, n, error);
-  if (status == HONE_OK && n == 1) status = hone_shapes_prepare(m->shapes, error);
+  if (status == HONE_OK && first) status = hone_shapes_acquire(r->shapes, usual, &context, error);
+  if (status == HONE_OK && first) status = find_ports(m, hone_context_plan(context), profile, n, error);
+  hone_shapes_release(r->shapes, context);
+  if (status == HONE_OK && first) status = prove_batches(m, profile, n, error);
+  if (status == HONE_OK && n == 1) status = hone_shapes_prepare(r->shapes, error);
   return status;
 }
 
@@ -264,7 +267,25 @@ static hone_status plan(hn_served *m, const hone_served_options *o, hone_error *
     else if (n < HONE_PROFILES)
       profile[n++] = (hone_size_profile){.symbol = m->symbol, .min = 1, .opt = 1, .max = m->max_batch};
   }
-  return n ? plan_open(m, profile, n, error) : plan_fixed(m, error);
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < m->n_replicas && status == HONE_OK; i++)
+    status = n ? plan_open(m, &m->replica[i], profile, n, error) : plan_fixed(m, &m->replica[i], error);
+  return status;
+}
+
+static hone_status find_engines(hn_served *m, const hone_served_options *o, hone_error *error) {
+  const uint32_t n = o->n_engines ? o->n_engines : 1;
+  if (o->n_engines && !o->engines)
+    return hn_fail(error, HONE_ERROR_USAGE, "hone_server_add: %u engines are missing", n);
+  m->replica = hn_calloc(n, sizeof *m->replica);
+  if (!m->replica) return hn_fail_memory(error, n * sizeof *m->replica, "a served model");
+  for (; m->n_replicas < n; m->n_replicas++) {
+    hone_engine *engine = o->n_engines ? o->engines[m->n_replicas] : m->server->engine;
+    if (!engine)
+      return hn_fail(error, HONE_ERROR_USAGE, "hone_server_add: engine %u is missing", m->n_replicas);
+    m->replica[m->n_replicas].engine = engine;
+  }
+  return HONE_OK;
 }
 
 hone_status hn_served_create(hone_server *server, hone_model *model, const hone_served_options *o,
@@ -290,6 +311,7 @@ hone_status hn_served_create(hone_server *server, hone_model *model, const hone_
   m->version = hn_strdup(o->version ? o->version : "1");
   m->times = hn_calloc(HN_SERVED_TIMES, sizeof *m->times);
   if (!m->name || !m->version || !m->times) status = hn_fail_memory(error, sizeof *m, "a served model");
+  if (status == HONE_OK) status = find_engines(m, o, error);
   if (status == HONE_OK) status = find_batch(m, error);
   if (status == HONE_OK) status = plan(m, o, error);
   if (status == HONE_OK && m->plan_options.preview)
@@ -306,8 +328,11 @@ hone_status hn_served_create(hone_server *server, hone_model *model, const hone_
 void hn_served_destroy(hn_served *m) {
   if (!m) return;
   hn_served_close(m);
-  hone_shapes_destroy(m->shapes);
-  hone_plan_destroy(m->plan);
+  for (uint32_t i = 0; i < m->n_replicas; i++) {
+    hone_shapes_destroy(m->replica[i].shapes);
+    hone_plan_destroy(m->replica[i].plan);
+  }
+  hn_free(m->replica);
   pthread_cond_destroy(&m->arrived);
   pthread_mutex_destroy(&m->lock);
   hn_free(m->in);
