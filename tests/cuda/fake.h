@@ -19,8 +19,8 @@ void fake_memory_info(size_t *free_bytes, size_t *total);
 bool fake_is_device(const void *p, size_t bytes); /* within one allocation */
 bool fake_touches_device(const void *p);
 bool fake_is_pinned(const void *p);
-/* Between the two device memory can be touched. Returns false, with the reason, when something has been
- * written around an allocation. */
+/* Between the two the calling thread can touch device memory. Returns false, with the reason, when something
+ * has been written around an allocation. */
 void fake_unlock_memory(void);
 bool fake_lock_memory(char *why, size_t size);
 

@@ -1,5 +1,6 @@
 #include "fake.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ typedef struct block {
   unsigned char *map, *data;
   size_t mapped, bytes;
   bool device, registered; /* registered: the caller's own, without guards */
+  bool open;               /* device memory that can be touched just now */
 } block;
 
 static block *blocks;
@@ -65,8 +67,9 @@ static bool recording(void) {
   return on;
 }
 
-static void protect(const block *b, bool on) {
+static void protect(block *b, bool on) {
   if (recording()) return;
+  b->open = !on;
   mprotect(b->map + PAGE, b->mapped - 2 * PAGE, on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
@@ -81,7 +84,7 @@ static void *new_block(size_t bytes, bool device) {
     free(b);
     return NULL;
   }
-  *b = (block){blocks, b->map, b->map + PAGE + ZONE, inner + 2 * PAGE, bytes, device, false};
+  *b = (block){blocks, b->map, b->map + PAGE + ZONE, inner + 2 * PAGE, bytes, device, false, device};
   blocks = b;
   mprotect(b->map, PAGE, PROT_NONE);
   mprotect(b->map + PAGE + inner, PAGE, PROT_NONE);
@@ -122,9 +125,9 @@ void fake_memory_info(size_t *free_bytes, size_t *all) {
   *free_bytes = *all - used;
 }
 
-static const block *block_of(const void *p) {
+static block *block_of(const void *p) {
   const unsigned char *at = p;
-  for (const block *b = blocks; b; b = b->next)
+  for (block *b = blocks; b; b = b->next)
     if (at >= b->map && at < b->map + b->mapped) return b;
   return NULL;
 }
@@ -145,20 +148,42 @@ bool fake_is_pinned(const void *p) {
   return b && !b->device;
 }
 
+/* Hundreds of allocations are kept, of which a kernel touches a few: each is opened when that happens. */
+static _Thread_local bool unlocked; /* by this thread */
+static struct sigaction before;
+
+bool fake_open_touched(const void *address) {
+  const unsigned char *at = address;
+  block *b = unlocked ? block_of(address) : NULL;
+  if (!b || !b->device || b->open || at < b->map + PAGE || at >= b->map + b->mapped - PAGE) return false;
+  protect(b, false);
+  return b->open;
+}
+
+static void on_touch(int number, siginfo_t *info, void *context) {
+  (void)context;
+  if (!fake_open_touched(info->si_addr))
+    sigaction(number, &before, NULL); /* comes again, to who was before */
+}
+
 void fake_unlock_memory(void) {
-  for (const block *b = blocks; b; b = b->next)
-    if (b->device) protect(b, false);
+  struct sigaction action = {.sa_sigaction = on_touch, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigemptyset(&action.sa_mask);
+  unlocked = true;
+  sigaction(SIGSEGV, &action, &before);
 }
 
 bool fake_lock_memory(char *why, size_t size) {
   bool intact = true;
-  for (const block *b = recording() ? NULL : blocks; b; b = b->next) {
-    if (b->registered) continue;
-    const bool before = zone_intact(b->data - ZONE, ZONE), after = zone_intact(b->data + b->bytes, behind(b));
-    if (!before || !after) {
+  sigaction(SIGSEGV, &before, NULL);
+  unlocked = false;
+  for (block *b = recording() ? NULL : blocks; b; b = b->next) {
+    if (b->registered || (b->device && !b->open)) continue; /* nobody has written there */
+    const bool front = zone_intact(b->data - ZONE, ZONE), back = zone_intact(b->data + b->bytes, behind(b));
+    if (!front || !back) {
       intact = false;
       snprintf(why, size, "something was written %s the allocation of %zu bytes at %p",
-               before ? "behind" : "before", b->bytes, (void *)b->data);
+               front ? "behind" : "before", b->bytes, (void *)b->data);
       fill_zone(b->data - ZONE, ZONE);
       fill_zone(b->data + b->bytes, behind(b));
     }

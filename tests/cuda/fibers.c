@@ -213,6 +213,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL);
     return;
   }
+  if (number == SIGSEGV && fake_open_touched(info->si_addr)) return;
   emu_thread *t = now_of(w);
   const hn_emu_block *b = w->launch->module->block;
   snprintf(w->why, sizeof w->why, "kernel %s, block %u,%u,%u, thread %u,%u,%u: %s at address %p",

@@ -21,6 +21,9 @@ typedef struct emu_launch {
  * decides in which order warps and lanes come. Not from several threads at once for one module. */
 bool emu_run(const emu_launch *launch, uint32_t seed, char *why, size_t size);
 
+/* Of what a kernel has touched: whether it can be touched now (fake_memory.c). */
+bool fake_open_touched(const void *address);
+
 enum {
   EMU_WARP = 32,
   EMU_MAX_THREADS = 1024,

@@ -76,22 +76,49 @@ static void *next(const char *name) {
     inside--;                                                                                                \
   }
 
-/* ---- what is there: a table of blocks by address */
+/* ---- what is there: a table of places by address, and blocks side by side: a child of a thousand begins
+ * with none of these pages and pays for each that it touches */
 
 static fault_block *blocks;
+static uint32_t *places;               /* of a block, counted from 1; 0: free, GONE: was one */
+static uint32_t n_blocks, spare_block; /* spare: the first of those that are gone, linked by `event` */
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-#define GONE ((const void *)1)
+#define GONE UINT32_MAX
 
-static fault_block *slot_of(const void *p, bool to_add) {
+static uint32_t *place_of(const void *p, bool to_add) {
   size_t i = ((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 46;
-  fault_block *free_slot = NULL;
+  uint32_t *free_place = NULL;
   for (size_t n = 0; n < BLOCKS; n++, i = (i + 1) % BLOCKS) {
-    fault_block *b = &blocks[i];
-    if (b->at == p) return b;
-    if (b->at == GONE && !free_slot) free_slot = b;
-    if (!b->at) return to_add ? (free_slot ? free_slot : b) : NULL;
+    uint32_t *k = &places[i];
+    if (*k && *k != GONE && blocks[*k - 1].at == p) return k;
+    if (*k == GONE && !free_place) free_place = k;
+    if (!*k) return to_add ? (free_place ? free_place : k) : NULL;
   }
-  return to_add ? free_slot : NULL;
+  return to_add ? free_place : NULL;
+}
+
+static fault_block *new_block(uint32_t *place) {
+  if (spare_block)
+    *place = spare_block, spare_block = (uint32_t)blocks[*place - 1].event;
+  else
+    *place = ++n_blocks; /* never more than there are places */
+  return &blocks[*place - 1];
+}
+
+/* The block, which is none any more; {0}: there was none. */
+static fault_block take_block(const void *p) {
+  fault_block was = {0};
+  pthread_mutex_lock(&blocks_lock);
+  uint32_t *place = place_of(p, false);
+  if (place) {
+    fault_block *b = &blocks[*place - 1];
+    was = *b;
+    *b = (fault_block){.event = spare_block};
+    spare_block = *place;
+    *place = GONE;
+  }
+  pthread_mutex_unlock(&blocks_lock);
+  return was;
 }
 
 static uint32_t hash_frames(void *const *frame, int n) {
@@ -114,8 +141,9 @@ __attribute__((noinline)) static int stack(void **frame) {
 static void add_block(const void *p, size_t size, uint64_t event, void *const *frame, int depth) {
   if (!p || !blocks) return;
   pthread_mutex_lock(&blocks_lock);
-  fault_block *b = slot_of(p, true);
-  if (b) {
+  uint32_t *place = place_of(p, true);
+  if (place) {
+    fault_block *b = *place && *place != GONE ? &blocks[*place - 1] : new_block(place);
     *b = (fault_block){.at = p, .size = size, .event = event, .whole = depth ? hash_frames(frame, depth) : 0};
     for (int i = 0; i < depth && i < 12; i++) b->frame[i] = frame[i];
   }
@@ -123,17 +151,13 @@ static void add_block(const void *p, size_t size, uint64_t event, void *const *f
 }
 
 static void drop_block(const void *p) {
-  if (!p || !blocks) return;
-  pthread_mutex_lock(&blocks_lock);
-  fault_block *b = slot_of(p, false);
-  if (b) b->at = GONE;
-  pthread_mutex_unlock(&blocks_lock);
+  if (p && blocks) take_block(p);
 }
 
 size_t fault_blocks(fault_block *out, size_t room) {
   size_t n = 0;
-  for (size_t i = 0; blocks && i < BLOCKS; i++)
-    if (blocks[i].at && blocks[i].at != GONE && n++ < room) out[n - 1] = blocks[i];
+  for (size_t i = 0; blocks && i < n_blocks; i++)
+    if (blocks[i].at && n++ < room) out[n - 1] = blocks[i];
   return n;
 }
 
@@ -198,10 +222,11 @@ void fault_arm(uint64_t n, fault_mode mode, fault_event *events, size_t room) {
     inside++;
     void *first[4];
     backtrace(first, 4); /* loads what it needs */
-    void *p = mmap(NULL, BLOCKS * sizeof *blocks, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, BLOCKS * (sizeof *blocks + sizeof *places), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) abort();
     inside--;
+    places = (uint32_t *)((fault_block *)p + BLOCKS);
     blocks = p;
   }
   started = true;
@@ -278,16 +303,7 @@ EXPORT void *realloc(void *old, size_t size) {
   meet(&c, FAULT_MEMORY);
   if (c.fails) return NULL;
   /* Taken out before the memory can be somebody else's. */
-  fault_block was = {0};
-  if (blocks && old) {
-    pthread_mutex_lock(&blocks_lock);
-    fault_block *b = slot_of(old, false);
-    if (b) {
-      was = *b;
-      b->at = GONE;
-    }
-    pthread_mutex_unlock(&blocks_lock);
-  }
+  const fault_block was = blocks && old ? take_block(old) : (fault_block){0};
   void *p = __interceptor_realloc ? __interceptor_realloc(old, size) : __libc_realloc(old, size);
   if (c.counted)
     add_block(p, size, c.event, c.frame, c.depth);
@@ -434,8 +450,16 @@ SIMPLE(FILE *, fopen64, FAULT_OPEN, NULL, (const char *path, const char *mode), 
 SIMPLE(FILE *, fdopen, FAULT_OPEN, NULL, (int fd, const char *mode), (int, const char *), (fd, mode))
 SIMPLE(DIR *, opendir, FAULT_OPEN, NULL, (const char *path), (const char *), (path))
 SIMPLE(int, fstat, FAULT_STAT, -1, (int fd, struct stat *out), (int, struct stat *), (fd, out))
-SIMPLE(int, fsync, FAULT_SYNC, -1, (int fd), (int), (fd))
-SIMPLE(int, fdatasync, FAULT_SYNC, -1, (int fd), (int), (fd))
+/* That a sync fails is what is tried here. Whether the disk has everything only a power cut could tell, and
+ * thousands of times nobody waits for it. */
+#define SYNC(name)                                                                                           \
+  EXPORT int name(int fd) {                                                                                  \
+    call c;                                                                                                  \
+    meet(&c, FAULT_SYNC);                                                                                    \
+    return c.fails || fcntl(fd, F_GETFD) < 0 ? -1 : 0;                                                       \
+  }
+SYNC(fsync)
+SYNC(fdatasync)
 SIMPLE(int, fflush, FAULT_WRITE, -1, (FILE * f), (FILE *), (f))
 SIMPLE(int, ftruncate, FAULT_WRITE, -1, (int fd, off_t size), (int, off_t), (fd, size))
 SIMPLE(int, ftruncate64, FAULT_WRITE, -1, (int fd, off_t size), (int, off_t), (fd, size))

@@ -23,7 +23,8 @@ struct hn_device {
   hn_isa tier;
   hn_pool *pool;
   hn_mempool *memory;
-  char *other; /* memory to cool caches with, made when first wanted */
+  char *other;         /* memory to cool caches with, made when first wanted */
+  uint64_t other_made; /* so much of it: before it is written it has no pages */
 };
 
 /* Threads of one context alone. */
@@ -262,11 +263,13 @@ static void sweep_all(hn_device *d, const void *from, void *to, uint64_t bytes) 
 
 static void cpu_cool(hn_device *d, uint64_t bytes) {
   if (bytes > COOL_MOST) bytes = COOL_MOST;
-  if (!d->other) {
-    d->other = hn_aligned(4096, COOL_MOST);
-    if (d->other) memset(d->other, 0, COOL_MOST);
+  if (!d->other) d->other = hn_aligned(4096, COOL_MOST);
+  if (!d->other) return; /* measured warm */
+  if (bytes > d->other_made) {
+    memset(d->other + d->other_made, 0, bytes - d->other_made);
+    d->other_made = bytes;
   }
-  if (d->other) sweep_all(d, d->other, NULL, bytes); /* else measured warm */
+  sweep_all(d, d->other, NULL, bytes);
 }
 
 static void cpu_stage(hn_device *d, void *to, const void *from, size_t bytes) {
