@@ -6,7 +6,11 @@
 
 /* Full unrolling of loops with constant bounds, early enough that small arrays become registers; and none,
  * for loops that hardly turn. */
-#if defined(__clang__)
+#if defined(HN_INSTRUMENTED) /* what sanitizers watch is the same in loops, which compile in a part of the   \
+                                time */
+#define HN_UNROLL
+#define HN_ROLLED
+#elif defined(__clang__)
 #define HN_UNROLL _Pragma("clang loop unroll(full)")
 #define HN_ROLLED _Pragma("clang loop unroll(disable)")
 #else
