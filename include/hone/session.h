@@ -27,7 +27,8 @@ typedef struct hone_weights hone_weights;
 
 typedef struct hone_engine_options {
   const char *device;  /* NULL or "cpu"; "cuda" or "cuda:N" */
-  uint32_t threads;    /* 1 to HONE_MAX_THREADS; 0: all processors this process may use, at most so many */
+  uint32_t threads;    /* 1 to HONE_MAX_THREADS; 0: all processors this process may use, within its
+                         container's quota of time, at most so many */
   const char *isa;     /* NULL: the best (or HONE_CPU); "scalar", "avx2", "avx512"...; cuda: "sm_80"... */
   const char *tactics; /* comma-separated globs of tactic names, "-glob" excludes, each fits one; NULL:
                           HONE_TACTICS or all */

@@ -95,6 +95,9 @@ bool hn_cache_dir(char *buf, size_t size);
 
 /* Processors this process may run on. */
 uint32_t hn_cpu_count(void);
+/* Threads that can run all the time: those processors, but no more than the time that the container grants
+ * (docker --cpus, a Kubernetes limit). At least 1. */
+uint32_t hn_thread_count(void);
 /* Size in bytes of the data cache of a level (1, 2, 3) of processor 0; 0 when the system does not say. */
 size_t hn_cache_size(int level);
 /* Bytes of all different caches of that level together that the processors of this process have: some chips

@@ -1,5 +1,6 @@
 #include "base/os.h"
 
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -70,6 +71,13 @@ uint32_t hn_cpu_count(void) {
   if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return (uint32_t)CPU_COUNT(&set);
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n > 0 ? (uint32_t)n : 1;
+}
+
+/* Less than the quota rather than more: who has used it up stands still until the next period begins. */
+uint32_t hn_thread_count(void) {
+  const uint32_t n = hn_cpu_count();
+  const double granted = hn_cgroup_processors("");
+  return granted <= 0 || granted >= n ? n : granted < 1 ? 1 : (uint32_t)granted;
 }
 
 double hn_cpu_busy_seconds(void) {
@@ -245,15 +253,7 @@ void hn_release_pages(void *p, size_t size) {
 uint64_t hn_rss_bytes(void) { return proc_field("/proc/self/status", "VmRSS:"); }
 uint64_t hn_memory_available(void) { return proc_field("/proc/meminfo", "MemAvailable:"); }
 
-uint64_t hn_memory_limit(void) {
-  static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
-                                      "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-  char text[64];
-  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-    if (read_text(paths[i], text, sizeof text) && text[0] >= '0' && text[0] <= '9')
-      return strtoull(text, NULL, 10);
-  return 0;
-}
+uint64_t hn_memory_limit(void) { return hn_cgroup_memory(""); }
 
 /* Not ru_maxrss: that survives exec, and then holds the peak of whoever started the process. */
 uint64_t hn_rss_peak_bytes(void) { return proc_field("/proc/self/status", "VmHWM:"); }

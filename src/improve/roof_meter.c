@@ -161,6 +161,6 @@ static void close_cpu(hn_roof_meter *meter) {
 hn_roof_meter *hn_roof_meter_new(void) {
   cpu_meter *m = hn_calloc(1, sizeof *m);
   if (!m) return NULL;
-  m->meter = (hn_roof_meter){hn_cpu_count(), open_cpu, close_cpu, best_rate, read_load, 0};
+  m->meter = (hn_roof_meter){hn_thread_count(), open_cpu, close_cpu, best_rate, read_load, 0};
   return &m->meter;
 }

@@ -61,7 +61,7 @@ static uint32_t less(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static void find_shape(hone_pipeline *p, const hone_pipeline_options *o) {
   hn_flow_options *f = &p->shape;
   for (int i = 0; i < HONE_STAGES; i++) {
-    const uint32_t most = o->most_workers[i] ? o->most_workers[i] : less(hn_cpu_count(), 64);
+    const uint32_t most = o->most_workers[i] ? o->most_workers[i] : less(hn_thread_count(), 64);
     f->workers[i] = o->workers[i] ? o->workers[i] : i == HONE_STAGE_INFER ? 1 : most;
     f->batch[i] = i == HONE_STAGE_INFER ? p->batch : 1;
   }

@@ -197,7 +197,7 @@ static hone_status open_context(hn_device *d, hone_error *error) {
 hone_status hn_cuda_open(uint32_t index, uint32_t threads, const char *isa, hn_device **out,
                          hone_error *error) {
   *out = NULL;
-  if (!threads) threads = hn_cpu_count();
+  if (!threads) threads = hn_thread_count();
   hn_device *d = new_device();
   if (!d) return hn_fail_memory(error, sizeof *d, "the CUDA device");
   hone_status status = find(d, index, error);
@@ -251,7 +251,7 @@ hone_status hn_cuda_about(uint32_t index, hone_device_info *out, hone_error *err
   hn_device *d = new_device();
   if (!d) return hn_fail_memory(error, sizeof *d, "the CUDA device");
   hone_status status = find(d, index, error);
-  if (status == HONE_OK) status = identify(d, hn_cpu_count(), NULL, error);
+  if (status == HONE_OK) status = identify(d, hn_thread_count(), NULL, error);
   if (status == HONE_OK && out) {
     size_t free_bytes = 0, total = 0;
     memset(out, 0, sizeof *out);
