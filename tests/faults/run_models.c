@@ -4,6 +4,7 @@
 
 #include <hone/improve.h>
 #include <hone/insight.h>
+#include <hone/serve.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,6 +353,59 @@ static hone_status zoo(const char *folder, const char *out_folder, fault_answer 
   return status;
 }
 const scenario scenario_zoo = {"zoo", NULL, zoo, false};
+
+/* ---- a server without sockets: a model, a request as JSON, one as bytes, and what was counted */
+
+static hone_status ask(hone_server *server, const char *path, const char *json_size, const char *body,
+                       size_t size, fault_answer *answer, hone_error *error) {
+  const hone_server_request r = {size ? "POST" : "GET", path, json_size, body, size};
+  hone_server_response out;
+  hone_server_answer(server, &r, &out);
+  /* What there was no memory for is 503, or 500 without a body where there was none to say so either. */
+  const hone_status status = out.status == 200                                       ? HONE_OK
+                             : out.status == 503 || (out.status == 500 && !out.body) ? HONE_ERROR_MEMORY
+                                                                                     : HONE_ERROR_INTERNAL;
+  if (status == HONE_OK && size)
+    answer_line(answer, "%.*s", (int)(out.json_size ? out.json_size : out.size), out.body);
+  else if (status != HONE_OK)
+    *error = (hone_error){.status = status, .what = "the server had no memory"};
+  hone_server_response_free(&out);
+  return status;
+}
+
+static hone_status serve(const char *folder, const char *out_folder, fault_answer *answer,
+                         hone_error *error) {
+  (void)folder, (void)out_folder;
+  static const char text[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx2]) -> (%y) { %y = Neg(%x) }",
+                    json[] =
+                        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,2],\"datatype\":\"FP32\",\"data\":[1,2]}],"
+                        "\"id\":\"a\"}",
+                    bytes[] =
+                        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,2],\"datatype\":\"FP32\",\"parameters\":"
+                        "{\"binary_data_size\":8}}],\"parameters\":{\"binary_data_output\":true}}01234567";
+  char size[16];
+  hone_model *m = NULL;
+  hone_engine *engine = NULL;
+  hone_server *server = NULL;
+  snprintf(size, sizeof size, "%zu", sizeof bytes - 9);
+  hone_status status = hone_model_parse(text, sizeof text - 1, &m, error);
+  if (status == HONE_OK)
+    status = hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = "off"}, &engine, error);
+  if (status == HONE_OK) status = hone_server_create(engine, NULL, &server, error);
+  if (status == HONE_OK)
+    status = hone_server_add(server, m, &(hone_served_options){.name = "net", .max_batch = 2}, error);
+  if (status == HONE_OK)
+    status = ask(server, "/v2/models/net/infer", NULL, json, sizeof json - 1, answer, error);
+  if (status == HONE_OK)
+    status = ask(server, "/v2/models/net/infer", size, bytes, sizeof bytes - 1, answer, error);
+  if (status == HONE_OK) status = ask(server, "/v2/models/net", NULL, NULL, 0, answer, error);
+  if (status == HONE_OK) status = ask(server, "/metrics", NULL, NULL, 0, answer, error);
+  hone_server_destroy(server);
+  hone_engine_destroy(engine);
+  hone_model_release(m);
+  return status;
+}
+const scenario scenario_serve = {"serve", NULL, serve, false};
 
 /* ---- profiles of hone's own runs */
 
