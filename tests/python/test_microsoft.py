@@ -324,6 +324,16 @@ class AgainstOnnxRuntime(unittest.TestCase):
         self.same("CausalConvWithState", numbers(2, 6, 5), w, None, numbers(2, 6, 9), outputs=2, dilation=3)
         self.same("CausalConvWithState", numbers(2, 5, 3, 2), w, b, numbers(2, 3, 3, 2), outputs=2, channels_last=1)
 
+    def test_engrams(self) -> None:
+        self.same("EngramGate", numbers(2, 5, 3, 16), numbers(2, 5, 3, 16), numbers(2, 5, 16), numbers(3, 16), numbers(3, 16),
+                  numbers(3, 16), outputs=2)
+        for kind in ("i8", "i4"):
+            ids, segments = RANDOM.integers(-3, 6, (2, 9)).astype(kind), np.sort(RANDOM.integers(0, 3, (2, 9)), 1).astype("i4")
+            factors, sizes = RANDOM.integers(1, 2**31, 3).astype(kind), np.array([11, 13, 17, 19], kind)
+            for past, end, parts in ((None, None, None), (ids[:, :2], None, segments), (ids[:, :2], np.array(3, kind), None)):
+                self.same("NGramHashMapping", ids, factors, sizes, past, sizes, end, parts, outputs=2, max_ngram_size=3,
+                          n_head_per_ngram=2, pad_id=1, reset_on_eos=int(end is not None))
+
     def test_gated_delta_net(self) -> None:
         tokens, size, width = 6, 8, 70
         q, k, v = numbers(tokens, 2, size), 0.3 * numbers(tokens, 2, size), numbers(tokens, 4, width)

@@ -2,6 +2,7 @@
  * BiasSplitGelu(x, b)          ->  left * Gelu(right)          the halves of the rows of x + b
  * BiasSoftmax(x, b)            ->  Softmax(x + b)
  * GemmFastGelu(x, w, b)        ->  FastGelu(x w + b)
+ * SwiGLU(g, u)                 ->  Swish(g) * (u + beta), both within limits
  * GatedRMSNorm(x, scale, gate) ->  RMSNormalization(x, scale) * gate * Sigmoid(gate)
  *
  * What ONNX Runtime fused for its kernels: spelled out, so that lowering fuses it as it does elsewhere. */
@@ -124,6 +125,33 @@ static hn_pass_result rms_norm(hn_pass_context *ctx, hone_node *n) {
   return finish(ctx, n, open ? two(ctx, n, "Mul", y, open, &d) : NULL);
 }
 
+static hn_value *by_number(hn_pass_context *ctx, hone_node *n, const char *op, hn_value *v, double number) {
+  const hone_tensor_desc one = hone_desc(HONE_DTYPE_F32, 0, NULL);
+  return v ? two(ctx, n, op, v, hn_make_floats(ctx, n->name, &one, &number), &v->desc) : NULL;
+}
+
+static hn_pass_result swiglu(hn_pass_context *ctx, hone_node *n) {
+  const hone_tensor_desc *y = &n->out[0]->desc;
+  const double limit = (double)hone_node_float(n, "limit", 0);
+  const float alpha = hone_node_float(n, "activation_alpha", 1),
+              beta = hone_node_float(n, "activation_beta", 0);
+  hn_value *gate = n->in[0], *up = hn_in(n, 1);
+  if (y->rank < 0 || (!up && y->dim[y->rank - 1] < 1)) return hn_pass_miss(ctx, "the width is not known");
+  if (!up) {
+    const int64_t half = y->dim[y->rank - 1];
+    gate = columns(ctx, n, n->in[0], 0, half, y);
+    up = gate ? columns(ctx, n, n->in[0], half, half, y) : NULL;
+  }
+  if (limit > 0) {
+    gate = by_number(ctx, n, "Min", gate, limit);
+    up = by_number(ctx, n, "Max", by_number(ctx, n, "Min", up, limit), -limit);
+  }
+  hn_value *open = gate ? make(ctx, n, "Swish", &gate, 1, y) : NULL;
+  if (open && !hn_node_set_float(open->producer, "alpha", alpha)) return hn_pass_memory(ctx);
+  if (beta != 0) up = by_number(ctx, n, "Add", up, (double)beta);
+  return finish(ctx, n, open && up ? two(ctx, n, "Mul", open, up, y) : NULL);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   if (hn_model_opset(ctx->model, "") < 10 || !n->n_in || !n->in[0]) return HN_PASS_NONE; /* Slice by inputs */
@@ -135,13 +163,14 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (strcmp(n->op_type, "BiasSplitGelu") == 0) return split_gelu(ctx, n);
   if (strcmp(n->op_type, "BiasSoftmax") == 0) return softmax(ctx, n);
   if (strcmp(n->op_type, "GemmFastGelu") == 0) return fast_gelu(ctx, n);
+  if (strcmp(n->op_type, "SwiGLU") == 0) return swiglu(ctx, n);
   return strcmp(n->op_type, "GatedRMSNorm") == 0 ? rms_norm(ctx, n) : HN_PASS_NONE;
 }
 
 HN_PASS(open_runtime_functions) = {
     .name = "open_runtime_functions",
     .level = 1,
-    .about =
-        "BiasAdd, BiasSplitGelu, BiasSoftmax, GemmFastGelu, GatedRMSNorm of com.microsoft -> their parts",
+    .about = "BiasAdd, BiasSplitGelu, BiasSoftmax, GemmFastGelu, SwiGLU, GatedRMSNorm of com.microsoft -> "
+             "their parts",
     .visit = visit,
 };
