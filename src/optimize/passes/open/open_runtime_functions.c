@@ -2,7 +2,7 @@
  * BiasSplitGelu(x, b)          ->  left * Gelu(right)          the halves of the rows of x + b
  * BiasSoftmax(x, b)            ->  Softmax(x + b)
  * GemmFastGelu(x, w, b)        ->  FastGelu(x w + b)
- * SwiGLU(g, u)                 ->  Swish(g) * (u + beta), both within limits
+ * SwiGLU(g, u)                 ->  g * Sigmoid(alpha g) * (u + beta), both within limits
  * GatedRMSNorm(x, scale, gate) ->  RMSNormalization(x, scale) * gate * Sigmoid(gate)
  *
  * What ONNX Runtime fused for its kernels: spelled out, so that lowering fuses it as it does elsewhere. */
@@ -146,8 +146,9 @@ static hn_pass_result swiglu(hn_pass_context *ctx, hone_node *n) {
     gate = by_number(ctx, n, "Min", gate, limit);
     up = by_number(ctx, n, "Max", by_number(ctx, n, "Min", up, limit), -limit);
   }
-  hn_value *open = gate ? make(ctx, n, "Swish", &gate, 1, y) : NULL;
-  if (open && !hn_node_set_float(open->producer, "alpha", alpha)) return hn_pass_memory(ctx);
+  hn_value *open = alpha != 1 ? by_number(ctx, n, "Mul", gate, (double)alpha) : gate;
+  if (open) open = make(ctx, n, "Sigmoid", &open, 1, y);
+  if (open) open = two(ctx, n, "Mul", gate, open, y);
   if (beta != 0) up = by_number(ctx, n, "Add", up, (double)beta);
   return finish(ctx, n, open && up ? two(ctx, n, "Mul", open, up, y) : NULL);
 }
