@@ -203,6 +203,16 @@ def models():
     for what, n in (("a token", 1), ("prompt", 128)):
         yield "CausalConvWithState, " + what, one("CausalConvWithState", [[1, 2048, n], floats(2048, 1, 4), floats(2048), [1, 2048, 3]], 2,
                                                   opset=27, activation="silu")
+    for what, n in (("a token", 1), ("prompt", 64)): # the layers of Qwen3-Next
+        net = {"gate_activation": "softplus", "beta_activation": "sigmoid", "qk_l2_norm": 1}
+        yield "GatedDeltaNet, " + what, one("GatedDeltaNet", [[1, n, 16, 128], [1, n, 16, 128], [1, n, 32, 128], None, [1, n, 32],
+                                                              [1, n, 32], [1, 32, 128, 128], floats(32), floats(32)], 2,
+                                            domain=MICROSOFT, **net)
+        yield "LinearAttention, Microsoft's, " + what, one(
+            "LinearAttention", [[1, n, 2048], [1, n, 2048], [1, n, 4096], [1, 32, 128, 128], -np.abs(floats(1, n, 32)),
+                                np.abs(floats(1, n, 32)) / 128], 2, domain=MICROSOFT, q_num_heads=16, kv_num_heads=32)
+        yield "CausalConvWithState, Microsoft's, " + what, one(
+            "CausalConvWithState", [[1, 8192, n], floats(8192, 1, 4), None, [1, 8192, 3]], 2, domain=MICROSOFT, activation="silu")
     yield "RMSNormalization", one("RMSNormalization", [wide, [768]], 1)
     yield "SimplifiedLayerNormalization", one("SimplifiedLayerNormalization", [wide, [768]], 1, opset=21)
     yield "SkipLayerNormalization", one("SkipLayerNormalization", [wide, wide, [768], [768]], 1, **hidden)
