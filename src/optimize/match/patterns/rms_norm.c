@@ -3,7 +3,8 @@
 
 #define POW "%p = Pow(%x, 2)\n"
 #define MUL "%p = Mul(%x, %x)\n"
-#define ROOT "%v = ReduceMean(%p, ?%axes)\n%e = Add(%v, !%eps)\n%q = Sqrt(%e)\n"
+/* TensorFlow's converter makes averages of pictures of means. */
+#define ROOT "%v = ReduceMean|GlobalAveragePool(%p, ?%axes)\n%e = Add(%v, !%eps)\n%q = Sqrt(%e)\n"
 #define DIV "%n = Div(%x, %q)\n%y = Mul(%n, !%gamma)"
 #define INV "%r = Reciprocal(%q)\n%n = Mul(%x, %r)\n%y = Mul(%n, !%gamma)"
 #define ONE "%r = Div(1, %q)\n%n = Mul(%x, %r)\n%y = Mul(%n, !%gamma)"
