@@ -38,12 +38,9 @@ set(HONE_ISA_FLAGS_amx "${HONE_ISA_FLAGS_avx512bf16} -mamx-tile -mamx-bf16 -mamx
 # hone_kernels(VAR FILE FOLDER): lines KERNEL(family, name, isa, ...) add FOLDER/<family>/<name>.c with the ISA's flags.
 function(hone_kernels var file folder)
   set(out ${${var}})
-  # Instrumented kernels at -O3 take minutes to compile and gain nothing. What TSan watches are their reads and writes of memory that
-  # threads share, which are the same at -O0.
+  # Instrumented kernels at -O3 take minutes to compile and gain nothing.
   set(optimize -O3)
-  if(HONE_SANITIZE STREQUAL thread)
-    set(optimize "-O0 -DHN_INSTRUMENTED")
-  elseif(HONE_SANITIZE)
+  if(HONE_SANITIZE)
     set(optimize "-Og -DHN_INSTRUMENTED")
   endif()
   # Bodies that are inlined once for each choice of constants, hundreds of times in a file, are three quarters of what kernels cost a
@@ -72,9 +69,6 @@ function(hone_kernels var file folder)
       set(source ${CMAKE_SOURCE_DIR}/${folder}/${family}/${name}.c)
       list(APPEND out ${source})
       set(flags "${HONE_ISA_FLAGS_${isa}} ${optimize}")
-      if(HONE_SANITIZE STREQUAL thread AND family STREQUAL gemm)
-        string(REPLACE -O0 -Og flags "${flags}") # most of what whole networks do there
-      endif()
       if(NOT isa STREQUAL scalar)
         string(APPEND flags "${vectors}")
       endif()
