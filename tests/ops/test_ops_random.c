@@ -357,7 +357,7 @@ static const struct {
     {"com.microsoft.SwiGLU", "f32:2x6", "limit=f:1 round_activation=1"},
     {"com.microsoft.SwiGLU", "f16:2x3 f16:2x3", ""},
     {"com.microsoft.EngramGate", "f32:1x2x2x3 f32:1x2x2x3 f32:1x2x3 f32:2x3 f32:2x3 f32:2x3", ""},
-    {"com.microsoft.NGramHashMapping", "i64:2x4 i64:3 i64:=7,11 i64:2x2 i64:2 i64:= i32:2x4",
+    {"com.microsoft.NGramHashMapping", "i64:2x4 i64:3 i64:=7,11 i64:2x2 i64:2 i64:=3 i32:2x4",
      "max_ngram_size=3 n_head_per_ngram=1 pad_id=0 reset_on_eos=1"},
     {"com.microsoft.LinearAttentionGate", "f32:1x2x3 f32:3 f32:3 f32:1x2x3", ""},
 };
