@@ -30,6 +30,7 @@
 #include "backends/cuda/wgmma/wgmma_turned.h"
 #include "backends/cuda/quantized/codes_depthwise.h"
 #include "backends/cuda/quantized/codes_mma.h"
+#include "backends/cuda/quantized/codes_turned.h"
 #include "backends/cuda/quantized/codes_wgmma.h"
 #include "backends/cuda/sampling/resize.h"
 #include "backends/cuda/signal/taper.h"

@@ -135,8 +135,8 @@ HN_FN hn_u4 hn_cluster_ld16(u32 at) {
   asm volatile("ld.shared::cluster.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.v[0]), "=r"(v.v[1]), "=r"(v.v[2]), "=r"(v.v[3]) : "r"(at) : "memory");
   return v;
 }
-HN_FN void hn_cluster_st16(u32 at, const float *x) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" : : "r"(at), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+HN_FN void hn_cluster_st16(u32 at, hn_u4 x) {
+  asm volatile("st.shared::cluster.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(at), "r"(x.v[0]), "r"(x.v[1]), "r"(x.v[2]), "r"(x.v[3]) : "memory");
 }
 /* ---- registers of a warpgroup: all its warps take part */
 #define HN_REGISTERS_LESS(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(n))

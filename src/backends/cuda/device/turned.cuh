@@ -4,26 +4,8 @@
 #ifndef HN_TURNED_CUH
 #define HN_TURNED_CUH
 
-#include "hopper.cuh"
 #include "pairs.cuh"
-
-/* Four (two) 8 x 8 matrices, transposed on their way: lane l names row l % 8 of matrix l / 8. */
-HN_FN void store_transposed(u32 row, const u32 *v, u32 four) {
-  if (four)
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
-                 : : "r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
-  else
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};"
-                 : : "r"(row), "r"(v[0]), "r"(v[1]) : "memory");
-}
-HN_FN void load_transposed(u32 row, u32 *v, u32 four) {
-  if (four)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(v[0]), "=r"(v[1]) : "r"(row) : "memory");
-}
+#include "transposed.cuh"
 
 /* Where in a panel this thread's rows of matrices lie, and its channel of the panel's 64: the other one is eight
  * further. */
@@ -53,7 +35,7 @@ HN_FN void finish_panel(const float *d, u32 pixels, float (*vectors)[4], u32 to,
 #if HN_STAGED
     u32 added[4] = {0, 0, 0, 0};
     float other[8];
-    load_transposed(to, added, four);
+    load_transposed(to, added, four ? 4 : 2);
     HN_PASTE(unpack_, HN_T)(added, other);
 #endif
     HN_UNROLL for (u32 i = 0; i < 2; i++) {
@@ -68,7 +50,7 @@ HN_FN void finish_panel(const float *d, u32 pixels, float (*vectors)[4], u32 to,
       hn_epilogue_fragment(x, vectors, z, channel, 0, 0, 0, e);
       v[2 * i] = HN_PASTE(HN_PACK_, HN_T)(x[0], x[2]), v[2 * i + 1] = HN_PASTE(HN_PACK_, HN_T)(x[4], x[6]);
     }
-    store_transposed(to, v, four);
+    store_transposed(to, v, four ? 4 : 2);
   }
 }
 

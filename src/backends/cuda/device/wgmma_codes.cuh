@@ -4,6 +4,7 @@
 #define HN_WGMMA_CODES_CUH
 
 #include "codes.cuh"
+#include "lacking.cuh"
 #include "wgmma.cuh"
 
 #define HN_KEPT 0 /* its vectors come from memory */
@@ -46,11 +47,8 @@ HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, cons
 #ifdef HN_BORDER
 /* What a pixel lacks because taps outside of the image read zeros: a vector of all columns; NULL for nothing. */
 HN_FN const i32 *lacking_at(const hn_conv_wgmma_args *g, i32 pixel) {
-  const i32 image = g->oh * g->ow, p = pixel % image, y = p / g->ow, x = p - y * g->ow;
-  if (pixel >= g->pixels) return 0;
-  const u8 *classes = (const u8 *)g->border;
-  const i32 kind = (i32)classes[y] * g->border_columns + (i32)classes[g->oh + x];
-  return kind ? (const i32 *)g->lacking + (i64)kind * g->border_pitch : 0;
+  const i32 kind = kind_of(g, pixel);
+  return kind ? lacking_of(g, kind) : 0;
 }
 
 /* Of all rows of a thread, where the sums lie. */

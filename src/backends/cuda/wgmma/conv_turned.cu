@@ -2,7 +2,7 @@
  * may have any eights of pixels, so that tiles fill whole rounds of the multiprocessors. (Tiles of conv_wgmma.cu have
  * 64s of pixels.)
  *
- * K runs over (tap, channel) in blocks of 64. Threads of one warpgroup copy and store, two warpgroups multiply: each
+ * K runs over (tap, channel) in blocks of 128 bytes. Threads of one warpgroup copy and store, two warpgroups multiply: each
  * has HN_WM 64s of the tile's channels, and all of its pixels. Blocks of threads are persistent: tile after tile. A
  * ring of places in shared memory holds blocks of K, pixels and weights; at a tile's end RESULTS places of it hold
  * panels of pixels x 64 channels: what is added, then in the same place the results, which leave from there.
@@ -12,10 +12,26 @@
  *
  * Compiled with HN_T (f16, bf16), HN_WM (1, 2), HN_N (pixels of a tile, in eights), HN_STAGES (places), HN_PANELS (of
  * a place: 1, 2), HN_A (HN_A_MATRIX, HN_A_IM2COL), HN_UNIT (channels that one copy of pixels takes), HN_STAGED (what
- * is added comes by the copy engine), HN_SPLITS (then HN_WM is 1), hn_wgmma_both (products of 64 x HN_N x 16), the
- * epilogue. */
+ * is added comes by the copy engine), HN_SPLITS (then HN_WM is 1), hn_wgmma_both (products of 64 x HN_N x 32 bytes), the
+ * epilogue. Or, of codes (turned_codes.cuh), HN_T u8 or i8 and HN_CODE in place of the epilogue; blocks of K are twice as
+ * many elements then, and HN_BORDER: what zeros outside of the image lack is added to the sums. */
 #include "conv_wgmma_args.h"
+#include "sums.cuh"
+#ifdef HN_CODE
+#include "turned_codes.cuh"
+#define HN_BYTES 1
+#else
 #include "turned.cuh"
+#define HN_BYTES 2
+
+typedef struct ending {
+  float vectors[HN_EPILOGUE_VECTORS + 1][4];
+} ending;
+HN_FN void ending_of(const hn_conv_wgmma_args *g, i32 channel, ending *e) { channel_vectors(e->vectors, channel, &g->epilogue); }
+HN_FN void finish_pixels(const hn_conv_wgmma_args *g, const float *d, u32 pixels, ending *e, u32 to, i32 channel) {
+  finish_panel(d, pixels, e->vectors, to, channel, &g->epilogue);
+}
+#endif
 
 #define HN_A_MATRIX 0
 #define HN_A_IM2COL 1
@@ -23,16 +39,19 @@
 enum {
   GROUPS = 2,
   CHANNELS = GROUPS * HN_WM * 64, /* of a tile */
-  PIXEL_BYTES = HN_N * 128,       /* of a block of K; of a panel */
+  PIXEL_BYTES = HN_N * 128,       /* of a block of K */
   STAGE = PIXEL_BYTES + CHANNELS * 128,
-  UNIT_ROW = HN_UNIT * 2, /* bytes */
-  UNITS = 64 / HN_UNIT,
+  K_BLOCK = 128 / HN_BYTES,
+  UNIT_ROW = HN_UNIT * HN_BYTES, /* bytes */
+  UNITS = K_BLOCK / HN_UNIT,
+  PANEL_ROW = 64 * HN_BYTES,
 #if HN_SPLITS > 1
   EIGHTS = HN_N / 8,
   MOST_EIGHTS = (EIGHTS + HN_SPLITS - 1) / HN_SPLITS, /* that a block ends: its own and each HN_SPLITS further */
   PART = GROUPS * 128 * 16,                           /* bytes of a block's sums of eight pixels */
-  PANEL = 8 * 128,                                    /* of eight pixels x 64 channels */
+  PANEL = 8 * PANEL_ROW,                              /* of eight pixels x 64 channels */
 #else
+  PANEL = HN_N * PANEL_ROW,
   RESULTS = GROUPS * HN_WM / HN_PANELS, /* places with results of a tile */
 #endif
 };
@@ -40,6 +59,7 @@ enum {
 typedef struct shared_map {
   u32 places, full, empty, ready; /* addresses; ready: results may leave; HN_SPLITS: what is added is there */
   u32 parts, panels;              /* HN_SPLITS: sums of all blocks, what is added and the results, of this block's pixels */
+  u32 kinds;                      /* HN_BORDER: of a tile's pixels, for each warpgroup and every other tile */
 } shared_map;
 
 typedef struct ring {
@@ -132,7 +152,7 @@ HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
           if (++column == g->kw) column = 0, dx = 0, dy += g->dilation_h;
         }
 #else
-        hn_tma_load_2d(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, block * 64 + u * HN_UNIT, pixel);
+        hn_tma_load_2d(to + (u32)u * (HN_N * UNIT_ROW), &g->a, full, block * K_BLOCK + u * HN_UNIT, pixel);
 #endif
       }
       advance(&in);
@@ -142,10 +162,10 @@ HN_FN void load(const hn_conv_wgmma_args *g, const shared_map *s) {
 #else
     HN_UNROLL for (u32 i = 0; i < RESULTS; i++) {
       hn_barrier_wait(s->empty + 8 * in.stage, in.phase ^ 1);
-      hn_barrier_expect(s->full + 8 * in.stage, HN_STAGED ? HN_PANELS * PIXEL_BYTES : 0);
+      hn_barrier_expect(s->full + 8 * in.stage, HN_STAGED ? HN_PANELS * PANEL : 0);
 #if HN_STAGED
       HN_UNROLL for (u32 p = 0; p < HN_PANELS; p++)
-        hn_tma_load_2d(s->places + in.stage * STAGE + p * PIXEL_BYTES, &g->staged, s->full + 8 * in.stage,
+        hn_tma_load_2d(s->places + in.stage * STAGE + p * PANEL, &g->staged, s->full + 8 * in.stage,
                        channel + channel_of_panel(i * HN_PANELS + p), pixel);
 #endif
       advance(&in);
@@ -164,7 +184,7 @@ HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
       hn_barrier_wait(s->ready + 8 * at, phases >> at & 1);
       phases ^= 1u << at;
       HN_UNROLL for (u32 p = 0; p < HN_PANELS; p++)
-        hn_tma_store_2d(&g->out, s->places + at * STAGE + p * PIXEL_BYTES,
+        hn_tma_store_2d(&g->out, s->places + at * STAGE + p * PANEL,
                         channel_of(g, tile) + channel_of_panel(i * HN_PANELS + p), pixel_of(g, tile));
       hn_bulk_commit();
       HN_BULK_WAIT_READ(0);
@@ -175,7 +195,7 @@ HN_FN void store(const hn_conv_wgmma_args *g, const shared_map *s) {
 }
 #endif
 
-HN_FN void multiply(float d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds) {
+HN_FN void multiply(hn_sum d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds) {
   hn_wgmma_fence();
   HN_UNROLL for (u32 k = 0; k < 4; k++) {
     const u32 unit = k * 32 / UNIT_ROW, within = k * 32 % UNIT_ROW;
@@ -189,18 +209,21 @@ HN_FN void multiply(float d[HN_WM][HN_N / 2], u32 pixels, u32 weights, u32 adds)
 #if HN_SPLITS > 1
 
 /* Each thread's four sums of eight pixels to where the same thread of another block adds them up. */
-HN_FN void send(const shared_map *s, u32 thread, const float *d) {
+HN_FN void send(const shared_map *s, u32 thread, const hn_sum *d) {
   const u32 from = s->parts + hn_cluster_rank() * (MOST_EIGHTS * PART) + thread * 16;
   u32 to[HN_SPLITS];
   HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) to[k] = hn_cluster_address(from, k);
-  HN_UNROLL for (u32 k = 0; k < EIGHTS; k++) hn_cluster_st16(to[k % HN_SPLITS] + k / HN_SPLITS * PART, d + 4 * k);
+  HN_UNROLL for (u32 k = 0; k < EIGHTS; k++) {
+    const hn_u4 four = {{hn_sum_bits(d[4 * k]), hn_sum_bits(d[4 * k + 1]), hn_sum_bits(d[4 * k + 2]), hn_sum_bits(d[4 * k + 3])}};
+    hn_cluster_st16(to[k % HN_SPLITS] + k / HN_SPLITS * PART, four);
+  }
 }
-HN_FN void receive(const shared_map *s, u32 thread, u32 eight, float *d) {
+HN_FN void receive(const shared_map *s, u32 thread, u32 eight, hn_sum *d) {
   hn_u4 part[HN_SPLITS];
   HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) part[k] = hn_shared_ld16(s->parts + (k * MOST_EIGHTS + eight) * PART + thread * 16);
   HN_UNROLL for (u32 i = 0; i < 4; i++) {
     d[i] = 0;
-    HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) d[i] += hn_from_bits(part[k].v[i]);
+    HN_UNROLL for (u32 k = 0; k < HN_SPLITS; k++) d[i] += hn_sum_of(part[k].v[i]);
   }
 }
 
@@ -209,10 +232,14 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
   const i32 tile = (i32)blockIdx.x / HN_SPLITS, first = channel_of(g, tile) + (i32)group * 64;
   const i32 channel = first + channel_in_panel(warp, lane);
   const range mine = range_of(g);
-  float vectors[HN_EPILOGUE_VECTORS + 1][4], d[1][HN_N / 2];
+  hn_sum d[1][HN_N / 2];
+  ending end;
   ring in = {0, 0};
   HN_GRID_WAIT();
-  channel_vectors(vectors, channel, &g->epilogue);
+  ending_of(g, channel, &end);
+#ifdef HN_BORDER
+  put_kinds(g, s->kinds + group * (HN_N * 2), pixel_of(g, tile), t);
+#endif
   u32 before = 0;
   for (i32 block = mine.from; block < mine.to; block++) {
     const u32 at = s->places + in.stage * STAGE;
@@ -235,9 +262,12 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
   HN_UNROLL for (u32 i = 0; i < MOST_EIGHTS; i++) {
     const u32 eight = rank + i * HN_SPLITS, panel = s->panels + (i * GROUPS + group) * PANEL;
     if (eight >= EIGHTS) break;
-    float sums[4];
+    hn_sum sums[4];
     receive(s, group * 128 + t, i, sums);
-    finish_panel(sums, 8, vectors, panel + place, channel, &g->epilogue);
+#ifdef HN_BORDER
+    add_lacking(g, sums, 8, s->kinds + group * (HN_N * 2) + eight * 16, channel, lane);
+#endif
+    finish_pixels(g, sums, 8, &end, panel + place, channel);
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {
@@ -254,10 +284,21 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
   const u32 t = threadIdx.x & 127, warp = t / 32, lane = t & 31, mine = place_in_panel(warp, lane);
   ring in = {0, 0};
   HN_GRID_WAIT();
+#ifdef HN_BORDER
+  u32 kinds = s->kinds + group * (HN_N * 2), other = kinds + GROUPS * HN_N * 2;
+#endif
   for (i32 tile = (i32)blockIdx.x; tile < g->tiles; tile += (i32)gridDim.x) {
     const i32 first = channel_of(g, tile) + (i32)group * HN_WM * 64 + channel_in_panel(warp, lane);
-    float vectors[HN_WM][HN_EPILOGUE_VECTORS + 1][4], d[HN_WM][HN_N / 2];
-    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) channel_vectors(vectors[m], first + (i32)m * 64, &g->epilogue);
+    hn_sum d[HN_WM][HN_N / 2];
+    ending end[HN_WM];
+    HN_UNROLL for (u32 m = 0; m < HN_WM; m++) ending_of(g, first + (i32)m * 64, &end[m]);
+#ifdef HN_BORDER
+    /* A warp still ends the tile before this one: its kinds lie elsewhere. */
+    const u32 before_these = kinds;
+    kinds = other, other = before_these;
+    put_kinds(g, kinds, pixel_of(g, tile), t);
+    hn_sync_some(1 + group, 128);
+#endif
     u32 before = 0;
     for (i32 block = 0; block < g->k_blocks; block++) {
       const u32 at = s->places + in.stage * STAGE;
@@ -278,8 +319,11 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
       HN_UNROLL for (u32 i = 0; i < GROUPS / HN_PANELS; i++) {
         hn_barrier_wait(s->full + 8 * in.stage, in.phase);
         if (HN_PANELS == GROUPS || i == group) {
-          const u32 panel = s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PIXEL_BYTES;
-          finish_panel(d[m], HN_N, vectors[m], panel + mine, first + (i32)m * 64, &g->epilogue);
+          const u32 panel = s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PANEL;
+#ifdef HN_BORDER
+          add_lacking(g, d[m], HN_N, kinds, first + (i32)m * 64, lane);
+#endif
+          finish_pixels(g, d[m], HN_N, &end[m], panel + mine, first + (i32)m * 64);
           hn_async_fence();
           HN_SYNC_WARP();
           if (lane == 0) hn_barrier_arrive(s->ready + 8 * in.stage);
@@ -307,6 +351,7 @@ HN_KERNEL_BOUNDS(conv_turned, hn_conv_wgmma_args, g, 128 * (1 + GROUPS), 1) {
 #endif
   s.empty = s.full + 8 * HN_STAGES;
   s.ready = s.empty + 8 * HN_STAGES;
+  s.kinds = s.ready + 8 * HN_STAGES;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_STAGES; i++) {
       hn_barrier_init(s.full + 8 * i, 1);

@@ -108,13 +108,21 @@ static char *place(void *blob, uint32_t n8, uint32_t n, size_t at) {
   return (char *)blob + tile * 1024 + n % 8 * 128 + ((in / 16 ^ n % 8) << 4) + in % 16;
 }
 
+/* Where a column of codes stands among its sixteen: where a thread's sums lie, four channels follow each
+ * other (device/wgmma_codes.cuh), or two (device/turned_codes.cuh). */
+static uint32_t exchanged(uint32_t n, bool pairs) {
+  const uint32_t in = pairs ? 8 * (n & 1) + (n >> 1 & 7) : 8 * (n >> 1 & 1) + 2 * (n >> 2 & 3) + (n & 1);
+  return (n & ~15u) + in;
+}
+
 /* Element k of column n. */
-static void put(void *blob, uint32_t n8, uint32_t n, uint32_t k, hone_dtype type, float w) {
+static void put(const hn_wgmma_problem *q, void *blob, uint32_t n8, uint32_t n, uint32_t k, float w) {
+  const hone_dtype type = q->p.a_type;
   const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
   if (type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16)
     memcpy(place(blob, n8, n, (size_t)k * 2), &h, 2);
-  else /* codes: where a thread's sums lie, four channels follow each other (device/wgmma_codes.cuh) */
-    *place(blob, n8, (n & ~15u) + 8 * (n >> 1 & 1) + 2 * (n >> 2 & 3) + (n & 1), k) = (char)(int8_t)w;
+  else
+    *place(blob, n8, exchanged(n, q->pairs), k) = (char)(int8_t)w;
 }
 
 void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
@@ -123,7 +131,7 @@ void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, v
     for (uint32_t tap = 0; tap < q->taps; tap++)
       for (uint32_t c = 0; c < g->channels; c++) {
         const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
-        put(blob, n8, n, (tap * q->units + c / q->unit) * q->unit + c % q->unit, q->p.a_type, w);
+        put(q, blob, n8, n, (tap * q->units + c / q->unit) * q->unit + c % q->unit, w);
       }
 }
 
@@ -150,7 +158,7 @@ void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_
   const size_t piece = (size_t)columns * blocks * HN_WGMMA_BLOCK_BYTES;
   for (uint32_t n = 0; n < g->n; n++)
     for (uint32_t c = 0; c < g->channels; c++)
-      put((char *)blob + n / columns * piece, columns / 8, n % columns, c, q->p.a_type,
+      put(q, (char *)blob + n / columns * piece, columns / 8, n % columns, c,
           g->alpha * weight(s, n * g->b_col + c * g->b_row));
 }
 
@@ -160,7 +168,7 @@ void hn_wgmma_pack_channels(const hone_step *s, const hn_wgmma_problem *q, uint3
   const size_t block = (size_t)columns * HN_WGMMA_BLOCK_BYTES;
   for (uint32_t n = 0; n < g->n; n++)
     for (uint32_t c = 0; c < g->channels; c++)
-      put((char *)blob + c / channels * block, columns / 8, n, c % channels, q->p.a_type,
+      put(q, (char *)blob + c / channels * block, columns / 8, n, c % channels,
           g->alpha * weight(s, n * g->b_col + c * g->b_row));
 }
 
