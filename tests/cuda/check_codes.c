@@ -102,6 +102,27 @@ static const struct {
           "  %r = QuantizeLinear(%c, f32 0.05, i8 7)\n  %t = DequantizeLinear(%r, f32 0.05, i8 7)\n"
           "  %p = Conv(%d, %e) {pads=[1, 1, 1, 1]}\n  %z = QuantizeLinear(%p, f32 0.06, u8 120)\n  %l = "
           "LeakyRelu(%t) {alpha=0.2}\n  %y = QuantizeLinear(%l, f32 0.03, u8 40)\n}\n"},
+    /* A function behind a convolution, and a sum behind that: of other types than the product's codes, on
+     * either side. */
+    {"a function and a sum",
+     HEAD "graph g(%x: f32[2x24x9x7]) -> (%y) {\n"
+          "  const %w0: i8[40x24x3x3] = rand(1, -127, 127)\n  const %b0: i32[40] = rand(2, -9000, 9000)\n"
+          "  const %w1: i8[24x40x1x1] = rand(3, -127, 127)\n  const %s1: f32[24] = rand(4, 0.0005, 0.002)\n"
+          "  const %w2: i8[40x24x1x1] = rand(5, -127, 127)\n"
+          "  %q = QuantizeLinear(%x, f32 0.02, u8 114)\n  %d = DequantizeLinear(%q, f32 0.02, u8 114)\n"
+          "  %e0 = DequantizeLinear(%w0, f32 0.004)\n  %g0 = DequantizeLinear(%b0, f32 0.00008)\n"
+          "  %c0 = Conv(%d, %e0, %g0) {pads=[1, 1, 1, 1]}\n"
+          "  %q0 = QuantizeLinear(%c0, f32 0.05, u8 120)\n  %d0 = DequantizeLinear(%q0, f32 0.05, u8 120)\n"
+          "  %e1 = DequantizeLinear(%w1, %s1) {axis=0}\n  %c1 = Conv(%d0, %e1)\n"
+          "  %q1 = QuantizeLinear(%c1, f32 0.06, u8 131)\n  %d1 = DequantizeLinear(%q1, f32 0.06, u8 131)\n"
+          "  %l1 = LeakyRelu(%d1) {alpha=0.1}\n  %ql = QuantizeLinear(%l1, f32 0.05, u8 40)\n"
+          "  %dl = DequantizeLinear(%ql, f32 0.05, u8 40)\n  %a = Add(%dl, %d)\n"
+          "  %qa = QuantizeLinear(%a, f32 0.06, u8 70)\n  %da = DequantizeLinear(%qa, f32 0.06, u8 70)\n"
+          "  %e2 = DequantizeLinear(%w2, f32 0.002)\n  %c2 = Conv(%da, %e2)\n"
+          "  %q2 = QuantizeLinear(%c2, f32 0.1, u8 128)\n  %d2 = DequantizeLinear(%q2, f32 0.1, u8 128)\n"
+          "  %t2 = Sigmoid(%d2)\n  %qt = QuantizeLinear(%t2, f32 0.008, i8 -5)\n"
+          "  %dt = DequantizeLinear(%qt, f32 0.008, i8 -5)\n  %b = Add(%d0, %dt)\n"
+          "  %y = QuantizeLinear(%b, f32 0.05, u8 99)\n}\n"},
     /* Products alone, as libraries have them: rows as they lie (signed, whole sixteens) and rows that are
      * not, with and without a table behind them. */
     {"pixels",
@@ -249,20 +270,23 @@ static bool wanted(const char *glob, const char *name) {
 
 /* Tactics that the machine at hand cannot have: what needs arch 90, and libraries. */
 static bool elsewhere(const hone_machine *m, const char *name) {
-  return (strstr(name, "wgmma") && m->arch != 90) ||
+  return ((strstr(name, "wgmma") || strstr(name, "_turned")) && m->arch != 90) ||
          (strstr(name, "cublaslt") && !(m->libraries & HONE_LIB_CUBLASLT)) ||
          (strstr(name, "cudnn") && !(m->libraries & HONE_LIB_CUDNN));
 }
 
-/* One of the tiles, or a library's product. */
-static bool of_codes(const char *name) { return !strncmp(name, "int8_", 5) || strstr(name, "_int8_"); }
+/* One of the tiles, a library's product, or one for few channels. */
+static bool of_codes(const char *name) {
+  return !strncmp(name, "int8_", 5) || strstr(name, "_int8_") || !strncmp(name, "codes_image", 11) ||
+         !strncmp(name, "codes_strip", 11);
+}
 
 /* Whether both are tiles of one kernel: one is looked at where the others are switched off. */
 static bool rivals(const hone_tactic_desc *t, const hone_tactic_desc *other) {
   static const char dw[] = "codes_depthwise";
   if (strcmp(t->anchor, other->anchor) != 0) return false;
   if (!strncmp(t->name, dw, sizeof dw - 1)) return !strncmp(other->name, dw, sizeof dw - 1);
-  return (of_codes(t->name) || !strncmp(t->name, "codes_image", 11)) && of_codes(other->name);
+  return of_codes(t->name) && of_codes(other->name);
 }
 
 static void check_tactic(const hn_listing *all, uint32_t at, hone_context *const *want) {

@@ -243,6 +243,11 @@ HN_FN i32 hn_dot4_i8(u32 a, u32 b, i32 c) {
   for (int k = 0; k < 4; k++) sum += (u32)((i8)(a >> 8 * k) * (i8)(b >> 8 * k));
   return (i32)sum;
 }
+HN_FN u32 hn_max_u16x2(u32 a, u32 b) {
+  const u32 low = (a & 0xffff) > (b & 0xffff) ? a & 0xffff : b & 0xffff, high = a >> 16 > b >> 16 ? a >> 16 : b >> 16;
+  return high << 16 | low;
+}
+HN_FN u32 hn_max_i16x2(u32 a, u32 b) { return hn_max_u16x2(a ^ 0x80008000u, b ^ 0x80008000u) ^ 0x80008000u; }
 HN_FN u32 hn_bytes(u32 low, u32 high, u32 pick) {
   const u64 all = (u64)high << 32 | low;
   u32 r = 0;

@@ -90,6 +90,7 @@ HN_KERNEL(product_of_codes, test_args, args) {
   ((u32 *)args.out)[160 + lane] = hn_codes_i8(d[0], d[1], d[2], d[3]);
   out[192 + lane] = args.mode ? hn_dot4_i8(fa[0], fb[0], 5) : hn_dot4_u8(fa[0], fb[0], 5);
   out[224 + lane] = (i32)hn_bytes(fa[0], fa[1], 0x7240);
+  out[256 + lane] = (i32)hn_max_u16x2(fa[0], fa[1]), out[288 + lane] = (i32)hn_max_i16x2(fa[0], fa[1]);
 }
 
 HN_KERNEL(conversions, test_args, args) { /* f32 bits -> f16, bf16 bits */

@@ -314,7 +314,7 @@ static void test_products_of_codes(void **state) {
     for (int i = 0; i < 256; i++) b[i / 32][i % 32] = (signed char)(i * 11 % 7 - 3);
     upload(0, a, sizeof a);
     upload(1, b, sizeof b);
-    const int *out = (const int *)(const void *)run("product_of_codes", 1, 32, 0, 0, kind, 1024);
+    const int *out = (const int *)(const void *)run("product_of_codes", 1, 32, 0, 0, kind, 1280);
     int beyond = 0;
     for (int r = 0; r < 16; r++)
       for (int c = 0; c < 8; c++) {
@@ -334,6 +334,11 @@ static void test_products_of_codes(void **state) {
       assert_int_equal(out[192 + lane], want);
       assert_int_equal((unsigned)out[224 + lane],
                        x[0] | (unsigned)y[0] << 8 | (unsigned)x[2] << 16 | (unsigned)y[3] << 24);
+      for (int k = 0; k < 2; k++) {
+        const unsigned u = x[2 * k] | (unsigned)x[2 * k + 1] << 8, v = y[2 * k] | (unsigned)y[2 * k + 1] << 8;
+        assert_int_equal((unsigned)out[256 + lane] >> 16 * k & 0xffff, u > v ? u : v);
+        assert_int_equal((unsigned)out[288 + lane] >> 16 * k & 0xffff, (short)u > (short)v ? u : v);
+      }
     }
   }
 }

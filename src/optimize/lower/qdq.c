@@ -6,11 +6,12 @@
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
  * and only made when a tactic takes it; otherwise the nodes stay as they are. The bias of a MatMul is a
- * constant added behind it; one in f32 is rounded to i32. A QLinearConv that only a QLinearAdd reads becomes
- * one unit with it, a QLinearConvAdd, where a tactic takes that. A Relu or Clip between operator and
- * QuantizeLinear goes when the codes cannot express what it cuts off; behind a convolution it is a table of
- * the codes otherwise. A DequantizeLinear that others read, too, stays. What changes no number between the
- * same codes is a view of them, a function of one tensor a table (code_tables.c). */
+ * constant added behind it; one in f32 is rounded to i32. A QLinearConv that only a QLinearAdd reads,
+ * through a table of its codes or not, becomes one unit with it, a QLinearConvAdd, where a tactic takes that.
+ * A Relu or Clip between operator and QuantizeLinear goes when the codes cannot express what it cuts off;
+ * behind a convolution it is a table of the codes otherwise. A DequantizeLinear that others read, too, stays.
+ * What changes no number between the same codes is a view of them, a function of one tensor a table
+ * (code_tables.c). */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -324,45 +325,60 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   return true;
 }
 
-/* The unit of a convolution whose codes nobody reads but the QLinearAdd `sum`, through its operand `side`;
- * NULL: there is none. */
+/* The unit of a convolution, with a table or without, whose codes nobody reads but the QLinearAdd `sum`,
+ * through its operand `side`; NULL: there is none. */
 static hn_unit *convolution_of(const hn_lowering *l, const hn_unit *sum, uint32_t side) {
   const hn_value *codes = sum->in[side];
   hn_unit *u = l->by_value[codes->id];
-  const hone_node *d = u && !u->into && strcmp(u->anchor, "QLinearConv") == 0 ? hn_only_reader(codes) : NULL;
+  const bool plain = u && strcmp(u->anchor, "QLinearConv") == 0 && u->n_in == HN_QLINEAR_INPUTS,
+             table = u && strcmp(u->anchor, "QLinearConvTable") == 0 && u->n_in == HN_QLINEAR_TABLE + 1;
+  const hone_node *d = (plain || table) && !u->into ? hn_only_reader(codes) : NULL;
   /* Both zero points say what type the codes have. */
   if (!d || hn_only_reader(d->out[0]) != sum->node || !u->in[HN_QLINEAR_Y_ZERO] ||
       !sum->in[HN_QLINEAR_Y_ZERO])
     return NULL;
-  return u->n_in == HN_QLINEAR_INPUTS ? u : NULL;
+  return u;
 }
 
-/* A convolution and the sum behind it as one unit, in the place of the sum, where a tactic takes that; false
- * when memory is short. */
+/* Whether a tactic takes all of it, behind a table in less time than both parts: what makes the sum's codes
+ * then takes long, and large convolutions do not hide it. */
+static bool pays(hn_lowering *l, const hn_unit *whole, const hn_unit *conv, const hn_unit *sum) {
+  hn_estimate all, first, second;
+  return hn_lower_predict(l, whole, &all) &&
+         (whole->n_in <= HN_QLINEAR_SUM_TABLE || !hn_lower_predict(l, conv, &first) ||
+          !hn_lower_predict(l, sum, &second) || all.seconds < first.seconds + second.seconds);
+}
+
+/* A convolution and the sum behind it as one unit, in the place of the sum, where that pays; false when
+ * memory is short. */
 static bool join_sum(hn_lowering *l, hn_unit *sum, uint32_t side) {
   hn_unit *conv = convolution_of(l, sum, side), *u = HN_NEW(l->temp, hn_unit);
-  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_ADD_INPUTS);
+  hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_TABLE_ADD_INPUTS);
   if (!u || !in) return false;
   if (!conv) return true;
   const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, conv->n_nodes + sum->n_nodes);
   const uint32_t other = side == HN_QLINEAR_X ? HN_QLINEAR_W : HN_QLINEAR_X;
+  const bool table = conv->n_in > HN_QLINEAR_TABLE;
   if (!nodes) return false;
   memcpy(in, conv->in, HN_QLINEAR_INPUTS * sizeof *in);
   for (uint32_t i = 0; i < 3; i++) in[HN_QLINEAR_ADDED + i] = sum->in[other + i]; /* codes, scale, zero */
   in[HN_QLINEAR_SUM_SCALE] = sum->in[HN_QLINEAR_Y_SCALE],
   in[HN_QLINEAR_SUM_ZERO] = sum->in[HN_QLINEAR_Y_ZERO];
+  if (table)
+    in[HN_QLINEAR_SUM_TABLE] = conv->in[HN_QLINEAR_TABLE], in[HN_QLINEAR_SUM_TABLE_SCALE] = sum->in[side + 1],
+    in[HN_QLINEAR_SUM_TABLE_ZERO] = sum->in[side + 2];
   memcpy(nodes, conv->nodes, conv->n_nodes * sizeof *nodes);
   memcpy(nodes + conv->n_nodes, sum->nodes, sum->n_nodes * sizeof *nodes);
   *u = (hn_unit){.kind = HN_UNIT_NODE,
                  .anchor = "QLinearConvAdd",
                  .node = conv->node,
-                 .n_in = HN_QLINEAR_ADD_INPUTS,
+                 .n_in = table ? HN_QLINEAR_TABLE_ADD_INPUTS : HN_QLINEAR_ADD_INPUTS,
                  .in = in,
                  .out = sum->out,
                  .n_nodes = conv->n_nodes + sum->n_nodes,
                  .nodes = nodes,
                  .order = sum->order};
-  if (!hn_lower_takes(l, u)) return true;
+  if (!pays(l, u, conv, sum)) return true;
   for (uint32_t i = 0; i < conv->n_nodes; i++) l->by_value[conv->nodes[i]->out[0]->id] = sum;
   conv->into = sum; /* for the sweep */
   *sum = *u;

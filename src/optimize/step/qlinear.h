@@ -1,6 +1,7 @@
 /* The inputs of steps on codes of 8 bits, in the order of ONNX' QLinearConv. QLinearConvAdd has the sum
  * behind them: its second operand, which lies as the output does, and the scale and zero point of the sum;
- * QLinearConvTable what becomes of each of the 256 codes. */
+ * QLinearConvTable what becomes of each of the 256 codes. QLinearConvAdd may have both: then the table, and
+ * the scale and zero point of what it makes, stand at the end. */
 #ifndef HN_OPTIMIZE_STEP_QLINEAR_H
 #define HN_OPTIMIZE_STEP_QLINEAR_H
 
@@ -34,7 +35,11 @@ enum {
   HN_QLINEAR_ADDED_ZERO,
   HN_QLINEAR_SUM_SCALE,
   HN_QLINEAR_SUM_ZERO,
-  HN_QLINEAR_ADD_INPUTS
+  HN_QLINEAR_ADD_INPUTS,
+  HN_QLINEAR_SUM_TABLE = HN_QLINEAR_ADD_INPUTS,
+  HN_QLINEAR_SUM_TABLE_SCALE,
+  HN_QLINEAR_SUM_TABLE_ZERO,
+  HN_QLINEAR_TABLE_ADD_INPUTS
 };
 
 /* A bias of floats is rounded to units of the sum where so many of them or more make a level of the result:

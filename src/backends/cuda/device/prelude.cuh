@@ -124,6 +124,22 @@ HN_FN i32 hn_dot4_i8(u32 a, u32 b, i32 c) {
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
   return d;
 }
+/* The larger ones of two pairs of 16-bit integers. */
+#if __CUDA_ARCH__ >= 900
+HN_FN u32 hn_max_u16x2(u32 a, u32 b) {
+  u32 d;
+  asm("max.u16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+HN_FN u32 hn_max_i16x2(u32 a, u32 b) {
+  u32 d;
+  asm("max.s16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+#else
+HN_FN u32 hn_max_u16x2(u32 a, u32 b) { return __vmaxu2(a, b); }
+HN_FN u32 hn_max_i16x2(u32 a, u32 b) { return __vmaxs2(a, b); }
+#endif
 /* Bytes of low (0 to 3) and high (4 to 7) as the hexadecimal digits of `pick` say, the lowest first. */
 HN_FN u32 hn_bytes(u32 low, u32 high, u32 pick) { return __byte_perm(low, high, pick); }
 /* a b + c, rounded once, within 0 and 1. */

@@ -6,7 +6,6 @@
 #define HN_TURNED_CODES_CUH
 
 #include "codes.cuh"
-#include "lacking.cuh"
 #include "transposed.cuh"
 
 /* Where in a panel this thread's rows of matrices lie (32 pixels; of fewer matrices the first lanes' count), and the first
@@ -20,35 +19,35 @@ typedef struct ending {
   float scale[2];
   u32 there;
 } ending;
-HN_FN void ending_of(const hn_conv_wgmma_args *g, i32 channel, ending *e) {
-  const i32 *bias = (const i32 *)g->codes.bias + channel, left = g->n - channel;
-  const float *scale = (const float *)g->codes.scale + channel;
+HN_FN void ending_at(const hn_codes_args *c, i32 channels, i32 channel, ending *e) {
+  const i32 *bias = (const i32 *)c->bias + channel, left = channels - channel;
+  const float *scale = (const float *)c->scale + channel;
   e->bias[0] = bias[0], e->bias[1] = bias[1], e->scale[0] = scale[0], e->scale[1] = scale[1];
   e->there = left > 1 ? 0xffffffffu : left == 1 ? 0x00ff00ffu : 0;
 }
 
 #ifdef HN_BORDER
-/* Kinds of the tile's pixels, two bytes each, by the 128 threads of a warpgroup. */
-HN_FN void put_kinds(const hn_conv_wgmma_args *g, u32 to, i32 pixel, u32 t) {
-  for (u32 i = t; i < HN_N; i += 128)
-    asm volatile("st.shared.u16 [%0], %1;" : : "r"(to + 2 * i), "h"((u16)kind_of(g, pixel + (i32)i)) : "memory");
+/* Kinds of pixels lie in shared memory, two bytes each. */
+HN_FN void put_kind(u32 to, i32 kind) {
+  asm volatile("st.shared.u16 [%0], %1;" : : "r"(to), "h"((u16)kind) : "memory");
 }
-/* kinds: of the first of these pixels, which are eights; of each eight this thread has two. */
-HN_FN void add_lacking(const hn_conv_wgmma_args *g, i32 *d, u32 pixels, u32 kinds, i32 channel, u32 lane) {
+/* kinds: of the first of these pixels, which are eights; of each eight this thread has two. lacking: a vector of `pitch`
+ * channels for each kind (quantized/codes_border.h). */
+HN_FN void add_lacking(const i32 *lacking, i32 pitch, i32 *d, u32 pixels, u32 kinds, i32 channel, u32 lane) {
   HN_UNROLL for (u32 k = 0; k < pixels / 8; k++) {
     u32 two;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(two) : "r"(kinds + k * 16 + (lane & 3) * 4) : "memory");
     HN_UNROLL for (u32 i = 0; i < 2; i++) {
       const i32 kind = (i32)(two >> 16 * i & 0xffff);
       if (!kind) continue;
-      const i32 *from = lacking_of(g, kind) + channel;
+      const i32 *from = lacking + (i64)kind * pitch + channel;
       d[4 * k + i] += from[0], d[4 * k + 2 + i] += from[1];
     }
   }
 }
 #endif
 
-HN_FN void finish_way(const hn_conv_wgmma_args *g, const i32 *d, u32 pixels, const ending *e, u32 to, u32 way, const hn_codes_short *s) {
+HN_FN void finish_way(const hn_codes_args *c, const i32 *d, u32 pixels, const ending *e, u32 to, u32 way, const hn_codes_short *s) {
   const float scale[4] = {e->scale[0], e->scale[1], e->scale[0], e->scale[1]};
   HN_UNROLL for (u32 k = 0; k < pixels / 8; k += 4, to += 32 * 64) {
     const u32 count = pixels / 8 - k >= 4 ? 4 : pixels / 8 - k;
@@ -60,7 +59,7 @@ HN_FN void finish_way(const hn_conv_wgmma_args *g, const i32 *d, u32 pixels, con
       const i32 *p = d + (k + i) * 4;
       if (i >= count) continue;
       const i32 sum[4] = {p[0] + e->bias[0], p[2] + e->bias[1], p[1] + e->bias[0], p[3] + e->bias[1]};
-      v[i] = hn_requantise4(sum, scale, added[i], way, s, &g->codes);
+      v[i] = hn_requantise4(sum, scale, added[i], way, s, c);
 #ifdef HN_MASKED
       v[i] &= e->there;
 #endif
@@ -70,14 +69,13 @@ HN_FN void finish_way(const hn_conv_wgmma_args *g, const i32 *d, u32 pixels, con
 }
 
 /* `pixels` pixels: 32s, then 16 and 8. to: the thread's place in the panel. */
-HN_FN void finish_pixels(const hn_conv_wgmma_args *g, const i32 *d, u32 pixels, ending *e, u32 to, i32 channel) {
-  const hn_codes_short s = hn_codes_short_of(&g->codes);
-  (void)channel;
+HN_FN void finish_codes(const hn_codes_args *c, const i32 *d, u32 pixels, const ending *e, u32 to) {
+  const hn_codes_short s = hn_codes_short_of(c);
 #ifdef HN_ADDED
-  if (s.way == HN_CODES_PARTS) return finish_way(g, d, pixels, e, to, HN_CODES_PARTS, &s);
+  if (s.way == HN_CODES_PARTS) return finish_way(c, d, pixels, e, to, HN_CODES_PARTS, &s);
 #endif
-  if (s.way == HN_CODES_SHORT) return finish_way(g, d, pixels, e, to, HN_CODES_SHORT, &s);
-  finish_way(g, d, pixels, e, to, HN_CODES_LONG, &s);
+  if (s.way == HN_CODES_SHORT) return finish_way(c, d, pixels, e, to, HN_CODES_SHORT, &s);
+  finish_way(c, d, pixels, e, to, HN_CODES_LONG, &s);
 }
 
 #endif

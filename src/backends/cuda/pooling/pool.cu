@@ -2,7 +2,8 @@
  * contiguous in both tensors). Prefix: HN_TYPE, HN_OUT, HN_VALUE, HN_ACC, HN_W, HN_KD, HN_KH, HN_KW (kernel),
  * HN_LAST (threads count channels first) and one of
  *   HN_MAX (the lowest value; NaN wins), perhaps with HN_INDEX (1: of the transposed plane), or with HN_PAIRS (two
- *   16-bit values are compared at once: the lowest one in both halves)
+ *   16-bit values are compared at once: the lowest one in both halves), or HN_BYTE_PAIRS (u16, i16: bytes are compared
+ *   as the upper halves of two such pairs a word)
  *   HN_AVERAGE (1: padding counts)
  *   HN_LP (the exponent) */
 #include "divide.cuh"
@@ -11,6 +12,9 @@
 
 #if defined(HN_PAIRS)
 #define hn_larger HN_PASTE(HN_PASTE(hn_max_, HN_TYPE), x2)
+#elif defined(HN_BYTE_PAIRS)
+#define hn_larger HN_PASTE(HN_PASTE(hn_max_, HN_BYTE_PAIRS), x2)
+#define HN_UPPER 0xff00ff00u
 #endif
 
 HN_FN void hn_add(HN_ACC *acc, HN_VALUE v) {
@@ -69,6 +73,9 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
   bool any = false;
 #elif defined(HN_PAIRS)
   u32 pair[4] = {HN_PAIRS, HN_PAIRS, HN_PAIRS, HN_PAIRS};
+#elif defined(HN_BYTE_PAIRS)
+  u32 even[4], odd[4];
+  HN_UNROLL for (int w = 0; w < 4; w++) even[w] = odd[w] = (u32)(HN_MAX & 0xff) * 0x01000100u;
 #endif
   HN_GRID_WAIT();
   for (int kd = 0; kd < HN_KD; kd++) {
@@ -101,6 +108,11 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
         if (row_in && (u32)x < (u32)a.in[2])
 #if defined(HN_PAIRS)
           HN_UNROLL for (int w = 0; w < 4; w++) pair[w] = hn_larger(pair[w], r[kw].v[w]);
+#elif defined(HN_BYTE_PAIRS)
+          HN_UNROLL for (int w = 0; w < 4; w++) {
+            even[w] = hn_larger(even[w], r[kw].v[w] << 8 & HN_UPPER);
+            odd[w] = hn_larger(odd[w], r[kw].v[w] & HN_UPPER);
+          }
 #else
           HN_UNROLL for (int w = 0; w < HN_W; w++) hn_add(&acc[w], hn_word(r[kw].v, w));
 #endif
@@ -133,6 +145,13 @@ HN_KERNEL_BOUNDS(hn_pool, hn_pool_args, a, 128, 4) {
   HN_UNROLL for (int w = 0; w < 4; w++) {
     const int left = a.channels - (int)c * HN_W - 2 * w;
     r.v[w] = left > 1 ? pair[w] : left > 0 ? pair[w] & 0xffff : 0;
+  }
+  hn_st16((u8 *)a.y + at * (16 / HN_W), r);
+#elif defined(HN_BYTE_PAIRS)
+  hn_u4 r;
+  HN_UNROLL for (int w = 0; w < 4; w++) {
+    const int left = a.channels - (int)c * HN_W - 4 * w;
+    r.v[w] = left > 3 ? even[w] >> 8 | odd[w] : left > 0 ? (even[w] >> 8 | odd[w]) & 0xffffffffu >> (32 - 8 * left) : 0;
   }
   hn_st16((u8 *)a.y + at * (16 / HN_W), r);
 #elif HN_W > 1

@@ -69,6 +69,8 @@ static void write_prefix(const hone_step *s, hn_cuda_pooling kind, const hn_cuda
       hn_str_printf(t, "#define HN_INDEX %d\n", hone_node_int(s->node, "storage_order", 0) == 1);
     else if (width == 8 && w->kernel[2] <= 16 && (x == HONE_DTYPE_F16 || x == HONE_DTYPE_BF16))
       hn_str_printf(t, "#define HN_PAIRS %s\n", x == HONE_DTYPE_F16 ? "0xfc00fc00u" : "0xff80ff80u");
+    else if (width == 16 && w->kernel[2] <= 16)
+      hn_str_printf(t, "#define HN_BYTE_PAIRS %s\n", x == HONE_DTYPE_I8 ? "i16" : "u16");
     break;
   case HN_CUDA_POOL_AVERAGE:
     hn_str_printf(t, "#define HN_AVERAGE %d\n", hone_node_int(s->node, "count_include_pad", 0) != 0);

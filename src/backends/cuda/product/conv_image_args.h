@@ -1,7 +1,8 @@
-/* Arguments of conv_image. Strides in elements of two bytes. */
+/* Arguments of conv_image and conv_image_wgmma. Strides in elements: of two bytes, of codes one. */
 #ifndef HN_CUDA_CONV_IMAGE_ARGS_H
 #define HN_CUDA_CONV_IMAGE_ARGS_H
 
+#include "codes_args.h"
 #include "epilogue_args.h"
 #include "types.h"
 
@@ -14,8 +15,11 @@ typedef struct hn_conv_image_args {
   i32 in_h, in_w, out_h, out_w, pad_h, pad_w;
   i32 tiles_w, tiles_h; /* of an image */
   i32 tiles;            /* of all images */
-  i32 vectors;          /* of 8 channels that a pixel of y has */
+  i32 vectors;          /* of 16 bytes that a pixel of y has */
   hn_epilogue_args epilogue;
+  hn_codes_args codes; /* of codes, in place of the epilogue */
+  i32 channels;        /* of codes: that are no padding */
+  u32 outside;         /* of codes: four of what lies outside of the image */
 } hn_conv_image_args;
 
 #endif

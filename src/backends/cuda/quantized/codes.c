@@ -19,7 +19,7 @@ static int32_t code_at(const hone_step_tensor *t, int64_t i) {
 
 static bool is_scale(uint32_t k) {
   return k == HN_QLINEAR_X_SCALE || k == HN_QLINEAR_W_SCALE || k == HN_QLINEAR_Y_SCALE ||
-         k == HN_QLINEAR_ADDED_SCALE || k == HN_QLINEAR_SUM_SCALE;
+         k == HN_QLINEAR_ADDED_SCALE || k == HN_QLINEAR_SUM_SCALE || k == HN_QLINEAR_SUM_TABLE_SCALE;
 }
 
 /* A parameter: a constant of one value, or of `channels`. */
@@ -108,31 +108,47 @@ static bool sums_fit(const hone_step *s, const hn_codes *c, hone_reason *why) {
   return true;
 }
 
+static bool table_fits(const hone_step *s, uint32_t k, hone_reason *why) {
+  if (s->n_anchor_inputs <= k || !hn_cuda_has(s, HN_QLINEAR_Y_ZERO) || !hn_cuda_has(s, k))
+    return hn_refuse(why, "inputs are missing");
+  const hone_tensor_desc *t = &s->input[k].desc;
+  return (hn_codes_type(t->dtype) && hone_desc_count(t) == 256) ||
+         hn_refuse(why, "the table has not one code for each of 256");
+}
+
+/* What the other operand is added to: the product's own codes, or those of a table. */
+static bool read_summed(const hone_step *s, hn_codes *c, hone_reason *why) {
+  hn_codes_sum *q = &c->args.sum;
+  c->middle = c->summed = s->input[HN_QLINEAR_Y_ZERO].desc.dtype;
+  q->a_scale = c->y_scale, q->a_zero = (float)c->args.zero;
+  if (s->n_anchor_inputs <= HN_QLINEAR_SUM_TABLE) return true;
+  if (!table_fits(s, HN_QLINEAR_SUM_TABLE, why) || s->n_anchor_inputs < HN_QLINEAR_TABLE_ADD_INPUTS)
+    return false;
+  c->table = true, c->summed = s->input[HN_QLINEAR_SUM_TABLE].desc.dtype;
+  return hn_codes_number(s, HN_QLINEAR_SUM_TABLE_SCALE, &q->a_scale, why) &&
+         hn_codes_number(s, HN_QLINEAR_SUM_TABLE_ZERO, &q->a_zero, why);
+}
+
 static bool read_sum(const hone_step *s, hn_codes *c, hone_reason *why) {
   hn_codes_sum *q = &c->args.sum;
   if (s->n_anchor_inputs < HN_QLINEAR_ADD_INPUTS || !hn_cuda_has(s, HN_QLINEAR_Y_ZERO) ||
       !hn_cuda_has(s, HN_QLINEAR_ADDED))
     return hn_refuse(why, "inputs are missing");
   const hone_tensor_desc *b = &s->input[HN_QLINEAR_ADDED].desc, *y = &s->output[0].desc;
-  q->a_scale = c->y_scale, q->a_zero = (float)c->args.zero;
   if (!hn_codes_type(b->dtype) || !hone_desc_same_dims(b, y) || b->layout != y->layout ||
       memcmp(b->stride, y->stride, (size_t)y->rank * sizeof *y->stride) != 0)
     return hn_refuse(why, "what is added does not lie as the output does");
-  c->middle = s->input[HN_QLINEAR_Y_ZERO].desc.dtype;
   c->added = b->dtype;
-  return hn_codes_number(s, HN_QLINEAR_ADDED_SCALE, &q->b_scale, why) &&
+  return read_summed(s, c, why) && hn_codes_number(s, HN_QLINEAR_ADDED_SCALE, &q->b_scale, why) &&
          hn_codes_number(s, HN_QLINEAR_ADDED_ZERO, &q->b_zero, why) &&
          hn_codes_number(s, HN_QLINEAR_SUM_SCALE, &q->y_scale, why) &&
          hn_codes_number(s, HN_QLINEAR_SUM_ZERO, &q->y_zero, why) && hn_codes_sum_of(q, why);
 }
 
 static bool read_table(const hone_step *s, hn_codes *c, hone_reason *why) {
-  if (s->n_anchor_inputs <= HN_QLINEAR_TABLE || !hn_cuda_has(s, HN_QLINEAR_Y_ZERO) ||
-      !hn_cuda_has(s, HN_QLINEAR_TABLE))
-    return hn_refuse(why, "inputs are missing");
-  const hone_tensor_desc *t = &s->input[HN_QLINEAR_TABLE].desc;
-  if (t->dtype != s->output[0].desc.dtype || hone_desc_count(t) != 256)
-    return hn_refuse(why, "the table has not one code of the output for each of 256");
+  if (!table_fits(s, HN_QLINEAR_TABLE, why)) return false;
+  if (s->input[HN_QLINEAR_TABLE].desc.dtype != s->output[0].desc.dtype)
+    return hn_refuse(why, "the table has codes of another type than the output");
   c->middle = s->input[HN_QLINEAR_Y_ZERO].desc.dtype;
   return c->table = true;
 }
@@ -248,6 +264,10 @@ static int32_t low_code(const hone_step *s) {
   return s->input[HN_QLINEAR_X].desc.dtype == HONE_DTYPE_I8 ? -128 : 0;
 }
 
+static uint32_t table_of(const hn_codes *c) {
+  return c->added != HONE_DTYPE_NONE ? HN_QLINEAR_SUM_TABLE : HN_QLINEAR_TABLE;
+}
+
 void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weights, const hn_codes_blob *b,
                       void *blob) {
   int32_t *bias = (int32_t *)(void *)((char *)blob + b->bias);
@@ -272,7 +292,7 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
   }
   hn_codes_short way = {.way = all < 4194304 && result < 4194304 - 1024 ? HN_CODES_SHORT : HN_CODES_LONG};
   if (c->added != HONE_DTYPE_NONE)
-    way = hn_codes_sum_constants(&c->args.sum, c->middle, c->added, s->output[0].desc.dtype);
+    way = hn_codes_sum_constants(&c->args.sum, c->summed, c->added, s->output[0].desc.dtype, !c->table);
   memcpy((char *)blob + b->outside + 16, &way, sizeof way);
 }
 
@@ -282,16 +302,19 @@ void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c
   const char *blob = run->blob;
   c->args.bias = blob + b->bias, c->args.scale = blob + b->scale, c->args.outside = blob + b->outside;
   c->args.added = c->added != HONE_DTYPE_NONE ? run->in[HN_QLINEAR_ADDED] : NULL;
-  c->args.table = c->table ? run->in[HN_QLINEAR_TABLE] : NULL;
+  c->args.table = c->table ? run->in[table_of(c)] : NULL;
 }
 
 const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t size) {
-  char added[64] = "";
-  if (c->added != HONE_DTYPE_NONE)
-    snprintf(added, sizeof added, "#define HN_ADDED %s\n#define HN_MIDDLE %s\n", hone_dtype_name(c->added),
-             hone_dtype_name(c->middle));
-  if (c->table)
-    snprintf(added, sizeof added, "#define HN_TABLE 1\n#define HN_MIDDLE %s\n", hone_dtype_name(c->middle));
+  char added[96] = "";
+  const bool sum = c->added != HONE_DTYPE_NONE;
+  if (sum || c->table)
+    snprintf(added, sizeof added, "%s%s%s#define HN_MIDDLE %s\n%s", sum ? "#define HN_ADDED " : "",
+             sum ? hone_dtype_name(c->added) : "", sum ? "\n" : "", hone_dtype_name(c->middle),
+             c->table ? "#define HN_TABLE 1\n" : "");
+  if (sum && c->table)
+    snprintf(added + strlen(added), sizeof added - strlen(added), "#define HN_SUMMED %s\n",
+             hone_dtype_name(c->summed));
   snprintf(text, size, "%s%s", added, padded && c->x_zero ? "#define HN_OUTSIDE 1\n" : "");
   return text;
 }

@@ -16,6 +16,7 @@ typedef struct hn_codes {
   hn_codes_args args; /* numbers; addresses come with the run */
   hone_dtype middle;  /* the product's own codes; the output's where nothing is added */
   hone_dtype added;   /* of what is added; NONE: nothing is */
+  hone_dtype summed;  /* of what it is added to: the product's own, or a table's */
   bool biased, vectors, table;
   int32_t x_zero;
   int32_t taken; /* from x before its products: u8 as i8 is 128 less */

@@ -37,7 +37,9 @@ bool hn_codes_mma_accepts(const hone_step *s, const hone_machine *m, const hn_mm
 
 double hn_codes_mma_cost(const hone_step *s, const hone_machine *m, const hn_mma_tile *t) {
   problem q;
-  return describe(s, m, t, &q, NULL) ? hn_mma_seconds(&q.p, m, t, false) : HN_REFUSED_SECONDS;
+  if (!describe(s, m, t, &q, NULL)) return HN_REFUSED_SECONDS;
+  const double sum = q.c.added != HONE_DTYPE_NONE ? 0.5e-6 : 0, table = q.c.table ? 0.25e-6 : 0;
+  return hn_mma_seconds(&q.p, m, t, false) + sum + table;
 }
 
 hone_status hn_codes_mma_need(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,

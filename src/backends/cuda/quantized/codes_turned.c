@@ -28,7 +28,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
   w->mended = w->outside && w->p.conv && !w->p.one_tap && hn_codes_border_of(&w->p, 0, &q->border);
   if (!hn_wgmma_fits(w, why)) return false;
   q->t.bordered = w->outside && !w->p.one_tap && w->mode == HN_WGMMA_IM2COL;
-  q->t.table = q->c.table;
+  w->table = q->c.table;
   w->staged = q->c.added != HONE_DTYPE_NONE, w->unread = hn_wgmma_unread(s, w);
   if (!hn_turned_tiles(&q->t, m, c, why)) return false;
   return !q->t.bordered || hn_codes_border_of(&w->p, blob_of(q).bytes, &q->border);

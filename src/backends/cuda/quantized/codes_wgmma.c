@@ -33,7 +33,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_wgmma_t
   if (!hn_wgmma_fits(&q->w, why)) return false;
   if (has_border(q)) hn_codes_border_of(&q->w.p, blob_of(q).bytes, &q->border);
   q->w.staged = q->c.added != HONE_DTYPE_NONE && !t->split;
-  q->w.unread = hn_wgmma_unread(s, &q->w);
+  q->w.table = q->c.table, q->w.unread = hn_wgmma_unread(s, &q->w);
   return hn_wgmma_tiles(&q->w, m, t, why);
 }
 

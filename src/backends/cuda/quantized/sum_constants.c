@@ -145,10 +145,11 @@ static bool find_parts(search *q, hn_codes_short *c) {
   return false;
 }
 
-hn_codes_short hn_codes_sum_constants(const hn_codes_sum *s, hone_dtype a, hone_dtype b, hone_dtype y) {
+hn_codes_short hn_codes_sum_constants(const hn_codes_sum *s, hone_dtype a, hone_dtype b, hone_dtype y,
+                                      bool parts) {
   search q = {.s = s, .a = range_of(a), .b = range_of(b), .y = range_of(y)};
   hn_codes_short c = {.many = 32768};
   for (int i = 0; i < CODES; i++) define_row(&q, i);
-  if (!find_parts(&q, &c) && !find_short(&q, &c)) c.way = HN_CODES_LONG;
+  if (!(parts && find_parts(&q, &c)) && !find_short(&q, &c)) c.way = HN_CODES_LONG;
   return c;
 }

@@ -12,24 +12,46 @@
  *
  * Prefix: HN_T (f16, bf16), HN_CIN (16, 32 or 64), HN_KH, HN_KW, HN_SH (at most HN_KH), HN_SW (1, 2), HN_N, HN_ROWS (rows in
  * the ring), HN_BUFFERS (panels of a warpgroup: 1; 2 where something is added), HN_STAGED (what is added comes by the copy
- * engine), hn_wgmma_first and hn_wgmma_add (products of 64 x HN_N x 16), the epilogue. */
+ * engine), hn_wgmma_first and hn_wgmma_add (products of 64 x HN_N x 32 bytes), the epilogue. Or, of codes
+ * (turned_codes.cuh), HN_T u8 or i8 and HN_CODE in place of the epilogue: HN_CIN 32, 64 or 128; HN_BORDER: what zeros outside
+ * of the image lack is added to the sums. */
 #include "conv_strip_args.h"
+#include "sums.cuh"
+#ifdef HN_CODE
+#include "turned_codes.cuh"
+#define HN_BYTES 1
+HN_FN void ending_of(const hn_conv_strip_args *g, i32 channel, ending *e) { ending_at(&g->codes, g->channels, channel, e); }
+HN_FN void finish_pixels(const hn_conv_strip_args *g, const i32 *d, const ending *e, u32 to, i32 channel) {
+  (void)channel;
+  finish_codes(&g->codes, d, HN_N, e, to);
+}
+#else
 #include "turned.cuh"
+#define HN_BYTES 2
+typedef struct ending {
+  float vectors[HN_EPILOGUE_VECTORS + 1][4];
+} ending;
+HN_FN void ending_of(const hn_conv_strip_args *g, i32 channel, ending *e) { channel_vectors(e->vectors, channel, &g->epilogue); }
+HN_FN void finish_pixels(const hn_conv_strip_args *g, const float *d, ending *e, u32 to, i32 channel) {
+  finish_panel(d, HN_N, e->vectors, to, channel, &g->epilogue);
+}
+#endif
 
 enum {
   GROUPS = 2,
   WIDE = GROUPS * HN_N,
-  PIXEL = HN_CIN * 2,                  /* bytes */
+  PIXEL = HN_CIN * HN_BYTES,           /* bytes */
   PIXELS = WIDE + (HN_KW - 1) / HN_SW, /* of a part of a row */
   PART = (PIXELS * PIXEL + 1023) / 1024 * 1024,
   ROW = HN_SW * PART,
-  K_STEPS = HN_CIN / 16, /* of a tap */
+  K_STEPS = PIXEL / 32, /* of a tap */
   STEPS = HN_KH * HN_KW * K_STEPS,
-  PANEL = HN_N * 128
+  PANEL = HN_N * 64 * HN_BYTES
 };
 
 typedef struct shared_map {
   u32 panels, rows, full, empty, arrived, turn; /* addresses */
+  u32 kinds;                                    /* HN_BORDER: of each warpgroup's pixels */
 } shared_map;
 
 /* Lines of the output: image, strip, row. */
@@ -102,8 +124,8 @@ HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) 
   i32 at = first_line(g, blockIdx.x);
   line l = line_of(g, at);
   HN_GRID_WAIT();
-  float vectors[HN_EPILOGUE_VECTORS + 1][4];
-  channel_vectors(vectors, channel, &g->epilogue);
+  ending end_of;
+  ending_of(g, channel, &end_of);
   ring seen = {0, 0}, freed = {0, 0};
   u32 top = 0, round = 0; /* where in the ring the line's first row lies; lines that are done */
   i32 known = 0;
@@ -122,7 +144,7 @@ HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) 
       const u32 slot = top + k;
       row[k] = hn_wgmma_operand(s->rows + (slot < HN_ROWS ? slot : slot - HN_ROWS) * ROW + group * (HN_N * PIXEL), PIXEL);
     }
-    float d[HN_N / 2];
+    hn_sum d[HN_N / 2];
     hn_wgmma_fence();
     HN_UNROLL for (u32 k = 0; k < STEPS; k++) {
       const u32 tap = k / K_STEPS, dx = tap % HN_KW;
@@ -148,12 +170,23 @@ HN_FN void consume(const hn_conv_strip_args *g, const shared_map *s, u32 group) 
       advance(&freed);
     }
     top = freed.at;
+#ifdef HN_BORDER
+    for (u32 i = t; i < HN_N; i += 128) {
+      const i32 x = here.strip * WIDE + (i32)(group * HN_N + i);
+      const u8 *classes = (const u8 *)g->border;
+      put_kind(s->kinds + (group * HN_N + i) * 2, x < g->out_w ? (i32)classes[here.y] * g->border_columns + (i32)classes[g->out_h + x] : 0);
+    }
+#endif
 #if HN_STAGED
     hn_barrier_wait(arrived + 8 * buffer, round / HN_BUFFERS & 1);
-#else
-    hn_sync_some(1 + group, 128); /* the last line's results have left */
 #endif
-    finish_panel(d, HN_N, vectors, panel + mine, channel, &g->epilogue);
+#if !HN_STAGED || defined(HN_BORDER)
+    hn_sync_some(1 + group, 128); /* the last line's results have left; kinds are there */
+#endif
+#ifdef HN_BORDER
+    add_lacking((const i32 *)g->lacking, g->border_pitch, d, HN_N, s->kinds + group * (HN_N * 2), channel, lane);
+#endif
+    finish_pixels(g, d, &end_of, panel + mine, channel);
     hn_async_fence();
     hn_sync_some(1 + group, 128);
     if (t == 0) {
@@ -174,6 +207,7 @@ HN_KERNEL_BOUNDS(conv_strip, hn_conv_strip_args, g, 128 * (1 + GROUPS), 1) {
   s.empty = s.full + 8 * HN_ROWS;
   s.arrived = s.empty + 8 * HN_ROWS;
   s.turn = s.arrived + 8 * GROUPS * HN_BUFFERS;
+  s.kinds = s.turn + 8 * GROUPS;
   if (threadIdx.x == 0) {
     for (u32 i = 0; i < HN_ROWS; i++) {
       hn_barrier_init(s.full + 8 * i, 1);

@@ -18,8 +18,21 @@
 #include "conv_wgmma_args.h"
 #include "sums.cuh"
 #ifdef HN_CODE
+#include "lacking.cuh"
 #include "turned_codes.cuh"
 #define HN_BYTES 1
+
+HN_FN void ending_of(const hn_conv_wgmma_args *g, i32 channel, ending *e) { ending_at(&g->codes, g->n, channel, e); }
+HN_FN void finish_pixels(const hn_conv_wgmma_args *g, const i32 *d, u32 pixels, ending *e, u32 to, i32 channel) {
+  (void)channel;
+  finish_codes(&g->codes, d, pixels, e, to);
+}
+#ifdef HN_BORDER
+/* By the 128 threads of a warpgroup. */
+HN_FN void put_kinds(const hn_conv_wgmma_args *g, u32 to, i32 pixel, u32 t) {
+  for (u32 i = t; i < HN_N; i += 128) put_kind(to + 2 * i, kind_of(g, pixel + (i32)i));
+}
+#endif
 #else
 #include "turned.cuh"
 #define HN_BYTES 2
@@ -265,7 +278,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
     hn_sum sums[4];
     receive(s, group * 128 + t, i, sums);
 #ifdef HN_BORDER
-    add_lacking(g, sums, 8, s->kinds + group * (HN_N * 2) + eight * 16, channel, lane);
+    add_lacking((const i32 *)g->lacking, g->border_pitch, sums, 8, s->kinds + group * (HN_N * 2) + eight * 16, channel, lane);
 #endif
     finish_pixels(g, sums, 8, &end, panel + place, channel);
     hn_async_fence();
@@ -321,7 +334,7 @@ HN_FN void consume(const hn_conv_wgmma_args *g, const shared_map *s, u32 group) 
         if (HN_PANELS == GROUPS || i == group) {
           const u32 panel = s->places + in.stage * STAGE + (HN_PANELS == GROUPS ? group : 0) * PANEL;
 #ifdef HN_BORDER
-          add_lacking(g, d[m], HN_N, kinds, first + (i32)m * 64, lane);
+          add_lacking((const i32 *)g->lacking, g->border_pitch, d[m], HN_N, kinds, first + (i32)m * 64, lane);
 #endif
           finish_pixels(g, d[m], HN_N, &end[m], panel + mine, first + (i32)m * 64);
           hn_async_fence();

@@ -119,7 +119,12 @@ static double divided_seconds(const problem *q, const rates *r, const hn_wgmma_t
 /* Blocks that stay and take tile after tile, of codes. */
 static double codes_seconds(const problem *q, const rates *r, const hn_wgmma_tile *t) {
   const double least = q->mode == HN_WGMMA_IM2COL ? 0.131e-6 : 0.140e-6;
-  const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) * 72e-12 + gather_seconds(q, r->rows);
+  const double leave = r->rows * t->bn * (q->staged ? 1.2 : 0.8) *
+                           (!q->table   ? 1
+                            : q->staged ? 2.2
+                                        : 1.5) *
+                           72e-12 +
+                       gather_seconds(q, r->rows);
   const double rounds = ceil((double)q->tiles / r->sms);
   /* All multipliers at once draw so much power that clocks fall to two thirds. */
   const double busy = (double)q->tiles >= r->sms ? 0.70 : 0.9;

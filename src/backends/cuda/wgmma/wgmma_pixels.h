@@ -12,7 +12,8 @@ void hn_wgmma_write_product(hn_str *t, const char *name, const char *type, int64
 
 /* The same of f16 or bf16 with A in shared memory, too; what it begins with is told when it runs. */
 void hn_wgmma_write_shared(hn_str *t, const char *name, const char *type, int64_t n);
-/* Of codes, k is 32: A is i8, B u8 or i8. n: 16s from 32 on. */
+/* Both of codes, k is 32: A is i8, B u8 or i8. n: 16s from 32 on. */
+void hn_wgmma_write_codes_product(hn_str *t, const char *name, bool is_signed, int64_t n, bool adds);
 void hn_wgmma_write_codes(hn_str *t, const char *name, bool is_signed, int64_t n);
 
 #endif

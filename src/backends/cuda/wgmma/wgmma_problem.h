@@ -30,6 +30,7 @@ typedef struct hn_wgmma_problem {
   double unread;    /* hn_wgmma_unread */
   bool outside;     /* what lies outside of an image is not zero... */
   bool mended;      /* ... and what zeros lack there can be added at the end */
+  bool table;       /* of codes: they are what a function makes of the product's */
   bool pairs;       /* of codes: neighbouring columns are a thread's two rows (device/turned_codes.cuh) */
   uint32_t parts;   /* of f32: parts of tf32 that weights are stored in, 1 or 2; else 0 */
 } hn_wgmma_problem;

@@ -71,8 +71,17 @@ double hn_turned_seconds(const hone_machine *m, const hn_turned *p) {
                dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12,
                l2 = (m->cache_bytes > 0 ? 1.7 * m->cache_bytes : 14e12) / sms,
                rounds = ceil((double)q->tiles / sms);
+  const double values = (double)p->n * p->channels;
   /* Codes that a table makes of codes are looked up one by one. */
-  const double values = (double)p->n * p->channels, added = q->staged ? 1.6 : p->table ? 3.8 : 1;
+  const double looked_up = !q->table           ? 1
+                           : q->staged         ? 4.4
+                           : p->bordered       ? 3.5
+                           : p->channels > 128 ? 3.2
+                                               : 2,
+               added = (!q->staged          ? 1
+                        : p->channels > 128 ? 1.75
+                                            : 1.6) *
+                       looked_up;
   const double leave = values * (added * 30e-12 + q->functions * (1.55e-12 + 4.35e-12 / GROUPS));
   const double gather = q->mode == HN_WGMMA_IM2COL ? p->n * (k / q->unit) * 3e-9 : 0;
   const double least = fmax(fmax(gather, 0.17e-6), (p->n + p->channels) * HN_WGMMA_BLOCK_BYTES / l2);

@@ -20,7 +20,6 @@ typedef struct hn_turned {
   hn_wgmma_problem q;
   uint32_t channels, n, stages, panels, n_tiles, splits;
   bool bordered; /* of codes: kinds of pixels lie in shared memory */
-  bool table;    /* of codes: a table says what becomes of each */
 } hn_turned;
 
 /* For any problem that hn_wgmma_read or hn_wgmma_fits has taken (p->q: `staged`, `unread` and `functions` are

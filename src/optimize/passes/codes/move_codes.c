@@ -1,6 +1,6 @@
 /* M(DequantizeLinear(x))                 ->  DequantizeLinear(M(x))
- * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))
- * QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
+ * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))            also of a Resize that repeats
+ * elements QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
  * QuantizeLinear(DequantizeLinear(x))    ->  x                      of the same codes
  * MaxPool(DequantizeLinear(x))           ->  DequantizeLinear(QuantizeLinear(MaxPool(DequantizeLinear(x))))
  *
@@ -197,6 +197,12 @@ static hn_pass_result split_concat(hn_pass_context *ctx, hone_node *q, hone_node
   return HN_PASS_HIT;
 }
 
+/* Whether n makes at least as many elements as it has: quantising before it is no more work. */
+static bool grows(const hone_node *n) {
+  const hone_tensor_desc *x = &n->in[0]->desc, *y = &n->out[0]->desc;
+  return hone_desc_known(x) && hone_desc_known(y) && hone_desc_count(y) >= hone_desc_count(x);
+}
+
 static hn_pass_result move_quantise(hn_pass_context *ctx, hone_node *q) {
   hone_node *p = q->in[0]->producer;
   if (!p || p->graph != q->graph) return HN_PASS_NONE;
@@ -214,8 +220,8 @@ static hn_pass_result move_quantise(hn_pass_context *ctx, hone_node *q) {
   if (!read_by(q->in[0], q)) return HN_PASS_NONE;
   if (hn_is_op(p, "Concat")) return split_concat(ctx, q, p);
   const hn_code_move *m = hn_code_move_of(p);
-  return m && m->what == HN_MOVE_SAME_COUNT && p->n_in <= 8 && moves_codes(p, m, q->out[0]->desc.dtype) &&
-                 !hn_attention_moves(p)
+  const bool keeps = m && (m->what == HN_MOVE_SAME_COUNT || (m->what == HN_MOVE_RESIZES && grows(p)));
+  return keeps && p->n_in <= 8 && moves_codes(p, m, q->out[0]->desc.dtype) && !hn_attention_moves(p)
              ? hoist(ctx, q, p)
              : HN_PASS_NONE;
 }
