@@ -144,7 +144,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, linear_attention, "LinearAttention", 1, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, linear_attention, "LinearAttention", 2, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);
 HN_TACTIC(cpu, ms_linear_attention, "com.microsoft.LinearAttention", 1, .accepts = accepts, .cost = cost,
           .need = need, .prepack = prepack, .run = run);

@@ -134,13 +134,9 @@ hone_status hn_gdn_find(const hone_node *node, const hone_tensor_desc *const *in
   const hone_tensor_desc *q = in[HN_GDN_Q], *state = in[HN_GDN_STATE], *cu = in[HN_GDN_CU];
   const bool packed = !in[HN_GDN_K] && !in[HN_GDN_V];
   hn_gdn *n = out;
-  *n = (hn_gdn){.tokens = HONE_DIM_UNKNOWN,
-                .batch = HONE_DIM_UNKNOWN,
-                .k_heads = HONE_DIM_UNKNOWN,
-                .heads = HONE_DIM_UNKNOWN,
-                .d_k = HONE_DIM_UNKNOWN,
-                .d_v = HONE_DIM_UNKNOWN,
-                .lead = HONE_DIM_UNKNOWN};
+  memset(n, 0, sizeof *n); /* with what lies between members: plans keep it */
+  n->tokens = n->batch = n->k_heads = n->heads = n->d_k = n->d_v = HONE_DIM_UNKNOWN;
+  n->lead = HONE_DIM_UNKNOWN;
   hone_status s = find_rule(node, n, error);
   if (s) return s;
   if (!in[HN_GDN_K] != !in[HN_GDN_V]) return hn_op_bad(node, error, "key and value go together");
