@@ -36,7 +36,8 @@ typedef struct blob_head {
 static int64_t turned_floats(const blob_head *h) {
   return h->half ? hn_fill_up(h->tokens * h->heads * h->size, 16) : 0;
 }
-static int64_t room(const blob_head *h) { return h->columns * h->page; }
+/* Tokens that a text can have: those of its row of the table, and no more than there are pages. */
+static int64_t room(const blob_head *h) { return hn_min(h->columns, h->pages) * h->page; }
 static int64_t text_floats(const blob_head *h) { return hn_fill_up(h->kv_heads * room(h) * h->size, 16); }
 
 /* Attention of `n` new tokens of a text, for as many keys as there can be. */
@@ -223,26 +224,32 @@ static const float *token_of(const job *j, int which, int64_t token) {
   return from + h->at[which] + token * h->row[which];
 }
 
-/* A text's new tokens: keys and values into their pages, queries turned. */
-static void take_in(void *arg, int64_t b, uint32_t thread) {
+/* New tokens of all texts, of one head of keys and values and the queries that ask it: into their pages, turned. In
+ * the order of the texts, as two of them may be given one place. */
+static void take_in(void *arg, int64_t g, uint32_t thread) {
   const job *j = arg;
   const hone_step_run *r = j->r;
   const blob_head *h = j->h;
-  const text x = text_of(r, b);
-  const int64_t wide = h->kv_heads * h->size;
+  const int64_t wide = h->kv_heads * h->size, head = g * h->size, group = h->heads / h->kv_heads;
+  const size_t bytes = (size_t)h->size * sizeof(float);
   (void)thread;
-  for (int64_t t = 0; t < x.n; t++) {
-    const int64_t to = HN_FAULT("paged_slot") ? 0 : slot(r, h, b, &x, t);
-    const float *k = token_of(j, K, x.start + t), *q = token_of(j, Q, x.start + t);
-    float *turned = (float *)r->workspace + (x.start + t) * h->heads * h->size;
-    if (to >= 0)
-      memcpy((float *)r->out[VALUES_OUT] + to * wide, token_of(j, V, x.start + t),
-             (size_t)wide * sizeof(float));
-    if (to >= 0 && !h->half) memcpy((float *)r->out[KEYS_OUT] + to * wide, k, (size_t)wide * sizeof(float));
-    for (int64_t i = 0; to >= 0 && h->half && i < h->kv_heads; i++)
-      turn(j, k + i * h->size, (float *)r->out[KEYS_OUT] + to * wide + i * h->size, x.past + t);
-    for (int64_t i = 0; h->half && i < h->heads; i++)
-      turn(j, q + i * h->size, turned + i * h->size, x.past + t);
+  for (int64_t b = 0; b < h->texts; b++) {
+    const text x = text_of(r, b);
+    for (int64_t t = 0; t < x.n; t++) {
+      const int64_t to = HN_FAULT("paged_slot") ? 0 : slot(r, h, b, &x, t);
+      const float *k = token_of(j, K, x.start + t) + head, *q = token_of(j, Q, x.start + t);
+      float *turned = (float *)r->workspace + (x.start + t) * h->heads * h->size;
+      if (to >= 0) {
+        float *key = (float *)r->out[KEYS_OUT] + to * wide + head;
+        memcpy((float *)r->out[VALUES_OUT] + to * wide + head, token_of(j, V, x.start + t) + head, bytes);
+        if (h->half)
+          turn(j, k, key, x.past + t);
+        else
+          memcpy(key, k, bytes);
+      }
+      for (int64_t i = g * group; h->half && i < (g + 1) * group; i++)
+        turn(j, q + i * h->size, turned + i * h->size, x.past + t);
+    }
   }
 }
 
@@ -291,7 +298,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                 bytes = h->pages * h->page * h->kv_heads * h->size * (int64_t)sizeof(float);
   memset(r->out[Y], 0, (size_t)(h->tokens * row) * sizeof(float)); /* tokens of no text */
   r->parallel(r->pool, 2 * hn_div_up(bytes, PIECE), copy_cache, &j);
-  r->parallel(r->pool, h->texts, take_in, &j);
+  r->parallel(r->pool, h->kv_heads, take_in, &j);
   for (j.text = 0; j.text < h->texts; j.text++) {
     j.x = text_of(r, j.text);
     if (!j.x.n) continue;

@@ -60,13 +60,14 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int64_t before = HONE_DIM_UNKNOWN;
   if (strcmp(act, "none") && strcmp(act, "silu") && strcmp(act, "swish"))
     return hn_op_bad(io->node, error, "activation is \"%s\"", act);
-  if (apart < 1) return hn_op_bad(io->node, error, "dilation is %lld, expected 1 or more", (long long)apart);
+  if (apart < 1 || apart > INT32_MAX)
+    return hn_op_bad(io->node, error, "dilation is %lld, expected 1 to %d", (long long)apart, INT32_MAX);
   if (window < 0 || window > WINDOW)
     return hn_op_bad(io->node, error, "state_window is %lld, expected 0 to %d", (long long)window, WINDOW);
   if (taps == 0) return hn_op_bad(io->node, error, "the weights are empty");
   if (x->rank >= 0 && (x->rank < 3 || x->rank >= HONE_MAX_RANK || (!last && x->rank != 3)))
     return hn_op_bad(io->node, error, "the input has rank %d, expected 3", (int)x->rank);
-  if (taps > 0 && __builtin_mul_overflow(taps - 1, apart, &before))
+  if (taps > 0 && (__builtin_mul_overflow(taps - 1, apart, &before) || before > INT32_MAX))
     return hn_op_bad(io->node, error, "%lld taps %lld apart", (long long)taps, (long long)apart);
   const hone_tensor_desc weights = hone_desc(x->dtype, 3, (const int64_t[]){channels, 1, -1}),
                          state = state_of(x, last, channels, before, window);
@@ -115,9 +116,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
              swish = strcmp(hone_node_string(call->node, "activation", "none"), "none") != 0;
   const int64_t channels = last ? trailing(&x->desc) : x->desc.dim[1], n = x->desc.dim[last ? 1 : 2],
                 taps = call->input[W]->desc.dim[2], apart = hone_node_int(call->node, "dilation", 1),
-                before = (taps - 1) * apart, window = hone_node_int(call->node, "state_window", 0),
-                slot = x->desc.dim[0] * channels * before;
+                before = (taps - 1) * apart, window = hone_node_int(call->node, "state_window", 0);
   hone_tensor *present = call->n_outputs > 1 ? call->output[1] : NULL;
+  const hone_tensor *state = present ? present : hn_call_has(call, PAST) ? call->input[PAST] : NULL;
+  const int64_t slot = window && state ? hn_count(state) / window : 0;
   double *line = hn_scratch(call, before + n, sizeof *line, error),
          *w = line ? hn_scratch(call, taps, sizeof *w, error) : NULL,
          *y = w ? hn_scratch(call, n, sizeof *y, error) : NULL;

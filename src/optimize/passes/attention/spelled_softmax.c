@@ -1,10 +1,12 @@
 /* e = Exp(x - max), e / ReduceSum(e)   ->  Softmax(x)                 max: ReduceMax(x) along the same axis
- * Softmax((x - max) * c)               ->  Softmax(x * c)             c: one number, or nothing
+ * Softmax((x - max) * c)               ->  Softmax(x * c)             c: a power of two up to 1, or nothing
  *
  * JAX writes softmax so, and models whose scores shall not grow take their largest away in front of a
- * Softmax, which does so itself. What was reduced may have lost its dimension and got it back by a view. f32
- * alone: a product in 16 bits might overflow. */
+ * Softmax, which does so itself. What was reduced may have lost its dimension and got it back by a view. A
+ * product that rounds would lose of large scores what their differences have, and one that grows may overflow. */
 #include "optimize/passes/common/pass.h"
+
+#include <math.h>
 
 /* v without the views that made it of values in the same order. */
 static hn_value *behind_views(hn_value *v) {
@@ -70,7 +72,7 @@ static hn_pass_result of_shifted(hn_pass_context *ctx, hone_node *n) {
   hn_value *v = n->in[0];
   hone_node *mul = v && v->producer && hn_is_op(v->producer, "Mul") ? v->producer : NULL;
   hn_value *factor = NULL;
-  double number;
+  double number = 1;
   for (uint32_t k = 0; mul && k < 2; k++)
     if (mul->in[k] && mul->in[1 - k] && hn_constant_scalar(mul->in[k], &number) &&
         mul->in[k]->desc.rank <= v->desc.rank)
@@ -80,6 +82,9 @@ static hn_pass_result of_shifted(hn_pass_context *ctx, hone_node *n) {
   if (!v || (mul && !factor) || axis != v->desc.rank - 1) return HN_PASS_NONE;
   hn_value *x = without_largest(v, &axis);
   if (!x || !hn_same_shape(&x->desc, &n->out[0]->desc)) return HN_PASS_NONE;
+  int exponent;
+  if (factor && (fabs(frexp(number, &exponent)) != 0.5 || fabs(number) > 1))
+    return hn_pass_miss(ctx, "scores times %g round otherwise than what is left of them", number);
   if (factor) {
     hone_node *scaled = hn_make_node(ctx, n, "Mul", (hn_value *const[]){x, factor}, 2, &x->desc);
     if (!scaled || !hn_inherit(ctx, scaled, mul)) return HN_PASS_FAIL;
