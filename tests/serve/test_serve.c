@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/shapes/proofs.h"
 #include "net.h"
 
 #include <hone/hone.h>
@@ -31,6 +32,13 @@ static const char sums[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3]) -> (%y) {\n"
 static const char table[] = "ir 8\nopset 17\ngraph g(%i: i64[N]) -> (%y) {\n"
                             "  const %t: f32[4] = {10, 11, 12, 13}\n"
                             "  %y = Gather(%t, %i)\n}";
+/* Rows of 64, whatever the samples are; and rows of 32, of which a sample has as many as it is long. */
+static const char wide[] = "ir 8\nopset 17\ngraph g(%x: f32[NxS]) -> (%y) {\n"
+                           "  const %s: i64[2] = {-1, 64}\n"
+                           "  %y = Reshape(%x, %s)\n}";
+static const char narrow[] = "ir 8\nopset 17\ngraph g(%x: f32[NxS]) -> (%y) {\n"
+                             "  const %s: i64[2] = {-1, 32}\n"
+                             "  %y = Reshape(%x, %s)\n}";
 static const char texts[] = "ir 8\nopset 17\ngraph g(%s: string[N]) -> (%y) { %y = Identity(%s) }";
 static const char types[] =
     "ir 8\nopset 17\ngraph g(%b: bool[2], %u: u8[2], %l: i64[2], %h: f16[2], %d: f64[2]) -> "
@@ -378,6 +386,76 @@ static void a_wrong_request_spoils_no_other(void **state) {
   assert_int_equal(after.failed - before.failed, 1);
 }
 
+typedef struct long_client {
+  pthread_t thread;
+  const char *path;
+  int size, value;
+  hone_server_response response;
+} long_client;
+
+static void *ask_long(void *arg) {
+  enum { ROOM = 2048 };
+  long_client *c = arg;
+  char body[ROOM];
+  int n =
+      snprintf(body, ROOM, "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,%d],\"datatype\":\"FP32\",\"data\":[%d",
+               c->size, c->value);
+  for (int i = 1; i < c->size; i++) n += snprintf(body + n, (size_t)(ROOM - n), ",%d", c->value);
+  snprintf(body + n, (size_t)(ROOM - n), "]}]}");
+  c->response = send("POST", c->path, body);
+  return NULL;
+}
+
+/* Two clients at once, with 1s and 2s: to each its own, of this shape, or an error. */
+static void two_long(const char *path, int size, int status, const char *shape) {
+  long_client c[2];
+  for (int i = 0; i < 2; i++) {
+    c[i] = (long_client){.path = path, .size = size, .value = 1 + i};
+    assert_int_equal(pthread_create(&c[i].thread, NULL, ask_long, &c[i]), 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    pthread_join(c[i].thread, NULL);
+    const char *body = c[i].response.body, *data = body ? strstr(body, "\"data\":[") : NULL;
+    if (c[i].response.status != status || (status == 200 && (!data || !strstr(body, shape))))
+      fail_msg("%d: %d %s", i, c[i].response.status, body ? body : "");
+    for (; data && *data != ']'; data++)
+      if (*data == (i ? '1' : '2')) fail_msg("%d has what is another's: %s", i, body);
+    hone_server_response_free(&c[i].response);
+  }
+}
+
+/* What was proved of the usual size is not believed of others. */
+static void sizes_are_proved_as_they_come(void **state) {
+  (void)state;
+  const hone_size_profile first[] = {{.symbol = "N", 1, 2, 2}, {.symbol = "S", 32, 64, 64}},
+                          second[] = {{.symbol = "N", 1, 2, 2}, {.symbol = "S", 32, 64, 96}};
+  hone_served_options o = {.profiles = first, .n_profiles = 2, .batch_delay = 0.5};
+  assert_int_equal(add("wide", wide, &o, NULL), HONE_OK);
+  o.profiles = second;
+  assert_int_equal(add("narrow", narrow, &o, NULL), HONE_OK);
+  assert_int_equal(about("wide").max_batch, 2);
+  two_long("/v2/models/wide/infer", 32, 400, "");
+  two_long("/v2/models/wide/infer", 64, 200, "\"shape\":[1,64]");
+  for (int round = 0; round < 20 && about("narrow").runs >= about("narrow").samples; round++)
+    two_long("/v2/models/narrow/infer", 96, 200, "\"shape\":[3,32]");
+  assert_true(about("narrow").runs < about("narrow").samples); /* a run had both */
+}
+
+/* A scale that is taken over all rows of a run makes one's answer depend on another's numbers. */
+static void statistics_over_all_rows_are_not_shared(void **state) {
+  (void)state;
+  static const char dynamic[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3]) -> (%y) {\n"
+                                "  %q, %s, %z = DynamicQuantizeLinear(%x)\n"
+                                "  %y = DequantizeLinear(%q, %s, %z)\n}";
+  hone_reason why = {""};
+  assert_int_equal(add("dynamic", dynamic, NULL, NULL), HONE_OK);
+  assert_int_equal(about("dynamic").max_batch, 1);
+  assert_non_null(strstr(about("dynamic").alone, "DynamicQuantizeLinear"));
+  assert_true(hn_proofs_precision("f32", &why) && hn_proofs_precision("bf16", &why));
+  assert_false(hn_proofs_precision("fp8", &why));
+  assert_non_null(strstr(why.text, "fp8"));
+}
+
 static void rows_that_meet_run_apart(void **state) {
   (void)state;
   const hone_served m = about("sums");
@@ -457,6 +535,8 @@ int main(void) {
       cmocka_unit_test(damaged_requests_are_answered),
       cmocka_unit_test(requests_share_runs),
       cmocka_unit_test(a_wrong_request_spoils_no_other),
+      cmocka_unit_test(sizes_are_proved_as_they_come),
+      cmocka_unit_test(statistics_over_all_rows_are_not_shared),
       cmocka_unit_test(rows_that_meet_run_apart),
       cmocka_unit_test(engines_share_a_row),
       cmocka_unit_test(what_cannot_be_served_is_said),

@@ -17,6 +17,7 @@ typedef struct runner {
   const hone_tensor **in; /* [inputs] */
   hone_tensor *joined;    /* [inputs] data owned */
   size_t *room;
+  hn_pad *rows; /* [outputs] how they follow the batch, where several share a run */
   hone_shapes_answer *answer;
 } runner;
 
@@ -122,19 +123,28 @@ static hone_status copy(const hone_tensor *from, const hone_tensor_desc *desc, s
   return HONE_OK;
 }
 
+/* Is the output as long as its parts are together? */
+static bool divides(const hone_tensor_desc *d, const hn_pad *rows, int64_t samples) {
+  return rows->kind != HN_PAD_ROWS || (d->rank > 0 && rows->each >= 0 && d->dim[0] == rows->each * samples);
+}
+
 /* Each request's part of the outputs. */
-static hone_status part(runner *r, hn_ask *const *group, uint32_t n, hone_error *error) {
+static hone_status part(runner *r, hn_ask *const *group, uint32_t n, int64_t samples, hone_error *error) {
   const hn_served *m = r->m;
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < m->n_out && status == HONE_OK; i++) {
     const hone_tensor *whole = output(r, i);
+    const hn_pad *rows = n > 1 ? &r->rows[i] : &(hn_pad){0};
     size_t skip = 0;
+    if (!divides(&whole->desc, rows, samples))
+      return hn_fail(error, HONE_ERROR_INTERNAL, "output '%.80s' has not the size that was proved",
+                     m->out[i].name);
     for (uint32_t k = 0; k < n && status == HONE_OK; k++) {
       hone_tensor_desc d = whole->desc;
-      if (n > 1 && m->out[i].rows.kind == HN_PAD_ROWS) d.dim[0] = m->out[i].rows.each * group[k]->samples;
+      if (rows->kind == HN_PAD_ROWS) d.dim[0] = rows->each * group[k]->samples;
       d = hone_desc(d.dtype, d.rank, d.dim);
       status = copy(whole, &d, skip, &group[k]->out[i], error);
-      if (m->out[i].rows.kind == HN_PAD_ROWS) skip += (size_t)hone_desc_bytes(&d);
+      if (rows->kind == HN_PAD_ROWS) skip += (size_t)hone_desc_bytes(&d);
     }
   }
   return status;
@@ -149,7 +159,7 @@ static hone_status run(runner *r, hn_ask *const *group, uint32_t n, int64_t samp
     status = r->at->shapes ? hone_shapes_run(r->at->shapes, r->in, &o, &r->answer, error)
                            : hone_context_run(r->context, r->in, &o, error);
   const uint64_t end = hn_now_ns();
-  if (status == HONE_OK) status = part(r, group, n, error);
+  if (status == HONE_OK) status = part(r, group, n, samples, error);
   hone_shapes_answer_release(r->answer);
   r->answer = NULL;
   if (status == HONE_OK) hn_served_counted_run(m, samples, 1e-9 * (double)(end - start));
@@ -163,19 +173,24 @@ static void drop_outputs(const hn_served *m, hn_ask *ask) {
   }
 }
 
-/* What one request holds may be wrong (an index outside of a table): the others are not to suffer from it. */
+static void run_alone(runner *r, hn_ask *ask) {
+  hone_error error = {0};
+  ask->status = run(r, &ask, 1, ask->samples, &error);
+  ask->error = error;
+  if (ask->status != HONE_OK) drop_outputs(r->m, ask);
+}
+
+/* What one request holds may be wrong (an index outside of a table): the others are not to suffer from it.
+ * Nor do any meet whose sizes nothing was proved of. */
 static void run_group(runner *r, hn_ask *const *group, uint32_t n, int64_t samples) {
   hone_error error = {0};
-  hone_status status = run(r, group, n, samples, &error);
+  const bool together = n > 1 && hn_parts_hold(r->m->parts, group, n, samples, r->rows);
+  const hone_status status = together ? run(r, group, n, samples, &error) : HONE_OK;
   for (uint32_t k = 0; k < n; k++) {
-    if (status != HONE_OK) drop_outputs(r->m, group[k]);
     group[k]->status = status;
-    group[k]->error = error;
-    if (status == HONE_OK || n == 1) continue;
-    hone_error own = {0};
-    group[k]->status = run(r, &group[k], 1, group[k]->samples, &own);
-    group[k]->error = own;
-    if (group[k]->status != HONE_OK) drop_outputs(r->m, group[k]);
+    if (together && status == HONE_OK) continue;
+    drop_outputs(r->m, group[k]);
+    run_alone(r, group[k]);
   }
 }
 
@@ -185,6 +200,7 @@ static void close_runner(runner *r) {
   for (uint32_t i = 0; r->joined && i < r->m->n_in; i++) hn_free(r->joined[i].data);
   hn_free(r->joined);
   hn_free(r->room);
+  hn_free(r->rows);
   hn_free((void *)r->in);
   hone_context_destroy(r->context);
 }
@@ -194,7 +210,9 @@ static hone_status open_runner(hn_served *m, const hn_replica *at, runner *r, ho
   r->in = hn_calloc(m->n_in + 1, sizeof *r->in);
   r->joined = hn_calloc(m->n_in + 1, sizeof *r->joined);
   r->room = hn_calloc(m->n_in + 1, sizeof *r->room);
-  if (!r->in || !r->joined || !r->room) return hn_fail_memory(error, sizeof *r, "a server's worker");
+  r->rows = hn_calloc(m->n_out + 1, sizeof *r->rows);
+  if (!r->in || !r->joined || !r->room || !r->rows)
+    return hn_fail_memory(error, sizeof *r, "a server's worker");
   return at->plan ? hone_context_create(at->plan, &r->context, error) : HONE_OK;
 }
 

@@ -24,7 +24,6 @@ typedef struct hn_served_port {
   hone_dtype dtype;
   int32_t rank;                                      /* -1: known after a run */
   int64_t least[HONE_MAX_RANK], most[HONE_MAX_RANK]; /* the same: fixed. Outputs: most < 0 where it is open */
-  hn_pad rows;                                       /* outputs: how they follow the batch */
 } hn_served_port;
 
 /* How an output is told. */
@@ -57,6 +56,8 @@ typedef struct hn_replica {
   hone_plan *plan;
 } hn_replica;
 
+typedef struct hn_parts hn_parts;
+
 typedef struct hn_served {
   hone_server *server;
   char *name, *version;
@@ -69,9 +70,10 @@ typedef struct hn_served {
   uint32_t n_in, n_out;
   hn_served_port *in, *out;
   int64_t max_batch; /* of a run */
-  bool shares;       /* requests share runs */
+  bool shares;       /* requests share runs, where hn_parts_hold */
   hone_reason alone;
-  uint64_t delay; /* ns */
+  hn_parts *parts; /* NULL: all shapes are fixed */
+  uint64_t delay;  /* ns */
 
   pthread_mutex_t lock;
   pthread_cond_t arrived;
@@ -108,6 +110,14 @@ hone_dtype hn_served_dtype(const char *datatype);
 hone_status hn_served_create(hone_server *server, hone_model *model, const hone_served_options *options,
                              hn_served **out, hone_error *error);
 void hn_served_destroy(hn_served *m);
+
+/* ---- parts.c: may requests share a run? Of the usual sizes it is found out when the model is added
+ * (m->parts, m->shares, m->alone), of others when they come together. */
+hone_status hn_parts_create(hn_served *m, const hone_size_profile *profile, uint32_t n, hone_error *error);
+void hn_parts_check(hn_served *m, const hone_shapes *shapes); /* what an engine's plans are made of */
+void hn_parts_destroy(hn_parts *parts);
+/* May these run together? rows: [outputs] how they follow the batch. Thread-safe. */
+bool hn_parts_hold(hn_parts *parts, hn_ask *const *group, uint32_t n, int64_t samples, hn_pad *rows);
 
 /* ---- batch.c: runs. Waits until the request has been run; its status is told. */
 hone_status hn_served_run(hn_served *m, hn_ask *ask, hone_error *error);

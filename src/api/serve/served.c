@@ -1,10 +1,8 @@
 /* A model as it is served: which of its sizes are open, and whether requests may share a run. */
 #include "api/api.h"
 #include "api/serve/serve.h"
-#include "api/shapes/proofs.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "model/bind.h"
 
 #include <string.h>
 
@@ -81,89 +79,6 @@ static hone_status find_batch(hn_served *m, hone_error *error) {
   }
   m->symbol = hn_strdup(symbol);
   return m->symbol ? HONE_OK : hn_fail_memory(error, strlen(symbol), "a served model");
-}
-
-/* ------------------------------------------------------------------ may requests share a run? */
-
-static hone_status bind(const hn_served *m, char *const *symbols, uint32_t n, const hn_sizes *size,
-                        hn_model **out, hone_error *error) {
-  uint32_t n_bindings = 0;
-  hone_binding *b = hn_shapes_bindings(&m->plan_options, symbols, n, size, &n_bindings);
-  if (!b) return hn_fail_memory(error, sizeof *b, "a served model");
-  const hone_status status = hn_model_bind(m->model, b, n_bindings, m->plan_options.batch, out, NULL, error);
-  hn_free(b);
-  return status;
-}
-
-static bool leads(const hn_pad *p) { return p->kind == HN_PAD_ROWS && p->axis == 0; }
-
-static bool joins(hn_served *m, const hn_model *model, const hn_pad *in, const hn_pad *out) {
-  for (size_t i = 0; i < model->graph->inputs.len; i++) {
-    const hn_value *v = model->graph->inputs.ptr[i];
-    if (v->constant) continue;
-    if (!leads(&in[i])) return hn_refuse(&m->alone, "input '%.80s' has no batch in front", v->name);
-    if (hn_dtype_points(v->desc.dtype)) return hn_refuse(&m->alone, "input '%.80s' is of strings", v->name);
-  }
-  for (size_t i = 0; i < model->graph->outputs.len; i++) {
-    const hn_value *v = model->graph->outputs.ptr[i];
-    if (out[i].kind != HN_PAD_SAME && !leads(&out[i]))
-      return hn_refuse(&m->alone, "output '%.80s' has no batch in front", v->name);
-    if (hn_dtype_points(v->desc.dtype)) return hn_refuse(&m->alone, "output '%.80s' is of strings", v->name);
-    m->out[i].rows = out[i];
-  }
-  return true;
-}
-
-/* Is a run of `size` samples what so many runs of one are? */
-static hone_status prove(hn_served *m, char *const *symbols, uint32_t n, const hn_sizes *one,
-                         const hn_sizes *many, uint32_t batch, bool *proved, hone_error *error) {
-  hn_model *small = NULL, *large = NULL;
-  hone_error why = {0};
-  *proved = false;
-  hone_status status = bind(m, symbols, n, one, &small, &why);
-  if (status == HONE_OK) status = bind(m, symbols, n, many, &large, &why);
-  const size_t n_in = small ? small->graph->inputs.len : 0, n_out = small ? small->graph->outputs.len : 0;
-  hn_pad *in = hn_calloc(n_in + n_out + 1, sizeof *in);
-  if (!in) status = hn_fail_memory(&why, n_in * sizeof *in, "a served model");
-  if (status == HONE_OK)
-    status =
-        hn_prove_parts(small, large, one->of[batch], many->of[batch], in, in + n_in, proved, &m->alone, &why);
-  if (status == HONE_OK && *proved) *proved = joins(m, small, in, in + n_in);
-  hn_free(in);
-  hn_model_destroy(small);
-  hn_model_destroy(large);
-  if (status == HONE_OK) return HONE_OK;
-  if (status == HONE_ERROR_MEMORY) return *error = why, status;
-  hn_refuse(&m->alone, "%.150s", why.what); /* the model does not take that size */
-  return HONE_OK;
-}
-
-static hone_status prove_batches(hn_served *m, const hone_size_profile *profile, uint32_t n,
-                                 hone_error *error) {
-  char *symbols[HONE_PROFILES];
-  hn_sizes one = {{0}};
-  uint32_t batch = n;
-  const int64_t *size;
-  for (uint32_t i = 0; i < n; i++) {
-    symbols[i] = (char *)profile[i].symbol;
-    one.of[i] = profile[i].opt;
-    if (m->symbol && strcmp(profile[i].symbol, m->symbol) == 0) batch = i;
-  }
-  if (batch == n) return HONE_OK;
-  hn_sizes many = one;
-  one.of[batch] = 1;
-  if (m->max_batch < 2) {
-    hn_refuse(&m->alone, "its runs take one sample");
-    return HONE_OK;
-  }
-  m->shares = true;
-  for (uint32_t i = 0, k = hone_shapes_buckets(m->replica[0].shapes, batch, &size); i < k && m->shares; i++) {
-    if (size[i] < 2) continue;
-    many.of[batch] = size[i];
-    const hone_status status = prove(m, symbols, n, &one, &many, batch, &m->shares, error);
-    if (status != HONE_OK) return status;
-  }
-  return HONE_OK;
 }
 
 /* ------------------------------------------------------------------ inputs and outputs */
@@ -248,7 +163,8 @@ static hone_status plan_open(hn_served *m, hn_replica *r, const hone_size_profil
   if (status == HONE_OK && first) status = hone_shapes_acquire(r->shapes, usual, &context, error);
   if (status == HONE_OK && first) status = find_ports(m, hone_context_plan(context), profile, n, error);
   hone_shapes_release(r->shapes, context);
-  if (status == HONE_OK && first) status = prove_batches(m, profile, n, error);
+  if (status == HONE_OK && first) status = hn_parts_create(m, profile, n, error);
+  if (status == HONE_OK) hn_parts_check(m, r->shapes);
   if (status == HONE_OK && n == 1) status = hone_shapes_prepare(r->shapes, error);
   return status;
 }
@@ -332,6 +248,7 @@ void hn_served_destroy(hn_served *m) {
     hone_shapes_destroy(m->replica[i].shapes);
     hone_plan_destroy(m->replica[i].plan);
   }
+  hn_parts_destroy(m->parts);
   hn_free(m->replica);
   pthread_cond_destroy(&m->arrived);
   pthread_mutex_destroy(&m->lock);

@@ -65,6 +65,8 @@ void hn_keep_wait(hn_keep *keep);
 void hn_keep_count(hn_keep *keep, hone_shapes_counts *out);
 bool hn_keep_plan(hn_keep *keep, uint32_t i, hone_shape_plan *out);
 
+const char *hn_shapes_precision(const hone_shapes *shapes); /* of its plans (shapes.c) */
+
 /* Tests: while held, nothing is begun in the background; and what a hone_shapes keeps (shapes.c). */
 void hn_keep_hold(hn_keep *keep, bool hold);
 hn_keep *hn_shapes_keep(hone_shapes *shapes);

@@ -74,6 +74,10 @@ static hone_status bind(hn_proofs *p, const hn_sizes *size, hn_model **out, hone
   return status;
 }
 
+bool hn_proofs_precision(const char *precision, hone_reason *why) {
+  return strcmp(precision, "fp8") != 0 || hn_refuse(why, "precision fp8 scales by the most of all elements");
+}
+
 /* Elements that point to bytes elsewhere are not copied. */
 static bool plain(const hn_model *m, const hn_pad *in, const hn_pad *out, hone_reason *why) {
   for (size_t i = 0; i < m->graph->inputs.len; i++)

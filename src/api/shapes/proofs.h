@@ -23,6 +23,9 @@ uint32_t hn_proofs_values(const hn_proofs *proofs);
 hone_status hn_proofs_get(hn_proofs *proofs, const hn_sizes *wanted, const hn_sizes *size, hn_pad *map,
                           bool *proved, hone_reason *why, hone_error *error);
 
+/* False: the precision takes statistics over all elements, so that nothing may be padded or joined. */
+bool hn_proofs_precision(const char *precision, hone_reason *why);
+
 /* The plan's bindings with those of the sizes; free with hn_free. NULL: out of memory. */
 hone_binding *hn_shapes_bindings(const hone_plan_options *plan, char *const *symbol, uint32_t n_profiles,
                                  const hn_sizes *size, uint32_t *n);

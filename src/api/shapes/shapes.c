@@ -26,6 +26,7 @@ struct hone_shapes {
   hone_reason why[HONE_PROFILES];
   uint32_t capacity;
   hn_keep *keep;
+  const char *precision; /* of its plans; static */
   struct {
     const char *name;
     hone_tensor_desc desc; /* of the plan for opt */
@@ -115,9 +116,7 @@ static hone_status prove_profiles(hone_shapes *s, bool never, const char *precis
       hn_refuse(&s->why[i], "padding is switched off");
     else if (small.of[i] == large.of[i])
       hn_refuse(&s->why[i], "it has one size");
-    else if (strcmp(precision, "fp8") == 0)
-      hn_refuse(&s->why[i], "precision fp8 scales by the most of all elements");
-    else {
+    else if (hn_proofs_precision(precision, &s->why[i])) {
       const hone_status status =
           hn_proofs_get(hn_keep_proofs(s->keep), &small, &large, NULL, &proved, &s->why[i], error);
       if (status == HONE_ERROR_MEMORY) return status;
@@ -154,7 +153,8 @@ static hone_status first_plan(hone_shapes *s, bool never_pad, hone_error *error)
       }
     }
   }
-  if (status == HONE_OK) status = prove_profiles(s, never_pad, hone_plan_precision(kept->plan), error);
+  s->precision = hone_plan_precision(kept->plan);
+  if (status == HONE_OK) status = prove_profiles(s, never_pad, s->precision, error);
   hn_keep_back(s->keep, kept);
   return status;
 }
@@ -195,6 +195,7 @@ hone_status hone_shapes_create(hone_engine *engine, hone_model *model, const hon
 }
 
 hn_keep *hn_shapes_keep(hone_shapes *s) { return s->keep; }
+const char *hn_shapes_precision(const hone_shapes *s) { return s->precision; }
 
 void hone_shapes_destroy(hone_shapes *s) {
   if (!s) return;
