@@ -36,6 +36,7 @@ typedef struct work {
   served *model; /* [args->rest.n] */
   char **texts;
   hone_size_profile profile[HONE_PROFILES];
+  bool known[HONE_PROFILES]; /* by a model */
   uint32_t n_profiles;
   uint64_t delay_ns;
   uint16_t port;
@@ -76,7 +77,7 @@ static const char *split(const char *argument, char name[NAME]) {
 }
 
 /* Of several models each has its own dimensions: those of the profiles that this one knows. */
-static uint32_t choose_profiles(const work *w, const hone_model *model, hone_size_profile *out) {
+static uint32_t choose_profiles(work *w, const hone_model *model, hone_size_profile *out) {
   uint32_t n = 0;
   for (uint32_t p = 0; p < w->n_profiles; p++) {
     bool known = w->args->rest.n == 1; /* then an unknown one is a mistake, and told */
@@ -84,9 +85,20 @@ static uint32_t choose_profiles(const work *w, const hone_model *model, hone_siz
     for (uint32_t i = 0; !known && hone_model_input(model, i, &port); i++)
       for (int32_t k = 0; k < port.desc.rank; k++)
         known |= port.symbol[k] && strcmp(port.symbol[k], w->profile[p].symbol) == 0;
-    if (known) out[n++] = w->profile[p];
+    if (!known) continue;
+    out[n++] = w->profile[p];
+    w->known[p] = true;
   }
   return n;
+}
+
+/* One that none of the models knows is a mistake, too. */
+static hone_status check_profiles(const work *w, hone_error *error) {
+  for (uint32_t p = 0; p < w->n_profiles; p++)
+    if (!w->known[p])
+      return usage(error, "--profile: no input of these models has a symbolic dimension of that name",
+                   w->profile[p].symbol);
+  return HONE_OK;
 }
 
 /* What the model leaves open and requests may not choose. */
@@ -200,6 +212,7 @@ static hone_status open_server(work *w, hone_error *error) {
   if (status == HONE_OK) status = hone_server_create(w->engine[0], &o, &w->server, error);
   for (size_t i = 0; i < args->rest.n && status == HONE_OK && !cli_interrupted(); i++)
     status = add(w, &w->model[i], args->rest.item[i], error);
+  if (status == HONE_OK && !cli_interrupted()) status = check_profiles(w, error);
   return status;
 }
 
@@ -224,14 +237,21 @@ static hone_status listen_and_wait(work *w, hone_error *error) {
 static json_t *json_of(const work *w) {
   json_t *list = json_array();
   hone_served m;
+  bool whole = true;
   for (uint32_t i = 0; hone_server_model(w->server, i, &m); i++)
-    json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+    whole =
+        whole && 0 == json_array_append_new(
+                          list, json_pack("{s:s, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
                                           "name", m.name, "version", m.version, "max_batch", (int)m.max_batch,
                                           "alone", *m.alone ? json_string(m.alone) : json_null(), "answered",
                                           (json_int_t)m.answered, "failed", (json_int_t)m.failed, "runs",
                                           (json_int_t)m.runs, "samples", (json_int_t)m.samples, "mean_ms",
                                           cli_real(m.mean_ms), "p50_ms", cli_real(m.p50_ms), "p95_ms",
                                           cli_real(m.p95_ms), "p99_ms", cli_real(m.p99_ms)));
+  if (!whole) {
+    json_decref(list);
+    return NULL;
+  }
   return json_pack("{s:o, s:i, s:o}", "seconds", cli_real((cli_now_ms() - w->start_ms) / 1e3), "port",
                    (int)w->port, "models", list);
 }

@@ -19,10 +19,12 @@ typedef struct hone_server hone_server;
 /* Zeroed: the defaults. */
 typedef struct hone_server_options {
   uint64_t max_body;    /* bytes of a request; 0: 64 MiB */
-  uint64_t max_bodies;  /* bytes of all requests that arrive or wait for their answer; 0: 512 MiB */
+  uint64_t max_bodies;  /* bytes of all requests that arrive or wait for their answer, and of all responses
+                           that  are being sent; 0: 512 MiB */
   uint32_t max_waiting; /* requests for a model that wait; what comes then is refused (503). 0: 256 */
   uint32_t connections; /* at the same time; 0: 128 */
   double max_seconds;   /* of a run; 0: as long as it takes */
+  double stop_seconds;  /* that hone_server_stop waits for who sends or reads slowly; 0: 5 */
 } hone_server_options;
 
 /* Borrows the engine. options may be NULL. */
@@ -80,7 +82,7 @@ typedef struct hone_server_request {
 } hone_server_request;
 
 typedef struct hone_server_response {
-  int status;               /* of HTTP: 200, 400, 404, 405, 413, 500, 503 */
+  int status;               /* of HTTP: 200, 400, 404, 405, 500, 503; sockets also give 413 and 415 */
   const char *content_type; /* static */
   const char *allow;        /* of status 405: what is allowed; else NULL. Static */
   size_t json_size;         /* the same header; 0: there is none */
@@ -100,7 +102,9 @@ HONE_API void hone_server_response_free(hone_server_response *response); /* NULL
  * HONE_ERROR_IO: the address cannot be had. */
 HONE_API hone_status hone_server_listen(hone_server *server, const char *address, uint16_t *port,
                                         hone_error *error);
-/* Takes no more requests, is not ready any more, and returns when those that were there are answered. */
+/* Takes no more requests, is not ready any more, and returns when those that were there are answered: runs
+ * end, and their responses have stop_seconds to be read; then connections are cut. Again, or from two
+ * threads: waits for the first, and does nothing. */
 HONE_API void hone_server_stop(hone_server *server);
 
 #ifdef __cplusplus

@@ -128,6 +128,18 @@ unsigned long hone_error_format(const hone_error *e, char *buf, unsigned long si
   return l.n;
 }
 
+/* Names in it were cut after so many bytes: halves of characters go. */
+static void keep_whole(char *text) {
+  char *to = text;
+  for (const char *at = text; *at;) {
+    const size_t n = hn_text_character(at);
+    memmove(to, at, n);
+    to += n;
+    at += n ? n : 1;
+  }
+  *to = 0;
+}
+
 bool hn_refuse(hone_reason *why, const char *fmt, ...) {
   if (!why) return false;
   const size_t plain = strcspn(fmt, "%");
@@ -141,5 +153,6 @@ bool hn_refuse(hone_reason *why, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(why->text, sizeof why->text, fmt, ap);
   va_end(ap);
+  keep_whole(why->text);
   return false;
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "api/shapes/proofs.h"
+#include "base/error.h"
 #include "net.h"
 
 #include <hone/hone.h>
@@ -64,7 +65,7 @@ static hone_status add(const char *name, const char *text, const hone_served_opt
 static int start(void **state) {
   (void)state;
   assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &the.engine, NULL), HONE_OK);
-  const hone_server_options o = {.max_body = 1 << 20};
+  const hone_server_options o = {.max_body = 4 << 20};
   assert_int_equal(hone_server_create(the.engine, &o, &the.server, NULL), HONE_OK);
   assert_int_equal(add("rows", rows, &(hone_served_options){.max_batch = 4}, NULL), HONE_OK);
   assert_int_equal(add("sums", sums, NULL, NULL), HONE_OK);
@@ -257,6 +258,8 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
   refused(path, "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[1,3]}]}", "has no 'data'");
   refused(path, "{\"id\":1,\"inputs\":[]}", "'id' is no string");
   refused(path, "{\"outputs\":[{\"name\":\"q\"}],\"inputs\":[]}", "its first output is 'y'");
+  refused(path, "{\"outputs\":[{\"name\":\"y\"},{\"name\":\"k\"},{\"name\":\"y\"}],\"inputs\":[]}",
+          "'y' is named twice");
   refused(path, ROWS("[3]", "[1,2,3]"), "has 1 dimensions; expected 2");
   refused(path, ROWS("[1.5,3]", "[1,2,3]"), "no list of integers");
   refused(path, ROWS("[0,3]", "[]"), "expected 1 to 4, got 0");
@@ -456,6 +459,70 @@ static void statistics_over_all_rows_are_not_shared(void **state) {
   assert_non_null(strstr(why.text, "fp8"));
 }
 
+/* JSON beside the numbers is bounded wherever it stands. */
+static void much_text_is_refused(void **state) {
+  (void)state;
+  enum { MUCH = (1 << 20) + 4 };
+  char *body = malloc(MUCH + 200);
+  assert_non_null(body);
+  static const char *const places[][2] = {
+      {"{\"id\":\"", "\"}"}, {"{", "}"}, {"{\"inputs\":[{\"data\":[1]}]", "}"}};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(body, MUCH + 200, "%s%*s%s", places[i][0], (int)MUCH, "", places[i][1]);
+    refused("/v2/models/rows/infer", body, "larger than 1024 KiB");
+  }
+  free(body);
+}
+
+/* A reason is text, also where a name was cut within a character. */
+static void reasons_are_whole(void **state) {
+  (void)state;
+  hone_reason why;
+  for (int n = 1; n < 5; n++) {
+    hn_refuse(&why, "node '%.*s' \xff", n, "a\xc3\xa9\xe2\x82\xac");
+    json_t *text = json_string(why.text);
+    assert_non_null(text);
+    json_decref(text);
+  }
+  assert_string_equal(why.text, "node 'a\xc3\xa9' ");
+}
+
+static void *add_rows(void *arg) {
+  hone_status *status = arg;
+  *status = add("twice", rows, NULL, NULL);
+  return NULL;
+}
+
+static void *stop_it(void *arg) {
+  (void)arg;
+  hone_server_stop(the.server);
+  return NULL;
+}
+
+/* Of two threads that add a model of one name one does; two that stop it do no harm. */
+static void threads_may_add_and_stop(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  pthread_t thread[THREADS];
+  hone_status status[THREADS];
+  int good = 0;
+  hone_server *first = the.server;
+  assert_int_equal(hone_server_create(the.engine, NULL, &the.server, NULL), HONE_OK);
+  for (int i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&thread[i], NULL, add_rows, &status[i]), 0);
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(thread[i], NULL);
+    good += status[i] == HONE_OK;
+    assert_true(status[i] == HONE_OK || status[i] == HONE_ERROR_USAGE);
+  }
+  assert_int_equal(good, 1);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&thread[i], NULL, stop_it, NULL), 0);
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  assert_int_equal(hone_server_listen(the.server, "127.0.0.1:0", NULL, NULL), HONE_ERROR_USAGE);
+  hone_server_destroy(the.server);
+  the.server = first;
+}
+
 static void rows_that_meet_run_apart(void **state) {
   (void)state;
   const hone_served m = about("sums");
@@ -537,6 +604,9 @@ int main(void) {
       cmocka_unit_test(a_wrong_request_spoils_no_other),
       cmocka_unit_test(sizes_are_proved_as_they_come),
       cmocka_unit_test(statistics_over_all_rows_are_not_shared),
+      cmocka_unit_test(much_text_is_refused),
+      cmocka_unit_test(reasons_are_whole),
+      cmocka_unit_test(threads_may_add_and_stop),
       cmocka_unit_test(rows_that_meet_run_apart),
       cmocka_unit_test(engines_share_a_row),
       cmocka_unit_test(what_cannot_be_served_is_said),

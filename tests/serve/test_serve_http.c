@@ -186,6 +186,79 @@ static void whoever_hangs_up_is_forgotten(void **state) {
   fail_msg("bodies of requests that were never finished stay");
 }
 
+/* What a request of 4 numbers makes: more than sockets hold. */
+enum { LARGE = 16 << 20 };
+static const char large[] = "ir 8\nopset 17\ngraph g(%x: f32[1]) -> (%y) {\n"
+                            "  const %s: i64[2] = {4194304, 1}\n"
+                            "  %y = Expand(%x, %s)\n}";
+
+static hone_server *serve_large(const hone_server_options *o, uint16_t *port) {
+  hone_server *s = NULL;
+  assert_int_equal(hone_server_create(the.engine, o, &s, NULL), HONE_OK);
+  hone_model *m = net_parse("large", large);
+  assert_int_equal(hone_server_add(s, m, &(hone_served_options){.name = "large"}, NULL), HONE_OK);
+  hone_model_release(m);
+  assert_int_equal(hone_server_listen(s, "127.0.0.1:0", port, NULL), HONE_OK);
+  return s;
+}
+
+static int ask_large(void) {
+  static const char body[] =
+      "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[1]}],"
+      "\"parameters\":{\"binary_data_output\":true}}";
+  char text[512];
+  const int fd = dial(), n = snprintf(text, sizeof text,
+                                      "POST /v2/models/large/infer HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                      "%zu\r\n\r\n%s",
+                                      sizeof body - 1, body);
+  const int little = 4096; /* this side holds next to nothing */
+  assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+  assert_int_equal(send(fd, text, (size_t)n, MSG_NOSIGNAL), n);
+  return fd;
+}
+
+/* Who does not read its response holds its bytes, which others find taken, and no server that is stopped. */
+static void slow_readers_hold_nobody(void **state) {
+  (void)state;
+  const uint16_t port = the.port;
+  char head[16] = "";
+  const hone_server_options o = {.max_body = 4096, .max_bodies = LARGE + 65536, .stop_seconds = 0.05};
+  hone_server *s = serve_large(&o, &the.port);
+  const int slow = ask_large();
+  assert_int_equal(recv(slow, head, 12, MSG_WAITALL), 12);
+  assert_string_equal(head, "HTTP/1.1 200");
+  const int late = ask_large();
+  assert_int_equal(recv(late, head, 12, MSG_WAITALL), 12);
+  assert_string_equal(head, "HTTP/1.1 503");
+  hone_server_stop(s);
+  hone_server_destroy(s);
+  close(late);
+  close(slow);
+  the.port = port;
+}
+
+/* As many bodies as are promised fit, whatever room they were given. */
+static void bodies_fill_what_is_promised(void **state) {
+  (void)state;
+  enum { EACH = 3000, ALL = 5 };
+  static char body[EACH];
+  char text[128];
+  int fd[ALL];
+  for (int i = 0; i < ALL; i++) { /* all but a byte of each: 14995 of 16384 */
+    fd[i] = dial();
+    const int n =
+        snprintf(text, sizeof text,
+                 "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", (int)EACH);
+    assert_int_equal(send(fd[i], text, (size_t)n, MSG_NOSIGNAL), n);
+    assert_int_equal(send(fd[i], body, EACH - 1, MSG_NOSIGNAL), EACH - 1);
+  }
+  for (int i = 0; i < ALL; i++) {
+    const char *got = exchange(fd[i], body, 1);
+    if (strncmp(got, "HTTP/1.1 400", 12) != 0) fail_msg("%s", got); /* it was read, and is no JSON */
+    close(fd[i]);
+  }
+}
+
 static void addresses_are_checked(void **state) {
   (void)state;
   hone_server *s = NULL;
@@ -208,6 +281,7 @@ int main(void) {
       cmocka_unit_test(requests_are_answered),         cmocka_unit_test(a_connection_serves_again),
       cmocka_unit_test(tensors_cross_as_bytes),        cmocka_unit_test(what_is_too_much_is_refused),
       cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
+      cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }

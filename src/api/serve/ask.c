@@ -52,6 +52,15 @@ static const char *behind_array(const char *at, const char *end) {
   return at;
 }
 
+/* Is what stays beside the numbers too much, up to `at`? */
+static bool too_long(const body *b, const char *copied, const char *at) {
+  if (b->rest.len + (size_t)(at - copied) <= REST_BYTES) return false;
+  hn_fail(b->error, HONE_ERROR_INPUT, "the request's JSON is larger than %d KiB beside its numbers",
+          REST_BYTES >> 10);
+  hn_error_hint(b->error, "send texts and tensors as bytes: docs/guide/serve.md");
+  return true;
+}
+
 static bool cut_one(body *b, const char **copied, uint32_t input, const char *at, const char *end) {
   hn_str_append(&b->rest, *copied, (size_t)(at - *copied));
   const span s = {input, (size_t)(at - b->text), (size_t)(end - b->text), b->rest.len};
@@ -69,6 +78,7 @@ static hone_status cut(body *b) {
   size_t depth = 0;
   uint32_t input = 0;
   for (const char *at = b->text; at < end;) {
+    if (too_long(b, copied, at)) return HONE_ERROR_INPUT;
     const char c = *at;
     if (c == '"') {
       const char *stop = behind_text(at, end);
@@ -100,12 +110,8 @@ static hone_status cut(body *b) {
       data = false;
     }
     at++;
-    if (b->rest.len + (size_t)(at - copied) <= REST_BYTES) continue;
-    hn_fail(b->error, HONE_ERROR_INPUT, "the request's JSON is larger than %d KiB beside its numbers",
-            REST_BYTES >> 10);
-    hn_error_hint(b->error, "send texts and tensors as bytes: docs/guide/serve.md");
-    return HONE_ERROR_INPUT;
   }
+  if (too_long(b, copied, end)) return HONE_ERROR_INPUT;
   hn_str_append(&b->rest, copied, (size_t)(end - copied));
   return b->rest.failed ? hn_fail_memory(b->error, b->size, "a request") : HONE_OK;
 }
@@ -382,6 +388,9 @@ static hone_status read_outputs(const body *b, const hn_served *m, hn_ask *ask) 
       status = read_output(b, m, json_array_get(list, i), binary, &ask->told[i]);
     else
       ask->told[i] = (hn_told){.output = i, .binary = binary};
+    for (uint32_t k = 0; k < i && status == HONE_OK; k++) /* a few bytes would ask for any number of copies */
+      if (ask->told[k].output == ask->told[i].output)
+        status = bad(b, "output '%.80s' is named twice", m->out[ask->told[i].output].name);
   }
   return status;
 }

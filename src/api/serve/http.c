@@ -2,16 +2,53 @@
 #include "api/serve/serve.h"
 #include "base/error.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ addresses */
+
+typedef struct place {
+  char host[256], port[8];
+} place;
+
+/* "HOST:PORT", "[HOST]:PORT" or ":PORT" in parts. */
+static bool split(const char *address, place *out) {
+  const char *colon = strrchr(address, ':');
+  if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
+      atoi(colon + 1) > 65535)
+    return false;
+  size_t n = (size_t)(colon - address);
+  if (n && *address == '[') {
+    if (address[n - 1] != ']' || n < 3) return false;
+    address++, n -= 2;
+  } else if (memchr(address, ':', n)) {
+    return false;
+  }
+  if (n >= sizeof out->host) return false;
+  memcpy(out->host, address, n);
+  out->host[n] = 0;
+  snprintf(out->port, sizeof out->port, "%s", colon + 1);
+  return true;
+}
+
+/* Before a library is asked for: what is written wrongly is told everywhere alike. */
+static hone_status read_address(const char *address, place *out, hone_error *error) {
+  if (split(address, out)) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "that is no address to listen at");
+  hn_error_expected(error, "127.0.0.1:8000, [::1]:8000 or :8000");
+  hn_error_got(error, "%.100s", address);
+  return HONE_ERROR_USAGE;
+}
+
 #ifdef HN_HAVE_MICROHTTPD
 #include "base/late/microhttpd.h"
 #include "base/late/late.h"
+#include "base/os.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,25 +59,46 @@ struct hn_http {
   hone_server *server;
   struct MHD_Daemon *daemon;
   int socket;
+  atomic_uint answering, open; /* requests whose answer is being made; all between their head and the end */
 };
 
 /* A request while it arrives. */
 typedef struct arrival {
-  hone_server *server;
-  char *body;
+  struct hn_http *http;
+  char *body, *response;
   size_t size, room;
   uint64_t counted; /* of the server's body_bytes */
   int refused;      /* status */
   uint64_t dropped; /* bytes that came after that */
-  bool answering;   /* counted by the server until the response has gone out */
 } arrival;
+
+/* Counts bytes of bodies and responses, or says that there is no room. */
+static bool count(arrival *a, uint64_t bytes, bool alone) {
+  hone_server *s = a->http->server;
+  const uint64_t before = atomic_fetch_add(&s->body_bytes, bytes);
+  if (before + bytes > s->options.max_bodies && !(alone && !before)) {
+    atomic_fetch_sub(&s->body_bytes, bytes);
+    return false;
+  }
+  a->counted += bytes;
+  return true;
+}
+
+static void drop_body(arrival *a) {
+  atomic_fetch_sub(&a->http->server->body_bytes, a->counted);
+  a->counted = 0;
+  hn_free(a->body);
+  a->body = NULL;
+  a->size = a->room = 0;
+}
 
 /* ------------------------------------------------------------------ responses */
 
-static enum MHD_Result send_response(struct MHD_Connection *c, hone_server_response *r, bool close_after) {
+/* The body stays where it is until on_end. */
+static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server_response *r,
+                                     bool close_after) {
   char number[24];
-  struct MHD_Response *m = MHD_create_response_from_buffer(r->size, r->body, MHD_RESPMEM_MUST_COPY);
-  hone_server_response_free(r);
+  struct MHD_Response *m = MHD_create_response_from_buffer(r->size, r->body, MHD_RESPMEM_PERSISTENT);
   if (!m) return MHD_NO;
   MHD_add_response_header(m, "Content-Type", r->content_type);
   if (r->allow) MHD_add_response_header(m, "Allow", r->allow);
@@ -60,15 +118,16 @@ static enum MHD_Result send_response(struct MHD_Connection *c, hone_server_respo
 
 /* Before its body is there, or instead of its answer. */
 static enum MHD_Result turn_away(struct MHD_Connection *c, hone_server *s, int status) {
-  const char *text = status == 400
-                         ? "{\"error\":\"the request has two lengths: Content-Length and Transfer-Encoding\"}"
-                     : status == 413 ? "{\"error\":\"the request is larger than this server takes\"}"
-                     : status == 415 ? "{\"error\":\"bodies are taken as they are: no Content-Encoding\"}"
-                                     : "{\"error\":\"the server has no room for more requests now\"}";
-  hone_server_response r = {.status = status, .content_type = "application/json", .size = strlen(text)};
-  r.body = hn_strdup(text);
+  static char two_lengths[] =
+      "{\"error\":\"the request has two lengths: Content-Length and Transfer-Encoding\"}",
+              large[] = "{\"error\":\"the request is larger than this server takes\"}",
+              coded[] = "{\"error\":\"bodies are taken as they are: no Content-Encoding\"}",
+              full[] = "{\"error\":\"the server has no room for more requests or responses now\"}";
+  char *text = status == 400 ? two_lengths : status == 413 ? large : status == 415 ? coded : full;
+  const hone_server_response r = {
+      .status = status, .content_type = "application/json", .body = text, .size = strlen(text)};
   atomic_fetch_add(&s->responses[status / 100], 1);
-  return r.body ? send_response(c, &r, true) : MHD_NO;
+  return send_response(c, &r, true);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -83,32 +142,37 @@ static int judge_head(struct MHD_Connection *c, const hone_server *s) {
 }
 
 /* What was said of its length counts for nothing: memory is taken as bytes arrive. */
-static void take(arrival *a, const char *data, size_t size) {
-  hone_server *s = a->server;
-  if (size > s->options.max_body - a->size) {
-    a->refused = 413;
-    return;
-  }
+static int take(arrival *a, const char *data, size_t size) {
+  const uint64_t most = a->http->server->options.max_body;
+  if (size > most - a->size) return 413;
+  if (!count(a, size, false)) return 503;
   if (a->size + size + 1 > a->room) {
     size_t room = a->room ? a->room : 4096;
     while (room < a->size + size + 1) room *= 2;
-    if (atomic_fetch_add(&s->body_bytes, room - a->counted) + (room - a->counted) > s->options.max_bodies) {
-      atomic_fetch_sub(&s->body_bytes, room - a->counted);
-      a->refused = 503;
-      return;
-    }
-    a->counted = room;
+    if (room > most + 1) room = (size_t)most + 1;
     char *more = hn_realloc(a->body, room);
-    if (!more) {
-      a->refused = 503;
-      return;
-    }
+    if (!more) return 503;
     a->body = more;
     a->room = room;
   }
   memcpy(a->body + a->size, data, size);
   a->size += size;
   a->body[a->size] = 0;
+  return 0;
+}
+
+/* The request's body makes room for the response, which may wait long for its reader. */
+static enum MHD_Result answer(arrival *a, struct MHD_Connection *c, const hone_server_request *request) {
+  hone_server *s = a->http->server;
+  hone_server_response r;
+  hone_server_answer(s, request, &r);
+  drop_body(a);
+  a->response = r.body;
+  if (count(a, r.size, true)) return send_response(c, &r, atomic_load(&s->stopping));
+  atomic_fetch_sub(&s->responses[r.status / 100 % 6], 1); /* nobody will see it */
+  hn_free(a->response);
+  a->response = NULL;
+  return turn_away(c, s, 503);
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url, const char *method,
@@ -119,65 +183,46 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
   if (!a) {
     a = *state = hn_calloc(1, sizeof *a);
     if (!a) return MHD_NO;
-    a->server = h->server;
+    a->http = h;
+    atomic_fetch_add(&h->open, 1);
     a->refused = judge_head(c, h->server);
     return a->refused ? turn_away(c, h->server, a->refused) : MHD_YES;
   }
   if (*size) {
     a->dropped += a->refused ? *size : 0;
-    if (!a->refused) take(a, data, *size);
+    if (!a->refused && (a->refused = take(a, data, *size))) drop_body(a);
     *size = 0;
     return a->dropped > h->server->options.max_body ? MHD_NO
                                                     : MHD_YES; /* nobody who wants to hear why sends on */
   }
   if (a->refused) return turn_away(c, h->server, a->refused);
-  hone_server_response r;
   const hone_server_request request = {
       .method = method,
       .path = url,
       .json_size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Inference-Header-Content-Length"),
       .body = a->body,
       .size = a->size};
-  a->answering = true;
-  atomic_fetch_add(&h->server->answering, 1);
-  hone_server_answer(h->server, &request, &r);
-  return send_response(c, &r, atomic_load(&h->server->stopping));
+  atomic_fetch_add(&h->answering, 1);
+  const enum MHD_Result queued = answer(a, c, &request);
+  atomic_fetch_sub(&h->answering, 1);
+  return queued;
 }
 
 static void on_end(void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why) {
   arrival *a = *state;
   (void)arg, (void)c, (void)why;
   if (!a) return;
-  atomic_fetch_sub(&a->server->body_bytes, a->counted);
-  if (a->answering) atomic_fetch_sub(&a->server->answering, 1);
-  hn_free(a->body);
+  struct hn_http *h = a->http;
+  drop_body(a);
+  hn_free(a->response);
   hn_free(a);
   *state = NULL;
+  atomic_fetch_sub(&h->open, 1);
 }
 
 static void keep_quiet(void *arg, const char *format, va_list ap) { (void)arg, (void)format, (void)ap; }
 
 /* ------------------------------------------------------------------ opening */
-
-/* "HOST:PORT", "[HOST]:PORT" or ":PORT" in parts. */
-static bool split(const char *address, char *host, size_t room, char *port, size_t port_room) {
-  const char *colon = strrchr(address, ':');
-  if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
-      atoi(colon + 1) > 65535)
-    return false;
-  size_t n = (size_t)(colon - address);
-  if (n && *address == '[') {
-    if (address[n - 1] != ']' || n < 3) return false;
-    address++, n -= 2;
-  } else if (memchr(address, ':', n)) {
-    return false;
-  }
-  if (n >= room) return false;
-  memcpy(host, address, n);
-  host[n] = 0;
-  snprintf(port, port_room, "%s", colon + 1);
-  return true;
-}
 
 static int listen_at(const struct addrinfo *at) {
   const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
@@ -191,17 +236,11 @@ static int listen_at(const struct addrinfo *at) {
   return -1;
 }
 
-static hone_status open_socket(const char *address, int *out, hone_error *error) {
-  char host[256], port[8];
+static hone_status open_socket(const char *address, const place *where, int *out, hone_error *error) {
   struct addrinfo want = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE},
                   *list = NULL;
-  if (!split(address, host, sizeof host, port, sizeof port)) {
-    hn_fail(error, HONE_ERROR_USAGE, "that is no address to listen at");
-    hn_error_expected(error, "127.0.0.1:8000, [::1]:8000 or :8000");
-    hn_error_got(error, "%.100s", address);
-    return HONE_ERROR_USAGE;
-  }
-  const int failed = getaddrinfo(*host ? host : NULL, port, &want, &list);
+  const char *host = where->host;
+  const int failed = getaddrinfo(*host ? host : NULL, where->port, &want, &list);
   if (failed) {
     hn_fail(error, HONE_ERROR_USAGE, "there is no address '%.100s': %s", host, gai_strerror(failed));
     return HONE_ERROR_USAGE;
@@ -229,13 +268,15 @@ static uint16_t port_of(int fd) {
 
 hone_status hn_http_open(hone_server *s, const char *address, uint16_t *port, struct hn_http **out,
                          hone_error *error) {
-  hone_status status = hn_late_need(HN_LATE_LIBRARY_MICROHTTPD, error);
+  place where;
+  hone_status status = read_address(address, &where, error);
+  if (status == HONE_OK) status = hn_late_need(HN_LATE_LIBRARY_MICROHTTPD, error);
   if (status != HONE_OK) return status;
   struct hn_http *h = hn_calloc(1, sizeof *h);
   if (!h) return hn_fail_memory(error, sizeof *h, "a server");
   h->server = s;
   h->socket = -1;
-  status = open_socket(address, &h->socket, error);
+  status = open_socket(address, &where, &h->socket, error);
   if (status == HONE_OK) {
     if (port) *port = port_of(h->socket);
     h->daemon = MHD_start_daemon(
@@ -255,11 +296,20 @@ hone_status hn_http_open(hone_server *s, const char *address, uint16_t *port, st
   return status;
 }
 
-/* Nobody is let in any more; who is in gets an answer. */
-void hn_http_close(struct hn_http *h) {
-  const int fd = MHD_quiesce_daemon(h->daemon);
+static void wait_for(const atomic_uint *these, uint64_t until) {
   const struct timespec moment = {.tv_nsec = 5000000};
-  while (atomic_load(&h->server->answering)) nanosleep(&moment, NULL);
+  while (atomic_load(these) && hn_now_ns() < until) nanosleep(&moment, NULL);
+}
+
+/* Nobody is let in any more; who is in gets an answer. A run takes as long as it takes, but who sends or
+ * reads slowly is not waited for without an end. */
+void hn_http_close(struct hn_http *h) {
+  enum { LYING_NS = 50000000 }; /* for what was sent on open connections, and has not been looked at */
+  const int fd = MHD_quiesce_daemon(h->daemon);
+  nanosleep(&(struct timespec){.tv_nsec = LYING_NS}, NULL);
+  wait_for(&h->answering, UINT64_MAX);
+  wait_for(&h->open, hn_now_ns() + (uint64_t)(h->server->options.stop_seconds * 1e9));
+  wait_for(&h->answering, UINT64_MAX); /* what was still arriving */
   MHD_stop_daemon(h->daemon);
   if (fd >= 0) close(fd);
   hn_free(h);
@@ -269,7 +319,9 @@ void hn_http_close(struct hn_http *h) {
 
 hone_status hn_http_open(hone_server *s, const char *address, uint16_t *port, struct hn_http **out,
                          hone_error *error) {
-  (void)s, (void)address, (void)port, (void)out;
+  place where;
+  (void)s, (void)port, (void)out;
+  if (read_address(address, &where, error) != HONE_OK) return HONE_ERROR_USAGE;
   hn_fail(error, HONE_ERROR_MISSING, "this hone was built without libmicrohttpd, which serves HTTP");
   hn_error_hint(error, "install libmicrohttpd-dev and build it again; hone_server_answer works without it");
   return HONE_ERROR_MISSING;

@@ -104,7 +104,8 @@ static void of_server(hn_str *o, hone_server *s) {
   for (int i = 2; i < 6; i++)
     hn_str_printf(o, "hone_http_responses_total{code=\"%dxx\"} %llu\n", i,
                   (unsigned long long)atomic_load(&s->responses[i]));
-  head(o, "hone_body_bytes", "gauge", "Bytes of requests that arrive or wait.");
+  head(o, "hone_body_bytes", "gauge",
+       "Bytes of requests that arrive or wait, and of responses that are being sent.");
   hn_str_printf(o, "hone_body_bytes %llu\n", (unsigned long long)atomic_load(&s->body_bytes));
   head(o, "hone_uptime_seconds", "gauge", "Since the server was made.");
   hn_str_printf(o, "hone_uptime_seconds %.3f\n", 1e-9 * (double)(hn_now_ns() - s->started));

@@ -91,12 +91,12 @@ typedef struct hn_served {
 struct hone_server {
   hone_engine *engine;
   hone_server_options options;
-  pthread_mutex_t lock; /* of the list */
+  pthread_mutex_t lock;      /* of the list */
+  pthread_mutex_t listening; /* held by who begins to listen, or stops */
   hn_served **model;
   uint32_t n_models;
   atomic_bool stopping;
-  atomic_uint_fast64_t body_bytes;
-  atomic_uint answering;
+  atomic_uint_fast64_t body_bytes;   /* of requests and of responses that are being sent */
   atomic_uint_fast64_t responses[6]; /* by hundreds of their status */
   uint64_t started;
   struct hn_http *http;

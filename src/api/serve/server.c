@@ -26,7 +26,9 @@ hone_status hone_server_create(hone_engine *engine, const hone_server_options *o
   if (s->options.max_bodies < s->options.max_body) s->options.max_bodies = s->options.max_body;
   if (!s->options.max_waiting) s->options.max_waiting = 256;
   if (!s->options.connections) s->options.connections = 128;
+  if (!(s->options.stop_seconds > 0 && s->options.stop_seconds < 1e6)) s->options.stop_seconds = 5;
   pthread_mutex_init(&s->lock, NULL);
+  pthread_mutex_init(&s->listening, NULL);
   *out = s;
   return HONE_OK;
 }
@@ -36,18 +38,35 @@ void hone_server_destroy(hone_server *s) {
   hone_server_stop(s);
   for (uint32_t i = 0; i < s->n_models; i++) hn_served_destroy(s->model[i]);
   hn_free(s->model);
+  pthread_mutex_destroy(&s->listening);
   pthread_mutex_destroy(&s->lock);
   hn_free(s);
 }
 
+/* With the lock. */
+static hn_served *look(const hone_server *s, const char *name, size_t n) {
+  for (uint32_t i = 0; i < s->n_models; i++)
+    if (strlen(s->model[i]->name) == n && memcmp(s->model[i]->name, name, n) == 0) return s->model[i];
+  return NULL;
+}
+
 /* Models are only ever added: what is found stays. */
 static hn_served *find(hone_server *s, const char *name, size_t n) {
-  hn_served *found = NULL;
   pthread_mutex_lock(&s->lock);
-  for (uint32_t i = 0; i < s->n_models && !found; i++)
-    if (strlen(s->model[i]->name) == n && memcmp(s->model[i]->name, name, n) == 0) found = s->model[i];
+  hn_served *found = look(s, name, n);
   pthread_mutex_unlock(&s->lock);
   return found;
+}
+
+static hn_served *model_at(hone_server *s, uint32_t i) {
+  pthread_mutex_lock(&s->lock);
+  hn_served *m = i < s->n_models ? s->model[i] : NULL;
+  pthread_mutex_unlock(&s->lock);
+  return m;
+}
+
+static hone_status taken(const char *name, hone_error *error) {
+  return hn_fail(error, HONE_ERROR_USAGE, "the server has a model '%.100s' already", name);
 }
 
 hone_status hone_server_add(hone_server *s, hone_model *model, const hone_served_options *o,
@@ -55,15 +74,17 @@ hone_status hone_server_add(hone_server *s, hone_model *model, const hone_served
   if (!s || !model || !o || !o->name)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_server_add needs a server, a model and its name");
   hn_served *m = NULL;
-  if (find(s, o->name, strlen(o->name)))
-    return hn_fail(error, HONE_ERROR_USAGE, "the server has a model '%.100s' already", o->name);
+  if (find(s, o->name, strlen(o->name))) return taken(o->name, error);
   const uint64_t lost = hn_mem_lost();
   hone_status status = hn_served_create(s, model, o, &m, error);
   status = hn_settle(status, lost, error);
   if (status == HONE_OK) {
     pthread_mutex_lock(&s->lock);
-    hn_served **more = hn_realloc(s->model, (s->n_models + 1) * sizeof *more);
-    if (more) {
+    const bool late = look(s, m->name, strlen(m->name)) != NULL; /* another thread came before */
+    hn_served **more = late ? NULL : hn_realloc(s->model, (s->n_models + 1) * sizeof *more);
+    if (late) {
+      status = taken(m->name, error);
+    } else if (more) {
       s->model = more;
       s->model[s->n_models++] = m;
       m = NULL;
@@ -94,9 +115,7 @@ static void times_of(const hn_served *m, hone_served *out) {
 
 bool hone_server_model(hone_server *s, uint32_t i, hone_served *out) {
   if (!s || !out) return false;
-  pthread_mutex_lock(&s->lock);
-  hn_served *m = i < s->n_models ? s->model[i] : NULL;
-  pthread_mutex_unlock(&s->lock);
+  hn_served *m = model_at(s, i);
   if (!m) return false;
   pthread_mutex_lock(&m->lock);
   *out = (hone_served){.name = m->name,
@@ -323,16 +342,23 @@ void hone_server_response_free(hone_server_response *r) {
 hone_status hone_server_listen(hone_server *s, const char *address, uint16_t *port, hone_error *error) {
   if (!s || !address)
     return hn_fail(error, HONE_ERROR_USAGE, "hone_server_listen needs a server and an address");
+  pthread_mutex_lock(&s->listening);
+  hone_status status = HONE_OK;
   if (s->http || atomic_load(&s->stopping))
-    return hn_fail(error, HONE_ERROR_USAGE, "the server %s",
-                   s->http ? "listens already" : "has been stopped");
-  return hn_http_open(s, address, port, &s->http, error);
+    status =
+        hn_fail(error, HONE_ERROR_USAGE, "the server %s", s->http ? "listens already" : "has been stopped");
+  if (status == HONE_OK) status = hn_http_open(s, address, port, &s->http, error);
+  pthread_mutex_unlock(&s->listening);
+  return status;
 }
 
 void hone_server_stop(hone_server *s) {
   if (!s) return;
   atomic_store(&s->stopping, true);
+  pthread_mutex_lock(&s->listening);
   if (s->http) hn_http_close(s->http);
   s->http = NULL;
-  for (uint32_t i = 0; i < s->n_models; i++) hn_served_close(s->model[i]);
+  hn_served *m;
+  for (uint32_t i = 0; (m = model_at(s, i)); i++) hn_served_close(m);
+  pthread_mutex_unlock(&s->listening);
 }
