@@ -1,6 +1,6 @@
-/* What the container of this process grants: control groups of Linux, version 1 and 2. A group's limit holds for all
- * below it, so the least on the way from the process's group to the root counts. `root` stands before every path: ""
- * but in tests. */
+/* What the container of this process grants: control groups of Linux, version 1 and 2. A group's limit holds
+ * for all below it, so the least on the way from the process's group to the root counts. `root` stands before
+ * every path: "" but in tests. */
 #ifndef HN_BASE_CGROUP_H
 #define HN_BASE_CGROUP_H
 

@@ -45,8 +45,8 @@ static double memory1(const char *folder) {
 
 static double lesser(double a, double b) { return a > 0 && (b == 0 || a < b) ? a : b; }
 
-/* The least limit from the group `path` ("/a/b", from what the mount shows) up to the mount itself. Inside of a
- * container the mount may begin at the process's own group, whose path from outside is not found there: the
+/* The least limit from the group `path` ("/a/b", from what the mount shows) up to the mount itself. Inside of
+ * a container the mount may begin at the process's own group, whose path from outside is not found there: the
  * mount's own limit is then the group's. */
 static double least(const char *mount, const char *path, limit of) {
   char folder[12500];
@@ -85,7 +85,8 @@ static double of_process(const char *root, const char *controller, limit two, li
     } else if (lists(names, controller)) {
       snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, names);
       found = lesser(least(mount, group, one), found);
-      snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controller); /* a link to it, or mounted alone */
+      snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root,
+               controller); /* a link to it, or mounted alone */
       found = lesser(least(mount, group, one), found);
     }
   }
@@ -94,6 +95,4 @@ static double of_process(const char *root, const char *controller, limit two, li
 }
 
 double hn_cgroup_processors(const char *root) { return of_process(root, "cpu", processors2, processors1); }
-uint64_t hn_cgroup_memory(const char *root) {
-  return (uint64_t)of_process(root, "memory", memory2, memory1);
-}
+uint64_t hn_cgroup_memory(const char *root) { return (uint64_t)of_process(root, "memory", memory2, memory1); }

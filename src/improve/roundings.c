@@ -251,9 +251,10 @@ static void end(walk *w) {
   hn_arena_free(&w->keep);
 }
 
-/* What a reference refuses, or has no time for, says nothing. */
+/* What a reference refuses says nothing. */
 static bool says_nothing(hone_status status) {
-  return status != HONE_OK && status != HONE_ERROR_MEMORY && status != HONE_ERROR_CANCELLED;
+  return status != HONE_OK && status != HONE_ERROR_MEMORY && status != HONE_ERROR_CANCELLED &&
+         status != HONE_ERROR_BUDGET;
 }
 
 /* ---- choices */
@@ -324,6 +325,7 @@ static hone_status judge(walk *w, const hn_value *v, const hone_tensor *got, con
       out->seen = false;
       status = HONE_OK;
     }
+    if (!out->seen || status != HONE_OK) in.len = 0; /* doubts that nobody settled are no faults */
   }
   out->wrong = (int64_t)in.len;
   if (in.len) out->first = in.ptr[0].at;

@@ -33,13 +33,14 @@ typedef struct hn_right {
 } hn_right;
 
 /* Whether both `got` and `reference`, row-major and alike, are right answers for `value` at the elements
- * where they differ by more than `apart`. What has no reference, or no time, is not seen. */
+ * where they differ by more than `apart`. What has no reference is not seen. HONE_ERROR_BUDGET: the budget's
+ * time is over, and nothing is said. */
 hone_status hn_right_answers(const hn_seen_values *known, const hn_value *value, const hone_tensor *got,
                              const hone_tensor *reference, double apart, hn_budget *budget, hn_right *out,
                              hone_error *error);
 
 /* The value itself, by the references of its nodes; by_name: floats on the way are believed to be what the
- * reference calls so. out->data NULL: not seen. Free it with hn_free. */
+ * reference calls so. out->data NULL: not seen. Free it with hn_free. HONE_ERROR_BUDGET as above. */
 hone_status hn_right_answer(const hn_seen_values *known, const hn_value *value, bool by_name,
                             hn_budget *budget, hone_tensor *out, hone_error *error);
 

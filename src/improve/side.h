@@ -76,8 +76,8 @@ typedef enum hn_stepwise_fault {
 
 typedef struct hn_stepwise {
   uint32_t steps;  /* codes of 8 and 16 bits that were compared */
-  uint32_t unseen; /* that were not: the reference has none of their names, no memory was left, or they differ
-                      and nothing is known of the roundings before them */
+  uint32_t unseen; /* that were not: the reference has none of their names, no memory or time was left, or
+                      they differ and nothing is known of the roundings before them */
   double worst;    /* levels */
   double differ;   /* largest share of a value's elements that differ by a level */
   double astray;   /* and of those that differ and that no choice of roundings makes */

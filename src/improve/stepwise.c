@@ -25,6 +25,7 @@ typedef struct walk {
   double tolerance;
   bool rounded;
   hn_budget budget;
+  bool late; /* its time is over: nothing more is judged */
   hn_stepwise *out;
   hone_status status;
   hone_error *error;
@@ -62,6 +63,14 @@ static void failed(walk *w, hone_status status) {
   if (w->status == HONE_OK) w->status = status;
 }
 
+/* Without time for it nothing is known of a value, least of all that it is wrong. */
+static void judged(walk *w, hone_status status) {
+  if (status == HONE_ERROR_BUDGET)
+    w->late = true;
+  else
+    failed(w, status);
+}
+
 static void no_memory(walk *w) {
   failed(w, hn_fail(w->error, HONE_ERROR_MEMORY, "out of memory while comparing step by step"));
 }
@@ -80,8 +89,9 @@ static hn_right right_of(walk *w, const hn_value *v, const hone_tensor *got, con
                          double apart) {
   const hn_seen_values known = {known_of, named_of, w, absent_of(w->plan), w->tolerance};
   hn_right r = {0};
-  if (w->status == HONE_OK && !w->out->fault)
-    failed(w, hn_right_answers(&known, v, got, ref, apart, &w->budget, &r, w->error));
+  if (w->status == HONE_OK && !w->out->fault && !w->late)
+    judged(w, hn_right_answers(&known, v, got, ref, apart, &w->budget, &r, w->error));
+  w->out->unseen += w->late;
   return r;
 }
 
@@ -90,7 +100,7 @@ static hn_right right_of(walk *w, const hn_value *v, const hone_tensor *got, con
 static hone_tensor *made_for(walk *w, const hn_value *v, const hone_tensor *got, bool by_name) {
   const hn_seen_values known = {known_of, named_of, w, absent_of(w->plan), w->tolerance};
   hone_tensor made = {0}, *t = NULL;
-  failed(w, hn_right_answer(&known, v, by_name, &w->budget, &made, w->error));
+  if (!w->late) judged(w, hn_right_answer(&known, v, by_name, &w->budget, &made, w->error));
   if (made.data && made.desc.dtype == got->desc.dtype && hone_desc_same_dims(&made.desc, &got->desc) &&
       (t = hn_malloc(sizeof *t)) && hn_vec_push(&w->made, t)) {
     *t = made;
@@ -128,6 +138,7 @@ static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hon
   if ((double)differ / (double)n > w->out->differ) w->out->differ = (double)differ / (double)n;
   if (d->max_abs <= apart) return;
   const hn_right r = right_of(w, v, got, ref, apart);
+  if (w->late) return;
   const double share = r.seen ? (double)r.wrong / (double)n : 0;
   if (share > w->out->astray) w->out->astray = share;
   w->out->unseen += !r.seen;
@@ -149,6 +160,7 @@ static void judge_output(walk *w, const char *node, const hn_value *v, const hn_
   w->out->steps += w->rounded && r->seen && !r->wrong; /* its last levels, which no step keeps as codes */
   if (apart > w->out->apart) w->out->apart = apart;
   if (!w->rounded || (!d->unlike && apart <= w->tolerance) || (r->seen && !r->wrong)) return;
+  if (w->late) return;
   if (r->seen && !r->complete)
     w->out->unseen++; /* nothing is known: the ends decide */
   else
@@ -314,8 +326,8 @@ hone_status hn_side_stepwise(hn_side *test, hn_side *reference, const hn_feed *f
             .rounded = rounded,
             .out = out,
             .error = error};
-  if (test->max_seconds > 0) w.budget.deadline_ns = hn_now_ns() + (uint64_t)(test->max_seconds * 1e9);
   hone_status status = hn_values_of_run(reference, feeds, n, &w.reference, error);
+  if (test->max_seconds > 0) w.budget.deadline_ns = hn_now_ns() + (uint64_t)(test->max_seconds * 1e9);
   for (uint32_t i = 0; i < n && status == HONE_OK; i++)
     if (!hn_map_set(&w.known, feeds[i].name, (void *)&feeds[i].data.tensor)) no_memory(&w);
   if (status == HONE_OK && w.status == HONE_OK) {

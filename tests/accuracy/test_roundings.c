@@ -21,7 +21,7 @@ static const hone_tensor *unnamed(const void *arg, const hn_value *value) {
 
 /* 4 elements halfway between levels: each may fall either way. `got` was made with all of them up but the
  * last, the reference with all of them down. */
-static hn_right judge(const char *name, const char *last) {
+static hn_right judge(const char *name, const char *last, uint64_t deadline_ns, hone_status wanted) {
   char text[600];
   float x[] = {0.5f, 1.5f, 2.5f, 3.5f}, up[] = {1, 2, 3, 3}, down[] = {0, 1, 2, 3};
   const hone_tensor in = {hone_desc(HONE_DTYPE_F32, 3, (const int64_t[]){2, 1, 2}), x}, got = {in.desc, up},
@@ -36,11 +36,11 @@ static hn_right judge(const char *name, const char *last) {
   hn_model *m = net_parse(name, text);
   const hn_seen_values known = {.of = given, .named = unnamed, .arg = &in, .slack = 1e-6};
   hn_right right;
-  hn_budget budget = {0};
+  hn_budget budget = {.deadline_ns = deadline_ns};
   hone_error e = {0};
   assert_int_equal(
       hn_right_answers(&known, m->graph->outputs.ptr[0], &got, &reference, 1e-6, &budget, &right, &e),
-      HONE_OK);
+      wanted);
   hone_model_release(m);
   return right;
 }
@@ -48,18 +48,26 @@ static hn_right judge(const char *name, const char *last) {
 /* Choices that push all roundings alike are all there are where each element depends on its own alone. */
 static void complete(void **state) {
   (void)state;
-  hn_right r = judge("pointwise", "%y = Identity(%d)");
+  hn_right r = judge("pointwise", "%y = Identity(%d)", 0, HONE_OK);
   assert_true(r.seen && r.complete);
   assert_int_equal(r.wrong, 0);
-  r = judge("inference", "%y = BatchNormalization(%d, %one, %zero, %zero, %one) {epsilon=0.0}");
+  r = judge("inference", "%y = BatchNormalization(%d, %one, %zero, %zero, %one) {epsilon=0.0}", 0, HONE_OK);
   assert_true(r.seen && r.complete);
   assert_int_equal(r.wrong, 0);
   r = judge("training",
-            "%y, %mean, %var = BatchNormalization(%d, %one, %zero, %zero, %one) {training_mode=1}");
+            "%y, %mean, %var = BatchNormalization(%d, %one, %zero, %zero, %one) {training_mode=1}", 0,
+            HONE_OK);
   assert_true(r.seen && !r.complete); /* the mean of the batch depends on all of them */
 }
 
+/* What there was no time to judge is no fault. */
+static void late(void **state) {
+  (void)state;
+  const hn_right r = judge("late", "%y = Identity(%d)", 1, HONE_ERROR_BUDGET);
+  assert_int_equal(r.wrong, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(complete)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(complete), cmocka_unit_test(late)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

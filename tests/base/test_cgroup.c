@@ -75,7 +75,8 @@ static void version_2_in_a_container(void **state) {
 /* Docker: the path is the host's, the mount begins at the container. */
 static void version_1_in_a_container(void **state) {
   (void)state;
-  put("/proc/self/cgroup", "9:memory:/docker/0123\n4:cpu,cpuacct:/docker/0123\n1:name=systemd:/docker/0123\n");
+  put("/proc/self/cgroup",
+      "9:memory:/docker/0123\n4:cpu,cpuacct:/docker/0123\n1:name=systemd:/docker/0123\n");
   put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "300000\n");
   put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
   put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");

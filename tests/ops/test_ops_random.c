@@ -400,7 +400,8 @@ static void given_input(op_case *c, char *word, bool damage) {
   hone_dtype dtype = damage && random_below(6) == 0 ? random_dtype(0) : hone_dtype_from_name(word);
   if (equals) {
     for (char *p = equals + 1; *p; p = *end ? end + 1 : end) values[n++] = strtod(p, &end);
-    if (damage && n) values[random_below((uint32_t)n)] = random_below(2) ? (double)random_int() : random_real();
+    if (damage && n)
+      values[random_below((uint32_t)n)] = random_below(2) ? (double)random_int() : random_real();
     const int given = (int)(equals - colon - 1);
     if (given)
       snprintf(dims, sizeof dims, "%.*s", colon[1] == 's' ? 0 : given, colon + 1);

@@ -181,17 +181,30 @@ static void run_alone(runner *r, hn_ask *ask) {
 }
 
 /* What one request holds may be wrong (an index outside of a table): the others are not to suffer from it.
- * Nor do any meet whose sizes nothing was proved of. */
+ */
 static void run_group(runner *r, hn_ask *const *group, uint32_t n, int64_t samples) {
   hone_error error = {0};
-  const bool together = n > 1 && hn_parts_hold(r->m->parts, group, n, samples, r->rows);
-  const hone_status status = together ? run(r, group, n, samples, &error) : HONE_OK;
+  const hone_status status = n > 1 ? run(r, group, n, samples, &error) : HONE_OK;
   for (uint32_t k = 0; k < n; k++) {
     group[k]->status = status;
-    if (together && status == HONE_OK) continue;
+    if (n > 1 && status == HONE_OK) continue;
     drop_outputs(r->m, group[k]);
     run_alone(r, group[k]);
   }
+}
+
+/* All but the first go back to the head of the row, for whoever is free; how many are left. */
+static uint32_t apart(hn_served *m, hn_ask *const *group, uint32_t n) {
+  pthread_mutex_lock(&m->lock);
+  for (uint32_t k = n - 1; k > 0; k--) {
+    group[k]->next = m->first;
+    if (!m->first) m->last = &group[k]->next;
+    m->first = group[k];
+    m->waiting++;
+  }
+  pthread_cond_broadcast(&m->arrived);
+  pthread_mutex_unlock(&m->lock);
+  return 1;
 }
 
 /* ------------------------------------------------------------------ workers */
@@ -226,6 +239,7 @@ static void *work(void *arg) {
     const uint64_t now = hn_now_ns();
     for (uint32_t k = 0; k < n; k++) group[k]->begun = now;
     pthread_mutex_unlock(&m->lock);
+    if (n > 1 && !hn_parts_hold(m->parts, group, n, samples, r->rows)) n = apart(m, group, n);
     run_group(r, group, n, samples);
     pthread_mutex_lock(&m->lock);
     for (uint32_t k = 0; k < n; k++) {

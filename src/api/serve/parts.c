@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MOST_PROVED = 4096 }; /* then they are forgotten, and proved again */
+enum { MOST_PROVED = 4096 }; /* then the older half is forgotten, and proved again where it is wanted */
 
 typedef struct proved {
   hn_sizes size;
@@ -88,9 +88,11 @@ static hone_status prove(const hn_parts *p, proved *k, hone_reason *why, hone_er
 
 /* ------------------------------------------------------------------ what is known */
 
-static void forget(hn_parts *p) {
-  for (size_t i = 0; i < p->known.len; i++) hn_free(p->known.ptr[i].rows);
-  p->known.len = 0;
+/* The first `n`, which were proved first. */
+static void forget(hn_parts *p, size_t n) {
+  for (size_t i = 0; i < n; i++) hn_free(p->known.ptr[i].rows);
+  p->known.len -= n;
+  if (p->known.len) memmove(p->known.ptr, p->known.ptr + n, p->known.len * sizeof *p->known.ptr);
 }
 
 /* With the lock. */
@@ -117,7 +119,7 @@ static hone_status holds(hn_parts *p, const hn_sizes *size, hn_pad *rows, bool *
   *out = k.holds;
   memcpy(rows, k.rows, bytes);
   pthread_mutex_lock(&p->lock);
-  if (p->known.len >= MOST_PROVED) forget(p);
+  if (p->known.len >= MOST_PROVED) forget(p, MOST_PROVED / 2);
   const bool kept = status == HONE_OK && hn_vec_push(&p->known, k);
   pthread_mutex_unlock(&p->lock);
   if (!kept) hn_free(k.rows);
@@ -200,7 +202,7 @@ void hn_parts_check(hn_served *m, const hone_shapes *shapes) {
 
 void hn_parts_destroy(hn_parts *p) {
   if (!p) return;
-  forget(p);
+  forget(p, p->known.len);
   hn_vec_free(&p->known);
   pthread_mutex_destroy(&p->lock);
   for (uint32_t i = 0; i < p->n; i++) hn_free(p->symbol[i]);

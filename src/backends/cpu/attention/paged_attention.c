@@ -224,8 +224,8 @@ static const float *token_of(const job *j, int which, int64_t token) {
   return from + h->at[which] + token * h->row[which];
 }
 
-/* New tokens of all texts, of one head of keys and values and the queries that ask it: into their pages, turned. In
- * the order of the texts, as two of them may be given one place. */
+/* New tokens of all texts, of one head of keys and values and the queries that ask it: into their pages,
+ * turned. In the order of the texts, as two of them may be given one place. */
 static void take_in(void *arg, int64_t g, uint32_t thread) {
   const job *j = arg;
   const hone_step_run *r = j->r;

@@ -3,7 +3,8 @@
  *
  * JAX writes softmax so, and models whose scores shall not grow take their largest away in front of a
  * Softmax, which does so itself. What was reduced may have lost its dimension and got it back by a view. A
- * product that rounds would lose of large scores what their differences have, and one that grows may overflow. */
+ * product that rounds would lose of large scores what their differences have, and one that grows may
+ * overflow. */
 #include "optimize/passes/common/pass.h"
 
 #include <math.h>

@@ -1,12 +1,13 @@
 /* M(DequantizeLinear(x))                 ->  DequantizeLinear(M(x))
- * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))            also of a Resize that repeats
- * elements QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
+ * QuantizeLinear(V(y))                   ->  V(QuantizeLinear(y))
+ * QuantizeLinear(Concat(a, b, ...))      ->  Concat(QuantizeLinear(a), QuantizeLinear(b), ...)
  * QuantizeLinear(DequantizeLinear(x))    ->  x                      of the same codes
  * MaxPool(DequantizeLinear(x))           ->  DequantizeLinear(QuantizeLinear(MaxPool(DequantizeLinear(x))))
  *
  * What moves elements moves codes, a quarter of the bytes: M any of the list below, V those that keep all
- * elements. One scale and zero point each; a Transpose may have one a channel. Exact. What attention reads
- * and writes in place is left where it is: nothing is moved there at all. */
+ * elements, and a Resize that repeats them. One scale and zero point each; a Transpose may have one a
+ * channel. Exact. What attention reads and writes in place is left where it is: nothing is moved there at
+ * all. */
 #include "optimize/match/attention.h"
 #include "optimize/passes/common/codes.h"
 

@@ -30,6 +30,8 @@ typedef struct sizes {
   int64_t pages, page, row;
 } sizes;
 
+enum { MOST = 1 << 24 }; /* heads, values of a head: so that their products are numbers */
+
 static hone_status check_attrs(const hone_infer *io, hone_error *error) {
   const hone_node *n = io->node;
   static const char *const types[] = {"k_cache_dtype", "v_cache_dtype"}, *const codes[] = {"k_quant_type",
@@ -58,7 +60,8 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, bool pack
                         const hone_tensor_desc *keys, const hone_tensor_desc *past, sizes *s,
                         hone_error *error) {
   const int64_t heads = hone_node_int(n, "num_heads", 0), kv_heads = hone_node_int(n, "kv_num_heads", 0);
-  const int64_t row = hn_dim(q, 1), each = packed ? heads + 2 * kv_heads : heads;
+  const bool good = kv_heads >= 1 && heads >= kv_heads && heads <= MOST && heads % kv_heads == 0;
+  const int64_t row = hn_dim(q, 1), each = !good ? 1 : packed ? heads + 2 * kv_heads : heads;
   *s = (sizes){.z = {.batch = hn_dim(past, 0),
                      .heads = heads,
                      .kv_heads = kv_heads,
@@ -68,7 +71,7 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, bool pack
                .pages = hn_dim(keys, 0),
                .page = hn_dim(keys, 1),
                .row = row};
-  if (heads < 1 || kv_heads < 1 || heads % kv_heads)
+  if (!good)
     return hn_op_bad(n, error, "num_heads is %lld, kv_num_heads %lld", (long long)heads, (long long)kv_heads);
   if (q->rank >= 0 && q->rank != 2) return hn_op_bad(n, error, "the query has rank %d", (int)q->rank);
   if (row >= 0 && row % each)
@@ -79,6 +82,8 @@ static hone_status read(const hone_node *n, const hone_tensor_desc *q, bool pack
                        (long long)(row / each), (long long)s->z.size);
     s->z.size = row / each;
   }
+  if (s->z.size > MOST)
+    return hn_op_bad(n, error, "heads of %lld values, at most %d", (long long)s->z.size, MOST);
   return HONE_OK;
 }
 
@@ -94,9 +99,9 @@ static hone_status check_dims(const hone_infer *io, const sizes *s, hone_error *
   if (!e) e = hn_infer_dims(io, VALUES, "value_cache", 4, cache, error);
   if (!e) e = hn_infer_dims(io, COS, "cos_cache", 2, turns, error);
   if (!e) e = hn_infer_dims(io, SIN, "sin_cache", 2, turns, error);
-  if (!e && cos && turns[1] >= 0 && z->size >= 0 && 2 * turns[1] > z->size)
-    e = hn_op_bad(io->node, error, "the caches turn %lld values of a head, which has %lld",
-                  (long long)(2 * turns[1]), (long long)z->size);
+  if (!e && cos && turns[1] >= 0 && z->size >= 0 && turns[1] > z->size / 2)
+    e = hn_op_bad(io->node, error, "the caches turn %lld pairs of a head, which has %lld values",
+                  (long long)turns[1], (long long)z->size);
   if (!e) e = hn_infer_dims(io, TABLE, "block_table", 2, table, error);
   if (!e) e = hn_infer_vector(io, STARTS, z->batch < 0 ? z->batch : z->batch + 1, error);
   if (!e) e = hn_infer_vector(io, PAST, z->batch, error);
@@ -126,8 +131,9 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 /* A text may be as long as its row of the table has pages. */
 static void cost(const hone_infer *io, hone_cost *cost) {
-  const int64_t most = hn_dim(io->input[TABLE], 1) * hn_dim(io->input[KEYS], 1);
-  hn_cost_macs(cost, most > 0 ? 2 * (double)most * hn_known_count(io->output[Y]) : 0);
+  const int64_t pages = hn_dim(io->input[TABLE], 1), page = hn_dim(io->input[KEYS], 1);
+  hn_cost_macs(
+      cost, pages > 0 && page > 0 ? 2.0 * (double)pages * (double)page * hn_known_count(io->output[Y]) : 0);
 }
 
 /* ------------------------------------------------------------------ the cache */
