@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static volatile char sink; /* what every byte is read for */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -22,7 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const hone_server_request r = {
       .json_size = data[0] & 128 ? json : NULL, .body = (const char *)data + 3, .size = size - 3};
   hn_ask ask;
-  volatile char sink = 0;
   if (hn_ask_read(&m, &r, &ask, NULL) == HONE_OK)
     for (uint32_t i = 0; i < m.n_in; i++) {
       const hone_tensor *t = &ask.in[i];
