@@ -51,13 +51,14 @@ static double lesser(double a, double b) { return a > 0 && (b == 0 || a < b) ? a
 static double least(const char *mount, const char *path, limit of) {
   char folder[12500];
   double found = 0;
-  if (snprintf(folder, sizeof folder, "%s%s", mount, path) >= (int)sizeof folder) return of(mount);
-  const size_t begin = strlen(mount);
+  const int n = snprintf(folder, sizeof folder, "%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
+  if (n >= (int)sizeof folder) return of(mount);
+  char *below = folder + strlen(mount);
   for (;;) {
     found = lesser(of(folder), found);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash < folder + begin) return lesser(of(mount), found);
-    *slash = 0;
+    if (!*below) return found;
+    char *slash = strrchr(below, '/');
+    *(slash ? slash : below) = 0;
   }
 }
 
@@ -85,6 +86,7 @@ static double of_process(const char *root, const char *controller, limit two, li
     } else if (lists(names, controller)) {
       snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, names);
       found = lesser(least(mount, group, one), found);
+      if (strcmp(names, controller) == 0) continue;
       snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root,
                controller); /* a link to it, or mounted alone */
       found = lesser(least(mount, group, one), found);

@@ -128,7 +128,10 @@ static hone_status cpu_open(uint32_t index, uint32_t threads, const char *isa, h
   }
   hn_device *d = hn_calloc(1, sizeof *d);
   if (!d) return hn_fail_memory(error, sizeof *d, "the CPU device");
-  if (!threads) threads = hn_thread_count() < HONE_MAX_THREADS ? hn_thread_count() : HONE_MAX_THREADS;
+  if (!threads) {
+    threads = hn_thread_count();
+    if (threads > HONE_MAX_THREADS) threads = HONE_MAX_THREADS;
+  }
   d->memory = memory_create();
   hone_status status = d->memory ? hn_pool_create(threads, &d->pool, error)
                                  : hn_fail_memory(error, sizeof *d, "the CPU device");
