@@ -21,6 +21,8 @@ if(HONE_FAULTS)
         $<TARGET_FILE:check_fusion> ${cases} --expect-failure)
     endforeach()
   endforeach()
+  hone_ctest(fusion_catches_places_rounded ${CMAKE_COMMAND} -E env HONE_FAULT=places_rounded
+    $<TARGET_FILE:check_fusion> tests/fusion/sight.txt --expect-failure)
 endif()
 hone_test(test_conditions test_conditions.c ../net.c)
 hone_test(test_present test_present.c ../net.c)

@@ -1,14 +1,18 @@
 /* What stays f32 in plans that store values narrow (fp16, bf16): what quantising operators read, and the
  * scales, zero points and sums of integers around them. A step of 8 bits computed from rounded values is
- * another step, and sums of integers are beyond f16. */
+ * another step, and sums of integers are beyond f16. So do places: numbers that say which row or column is
+ * meant, or which time. bf16 has no odd number above 256, and what is compared, cut to an integer or turned
+ * by rounded places is another element. */
 #include "optimize/lower/lowering.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 
 #include <string.h>
 
-/* PARAMETER: a scale or zero point, or computed for one. SUM: of products of integers. */
-enum { EXACT = 1, PARAMETER = 2, SUM = 4, DEEP = 64 };
+/* PARAMETER: a scale or zero point, or computed for one. SUM: of products of integers. PLAIN: computed from
+ * what callers give, constants and integers without any product. PLACE: plain, and something wants it exact. */
+enum { EXACT = 1, PARAMETER = 2, SUM = 4, PLAIN = 8, PLACE = 16, DEEP = 64 };
 
 static bool renames(const hone_node *n) {
   return n && n->op && (n->op->flags & HONE_OP_VIEW || hn_is_op(n, "Identity") || hn_is_op(n, "Dropout"));
@@ -84,6 +88,53 @@ static void follow(uint8_t *marks, const hone_node *n) {
   if (any) marks[n->out[0]->id] |= EXACT | PARAMETER;
 }
 
+static bool is_plain(const uint8_t *marks, const hn_value *v) {
+  return !v || !v->producer || v->desc.dtype != HONE_DTYPE_F32 || marks[v->id] & PLAIN;
+}
+
+static void mark_plain(uint8_t *marks, const hone_node *n) {
+  if (!n->op || multiplies(n)) return;
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (!is_plain(marks, n->in[i])) return;
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i]) marks[n->out[i]->id] |= PLAIN;
+}
+
+/* v with all it is computed from, as far as no product is: activations have the error of their products
+ * anyway, and to keep them would cost what narrow values gain. */
+static void keep_place(uint8_t *marks, const hn_value *v, int depth) {
+  if (!v || depth > DEEP || marks[v->id] & PLACE || !v->producer || !is_plain(marks, v)) return;
+  if (HN_FAULT("places_rounded")) return;
+  marks[v->id] |= PLACE | (v->desc.dtype == HONE_DTYPE_F32 ? EXACT : 0);
+  for (uint32_t i = 0; i < v->producer->n_in; i++) keep_place(marks, v->producer->in[i], depth + 1);
+}
+
+/* Operators whose answer is another one when what they read is a little off. */
+static bool wants_places(const hone_node *n) {
+  static const char *const ops[] = {"Equal", "Less",  "LessOrEqual", "Greater", "GreaterOrEqual", "Sin",
+                                    "Cos",   "Floor", "Ceil",        "Round",   "Mod",            "GridSample"};
+  if (hn_is_op(n, "Cast"))
+    return n->n_out && n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype);
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (hn_is_op(n, ops[i])) return true;
+  return false;
+}
+
+/* What is added to scores in front of Softmax hides, or says how far away a key is: it may be large. */
+static void keep_masks(uint8_t *marks, const hn_value *scores) {
+  for (int depth = 0; scores && scores->producer && depth < DEEP; depth++) {
+    const hone_node *n = scores->producer;
+    scores = NULL;
+    if (!renames(n) && !hn_is_op(n, "Add") && !hn_is_op(n, "Sub") && !hn_is_op(n, "Where")) return;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+      if (is_plain(marks, n->in[i]))
+        keep_place(marks, n->in[i], 0);
+      else
+        scores = n->in[i];
+    }
+  }
+}
+
 void hn_keep_exact(hn_lowering *l, const hn_value *v) {
   const bool constant = v && v->constant && !v->producer; /* lies as it is */
   if (l->exact && v && !constant) l->exact[v->id] |= EXACT;
@@ -95,6 +146,12 @@ hone_status hn_lower_exact(hn_lowering *l, hone_error *error) {
   if (!l->exact) return hn_fail_memory(error, l->plan->model->next_value_id, "lowering");
   for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) visit(l->exact, n);
   for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) follow(l->exact, n);
+  for (const hone_node *n = l->plan->model->graph->first; n; n = n->next) {
+    mark_plain(l->exact, n);
+    for (uint32_t i = 0; i < n->n_in && wants_places(n); i++) keep_place(l->exact, n->in[i], 0);
+    if (hn_is_op(n, "Softmax")) keep_masks(l->exact, n->in[0]);
+    if (hn_is_op(n, "Attention") && n->n_in > 3) keep_place(l->exact, n->in[3], 0);
+  }
   if (l->plan->backend->asynchronous) return HONE_OK;
   /* A processor's steps read what callers give, and make what they get, where it is. */
   const hn_graph *g = l->plan->model->graph;
