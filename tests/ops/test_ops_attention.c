@@ -84,8 +84,27 @@ static void attention(void **state) {
   CHECK_ALL(cases);
 }
 
+/* Scores that f16 cannot hold: 1501.46 would be 1501, and its weight 0.731. */
+static void scores_of_halves(void **state) {
+  (void)state;
+  static const text_case cases[] = {
+      {"com.microsoft.MultiHeadAttention", 1, "f16:1x1x1=1500 f16:1x2x1=1,1.0009765625 f16:1x2x1=0,1",
+       "num_heads=1", "f16:1x1x1=0.8125"},
+      {"com.microsoft.Attention", 1, "f16:1x2x1=1,1.0009765625 f16:1x3=1500,1,1024 f16:3=0,0,-1024",
+       "num_heads=1", "f16:1x2x1=0.8125,0.8125"},
+      {"com.microsoft.PackedAttention", 1,
+       "f16:2x1=1,1.0009765625 f16:1x3=1500,1,1024 f16:3=0,0,-1024 i32:1x2=0,1 i32:2=0,2", "num_heads=1",
+       "f16:2x1=0.8125,0.8125"},
+      {"com.microsoft.PackedMultiHeadAttention", 1,
+       "f16:2x1=1500,1500 f16:2x1=1,1.0009765625 f16:2x1=0,1 - i32:1x2=0,1 i32:2=0,2", "num_heads=1",
+       "f16:2x1=0.8125,0.8125"},
+  };
+  CHECK_ALL(cases);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(scores_of_halves),
       cmocka_unit_test(attention),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, hn_known_count(io->input[X]) * columns + 2 * keys * hn_known_count(io->output[0]));
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
+static hone_status attend(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[X], *past = hn_call_has(call, PAST) ? call->input[PAST] : NULL,
                     *bias = hn_call_has(call, BIAS) ? call->input[BIAS] : NULL, *added;
   hone_tensor *present = call->n_outputs > 1 ? call->output[1] : NULL;
@@ -124,6 +124,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
                        .present_k = present ? &is[0] : NULL,
                        .present_v = present ? &is[1] : NULL};
   return hn_attend_run(call, &a, error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_inner_wide(call, attend, error);
 }
 
 static const hone_attr_desc attrs[] = {{.name = "num_heads", .type = HONE_ATTR_INT, .required = true},

@@ -123,7 +123,7 @@ static hn_tokens part_of(const hone_call *call, const sizes *z, int i) {
   return hn_tokens_packed(own, i ? z->now : z->queries, z->heads * size, 0, size);
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
+static hone_status attend(hone_call *call, hone_error *error) {
   const hone_tensor *q = call->input[Q], *k = given(call, K), *v = given(call, V), *bias = given(call, BIAS),
                     *past = given(call, PAST_KEY), *added;
   hone_tensor part[3], room;
@@ -161,6 +161,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
                        .present_v = wanted(call, PRESENT_VALUE),
                        .seen = wanted(call, SCORES)};
   return hn_attend_run(call, &a, error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_inner_wide(call, attend, error);
 }
 
 static const hone_attr_desc attrs[] = {{.name = "num_heads", .type = HONE_ATTR_INT, .required = true},

@@ -50,7 +50,7 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, hn_known_count(io->input[X]) * columns + 2 * longest * hn_known_count(io->output[0]));
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
+static hone_status attend(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[X], *w = call->input[W];
   hone_tensor qkv, *to = &qkv;
   hn_inner product;
@@ -73,6 +73,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
                        .ends = call->input[ENDS],
                        .added = hn_call_has(call, ADDED) ? call->input[ADDED] : NULL};
   return hn_packed_run(call, &p, call->output[0], error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_inner_wide(call, attend, error);
 }
 
 static const hone_attr_desc attrs[] = {{.name = "num_heads", .type = HONE_ATTR_INT, .required = true},

@@ -57,7 +57,7 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_macs(cost, longest > 0 ? 2 * (double)longest * hn_known_count(io->output[0]) : 0);
 }
 
-static hone_status reference(hone_call *call, hone_error *error) {
+static hone_status attend(hone_call *call, hone_error *error) {
   const hone_tensor *q = call->input[Q], *v = hn_call_has(call, V) ? call->input[V] : NULL;
   sizes z;
   const hone_status s = read(call->node, &q->desc, v ? &v->desc : NULL, &z, error);
@@ -77,6 +77,10 @@ static hone_status reference(hone_call *call, hone_error *error) {
                     : hn_tokens_packed(call->input[i], z.tokens, z.heads * size, 0, size);
   }
   return hn_packed_run(call, &p, call->output[0], error);
+}
+
+static hone_status reference(hone_call *call, hone_error *error) {
+  return hn_inner_wide(call, attend, error);
 }
 
 static const hone_attr_desc attrs[] = {{.name = "num_heads", .type = HONE_ATTR_INT, .required = true},

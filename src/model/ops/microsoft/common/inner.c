@@ -1,6 +1,8 @@
 /* Calls of ONNX operators from within references of com.microsoft's (inner.h). */
 #include "model/ops/microsoft/common/inner.h"
 
+#include "base/fault.h"
+#include "base/half.h"
 #include "base/mem.h"
 
 extern const hone_op_desc hn_op_transpose;
@@ -64,6 +66,51 @@ bool hn_inner_tensor(hone_call *call, hone_dtype dtype, int32_t rank, const int6
   return out->data != NULL;
 }
 
+static bool is_narrow(const hone_tensor *t) {
+  return t && (t->desc.dtype == HONE_DTYPE_F16 || t->desc.dtype == HONE_DTYPE_BF16);
+}
+
+static void narrow(hone_tensor *y, const float *x) {
+  const bool half = y->desc.dtype == HONE_DTYPE_F16;
+  uint16_t *to = y->data;
+  for (int64_t i = 0, n = hone_desc_count(&y->desc); i < n; i++)
+    to[i] = half ? hn_f32_to_f16(x[i]) : hn_f32_to_bf16(x[i]);
+}
+
+enum { MOST_INPUTS = 16, MOST_OUTPUTS = 8 };
+
+hone_status hn_inner_wide(hone_call *call, hone_status (*reference)(hone_call *call, hone_error *error),
+                          hone_error *error) {
+  hone_tensor wide[MOST_INPUTS], made[MOST_OUTPUTS], *out[MOST_OUTPUTS];
+  const hone_tensor *in[MOST_INPUTS];
+  hone_call view = *call;
+  bool any = false;
+  if (call->n_inputs > MOST_INPUTS || call->n_outputs > MOST_OUTPUTS) return reference(call, error);
+  for (uint32_t i = 0; i < call->n_outputs; i++) any |= is_narrow(call->output[i]);
+  if (!any || HN_FAULT("inner_narrow")) return reference(call, error);
+  for (uint32_t i = 0; i < call->n_inputs; i++) {
+    const hone_tensor *x = in[i] = call->input[i];
+    if (!is_narrow(x)) continue;
+    if (!hn_inner_tensor(call, HONE_DTYPE_F32, x->desc.rank, x->desc.dim, &wide[i], error))
+      return HONE_ERROR_MEMORY;
+    hn_load_f32(wide[i].data, x, 0, hone_desc_count(&x->desc));
+    in[i] = &wide[i];
+  }
+  for (uint32_t i = 0; i < call->n_outputs; i++) {
+    const hone_tensor *y = out[i] = call->output[i];
+    if (!is_narrow(y)) continue;
+    if (!hn_inner_tensor(call, HONE_DTYPE_F32, y->desc.rank, y->desc.dim, &made[i], error))
+      return HONE_ERROR_MEMORY;
+    out[i] = &made[i];
+  }
+  view.input = in;
+  view.output = out;
+  const hone_status s = reference(&view, error);
+  for (uint32_t i = 0; i < call->n_outputs && !s; i++)
+    if (out[i] != call->output[i]) narrow(call->output[i], made[i].data);
+  return s;
+}
+
 bool hn_inner_transpose(hone_call *call, const hone_tensor *x, const int64_t *perm, hone_tensor *out,
                         hone_error *error) {
   hn_inner n;
@@ -113,8 +160,6 @@ hone_tensor_desc hn_channels_first(const hone_tensor_desc *last) {
 hone_tensor_desc hn_channels_last(const hone_tensor_desc *first) {
   return in_order(first, hn_channels_last_perm);
 }
-
-enum { MOST_INPUTS = 16 };
 
 hone_status hn_inner_infer_last(const hone_infer *io, const hn_inner *inner, hone_error *error) {
   const hone_tensor_desc *in[MOST_INPUTS];

@@ -28,6 +28,11 @@ void hn_inner_cost(const hone_infer *io, const hn_inner *inner, hone_cost *cost)
 hone_status hn_inner_run(hone_call *call, const hn_inner *inner, const hone_tensor *const *in, uint32_t n_in,
                          hone_tensor *const *out, uint32_t n_out, hone_error *error);
 
+/* The reference of an operator on f16 and bf16, computed in f32 and rounded once at the end: no step between
+ * is anything that users see. Tensors of other types are passed on as they are. */
+hone_status hn_inner_wide(hone_call *call, hone_status (*reference)(hone_call *call, hone_error *error),
+                          hone_error *error);
+
 /* A tensor in scratch memory. False: *error is filled. */
 bool hn_inner_tensor(hone_call *call, hone_dtype dtype, int32_t rank, const int64_t *dim, hone_tensor *out,
                      hone_error *error);
