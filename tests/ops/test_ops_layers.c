@@ -188,7 +188,16 @@ static void pool_windows_without_room(void **state) {
   pool_row("LpPool", 18, "kernel_shape=7, pads=1,1", "1x1x1", V(3.16227766));
   pool_row("MaxPool", 18, "kernel_shape=7, pads=1,1", "1x1x1", V(2));
   pool_row("MaxPool", 18, "kernel_shape=7, strides=3, ceil_mode=1", "1x1x1", V(2));
-  /* Nothing does: no elements, but a maximum is refused (bad_attributes). */
+  /* Less than a stride is missing: one window with what there is, as of ONNX's shape inference and ONNX
+   * Runtime (the reference implementation has none). */
+  pool_row("MaxPool", 18, "kernel_shape=7, strides=3,", "1x1x1", V(2));
+  pool_row("AveragePool", 18, "kernel_shape=7, strides=3,", "1x1x1", V(0));
+  pool_row("AveragePool", 19, "kernel_shape=8, strides=3, pads=1,0 count_include_pad=1", "1x1x1", V(0));
+  pool_row("LpPool", 18, "kernel_shape=7, strides=3,", "1x1x1", V(3.16227766));
+  pool_row("MaxPool", 18, "kernel_shape=3, dilations=3, strides=3,", "1x1x1", V(1));
+  /* Nothing does: no elements. */
+  pool_row("MaxPool", 18, "kernel_shape=6,", "1x1x0", V(0));
+  pool_row("MaxPool", 18, "kernel_shape=8, strides=3,", "1x1x0", V(0));
   pool_row("LpPool", 18, "kernel_shape=7, pads=0,1", "1x1x0", V(0));
   pool_row("AveragePool", 18, "kernel_shape=7, pads=0,1", "1x1x0", V(0));
 }

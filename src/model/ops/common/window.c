@@ -87,9 +87,10 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
   pad_mode mode;
   hone_status s = read_common(w, node, x, kernel, &mode, error);
   if (s) return s;
-  /* A pooling without a place for its window has no elements, by the standard's formula; a maximum has to
-   * have one, and a convolution that is too large for its input is always a mistake. */
-  const int64_t least = kernel || !strcmp(hone_node_op(node), "MaxPool") ? 1 : 0;
+  /* A convolution that is too large for its input is always a mistake. A pooling then has what ONNX's shape
+   * inference and other runtimes make of the formula: the quotient is cut towards 0, so that a window which
+   * less than one stride is missing for sees what there is, and beyond that there are no elements. */
+  const int64_t least = kernel ? 1 : 0;
   for (int32_t i = 0; i < w->n; i++) {
     w->out[i] = HONE_DIM_UNKNOWN;
     if (w->in[i] < 0) continue;
@@ -107,7 +108,7 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
     if (w->kernel[i] < 0) continue;
     int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
     int64_t room = in + w->pad[i] + w->pad_end[i] - reach;
-    int64_t out = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
+    int64_t out = (ceil_mode || (!kernel && room < 0) ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
     if (ceil_mode && out > 1 && (out - 1) * stride >= in + w->pad[i]) out--;
     if (out < least)
       return hn_op_bad(node, error, "a kernel that spans %lld is larger than the padded input (%lld)",
