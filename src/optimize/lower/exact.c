@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* PARAMETER: a scale or zero point, or computed for one. SUM: of products of integers. PLAIN: computed from
- * what callers give, constants and integers without any product. PLACE: plain, and something wants it exact. */
+ * what callers give, constants and integers without any product. PLACE: plain, and something wants it exact.
+ */
 enum { EXACT = 1, PARAMETER = 2, SUM = 4, PLAIN = 8, PLACE = 16, DEEP = 64 };
 
 static bool renames(const hone_node *n) {
@@ -111,10 +112,9 @@ static void keep_place(uint8_t *marks, const hn_value *v, int depth) {
 
 /* Operators whose answer is another one when what they read is a little off. */
 static bool wants_places(const hone_node *n) {
-  static const char *const ops[] = {"Equal", "Less",  "LessOrEqual", "Greater", "GreaterOrEqual", "Sin",
-                                    "Cos",   "Floor", "Ceil",        "Round",   "Mod",            "GridSample"};
-  if (hn_is_op(n, "Cast"))
-    return n->n_out && n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype);
+  static const char *const ops[] = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Sin", "Cos",
+                                    "Floor", "Ceil", "Round",       "Mod",     "GridSample"};
+  if (hn_is_op(n, "Cast")) return n->n_out && n->out[0] && !hone_dtype_is_float(n->out[0]->desc.dtype);
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (hn_is_op(n, ops[i])) return true;
   return false;

@@ -148,8 +148,8 @@ static inline bool hn_is_program(const hn_unit *u) {
 /* integer_sums.c: ConvInteger and MatMulInteger with the Cast and the Mul behind them (level 2) */
 hone_status hn_lower_integer_sums(hn_lowering *l, hone_error *error);
 
-/* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it, or
- * because it says places */
+/* exact.c: what stays f32 although the plan stores values narrow, because 8-bit steps are computed from it,
+ * or because it says places */
 hone_status hn_lower_exact(hn_lowering *l, hone_error *error);
 bool hn_is_exact(const hn_lowering *l, const hn_value *value);
 void hn_keep_exact(hn_lowering *l, const hn_value *value);
