@@ -380,7 +380,7 @@ static size_t segment_size(const hn_mempool *m, size_t size) {
   if (m->source.apart) return size;
   const size_t large = m->source.large_grain;
   const size_t whole = large ? hn_round_up(size, large) : 0;
-  const bool fits = whole && whole - size <= size / 8;
+  const bool fits = whole && whole - size <= large / 2; /* as many small ones take longer to come */
   return fits || (large && size >= 2 * large) ? whole : hn_round_up(size, m->source.grain);
 }
 

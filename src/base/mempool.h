@@ -22,7 +22,7 @@ typedef struct hn_mempool_source {
   /* NULL, or: bytes that may stay free, asked once, and only when more than HN_MEMPOOL_LITTLE are. */
   uint64_t (*keep)(void *self);
   size_t grain;       /* a power of 2, 4096 at least: segments are multiples of it */
-  size_t large_grain; /* 0, or the same for segments of at least twice this, and where it adds an eighth at
+  size_t large_grain; /* 0, or the same for segments of at least twice this, and where it adds half of one at
                          most */
   size_t cleared;     /* 0, or: segments of at least so many bytes come zeroed */
   bool apart;         /* each block is a segment: who watches segments' bounds sees the blocks' */

@@ -74,11 +74,11 @@ static hone_memory_pool totals(hn_mempool *m) {
   return t;
 }
 
-/* A block that fills large grains but for a little takes them; any other of its size small ones. */
-static void large_grains_cost_an_eighth_at_most(void **state) {
+/* A block that fills large grains but for half of one takes them; any other of its size small ones. */
+static void large_grains_cost_half_of_one_at_most(void **state) {
   (void)state;
-  const size_t sizes[] = {4 * MIB - 200000, 4 * MIB - 800000, 2 * MIB - 4096, 2 * MIB - 300000, 5 * MIB};
-  const size_t reserved[] = {4 * MIB, 4 * MIB - 800000, 2 * MIB, 2 * MIB - 300000, 6 * MIB};
+  const size_t sizes[] = {4 * MIB - 200000, 4 * MIB - 1200000, 2 * MIB - 4096, 2 * MIB - 1200000, 5 * MIB - 4096};
+  const size_t reserved[] = {4 * MIB, 4 * MIB - 1200000, 2 * MIB, 2 * MIB - 1200000, 6 * MIB};
   for (int i = 0; i < 5; i++) {
     below b = {0};
     hn_mempool *m = create(&b, false);
@@ -476,7 +476,7 @@ static void freed_memory_is_out_of_bounds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(large_grains_cost_an_eighth_at_most),
+      cmocka_unit_test(large_grains_cost_half_of_one_at_most),
       cmocka_unit_test(sizes_have_classes),
       cmocka_unit_test(freed_blocks_are_used_again),
       cmocka_unit_test(free_memory_is_given_back),
