@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Are they the same text? Names that are asked for in lists mostly differ in their first letter. */
-static inline bool hn_same_name(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+/* Are they the same text? Names that are asked for in lists mostly differ in their first letter, and those that
+ * do not are often one and the same. */
+static inline bool hn_same_name(const char *a, const char *b) {
+  return a == b || (*a == *b && (!*a || strcmp(a, b) == 0));
+}
 
 /* As much of a text as there is room for; NULL: none. The rest of the room stays as it is. */
 static inline void hn_copy_text(char *to, size_t size, const char *from) {

@@ -2,6 +2,7 @@
 #include "model/operators.h"
 
 #include "base/error.h"
+#include "base/str.h"
 #include "model/open_flex.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
       return snprintf(why->text, sizeof why->text, "input %u of %s is left out but required", i, n->op_type),
              false;
   for (const hone_attr_desc *a = d->attrs; a && a->name; a++) {
-    const hn_attr *have = hn_node_attr(n, a->name);
+    hn_attr *have = (hn_attr *)hn_node_attr(n, a->name);
     bool exists = (!a->since || n->opset >= a->since) && (!a->until || n->opset <= a->until);
     if (!have && a->required && exists)
       return snprintf(why->text, sizeof why->text, "%s lacks its attribute '%s'", n->op_type, a->name), false;
@@ -37,11 +38,12 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
       return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name,
                       n->op_type),
              false;
+    if (have) have->name = a->name; /* as below */
   }
   *bad = false;
   for (uint32_t k = 0; k < n->n_attr; k++) {
     const hone_attr_desc *a = d->attrs;
-    while (a && a->name && strcmp(a->name, n->attr[k].name) != 0) a++;
+    while (a && a->name && !hn_same_name(a->name, n->attr[k].name)) a++;
     if (!a || !a->name)
       return snprintf(why->text, sizeof why->text, "attribute '%.40s' of %s is not known", n->attr[k].name,
                       n->op_type),
@@ -81,6 +83,9 @@ static void resolve_graph(hn_graph *g, refusals *r) {
       r->bad |= bad;
       refuse(r, n, why.text);
     } else {
+      /* The same text, which the model holds as it holds the definition: who asks for it by these words finds it
+       * without reading them. */
+      n->op_type = n->op->op_type;
       r->no_memory |= !hn_node_make_outputs(n, n->op->min_outputs); /* references fill those unasked */
       /* Of a fixed list trailing outputs without a name are none; of an open one their number means
        * something. */

@@ -113,14 +113,19 @@ static const char *fresh_name(hn_graph *g, const char *stem) {
 }
 
 hn_value *hn_value_create(hn_graph *g, const char *name) {
+  const char *own = name ? hn_arena_strdup(&g->model->arena, name) : fresh_name(g, "hn_value");
+  return own ? hn_value_create_named(g, own) : NULL;
+}
+
+hn_value *hn_value_create_named(hn_graph *g, const char *name) {
   hn_value *v = HN_NEW(&g->model->arena, hn_value);
   if (!v) return NULL;
-  v->name = name ? hn_arena_strdup(&g->model->arena, name) : fresh_name(g, "hn_value");
+  v->name = name;
   v->graph = g;
   v->desc.rank = -1;
   v->id = g->model->next_value_id++;
   v->index = (uint32_t)g->values.len;
-  if (!v->name || !hn_vec_push(&g->values, v)) return NULL;
+  if (!hn_vec_push(&g->values, v)) return NULL;
   if (!hn_map_set(&g->by_name, v->name, v)) {
     g->values.len--;
     return NULL;
@@ -203,6 +208,23 @@ static void unlink_node(hone_node *n) {
   g->n_nodes--;
 }
 
+/* Registers what a node reads and makes, and puts it in its place. False: it is nowhere. */
+static bool connect(hone_node *n, hone_node *before) {
+  for (uint32_t i = 0; i < n->n_in; i++)
+    if (n->in[i] && !add_use(n->in[i], n, i)) {
+      while (i-- > 0)
+        if (n->in[i]) drop_use(n->in[i], n, i);
+      return false;
+    }
+  for (uint32_t i = 0; i < n->n_out; i++)
+    if (n->out[i]) {
+      n->out[i]->producer = n;
+      n->out[i]->producer_index = i;
+    }
+  link_before(n, before);
+  return true;
+}
+
 hone_node *hn_node_create(hn_graph *g, hone_node *before, const char *op_type, const char *domain,
                           const char *name, hn_value *const *in, uint32_t n_in, hn_value *const *out,
                           uint32_t n_out) {
@@ -218,25 +240,34 @@ hone_node *hn_node_create(hn_graph *g, hone_node *before, const char *op_type, c
   n->out = HN_NEW_ARRAY(a, hn_value *, n_out);
   if (!n->op_type || !n->domain || !n->name || !n->in || !n->out) return NULL;
   n->opset = (int32_t)hn_model_opset(g->model, n->domain);
-  for (uint32_t i = 0; i < n_in; i++) {
-    if (in[i] && !add_use(in[i], n, i)) {
-      while (i-- > 0)
-        if (in[i]) drop_use(in[i], n, i);
-      return NULL;
-    }
-    n->in[i] = in[i];
-  }
+  if (n_in) memcpy(n->in, in, n_in * sizeof *in);
+  if (n_out) memcpy(n->out, out, n_out * sizeof *out);
   n->n_in = n_in;
   n->n_out = n_out;
-  for (uint32_t i = 0; i < n_out; i++) {
-    n->out[i] = out[i];
-    if (out[i]) {
-      out[i]->producer = n;
-      out[i]->producer_index = i;
-    }
+  return connect(n, before) ? n : NULL;
+}
+
+hone_node *hn_node_create_like(hn_graph *g, const hone_node *like, hn_value **in, hn_value **out) {
+  hn_arena *a = &g->model->arena;
+  hone_node *n = HN_NEW(a, hone_node);
+  if (!n) return NULL;
+  *n = *like;
+  n->graph = g;
+  n->in = in;
+  n->out = out;
+  n->prev = n->next = NULL;
+  n->origin_room = n->mark = 0;
+  uint32_t room = 1; /* as attr_slot counts on it */
+  while (room < n->n_attr) room *= 2;
+  n->attr = n->n_attr ? HN_NEW_ARRAY(a, hn_attr, room) : NULL;
+  if (n->n_attr && !n->attr) return NULL;
+  for (uint32_t i = 0; i < n->n_attr; i++) {
+    n->attr[i] = like->attr[i];
+    if (n->attr[i].type != HONE_ATTR_TENSOR) continue;
+    n->attr[i].t = hn_arena_memdup(a, like->attr[i].t, sizeof *like->attr[i].t);
+    if (!n->attr[i].t) return NULL;
   }
-  link_before(n, before);
-  return n;
+  return connect(n, NULL) ? n : NULL;
 }
 
 bool hn_graph_add_input(hn_graph *g, hn_value *v) {

@@ -144,8 +144,7 @@ void hn_value_set_folded(hn_value *value, const hone_tensor *tensor, const hone_
 
 /* Is the node (or NULL) ONNX's own operator of this type? Other domains may have the same names. */
 static inline bool hn_is_op(const hone_node *n, const char *op) {
-  return n && n->op_type[0] == op[0] && strcmp(n->op_type, op) == 0 &&
-         (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
+  return n && hn_same_name(n->op_type, op) && (!*n->domain || hn_same_name(n->domain, "ai.onnx"));
 }
 
 /* The attribute that a Constant node (or NULL) shows as it is: numbers, which may lie at any alignment and
@@ -179,6 +178,8 @@ const char *hn_model_symbol_name(const hn_model *model, int64_t dim); /* NULL: n
 hn_graph *hn_graph_create(hn_model *model, hn_graph *parent, const char *name);
 /* name NULL: a fresh unique one. The name must be free in this graph. */
 hn_value *hn_value_create(hn_graph *graph, const char *name);
+/* The same with a name that lives as long as the model, which is not copied. */
+hn_value *hn_value_create_named(hn_graph *graph, const char *name);
 /* The value of that name in this graph or the ones around it. */
 hn_value *hn_value_find(const hn_graph *graph, const char *name);
 /* A constant in the model's arena: copies data (row-major, desc.dim known) when copy, else borrows it. */
@@ -191,6 +192,10 @@ void hn_value_set_constant(hn_value *value, const hone_tensor *tensor);
 hone_node *hn_node_create(hn_graph *graph, hone_node *before, const char *op_type, const char *domain,
                           const char *name, hn_value *const *in, uint32_t n_in, hn_value *const *out,
                           uint32_t n_out);
+/* Appends a node like that of another model, which lives as long as this one: texts, numbers and provenance are
+ * shared. in and out are arrays of this model's memory, which the node keeps; attributes that are graphs are the
+ * other model's until they are set. */
+hone_node *hn_node_create_like(hn_graph *graph, const hone_node *like, hn_value **in, hn_value **out);
 bool hn_graph_add_input(hn_graph *graph, hn_value *value);
 bool hn_graph_add_output(hn_graph *graph, hn_value *value);
 

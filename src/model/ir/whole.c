@@ -165,7 +165,7 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
     const hn_value *v = from->values.ptr[i];
     /* Values that nothing makes or reads any more are not carried over. */
     if (!v->producer && !v->is_input && !v->is_output && v->users.len == 0) continue;
-    hn_value *w = hn_value_create(to, v->name);
+    hn_value *w = hn_value_create_named(to, v->name);
     if (!w) goto memory;
     w->foreign = v->foreign;
     w->desc = v->desc;
@@ -181,33 +181,15 @@ static hone_status clone_graph(const hn_graph *from, hn_graph *to, hn_value **ma
     if (!in || !out) goto memory;
     for (uint32_t i = 0; i < n->n_in; i++) in[i] = n->in[i] ? map[n->in[i]->id] : NULL;
     for (uint32_t i = 0; i < n->n_out; i++) out[i] = n->out[i] ? map[n->out[i]->id] : NULL;
-    hone_node *c = hn_node_create(to, NULL, n->op_type, n->domain, n->name, in, n->n_in, out, n->n_out);
-    if (!c || !hn_node_set_origin(c, n->origin, n->n_origin)) goto memory;
-    c->op = n->op;
-    c->opset = n->opset;
+    hone_node *c = hn_node_create_like(to, n, in, out);
+    if (!c) goto memory;
     for (uint32_t k = 0; k < n->n_attr; k++) {
-      const hn_attr *at = &n->attr[k];
-      bool ok;
-      switch (at->type) {
-      case HONE_ATTR_INT: ok = hn_node_set_int(c, at->name, at->i); break;
-      case HONE_ATTR_TYPE: ok = hn_node_set_type(c, at->name, (hone_dtype)at->i); break;
-      case HONE_ATTR_FLOAT: ok = hn_node_set_float(c, at->name, at->f); break;
-      case HONE_ATTR_STRING: ok = hn_node_set_string(c, at->name, at->s.ptr, at->s.len); break;
-      case HONE_ATTR_INTS: ok = hn_node_set_ints(c, at->name, at->list.ptr, at->list.n); break;
-      case HONE_ATTR_FLOATS: ok = hn_node_set_floats(c, at->name, at->list.ptr, at->list.n); break;
-      case HONE_ATTR_STRINGS: ok = hn_node_set_strings(c, at->name, at->list.ptr, at->list.n); break;
-      case HONE_ATTR_TENSOR: ok = hn_node_set_tensor(c, at->name, at->t); break;
-      case HONE_ATTR_GRAPH: {
-        hn_graph *body = hn_graph_create(to->model, to, at->g->name);
-        if (!body) goto memory;
-        hone_status status = clone_graph(at->g, body, map, error);
-        if (status != HONE_OK) return status;
-        ok = hn_node_set_graph(c, at->name, body);
-        break;
-      }
-      default: ok = false;
-      }
-      if (!ok) goto memory;
+      if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
+      hn_graph *body = hn_graph_create(to->model, to, n->attr[k].g->name);
+      if (!body) goto memory;
+      hone_status status = clone_graph(n->attr[k].g, body, map, error);
+      if (status != HONE_OK) return status;
+      if (!hn_node_set_graph(c, n->attr[k].name, body)) goto memory;
     }
   }
   for (size_t i = 0; i < from->outputs.len; i++)

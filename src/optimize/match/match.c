@@ -12,9 +12,11 @@
 
 /* ------------------------------------------------------------------ compiling */
 
-static int intern(hn_lex *lex, hn_pattern *p, const char *name) {
+/* The number of the name, which becomes the first that is spelled like it: the same place for all. */
+static int intern(hn_lex *lex, hn_pattern *p, const char **spelled) {
+  const char *name = *spelled;
   int i = hn_pattern_name(p, name);
-  if (i >= 0) return i;
+  if (i >= 0) return *spelled = p->names[i], i;
   if (p->n_names == HN_PATTERN_NAMES)
     return hn_lex_fail(lex, "the pattern has more than %d names", HN_PATTERN_NAMES), -1;
   p->names[p->n_names] = name;
@@ -28,12 +30,12 @@ static bool read_line(hn_lex *lex, hn_pattern *p, hn_where_list *conditions) {
   hn_line *l = &p->line[p->n_lines];
   if (hn_line_parse(lex, l, NULL, NULL, NULL, NULL) != HONE_OK) return false;
   for (uint32_t i = 0; i < l->n_in; i++)
-    if (l->in[i].kind == HN_OPERAND_VALUE && intern(lex, p, l->in[i].name) < 0) return false;
+    if (l->in[i].kind == HN_OPERAND_VALUE && intern(lex, p, &l->in[i].name) < 0) return false;
   for (uint32_t i = 0; i < l->n_out; i++) {
     if (!l->out[i]) continue;
     if (hn_pattern_name(p, l->out[i]) >= 0)
       return hn_lex_fail(lex, "'%%%.40s' is made after it was read, or twice", l->out[i]), false;
-    int k = intern(lex, p, l->out[i]);
+    int k = intern(lex, p, &l->out[i]);
     if (k < 0) return false;
     p->made_by[k] = (int8_t)p->n_lines;
     p->made_index[k] = (uint8_t)i;

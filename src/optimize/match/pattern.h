@@ -93,7 +93,7 @@ struct hone_match {
 /* Number of a name (without '%'), or -1. */
 static inline int hn_pattern_name(const hn_pattern *p, const char *name) {
   for (uint32_t i = 0; i < p->n_names; i++)
-    if (p->names[i][0] == name[0] && strcmp(p->names[i], name) == 0) return (int)i;
+    if (hn_same_name(p->names[i], name)) return (int)i;
   return -1;
 }
 /* Value bound to a name; NULL when the pattern has no such name or it was left out. */

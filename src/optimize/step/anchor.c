@@ -37,7 +37,7 @@ static const hone_op_desc *operator_of(const char *anchor, const hone_node *n) {
   const size_t domain = strlen(n->domain);
   const char *type =
       domain && !strncmp(anchor, n->domain, domain) && anchor[domain] == '.' ? anchor + domain + 1 : anchor;
-  if (n->op && strcmp(n->op_type, type) == 0) return n->op;
+  if (n->op && hn_same_name(n->op_type, type)) return n->op;
   int64_t opset;
   return n->graph ? hn_op_newest(n->graph->model->operators, "", anchor, &opset) : NULL;
 }

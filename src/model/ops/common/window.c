@@ -1,6 +1,7 @@
 /* Geometry of sliding windows (window.h). */
 #include "model/ops/common/window.h"
 
+#include "base/str.h"
 #include "model/ops/common/bulk.h"
 
 /* Attributes beyond this are nonsense and would overflow later sums. */
@@ -31,13 +32,13 @@ static hone_status read_list(const hone_node *node, const char *name, int64_t *o
 
 static hone_status read_pads(hn_window *w, const hone_node *node, pad_mode *mode, hone_error *error) {
   const char *text = hone_node_string(node, "auto_pad", "NOTSET");
-  if (!strcmp(text, "NOTSET") || !*text)
+  if (hn_same_name(text, "NOTSET") || !*text)
     *mode = PAD_EXPLICIT;
-  else if (!strcmp(text, "VALID"))
+  else if (hn_same_name(text, "VALID"))
     *mode = PAD_VALID;
-  else if (!strcmp(text, "SAME_UPPER"))
+  else if (hn_same_name(text, "SAME_UPPER"))
     *mode = PAD_SAME_UPPER;
-  else if (!strcmp(text, "SAME_LOWER"))
+  else if (hn_same_name(text, "SAME_LOWER"))
     *mode = PAD_SAME_LOWER;
   else
     return hn_op_bad(node, error, "auto_pad is \"%s\"", text);

@@ -28,7 +28,7 @@ static const struct {
              {"NhwcFusedConv", "FusedConv", 1 | 8, true, false}};
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
+  if (!ctx->options->lowered || !n->op || !hn_same_name(n->domain, "com.microsoft")) return HN_PASS_NONE;
   size_t k = 0;
   while (k < sizeof known / sizeof *known && strcmp(n->op_type, known[k].op) != 0) k++;
   if (k == sizeof known / sizeof *known) return HN_PASS_NONE;

@@ -84,7 +84,7 @@ static hn_pass_result open_bias(hn_pass_context *ctx, hone_node *n) {
 }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
+  if (!ctx->options->lowered || !n->op || !hn_same_name(n->domain, "com.microsoft")) return HN_PASS_NONE;
   const hone_dtype t = n->n_in && n->in[0] ? n->in[0]->desc.dtype : HONE_DTYPE_NONE;
   if (t != HONE_DTYPE_F32 && t != HONE_DTYPE_F64) return HN_PASS_NONE;
   if (strcmp(n->op_type, "FusedConv") == 0) {

@@ -154,7 +154,7 @@ static hn_pass_result swiglu(hn_pass_context *ctx, hone_node *n) {
 }
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
-  if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
+  if (!ctx->options->lowered || !n->op || !hn_same_name(n->domain, "com.microsoft")) return HN_PASS_NONE;
   if (hn_model_opset(ctx->model, "") < 10 || !n->n_in || !n->in[0]) return HN_PASS_NONE; /* Slice by inputs */
   if (n->in[0]->desc.dtype != HONE_DTYPE_F32) return HN_PASS_NONE;
   if (strcmp(n->op_type, "BiasAdd") == 0) {

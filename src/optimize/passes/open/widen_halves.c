@@ -34,7 +34,7 @@ static bool is_half(const hn_value *v) {
 
 static bool is_one_of(const hone_node *n, const char *const *ops) {
   for (; *ops; ops++)
-    if (strcmp(n->op_type, *ops) == 0) return true;
+    if (hn_same_name(n->op_type, *ops)) return true;
   return false;
 }
 
@@ -42,7 +42,7 @@ static bool is_one_of(const hone_node *n, const char *const *ops) {
  * no tensors. */
 static bool keeps_its_types(const hone_node *n) {
   static const char *const ops[] = {"BitCast", "CastLike", "Constant", "ConstantOfShape", NULL};
-  if ((n->domain[0] && strcmp(n->domain, "com.microsoft") != 0) || !n->op || is_one_of(n, ops)) return true;
+  if ((n->domain[0] && !hn_same_name(n->domain, "com.microsoft")) || !n->op || is_one_of(n, ops)) return true;
   if (n->op->flags & (HONE_OP_CONTROL | HONE_OP_RANDOM)) return true;
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i] && !hone_dtype_is_tensor(n->in[i]->desc.dtype)) return true;
@@ -51,7 +51,7 @@ static bool keeps_its_types(const hone_node *n) {
   return hn_node_attr(n, "dtype") || hn_node_attr(n, "output_dtype");
 }
 
-static bool is_cast(const hone_node *n) { return !n->domain[0] && strcmp(n->op_type, "Cast") == 0; }
+static bool is_cast(const hone_node *n) { return !n->domain[0] && hn_same_name(n->op_type, "Cast"); }
 
 /* Its result may jump where an operand changes by a rounding. */
 static bool jumps(const hone_node *n) {
@@ -111,7 +111,8 @@ static hn_graph *body_of(const hone_node *n, uint32_t attr) {
 static void find_casts(widening *w, const hn_graph *g) {
   for (const hone_node *n = g->last; n; n = n->prev) {
     bool on = false;
-    for (uint32_t i = 0; i < n->n_out && n->op && picks(n); i++) on |= n->out[i] && w->cast_on[n->out[i]->id];
+    for (uint32_t i = 0; i < n->n_out && n->op; i++) on |= n->out[i] && w->cast_on[n->out[i]->id];
+    on = on && picks(n);
     for (uint32_t i = 0; i < n->n_in; i++) {
       hn_value *v = n->in[i];
       if (!is_half(v) || v->graph != g) continue;
