@@ -236,7 +236,7 @@ static int run(const cli_args *asked) {
   hone_memory_stats_free(&memory);
   json_decref(top5);
   cli_labels_free(&labels);
-  cli_session_close(&s);
+  cli_session_leave(&s, args);
   return code;
 }
 

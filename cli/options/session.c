@@ -383,6 +383,26 @@ void cli_session_close(cli_session *s) {
   *s = (cli_session){0};
 }
 
+/* Sanitizers look for what was forgotten. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WATCHED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define WATCHED true
+#endif
+#endif
+#ifndef WATCHED
+#define WATCHED false
+#endif
+
+void cli_session_leave(cli_session *s, const cli_args *args) {
+  const bool processor = !args->device || strncmp(args->device, "cpu", 3) == 0;
+  if (WATCHED || !processor)
+    cli_session_close(s);
+  else
+    cli_cancellable(NULL);
+}
+
 hone_status cli_session_reload(cli_session *s, const cli_args *args, hone_error *error) {
   const bool one = one_input(s->model);
   hone_preprocess preprocess;

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void *or_end(size_t size) {
+void *cli_json_room(size_t size) {
   void *p = malloc(size ? size : 1);
   if (p) return p;
   int code = cli_error(HONE_ERROR_MEMORY, "out of memory for JSON");
@@ -45,5 +45,7 @@ static void keep_small_blocks(void) {
 
 void cli_memory(void) {
   keep_small_blocks();
-  json_set_alloc_funcs(or_end, free);
+#ifndef HN_LATE_JANSSON /* else that waits until it is loaded (json_late.c) */
+  json_set_alloc_funcs(cli_json_room, free);
+#endif
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Are they the same text? Names that are asked for in lists mostly differ in their first letter, and those that
- * do not are often one and the same. */
+/* Are they the same text? Names that are asked for in lists mostly differ in their first letter, and those
+ * that do not are often one and the same. */
 static inline bool hn_same_name(const char *a, const char *b) {
   return a == b || (*a == *b && (!*a || strcmp(a, b) == 0));
 }

@@ -166,7 +166,8 @@ static hone_status open_graph(hn_graph *g, bool *opened, hone_error *error) {
     next = n->next;
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) s = open_graph(n->attr[k].g, opened, error);
-    if (s || !hn_same_name(n->op_type, "FlexAttention") || !hn_same_name(n->domain, "ai.onnx.preview")) continue;
+    if (s || !hn_same_name(n->op_type, "FlexAttention") || !hn_same_name(n->domain, "ai.onnx.preview"))
+      continue;
     *opened = true;
     s = open_node(n, error);
   }

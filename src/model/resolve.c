@@ -83,8 +83,8 @@ static void resolve_graph(hn_graph *g, refusals *r) {
       r->bad |= bad;
       refuse(r, n, why.text);
     } else {
-      /* The same text, which the model holds as it holds the definition: who asks for it by these words finds it
-       * without reading them. */
+      /* The same text, which the model holds as it holds the definition: who asks for it by these words finds
+       * it without reading them. */
       n->op_type = n->op->op_type;
       r->no_memory |= !hn_node_make_outputs(n, n->op->min_outputs); /* references fill those unasked */
       /* Of a fixed list trailing outputs without a name are none; of an open one their number means

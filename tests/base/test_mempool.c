@@ -77,7 +77,8 @@ static hone_memory_pool totals(hn_mempool *m) {
 /* A block that fills large grains but for half of one takes them; any other of its size small ones. */
 static void large_grains_cost_half_of_one_at_most(void **state) {
   (void)state;
-  const size_t sizes[] = {4 * MIB - 200000, 4 * MIB - 1200000, 2 * MIB - 4096, 2 * MIB - 1200000, 5 * MIB - 4096};
+  const size_t sizes[] = {4 * MIB - 200000, 4 * MIB - 1200000, 2 * MIB - 4096, 2 * MIB - 1200000,
+                          5 * MIB - 4096};
   const size_t reserved[] = {4 * MIB, 4 * MIB - 1200000, 2 * MIB, 2 * MIB - 1200000, 6 * MIB};
   for (int i = 0; i < 5; i++) {
     below b = {0};

@@ -6,6 +6,7 @@
 #include "base/late/jpeg.h"
 #include "base/late/png.h"
 #include "base/late/sqlite.h"
+#include "base/late/zlib.h"
 #include "base/os.h"
 #ifdef HN_LATE_PCRE2
 #include "base/late/pcre2.h"
@@ -45,6 +46,12 @@ hn_late_jpeg hn_jpeg;
 static const hn_dl_symbol jpeg_symbols[] = {HN_JPEG_SYMBOLS(HN_DL_SYMBOL)};
 #undef HN_DL_TABLE
 #endif
+#ifdef HN_LATE_ZLIB
+hn_late_zlib hn_zlib;
+#define HN_DL_TABLE hn_late_zlib
+static const hn_dl_symbol zlib_symbols[] = {HN_ZLIB_SYMBOLS(HN_DL_SYMBOL)};
+#undef HN_DL_TABLE
+#endif
 #ifdef HN_LATE_PCRE2
 hn_late_pcre2 hn_pcre2;
 #define HN_DL_TABLE hn_late_pcre2
@@ -69,6 +76,10 @@ static const late libraries[HN_LATE_LIBRARY_COUNT] = {
 #endif
 #ifdef HN_LATE_JPEG
     [HN_LATE_LIBRARY_JPEG] = LATE(HN_LATE_JPEG, "libjpeg", "reading JPEG files", jpeg_symbols, &hn_jpeg),
+#endif
+#ifdef HN_LATE_ZLIB
+    [HN_LATE_LIBRARY_ZLIB] =
+        LATE(HN_LATE_ZLIB, "zlib", "packed arrays, data sets and profiles", zlib_symbols, &hn_zlib),
 #endif
 #ifdef HN_LATE_PCRE2
     [HN_LATE_LIBRARY_PCRE2] =

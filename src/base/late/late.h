@@ -1,7 +1,7 @@
-/* Libraries that few runs need: databases, pictures, patterns, servers. A program that is linked with them
- * pays for each at every start, 0.05 to 0.3 ms, so they are loaded when they are first asked for. Their
- * headers here (sqlite.h, ...) turn calls of their functions into calls by a table, which is filled then.
- * Where a build is linked with them after all (HONE_LATE=OFF), calls are what they were. */
+/* Libraries that few runs need: databases, pictures, archives, patterns, servers. A program that is linked
+ * with them pays for each at every start, 0.05 to 0.3 ms, so they are loaded when they are first asked for.
+ * Their headers here (sqlite.h, ...) turn calls of their functions into calls by a table, which is filled
+ * then. Where a build is linked with them after all (HONE_LATE=OFF), calls are what they were. */
 #ifndef HN_BASE_LATE_LATE_H
 #define HN_BASE_LATE_LATE_H
 
@@ -11,6 +11,7 @@ typedef enum hn_late_library {
   HN_LATE_LIBRARY_SQLITE,
   HN_LATE_LIBRARY_PNG,
   HN_LATE_LIBRARY_JPEG,
+  HN_LATE_LIBRARY_ZLIB,
   HN_LATE_LIBRARY_PCRE2,
   HN_LATE_LIBRARY_MICROHTTPD,
   HN_LATE_LIBRARY_COUNT

@@ -192,9 +192,9 @@ void hn_value_set_constant(hn_value *value, const hone_tensor *tensor);
 hone_node *hn_node_create(hn_graph *graph, hone_node *before, const char *op_type, const char *domain,
                           const char *name, hn_value *const *in, uint32_t n_in, hn_value *const *out,
                           uint32_t n_out);
-/* Appends a node like that of another model, which lives as long as this one: texts, numbers and provenance are
- * shared. in and out are arrays of this model's memory, which the node keeps; attributes that are graphs are the
- * other model's until they are set. */
+/* Appends a node like that of another model, which lives as long as this one: texts, numbers and provenance
+ * are shared. in and out are arrays of this model's memory, which the node keeps; attributes that are graphs
+ * are the other model's until they are set. */
 hone_node *hn_node_create_like(hn_graph *graph, const hone_node *like, hn_value **in, hn_value **out);
 bool hn_graph_add_input(hn_graph *graph, hn_value *value);
 bool hn_graph_add_output(hn_graph *graph, hn_value *value);

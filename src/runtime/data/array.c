@@ -1,8 +1,8 @@
 /* Arrays that are larger than memory: elements are read as they are asked for. */
+#include "base/late/zlib.h"
 #include "runtime/data/data.h"
 
 #include <string.h>
-#include <zlib.h>
 
 enum { HEAD = 66000, PIECE = 1 << 18, AROUND = 1 << 20 };
 

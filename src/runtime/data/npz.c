@@ -1,11 +1,12 @@
 /* NumPy's .npz: a zip file of .npy files, stored or deflated. Only what NumPy writes is read; every offset is
  * checked, and an entry that would grow beyond the caller's limit or deflate's largest ratio is refused
  * before it is inflated. */
+#include "base/late/late.h"
+#include "base/late/zlib.h"
 #include "runtime/data/data.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 typedef struct entry {
   char name[256]; /* without .npy */
@@ -123,7 +124,8 @@ static hone_status locate(hn_bytes zip, const entry *e, uint64_t limit, hn_npz_m
 hone_status hn_npz_find(hn_bytes zip, const char *member, uint64_t limit, hn_npz_member *out,
                         hone_error *error) {
   uint64_t first = 0, at, count = 0;
-  hone_status status = find_directory(zip, &first, &count, error);
+  hone_status status = hn_late_need(HN_LATE_LIBRARY_ZLIB, error);
+  if (status == HONE_OK) status = find_directory(zip, &first, &count, error);
   if (status != HONE_OK) return status;
   entry e, best = {0};
   /* 3: the very name; 2: "in:" and the name, of files that hold results, too; 1: the only entry. */

@@ -1,10 +1,11 @@
 /* Many pictures of one size in one file: MNIST's (idx) and CIFAR's. */
+#include "base/late/late.h"
+#include "base/late/zlib.h"
 #include "runtime/dataset/set.h"
 
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define MOST ((uint64_t)4 << 30) /* unpacked */
 
@@ -32,6 +33,7 @@ static size_t first_bytes(const char *path, uint8_t out[16]) {
     memcpy(out, raw, n < 16 ? n : 16);
     return n < 16 ? n : 16;
   }
+  if (hn_late_need(HN_LATE_LIBRARY_ZLIB, NULL) != HONE_OK) return 0;
   z_stream z = {.next_in = raw, .avail_in = (uInt)n, .next_out = out, .avail_out = 16};
   if (inflateInit2(&z, MAX_WBITS + 16) != Z_OK) return 0;
   const int r = inflate(&z, Z_SYNC_FLUSH);
@@ -56,7 +58,8 @@ bool hn_set_is_packed(const char *path) {
 }
 
 static hone_status gunzip(const hn_file *file, uint8_t **out, uint64_t *size, hone_error *error) {
-  hone_status status = HONE_OK;
+  hone_status status = hn_late_need(HN_LATE_LIBRARY_ZLIB, error);
+  if (status != HONE_OK) return status;
   uint64_t room = file->size < MOST / 4 ? file->size * 4 + 4096 : MOST;
   z_stream z = {.next_in = (Bytef *)file->data};
   uint8_t *data = NULL;

@@ -1,6 +1,8 @@
 #include "insight/import/read/source.h"
 
 #include "base/error.h"
+#include "base/late/late.h"
+#include "base/late/zlib.h"
 #include "base/mem.h"
 #include "base/os.h"
 
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { WINDOW = 1 << 18, PACKED = 1 << 16, AHEAD_MOST = 65536 };
 
@@ -117,6 +118,8 @@ static hone_status begin(hn_source *s) {
   input *in = s->input;
   size_t n = read_raw(s, in->raw, PACKED);
   if (n >= 2 && in->raw[0] == 0x1f && in->raw[1] == 0x8b) {
+    const hone_status there = hn_late_need(HN_LATE_LIBRARY_ZLIB, s->error);
+    if (there != HONE_OK) return there;
     if (inflateInit2(&in->z, 15 + 16) != Z_OK)
       return hn_fail_memory(s->error, sizeof(z_stream), "unpacking gzip");
     in->packed = true;
