@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "optimize/step/choose.h"
 #include "optimize/step/denormals.h"
+#include "optimize/step/shared.h"
 #include "optimize/step/tuned.h"
 #include "runtime/pools.h"
 
@@ -169,7 +170,7 @@ static size_t shared_at(const hn_late *late, const hn_bound *b, size_t bytes, hn
   hn_str text = {0};
   *w = (hn_late_weights){0};
   if (late->plan->backend->asynchronous || !b->tactic->shared) return 0;
-  const size_t at = b->tactic->shared(&b->step, &late->plan->machine, &w->key);
+  const size_t at = hn_tactic_shared(b->tactic, &b->step, &late->plan->machine, &w->key);
   if (!at || at >= bytes) return 0;
   hn_step_signature_of_weights(&b->step, &text);
   const bool good = !text.failed;

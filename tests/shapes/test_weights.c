@@ -174,6 +174,48 @@ static void test_twins(void **state) {
   }
 }
 
+/* Products of codes by one matrix whose scales, zero points and biases are each their own: the codes of
+ * weights are there once, all else as often as there are steps. */
+static void test_coded_twins(void **state) {
+  (void)state;
+  static const char text[] =
+      "ir 8\nopset 17\ngraph g(%x: f32[2x128]) -> (%y) {\n  const %w: i8[128x128] = rand(1, -100, 100)\n"
+      "  const %v: i8[128x128] = rand(2, -100, 100)\n  const %s: f32[128] = rand(3, 0.001, 0.002)\n"
+      "  const %k: f32[128] = rand(4, -0.5, 0.5)\n  const %n: f32[128] = rand(5, -0.5, 0.5)\n"
+      "  const %z: i8[128] = rand(6, 0, 0)\n  const %za: u8 = {120}\n  const %zb: u8 = {133}\n"
+      "  %wd = DequantizeLinear(%w, %s, %z) {axis=1}\n  %vd = DequantizeLinear(%v, %s, %z) {axis=1}\n"
+      "  %aq = QuantizeLinear(%x, 0.01, %za)\n  %a = DequantizeLinear(%aq, 0.01, %za)\n"
+      "  %b = Gemm(%a, %wd, %k)\n"
+      "  %cq = QuantizeLinear(%b, 0.02, %zb)\n  %c = DequantizeLinear(%cq, 0.02, %zb)\n"
+      "  %d = Gemm(%c, %wd, %n)\n"
+      "  %eq = QuantizeLinear(%d, 0.04, %za)\n  %e = DequantizeLinear(%eq, 0.04, %za)\n"
+      "  %f = Gemm(%e, %vd, %n)\n"
+      "  %gq = QuantizeLinear(%f, 0.03, %zb)\n  %g = DequantizeLinear(%gq, 0.03, %zb)\n"
+      "  %h = Gemm(%g, %wd)\n"
+      "  %iq = QuantizeLinear(%h, 0.05, %zb)\n  %i = DequantizeLinear(%iq, 0.05, %zb)\n"
+      "  %y = Identity(%i)\n}\n";
+  net_session s = net_open(net_parse("coded twins", text), 2, false, 1),
+              want = net_open(net_parse("coded twins", text), 0, true, 1);
+  uint32_t coded = 0; /* where the processor multiplies bytes faster than floats */
+  for (uint32_t i = 0; i < hone_plan_steps(s.plan); i++) {
+    hone_step_info info;
+    coded += hone_plan_step(s.plan, i, &info) && strcmp(info.tactic, "int8_gemm") == 0;
+  }
+  assert_true(coded < 4 || hn_api_plan(s.plan)->twin_bytes >= 128 * 128);
+  float x[256];
+  for (int i = 0; i < 256; i++) x[i] = (float)(i % 23) / 11 - 0.9f;
+  const hone_tensor in = {hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){2, 128}), x}, *list[] = {&in};
+  assert_int_equal(hone_context_run(s.context, list, NULL, NULL), HONE_OK);
+  assert_int_equal(hone_context_run(want.context, list, NULL, NULL), HONE_OK);
+  const float *got = hone_context_output(s.context, 0)->data,
+              *right = hone_context_output(want.context, 0)->data;
+  int apart = 0; /* a number in the middle between two codes becomes either, and so do few that follow */
+  for (int i = 0; i < 256; i++) apart += fabsf(got[i] - right[i]) > 0.051f;
+  assert_int_equal(apart, 0);
+  net_close(&s);
+  net_close(&want);
+}
+
 static void test_misuse(void **state) {
   (void)state;
   hone_engine *engine = engine_of(), *other = engine_of();
@@ -197,6 +239,7 @@ static void test_misuse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
-                                     cmocka_unit_test(test_twins), cmocka_unit_test(test_misuse)};
+                                     cmocka_unit_test(test_twins), cmocka_unit_test(test_coded_twins),
+                                     cmocka_unit_test(test_misuse)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "model/ir/bytes.h"
 #include "model/ir/eval.h"
 #include "optimize/step/choose.h"
+#include "optimize/step/shared.h"
 
 #include <string.h>
 
@@ -377,7 +378,8 @@ static hone_status ask_steps(hn_plan *p, bool *taken, hone_error *error) {
                                                             : need.blob_bytes <= m->tables[m->steps.ptr[k]]);
     if (*taken && s->shared_at) {
       uint64_t key = 0;
-      *taken = s->tactic->shared(&s->desc, &p->machine, &key) == s->shared_at && key == s->shared_key;
+      *taken =
+          hn_tactic_shared(s->tactic, &s->desc, &p->machine, &key) == s->shared_at && key == s->shared_key;
     }
     if (!*taken) continue;
     s->need = need;

@@ -11,6 +11,7 @@
 #include "optimize/step/denormals.h"
 #include "optimize/plan/packed.h"
 #include "optimize/plan/saved.h"
+#include "optimize/step/shared.h"
 #include "optimize/step/sparsity.h"
 
 #include <stdatomic.h>
@@ -537,7 +538,7 @@ static bool shares(const packing *k, hn_step *s) {
   const hn_plan *p = k->p;
   if (p->saved || p->backend->asynchronous || !s->need.blob_bytes) return false;
   if (!s->tactic || !s->tactic->shared) return false;
-  s->shared_at = s->tactic->shared(&s->desc, &p->machine, &s->shared_key);
+  s->shared_at = hn_tactic_shared(s->tactic, &s->desc, &p->machine, &s->shared_key);
   if (s->shared_at >= s->need.blob_bytes) s->shared_at = 0;
   return s->shared_at > 0;
 }

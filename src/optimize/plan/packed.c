@@ -1,6 +1,7 @@
 #include "optimize/plan/packed.h"
 
 #include "model/ir/bytes.h"
+#include "optimize/step/shared.h"
 #include "optimize/step/tuned.h"
 
 #include <pthread.h>
@@ -112,15 +113,36 @@ static void put_constant(const hn_plan *p, uint32_t slot, bool by_slot, hn_str *
                 (unsigned long long)hn_hash(d->factor, (size_t)(most + 1) * sizeof *d->factor, 2));
 }
 
+enum { MOST_INPUTS = 64 };
+
+/* Does what is shared follow from constant input i? */
+static bool counts(const hn_step *s, uint32_t i) {
+  return !(s->shared_key & HN_SHARED_PACKED) || (i < 32 && s->need.packed >> i & 1);
+}
+
+/* The form of the step, with what constants that count are. */
+static void put_form(const hn_step *s, hn_str *out) {
+  hone_step step = s->desc;
+  hone_step_tensor in[MOST_INPUTS];
+  if (s->shared_key & HN_SHARED_PACKED && step.n_inputs <= MOST_INPUTS) {
+    for (uint32_t i = 0; i < step.n_inputs; i++) {
+      in[i] = step.input[i];
+      if (!counts(s, i)) in[i].constant = NULL;
+    }
+    step.input = in;
+  }
+  hn_step_signature_of_weights(&step, out);
+}
+
 bool hn_packed_key_of(const hn_plan *p, const hn_step *s, bool by_slot, hn_packed_key *key) {
   hn_str text = {0};
   /* Tactics that pack alike have one function that says so. */
   hn_str_printf(&text, "%llx %zu %016llx ", (unsigned long long)(uintptr_t)s->tactic->shared,
                 s->need.blob_bytes - s->shared_at, (unsigned long long)s->shared_key);
-  hn_step_signature_of_weights(&s->desc, &text);
+  put_form(s, &text);
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) {
     hn_str_putc(&text, ';');
-    if (s->in[i] != HN_NO_SLOT) put_constant(p, s->in[i], by_slot, &text);
+    if (s->in[i] != HN_NO_SLOT && counts(s, i)) put_constant(p, s->in[i], by_slot, &text);
   }
   if (!text.failed)
     for (uint64_t i = 0; i < 2; i++) key->part[i] = hn_hash(text.ptr, text.len, i);

@@ -5,8 +5,10 @@
 
 #include "backends/cpu/kernels/features.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
+#include "optimize/step/shared.h"
 
 hn_weight_codes hn_int8_codes(const hone_step *s) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
@@ -37,11 +39,12 @@ bool hn_int8_sums_fit(const hone_step *s, const hn_qlinear_info *q, int64_t prod
   return true;
 }
 
+static uint32_t zero_of(const hn_qlinear_info *q) { return (uint32_t)(q->x_zero + (q->x_signed ? 128 : 0)); }
+
 int32_t hn_int8_bias(const hone_step *s, const hn_qlinear_info *q, int64_t channel, int32_t sum) {
   const uint32_t bias =
       q->biased ? (uint32_t)((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[channel] : 0;
-  const int32_t zero = (int32_t)q->x_zero + (q->x_signed ? 128 : 0);
-  return (int32_t)(bias - (uint32_t)zero * (uint32_t)sum);
+  return (int32_t)(bias - zero_of(q) * (uint32_t)sum);
 }
 
 /* ---------------------------------------------------------------- reading steps */
@@ -73,10 +76,12 @@ static bool finish(const hone_step *s, const hone_machine *m, const hn_int8_ops 
   size_t at = hn_round_up(sizeof *d, 64);
   d->bias_at = (int64_t)at;
   at += columns * sizeof(int32_t);
-  d->offset_at = (int64_t)at;
-  at += columns * sizeof(int32_t);
   d->scale_at = (int64_t)at;
   at = hn_round_up(at + columns * sizeof(float), 64);
+  d->sums_at = (int64_t)at;
+  at += columns * sizeof(int32_t);
+  d->offset_at = (int64_t)at;
+  at = hn_round_up(at + columns * sizeof(int32_t), 64);
   d->weights_at = (int64_t)at;
   d->bytes = (int64_t)(at + hn_int8_weights(c) * (size_t)c->groups);
   return true;
@@ -169,52 +174,60 @@ static double cost_of(const hn_int8_step *d, const hone_step *s, const hone_mach
                          m->cache_bytes > 0 ? m->cache_bytes : 1e10);
 }
 
+static size_t values(const hn_int8_step *d) { return hn_int8_columns(&d->conv) * (size_t)d->conv.groups; }
+
+/* Of the workspace's beginning: biases less the sums of weights times the zero point of the input. */
+static size_t less_bytes(const hn_int8_step *d) { return hn_round_up(values(d) * sizeof(int32_t), 64); }
+
 static void need_of(const hn_int8_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
   (void)s;
   n->blob_bytes = (size_t)d->bytes;
   n->packed = 1u << HN_QLINEAR_W;
-  n->workspace_bytes = hn_int8_workspace(&d->conv, hn_int8_find(d->q.isa), m->threads);
+  n->workspace_bytes = less_bytes(d) + hn_int8_workspace(&d->conv, hn_int8_find(d->q.isa), m->threads);
 }
 
-/* Weights that may need offsets are not shared: whether they do, packing finds out. */
+/* What follows from the weights alone: each step of an unrolled recurrence has scales of its own. Those that
+ * may need offsets are not shared: whether they do, packing finds out. */
 size_t hn_int8_step_shared(const hone_step *s, const hone_machine *m, const hn_int8_step_config *config,
                            uint64_t *key) {
   hn_int8_step d;
   hone_reason why = {""};
   if (!config->describe(s, m, &d, &why) || d.conv.offsets) return 0;
   *key = hn_int8_order(&d.conv);
-  return (size_t)d.bias_at;
+  return (size_t)d.sums_at | HN_SHARED_PACKED;
 }
 
 static hone_status fill(hn_int8_step *d, const hone_step *s, void *blob, hone_error *error) {
   const hn_int8_conv *c = &d->conv;
   unsigned char *base = blob;
-  if (s->own_only) {
-    memcpy(base, d, sizeof *d);
-    return HONE_OK;
-  }
-  const size_t columns = hn_int8_columns(c), all = columns * (size_t)c->groups;
-  int32_t *bias = (int32_t *)(void *)(base + d->bias_at), *offset = (int32_t *)(void *)(base + d->offset_at);
+  const size_t columns = hn_int8_columns(c), all = values(d);
+  int32_t *bias = (int32_t *)(void *)(base + d->bias_at), *sums = (int32_t *)(void *)(base + d->sums_at),
+          *offset = (int32_t *)(void *)(base + d->offset_at);
   float *scale = (float *)(void *)(base + d->scale_at),
         *scales = hn_malloc((size_t)d->q.channels * sizeof *scales);
   if (!scales) return hn_fail_memory(error, (size_t)d->q.channels * sizeof *scales, "packing weights");
   memset(bias, 0, all * sizeof *bias);
   memset(scale, 0, all * sizeof *scale);
-  memset(offset, 0, all * sizeof *offset);
   hn_qlinear_scales(s, &d->q, scales);
-  const hn_weight_codes codes = hn_int8_codes(s);
-  bool offsets = false;
-  for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns) {
-    offsets |= hn_int8_pack(c, hn_int8_find(d->q.isa), &codes, g, d->w_column, d->w_tap, d->w_channel,
-                            (int8_t *)(void *)(base + d->weights_at) + (size_t)g * hn_int8_weights(c), bias,
-                            offset + (size_t)g * columns);
+  const bool biased = d->q.biased && !(s->own_only && HN_FAULT("int8_own_bias"));
+  const int32_t *own = biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
+  for (int64_t g = 0; g < c->groups; g++, bias += columns, scale += columns)
     for (int64_t j = 0; j < c->cout; j++) {
-      bias[j] = hn_int8_bias(s, &d->q, g * c->cout + j, bias[j]);
+      bias[j] = own ? own[g * c->cout + j] : 0;
       scale[j] = scales[g * c->cout + j];
     }
-  }
   hn_free(scales);
-  d->conv.offsets = offsets; /* or all weights fit without */
+  if (!s->own_only) {
+    const hn_weight_codes codes = hn_int8_codes(s);
+    bool offsets = false;
+    memset(sums, 0, all * sizeof *sums);
+    memset(offset, 0, all * sizeof *offset);
+    for (int64_t g = 0; g < c->groups; g++)
+      offsets |= hn_int8_pack(c, hn_int8_find(d->q.isa), &codes, g, d->w_column, d->w_tap, d->w_channel,
+                              (int8_t *)(void *)(base + d->weights_at) + (size_t)g * hn_int8_weights(c),
+                              sums + (size_t)g * columns, offset + (size_t)g * columns);
+    d->conv.offsets = offsets; /* or all weights fit without */
+  }
   memcpy(base, d, sizeof *d);
   return HONE_OK;
 }
@@ -224,18 +237,27 @@ HN_FAMILY_DESCRIBED(hn_int8_step, hn_int8_step, fill)
 hone_status hn_int8_step_run(const hone_step_run *r, const hn_int8_step_config *config, hone_error *error) {
   (void)config, (void)error;
   const hn_int8_step *d = r->blob;
-  const unsigned char *shared = hn_shared_at(r, d->bias_at);
+  const unsigned char *blob = r->blob, *shared = hn_shared_at(r, d->sums_at);
+  const int32_t *bias = (const int32_t *)(const void *)(blob + d->bias_at);
+  const uint32_t zero = zero_of(&d->q);
+  if (zero) {
+    const int32_t *sums = (const int32_t *)(const void *)shared;
+    int32_t *less = r->workspace;
+    for (size_t i = 0, n = values(d); i < n; i++)
+      less[i] = (int32_t)((uint32_t)bias[i] - zero * (uint32_t)sums[i]);
+    bias = less;
+  }
   hn_int8_args a = {.conv = &d->conv,
                     .ops = hn_int8_find(d->q.isa),
                     .x = r->in[HN_QLINEAR_X],
-                    .w = (const int8_t *)(const void *)(shared + (d->weights_at - d->bias_at)),
-                    .bias = (const int32_t *)(const void *)shared,
-                    .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->bias_at)),
-                    .scale = (const float *)(const void *)(shared + (d->scale_at - d->bias_at)),
+                    .w = (const int8_t *)(const void *)(shared + (d->weights_at - d->sums_at)),
+                    .bias = bias,
+                    .offset = (const int32_t *)(const void *)(shared + (d->offset_at - d->sums_at)),
+                    .scale = (const float *)(const void *)(blob + d->scale_at),
                     .table = hn_qlinear_table(r),
                     .tables = hn_code_table_find(d->q.isa),
                     .y = r->out[0],
-                    .scratch = r->workspace};
+                    .scratch = (unsigned char *)r->workspace + less_bytes(d)};
   hn_int8_exec(&a, r->parallel, r->pool);
   return HONE_OK;
 }

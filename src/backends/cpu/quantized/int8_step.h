@@ -10,8 +10,8 @@
 typedef struct hn_int8_step {
   hn_int8_conv conv;
   hn_qlinear_info q;
-  int64_t w_column, w_tap, w_channel;                      /* distances in the weights, see hn_int8_pack */
-  int64_t bias_at, offset_at, scale_at, weights_at, bytes; /* in the blob */
+  int64_t w_column, w_tap, w_channel; /* distances in the weights, see hn_int8_pack */
+  int64_t bias_at, scale_at, sums_at, offset_at, weights_at, bytes; /* in the blob */
 } hn_int8_step;
 
 /* The step's weights: codes and zero points. */
@@ -38,6 +38,6 @@ HN_FAMILY_PACKED(hn_int8_step);
 HN_FAMILY_SHARED(hn_int8_step);
 
 #define hn_cpu_int8_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 6, hn_int8_step, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 7, hn_int8_step, __VA_ARGS__)
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
+#include "optimize/step/shared.h"
 
 /* ---------------------------------------------------------------- reading steps */
 
@@ -256,7 +257,7 @@ size_t hn_sums_step_shared(const hone_step *s, const hone_machine *m, const hn_s
   hone_reason why = {""};
   if (!config->describe(s, m, &d, &why) || d.depthwise || d.conv.offsets) return 0;
   *key = hn_int8_order(&d.conv);
-  return (size_t)d.sums_at;
+  return (size_t)d.sums_at | HN_SHARED_PACKED;
 }
 
 static hone_status fill(hn_sums_step *d, const hone_step *s, void *blob, hone_error *error) {
