@@ -1,8 +1,8 @@
 /* What of a blob other steps and plans may read (hone_tactic_desc.shared).
  *
- * `shared` tells a multiple of 64, and so has bits to spare: with HN_SHARED_PACKED what is there follows from the
- * constants in hone_tactic_need.packed alone, not from all. Steps that differ in the others, as those of an
- * unrolled recurrence in codes do in their scales, then have it in common. */
+ * `shared` tells a multiple of 64, and so has bits to spare: with HN_SHARED_PACKED what is there follows from
+ * the constants in hone_tactic_need.packed alone, not from all. Steps that differ in the others, as those of
+ * an unrolled recurrence in codes do in their scales, then have it in common. */
 #ifndef HN_OPTIMIZE_STEP_SHARED_H
 #define HN_OPTIMIZE_STEP_SHARED_H
 
