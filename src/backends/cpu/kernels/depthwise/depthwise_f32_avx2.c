@@ -2,7 +2,7 @@
 #include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/vec/vec_spread.h"
 
-#define PIXELS 4
+#define PIXELS 8
 #include "backends/cpu/kernels/depthwise/depthwise_row.inc"
 
 static const hn_depthwise_ops ops = {VEC_W, row};
