@@ -417,37 +417,37 @@ static float element_of(const hn_chain *c, const float *y, int64_t i) {
   return c->f16 ? hn_f16_to_f32(half) : hn_bf16_to_f32(half);
 }
 
-/* What the tiles of a chain ask for beforehand: floats of its weights. */
+/* What the products of a chain ask for beforehand: floats of its weights. */
 static struct asked {
-  void (*tile)(const hn_gemm_tile *t);
+  void (*run)(const hn_strip *s);
   const float *expand, *project;
   size_t n_expand, n_project;
   unsigned char *of; /* expanding weight i */
   bool outside;
 } asked;
 
-static void watch(const hn_gemm_tile *t) {
+static void watch(const hn_strip *t) {
   if (t->prefetch < t->prefetch_end) {
     if (t->prefetch >= asked.expand && t->prefetch_end <= asked.expand + asked.n_expand)
       memset(asked.of + (t->prefetch - asked.expand), 1, (size_t)(t->prefetch_end - t->prefetch));
     else if (t->prefetch < asked.project || t->prefetch_end > asked.project + asked.n_project)
       asked.outside = true;
   }
-  asked.tile(t);
+  asked.run(t);
 }
 
 /* All of a task's expanding weights but those of its first panel. */
 static void check_asked(const char *name, const shape *s, const hn_chain_args *args) {
   const hn_chain *c = args->chain;
   const hn_gemm_ops *o = args->gemm;
-  hn_gemm_ops looked_at = *o;
+  hn_strip_ops looked_at = *args->strip;
   hn_chain_args a = *args;
-  asked = (struct asked){.tile = o->tile, .expand = args->w_expand, .project = args->w_project};
+  asked = (struct asked){.run = looked_at.run, .expand = args->w_expand, .project = args->w_project};
   asked.n_expand = hn_gemm_packed_size(o, (size_t)s->hidden, (size_t)s->cin);
   asked.n_project = s->project ? hn_gemm_packed_size(o, (size_t)s->cout, (size_t)s->hidden) : 0;
   asked.of = calloc(asked.n_expand + 1, 1);
-  looked_at.tile = watch;
-  a.gemm = &looked_at;
+  looked_at.run = watch;
+  a.strip = &looked_at;
   hn_chain_exec(&a, THREADS, hn_pool_parallel, alone);
   if (asked.outside) fail(name, "asks for memory that is none of its weights");
   for (int64_t split = 0; split < c->splits; split++)
@@ -511,6 +511,7 @@ static void run_division(const shape *s, const hn_chain *c, const weights *w, hn
     e[k].post[0] = (hn_post){.kind = HN_POST_ACT, .act = post_act, .p = {1.25f}};
   hn_chain_args a = {.chain = c,
                      .gemm = o,
+                     .strip = hn_strip_find(isa),
                      .depthwise = hn_depthwise_find(isa),
                      .bf16 = parts_ops(c, isa),
                      .pairs = c->paired ? hn_depthwise_bf16_find(isa) : NULL,

@@ -5,6 +5,11 @@
 #include "base/fault.h"
 #include "base/integers.h"
 
+const hn_strip_ops *hn_strip_find(hn_isa isa) {
+  const struct hn_kernel *k = hn_kernel_find("strip", "f32", isa);
+  return k ? k->ops : NULL;
+}
+
 /* ------------------------------------------------------------------ one task */
 
 typedef hn_chain_work work;
@@ -16,8 +21,8 @@ static uint16_t *pair_row(const work *w, int64_t panel, int64_t row) {
   return (uint16_t *)(void *)w->ring + slot * c->ring_panel + row % c->ring_rows * c->ring_row;
 }
 
-static void set_epilogue(hn_gemm_tile *t, const hn_epilogue *e) {
-  t->flags = e->flags, t->lo = e->lo, t->hi = e->hi, t->slope = e->slope;
+static void set_epilogue(hn_strip *s, const hn_epilogue *e) {
+  s->flags = e->flags, s->lo = e->lo, s->hi = e->hi, s->slope = e->slope;
 }
 
 /* A narrow input in front of the depthwise convolution: rows [h0, h1) of a panel, in f32, into the ring. */
@@ -136,6 +141,16 @@ static void expand_window_pairs(const work *w, int64_t h0, int64_t h1) {
   }
 }
 
+/* Where the pixels of hidden rows [h0, h1) lie in a panel's ring. */
+static void find_places(const work *w, int64_t h0, int64_t h1) {
+  const hn_chain *c = w->a->chain;
+  int32_t *at = w->at;
+  for (int64_t h = h0; h < h1; h++) {
+    const int64_t row = h % c->ring_rows * c->ring_row + c->pad[1] * c->width;
+    for (int64_t x = 0; x < c->in[1]; x++) *at++ = (int32_t)(row + x * c->width);
+  }
+}
+
 /* What the group's hidden rows [h0, h1) are made of, and where their pixels go. */
 static void bring_pairs(work *w, int64_t h0, int64_t h1) {
   const hn_chain *c = w->a->chain;
@@ -144,11 +159,7 @@ static void bring_pairs(work *w, int64_t h0, int64_t h1) {
     w->e_from = hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, h0, 0));
   else
     hn_chain_bring_rows(w, h0, h1);
-  int32_t *at = w->at;
-  for (int64_t h = h0; h < h1; h++) {
-    const int64_t row = h % c->ring_rows * c->ring_row + c->pad[1] * c->width;
-    for (int64_t x = 0; x < c->in[1]; x++) *at++ = (int32_t)(row + x * c->width);
-  }
+  find_places(w, h0, h1);
 }
 
 /* Without a convolution in front: rows [h0, h1) of a panel of the input, into the ring. */
@@ -249,105 +260,78 @@ static void group_pairs(work *w, int64_t from, int64_t hi) {
   project_pairs(w);
 }
 
-/* Pixels of hidden rows: so many from x of row h on, of a tile that lies in `from`, to their places in the
- * ring. */
-static void spread_tile(const work *w, int64_t panel, int64_t h, int64_t x, int64_t m, const float *from) {
-  const hn_chain *c = w->a->chain;
-  for (int64_t i = 0, run; i < m; i += run, h++, x = 0) {
-    run = hn_min(c->in[1] - x, m - i);
-    memcpy(hn_chain_ring_row(w, panel, h) + (c->pad[1] + x) * c->width, from + i * c->width,
-           (size_t)(run * c->width) * sizeof *from);
-  }
-}
-
-/* What the products of a panel pull into L2, since weights come from afar in every run: the first tiles ask
- * for the next panel's expanding weights, the others for projecting ones that the block is about to meet,
- * which are pieces of the block's rows and a panel of columns. A tile asks for one range; pieces that find no
- * tile are left to the processor. */
+/* What the products of a panel pull into L2, since weights come from afar in every run: the next panel's
+ * expanding weights, then projecting ones that the block is about to meet, which are pieces of the block's
+ * rows and a panel of columns. */
 typedef struct ahead {
-  const float *expand, *expand_end;
-  int64_t step;        /* floats of them that a tile asks for */
-  int64_t piece, end;  /* pieces that are left of the panel's share */
-  int64_t part, parts; /* tiles that have asked for the next piece; that ask for each */
+  int64_t ranges; /* of the panel; the first may be the next panel's weights */
+  bool expand;    /* it is */
+  int64_t piece;  /* first piece of projecting weights */
 } ahead;
 
 /* Weights that stay in L2 from group to group come from afar in the first one. */
-static ahead ahead_of(const work *w, int64_t panel, int64_t tiles) {
+static ahead ahead_of(const work *w, int64_t panel) {
   const hn_chain *c = w->a->chain;
   ahead f = {0};
-  if (!w->first || tiles <= 0 || HN_FAULT("chain_weights_not_pulled")) return f;
-  const int64_t b = w->b1 - w->b0, all = c->project && !c->p_parts ? hn_div_up(c->cout, w->a->gemm->nr) : 0;
-  f.piece = all * (panel - w->b0) / b, f.end = all * (panel - w->b0 + 1) / b;
-  const int64_t pieces = f.end - f.piece;
-  int64_t expanding = 0;
-  if (panel + 1 < w->p1) {
-    const int64_t k = hn_chain_e_values(c),
-                  floats = hn_fill_up(hn_chain_live(c, panel + 1, panel + 2), w->a->gemm->vw) * k;
-    expanding = pieces ? hn_max(tiles / (pieces + 1), 1) : tiles;
-    f.expand = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
-    f.expand_end = f.expand + floats;
-    f.step = hn_div_up(floats, expanding);
-  }
-  f.parts = pieces ? hn_max((tiles - expanding) / pieces, 1) : 1;
+  if (!w->first || HN_FAULT("chain_weights_not_pulled")) return f;
+  const int64_t b = w->b1 - w->b0, all = c->project && !c->p_parts ? hn_div_up(c->cout, w->a->strip->nr) : 0;
+  f.expand = panel + 1 < w->p1;
+  f.piece = all * (panel - w->b0) / b;
+  f.ranges = f.expand + all * (panel - w->b0 + 1) / b - f.piece;
   return f;
 }
 
-static void pull(const work *w, ahead *f, hn_gemm_tile *t) {
-  t->prefetch = t->prefetch_end = NULL;
-  if (f->expand < f->expand_end) {
-    t->prefetch = f->expand;
-    t->prefetch_end = f->expand += hn_min(f->step, f->expand_end - f->expand);
+static void pull(const work *w, const ahead *f, int64_t panel, int64_t range, hn_strip *s) {
+  const hn_chain *c = w->a->chain;
+  s->prefetch = s->prefetch_end = NULL;
+  if (range >= f->ranges) return;
+  if (f->expand && range == 0) {
+    const int64_t k = hn_chain_e_values(c);
+    s->prefetch = (const float *)w->a->w_expand + (panel + 1) * c->width * k;
+    s->prefetch_end = s->prefetch + hn_fill_up(hn_chain_live(c, panel + 1, panel + 2), w->a->strip->vw) * k;
     return;
   }
-  if (f->piece >= f->end) return;
-  const hn_chain *c = w->a->chain;
-  const int64_t k0 = w->b0 * c->width, k = hn_chain_live(c, w->b0, w->b1), n = f->piece * w->a->gemm->nr;
+  const int64_t k0 = w->b0 * c->width, k = hn_chain_live(c, w->b0, w->b1);
+  const int64_t n = (f->piece + range - f->expand) * w->a->strip->nr;
   const int64_t width = (int64_t)hn_gemm_panel_width(w->a->gemm, (size_t)c->cout, (size_t)n);
-  const float *b = (const float *)w->a->w_project + n * c->hidden + k0 * width;
-  t->prefetch = b + k * width * f->part / f->parts;
-  t->prefetch_end = b + k * width * (f->part + 1) / f->parts;
-  if (++f->part == f->parts) f->part = 0, f->piece++;
+  s->prefetch = (const float *)w->a->w_project + n * c->hidden + k0 * width;
+  s->prefetch_end = s->prefetch + k * width;
 }
 
-/* Hidden rows [h0, h1) of a panel into the ring, as full tiles of pixels as can be: where the input's lines
- * follow each other a tile may run over the end of one. */
-static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, hn_gemm_tile *t) {
+/* Hidden rows [h0, h1) of a panel into the ring: all at once where the input's lines follow each other, else
+ * line by line. Every range of weights has its share of the pixels; those that find none are left to the
+ * processor. */
+static void expand_lines(const work *w, int64_t panel, int64_t h0, int64_t h1, hn_strip *s) {
   const hn_chain *c = w->a->chain;
-  const hn_gemm_ops *o = w->a->gemm;
+  const hn_strip_ops *o = w->a->strip;
   const bool dense = c->x.row == c->in[1] * c->x.pixel;
   const int64_t lines = dense ? h1 - h0 : 1, pixels = lines * c->in[1], tiles = hn_div_up(pixels, o->mr);
-  ahead f = ahead_of(w, panel, lines ? (h1 - h0) / lines * tiles : 0);
-  for (int64_t h = h0; h < h1; h += lines) {
+  if (pixels <= 0) return;
+  const ahead f = ahead_of(w, panel);
+  const int64_t calls = hn_max(hn_min(dense ? f.ranges : hn_div_up(f.ranges, h1 - h0), tiles), 1);
+  s->c = hn_chain_ring_row(w, panel, 0);
+  for (int64_t h = h0, range = 0; h < h1; h += lines) {
     const float *from = hn_chain_x_at(w->a, hn_view_at(&c->x, w->n, 0, h, 0));
-    for (int64_t i = 0, m0 = 0, y = h, x = 0; i < tiles; i++) {
-      const int64_t m1 = (i + 1) * pixels / tiles, m = m1 - m0;
-      const bool within = x + m <= c->in[1];
-      t->a = from + m0 * t->lda;
-      t->c = within ? hn_chain_ring_row(w, panel, y) + (c->pad[1] + x) * c->width : w->sums;
-      t->m = (uint32_t)m;
-      pull(w, &f, t);
-      o->tile(t);
-      if (!within) spread_tile(w, panel, y, x, m, w->sums);
+    for (int64_t i = 0, m0 = 0; i < calls; i++, range++) {
+      const int64_t m1 = tiles * (i + 1) / calls * pixels / tiles;
+      pull(w, &f, panel, range, s);
+      s->a = from + m0 * s->lda;
+      s->at = w->at + (h - h0) * c->in[1] + m0;
+      s->m = (size_t)(m1 - m0);
+      o->run(s);
       m0 = m1;
-      for (x += m; x >= c->in[1]; x -= c->in[1]) y++;
     }
   }
 }
 
 /* The same of a window: a line at a time. */
-static void expand_window(const work *w, int64_t panel, int64_t h, hn_gemm_tile *t) {
+static void expand_window(const work *w, int64_t panel, int64_t h, hn_strip *s) {
   const hn_chain *c = w->a->chain;
-  const int64_t tiles = hn_div_up(c->in[1], w->a->gemm->mr);
-  float *to = hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width;
   bring_window(w, h);
-  for (int64_t i = 0, m0 = 0; i < tiles; i++) {
-    const int64_t m1 = (i + 1) * c->in[1] / tiles;
-    t->a = w->rows + m0 * t->lda;
-    t->c = to + m0 * c->width;
-    t->m = (uint32_t)(m1 - m0);
-    w->a->gemm->tile(t);
-    m0 = m1;
-  }
+  s->a = w->rows;
+  s->c = hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width;
+  s->m = (size_t)c->in[1];
+  w->a->strip->run(s);
 }
 
 static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
@@ -355,20 +339,20 @@ static void expand_rows(const work *w, int64_t panel, int64_t h0, int64_t h1) {
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_expand;
   int64_t n0 = panel * c->width, k = hn_chain_e_values(c);
-  hn_gemm_tile t = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
-                    .b = (const float *)a->w_expand + n0 * k,
-                    .ldc = c->width,
-                    .k = (size_t)k,
-                    .segment = (size_t)(c->window ? c->e_kernel[1] * c->cin : k),
-                    .n = (uint32_t)hn_chain_live(c, panel, panel + 1)};
-  t.skip = c->window ? c->e_row - (ptrdiff_t)t.segment : 0;
-  set_epilogue(&t, e);
-  if (e->bias) t.bias = e->bias + n0;
-  if (!c->window) expand_lines(w, panel, h0, h1, &t);
+  hn_strip s = {.lda = c->window ? c->e_stride[1] * c->cin : c->x.pixel,
+                .b = (const float *)a->w_expand + n0 * k,
+                .ldc = c->width,
+                .k = (size_t)k,
+                .segment = (size_t)(c->window ? c->e_kernel[1] * c->cin : k),
+                .n = (uint32_t)hn_chain_live(c, panel, panel + 1)};
+  s.skip = c->window ? c->e_row - (ptrdiff_t)s.segment : 0;
+  set_epilogue(&s, e);
+  if (e->bias) s.bias = e->bias + n0;
+  if (!c->window) expand_lines(w, panel, h0, h1, &s);
   for (int64_t h = h0; h < h1; h++) {
-    if (c->window) expand_window(w, panel, h, &t);
+    if (c->window) expand_window(w, panel, h, &s);
     if (e->n_post)
-      hn_chain_post(e, hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, t.n, 0, 0, 0,
+      hn_chain_post(e, hn_chain_ring_row(w, panel, h) + c->pad[1] * c->width, c->width, n0, s.n, 0, 0, 0,
                     c->in[1]);
   }
 }
@@ -430,36 +414,34 @@ static void project_block(const work *w) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
   const hn_epilogue *e = a->e_project;
-  int64_t pixels = (w->g1 - w->g0) * c->out[1], tiles = hn_div_up(pixels, a->gemm->mr);
+  int64_t pixels = (w->g1 - w->g0) * c->out[1];
   bool whole = c->splits == 1, last = whole && w->b1 == w->p1;
-  int64_t first = w->g0 * c->out[1], image = c->out[0] * c->out[1];
   int64_t pitch = whole ? c->y.pixel : c->cout;
-  float *y = whole ? hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0))
-                   : a->partials + ((w->split * c->batch + w->n) * image + first) * c->cout;
+  float *y = whole ? hn_chain_y_at(a, hn_view_at(&c->y, w->n, 0, w->g0, 0)) : hn_chain_partials_of(w);
   const float *residual = e->residual ? e->residual + hn_view_at(&e->residual_view, w->n, 0, w->g0, 0) : NULL;
   int64_t k0 = w->b0 * c->width, k = hn_chain_live(c, w->b0, w->b1);
-  hn_gemm_tile t = {.lda = c->middle_pitch,
-                    .ldc = pitch,
-                    .k = (size_t)k,
-                    .segment = (size_t)k,
-                    .accumulate = w->b0 > w->p0 && !HN_FAULT("chain_no_accumulate")};
+  const bool first = w->b0 == w->p0;
+  hn_strip s = {.a = w->middle,
+                .lda = c->middle_pitch,
+                .ldc = pitch,
+                .m = (size_t)pixels,
+                .k = (size_t)k,
+                .segment = (size_t)k,
+                .accumulate = !first && !HN_FAULT("chain_no_accumulate")};
   if (last) {
-    set_epilogue(&t, e);
-    t.ldr = e->residual_view.pixel;
+    set_epilogue(&s, e);
+    s.ldr = e->residual_view.pixel;
   }
-  for (int64_t n = 0; n < c->cout; n += a->gemm->nr) {
-    int64_t width = (int64_t)hn_gemm_panel_width(a->gemm, (size_t)c->cout, (size_t)n);
-    t.n = (uint32_t)hn_min(c->cout - n, a->gemm->nr);
-    t.b = (const float *)a->w_project + n * c->hidden + k0 * width;
-    t.bias = last && e->bias ? e->bias + n : NULL;
-    for (int64_t i = 0; i < tiles; i++) {
-      int64_t m0 = i * pixels / tiles, m1 = (i + 1) * pixels / tiles;
-      t.m = (uint32_t)(m1 - m0);
-      t.a = w->middle + m0 * c->middle_pitch;
-      t.c = y + m0 * pitch + n;
-      if (last && residual) t.residual = residual + m0 * t.ldr + n;
-      a->gemm->tile(&t);
-    }
+  s.flags &= ~(uint32_t)HN_EPI_BIAS;
+  if (whole && first) s.flags |= e->flags & HN_EPI_BIAS;
+  for (int64_t n = 0; n < c->cout; n += a->strip->nr) {
+    const int64_t width = (int64_t)hn_gemm_panel_width(a->gemm, (size_t)c->cout, (size_t)n);
+    s.n = (uint32_t)hn_min(c->cout - n, a->strip->nr);
+    s.b = (const float *)a->w_project + n * c->hidden + k0 * width;
+    s.bias = e->bias ? e->bias + n : NULL;
+    s.c = y + n;
+    if (last && residual) s.residual = residual + n;
+    a->strip->run(&s);
   }
   if (last && e->n_post)
     for (int64_t r = w->g0; r < w->g1; r++)
@@ -477,6 +459,7 @@ static void group(work *w) {
     w->ready = hi;
     return;
   }
+  if (hn_chain_has_places(c)) find_places(w, from, hi);
   if (c->e_parts && hi > from) {
     hn_chain_bring_rows(w, from, hi);
     a->bf16->begin((uint32_t)hn_chain_tile_rows(w, (hi - from) * c->in[1]));

@@ -221,13 +221,6 @@ void hn_chain_post_and_narrow(const work *w, float *sums, int64_t p, int64_t n, 
   a->bf16->store(&narrowed);
 }
 
-/* Where the group's partial sums begin. */
-static float *partials_of(const work *w) {
-  const hn_chain *c = w->a->chain;
-  const int64_t image = c->out[0] * c->out[1];
-  return w->a->partials + ((w->split * c->batch + w->n) * image + w->g0 * c->out[1]) * c->cout;
-}
-
 static void leave_result(const work *w, const hn_bf16_tile *t, late *l) {
   const hn_chain_args *a = w->a;
   const hn_chain *c = a->chain;
@@ -240,7 +233,7 @@ static void leave_result(const work *w, const hn_bf16_tile *t, late *l) {
   s.from = l->sums, s.m = l->m, s.n = l->columns;
   if (c->splits > 1) {
     const hn_bf16_store part = {
-        .from = s.from, .m = s.m, .n = s.n, .c = partials_of(w) + p * c->cout + n, .ldc = c->cout};
+        .from = s.from, .m = s.m, .n = s.n, .c = hn_chain_partials_of(w) + p * c->cout + n, .ldc = c->cout};
     a->bf16->store(&part);
     return;
   }

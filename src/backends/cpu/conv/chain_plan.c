@@ -46,7 +46,7 @@ void hn_chain_divide(hn_chain *c, const hn_gemm_ops *o, int64_t bands, int64_t s
   c->group = one_group ? rows : hn_min(rows, hn_div_up(4 * o->mr, hn_max(c->out[1], 1)));
   if (c->group < 1) c->group = 1;
   c->groups = hn_div_up(rows, c->group);
-  c->block = c->groups > 1 || c->p_parts ? panels : hn_min(panels, 4);
+  c->block = c->groups > 1 || c->p_parts ? panels : hn_min(panels, hn_max(128 / c->width, 1));
   c->slots = c->groups > 1 || (c->paired && c->window) ? panels : 1;
   int64_t reach = (c->kernel[0] - 1) * c->dilation[0] + 1;
   c->ring_rows = hn_min((c->group - 1) * c->stride[0] + reach, c->in[0]);

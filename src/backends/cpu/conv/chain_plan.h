@@ -8,6 +8,7 @@
 #include "backends/cpu/conv/depthwise_driver.h"
 #include "backends/cpu/kernels/depthwise_bf16/depthwise_bf16.h"
 #include "backends/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "backends/cpu/kernels/strip/strip.h"
 #include "base/integers.h"
 
 enum { HN_CHAIN_ROWS = 64 }; /* kernel rows at most, and threads */
@@ -100,10 +101,7 @@ void hn_chain_pack_parts(const hn_bf16_ops *o, int64_t parts, const float *w, in
  * make the other), the parts of the input, and those of the depthwise result. */
 enum { HN_CHAIN_SUMS = HN_BF16_ROWS * HN_BF16_PANEL };
 static inline int64_t hn_chain_sum_floats(const hn_chain *c) {
-  return hn_max(c->parts == 3 ? 2 * HN_CHAIN_SUMS
-                : c->parts    ? HN_CHAIN_SUMS
-                              : 0,
-                c->expand && !c->window ? HN_GEMM_ROWS * c->width : 0);
+  return c->parts == 3 ? 2 * HN_CHAIN_SUMS : c->parts ? HN_CHAIN_SUMS : 0;
 }
 static inline int64_t hn_chain_e_floats(const hn_chain *c) {
   return c->e_parts ? hn_chain_steps_of(c->cin) * c->e_block / 2 : 0;
@@ -111,9 +109,13 @@ static inline int64_t hn_chain_e_floats(const hn_chain *c) {
 static inline int64_t hn_chain_ring_floats(const hn_chain *c) {
   return c->slots * c->ring_panel / (c->paired ? 2 : 1);
 }
-/* Image rows under a window; paired: places of the pixels that a group expands. */
+/* Whether it needs to know where the pixels that a group expands lie: paired, or in f32. */
+static inline bool hn_chain_has_places(const hn_chain *c) {
+  return c->expand && !c->window && (c->paired || !c->e_parts);
+}
+/* Image rows under a window; such places. */
 static inline int64_t hn_chain_row_floats(const hn_chain *c) {
-  const int64_t places = c->paired && c->expand && !c->window ? c->ring_rows * c->in[1] : 0;
+  const int64_t places = hn_chain_has_places(c) ? c->ring_rows * c->in[1] : 0;
   return hn_fill_up(c->e_kernel[0] * c->e_row + places, 16);
 }
 static inline int64_t hn_chain_p_floats(const hn_chain *c) {

@@ -143,7 +143,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_chain_s
   memset(h, 0, sizeof *h);
   h->isa = hn_isa_of(m->isa);
   const hn_gemm_ops *o = hn_gemm_find(h->isa);
-  if (!o || !hn_depthwise_find(h->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
+  if (!o || !hn_strip_find(h->isa) || !hn_depthwise_find(h->isa))
+    return hn_refuse(why, "no kernels for %s", hn_isa_name(h->isa));
   for (uint32_t k = 0; k < s->n_parts; k++) {
     /* What the depthwise kernel adds is f32. */
     const hone_dtype narrow = r.project == &s->part[k] ? narrow_of(config) : HONE_DTYPE_F32;
@@ -298,6 +299,7 @@ hone_status hn_chain_step_run(const hone_step_run *r, const hn_chain_step_config
   const struct hn_halves_ops *halves = hn_halves_find(h->isa);
   hn_chain_args a = {.chain = c,
                      .gemm = hn_gemm_find(h->isa),
+                     .strip = hn_strip_find(h->isa),
                      .depthwise = hn_depthwise_find(h->isa),
                      .x = r->in[s->part[0].input[0]],
                      .bf16 = parts_ops(c, h->isa),

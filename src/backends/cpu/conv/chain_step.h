@@ -17,6 +17,6 @@ HN_FAMILY_COUNTED(hn_chain_step);
 HN_FAMILY_SHARED(hn_chain_step);
 
 #define hn_cpu_chain_tactic(NAME, ANCHOR, ...)                                                               \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 5, hn_chain_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 6, hn_chain_step, __VA_ARGS__)
 
 #endif

@@ -7,7 +7,8 @@
 
 typedef struct hn_chain_args {
   const hn_chain *chain;
-  const hn_gemm_ops *gemm;
+  const hn_gemm_ops *gemm; /* its panels */
+  const hn_strip_ops *strip;
   const hn_depthwise_ops *depthwise;
   const hn_bf16_ops *bf16;            /* with parts */
   const hn_depthwise_bf16_ops *pairs; /* paired */
@@ -33,7 +34,7 @@ typedef struct hn_chain_work {
   int64_t p0, p1; /* panels of the task */
   float *ring, *middle;
   float *rows; /* window: image rows with their padding (paired: in bf16) */
-  int32_t *at; /* paired: where the pixels that the group expands lie in a panel's ring */
+  int32_t *at; /* where the pixels that the group expands lie in a panel's ring (hn_chain_has_places) */
   float *sums; /* blocks of results */
   /* with parts: */
   const uint16_t *e_from; /* the group's input */
@@ -71,6 +72,13 @@ static inline hn_bf16_store hn_chain_store_of(const hn_epilogue *e, int64_t colu
                          .slope = e->slope,
                          .bias = e->bias ? e->bias + column : NULL,
                          .ldr = e->residual_view.pixel};
+}
+
+/* Where the group's partial sums begin. */
+static inline float *hn_chain_partials_of(const hn_chain_work *w) {
+  const hn_chain *c = w->a->chain;
+  const int64_t image = c->out[0] * c->out[1];
+  return w->a->partials + ((w->split * c->batch + w->n) * image + w->g0 * c->out[1]) * c->cout;
 }
 
 /* Rows of a row tile for so many pixels: as equal as can be. */

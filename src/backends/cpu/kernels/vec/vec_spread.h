@@ -70,4 +70,28 @@ static inline __attribute__((always_inline)) vf v_loadn_far(const float *p, ptrd
 #endif
 }
 
+/* sum += p[rows * distance + at] * b in every lane. */
+static inline __attribute__((always_inline)) void v_fma_spread(vf *sum, const float *p, ptrdiff_t distance,
+                                                               const int rows, const int at, vf b) {
+#if VEC_W < 16 || defined(HN_INSTRUMENTED)
+  v_fma_into(sum, v_set1(p[rows * distance + at]), b);
+#else
+  if (rows == 0)
+    __asm__ volatile("vfmadd231ps %c2(%1)%{1to16%}, %3, %0"
+                     : "+v"(*sum)
+                     : "r"(p), "i"(4 * at), "v"(b)
+                     : "memory");
+  else if (rows == 1)
+    __asm__ volatile("vfmadd231ps %c3(%1,%2,4)%{1to16%}, %4, %0"
+                     : "+v"(*sum)
+                     : "r"(p), "r"(distance), "i"(4 * at), "v"(b)
+                     : "memory");
+  else
+    __asm__ volatile("vfmadd231ps %c3(%1,%2,8)%{1to16%}, %4, %0"
+                     : "+v"(*sum)
+                     : "r"(p), "r"(distance), "i"(4 * at), "v"(b)
+                     : "memory");
+#endif
+}
+
 #endif
