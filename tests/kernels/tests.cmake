@@ -5,7 +5,7 @@ list(TRANSFORM families REPLACE "(.+)" "family_\\1.c" OUTPUT_VARIABLE adapters)
 # has its bounds all the same.
 if(HONE_SANITIZE)
   list(TRANSFORM adapters PREPEND ${HONE_TEST_FOLDER}/ OUTPUT_VARIABLE files)
-  list(APPEND files ${HONE_TEST_FOLDER}/check.c ${HONE_TEST_FOLDER}/conv_oracle.c ${HONE_TEST_FOLDER}/gemm_bf16_conv.c ${HONE_TEST_FOLDER}/gemm_matmul.c)
+  list(APPEND files ${HONE_TEST_FOLDER}/check.c ${HONE_TEST_FOLDER}/conv_oracle.c ${HONE_TEST_FOLDER}/gemm_bf16_conv.c ${HONE_TEST_FOLDER}/gemm_matmul.c ${HONE_TEST_FOLDER}/strassen_product.c)
   set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all")
 endif()
 # Odd sizes for an accelerator's tactics are part of the program, which runs alone on other machines.
@@ -14,7 +14,7 @@ set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPEN
 file(READ ${CMAKE_SOURCE_DIR}/${shapes} text)
 string(REPLACE "\n" "\\n\"\n\"" text "${text}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/device_shapes.c CONTENT "extern const char ck_device_shapes[];\nconst char ck_device_shapes[] =\n\"@text@\";\n" @ONLY)
-hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c conv_cases.c conv_oracle.c gemm_matmul.c gemm_bf16_conv.c
+hone_test_tool(check_kernels check_kernels.c check.c bench.c roof.c conv_cases.c conv_oracle.c gemm_matmul.c strassen_product.c gemm_bf16_conv.c
   ../tactics/on_device.c ../tactics/device_step.c ../tactics/tactic_case.c ../tactics/with_epilogue.c ../tactics/chain_case.c ${adapters})
 target_sources(check_kernels PRIVATE ${CMAKE_BINARY_DIR}/generated/device_shapes.c)
 hone_portable(check_kernels)

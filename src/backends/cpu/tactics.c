@@ -13,6 +13,7 @@
 #include "backends/cpu/product/bf16_step.h"
 #include "backends/cpu/product/coded_step.h"
 #include "backends/cpu/product/matmul_step.h"
+#include "backends/cpu/product/strassen_step.h"
 #include "backends/cpu/product/matmul_wide.h"
 #include "backends/cpu/quantized/int8_step.h"
 #include "backends/cpu/quantized/qlinear_step.h"

@@ -19,11 +19,11 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_matmul_
   return config->describe(s, m, d, why);
 }
 
-static double cost_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m) {
+double hn_matmul_step_seconds(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, double flops) {
   double columns = (double)hn_gemm_packed_size(hn_gemm_find(d->p.isa), (size_t)d->p.n, 1);
   double waste = columns > 0 ? (double)d->p.n / columns : 1;
   const double products =
-      hn_step_seconds(m, s->cost.flops, s->cost.bytes, 0.85 * waste * (d->p.packed ? 1 : 0.9));
+      hn_step_seconds(m, flops, s->cost.bytes, 0.85 * waste * (d->p.packed ? 1 : 0.9));
   /* Few rows wait for their weights, of which each thread reads its part. */
   const hn_gemm_ops *o = hn_gemm_find(d->p.isa);
   const double bytes = d->p.packed ? (double)d->p.n * (double)d->p.k * 4 : 0;
@@ -34,6 +34,10 @@ static double cost_of(const hn_matmul_step *d, const hone_step *s, const hone_ma
   for (int32_t i = 0; i < d->p.n_batch_dims; i++) matrices *= (double)d->p.batch[i];
   if (!d->p.n_batch_dims) matrices = 0;
   return (products > weights ? products : weights) + matrices + hn_epilogue_seconds(s, m, true);
+}
+
+static double cost_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m) {
+  return hn_matmul_step_seconds(d, s, m, s->cost.flops);
 }
 
 static void need_of(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
@@ -50,10 +54,8 @@ size_t hn_matmul_step_shared(const hone_step *s, const hone_machine *m, const hn
   return config->describe(s, m, &d, NULL) && d.p.packed ? (size_t)d.weights_at : 0;
 }
 
-static hone_status fill(hn_matmul_step *d, const hone_step *s, void *blob, hone_error *error) {
-  (void)error;
+void hn_matmul_step_fill(const hn_matmul_step *d, const hone_step *s, void *blob) {
   unsigned char *base = blob;
-  memcpy(base, d, sizeof *d);
   if (d->p.packed && !s->own_only)
     hn_matmul_pack(&d->p, s->input[1].constant, (float *)(void *)(base + d->weights_at));
   if (d->bias_at) {
@@ -62,26 +64,36 @@ static hone_status fill(hn_matmul_step *d, const hone_step *s, void *blob, hone_
     bool one = hone_desc_count(&s->input[2].desc) == 1;
     for (int64_t i = 0; i < d->p.n; i++) bias[i] = c[one ? 0 : i] * d->bias_scale;
   }
+}
+
+static hone_status fill(hn_matmul_step *d, const hone_step *s, void *blob, hone_error *error) {
+  (void)error;
+  memcpy(blob, d, sizeof *d);
+  hn_matmul_step_fill(d, s, blob);
   return HONE_OK;
 }
 
 HN_FAMILY_DESCRIBED(hn_matmul_step, hn_matmul_step, fill)
 
-hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_config *config,
-                               hone_error *error) {
-  (void)config, (void)error;
-  const hn_matmul_step *d = r->blob;
+void hn_matmul_step_bind(const hn_matmul_step *d, const hone_step_run *r, hn_epilogue *e) {
   const unsigned char *base = r->blob;
   const float *bias = d->bias_at      ? (const float *)(const void *)(base + d->bias_at)
                       : d->bias_input ? r->in[d->bias_input]
                                       : NULL;
-  hn_epilogue e;
-  hn_epilogue_bind(r->step, d->p.isa, true, bias, r->in, &e);
+  hn_epilogue_bind(r->step, d->p.isa, true, bias, r->in, e);
   if (d->residual_input) { /* accepted only with an epilogue that leaves the place free */
-    e.flags |= HN_EPI_RESIDUAL;
-    e.residual = r->in[d->residual_input];
-    e.residual_view = (hn_view){0, 0, 0, d->p.n};
+    e->flags |= HN_EPI_RESIDUAL;
+    e->residual = r->in[d->residual_input];
+    e->residual_view = (hn_view){0, 0, 0, d->p.n};
   }
+}
+
+hone_status hn_matmul_step_run(const hone_step_run *r, const hn_matmul_step_config *config,
+                               hone_error *error) {
+  (void)config, (void)error;
+  const hn_matmul_step *d = r->blob;
+  hn_epilogue e;
+  hn_matmul_step_bind(d, r, &e);
   const float *b = d->p.packed ? hn_shared_at(r, d->weights_at) : r->in[1];
   hn_matmul_exec(&d->p, r->in[0], b, r->out[0], &e, r->workspace, r->parallel, r->pool);
   return HONE_OK;

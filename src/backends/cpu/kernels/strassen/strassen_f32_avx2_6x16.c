@@ -1,0 +1,16 @@
+#include "backends/cpu/kernels/strassen/strassen.h"
+
+#include <stdbool.h>
+
+#include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec_spread.h"
+
+/* Tiles of gemm_f32_avx2_6x16. */
+#define MR 6
+#define NV 2
+#define PREFETCH_AHEAD 16
+#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#include "backends/cpu/kernels/strassen/strassen_body.inc"
+
+const struct hn_kernel hn_kernel_strassen_f32_avx2_6x16 = {"strassen_f32_avx2_6x16", "strassen", "f32",
+                                                           HN_ISA_AVX2, &table};

@@ -1,0 +1,48 @@
+/* C = A B by one step of Strassen's method (kernels/strassen/strassen.h) above the tiles of family "gemm": rows of A
+ * where they lie, B packed as hn_gemm_pack_b packs it, so that the usual product reads the same weights.
+ *
+ * Columns of the first half meet those of the second, panel by panel; rows meet within blocks; the inner length is cut into
+ * pieces of which each has its halves. Rows or columns whose sizes are too far apart, or not finite, are multiplied as
+ * usual, and so are columns that the halves leave over. */
+#ifndef HN_CPU_PRODUCT_STRASSEN_DRIVER_H
+#define HN_CPU_PRODUCT_STRASSEN_DRIVER_H
+
+#include <hone/plugin.h>
+
+#include "backends/cpu/kernels/gemm/gemm.h"
+#include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/step/step.h"
+
+typedef struct hn_strassen {
+  /* the problem */
+  hn_isa isa;
+  int64_t m, n, k;      /* k is even */
+  int64_t x_row, y_row; /* floats from row to row of A and of C */
+  int64_t apart;        /* rows that must not meet lie so many apart: m is a multiple of it */
+  /* the plan, set by hn_strassen_plan */
+  int64_t meet;   /* rows of a block */
+  int64_t blocks; /* of rows whose factors are made at once */
+  int64_t pairs;  /* of panels that meet */
+  int64_t pieces; /* of the inner length */
+  int64_t ld;     /* floats from row to row of a factor of A */
+  int64_t m_tasks, n_tasks;
+  int64_t factors, flags, thread_floats; /* floats of workspace */
+} hn_strassen;
+
+/* False: nothing to win, the operands are too small. l1, l2: bytes of cache of one core. */
+bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2);
+
+size_t hn_strassen_workspace(const hn_strassen *p, uint32_t threads); /* floats */
+
+/* Cycles that it takes beside its products on the busiest thread. */
+double hn_strassen_cycles(const hn_strassen *p, uint32_t threads);
+
+/* The sizes of b's columns, which stand behind it: hn_strassen_size_floats of them. */
+static inline size_t hn_strassen_size_floats(const hn_strassen *p) { return (size_t)p->n; }
+void hn_strassen_sizes(const hn_strassen *p, const float *b, float *sizes);
+
+/* b: packed, and its columns' sizes. */
+void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, float *c, const hn_epilogue *e,
+                      float *workspace, hn_parallel_fn parallel, void *pool);
+
+#endif
