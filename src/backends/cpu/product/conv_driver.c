@@ -180,13 +180,17 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
 }
 
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
+  return hn_conv_seconds_at(c, o, machine, 1);
+}
+
+double hn_conv_seconds_at(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine, double share) {
   int64_t vectors = hn_div_up(hn_div_up(c->cout, o->vw), c->n_tasks),
           rows = hn_div_up(c->lines * c->line, c->m_tasks);
   double rounds =
       (double)hn_div_up(c->groups * c->m_tasks * c->n_tasks, machine->threads ? machine->threads : 1);
   double k = (double)c->k, width = (double)(vectors * o->vw), pixels = (double)rows;
   /* A panel of one vector makes one product of each broadcast. */
-  double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85;
+  double products = k * pixels * ((double)vectors / 2 + (vectors % 2 ? 0.08 : 0)) / 0.85 * share;
   double layer = (double)(c->groups * c->cout) * k * 4;
   /* Tiles over the end of a line lie in two: what one leaves out the other may need. */
   if (c->skips) products *= 1 - c->idle * (double)c->grid[2] / (double)(c->grid[2] + o->mr - 1);

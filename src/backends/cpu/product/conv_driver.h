@@ -73,6 +73,8 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
 /* The time that the planned convolution is expected to take: the cost model of the tactics that stand on it.
  */
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine);
+/* The same where only this share of the products is made. */
+double hn_conv_seconds_at(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine, double share);
 
 /* Scratch floats of one thread. */
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o);

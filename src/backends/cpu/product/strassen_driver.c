@@ -64,6 +64,10 @@ size_t hn_strassen_workspace(const hn_strassen *p, uint32_t threads) {
   return (size_t)(p->factors + p->flags + p->thread_floats * threads);
 }
 
+double hn_strassen_products(const hn_strassen *p) {
+  return 1 - 2.0 * (double)p->pairs * (double)hn_gemm_find(p->isa)->nr / (double)p->n / 8;
+}
+
 /* In cycles a vector: what a row's factors take (4 loads and 7 stores for 4 vectors), what is added to the sums of quarters
  * (12 times for 4 vectors and piece), and what is written from there. */
 static const double row_cycles = 3, add_cycles = 1.5, write_cycles = 2;

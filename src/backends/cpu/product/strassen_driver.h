@@ -34,6 +34,9 @@ bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2);
 
 size_t hn_strassen_workspace(const hn_strassen *p, uint32_t threads); /* floats */
 
+/* Its share of the usual product's multiplications. */
+double hn_strassen_products(const hn_strassen *p);
+
 /* Cycles that it takes beside its products on the busiest thread. */
 double hn_strassen_cycles(const hn_strassen *p, uint32_t threads);
 

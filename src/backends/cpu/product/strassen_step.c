@@ -33,15 +33,9 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_strasse
   return true;
 }
 
-/* The share of the products that are made by halves. */
-static double share_of(const head *h) {
-  const hn_gemm_ops *o = hn_gemm_find(h->plan.isa);
-  return 2.0 * (double)h->plan.pairs * (double)o->nr / (double)h->plan.n;
-}
-
 static double cost_of(const head *h, const hone_step *s, const hone_machine *m) {
   const hn_gemm_ops *o = hn_gemm_find(h->plan.isa);
-  return hn_matmul_step_seconds(&h->usual, s, m, s->cost.flops * (1 - share_of(h) / 8)) +
+  return hn_matmul_step_seconds(&h->usual, s, m, s->cost.flops * hn_strassen_products(&h->plan)) +
          hn_strassen_cycles(&h->plan, m->threads) / hn_core_hertz(o, m);
 }
 
@@ -72,7 +66,7 @@ size_t hn_strassen_shared(const hone_step *s, const hone_machine *m, const hn_st
 
 void hn_strassen_work(const hone_step *s, const hone_machine *m, const hn_strassen_config *config, hone_work *work) {
   head h;
-  if (describe(s, m, config, &h, NULL)) work->flops -= 2 * s->cost.macs * share_of(&h) / 8;
+  if (describe(s, m, config, &h, NULL)) work->flops -= 2 * s->cost.macs * (1 - hn_strassen_products(&h.plan));
 }
 
 hone_status hn_strassen_run(const hone_step_run *r, const hn_strassen_config *config, hone_error *error) {
