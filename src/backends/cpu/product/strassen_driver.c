@@ -8,7 +8,6 @@
 
 enum {
   LINE = 16,       /* floats of a cache line */
-  MOST_MEET = 512, /* rows of a block */
   LEAST_HALF = 24, /* rows, and columns in panels, that a half must have */
   LEAST_K = 128    /* of a half */
 };
@@ -20,9 +19,8 @@ static int64_t longest_piece(const hn_strassen *p) { return hn_div_up(p->k / 2, 
 
 static int64_t half_rows(int64_t rows) { return hn_div_up(rows, 2); }
 
-/* Floats of the seven factors of a block's piece, and of all of a block's. */
-static int64_t piece_floats(const hn_strassen *p) { return HN_STRASSEN_PRODUCTS * half_rows(p->meet) * p->ld; }
-static int64_t block_floats(const hn_strassen *p) { return p->pieces * piece_floats(p); }
+/* Floats of the seven factors of a block's piece. */
+static int64_t block_floats(const hn_strassen *p) { return HN_STRASSEN_PRODUCTS * half_rows(p->meet) * p->ld; }
 
 static int64_t most_tiles(const hn_strassen *p) { return hn_div_up(half_rows(p->meet), hn_gemm_find(p->isa)->mr); }
 
@@ -48,14 +46,15 @@ bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2) {
   const int64_t rows = (int64_t)(l1 / 8 * 7 / 4 / o->mr), panel = (int64_t)(l2 / 4 / 4 / 4 / o->nr);
   p->pieces = hn_div_up(p->k / 2, hn_max(LEAST_K, hn_min(rows, panel)));
   p->ld = (hn_div_up(longest_piece(p), LINE) | 1) * LINE;
-  p->meet = hn_div_up(p->apart, hn_div_up(p->apart, MOST_MEET));
-  /* Factors of so many rows at once as stay in a last-level cache. */
-  enum { FACTORS = 6 << 20 };
+  /* Factors of so many rows at once as stay in L2 beside the panels. */
+  const int64_t floats = (int64_t)(l2 / 4 * 3 / 4),
+                most = hn_max(2 * LEAST_HALF, 2 * (floats / (HN_STRASSEN_PRODUCTS * p->ld)));
+  p->meet = hn_div_up(p->apart, hn_div_up(p->apart, most));
   const int64_t all = p->m / p->apart * hn_div_up(p->apart, p->meet);
-  p->blocks = hn_max(1, hn_min(all, FACTORS / 4 / block_floats(p)));
+  p->blocks = hn_max(1, hn_min(all, floats / block_floats(p)));
   plan_tasks(p, threads);
   p->factors = p->blocks * block_floats(p);
-  p->flags = hn_fill_up(hn_div_up(p->blocks * p->pieces * most_tiles(p), sizeof(float)), LINE);
+  p->flags = hn_fill_up(hn_div_up(p->blocks * most_tiles(p), sizeof(float)), LINE);
   p->thread_floats = hn_fill_up(4 * (int64_t)o->mr * o->nr, LINE);
   return true;
 }
@@ -88,7 +87,7 @@ typedef struct job {
   const hn_epilogue *e;
   float *factors, *threads;
   bool *meets;
-  int64_t first, count; /* blocks of rows whose factors are there */
+  int64_t first, count, piece; /* blocks of rows and the piece of which the factors are there */
 } job;
 
 /* Rows [from, to) of a block of all of A's. */
@@ -105,10 +104,9 @@ static span block_rows(const hn_strassen *p, int64_t block) {
 static int64_t upper(span r) { return half_rows(r.to - r.from); }
 static int64_t lower(span r) { return (r.to - r.from) / 2; }
 
-static float *factor(const job *j, int64_t block, int64_t piece, int64_t product) {
+static float *factor(const job *j, int64_t block, int64_t product) {
   const hn_strassen *p = j->p;
-  return j->factors + (block - j->first) * block_floats(p) + piece * piece_floats(p) +
-         product * half_rows(p->meet) * p->ld;
+  return j->factors + (block - j->first) * block_floats(p) + product * half_rows(p->meet) * p->ld;
 }
 
 static span tile_rows(int64_t rows, int64_t i, int64_t tiles) {
@@ -116,8 +114,8 @@ static span tile_rows(int64_t rows, int64_t i, int64_t tiles) {
 }
 
 /* Do all rows of a tile meet rows of near sizes? */
-static bool *rows_meet(const job *j, int64_t block, int64_t piece, int64_t tile) {
-  return j->meets + ((block - j->first) * j->p->pieces + piece) * most_tiles(j->p) + tile;
+static bool *rows_meet(const job *j, int64_t block, int64_t tile) {
+  return j->meets + (block - j->first) * most_tiles(j->p) + tile;
 }
 
 /* ---- factors of A */
@@ -131,19 +129,17 @@ static void make_factors(void *arg, int64_t index, uint32_t thread) {
   const int64_t tiles = hn_div_up(upper(r), j->o->mr);
   if (tile >= tiles) return;
   const span t = tile_rows(upper(r), tile, tiles);
-  for (int64_t piece = 0; piece < p->pieces; piece++) {
-    const int64_t k = 2 * piece_at(p, piece), half = piece_at(p, piece + 1) - piece_at(p, piece);
-    bool meets = true;
-    for (int64_t i = t.from; i < t.to; i++) {
-      const float *top = j->a + (r.from + i) * p->x_row + k;
-      const float *bottom = i < lower(r) ? top + upper(r) * p->x_row : NULL;
-      float *to[HN_STRASSEN_PRODUCTS], size[2];
-      for (int q = 0; q < HN_STRASSEN_PRODUCTS; q++) to[q] = factor(j, block, piece, q) + i * p->ld;
-      j->s->rows(top, bottom, half, (size_t)half, to, size);
-      meets = meets && hn_strassen_alike(size[0], bottom ? size[1] : size[0]);
-    }
-    *rows_meet(j, block, piece, tile) = meets || HN_FAULT("strassen_rows_any");
+  const int64_t k = 2 * piece_at(p, j->piece), half = piece_at(p, j->piece + 1) - piece_at(p, j->piece);
+  bool meets = true;
+  for (int64_t i = t.from; i < t.to; i++) {
+    const float *top = j->a + (r.from + i) * p->x_row + k;
+    const float *bottom = i < lower(r) ? top + upper(r) * p->x_row : NULL;
+    float *to[HN_STRASSEN_PRODUCTS], size[2];
+    for (int q = 0; q < HN_STRASSEN_PRODUCTS; q++) to[q] = factor(j, block, q) + i * p->ld;
+    j->s->rows(top, bottom, half, (size_t)half, to, size);
+    meets = meets && hn_strassen_alike(size[0], bottom ? size[1] : size[0]);
   }
+  *rows_meet(j, block, tile) = meets || HN_FAULT("strassen_rows_any");
 }
 
 /* ---- products */
@@ -203,7 +199,7 @@ typedef struct place {
 static void product_tile(const job *j, pair *q, const place *t, int i) {
   const hn_strassen *p = j->p;
   const product *x = &products[i];
-  hn_strassen_tile g = {.a = factor(j, t->block, q->piece, i) + t->from * p->ld,
+  hn_strassen_tile g = {.a = factor(j, t->block, i) + t->from * p->ld,
                         .lda = p->ld,
                         .b = q->b[x->b],
                         .with = q->b[x->with],
@@ -327,7 +323,7 @@ static void pair_over_piece(const job *j, pair *q, span blocks) {
     for (int64_t i = 0; i < tiles; i++) {
       const span rows = tile_rows(upper(r), i, tiles);
       const place t = {block, rows.from, rows.to, hn_min(rows.to, lower(r))};
-      if (columns && *rows_meet(j, block, q->piece, i)) {
+      if (columns && *rows_meet(j, block, i)) {
         for (int product = 0; product < HN_STRASSEN_PRODUCTS; product++) product_tile(j, q, &t, product);
         write_tile(j, q, &t);
       } else
@@ -355,30 +351,26 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   if (blocks.from == blocks.to) return;
   const span rows = {block_rows(p, blocks.from).from, block_rows(p, blocks.to - 1).to};
   pair q = {.sums = j->threads + thread * p->thread_floats};
-  for (q.piece = 0; q.piece < p->pieces; q.piece++) {
-    q.k0 = 2 * piece_at(p, q.piece);
-    q.half = piece_at(p, q.piece + 1) - piece_at(p, q.piece);
-    for (int64_t i = pairs.from; i < pairs.to; i++) {
-      const bool last = i + 1 == pairs.to;
-      set_quarters(j, i, q.piece, q.b);
-      q.column[0] = i * nr, q.column[1] = (p->pairs + i) * nr;
-      q.calls = q.call = 0;
-      q.next[0] = NULL;
-      if (!last || q.piece + 1 < p->pieces) {
-        set_quarters(j, last ? pairs.from : i + 1, q.piece + last, q.next);
-        q.calls = (blocks.to - blocks.from) * HN_STRASSEN_PRODUCTS * hn_div_up(half_rows(p->meet), o->mr);
-      }
-      pair_over_piece(j, &q, blocks);
+  q.piece = j->piece;
+  q.k0 = 2 * piece_at(p, q.piece);
+  q.half = piece_at(p, q.piece + 1) - piece_at(p, q.piece);
+  for (int64_t i = pairs.from; i < pairs.to; i++) {
+    const bool last = i + 1 == pairs.to;
+    set_quarters(j, i, q.piece, q.b);
+    q.column[0] = i * nr, q.column[1] = (p->pairs + i) * nr;
+    q.calls = q.call = 0;
+    q.next[0] = NULL;
+    if (!last || q.piece + 1 < p->pieces) {
+      set_quarters(j, last ? pairs.from : i + 1, q.piece + last, q.next);
+      q.calls = (blocks.to - blocks.from) * HN_STRASSEN_PRODUCTS * most_tiles(p);
     }
+    pair_over_piece(j, &q, blocks);
   }
   if (n + 1 < p->n_tasks) return;
   for (int64_t c = 2 * p->pairs * nr; c < p->n; c += nr) {
     const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)p->n, (size_t)c), columns = hn_min(nr, p->n - c);
-    for (int64_t i = 0; i < p->pieces; i++) {
-      const int64_t k0 = 2 * piece_at(p, i), k1 = 2 * piece_at(p, i + 1);
-      plain(j, rows, c, columns, j->b + c * p->k + k0 * width, k0, k1 - k0);
-    }
-    finish_rows(j, rows, c, columns);
+    plain(j, rows, c, columns, j->b + c * p->k + q.k0 * width, q.k0, 2 * q.half);
+    if (q.piece + 1 == p->pieces) finish_rows(j, rows, c, columns);
   }
 }
 
@@ -403,7 +395,9 @@ void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, floa
   const int64_t all = p->m / p->apart * hn_div_up(p->apart, p->meet);
   for (; j.first < all; j.first += j.count) {
     j.count = hn_min(p->blocks, all - j.first);
-    parallel(pool, j.count * most_tiles(p), make_factors, &j);
-    parallel(pool, p->m_tasks * p->n_tasks, task, &j);
+    for (j.piece = 0; j.piece < p->pieces; j.piece++) {
+      parallel(pool, j.count * most_tiles(p), make_factors, &j);
+      parallel(pool, p->m_tasks * p->n_tasks, task, &j);
+    }
   }
 }
