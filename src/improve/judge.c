@@ -225,6 +225,19 @@ static double winograd_sizes(const judge *q, int64_t image, int64_t filter) {
   return sum;
 }
 
+static double largest_of(const hone_tensor *t) {
+  double most = 0;
+  for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++)
+    most = fmax(most, fabs((double)((const float *)t->data)[i]));
+  return most;
+}
+
+/* Of all rows and columns, of which only some meet: with what each of them adds to a sum at the most. */
+static double strassen_sizes(const judge *q, int64_t terms) {
+  const double alpha = strcmp(q->node->op_type, "Gemm") == 0 ? hone_node_float(q->node, "alpha", 1) : 1;
+  return (double)terms * alpha * largest_of(q->in[0]) * largest_of(q->in[1]);
+}
+
 static double spread_of(const hone_tensor *t) {
   double low = INFINITY, high = -INFINITY;
   for (int64_t i = 0, n = hone_desc_count(&t->desc); i < n; i++) {
@@ -244,6 +257,7 @@ static void start(const judge *q, const hn_tolerance *t, int64_t i, double scale
     x->linear = true;
     x->sizes = (double)((const float *)q->sizes.data)[i];
     break;
+  case HN_TOLERANCE_STRASSEN:
   case HN_TOLERANCE_WINOGRAD:
     x->error = hn_tolerance_share(t) * scale + 2 * u * fabs(y) + (double)t->terms * FLT_MIN * fmax(1, scale);
     break;
@@ -276,7 +290,10 @@ static void compare(judge *q, const hone_tensor *got, hn_judgement *out) {
   const int64_t count = hone_desc_count(d), channels = d->rank ? d->dim[axis] : 1,
                 inner = hn_dims(d, axis + 1, d->rank);
   int64_t block = -1;
-  double scale = t->class == HN_TOLERANCE_SOFTMAX ? spread_of(q->in[0]) : 0, worst = -1;
+  double scale = t->class == HN_TOLERANCE_SOFTMAX    ? spread_of(q->in[0])
+                 : t->class == HN_TOLERANCE_STRASSEN ? strassen_sizes(q, t->terms)
+                                                     : 0,
+         worst = -1;
   const double whole = bound_of_whole(got);
   for (int64_t i = 0; i < count; i++) {
     element x;
@@ -317,6 +334,7 @@ static const hone_node *node_of(const hn_plan *plan, const hn_step *s) {
 
 static bool has_bound(const hone_node *n, const hn_step *s, const hn_tolerance *t) {
   switch (t->class) {
+  case HN_TOLERANCE_STRASSEN:
   case HN_TOLERANCE_SUM: /* Gemm's factors could cancel in the sum of sizes */
     return t->terms > 0 && hone_node_float(n, "alpha", 1) >= 0 && hone_node_float(n, "beta", 1) >= 0;
   case HN_TOLERANCE_WINOGRAD: return n->in[1]->desc.rank == 4 && hone_node_int(n, "group", 1) == 1;

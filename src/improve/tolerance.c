@@ -124,6 +124,8 @@ static hn_tolerance_class class_of(const hone_node *n, const char *tactic, hn_to
         t->winograd = hn_winograd_form_of(winograd[strlen("winograd")] - '0', stride_of(n));
         return t->winograd ? HN_TOLERANCE_WINOGRAD : HN_TOLERANCE_OTHER;
       }
+      if (tactic && strstr(tactic, "strassen") && operators[i].class == HN_TOLERANCE_SUM)
+        return HN_TOLERANCE_STRASSEN;
       return operators[i].class;
     }
   return moves(n) ? HN_TOLERANCE_EXACT : HN_TOLERANCE_OTHER;
@@ -133,7 +135,7 @@ void hn_tolerance_of(const hone_node *n, const char *tactic, hn_tolerance *t) {
   *t = (hn_tolerance){0};
   t->class = class_of(n, tactic, t);
   if (n->n_in && n->in[0] && n->n_out && n->out[0]) {
-    if (t->class == HN_TOLERANCE_SUM) t->terms = terms_of_sum(n);
+    if (t->class == HN_TOLERANCE_SUM || t->class == HN_TOLERANCE_STRASSEN) t->terms = terms_of_sum(n);
     if (t->class == HN_TOLERANCE_SOFTMAX || t->class == HN_TOLERANCE_NORM) t->terms = terms_of_row(n);
     if (t->class == HN_TOLERANCE_WINOGRAD && n->n_in > 1)
       t->terms = hn_winograd_terms(t->winograd, channels_and_depth(&n->in[1]->desc));
@@ -150,6 +152,7 @@ double hn_tolerance_share(const hn_tolerance *t) {
   case HN_TOLERANCE_EXACT: return 0;
   case HN_TOLERANCE_SUM: return 2 * hn_gamma(t->terms);
   case HN_TOLERANCE_WINOGRAD: return (k + HN_WINOGRAD_ROUNDINGS) * u * t->winograd->norm;
+  case HN_TOLERANCE_STRASSEN: return (3 * k + 30) * u;
   case HN_TOLERANCE_FUNCTION: return (2 * t->ulps + 1) * u;
   case HN_TOLERANCE_SOFTMAX: return (k + 10) * u;
   case HN_TOLERANCE_NORM: return (k + 7 + 2.1 * (k + 8 + k / 2 + 6) + 4) * u;

@@ -11,7 +11,8 @@ static double sum_of(double a, double b) { return a + b; }
 
 static void check_rows(ck *c, const hn_strassen_ops *ops, size_t k, bool both, size_t shift) {
   const size_t half = k + 3;
-  float *top = ck_alloc(c, half + k, shift), *bottom = ck_alloc(c, half + k, 0), *to[HN_STRASSEN_PRODUCTS], size[2];
+  float *top = ck_alloc(c, half + k, shift), *bottom = ck_alloc(c, half + k, 0), *to[HN_STRASSEN_PRODUCTS],
+        size[2];
   ck_fill(c, top, half + k, CK_RANDOM);
   ck_fill(c, bottom, half + k, CK_RANDOM);
   for (int p = 0; p < HN_STRASSEN_PRODUCTS; p++) to[p] = ck_alloc(c, k, 0);
@@ -46,11 +47,12 @@ static void check_columns(ck *c, const hn_strassen_ops *ops, size_t k) {
   ck_release_all(c);
 }
 
-static void check_tile(ck *c, const hn_strassen_ops *ops, size_t m, size_t k, hn_strassen_form form, hn_strassen_to to0,
-                       hn_strassen_to to1) {
+static void check_tile(ck *c, const hn_strassen_ops *ops, size_t m, size_t k, hn_strassen_form form,
+                       hn_strassen_to to0, hn_strassen_to to1) {
   const size_t n = ops->nr, lda = k + 5;
   const hn_strassen_to to[2] = {to0, to1};
-  float *a = ck_alloc(c, (m - 1) * lda + k, 0), *b = ck_alloc(c, k * n, 0), *with = ck_alloc(c, k * n, 0), *y[2], *before[2];
+  float *a = ck_alloc(c, (m - 1) * lda + k, 0), *b = ck_alloc(c, k * n, 0), *with = ck_alloc(c, k * n, 0),
+        *y[2], *before[2];
   ck_fill(c, a, (m - 1) * lda + k, CK_RANDOM);
   ck_fill(c, b, k * n, CK_RANDOM);
   ck_fill(c, with, k * n, CK_RANDOM);
@@ -78,11 +80,10 @@ static void check_tile(ck *c, const hn_strassen_ops *ops, size_t m, size_t k, hn
       size += fabs(x) * (fabs(u) + fabs(v));
     }
     for (int i = 0; i < 2; i++) {
-      const double old = (double)before[i][e],
-                   want = to[i] == HN_STRASSEN_NONE    ? old
-                          : to[i] == HN_STRASSEN_FIRST ? sum
-                          : to[i] == HN_STRASSEN_ADDED ? old + sum
-                                                       : old - sum;
+      const double old = (double)before[i][e], want = to[i] == HN_STRASSEN_NONE    ? old
+                                                      : to[i] == HN_STRASSEN_FIRST ? sum
+                                                      : to[i] == HN_STRASSEN_ADDED ? old + sum
+                                                                                   : old - sum;
       const double off = to[i] == HN_STRASSEN_NONE ? 0 : (double)(k + 2) * CK_EPS * (size + fabs(old));
       ck_near(c, e, y[i][e], want, off);
     }
@@ -159,15 +160,18 @@ static void bench(ck *c, const struct hn_kernel *k) {
   float *x = ck_alloc(c, floats, 0), *y = ck_alloc(c, 2 * o->mr * o->nr + 7 * K, 0);
   ck_fill(c, x, floats, CK_RANDOM);
   ck_fill(c, y, 2 * o->mr * o->nr + 7 * K, CK_RANDOM);
-  static const char *const names[] = {"tile, a panel", "tile, a sum of panels", "tile, a difference of panels",
-                                      "factors of 2 rows, k = 2 x 384"};
+  static const char *const names[] = {"tile, a panel", "tile, a sum of panels",
+                                      "tile, a difference of panels", "factors of 2 rows, k = 2 x 384"};
   for (int i = 0; i < 4; i++) {
     struct job j = {o, x, y, (hn_strassen_form)i};
     const double t = ck_time(i == 3 ? run_rows : run_tile, &j);
     j.ops = scalar->ops;
     const double ts = i < 3 || k == scalar ? 0 : ck_time(run_rows, &j); /* tiles differ in size */
     const double rows = o->mr, columns = o->nr, lanes = (double)vectors;
-    const ck_work work = i == 3 ? (ck_work){.flops = 9.0 * K, .instructions = 24.0 * K / lanes, .read = 16.0 * K, .written = 28.0 * K}
+    const ck_work work = i == 3 ? (ck_work){.flops = 9.0 * K,
+                                            .instructions = 24.0 * K / lanes,
+                                            .read = 16.0 * K,
+                                            .written = 28.0 * K}
                                 : (ck_work){.flops = 2.0 * rows * columns * K,
                                             .instructions = (3 * rows + 4) * K,
                                             .read = 4.0 * K * (rows + (i ? 2 : 1) * columns),

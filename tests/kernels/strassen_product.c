@@ -1,5 +1,5 @@
-/* The driver of Strassen's method over a tier's kernels: halves that do not come out even, pieces of the inner length,
- * columns that are left over, epilogues; and rows and columns that must not meet. */
+/* The driver of Strassen's method over a tier's kernels: halves that do not come out even, pieces of the
+ * inner length, columns that are left over, epilogues; and rows and columns that must not meet. */
 #include "strassen_product.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "backends/cpu/product/strassen_driver.h"
 #include "conv_cases.h"
 
-/* What is special about the operands: nothing; a row, or a column, far larger than the others, which must not spoil theirs;
- * a row that is not a number, or a column that is 0 and stays so. */
+/* What is special about the operands: nothing; a row, or a column, far larger than the others, which must not
+ * spoil theirs; a row that is not a number, or a column that is 0 and stays so. */
 typedef enum special { EVEN, LARGE_ROW, LARGE_COLUMN, NAN_ROW, ZERO_COLUMN, SPECIALS } special;
 
 typedef struct product_case {
@@ -37,13 +37,15 @@ static void fill(ck *c, const product_case *s, float *a, float *b) {
 static void check_case(ck *c, hn_isa isa, const product_case *s) {
   const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k;
   const hn_gemm_ops *o = hn_gemm_find(isa);
-  hn_strassen p = {.isa = isa, .m = s->m, .n = s->n, .k = s->k, .x_row = s->k, .y_row = s->n, .apart = s->apart};
-  ck_case(c, "product %zux%zux%zu apart %lld threads %u flags %u l1 %zu special %d", m, n, k, (long long)s->apart,
-          s->threads, s->flags, s->l1, (int)s->what);
+  hn_strassen p = {
+      .isa = isa, .m = s->m, .n = s->n, .k = s->k, .x_row = s->k, .y_row = s->n, .apart = s->apart};
+  ck_case(c, "product %zux%zux%zu apart %lld threads %u flags %u l1 %zu special %d", m, n, k,
+          (long long)s->apart, s->threads, s->flags, s->l1, (int)s->what);
   if (!hn_strassen_plan(&p, s->threads, s->l1, 1u << 20)) exit(6);
   const size_t packed = hn_gemm_packed_size(o, n, k);
-  float *a = ck_alloc(c, m * k, 0), *b = ck_alloc(c, n * k, 0), *y = ck_alloc(c, m * n, 0), *r = ck_alloc(c, m * n, 0),
-        *bias = ck_alloc(c, n, 0), *w = ck_alloc(c, packed + hn_strassen_size_floats(&p), 0),
+  float *a = ck_alloc(c, m * k, 0), *b = ck_alloc(c, n * k, 0), *y = ck_alloc(c, m * n, 0),
+        *r = ck_alloc(c, m * n, 0), *bias = ck_alloc(c, n, 0),
+        *w = ck_alloc(c, packed + hn_strassen_size_floats(&p), 0),
         *workspace = ck_alloc(c, hn_strassen_workspace(&p, s->threads), 0);
   fill(c, s, a, b);
   ck_fill(c, r, m * n, CK_RANDOM);
@@ -57,7 +59,8 @@ static void check_case(ck *c, hn_isa isa, const product_case *s) {
                          .lo = -0.5f,
                          .hi = 2};
   hn_strassen_exec(&p, a, w, y, &e, workspace, ck_serial, NULL);
-  /* The largest of the rows that may meet, and of all columns: what may meet differs by HN_STRASSEN_APART in size. */
+  /* The largest of the rows that may meet, and of all columns: what may meet differs by HN_STRASSEN_APART in
+   * size. */
   double most_a = 0, most_b = 0;
   for (size_t i = 0; i < m * k; i++)
     if (!(s->what == LARGE_ROW && i / k == m / 3)) most_a = fmax(most_a, fabs((double)a[i]));
@@ -87,15 +90,17 @@ static void check_case(ck *c, hn_isa isa, const product_case *s) {
 
 void ck_strassen_products(ck *c, hn_isa isa) {
   static const int64_t sizes[][4] = {/* m, apart, n, k */
-                                     {48, 48, 64, 256},  {49, 49, 70, 258},  {150, 50, 128, 300}, {131, 131, 96, 514},
-                                     {64, 64, 200, 1026}, {530, 530, 64, 256}};
-  static const uint32_t flags[] = {0, HN_EPI_BIAS, HN_EPI_BIAS | HN_EPI_RESIDUAL, HN_EPI_RESIDUAL | HN_EPI_CLAMP};
+                                     {48, 48, 64, 256},   {49, 49, 70, 258},   {150, 50, 128, 300},
+                                     {131, 131, 96, 514}, {64, 64, 200, 1026}, {530, 530, 64, 256}};
+  static const uint32_t flags[] = {0, HN_EPI_BIAS, HN_EPI_BIAS | HN_EPI_RESIDUAL,
+                                   HN_EPI_RESIDUAL | HN_EPI_CLAMP};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int what = 0; what < SPECIALS; what++) {
       const size_t at = i + (size_t)what;
       /* a small L1 cuts the inner length into pieces */
-      check_case(c, isa, &(product_case){sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], 1 + at % 3,
-                                         flags[what == ZERO_COLUMN ? 0 : at % 4], at % 2 ? 48u << 10 : 8u << 10,
-                                         (special)what});
+      check_case(c, isa,
+                 &(product_case){sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], 1 + at % 3,
+                                 flags[what == ZERO_COLUMN ? 0 : at % 4], at % 2 ? 48u << 10 : 8u << 10,
+                                 (special)what});
     }
 }

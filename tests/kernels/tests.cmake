@@ -49,6 +49,7 @@ if(HONE_FAULTS)
   endforeach()
   hone_kernel_faults(gemm ${cpu}/product/gemm_pack.c ${cpu}/product/conv_driver.c ${cpu}/product/matmul_driver.c
     ${cpu}/step/epilogue.c)
+  hone_kernel_faults(strassen ${cpu}/product/strassen_driver.c)
   hone_kernel_faults(depthwise ${cpu}/conv/depthwise_driver.c)
   hone_kernel_faults(grouped ${cpu}/conv/grouped_direct.c)
   hone_kernel_faults(dots ${cpu}/conv/dots_driver.c)

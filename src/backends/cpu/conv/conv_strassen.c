@@ -1,4 +1,5 @@
-/* Conv of one tap with one step of Strassen's method: the pixels of an image are the rows of a matrix, and meet. */
+/* Conv of one tap with one step of Strassen's method: the pixels of an image are the rows of a matrix, and
+ * meet. */
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
@@ -45,6 +46,7 @@ static bool one_tap(const hn_conv_attr *a) {
 static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
   hn_conv_attr a;
   memset(h, 0, sizeof *h);
+  if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
   if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
   const hn_isa isa = hn_isa_of(m->isa);
   if (!hn_epilogue_accepts(s, isa, false, why)) return false;
@@ -125,8 +127,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   const head *h = r->blob;
   hn_epilogue e;
   hn_epilogue_bind(r->step, h->plan.isa, false, hn_step_bias(r->step, r->in), r->in, &e);
-  hn_strassen_exec(&h->plan, r->in[0], hn_shared_at(r, h->weights_at), r->out[0], &e, r->workspace, r->parallel,
-                   r->pool);
+  hn_strassen_exec(&h->plan, r->in[0], hn_shared_at(r, h->weights_at), r->out[0], &e, r->workspace,
+                   r->parallel, r->pool);
   return HONE_OK;
 }
 

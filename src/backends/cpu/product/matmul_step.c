@@ -19,11 +19,11 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_matmul_
   return config->describe(s, m, d, why);
 }
 
-double hn_matmul_step_seconds(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, double flops) {
+double hn_matmul_step_seconds(const hn_matmul_step *d, const hone_step *s, const hone_machine *m,
+                              double flops) {
   double columns = (double)hn_gemm_packed_size(hn_gemm_find(d->p.isa), (size_t)d->p.n, 1);
   double waste = columns > 0 ? (double)d->p.n / columns : 1;
-  const double products =
-      hn_step_seconds(m, flops, s->cost.bytes, 0.85 * waste * (d->p.packed ? 1 : 0.9));
+  const double products = hn_step_seconds(m, flops, s->cost.bytes, 0.85 * waste * (d->p.packed ? 1 : 0.9));
   /* Few rows wait for their weights, of which each thread reads its part. */
   const hn_gemm_ops *o = hn_gemm_find(d->p.isa);
   const double bytes = d->p.packed ? (double)d->p.n * (double)d->p.k * 4 : 0;

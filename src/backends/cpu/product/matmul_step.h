@@ -25,10 +25,11 @@ bool hn_matmul_describe_matmul(const hone_step *s, const hone_machine *m, hn_mat
 /* Plans d->p and lays out the blob; called last by a describe function. */
 void hn_matmul_step_plan(hn_matmul_step *d, const hone_machine *m, bool bias);
 
-/* For tactics whose blob begins with an hn_matmul_step: writes all but the blob's head, the seconds that it takes with its
- * products at `flops`, and what a run adds to the products. */
+/* For tactics whose blob begins with an hn_matmul_step: writes all but the blob's head, the seconds that it
+ * takes with its products at `flops`, and what a run adds to the products. */
 void hn_matmul_step_fill(const hn_matmul_step *d, const hone_step *s, void *blob);
-double hn_matmul_step_seconds(const hn_matmul_step *d, const hone_step *s, const hone_machine *m, double flops);
+double hn_matmul_step_seconds(const hn_matmul_step *d, const hone_step *s, const hone_machine *m,
+                              double flops);
 void hn_matmul_step_bind(const hn_matmul_step *d, const hone_step_run *r, hn_epilogue *e);
 
 typedef struct hn_matmul_step_config {

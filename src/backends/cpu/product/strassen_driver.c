@@ -20,9 +20,13 @@ static int64_t longest_piece(const hn_strassen *p) { return hn_div_up(p->k / 2, 
 static int64_t half_rows(int64_t rows) { return hn_div_up(rows, 2); }
 
 /* Floats of the seven factors of a block's piece. */
-static int64_t block_floats(const hn_strassen *p) { return HN_STRASSEN_PRODUCTS * half_rows(p->meet) * p->ld; }
+static int64_t block_floats(const hn_strassen *p) {
+  return HN_STRASSEN_PRODUCTS * half_rows(p->meet) * p->ld;
+}
 
-static int64_t most_tiles(const hn_strassen *p) { return hn_div_up(half_rows(p->meet), hn_gemm_find(p->isa)->mr); }
+static int64_t most_tiles(const hn_strassen *p) {
+  return hn_div_up(half_rows(p->meet), hn_gemm_find(p->isa)->mr);
+}
 
 static void plan_tasks(hn_strassen *p, uint32_t threads) {
   const int64_t want = threads == 1 ? 1 : 2 * (int64_t)threads;
@@ -31,7 +35,8 @@ static void plan_tasks(hn_strassen *p, uint32_t threads) {
   for (int64_t n = 1; n <= p->pairs && n <= want; n++) {
     const int64_t m = hn_min(hn_div_up(want, n), p->blocks), rounds = hn_div_up(m * n, threads);
     /* Each task makes its columns' factors. */
-    const double each = (double)hn_div_up(p->pairs, n) * ((double)hn_div_up(p->blocks, m) * (double)p->meet + 6),
+    const double each =
+                     (double)hn_div_up(p->pairs, n) * ((double)hn_div_up(p->blocks, m) * (double)p->meet + 6),
                  all = (double)rounds * each;
     if (best == 0 || all < best * 0.999) best = all, p->m_tasks = m, p->n_tasks = n;
   }
@@ -40,7 +45,8 @@ static void plan_tasks(hn_strassen *p, uint32_t threads) {
 bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   p->pairs = p->n / 2 / o->nr;
-  if (p->k % 2 || p->k / 2 < LEAST_K || p->pairs * (int64_t)o->nr < LEAST_HALF || p->apart < 2 * LEAST_HALF) return false;
+  if (p->k % 2 || p->k / 2 < LEAST_K || p->pairs * (int64_t)o->nr < LEAST_HALF || p->apart < 2 * LEAST_HALF)
+    return false;
   /* A tile's rows of a factor in most of L1, as those of the usual product; the four quarters of a
    * pair of panels in a quarter of L2. */
   const int64_t rows = (int64_t)(l1 / 8 * 7 / 4 / o->mr), panel = (int64_t)(l2 / 4 / 4 / 4 / o->nr);
@@ -67,15 +73,20 @@ double hn_strassen_products(const hn_strassen *p) {
   return 1 - 2.0 * (double)p->pairs * (double)hn_gemm_find(p->isa)->nr / (double)p->n / 8;
 }
 
-/* In cycles a vector: what a row's factors take (4 loads and 7 stores for 4 vectors), what is added to the sums of quarters
- * (12 times for 4 vectors and piece), and what is written from there. */
-static const double row_cycles = 3, add_cycles = 1.5, write_cycles = 2;
+/* Fitted on two processors with AVX-512: cycles for a vector of A whose seven factors are made, of which more
+ * than the arithmetic is that they leave L1; for a tile and each of its vectors; for a vector of C that is
+ * written. */
+static const double row_cycles = 8, tile_cycles = 20, sum_cycles = 7, write_cycles = 3;
 
 double hn_strassen_cycles(const hn_strassen *p, uint32_t threads) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
-  const double vw = o->vw, m = (double)p->m, k = (double)p->k, n = 2.0 * (double)p->pairs * o->nr;
-  const double most = hn_min(threads, p->m_tasks * p->n_tasks);
-  return (m * k / vw * row_cycles + m * n / vw * (double)p->pieces * (3 * add_cycles + write_cycles)) / most;
+  const double m = (double)p->m, n = 2.0 * (double)p->pairs * o->nr, pieces = (double)p->pieces;
+  const double blocks = m / (double)p->apart * (double)hn_div_up(p->apart, p->meet);
+  const double tiles = HN_STRASSEN_PRODUCTS * pieces * (double)p->pairs * blocks * (double)most_tiles(p);
+  const double sums = tile_cycles + sum_cycles * o->mr * o->nr / o->vw;
+  const double all =
+      m * (double)p->k / o->vw * row_cycles + tiles * sums + m * n / o->vw * pieces * write_cycles;
+  return all / (double)hn_min(threads, p->m_tasks * p->n_tasks);
 }
 
 typedef struct job {
@@ -144,22 +155,24 @@ static void make_factors(void *arg, int64_t index, uint32_t thread) {
 
 /* ---- products */
 
-/* The quarters that make up a product's factor of B, and the quarters of C that it goes to, of 11, 12, 21, 22. */
+/* The quarters that make up a product's factor of B, and the quarters of C that it goes to, of 11, 12,
+ * 21, 22. */
 typedef struct product {
   int b, with;
   hn_strassen_form form;
   int c[2];
   hn_strassen_to to[2];
+  int done; /* the quarter of C that is complete then; -1: none */
 } product;
 
 static const product products[HN_STRASSEN_PRODUCTS] = {
-    {0, 3, HN_STRASSEN_SUM, {0, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_FIRST}},
-    {0, 0, HN_STRASSEN_ALONE, {2, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_TAKEN}},
-    {1, 3, HN_STRASSEN_DIFFERENCE, {1, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_ADDED}},
-    {2, 0, HN_STRASSEN_DIFFERENCE, {0, 2}, {HN_STRASSEN_ADDED, HN_STRASSEN_ADDED}},
-    {3, 3, HN_STRASSEN_ALONE, {0, 1}, {HN_STRASSEN_TAKEN, HN_STRASSEN_ADDED}},
-    {0, 1, HN_STRASSEN_SUM, {3, 3}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}},
-    {2, 3, HN_STRASSEN_SUM, {0, 0}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}}};
+    {0, 3, HN_STRASSEN_SUM, {0, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_FIRST}, -1},
+    {0, 0, HN_STRASSEN_ALONE, {2, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_TAKEN}, -1},
+    {1, 3, HN_STRASSEN_DIFFERENCE, {1, 3}, {HN_STRASSEN_FIRST, HN_STRASSEN_ADDED}, -1},
+    {2, 0, HN_STRASSEN_DIFFERENCE, {0, 2}, {HN_STRASSEN_ADDED, HN_STRASSEN_ADDED}, 2},
+    {3, 3, HN_STRASSEN_ALONE, {0, 1}, {HN_STRASSEN_TAKEN, HN_STRASSEN_ADDED}, 1},
+    {0, 1, HN_STRASSEN_SUM, {3, 3}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 3},
+    {2, 3, HN_STRASSEN_SUM, {0, 0}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 0}};
 
 /* What one pair of panels needs over one piece. */
 typedef struct pair {
@@ -167,7 +180,9 @@ typedef struct pair {
   const float *b[4];                  /* quarters */
   float *sums;                        /* of this thread: a tile of each quarter of C */
   const float *next[4];               /* quarters of the next pair, NULL: none */
-  int64_t calls, call;                /* of the kernel that are left to ask for them */
+  int64_t calls, call;                /* of the kernel that ask for them, and that have asked */
+  const float *rows;                  /* of A that come next, where this task may ask for all of them */
+  int64_t rows_floats, row_calls, rows_left;
 } pair;
 
 static bool columns_meet(const job *j, const pair *q) {
@@ -177,14 +192,24 @@ static bool columns_meet(const job *j, const pair *q) {
   return true;
 }
 
-/* Each call of the kernel asks for its part of what the next pair reads. */
-static void ask_ahead(pair *q, int64_t floats, hn_strassen_tile *t) {
+/* Part i of n of what lies from `from` on. */
+static void ask_for(hn_strassen_tile *t, const float *from, int64_t floats, int64_t i, int64_t n) {
+  t->prefetch = from + i * floats / n;
+  t->prefetch_end = from + (i + 1) * floats / n;
+}
+
+/* Each call of the kernel asks for its part of what the next pair reads, and each tile's last one for its
+ * part of the rows whose factors are made next. */
+static void ask_ahead(pair *q, int64_t floats, bool last, hn_strassen_tile *t) {
+  if (last) {
+    if (q->rows_left > 0)
+      ask_for(t, q->rows, q->rows_floats, q->row_calls - q->rows_left, q->row_calls), q->rows_left--;
+    return;
+  }
   if (!q->next[0] || q->calls < 4) return;
   const int64_t each = hn_div_up(q->calls, 4), quarter = q->call / each, part = q->call % each;
   q->call++;
-  if (quarter >= 4) return;
-  t->prefetch = q->next[quarter] + part * floats / each;
-  t->prefetch_end = q->next[quarter] + (part + 1) * floats / each;
+  if (quarter < 4) ask_for(t, q->next[quarter], floats, part, each);
 }
 
 static float *sum_of(const job *j, const pair *q, int quarter) {
@@ -208,7 +233,7 @@ static void product_tile(const job *j, pair *q, const place *t, int i) {
                         .form = x->form,
                         .to = {x->to[0], x->to[1]},
                         .c = {sum_of(j, q, x->c[0]), sum_of(j, q, x->c[1])}};
-  ask_ahead(q, q->half * j->o->nr, &g);
+  ask_ahead(q, q->half * j->o->nr, i + 1 == HN_STRASSEN_PRODUCTS, &g);
   j->s->tile(&g);
 }
 
@@ -256,21 +281,23 @@ static void add_rows(const job *j, const sums *s, const float *more, ptrdiff_t p
 static void finish(const job *j, const sums *s) {
   const hn_epilogue *e = j->e;
   const ptrdiff_t ldr = e->residual_view.pixel;
-  const hn_gemm_tile g = {.a = j->a,
-                          .b = j->b,
-                          .c = s->y,
-                          .ldc = s->pitch,
-                          .m = (uint32_t)s->m,
-                          .n = (uint32_t)s->n,
-                          .accumulate = 1,
-                          .flags = e->flags,
-                          .lo = e->lo,
-                          .hi = e->hi,
-                          .slope = e->slope,
-                          .bias = e->bias ? e->bias + s->column : NULL,
-                          .residual = e->residual ? e->residual + s->row * ldr + s->column : NULL,
-                          .ldr = ldr};
-  if (e->flags) j->o->tile(&g);
+  if (e->flags) {
+    const hn_gemm_tile g = {.a = j->a,
+                            .b = j->b,
+                            .c = s->y,
+                            .ldc = s->pitch,
+                            .m = (uint32_t)s->m,
+                            .n = (uint32_t)s->n,
+                            .accumulate = 1,
+                            .flags = e->flags,
+                            .lo = e->lo,
+                            .hi = e->hi,
+                            .slope = e->slope,
+                            .bias = e->bias ? e->bias + s->column : NULL,
+                            .residual = e->residual ? e->residual + s->row * ldr + s->column : NULL,
+                            .ldr = ldr};
+    j->o->tile(&g);
+  }
   if (e->n_post)
     hn_epilogue_post_pixels(e, s->y, s->pitch, s->m, (size_t)s->column, (size_t)s->n, 0, 0, 0, s->row);
 }
@@ -285,20 +312,19 @@ static void finish_rows(const job *j, span r, int64_t column, int64_t columns) {
   }
 }
 
-/* A tile's results of this piece go where they belong. */
-static void write_tile(const job *j, const pair *q, const place *t) {
+/* A tile's results of this piece in one quarter of C go there: each as soon as it is complete, since all four
+ * at once are more stores than processors hold back. */
+static void write_quarter(const job *j, const pair *q, const place *t, int c) {
   const hn_strassen *p = j->p;
   const span r = block_rows(p, t->block);
   const bool last = q->piece + 1 == p->pieces, held = q->piece > 0 && !HN_FAULT("strassen_forgets_a_piece");
-  for (int c = 0; c < 4; c++) {
-    const int64_t end = c < 2 ? t->to : t->low, row = r.from + (c < 2 ? 0 : upper(r)) + t->from;
-    const sums s = {sum_of(j, q, c), j->o->nr, row, q->column[c & 1], end - t->from, j->o->nr};
-    float *y = j->c + row * p->y_row + s.column;
-    if (s.m <= 0) continue;
-    if (last && held) add_rows(j, &s, y, p->y_row);
-    if (last) finish(j, &s);
-    j->s->give(s.y, (size_t)s.m, y, p->y_row, held && !last);
-  }
+  const int64_t end = c < 2 ? t->to : t->low, row = r.from + (c < 2 ? 0 : upper(r)) + t->from;
+  const sums s = {sum_of(j, q, c), j->o->nr, row, q->column[c & 1], end - t->from, j->o->nr};
+  float *y = j->c + row * p->y_row + s.column;
+  if (s.m <= 0) return;
+  if (last && held) add_rows(j, &s, y, p->y_row);
+  if (last) finish(j, &s);
+  j->s->give(s.y, (size_t)s.m, y, p->y_row, held && !last);
 }
 
 /* Rows of a tile of both halves, and both panels, as usual. */
@@ -320,12 +346,14 @@ static void pair_over_piece(const job *j, pair *q, span blocks) {
   for (int64_t block = blocks.from; block < blocks.to; block++) {
     const span r = block_rows(p, block);
     const int64_t tiles = hn_div_up(upper(r), j->o->mr);
-    for (int64_t i = 0; i < tiles; i++) {
-      const span rows = tile_rows(upper(r), i, tiles);
+    for (int64_t tile = 0; tile < tiles; tile++) {
+      const span rows = tile_rows(upper(r), tile, tiles);
       const place t = {block, rows.from, rows.to, hn_min(rows.to, lower(r))};
-      if (columns && *rows_meet(j, block, i)) {
-        for (int product = 0; product < HN_STRASSEN_PRODUCTS; product++) product_tile(j, q, &t, product);
-        write_tile(j, q, &t);
+      if (columns && *rows_meet(j, block, tile)) {
+        for (int i = 0; i < HN_STRASSEN_PRODUCTS; i++) {
+          product_tile(j, q, &t, i);
+          if (products[i].done >= 0) write_quarter(j, q, &t, products[i].done);
+        }
       } else
         plain_tile(j, q, &t);
     }
@@ -334,7 +362,8 @@ static void pair_over_piece(const job *j, pair *q, span blocks) {
 
 static void set_quarters(const job *j, int64_t pair_index, int64_t piece, const float *b[4]) {
   const hn_strassen *p = j->p;
-  const int64_t nr = j->o->nr, k0 = 2 * piece_at(p, piece), half = piece_at(p, piece + 1) - piece_at(p, piece);
+  const int64_t nr = j->o->nr, k0 = 2 * piece_at(p, piece),
+                half = piece_at(p, piece + 1) - piece_at(p, piece);
   for (int side = 0; side < 2; side++) {
     b[side] = j->b + (pair_index + side * p->pairs) * nr * p->k + k0 * nr;
     b[2 + side] = b[side] + half * nr;
@@ -351,7 +380,13 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   if (blocks.from == blocks.to) return;
   const span rows = {block_rows(p, blocks.from).from, block_rows(p, blocks.to - 1).to};
   pair q = {.sums = j->threads + thread * p->thread_floats};
+  const int64_t tiles = (blocks.to - blocks.from) * most_tiles(p);
   q.piece = j->piece;
+  if (p->pieces == 1 && p->x_row == p->k && rows.to + rows.to - rows.from <= p->m) {
+    q.rows = j->a + rows.to * p->x_row;
+    q.rows_floats = (rows.to - rows.from) * p->x_row;
+    q.row_calls = q.rows_left = (pairs.to - pairs.from) * tiles;
+  }
   q.k0 = 2 * piece_at(p, q.piece);
   q.half = piece_at(p, q.piece + 1) - piece_at(p, q.piece);
   for (int64_t i = pairs.from; i < pairs.to; i++) {
@@ -362,13 +397,14 @@ static void task(void *arg, int64_t index, uint32_t thread) {
     q.next[0] = NULL;
     if (!last || q.piece + 1 < p->pieces) {
       set_quarters(j, last ? pairs.from : i + 1, q.piece + last, q.next);
-      q.calls = (blocks.to - blocks.from) * HN_STRASSEN_PRODUCTS * most_tiles(p);
+      q.calls = tiles * (HN_STRASSEN_PRODUCTS - 1);
     }
     pair_over_piece(j, &q, blocks);
   }
   if (n + 1 < p->n_tasks) return;
   for (int64_t c = 2 * p->pairs * nr; c < p->n; c += nr) {
-    const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)p->n, (size_t)c), columns = hn_min(nr, p->n - c);
+    const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)p->n, (size_t)c),
+                  columns = hn_min(nr, p->n - c);
     plain(j, rows, c, columns, j->b + c * p->k + q.k0 * width, q.k0, 2 * q.half);
     if (q.piece + 1 == p->pieces) finish_rows(j, rows, c, columns);
   }
@@ -376,7 +412,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
 
 void hn_strassen_sizes(const hn_strassen *p, const float *b, float *sizes) {
   const hn_strassen_ops *s = hn_strassen_find(p->isa);
-  for (int64_t i = 0; i < 2 * p->pairs; i++) s->columns(b + i * s->nr * p->k, (size_t)p->k, sizes + i * s->nr);
+  for (int64_t i = 0; i < 2 * p->pairs; i++)
+    s->columns(b + i * s->nr * p->k, (size_t)p->k, sizes + i * s->nr);
 }
 
 void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, float *c, const hn_epilogue *e,

@@ -1,9 +1,10 @@
-/* C = A B by one step of Strassen's method (kernels/strassen/strassen.h) above the tiles of family "gemm": rows of A
- * where they lie, B packed as hn_gemm_pack_b packs it, so that the usual product reads the same weights.
+/* C = A B by one step of Strassen's method (kernels/strassen/strassen.h) above the tiles of family "gemm":
+ * rows of A where they lie, B packed as hn_gemm_pack_b packs it, so that the usual product reads the same
+ * weights.
  *
- * Columns of the first half meet those of the second, panel by panel; rows meet within blocks; the inner length is cut into
- * pieces of which each has its halves. Rows or columns whose sizes are too far apart, or not finite, are multiplied as
- * usual, and so are columns that the halves leave over. */
+ * Columns of the first half meet those of the second, panel by panel; rows meet within blocks; the inner
+ * length is cut into pieces of which each has its halves. Rows or columns whose sizes are too far apart, or
+ * not finite, are multiplied as usual, and so are columns that the halves leave over. */
 #ifndef HN_CPU_PRODUCT_STRASSEN_DRIVER_H
 #define HN_CPU_PRODUCT_STRASSEN_DRIVER_H
 

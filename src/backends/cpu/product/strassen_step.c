@@ -15,6 +15,7 @@ typedef struct head {
 static bool describe(const hone_step *s, const hone_machine *m, const hn_strassen_config *config, head *h,
                      hone_reason *why) {
   memset(h, 0, sizeof *h);
+  if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
   if (!config->describe(s, m, &h->usual, why)) return false;
   const hn_matmul *p = &h->usual.p;
   if (!hn_strassen_find(p->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(p->isa));
@@ -23,7 +24,8 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_strasse
   const hone_tensor_desc *a = &s->input[0].desc;
   /* Rows of one matrix alone meet. */
   const int64_t apart = a->rank > 2 ? a->dim[a->rank - 2] : p->m;
-  h->plan = (hn_strassen){.isa = p->isa, .m = p->m, .n = p->n, .k = p->k, .x_row = p->a_row, .y_row = p->n, .apart = apart};
+  h->plan = (hn_strassen){
+      .isa = p->isa, .m = p->m, .n = p->n, .k = p->k, .x_row = p->a_row, .y_row = p->n, .apart = apart};
   if (apart < 1 || p->m % apart || !hn_strassen_plan(&h->plan, m->threads, m->l1, m->l2))
     return hn_refuse(why, "too small for halves, or an odd inner dimension");
   const size_t more = sizeof *h - sizeof h->usual, moved = (more + 63) / 64 * 64;
@@ -58,13 +60,15 @@ static hone_status fill(head *h, const hone_step *s, void *blob, hone_error *err
 
 HN_FAMILY_DESCRIBED(hn_strassen, head, fill)
 
-size_t hn_strassen_shared(const hone_step *s, const hone_machine *m, const hn_strassen_config *config, uint64_t *key) {
+size_t hn_strassen_shared(const hone_step *s, const hone_machine *m, const hn_strassen_config *config,
+                          uint64_t *key) {
   (void)key;
   head h;
   return describe(s, m, config, &h, NULL) ? (size_t)h.usual.weights_at : 0;
 }
 
-void hn_strassen_work(const hone_step *s, const hone_machine *m, const hn_strassen_config *config, hone_work *work) {
+void hn_strassen_work(const hone_step *s, const hone_machine *m, const hn_strassen_config *config,
+                      hone_work *work) {
   head h;
   if (describe(s, m, config, &h, NULL)) work->flops -= 2 * s->cost.macs * (1 - hn_strassen_products(&h.plan));
 }
@@ -74,7 +78,7 @@ hone_status hn_strassen_run(const hone_step_run *r, const hn_strassen_config *co
   const head *h = r->blob;
   hn_epilogue e;
   hn_matmul_step_bind(&h->usual, r, &e);
-  hn_strassen_exec(&h->plan, r->in[0], hn_shared_at(r, h->usual.weights_at), r->out[0], &e, r->workspace, r->parallel,
-                   r->pool);
+  hn_strassen_exec(&h->plan, r->in[0], hn_shared_at(r, h->usual.weights_at), r->out[0], &e, r->workspace,
+                   r->parallel, r->pool);
   return HONE_OK;
 }

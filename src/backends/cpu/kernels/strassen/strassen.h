@@ -1,7 +1,8 @@
-/* Family "strassen": the sums that Strassen's method takes from the operands' quarters and gives to the result's.
+/* Family "strassen": the sums that Strassen's method takes from the operands' quarters and gives to the
+ * result's.
  *
- * C = A B in quarters, seven products of half the rows, columns and inner values instead of eight (V. Strassen,
- * Gaussian elimination is not optimal, Numerische Mathematik 13, 1969):
+ * C = A B in quarters, seven products of half the rows, columns and inner values instead of eight (V.
+ * Strassen, Gaussian elimination is not optimal, Numerische Mathematik 13, 1969):
  *
  *   P0 = (A11 + A22)(B11 + B22)   C11 = P0 + P3 - P4 + P6
  *   P1 = (A21 + A22) B11          C12 = P2 + P4
@@ -15,9 +16,10 @@
  *
  *   (3 K + 25) K u max|A| max|B|     to first order in u
  *
- * (N. Higham, Accuracy and Stability of Numerical Algorithms, theorem 23.2, with one step above usual products): norm-wise,
- * over the rows and columns that meet, where the usual product is good for each element. So rows and columns meet
- * only where their sizes, the sums of their magnitudes, are near each other: hn_strassen_alike. */
+ * (N. Higham, Accuracy and Stability of Numerical Algorithms, theorem 23.2, with one step above usual
+ * products): norm-wise, over the rows and columns that meet, where the usual product is good for each
+ * element. So rows and columns meet only where their sizes, the sums of their magnitudes, are near each
+ * other: hn_strassen_alike. */
 #ifndef HN_KERNELS_STRASSEN_H
 #define HN_KERNELS_STRASSEN_H
 
@@ -32,8 +34,8 @@ enum {
   HN_STRASSEN_APART = 8 /* sizes that meet differ by no more than this factor */
 };
 
-/* May what has these sizes meet? Not where one is 0 and the other is not, nor where either is not a number or so
- * large that a product of sums could be infinite where the product is not. */
+/* May what has these sizes meet? Not where one is 0 and the other is not, nor where either is not a number or
+ * so large that a product of sums could be infinite where the product is not. */
 static inline bool hn_strassen_alike(float a, float b) {
   const float large = 1e18f;
   return a <= HN_STRASSEN_APART * b && b <= HN_STRASSEN_APART * a && a < large && b < large;
@@ -43,7 +45,12 @@ static inline bool hn_strassen_alike(float a, float b) {
 typedef enum hn_strassen_form { HN_STRASSEN_ALONE, HN_STRASSEN_SUM, HN_STRASSEN_DIFFERENCE } hn_strassen_form;
 
 /* What a product does to a quarter of C: nothing more, be its first term, be added, be taken away. */
-typedef enum hn_strassen_to { HN_STRASSEN_NONE, HN_STRASSEN_FIRST, HN_STRASSEN_ADDED, HN_STRASSEN_TAKEN } hn_strassen_to;
+typedef enum hn_strassen_to {
+  HN_STRASSEN_NONE,
+  HN_STRASSEN_FIRST,
+  HN_STRASSEN_ADDED,
+  HN_STRASSEN_TAKEN
+} hn_strassen_to;
 
 /* A tile of one product: m rows and all columns of a panel. */
 typedef struct hn_strassen_tile {
@@ -60,11 +67,11 @@ typedef struct hn_strassen_tile {
 
 typedef struct hn_strassen_ops {
   uint32_t mr, nr; /* of a tile, those of family "gemm" */
-  /* Two rows of A that meet, k values of each half of either: top is A11's and, `half` on, A12's; bottom (NULL: the
-   * rows are an odd number, all zeros) A21's and A22's. to[p]: the row of P<p>'s factor. size: the sum of magnitudes of
-   * top and of bottom. */
-  void (*rows)(const float *top, const float *bottom, ptrdiff_t half, size_t k, float *const to[HN_STRASSEN_PRODUCTS],
-               float size[2]);
+  /* Two rows of A that meet, k values of each half of either: top is A11's and, `half` on, A12's; bottom
+   * (NULL: the rows are an odd number, all zeros) A21's and A22's. to[p]: the row of P<p>'s factor. size: the
+   * sum of magnitudes of top and of bottom. */
+  void (*rows)(const float *top, const float *bottom, ptrdiff_t half, size_t k,
+               float *const to[HN_STRASSEN_PRODUCTS], float size[2]);
   /* size[j]: the sum of magnitudes of column j of a packed panel of k rows of nr floats. */
   void (*columns)(const float *panel, size_t k, float *size);
   void (*tile)(const hn_strassen_tile *t);

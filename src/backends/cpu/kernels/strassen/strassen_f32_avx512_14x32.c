@@ -13,4 +13,4 @@
 #include "backends/cpu/kernels/strassen/strassen_body.inc"
 
 const struct hn_kernel hn_kernel_strassen_f32_avx512_14x32 = {"strassen_f32_avx512_14x32", "strassen", "f32",
-                                                           HN_ISA_AVX512, &table};
+                                                              HN_ISA_AVX512, &table};

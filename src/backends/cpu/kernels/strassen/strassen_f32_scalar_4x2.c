@@ -13,4 +13,4 @@
 #include "backends/cpu/kernels/strassen/strassen_body.inc"
 
 const struct hn_kernel hn_kernel_strassen_f32_scalar_4x2 = {"strassen_f32_scalar_4x2", "strassen", "f32",
-                                                           HN_ISA_SCALAR, &table};
+                                                            HN_ISA_SCALAR, &table};
