@@ -144,6 +144,7 @@ static void detect(void) {
   info.bf16_rate = amd ? 2 : 0.5;
   /* One core of AMD draws more of what all may than one of Intel (servers; docs/log/perf-log-cpu.md). */
   info.dram_bytes_per_cycle = amd ? 5.5 : 3.6;
+  info.adds_aside = amd; /* every Zen */
   /* A last cache that is larger belongs to many cores on a mesh. AMD's belong to the few cores of a die,
    * however large they are (96 MiB where memory is stacked on it). */
   info.mesh = !amd && info.l3 > MESH_BYTES;

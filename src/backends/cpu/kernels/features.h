@@ -18,6 +18,7 @@ typedef struct hn_cpu_info {
   bool fp16;                   /* products and sums of f16 (AVX512-FP16), from tier avx512bf16 on */
   double bf16_rate;            /* multiply-adds of VDPBF16PS per one of f32 in the same time (AVX512-BF16) */
   double dram_bytes_per_cycle; /* that one core can draw from memory, about, at 3 GHz: for cost models */
+  bool adds_aside;             /* sums have units of their own beside those of multiply-adds */
   bool mesh;                   /* the last cache is one of many cores on a mesh: see features.c */
   size_t l1d, l2, l3;          /* data cache sizes in bytes per instance, with safe defaults when unknown */
   char unknown[32]; /* the word that HONE_CPU held, cut short, if it is no tier (backend.h refuses it) */
