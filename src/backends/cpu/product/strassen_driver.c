@@ -2,94 +2,12 @@
 
 #include <stdbool.h>
 
-#include "backends/cpu/kernels/features.h"
 #include "backends/cpu/kernels/strassen/strassen.h"
 #include "base/fault.h"
 #include "base/integers.h"
 
-enum {
-  LINE = 16,       /* floats of a cache line */
-  LEAST_HALF = 24, /* rows, and columns in panels, that a half must have */
-  LEAST_K = 128    /* of a half */
-};
-
 /* Where piece i of half the inner length begins. */
 static int64_t piece_at(const hn_strassen *p, int64_t i) { return i * (p->k / 2) / p->pieces; }
-
-static int64_t longest_piece(const hn_strassen *p) { return hn_div_up(p->k / 2, p->pieces); }
-
-static int64_t half_rows(int64_t rows) { return hn_div_up(rows, 2); }
-
-/* Floats of the seven factors of a block's piece. */
-static int64_t block_floats(const hn_strassen *p) {
-  return HN_STRASSEN_PRODUCTS * half_rows(p->meet) * p->ld;
-}
-
-static int64_t most_tiles(const hn_strassen *p) {
-  return hn_div_up(half_rows(p->meet), hn_gemm_find(p->isa)->mr);
-}
-
-static void plan_tasks(hn_strassen *p, uint32_t threads) {
-  const int64_t want = threads == 1 ? 1 : 2 * (int64_t)threads;
-  double best = 0;
-  p->m_tasks = p->n_tasks = 1;
-  for (int64_t n = 1; n <= p->pairs && n <= want; n++) {
-    const int64_t m = hn_min(hn_div_up(want, n), p->blocks), rounds = hn_div_up(m * n, threads);
-    /* Each task makes its columns' factors. */
-    const double each =
-                     (double)hn_div_up(p->pairs, n) * ((double)hn_div_up(p->blocks, m) * (double)p->meet + 6),
-                 all = (double)rounds * each;
-    if (best == 0 || all < best * 0.999) best = all, p->m_tasks = m, p->n_tasks = n;
-  }
-}
-
-bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2) {
-  const hn_gemm_ops *o = hn_gemm_find(p->isa);
-  p->pairs = p->n / 2 / o->nr;
-  if (p->k % 2 || p->k / 2 < LEAST_K || p->pairs * (int64_t)o->nr < LEAST_HALF || p->apart < 2 * LEAST_HALF)
-    return false;
-  /* A tile's rows of a factor in most of L1, as those of the usual product; the four quarters of a
-   * pair of panels in a quarter of L2. */
-  const int64_t rows = (int64_t)(l1 / 8 * 7 / 4 / o->mr), panel = (int64_t)(l2 / 4 / 4 / 4 / o->nr);
-  p->pieces = hn_div_up(p->k / 2, hn_max(LEAST_K, hn_min(rows, panel)));
-  p->ld = (hn_div_up(longest_piece(p), LINE) | 1) * LINE;
-  /* Factors of so many rows at once as stay in L2 beside the panels. */
-  const int64_t floats = (int64_t)(l2 / 4 * 3 / 4),
-                most = hn_max(2 * LEAST_HALF, 2 * (floats / (HN_STRASSEN_PRODUCTS * p->ld)));
-  p->meet = hn_div_up(p->apart, hn_div_up(p->apart, most));
-  const int64_t all = p->m / p->apart * hn_div_up(p->apart, p->meet);
-  p->blocks = hn_max(1, hn_min(all, floats / block_floats(p)));
-  plan_tasks(p, threads);
-  p->factors = p->blocks * block_floats(p);
-  p->flags = hn_fill_up(hn_div_up(p->blocks * most_tiles(p), sizeof(float)), LINE);
-  p->thread_floats = hn_fill_up(4 * (int64_t)o->mr * o->nr, LINE);
-  return true;
-}
-
-size_t hn_strassen_workspace(const hn_strassen *p, uint32_t threads) {
-  return (size_t)(p->factors + p->flags + p->thread_floats * threads);
-}
-
-double hn_strassen_products(const hn_strassen *p) {
-  return 1 - 2.0 * (double)p->pairs * (double)hn_gemm_find(p->isa)->nr / (double)p->n / 8;
-}
-
-/* Cycles, fitted on Zen 4: for a vector of A whose seven factors are made, of which more than the arithmetic is that they
- * leave L1; for a tile and each of its vectors; for a vector of C that is written. Five of seven products add two panels in
- * their loops, which takes turns with the multiply-adds where sums have no units of their own. */
-static const double row_cycles = 8, tile_cycles = 150, sum_cycles = 6, write_cycles = 3, panel_cycles = 0.5;
-
-double hn_strassen_cycles(const hn_strassen *p, uint32_t threads) {
-  const hn_gemm_ops *o = hn_gemm_find(p->isa);
-  const double m = (double)p->m, n = 2.0 * (double)p->pairs * o->nr, pieces = (double)p->pieces;
-  const double vectors = (double)o->nr / o->vw;
-  const double blocks = m / (double)p->apart * (double)hn_div_up(p->apart, p->meet);
-  const double tiles = HN_STRASSEN_PRODUCTS * pieces * (double)p->pairs * blocks * (double)most_tiles(p);
-  const double panels = hn_cpu()->adds_aside ? 0 : 5.0 / 7 * (double)longest_piece(p) * vectors * panel_cycles;
-  const double sums = tile_cycles + sum_cycles * o->mr * vectors + panels;
-  const double all = m * (double)p->k / o->vw * row_cycles + tiles * sums + m * n / o->vw * pieces * write_cycles;
-  return all / (double)hn_min(threads, p->m_tasks * p->n_tasks);
-}
 
 typedef struct job {
   const hn_strassen *p;
@@ -98,61 +16,85 @@ typedef struct job {
   const float *a, *b, *columns; /* columns: their sizes */
   float *c;
   const hn_epilogue *e;
-  float *factors, *threads;
-  bool *meets;
-  int64_t first, count, piece; /* blocks of rows and the piece of which the factors are there */
+  float *workspace;
 } job;
 
-/* Rows [from, to) of a block of all of A's. */
+/* [from, to): rows of A, blocks of them, pairs of panels. */
 typedef struct span {
   int64_t from, to;
 } span;
 
+static span part_of(int64_t n, int64_t i, int64_t parts) { return (span){i * n / parts, (i + 1) * n / parts}; }
+
 static span block_rows(const hn_strassen *p, int64_t block) {
-  const int64_t each = hn_div_up(p->apart, p->meet), at = block / each * p->apart, i = block % each;
-  return (span){at + i * p->apart / each, at + (i + 1) * p->apart / each};
+  const int64_t each = hn_div_up(p->apart, p->meet), at = block / each * p->apart;
+  const span r = part_of(p->apart, block % each, each);
+  return (span){at + r.from, at + r.to};
 }
 
 /* Rows of the upper half of a block, and of the lower one, which may have one less. */
-static int64_t upper(span r) { return half_rows(r.to - r.from); }
+static int64_t upper(span r) { return hn_div_up(r.to - r.from, 2); }
 static int64_t lower(span r) { return (r.to - r.from) / 2; }
 
-static float *factor(const job *j, int64_t block, int64_t product) {
-  const hn_strassen *p = j->p;
-  return j->factors + (block - j->first) * block_floats(p) + product * half_rows(p->meet) * p->ld;
+/* Rows of a tile of the upper half of a block, of which the lower half may lack the last. */
+typedef struct place {
+  span block;
+  int64_t from, to, low;
+} place;
+
+static place tile_of(const job *j, int64_t block, int64_t tile, int64_t *tiles) {
+  const span r = block_rows(j->p, block);
+  *tiles = hn_div_up(upper(r), j->o->mr);
+  const span t = part_of(upper(r), tile, *tiles);
+  return (place){r, t.from, t.to, hn_min(t.to, lower(r))};
 }
 
-static span tile_rows(int64_t rows, int64_t i, int64_t tiles) {
-  return (span){i * rows / tiles, (i + 1) * rows / tiles};
+/* What a thread has at hand. */
+typedef struct worker {
+  const job *j;
+  float *factors, *sums; /* of A's rows; a tile of each quarter of C */
+  bool *meets;           /* do all rows of a tile meet rows of near sizes? */
+  span blocks;           /* whose factors are there, of one piece */
+  int64_t piece, k0, half;
+  /* of a pair of panels */
+  int64_t column[2];    /* of the upper panel and of the lower */
+  const float *b[4];    /* quarters */
+  const float *next[4]; /* quarters of the next pair, NULL: none */
+  int64_t calls, call;  /* of the kernel that ask for them, and that have asked */
+} worker;
+
+static float *factor(const worker *w, int64_t block, int64_t product) {
+  const hn_strassen *p = w->j->p;
+  return w->factors + (block - w->blocks.from) * hn_strassen_block_floats(p) + product * hn_div_up(p->meet, 2) * p->ld;
 }
 
-/* Do all rows of a tile meet rows of near sizes? */
-static bool *rows_meet(const job *j, int64_t block, int64_t tile) {
-  return j->meets + (block - j->first) * most_tiles(j->p) + tile;
+static bool *rows_meet(const worker *w, int64_t block, int64_t tile) {
+  return w->meets + (block - w->blocks.from) * hn_strassen_tiles(w->j->p, w->j->o) + tile;
 }
 
 /* ---- factors of A */
 
-static void make_factors(void *arg, int64_t index, uint32_t thread) {
-  (void)thread;
-  const job *j = arg;
+static void tile_factors(const worker *w, int64_t block, int64_t tile, const place *t) {
+  const job *j = w->j;
   const hn_strassen *p = j->p;
-  const int64_t most = most_tiles(p), block = j->first + index / most, tile = index % most;
-  const span r = block_rows(p, block);
-  const int64_t tiles = hn_div_up(upper(r), j->o->mr);
-  if (tile >= tiles) return;
-  const span t = tile_rows(upper(r), tile, tiles);
-  const int64_t k = 2 * piece_at(p, j->piece), half = piece_at(p, j->piece + 1) - piece_at(p, j->piece);
   bool meets = true;
-  for (int64_t i = t.from; i < t.to; i++) {
-    const float *top = j->a + (r.from + i) * p->x_row + k;
-    const float *bottom = i < lower(r) ? top + upper(r) * p->x_row : NULL;
+  for (int64_t i = t->from; i < t->to; i++) {
+    const float *top = j->a + (t->block.from + i) * p->x_row + w->k0;
+    const float *bottom = i < t->low ? top + upper(t->block) * p->x_row : NULL;
     float *to[HN_STRASSEN_PRODUCTS], size[2];
-    for (int q = 0; q < HN_STRASSEN_PRODUCTS; q++) to[q] = factor(j, block, q) + i * p->ld;
-    j->s->rows(top, bottom, half, (size_t)half, to, size);
+    for (int q = 0; q < HN_STRASSEN_PRODUCTS; q++) to[q] = factor(w, block, q) + i * p->ld;
+    j->s->rows(top, bottom, w->half, (size_t)w->half, to, size);
     meets = meets && hn_strassen_alike(size[0], bottom ? size[1] : size[0]);
   }
-  *rows_meet(j, block, tile) = meets || HN_FAULT("strassen_rows_any");
+  *rows_meet(w, block, tile) = meets || HN_FAULT("strassen_rows_any");
+}
+
+static void make_factors(const worker *w) {
+  for (int64_t block = w->blocks.from; block < w->blocks.to; block++)
+    for (int64_t tile = 0, tiles = 1; tile < tiles; tile++) {
+      const place t = tile_of(w->j, block, tile, &tiles);
+      tile_factors(w, block, tile, &t);
+    }
 }
 
 /* ---- products */
@@ -176,74 +118,50 @@ static const product products[HN_STRASSEN_PRODUCTS] = {
     {0, 1, HN_STRASSEN_SUM, {3, 3}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 3},
     {2, 3, HN_STRASSEN_SUM, {0, 0}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 0}};
 
-/* What one pair of panels needs over one piece. */
-typedef struct pair {
-  int64_t piece, k0, half, column[2]; /* of the upper panel and of the lower */
-  const float *b[4];                  /* quarters */
-  float *sums;                        /* of this thread: a tile of each quarter of C */
-  const float *next[4];               /* quarters of the next pair, NULL: none */
-  int64_t calls, call;                /* of the kernel that ask for them, and that have asked */
-  const float *rows;                  /* of A that come next, where this task may ask for all of them */
-  int64_t rows_floats, row_calls, rows_left;
-} pair;
-
-static bool columns_meet(const job *j, const pair *q) {
+static bool columns_meet(const worker *w) {
+  const job *j = w->j;
   for (int64_t i = 0; i < j->o->nr; i++)
-    if (!hn_strassen_alike(j->columns[q->column[0] + i], j->columns[q->column[1] + i]))
+    if (!hn_strassen_alike(j->columns[w->column[0] + i], j->columns[w->column[1] + i]))
       return HN_FAULT("strassen_columns_any");
   return true;
 }
 
-/* Part i of n of what lies from `from` on. */
-static void ask_for(hn_strassen_tile *t, const float *from, int64_t floats, int64_t i, int64_t n) {
-  t->prefetch = from + i * floats / n;
-  t->prefetch_end = from + (i + 1) * floats / n;
+/* Each call of the kernel asks for its part of what the next pair reads. */
+static void ask_ahead(worker *w, hn_strassen_tile *t) {
+  if (!w->next[0]) return;
+  const int64_t floats = w->half * w->j->o->nr, each = hn_div_up(w->calls, 4), quarter = w->call / each,
+                part = w->call % each;
+  w->call++;
+  if (quarter >= 4) return;
+  t->prefetch = w->next[quarter] + part * floats / each;
+  t->prefetch_end = w->next[quarter] + (part + 1) * floats / each;
 }
 
-/* Each call of the kernel asks for its part of what the next pair reads, and each tile's last one for its
- * part of the rows whose factors are made next. */
-static void ask_ahead(pair *q, int64_t floats, bool last, hn_strassen_tile *t) {
-  if (last) {
-    if (q->rows_left > 0)
-      ask_for(t, q->rows, q->rows_floats, q->row_calls - q->rows_left, q->row_calls), q->rows_left--;
-    return;
-  }
-  if (!q->next[0] || q->calls < 4) return;
-  const int64_t each = hn_div_up(q->calls, 4), quarter = q->call / each, part = q->call % each;
-  q->call++;
-  if (quarter < 4) ask_for(t, q->next[quarter], floats, part, each);
+static float *sum_of(const worker *w, int quarter) {
+  return w->sums + quarter * (int64_t)w->j->o->mr * w->j->o->nr;
 }
 
-static float *sum_of(const job *j, const pair *q, int quarter) {
-  return q->sums + quarter * (int64_t)j->o->mr * j->o->nr;
-}
-
-/* Rows of a tile of the upper half of a block, of which the lower half may lack the last. */
-typedef struct place {
-  int64_t block, from, to, low;
-} place;
-
-static void product_tile(const job *j, pair *q, const place *t, int i) {
-  const hn_strassen *p = j->p;
+static void product_tile(worker *w, int64_t block, const place *t, int i) {
+  const hn_strassen *p = w->j->p;
   const product *x = &products[i];
-  hn_strassen_tile g = {.a = factor(j, t->block, i) + t->from * p->ld,
+  hn_strassen_tile g = {.a = factor(w, block, i) + t->from * p->ld,
                         .lda = p->ld,
-                        .b = q->b[x->b],
-                        .with = q->b[x->with],
-                        .k = (size_t)q->half,
+                        .b = w->b[x->b],
+                        .with = w->b[x->with],
+                        .k = (size_t)w->half,
                         .m = (uint32_t)(t->to - t->from),
                         .form = x->form,
                         .to = {x->to[0], x->to[1]},
-                        .c = {sum_of(j, q, x->c[0]), sum_of(j, q, x->c[1])}};
-  ask_ahead(q, q->half * j->o->nr, i + 1 == HN_STRASSEN_PRODUCTS, &g);
-  j->s->tile(&g);
+                        .c = {sum_of(w, x->c[0]), sum_of(w, x->c[1])}};
+  ask_ahead(w, &g);
+  w->j->s->tile(&g);
 }
 
 /* Rows [r.from, r.to) of C as usual: one panel, of `width` columns from n on, k values from k0 on. */
 static void plain(const job *j, span r, int64_t n, int64_t columns, const float *b, int64_t k0, int64_t k) {
   const int64_t tiles = hn_div_up(r.to - r.from, j->o->mr);
   for (int64_t i = 0; i < tiles; i++) {
-    const span t = tile_rows(r.to - r.from, i, tiles);
+    const span t = part_of(r.to - r.from, i, tiles);
     const hn_gemm_tile g = {.a = j->a + (r.from + t.from) * j->p->x_row + k0,
                             .lda = j->p->x_row,
                             .b = b,
@@ -308,20 +226,20 @@ static void finish(const job *j, const sums *s) {
 static void finish_rows(const job *j, span r, int64_t column, int64_t columns) {
   const int64_t tiles = hn_div_up(r.to - r.from, j->o->mr), ldc = j->p->y_row;
   for (int64_t i = 0; i < tiles; i++) {
-    const span t = tile_rows(r.to - r.from, i, tiles);
+    const span t = part_of(r.to - r.from, i, tiles);
     const int64_t row = r.from + t.from;
     finish(j, &(sums){j->c + row * ldc + column, ldc, row, column, t.to - t.from, columns});
   }
 }
 
-/* A tile's results of this piece in one quarter of C go there: each as soon as it is complete, since all four
- * at once are more stores than processors hold back. */
-static void write_quarter(const job *j, const pair *q, const place *t, int c) {
+/* A tile's results of this piece in one quarter of C go there: each as soon as it is complete, since all four at once are
+ * more stores than processors hold back. */
+static void write_quarter(const worker *w, const place *t, int c) {
+  const job *j = w->j;
   const hn_strassen *p = j->p;
-  const span r = block_rows(p, t->block);
-  const bool last = q->piece + 1 == p->pieces, held = q->piece > 0 && !HN_FAULT("strassen_forgets_a_piece");
-  const int64_t end = c < 2 ? t->to : t->low, row = r.from + (c < 2 ? 0 : upper(r)) + t->from;
-  const sums s = {sum_of(j, q, c), j->o->nr, row, q->column[c & 1], end - t->from, j->o->nr};
+  const bool last = w->piece + 1 == p->pieces, held = w->piece > 0 && !HN_FAULT("strassen_forgets_a_piece");
+  const int64_t end = c < 2 ? t->to : t->low, row = t->block.from + (c < 2 ? 0 : upper(t->block)) + t->from;
+  const sums s = {sum_of(w, c), j->o->nr, row, w->column[c & 1], end - t->from, j->o->nr};
   float *y = j->c + row * p->y_row + s.column;
   if (s.m <= 0) return;
   if (last && held) add_rows(j, &s, y, p->y_row);
@@ -330,85 +248,85 @@ static void write_quarter(const job *j, const pair *q, const place *t, int c) {
 }
 
 /* Rows of a tile of both halves, and both panels, as usual. */
-static void plain_tile(const job *j, const pair *q, const place *t) {
-  const span r = block_rows(j->p, t->block), top = {r.from + t->from, r.from + t->to},
-             bottom = {r.from + upper(r) + t->from, r.from + upper(r) + t->low};
-  for (int side = 0; side < 2; side++) { /* the second half of the piece follows the first */
-    plain(j, top, q->column[side], j->o->nr, q->b[side], q->k0, 2 * q->half);
-    plain(j, bottom, q->column[side], j->o->nr, q->b[side], q->k0, 2 * q->half);
-    if (q->piece + 1 < j->p->pieces) continue;
-    finish_rows(j, top, q->column[side], j->o->nr);
-    finish_rows(j, bottom, q->column[side], j->o->nr);
+static void plain_tile(const worker *w, const place *t) {
+  const job *j = w->j;
+  const int64_t nr = j->o->nr, half = t->block.from + upper(t->block);
+  const span rows[2] = {{t->block.from + t->from, t->block.from + t->to}, {half + t->from, half + t->low}};
+  for (int i = 0; i < 4; i++) { /* the second half of the piece follows the first */
+    plain(j, rows[i & 1], w->column[i >> 1], nr, w->b[i >> 1], w->k0, 2 * w->half);
+    if (w->piece + 1 == j->p->pieces) finish_rows(j, rows[i & 1], w->column[i >> 1], nr);
   }
 }
 
-static void pair_over_piece(const job *j, pair *q, span blocks) {
-  const hn_strassen *p = j->p;
-  const bool columns = columns_meet(j, q);
-  for (int64_t block = blocks.from; block < blocks.to; block++) {
-    const span r = block_rows(p, block);
-    const int64_t tiles = hn_div_up(upper(r), j->o->mr);
-    for (int64_t tile = 0; tile < tiles; tile++) {
-      const span rows = tile_rows(upper(r), tile, tiles);
-      const place t = {block, rows.from, rows.to, hn_min(rows.to, lower(r))};
-      if (columns && *rows_meet(j, block, tile)) {
-        for (int i = 0; i < HN_STRASSEN_PRODUCTS; i++) {
-          product_tile(j, q, &t, i);
-          if (products[i].done >= 0) write_quarter(j, q, &t, products[i].done);
-        }
-      } else
-        plain_tile(j, q, &t);
+static void multiply_pair(worker *w) {
+  const bool columns = columns_meet(w);
+  for (int64_t block = w->blocks.from; block < w->blocks.to; block++)
+    for (int64_t tile = 0, tiles = 1; tile < tiles; tile++) {
+      const place t = tile_of(w->j, block, tile, &tiles);
+      const bool meets = columns && *rows_meet(w, block, tile);
+      if (!meets) plain_tile(w, &t);
+      for (int i = 0; i < HN_STRASSEN_PRODUCTS && meets; i++) {
+        product_tile(w, block, &t, i);
+        if (products[i].done >= 0) write_quarter(w, &t, products[i].done);
+      }
     }
+}
+
+static void set_quarters(const worker *w, int64_t pair, int64_t piece, const float *b[4]) {
+  const hn_strassen *p = w->j->p;
+  const int64_t nr = w->j->o->nr, k0 = piece_at(p, piece), half = piece_at(p, piece + 1) - k0;
+  for (int side = 0; side < 2; side++) {
+    b[side] = w->j->b + (pair + side * p->pairs) * nr * p->k + 2 * k0 * nr;
+    b[2 + side] = b[side] + half * nr;
   }
 }
 
-static void set_quarters(const job *j, int64_t pair_index, int64_t piece, const float *b[4]) {
+/* One piece of some blocks, against all of a task's pairs. */
+static void multiply_piece(worker *w, span pairs) {
+  const hn_strassen *p = w->j->p;
+  const int64_t nr = w->j->o->nr;
+  w->k0 = 2 * piece_at(p, w->piece);
+  w->half = piece_at(p, w->piece + 1) - piece_at(p, w->piece);
+  make_factors(w);
+  for (int64_t i = pairs.from; i < pairs.to; i++) {
+    const bool last = i + 1 == pairs.to;
+    set_quarters(w, i, w->piece, w->b);
+    w->column[0] = i * nr, w->column[1] = (p->pairs + i) * nr;
+    w->next[0] = NULL;
+    w->call = 0;
+    w->calls = (w->blocks.to - w->blocks.from) * HN_STRASSEN_PRODUCTS * hn_strassen_tiles(p, w->j->o);
+    if (!last || w->piece + 1 < p->pieces) set_quarters(w, last ? pairs.from : i + 1, w->piece + last, w->next);
+    multiply_pair(w);
+  }
+}
+
+/* Columns that the halves leave over. */
+static void multiply_rest(const worker *w) {
+  const job *j = w->j;
   const hn_strassen *p = j->p;
-  const int64_t nr = j->o->nr, k0 = 2 * piece_at(p, piece),
-                half = piece_at(p, piece + 1) - piece_at(p, piece);
-  for (int side = 0; side < 2; side++) {
-    b[side] = j->b + (pair_index + side * p->pairs) * nr * p->k + k0 * nr;
-    b[2 + side] = b[side] + half * nr;
+  const int64_t nr = j->o->nr;
+  const span rows = {block_rows(p, w->blocks.from).from, block_rows(p, w->blocks.to - 1).to};
+  for (int64_t c = 2 * p->pairs * nr; c < p->n; c += nr) {
+    const int64_t width = (int64_t)hn_gemm_panel_width(j->o, (size_t)p->n, (size_t)c), columns = hn_min(nr, p->n - c);
+    plain(j, rows, c, columns, j->b + c * p->k + w->k0 * width, w->k0, 2 * w->half);
+    if (w->piece + 1 == p->pieces) finish_rows(j, rows, c, columns);
   }
 }
 
 static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_strassen *p = j->p;
-  const hn_gemm_ops *o = j->o;
-  const int64_t m = index % p->m_tasks, n = index / p->m_tasks, nr = o->nr;
-  const span blocks = {j->first + m * j->count / p->m_tasks, j->first + (m + 1) * j->count / p->m_tasks},
-             pairs = {n * p->pairs / p->n_tasks, (n + 1) * p->pairs / p->n_tasks};
-  if (blocks.from == blocks.to) return;
-  const span rows = {block_rows(p, blocks.from).from, block_rows(p, blocks.to - 1).to};
-  pair q = {.sums = j->threads + thread * p->thread_floats};
-  const int64_t tiles = (blocks.to - blocks.from) * most_tiles(p);
-  q.piece = j->piece;
-  if (p->pieces == 1 && p->x_row == p->k && rows.to + rows.to - rows.from <= p->m) {
-    q.rows = j->a + rows.to * p->x_row;
-    q.rows_floats = (rows.to - rows.from) * p->x_row;
-    q.row_calls = q.rows_left = (pairs.to - pairs.from) * tiles;
-  }
-  q.k0 = 2 * piece_at(p, q.piece);
-  q.half = piece_at(p, q.piece + 1) - piece_at(p, q.piece);
-  for (int64_t i = pairs.from; i < pairs.to; i++) {
-    const bool last = i + 1 == pairs.to;
-    set_quarters(j, i, q.piece, q.b);
-    q.column[0] = i * nr, q.column[1] = (p->pairs + i) * nr;
-    q.calls = q.call = 0;
-    q.next[0] = NULL;
-    if (!last || q.piece + 1 < p->pieces) {
-      set_quarters(j, last ? pairs.from : i + 1, q.piece + last, q.next);
-      q.calls = tiles * (HN_STRASSEN_PRODUCTS - 1);
+  const int64_t n = index / p->m_tasks;
+  const span blocks = part_of(hn_strassen_blocks(p), index % p->m_tasks, p->m_tasks), pairs = part_of(p->pairs, n, p->n_tasks);
+  worker w = {.j = j, .sums = j->workspace + thread * p->thread_floats};
+  w.factors = w.sums + hn_fill_up(4 * (int64_t)j->o->mr * j->o->nr, HN_STRASSEN_LINE);
+  w.meets = (bool *)(w.factors + hn_fill_up(p->factors, HN_STRASSEN_LINE));
+  for (w.blocks = blocks; w.blocks.from < blocks.to; w.blocks.from = w.blocks.to) {
+    w.blocks.to = hn_min(w.blocks.from + p->blocks, blocks.to);
+    for (w.piece = 0; w.piece < p->pieces; w.piece++) {
+      multiply_piece(&w, pairs);
+      if (n + 1 == p->n_tasks) multiply_rest(&w);
     }
-    pair_over_piece(j, &q, blocks);
-  }
-  if (n + 1 < p->n_tasks) return;
-  for (int64_t c = 2 * p->pairs * nr; c < p->n; c += nr) {
-    const int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)p->n, (size_t)c),
-                  columns = hn_min(nr, p->n - c);
-    plain(j, rows, c, columns, j->b + c * p->k + q.k0 * width, q.k0, 2 * q.half);
-    if (q.piece + 1 == p->pieces) finish_rows(j, rows, c, columns);
   }
 }
 
@@ -420,23 +338,15 @@ void hn_strassen_sizes(const hn_strassen *p, const float *b, float *sizes) {
 
 void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, float *c, const hn_epilogue *e,
                       float *workspace, hn_parallel_fn parallel, void *pool) {
+  const hn_gemm_ops *o = hn_gemm_find(p->isa);
   job j = {.p = p,
-           .o = hn_gemm_find(p->isa),
+           .o = o,
            .s = hn_strassen_find(p->isa),
            .a = a,
            .b = b,
-           .columns = b + hn_gemm_packed_size(hn_gemm_find(p->isa), (size_t)p->n, (size_t)p->k),
+           .columns = b + hn_gemm_packed_size(o, (size_t)p->n, (size_t)p->k),
            .c = c,
            .e = e,
-           .factors = workspace,
-           .meets = (bool *)(workspace + p->factors),
-           .threads = workspace + p->factors + p->flags};
-  const int64_t all = p->m / p->apart * hn_div_up(p->apart, p->meet);
-  for (; j.first < all; j.first += j.count) {
-    j.count = hn_min(p->blocks, all - j.first);
-    for (j.piece = 0; j.piece < p->pieces; j.piece++) {
-      parallel(pool, j.count * most_tiles(p), make_factors, &j);
-      parallel(pool, p->m_tasks * p->n_tasks, task, &j);
-    }
-  }
+           .workspace = workspace};
+  parallel(pool, p->m_tasks * p->n_tasks, task, &j);
 }

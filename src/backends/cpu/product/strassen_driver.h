@@ -12,7 +12,9 @@
 
 #include "backends/cpu/kernels/gemm/gemm.h"
 #include "backends/cpu/kernels/post/epilogue.h"
+#include "backends/cpu/kernels/strassen/strassen.h"
 #include "backends/cpu/step/step.h"
+#include "base/integers.h"
 
 typedef struct hn_strassen {
   /* the problem */
@@ -22,13 +24,29 @@ typedef struct hn_strassen {
   int64_t apart;        /* rows that must not meet lie so many apart: m is a multiple of it */
   /* the plan, set by hn_strassen_plan */
   int64_t meet;   /* rows of a block */
-  int64_t blocks; /* of rows whose factors are made at once */
+  int64_t blocks; /* whose factors a thread has at once */
   int64_t pairs;  /* of panels that meet */
   int64_t pieces; /* of the inner length */
   int64_t ld;     /* floats from row to row of a factor of A */
   int64_t m_tasks, n_tasks;
-  int64_t factors, flags, thread_floats; /* floats of workspace */
+  int64_t factors, thread_floats; /* floats of workspace: of factors, of all that a thread has */
+  double cycles;                  /* predicted for the busiest thread */
 } hn_strassen;
+
+enum { HN_STRASSEN_LINE = 16 /* floats of a cache line */ };
+
+/* Blocks of all rows. */
+static inline int64_t hn_strassen_blocks(const hn_strassen *p) {
+  return p->m / p->apart * hn_div_up(p->apart, p->meet);
+}
+/* Floats of the seven factors of a block's piece. */
+static inline int64_t hn_strassen_block_floats(const hn_strassen *p) {
+  return HN_STRASSEN_PRODUCTS * hn_div_up(p->meet, 2) * p->ld;
+}
+/* Tiles of half a block, at most. */
+static inline int64_t hn_strassen_tiles(const hn_strassen *p, const hn_gemm_ops *o) {
+  return hn_div_up(hn_div_up(p->meet, 2), o->mr);
+}
 
 /* False: nothing to win, the operands are too small. l1, l2: bytes of cache of one core. */
 bool hn_strassen_plan(hn_strassen *p, uint32_t threads, size_t l1, size_t l2);
