@@ -24,7 +24,9 @@ typedef struct span {
   int64_t from, to;
 } span;
 
-static span part_of(int64_t n, int64_t i, int64_t parts) { return (span){i * n / parts, (i + 1) * n / parts}; }
+static span part_of(int64_t n, int64_t i, int64_t parts) {
+  return (span){i * n / parts, (i + 1) * n / parts};
+}
 
 static span block_rows(const hn_strassen *p, int64_t block) {
   const int64_t each = hn_div_up(p->apart, p->meet), at = block / each * p->apart;
@@ -65,7 +67,8 @@ typedef struct worker {
 
 static float *factor(const worker *w, int64_t block, int64_t product) {
   const hn_strassen *p = w->j->p;
-  return w->factors + (block - w->blocks.from) * hn_strassen_block_floats(p) + product * hn_div_up(p->meet, 2) * p->ld;
+  return w->factors + (block - w->blocks.from) * hn_strassen_block_floats(p) +
+         product * hn_div_up(p->meet, 2) * p->ld;
 }
 
 static bool *rows_meet(const worker *w, int64_t block, int64_t tile) {
@@ -232,8 +235,8 @@ static void finish_rows(const job *j, span r, int64_t column, int64_t columns) {
   }
 }
 
-/* A tile's results of this piece in one quarter of C go there: each as soon as it is complete, since all four at once are
- * more stores than processors hold back. */
+/* A tile's results of this piece in one quarter of C go there: each as soon as it is complete, since all four
+ * at once are more stores than processors hold back. */
 static void write_quarter(const worker *w, const place *t, int c) {
   const job *j = w->j;
   const hn_strassen *p = j->p;
@@ -295,7 +298,8 @@ static void multiply_piece(worker *w, span pairs) {
     w->next[0] = NULL;
     w->call = 0;
     w->calls = (w->blocks.to - w->blocks.from) * HN_STRASSEN_PRODUCTS * hn_strassen_tiles(p, w->j->o);
-    if (!last || w->piece + 1 < p->pieces) set_quarters(w, last ? pairs.from : i + 1, w->piece + last, w->next);
+    if (!last || w->piece + 1 < p->pieces)
+      set_quarters(w, last ? pairs.from : i + 1, w->piece + last, w->next);
     multiply_pair(w);
   }
 }
@@ -307,7 +311,8 @@ static void multiply_rest(const worker *w) {
   const int64_t nr = j->o->nr;
   const span rows = {block_rows(p, w->blocks.from).from, block_rows(p, w->blocks.to - 1).to};
   for (int64_t c = 2 * p->pairs * nr; c < p->n; c += nr) {
-    const int64_t width = (int64_t)hn_gemm_panel_width(j->o, (size_t)p->n, (size_t)c), columns = hn_min(nr, p->n - c);
+    const int64_t width = (int64_t)hn_gemm_panel_width(j->o, (size_t)p->n, (size_t)c),
+                  columns = hn_min(nr, p->n - c);
     plain(j, rows, c, columns, j->b + c * p->k + w->k0 * width, w->k0, 2 * w->half);
     if (w->piece + 1 == p->pieces) finish_rows(j, rows, c, columns);
   }
@@ -317,7 +322,8 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   const job *j = arg;
   const hn_strassen *p = j->p;
   const int64_t n = index / p->m_tasks;
-  const span blocks = part_of(hn_strassen_blocks(p), index % p->m_tasks, p->m_tasks), pairs = part_of(p->pairs, n, p->n_tasks);
+  const span blocks = part_of(hn_strassen_blocks(p), index % p->m_tasks, p->m_tasks),
+             pairs = part_of(p->pairs, n, p->n_tasks);
   worker w = {.j = j, .sums = j->workspace + thread * p->thread_floats};
   w.factors = w.sums + hn_fill_up(4 * (int64_t)j->o->mr * j->o->nr, HN_STRASSEN_LINE);
   w.meets = (bool *)(w.factors + hn_fill_up(p->factors, HN_STRASSEN_LINE));
