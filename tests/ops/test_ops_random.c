@@ -283,6 +283,8 @@ static const struct {
     {"com.microsoft.QLinearWhere", "bool:2x1 u8:3 f32:s=0.05 u8: u8:2x1 f32:s=0.05 u8: f32:s=0.06 u8:", ""},
     {"com.microsoft.QLinearConv", "u8:1x5x2 f32: u8: i8:2x2x3 f32:2 i8:2 f32: i8: i32:2",
      "pads=1,1 channels_last=1"},
+    {"com.microsoft.ConvTransposeWithDynamicPads", "f32:1x2x3x2 f32:2x1x2x3 i64:4=0,1,1,0 f32:2",
+     "group=2 strides=2,1"},
     {"com.microsoft.QGemm",
      "u8:3x2 f32:s=0.03 u8: i8:4x3 f32:4 i8:4 i32:4 f32:s=0.02 u8:", "transA=1 transB=1"},
     {"com.microsoft.MatMulIntegerToFloat", "u8:2x3 i8:3x2 f32:s=0.03 f32:2 u8: i8:2 f32:2", ""},

@@ -1,7 +1,8 @@
 /* f of com.microsoft  ->  f of ONNX, where it is the same operator
  *
  * GridSample, QuantizeLinear, DequantizeLinear, Trilu, GatherND and Pad have the same operands (indices of
- * i32 become i64); RotaryEmbedding has the positions second, of which one number is the first token's. */
+ * i32 become i64); RotaryEmbedding has the positions second, of which one number is the first token's, and
+ * ConvTransposeWithDynamicPads the pads as an input, which may be constant all the same. */
 #include "optimize/passes/common/pass.h"
 
 #include <string.h>
@@ -45,6 +46,20 @@ static hn_pass_result open_rotary(hn_pass_context *ctx, hone_node *n) {
   return replaced(ctx, n, y);
 }
 
+static hn_pass_result open_pads(hn_pass_context *ctx, hone_node *n) {
+  const hn_value *pads = n->n_in > 2 ? n->in[2] : NULL;
+  if (pads && (!pads->constant || pads->desc.dtype != HONE_DTYPE_I64))
+    return hn_pass_miss(ctx, "pads are not constant");
+  hn_value *in[] = {n->in[0], n->in[1], n->n_in > 3 ? n->in[3] : NULL};
+  hn_value *y = hn_make_newest(ctx, n, "ConvTranspose", in, in[2] ? 3 : 2, &n->out[0]->desc);
+  if (!y) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(y->producer, n) ||
+      (pads && !hn_node_set_ints(y->producer, "pads", pads->constant->data,
+                                 (size_t)hone_desc_count(&pads->constant->desc))))
+    return hn_pass_memory(ctx);
+  return replaced(ctx, n, y);
+}
+
 enum { OPERANDS = 4 };
 
 /* A node of n's name with n's operands, or NULL. */
@@ -64,6 +79,7 @@ static hn_value *of_same_name(hn_pass_context *ctx, hone_node *n) {
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   if (strcmp(n->op_type, "RotaryEmbedding") == 0) return open_rotary(ctx, n);
+  if (strcmp(n->op_type, "ConvTransposeWithDynamicPads") == 0) return open_pads(ctx, n);
   static const struct {
     const char *name;
     int64_t opset; /* from which on ONNX has it so */
@@ -92,5 +108,5 @@ HN_PASS(open_runtime_names) = {
     .about = "GridSample, QuantizeLinear, RotaryEmbedding... of com.microsoft -> ONNX's own",
     .visit = visit,
     .roots = HN_ROOTS("RotaryEmbedding", "GridSample", "QuantizeLinear", "DequantizeLinear", "Trilu",
-                      "GatherND", "Pad"),
+                      "GatherND", "Pad", "ConvTransposeWithDynamicPads"),
 };
