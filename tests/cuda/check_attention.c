@@ -22,6 +22,7 @@ typedef struct shape {
 } shape;
 
 typedef struct tensor {
+  double scale, zero; /* of codes */
   hone_tensor_desc desc;
   void *host, *device;
   size_t bytes;
@@ -41,6 +42,8 @@ static void must(hone_status s, const hone_error *error) {
 
 static double value(const tensor *t, int64_t i) {
   if (t->desc.dtype == HONE_DTYPE_F32) return ((const float *)t->host)[i];
+  if (t->desc.dtype == HONE_DTYPE_U8) return (((const uint8_t *)t->host)[i] - t->zero) * t->scale;
+  if (t->desc.dtype == HONE_DTYPE_I8) return (((const int8_t *)t->host)[i] - t->zero) * t->scale;
   const uint16_t h = ((const uint16_t *)t->host)[i];
   return t->desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
 }
@@ -50,6 +53,8 @@ static void set(tensor *t, int64_t i, float f) {
   case HONE_DTYPE_F32: ((float *)t->host)[i] = f; break;
   case HONE_DTYPE_F16: ((uint16_t *)t->host)[i] = hn_f32_to_f16(f); break;
   case HONE_DTYPE_BF16: ((uint16_t *)t->host)[i] = hn_f32_to_bf16(f); break;
+  case HONE_DTYPE_U8:
+  case HONE_DTYPE_I8: ((uint8_t *)t->host)[i] = (uint8_t)(int)(127.4f * f + 128); break;
   default: ((uint8_t *)t->host)[i] = f > 0;
   }
 }
@@ -126,6 +131,19 @@ static hone_node *make_node(hn_model *m, float scale, const int64_t *kind, const
   return n;
 }
 
+/* Zero points near the middle of the codes, so that scores are about as large as those of floats. */
+static void set_codes(hone_node *node, tensor *t) {
+  float scale[3];
+  int64_t zero[3];
+  for (int i = 0; i < 3; i++) {
+    scale[i] = 0.007f + 0.001f * (float)i;
+    zero[i] = (t->desc.dtype == HONE_DTYPE_U8 ? 128 : 0) + 9 * i - 7;
+    t[i].scale = scale[i], t[i].zero = (double)zero[i];
+  }
+  hn_node_set_floats(node, "codes_scale", scale, 3);
+  hn_node_set_ints(node, "codes_zero", zero, 3);
+}
+
 static void check(const shape *s, hone_dtype type, hone_math math, double bound) {
   const int64_t B = s->batch, H = s->heads, R = s->rows, S = s->keys, D = s->depth, E = s->depth_v;
   hone_error error = {0};
@@ -136,7 +154,9 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
              ? make(type, (int64_t[]){B, H, S, D}, (int64_t[]){H * D * S, D * S, 1, S}, B * H * D * S, true)
              : make(type, (int64_t[]){B, H, S, D}, (int64_t[]){S * H * D, D, H * D, 1}, B * S * H * D, true);
   t[V] = make(type, (int64_t[]){B, H, S, E}, (int64_t[]){S * H * E, E, H * E, 1}, B * S * H * E, true);
-  t[Y] = make(type, (int64_t[]){B, H, R, E}, (int64_t[]){R * H * E, E, H * E, 1}, B * R * H * E, false);
+  const bool codes = type == HONE_DTYPE_U8 || type == HONE_DTYPE_I8;
+  t[Y] = make(codes ? HONE_DTYPE_F32 : type, (int64_t[]){B, H, R, E}, (int64_t[]){R * H * E, E, H * E, 1},
+              B * R * H * E, false);
   hone_step_tensor input[5] = {{t[Q].desc, NULL}, {t[K].desc, NULL}, {t[V].desc, NULL}},
                    output = {t[Y].desc, NULL};
   const void *in[5] = {t[Q].device, t[K].device, t[V].device};
@@ -168,6 +188,7 @@ static void check(const shape *s, hone_dtype type, hone_math math, double bound)
                     .output = &output,
                     .math = math};
   hone_node *node = make_node(m, scale, kind, fill, n - 3);
+  if (codes) set_codes(node, t);
   if (s->masks & 4) hn_node_set_int(node, "nan_to_zero", 1);
   step.node = node;
   void *out[1] = {t[Y].device};
@@ -204,6 +225,8 @@ int main(void) {
                                  /* rows of 8 and of 4 bytes, not of 16 (XCiT's channels look at channels) */
                                  {1, 1, 20, 20, 100, 52, 0, false},
                                  {1, 1, 12, 40, 66, 34, 1, false},
+                                 /* the same of codes, of which a vector holds twice as many */
+                                 {1, 2, 40, 70, 8, 24, 1, false},
                                  /* few rows: warps divide the keys */
                                  {1, 1, 1, 300, 64, 64, 3, false},
                                  {1, 2, 12, 100, 40, 24, 3, true},
@@ -215,10 +238,9 @@ int main(void) {
     hone_dtype type;
     hone_math math;
     double bound;
-  } kinds[] = {{HONE_DTYPE_F16, HONE_MATH_TF32, 2e-3},
-               {HONE_DTYPE_BF16, HONE_MATH_BF16, 1.5e-2},
-               {HONE_DTYPE_F32, HONE_MATH_TF32, 2e-3},
-               {HONE_DTYPE_F32, HONE_MATH_F32, 3e-6}};
+  } kinds[] = {{HONE_DTYPE_F16, HONE_MATH_TF32, 2e-3}, {HONE_DTYPE_BF16, HONE_MATH_BF16, 1.5e-2},
+               {HONE_DTYPE_F32, HONE_MATH_TF32, 2e-3}, {HONE_DTYPE_U8, HONE_MATH_TF32, 2e-3},
+               {HONE_DTYPE_I8, HONE_MATH_BF16, 2e-3},  {HONE_DTYPE_F32, HONE_MATH_F32, 3e-6}};
   hone_error error = {0};
   const hone_status opened = cuda->open(0, 2, NULL, &device, &error);
   if (opened == HONE_ERROR_MISSING) return printf("SKIP: %s\n", error.what), SKIPPED;

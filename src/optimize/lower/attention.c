@@ -1,10 +1,13 @@
-/* Attention, where a tactic takes it: its nodes become one unit, and a QuantizeLinear behind them as well. */
+/* Attention, where a tactic takes it: its nodes become one unit, and a QuantizeLinear behind them as well,
+ * and on accelerators what dequantises its operands: then it reads their codes. */
 #include "optimize/lower/codes.h"
 #include "optimize/match/attention.h"
 
 #include "base/error.h"
 
 #include <string.h>
+
+enum { OPERANDS = 3 };
 
 static bool mixes(const hn_attention_hit *h) { return h->before.heads || h->behind.heads; }
 
@@ -54,12 +57,25 @@ static void near(hn_lowering *l, const hn_attention_hit *h, hn_miss m) {
   hn_miss_add(&l->plan->misses, &m);
 }
 
-/* What the nodes become, without them. */
-static bool describe(hn_lowering *l, const hn_attention_hit *h, hn_unit *u) {
+/* The scales and zero points of what is dequantised. */
+static bool set_codes(hone_node *node, const hone_node *const *from) {
+  float scale[OPERANDS];
+  int64_t zero[OPERANDS];
+  for (uint32_t i = 0; i < OPERANDS; i++) {
+    float z;
+    hn_codes_of(from[i], from[i]->in[0]->desc.dtype, &scale[i], &z);
+    zero[i] = (int64_t)z;
+  }
+  return hn_node_set_floats(node, "codes_scale", scale, OPERANDS) &&
+         hn_node_set_ints(node, "codes_zero", zero, OPERANDS);
+}
+
+/* What the nodes become, without them. from: what dequantises the operands, whose codes are read; or NULL. */
+static bool describe(hn_lowering *l, const hn_attention_hit *h, const hone_node *const *from, hn_unit *u) {
   hn_attention_hit *kept = HN_NEW(l->temp, hn_attention_hit);
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, h->n_in);
   hone_node *node = make_node(l, h);
-  if (!kept || !in || !node) return false;
+  if (!kept || !in || !node || (from && !set_codes(node, from))) return false;
   *kept = *h;
   for (uint32_t i = 0; i < h->n_in; i++) in[i] = h->in[i].base;
   *u = (hn_unit){.kind = HN_UNIT_PATTERN,
@@ -76,15 +92,15 @@ static bool describe(hn_lowering *l, const hn_attention_hit *h, hn_unit *u) {
 
 /* u with the QuantizeLinear that alone reads its result, for tactics that make codes; its place is that
  * one's. *taken: some tactic does. */
-static bool describe_coded(hn_lowering *l, const hn_attention_hit *h, hn_unit *u, hn_unit **place,
-                           bool *taken) {
+static bool describe_coded(hn_lowering *l, const hn_attention_hit *h, const hone_node *const *from,
+                           hn_unit *u, hn_unit **place, bool *taken) {
   const hone_node *q = hn_only_reader(h->root->out[0]);
   hn_unit coded, *at = hn_to_codes(q) ? l->by_value[q->out[0]->id] : NULL;
   hone_tensor_desc *view = HN_NEW(l->temp, hone_tensor_desc);
   float scale, zero;
   *taken = false;
   if (!at || at->into || at->n_nodes != 1) return true;
-  if (!view || !describe(l, h, &coded)) return false;
+  if (!view || !describe(l, h, from, &coded)) return false;
   hone_node *node = (hone_node *)(uintptr_t)coded.node; /* made for this */
   hn_codes_of(q, q->out[0]->desc.dtype, &scale, &zero);
   if (!hn_node_set_float(node, "y_scale", scale) || !hn_node_set_int(node, "y_zero", (int64_t)zero))
@@ -101,37 +117,82 @@ static bool describe_coded(hn_lowering *l, const hn_attention_hit *h, hn_unit *u
   return true;
 }
 
-static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
-  hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n + 1);
-  bool taken;
-  if (!u || !nodes || !describe(l, h, u)) return false;
-  for (uint32_t i = 0; i < h->nodes.n; i++) {
-    hone_node *n = h->nodes.at[i];
-    const hn_unit *part = l->by_value[n->out[0]->id];
-    if (part->n_nodes != 1 || part->into) { /* another pattern has it */
-      near(l, h, (hn_miss){.why = HN_MISS_TAKEN, .other = n});
+/* The hit as it reads the codes of Q, K and V, and what dequantises them; false where not all three are codes
+ * of one type. */
+static bool read_codes(const hn_lowering *l, hn_attention_hit *h, const hone_node *from[OPERANDS]) {
+  for (uint32_t i = 0; i < OPERANDS; i++) {
+    const hone_node *n = from[i] = hn_of_codes(h->in[i].base);
+    if (!n || !l->plan->backend->asynchronous || n->in[0]->desc.dtype != from[0]->in[0]->desc.dtype)
+      return false;
+    h->in[i].base = n->in[0];
+    h->in[i].desc.dtype = n->in[0]->desc.dtype;
+  }
+  return true;
+}
+
+/* Whether nobody but these nodes reads v. */
+static bool read_within(const hn_attention_hit *h, const hn_value *v) {
+  for (size_t i = 0; i < v->users.len; i++)
+    if (!hn_node_list_has(&h->nodes, v->users.ptr[i].node)) return false;
+  return !v->is_output;
+}
+
+/* n among u's nodes, in the order of what they make; false where another pattern has it. */
+static bool add_node(const hn_lowering *l, hn_unit *u, const hone_node *n) {
+  const hn_unit *part = l->by_value[n->out[0]->id];
+  if (part->n_nodes != 1 || part->into) return false;
+  uint32_t at = u->n_nodes++;
+  for (; at > 0 && by_order(l, u->nodes[at - 1], n) > 0; at--) u->nodes[at] = u->nodes[at - 1];
+  u->nodes[at] = n;
+  return true;
+}
+
+/* The unit, and where its place is, with what is quantised and dequantised around it as far as a tactic takes
+ * that; false when memory is short. from: of codes (read_codes), or NULL. *miss: what is in the way. */
+static bool choose_unit(hn_lowering *l, const hn_attention_hit *h, const hone_node *const *from, hn_unit *u,
+                        hn_unit **place, bool *taken, hn_miss *miss) {
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n + OPERANDS + 1);
+  *taken = false;
+  if (!nodes || !describe(l, h, from, u)) return false;
+  u->nodes = nodes, u->n_nodes = 0;
+  for (uint32_t i = 0; i < h->nodes.n; i++)
+    if (!add_node(l, u, h->nodes.at[i])) {
+      *miss = (hn_miss){.why = HN_MISS_TAKEN, .other = h->nodes.at[i]};
       return true;
     }
-    uint32_t at = i;
-    for (; at > 0 && by_order(l, nodes[at - 1], n) > 0; at--) nodes[at] = nodes[at - 1];
-    nodes[at] = n;
+  for (uint32_t i = 0; from && i < OPERANDS; i++) {
+    bool there = !read_within(h, from[i]->out[0]);
+    for (uint32_t k = 0; k < i; k++) there |= from[k] == from[i];
+    if (!there && !add_node(l, u, from[i])) return true;
   }
-  u->n_nodes = h->nodes.n;
-  u->nodes = nodes;
   const hone_node *hidden = hn_lower_hidden(l, u);
   if (hidden) {
-    near(l, h, (hn_miss){.why = HN_MISS_TAKEN, .other = hidden});
+    *miss = (hn_miss){.why = HN_MISS_TAKEN, .other = hidden};
     return true;
   }
-  if (!describe_coded(l, h, u, &root, &taken)) return false;
-  if (!taken && !hn_lower_takes(l, u)) {
-    near(l, h, (hn_miss){.why = HN_MISS_TACTIC});
+  if (!describe_coded(l, h, from, u, place, taken)) return false;
+  *taken = *taken || hn_lower_takes(l, u);
+  if (!*taken) *miss = (hn_miss){.why = HN_MISS_TACTIC};
+  return true;
+}
+
+static bool make_unit(hn_lowering *l, const hn_attention_hit *h) {
+  hn_unit *u = HN_NEW(l->temp, hn_unit), *root = l->by_value[h->root->out[0]->id];
+  hn_attention_hit coded = *h;
+  const hone_node *from[OPERANDS];
+  bool taken = false;
+  hn_miss miss = {0};
+  if (!u) return false;
+  if (read_codes(l, &coded, from) && !choose_unit(l, &coded, from, u, &root, &taken, &miss)) return false;
+  if (!taken && !choose_unit(l, h, NULL, u, &root, &taken, &miss)) return false;
+  if (!taken) {
+    near(l, h, miss);
     return true;
   }
   for (uint32_t i = 0; i < u->n_nodes; i++)
-    for (uint32_t o = 0; o < nodes[i]->n_out; o++) {
-      hn_unit **made = nodes[i]->out[o] ? &l->by_value[nodes[i]->out[o]->id] : NULL;
+    for (uint32_t o = 0; o < u->nodes[i]->n_out; o++) {
+      const hn_value *v = u->nodes[i]->out[o];
+      hn_unit **made = v ? &l->by_value[v->id] : NULL;
       if (!made || !*made) continue;
       if (*made != root) (*made)->into = root; /* for the sweep below */
       *made = root;
@@ -157,7 +218,7 @@ bool hn_attention_predict(hn_lowering *l, const hone_node *softmax, const hone_n
   hone_reason why;
   hn_unit u;
   return fuses(l) && match(l, (hone_node *)softmax, &hit, &why) == HN_MATCH_YES && hit.root == root &&
-         describe(l, &hit, &u) && hn_lower_predict(l, &u, e);
+         describe(l, &hit, NULL, &u) && hn_lower_predict(l, &u, e);
 }
 
 hone_status hn_lower_attention(hn_lowering *l, hone_error *error) {

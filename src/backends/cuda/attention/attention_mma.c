@@ -1,7 +1,8 @@
 /* FusedAttention as lowering makes it, perhaps with a QuantizeLinear behind it (its attributes y_scale,
- * y_zero): Q, K, V and up to three masks as views [batch..., rows, columns] of whatever memory they lie in;
- * masks broadcast by distances of 0. f32 operands are rounded to tf32 where the plan allows it, else cut into
- * two such parts: three products, whose error is of f32's order. */
+ * y_zero), and of codes with a DequantizeLinear for each of Q, K and V (codes_scale, codes_zero): Q, K, V and
+ * up to three masks as views [batch..., rows, columns] of whatever memory they lie in; masks broadcast by
+ * distances of 0. f32 operands are rounded to tf32 where the plan allows it, else cut into two such parts:
+ * three products, whose error is of f32's order. */
 #include <string.h>
 
 #include "backends/cuda/attention/attention_args.h"
@@ -22,6 +23,7 @@ typedef struct plan {
   hone_dtype type;
   bool split3;  /* f32 as three products */
   bool codes;   /* of 8 bits are made */
+  bool coded;   /* Q, K and V are codes of 8 bits */
   bool cleared; /* weights of a row that are no numbers are 0 instead */
   uint32_t
       vectors; /* bytes that are copied together: rows of Q, K and V are multiples; 0: of elements alone */
@@ -77,7 +79,7 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
   /* The sums of a row and its scores stay in registers. */
   p->keys = p->depth_v > 128 || hone_dtype_size(p->type) == 4 || p->parts > 1 ? PART_KEYS : 64;
   for (;; p->parts /= 2)
-    for (p->ring = g->keys > p->keys * p->parts ? 2 : 1; p->ring; p->ring--) {
+    for (p->ring = !p->coded && g->keys > p->keys * p->parts ? 2 : 1; p->ring; p->ring--) {
       p->shared = shared_of(p);
       if (p->shared <= m->shared_bytes) return true;
       if (p->ring == 1 && p->parts == 1) return hn_refuse(why, "%zu bytes of shared memory", p->shared);
@@ -87,6 +89,36 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
 /* 16, 8 or 4, the most of which everything in `all` (or-ed together) is a multiple; else 0. */
 static uint32_t copied_together(int64_t all) {
   return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
+}
+
+static bool ordinary(float scale) { return scale > 0x1p-60f && scale < 0x1p60f; }
+
+/* What the operands are, and what products take: codes less their zero points as f16, which holds them as
+ * they are. */
+static bool read_types(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
+  size_t n_scales = 0, n_zeros = 0;
+  const float *scale = hone_node_floats(s->node, "codes_scale", &n_scales);
+  const int64_t *zero = hone_node_ints(s->node, "codes_zero", &n_zeros);
+  const hone_dtype type = s->input[Q].desc.dtype;
+  p->coded = n_scales > 0, p->type = p->coded ? HONE_DTYPE_F16 : type;
+  if (s->input[K].desc.dtype != type || s->input[V].desc.dtype != type)
+    return hn_refuse(why, "operands are not of one type");
+  if (!p->coded)
+    return hn_cuda_type(type) ? hn_cuda_tensor_cores(m, type, why)
+                              : hn_refuse(why, "operands are not of a floating type");
+  if ((type != HONE_DTYPE_U8 && type != HONE_DTYPE_I8) || n_scales != MASK || n_zeros != MASK)
+    return hn_refuse(why, "not of the form that lowering makes");
+  if (s->math < HONE_MATH_TF32) return hn_refuse(why, "the plan does not allow weights of 11 bits");
+  if (s->input[Q].constant || s->input[K].constant || s->input[V].constant)
+    return hn_refuse(why, "constant codes");
+  p->args.flip = type == HONE_DTYPE_I8 ? 0x80808080u : 0;
+  for (int i = 0; i < MASK; i++) {
+    if (!ordinary(scale[i])) return hn_refuse(why, "a scale is not positive, or far from 1");
+    p->args.zero[i] = (uint32_t)((zero[i] & 0xff) * 0x01010101) ^ p->args.flip;
+  }
+  p->args.scale = scale[Q] * scale[K];
+  p->args.values_scale = scale[V];
+  return hn_cuda_tensor_cores(m, p->type, why);
 }
 
 static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_reason *why) {
@@ -101,10 +133,7 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   const int32_t n = q->rank - 2;
   if (n < 0 || k->rank != q->rank || v->rank != q->rank || y->rank != q->rank)
     return hn_refuse(why, "the operands differ in rank");
-  p->type = q->dtype;
-  if (!hn_cuda_type(p->type) || k->dtype != p->type || v->dtype != p->type)
-    return hn_refuse(why, "operands are not of one floating type");
-  if (!hn_cuda_tensor_cores(m, p->type, why)) return false;
+  if (!read_types(s, m, p, why)) return false;
   const float y_scale = hone_node_float(s->node, "y_scale", 0);
   p->codes = y_scale != 0;
   if (p->codes
@@ -138,12 +167,13 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
     steps |= q->stride[i] | k->stride[i] | v->stride[i];
     p->batches *= y->dim[i];
   }
-  p->vectors = k->stride[n + 1] == 1 ? copied_together(steps * (int64_t)hone_dtype_size(p->type)) : 0;
+  p->vectors = k->stride[n + 1] == 1 ? copied_together(steps * (int64_t)hone_dtype_size(q->dtype)) : 0;
   g->rows = (uint32_t)rows, g->keys = (uint32_t)keys, g->depth = (uint32_t)depth,
   g->depth_v = (uint32_t)depth_v;
   g->q_row = q->stride[n], g->k_row = k->stride[n], g->k_col = k->stride[n + 1];
   g->v_row = v->stride[n], g->y_row = y->stride[n];
-  g->scale = hone_node_float(s->node, "scale", 1.0f);
+  const float scale = hone_node_float(s->node, "scale", 1.0f);
+  g->scale = p->coded ? g->scale * scale : scale;
   p->cleared = hone_node_int(s->node, "nan_to_zero", 0) != 0;
   p->depth = (uint32_t)hn_round_up((size_t)depth, 16),
   p->depth_v = (uint32_t)hn_round_up((size_t)depth_v, 16);
@@ -242,11 +272,11 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   hn_str_printf(&text,
                 "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V %u\n#define WARPS %u\n#define PARTS "
                 "%u\n#define KEYS %u\n"
-                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s",
+                "#define RING %u\n#define BLOCKS %u\n#define HN_Y %s\n%s%s%s%s%s%s",
                 hn_cuda_type(p.type), p.depth, p.depth_v, p.warps, p.parts, p.keys, p.ring,
                 resident(&p, hn_cuda_machine(q)), hone_dtype_name(s->output[0].desc.dtype),
-                p.codes ? "#define HN_CODES_OUT 1\n" : "", p.cleared ? "#define HN_NAN_TO_ZERO 1\n" : "",
-                p.split3 ? "#define HN_SPLIT3 1\n" : "",
+                p.coded ? "#define HN_CODES_IN 1\n" : "", p.codes ? "#define HN_CODES_OUT 1\n" : "",
+                p.cleared ? "#define HN_NAN_TO_ZERO 1\n" : "", p.split3 ? "#define HN_SPLIT3 1\n" : "",
                 pairs(s, &p, r->out[0]) ? "#define HN_PAIRS 1\n" : "",
                 p.type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   write_masks(s, &p, &text);
@@ -266,5 +296,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
   hn_cuda_tf32_work(s, w);
 }
 
-HN_TACTIC(cuda, attention_mma, "FusedAttention", 5, .accepts = accepts, .cost = cost, .run = run,
+HN_TACTIC(cuda, attention_mma, "FusedAttention", 6, .accepts = accepts, .cost = cost, .run = run,
           .work = work);

@@ -9,6 +9,8 @@
  * Prefix: HN_T f16 | bf16 | f32; DEPTH, DEPTH_V (columns of Q and V, rounded up to 16), WARPS, PARTS, KEYS, RING (1, 2), BLOCKS
  * (that a multiprocessor is to hold);
  * HN_Y (f16, bf16, f32, or codes of 8 bits: HN_CODES_OUT) of the result;
+ * HN_CODES_IN: operands are codes of 8 bits (HN_T is f16, RING 1). A code less its zero point is a whole number that f16 holds, so that
+ * operands in shared memory are these, scores are exact, and scales are factors of the scores and of the result;
  * HN_NAN_TO_ZERO: weights of a row that are no numbers are 0 instead;
  * HN_SPLIT3: f32 as three products of tf32 parts, else f32 is rounded to tf32; HN_VECTORS: bytes (4, 8, 16) of which all
  * operands' rows are multiples; HN_PAIRS: two columns of the result are stored together; HN_MASKS; HN_READ_MASKS(ahead, key): reads what masks have for a key
@@ -39,8 +41,87 @@ typedef u16 element;
 #define VP (DEPTH_V + CHUNK) /* of V */
 #define STEP (2 * CHUNK)     /* K of one mma */
 #define AP (DEPTH_V + 8)     /* floats from row to row of a part's result */
+#ifdef HN_CODES_IN
+#define VALUES_SCALE p->values_scale
+#else
+#define VALUES_SCALE 1.0f
+#endif
 #define NEVER hn_from_bits(0xff800000u) /* -infinity */
 
+#ifdef HN_CODES_IN
+#ifdef HN_VECTORS
+enum { EACH = HN_VECTORS };
+#else
+enum { EACH = 4 };
+#endif
+enum { WORDS = EACH / 4, HELD = 4 /* chunks of a thread that are on their way together */ };
+
+/* Rows of codes: those from `row` on, of `rows` with `columns` each; `zero`: the zero point in each byte of a word. */
+typedef struct operand {
+  const u8 *from;
+  i64 row_step, col_step;
+  u32 row, rows, columns, zero;
+} operand;
+
+/* Of the first `n` rows chunks first, first + step...; the zero point where there is none. */
+HN_FN void fetch(const operand *o, u32 first, u32 step, u32 n, u32 width, u32 flip, u32 held[HELD][WORDS]) {
+  const u32 chunks = width / EACH;
+  HN_UNROLL for (u32 j = 0; j < HELD; j++) {
+    const u32 i = first + j * step, r = i / chunks, c = i % chunks * EACH;
+    const u8 *from = o->from + (i64)(o->row + r) * o->row_step + c * o->col_step;
+    const bool in = r < n && o->row + r < o->rows;
+    HN_UNROLL for (u32 k = 0; k < WORDS; k++) held[j][k] = o->zero;
+#if !defined(HN_VECTORS)
+    u32 w = 0;
+    HN_UNROLL for (u32 k = 0; k < 4; k++)
+        w |= (in && c + k < o->columns ? from[k * o->col_step] ^ (flip & 0xff) : o->zero & 0xff) << 8 * k;
+    held[j][0] = w;
+#else
+    if (in && c < o->columns) {
+#if HN_VECTORS == 16
+      const hn_u4 v = hn_ld16(from);
+      HN_UNROLL for (u32 k = 0; k < 4; k++) held[j][k] = v.v[k] ^ flip;
+#else
+      HN_UNROLL for (u32 k = 0; k < WORDS; k++) held[j][k] = ((const u32 *)(const void *)from)[k] ^ flip;
+#endif
+    }
+#endif
+  }
+}
+
+/* What fetch brought as numbers of f16 into shared memory: 1024 and a code are the code's bits below 0x6400. */
+HN_FN void place(const operand *o, u32 first, u32 step, u32 n, u32 width, const u32 held[HELD][WORDS], element *to, u32 pitch) {
+  const u32 chunks = width / EACH, zero = hn_bytes(o->zero, 0x64006400u, 0x5150);
+  HN_UNROLL for (u32 j = 0; j < HELD; j++) {
+    const u32 i = first + j * step, r = i / chunks, c = i % chunks * EACH;
+    if (r >= n) break;
+    u32 x[WORDS * 2];
+    HN_UNROLL for (u32 k = 0; k < WORDS; k++) {
+      x[2 * k] = hn_sub_f16x2(hn_bytes(held[j][k], 0x64006400u, 0x5150), zero);
+      x[2 * k + 1] = hn_sub_f16x2(hn_bytes(held[j][k], 0x64006400u, 0x5352), zero);
+    }
+#if defined(HN_VECTORS) && HN_VECTORS >= 8
+    HN_UNROLL for (u32 k = 0; k < WORDS; k += 2) {
+      const hn_u4 v = {{x[2 * k], x[2 * k + 1], x[2 * k + 2], x[2 * k + 3]}};
+      *(hn_u4 *)(void *)(to + r * pitch + c + 4 * k) = v;
+    }
+#else
+    *(u64 *)(void *)(to + r * pitch + c) = x[0] | (u64)x[1] << 32;
+#endif
+  }
+}
+
+/* Queries, all of them at once. */
+HN_FN void load_queries(const operand *o, u32 flip, element *to) {
+  u32 held[HELD][WORDS];
+  for (u32 i = threadIdx.x; i < ROWS * (DEPTH / EACH); i += THREADS * HELD) {
+    fetch(o, i, THREADS, ROWS, DEPTH, flip, held);
+    place(o, i, THREADS, ROWS, DEPTH, held, to, QP);
+  }
+}
+#endif
+
+#ifndef HN_CODES_IN
 /* `n` rows from `row` on into shared memory, zeros beyond `rows` and beyond `columns`; by `threads` threads. */
 HN_FN void load_rows(u32 thread, u32 threads, element *to, u32 pitch, const element *from, i64 row_step, i64 col_step, u32 row, u32 rows, u32 n,
                      u32 columns, u32 width) {
@@ -65,6 +146,7 @@ HN_FN void load_rows(u32 thread, u32 threads, element *to, u32 pitch, const elem
 #endif
   }
 }
+#endif
 
 #if WIDE
 /* d += a b, operands f32 bits. */
@@ -194,7 +276,7 @@ HN_FN void meet(const hn_attention_args *p, float *parts, u32 row0, i64 y_at, fl
       whole += share * sums[k * ROWS + r];
       x += share * parts[(k * ROWS + r) * AP + c];
     }
-    if (row0 + r < p->rows && c < p->depth_v) put(p, y_at + (i64)(row0 + r) * p->y_row + c, result_of(x, x / whole, whole));
+    if (row0 + r < p->rows && c < p->depth_v) put(p, y_at + (i64)(row0 + r) * p->y_row + c, result_of(x, x / whole * VALUES_SCALE, whole));
   }
 }
 #endif
@@ -224,8 +306,25 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
 #endif
   HN_GRID_GO();
   HN_GRID_WAIT();
+#ifdef HN_CODES_IN
+  const operand queries = {(const u8 *)p->q + q_at, p->q_row, 1, row0, p->rows, p->depth, p->zero[0]};
+  operand key = {(const u8 *)p->k + k_at, p->k_row, p->k_col, 0, p->keys, p->depth, p->zero[1]};
+  operand value = {(const u8 *)p->v + v_at, p->v_row, 1, 0, p->keys, p->depth_v, p->zero[2]};
+#else
   load_rows(threadIdx.x, THREADS, shared, QP, (const element *)p->q + q_at, p->q_row, 1, row0, p->rows, ROWS, p->depth, DEPTH);
+#endif
   for (u32 t = 0; t < blocks + RING - 1; t++) {
+#ifdef HN_CODES_IN
+    key.row = value.row = (t * PARTS + part) * KEYS;
+    for (u32 i = thread; i < KEYS * ((DEPTH > DEPTH_V ? DEPTH : DEPTH_V) / EACH); i += GROUP * HELD) {
+      u32 held[2][HELD][WORDS];
+      fetch(&key, i, GROUP, KEYS, DEPTH, p->flip, held[0]);
+      fetch(&value, i, GROUP, KEYS, DEPTH_V, p->flip, held[1]);
+      if (t == 0 && i == thread) load_queries(&queries, p->flip, shared);
+      place(&key, i, GROUP, KEYS, DEPTH, held[0], keys, QP);
+      place(&value, i, GROUP, KEYS, DEPTH_V, held[1], values, VP);
+    }
+#else
     if (t < blocks) {
       u32 from = (t * PARTS + part) * KEYS;
       load_rows(thread, GROUP, keys + t % RING * KEYS * QP, QP, (const element *)p->k + k_at, p->k_row, p->k_col, from,
@@ -234,6 +333,7 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
                 KEYS, p->depth_v, DEPTH_V);
     }
     hn_cp_async_commit();
+#endif
     if (t + 1 < RING) continue;
     const u32 now = t + 1 - RING, first = (now * PARTS + part) * KEYS;
 #if HN_MASKS
@@ -244,7 +344,9 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
       (void)key;
     }
 #endif
+#ifndef HN_CODES_IN
     HN_CP_ASYNC_WAIT(RING - 1);
+#endif
     HN_SYNC();
     float s[KEYS / 8][4], high[2] = {NEVER, NEVER};
     make_scores(q, keys + now % RING * KEYS * QP, s);
@@ -282,7 +384,7 @@ HN_KERNEL_BOUNDS(attention_mma, hn_attention_args, args, THREADS, BLOCKS) {
 #else
   HN_UNROLL for (u32 h = 0; h < 2; h++) {
     u32 row = row0 + warp * 16 + lane / 4 + h * 8;
-    const float whole = quad_sum(sum[h]), one = 1.0f / whole;
+    const float whole = quad_sum(sum[h]), one = 1.0f / whole * VALUES_SCALE;
     const i64 y = y_at + (i64)row * p->y_row;
     if (row < p->rows) {
       HN_UNROLL for (u32 n = 0; n < DEPTH_V / 8; n++) {

@@ -33,6 +33,11 @@ HN_FN u32 hn_max_f16x2(u32 a, u32 b) {
   asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
+HN_FN u32 hn_sub_f16x2(u32 a, u32 b) {
+  u32 r;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
 HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
   u32 r;
   asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
