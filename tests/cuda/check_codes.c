@@ -178,11 +178,38 @@ static const struct {
           "  %e4 = DequantizeLinear(%w4, f32 0.001)\n  %k = Gemm(%md, %e4)\n"
           "  %kq = QuantizeLinear(%k, f32 0.05, i8 3)\n  %kd = DequantizeLinear(%kq, f32 0.05, i8 3)\n"
           "  %z = Concat(%nd, %kd) {axis=1}\n}\n"},
+    /* Matrices with a sum or a function behind them, and both: rows that are whole sixteens and that are not,
+     * of signed and unsigned codes, and K long enough to be divided by eight. */
+    {"sums of matrices",
+     HEAD "graph g(%x: f32[2x9x1104], %m: f32[70x64]) -> (%y, %z, %v) {\n"
+          "  const %w0: i8[1104x48] = rand(1, -127, 127)\n  const %s0: f32[48] = rand(2, 0.0005, 0.002)\n"
+          "  const %b0: f32[48] = rand(3)\n  const %w1: i8[1104x48] = rand(4, -127, 127)\n"
+          "  const %w2: i8[64x64] = rand(5, -127, 127)\n  const %w3: i8[64x37] = rand(6, -127, 127)\n"
+          "  const %w4: i8[1104x32] = rand(7, -127, 127)\n"
+          "  %q = QuantizeLinear(%x, f32 0.02, u8 117)\n  %d = DequantizeLinear(%q, f32 0.02, u8 117)\n"
+          "  %e0 = DequantizeLinear(%w0, %s0) {axis=1}\n  %c0 = MatMul(%d, %e0)\n  %a0 = Add(%c0, %b0)\n"
+          "  %q0 = QuantizeLinear(%a0, f32 0.05, u8 120)\n  %d0 = DequantizeLinear(%q0, f32 0.05, u8 120)\n"
+          "  %l0 = LeakyRelu(%d0) {alpha=0.2}\n  %p0 = QuantizeLinear(%l0, f32 0.04, u8 30)\n"
+          "  %f0 = DequantizeLinear(%p0, f32 0.04, u8 30)\n"
+          "  %e1 = DequantizeLinear(%w1, f32 0.0008)\n  %c1 = MatMul(%d, %e1)\n"
+          "  %q1 = QuantizeLinear(%c1, f32 0.05, u8 110)\n  %d1 = DequantizeLinear(%q1, f32 0.05, u8 110)\n"
+          "  %t1 = Add(%d1, %f0)\n  %y = QuantizeLinear(%t1, f32 0.07, u8 100)\n"
+          "  %mq = QuantizeLinear(%m, f32 0.02, i8 -11)\n  %md = DequantizeLinear(%mq, f32 0.02, i8 -11)\n"
+          "  %e2 = DequantizeLinear(%w2, f32 0.004)\n  %c2 = MatMul(%md, %e2)\n"
+          "  %q2 = QuantizeLinear(%c2, f32 0.04, i8 5)\n  %d2 = DequantizeLinear(%q2, f32 0.04, i8 5)\n"
+          "  %t2 = Add(%md, %d2)\n  %q3 = QuantizeLinear(%t2, f32 0.05, i8 -9)\n"
+          "  %d3 = DequantizeLinear(%q3, f32 0.05, i8 -9)\n  %e3 = DequantizeLinear(%w3, f32 0.003)\n"
+          "  %c3 = MatMul(%d3, %e3)\n  %q4 = QuantizeLinear(%c3, f32 0.05, i8 3)\n"
+          "  %d4 = DequantizeLinear(%q4, f32 0.05, i8 3)\n  %l4 = LeakyRelu(%d4) {alpha=0.1}\n"
+          "  %z = QuantizeLinear(%l4, f32 0.04, i8 -30)\n"
+          "  %e4 = DequantizeLinear(%w4, f32 0.001)\n  %c4 = MatMul(%d, %e4)\n"
+          "  %q5 = QuantizeLinear(%c4, f32 0.06, u8 128)\n  %d5 = DequantizeLinear(%q5, f32 0.06, u8 128)\n"
+          "  %s5 = Sigmoid(%d5)\n  %v = QuantizeLinear(%s5, f32 0.0039, u8 0)\n}\n"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static int failures;
-static float data[16384];
+static float data[20480];
 
 static hone_plan *plan_of(size_t k, hone_engine *engine) {
   hone_error e = {0};

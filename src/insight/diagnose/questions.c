@@ -32,8 +32,9 @@ bool hn_is_conv(const hone_layer *l) {
 }
 
 bool hn_is_matrix(const hone_layer *l) {
-  return hn_is_conv(l) || ONE_OF(l->type, "Gemm", "MatMul", "QLinearMatMul", "QLinearGemm", "MatMulInteger",
-                                 "FusedMatMul", "FusedGemm", "FullyConnected", "Attention");
+  return hn_is_conv(l) ||
+         ONE_OF(l->type, "Gemm", "MatMul", "QLinearMatMul", "QLinearMatMulAdd", "QLinearMatMulTable",
+                "QLinearGemm", "MatMulInteger", "FusedMatMul", "FusedGemm", "FullyConnected", "Attention");
 }
 
 bool hn_is_binary(const hone_layer *l) {
@@ -99,8 +100,9 @@ bool hn_is_work(const hone_layer *l) {
 
 bool hn_is_int8(const hn_diagnosis *d, const hone_layer *l) {
   const hone_step_fact *step = hn_step(d, l);
-  if (ONE_OF(l->type, "QLinearConv", "QLinearConvAdd", "QLinearMatMul", "QLinearGemm", "ConvInteger",
-             "MatMulInteger", "QGemm", "QLinearAdd", "QAttention"))
+  if (ONE_OF(l->type, "QLinearConv", "QLinearConvAdd", "QLinearMatMul", "QLinearMatMulAdd",
+             "QLinearMatMulTable", "QLinearGemm", "ConvInteger", "MatMulInteger", "QGemm", "QLinearAdd",
+             "QAttention"))
     return true;
   /* A product that was fused with the quantisation of its weights: its name is all that a bare profile has.
    */

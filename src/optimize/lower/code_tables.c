@@ -1,8 +1,8 @@
 /* Any pointwise function of one tensor of codes (LeakyRelu, x * Sigmoid(x)...) between DequantizeLinear and
  * QuantizeLinear is a table of 256 codes: the unit's anchor is CodeTable, with the inputs x and table. Tables
  * of the same codes on the way, as of the Sigmoid in x * Sigmoid(x) that is quantised by itself, are part of
- * it. A QLinearConv that only such a table reads becomes one unit with it, a QLinearConvTable, where a tactic
- * takes that: QLinearConv's inputs and the table behind them. */
+ * it. A QLinearConv or QLinearMatMul that only such a table reads becomes one unit with it, a
+ * QLinearConvTable or QLinearMatMulTable, where a tactic takes that: its inputs and the table behind them. */
 #include "optimize/lower/codes.h"
 
 #include "base/error.h"
@@ -236,10 +236,10 @@ static hone_status make_table(hn_lowering *l, function *f, hn_value **table, hon
   return status;
 }
 
-/* The unit of a convolution whose codes nobody but f reads, or NULL. */
-static hn_unit *convolution_of(const hn_lowering *l, const function *f) {
+/* The unit of a convolution or product whose codes nobody but f reads, or NULL. */
+static hn_unit *product_of(const hn_lowering *l, const function *f) {
   hn_unit *u = l->by_value[f->codes->id];
-  if (!u || u->into || strcmp(u->anchor, "QLinearConv") != 0 || u->n_in != HN_QLINEAR_INPUTS) return NULL;
+  if (!u || u->into || !hn_codes_joined(u, HN_JOINED_TABLE) || u->n_in != HN_QLINEAR_INPUTS) return NULL;
   if (!codes_read_inside(l, f, f->codes)) return NULL;
   return u->in[HN_QLINEAR_Y_ZERO] ? u : NULL; /* which says what type its codes have */
 }
@@ -259,7 +259,7 @@ static void settle(hn_lowering *l, const function *f, const hn_unit *u, hn_unit 
   *f->root = *u;
 }
 
-/* conv: a convolution that the unit is to begin with, or NULL. */
+/* conv: a convolution or product that the unit is to begin with, or NULL. */
 static bool make_unit(hn_lowering *l, const function *f, hn_value *table, hn_unit *conv, hn_unit *u) {
   const hn_unit *root = f->root;
   const uint32_t n_in = conv ? HN_QLINEAR_TABLE + 1 : 2;
@@ -276,7 +276,7 @@ static bool make_unit(hn_lowering *l, const function *f, hn_value *table, hn_uni
     for (uint32_t i = 0; i < f->part[k]->n_nodes; i++) nodes[n++] = f->part[k]->nodes[i];
   nodes[n++] = root->node;
   *u = (hn_unit){.kind = HN_UNIT_NODE,
-                 .anchor = conv ? "QLinearConvTable" : "CodeTable",
+                 .anchor = conv ? hn_codes_joined(conv, HN_JOINED_TABLE) : "CodeTable",
                  .node = conv ? conv->node : root->node->in[0]->producer,
                  .n_in = n_in,
                  .in = in,
@@ -298,7 +298,7 @@ hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error
     hone_status status = make_table(l, f, &table, error);
     if (status != HONE_OK) return status;
     if (!table) continue;
-    hn_unit *conv = convolution_of(l, f);
+    hn_unit *conv = product_of(l, f);
     bool taken = false;
     for (int k = conv ? 0 : 1; k < 2 && !taken; k++) {
       if (!make_unit(l, f, table, k ? NULL : conv, &u)) return hn_fail_memory(error, sizeof u, "lowering");

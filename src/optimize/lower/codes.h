@@ -36,8 +36,13 @@ bool hn_codes_bias_fits(const hone_node *b, const hone_node *x, const hone_node 
 bool hn_codes_round_bias(const hn_value *bias, int64_t channels, const hone_node *x, const hone_node *w,
                          const hone_node *y, hone_tensor *out);
 
+/* The anchor of unit u with a sum or a table of its codes behind it; NULL where there is none. */
+typedef enum hn_joined { HN_JOINED_SUM = 1, HN_JOINED_TABLE } hn_joined;
+const char *hn_codes_joined(const hn_unit *u, hn_joined with);
+
 /* code_tables.c: functions of one tensor between DequantizeLinear and QuantizeLinear become tables of codes
- * (CodeTable, QLinearConvTable). integer: by value, made by the float operator inside of an integer unit. */
+ * (CodeTable, QLinearConvTable, QLinearMatMulTable). integer: by value, made by the float operator inside of
+ * an integer unit. */
 hone_status hn_lower_tables(hn_lowering *l, bool *integer, bool *any, hone_error *error);
 
 /* codes_pointwise.c: functions between DequantizeLinear and QuantizeLinear become one program each, where a

@@ -6,8 +6,9 @@
  *   x, x scale, x zero, w, w scale, w zero, y scale, y zero, i32 bias     (the order of ONNX' QLinearConv)
  *
  * and only made when a tactic takes it; otherwise the nodes stay as they are. The bias of a MatMul is a
- * constant added behind it; one in f32 is rounded to i32. A QLinearConv that only a QLinearAdd reads,
- * through a table of its codes or not, becomes one unit with it, a QLinearConvAdd, where a tactic takes that.
+ * constant added behind it; one in f32 is rounded to i32. A QLinearConv or QLinearMatMul that only a
+ * QLinearAdd reads, through a table of its codes or not, becomes one unit with it, a QLinearConvAdd or
+ * QLinearMatMulAdd, where a tactic takes that.
  * A Relu or Clip between operator and QuantizeLinear goes when the codes cannot express what it cuts off;
  * behind a convolution it is a table of the codes otherwise. A DequantizeLinear that others read, too, stays.
  * What changes no number between the same codes is a view of them, a function of one tensor a table
@@ -325,14 +326,24 @@ static bool make_unit(hn_lowering *l, const found *f, bool *taken) {
   return true;
 }
 
-/* The unit of a convolution, with a table or without, whose codes nobody reads but the QLinearAdd `sum`,
- * through its operand `side`; NULL: there is none. */
-static hn_unit *convolution_of(const hn_lowering *l, const hn_unit *sum, uint32_t side) {
+const char *hn_codes_joined(const hn_unit *u, hn_joined with) {
+  static const char *const names[][3] = {{"QLinearConv", "QLinearConvAdd", "QLinearConvTable"},
+                                         {"QLinearConvTable", "QLinearConvAdd", NULL},
+                                         {"QLinearMatMul", "QLinearMatMulAdd", "QLinearMatMulTable"},
+                                         {"QLinearMatMulTable", "QLinearMatMulAdd", NULL}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(u->anchor, names[i][0])) return names[i][with];
+  return NULL;
+}
+
+/* The unit of a convolution or product, with a table or without, whose codes nobody reads but the QLinearAdd
+ * `sum`, through its operand `side`; NULL: there is none. */
+static hn_unit *product_of(const hn_lowering *l, const hn_unit *sum, uint32_t side) {
   const hn_value *codes = sum->in[side];
   hn_unit *u = l->by_value[codes->id];
-  const bool plain = u && strcmp(u->anchor, "QLinearConv") == 0 && u->n_in == HN_QLINEAR_INPUTS,
-             table = u && strcmp(u->anchor, "QLinearConvTable") == 0 && u->n_in == HN_QLINEAR_TABLE + 1;
-  const hone_node *d = (plain || table) && !u->into ? hn_only_reader(codes) : NULL;
+  const bool fits = u && hn_codes_joined(u, HN_JOINED_SUM) && !u->into &&
+                    (u->n_in == HN_QLINEAR_INPUTS || u->n_in == HN_QLINEAR_TABLE + 1);
+  const hone_node *d = fits ? hn_only_reader(codes) : NULL;
   /* Both zero points say what type the codes have. */
   if (!d || hn_only_reader(d->out[0]) != sum->node || !u->in[HN_QLINEAR_Y_ZERO] ||
       !sum->in[HN_QLINEAR_Y_ZERO])
@@ -349,10 +360,10 @@ static bool pays(hn_lowering *l, const hn_unit *whole, const hn_unit *conv, cons
           !hn_lower_predict(l, sum, &second) || all.seconds < first.seconds + second.seconds);
 }
 
-/* A convolution and the sum behind it as one unit, in the place of the sum, where that pays; false when
- * memory is short. */
+/* A convolution or product and the sum behind it as one unit, in the place of the sum, where that pays; false
+ * when memory is short. */
 static bool join_sum(hn_lowering *l, hn_unit *sum, uint32_t side) {
-  hn_unit *conv = convolution_of(l, sum, side), *u = HN_NEW(l->temp, hn_unit);
+  hn_unit *conv = product_of(l, sum, side), *u = HN_NEW(l->temp, hn_unit);
   hn_value **in = HN_NEW_ARRAY(l->temp, hn_value *, HN_QLINEAR_TABLE_ADD_INPUTS);
   if (!u || !in) return false;
   if (!conv) return true;
@@ -370,7 +381,7 @@ static bool join_sum(hn_lowering *l, hn_unit *sum, uint32_t side) {
   memcpy(nodes, conv->nodes, conv->n_nodes * sizeof *nodes);
   memcpy(nodes + conv->n_nodes, sum->nodes, sum->n_nodes * sizeof *nodes);
   *u = (hn_unit){.kind = HN_UNIT_NODE,
-                 .anchor = "QLinearConvAdd",
+                 .anchor = hn_codes_joined(conv, HN_JOINED_SUM),
                  .node = conv->node,
                  .n_in = table ? HN_QLINEAR_TABLE_ADD_INPUTS : HN_QLINEAR_ADD_INPUTS,
                  .in = in,

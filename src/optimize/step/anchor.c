@@ -26,6 +26,8 @@ static const struct {
       .channels = true,
       .like_output = 1u << HN_QLINEAR_ADDED}},
     {"QLinearConvTable", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED, .channels = true}},
+    {"QLinearMatMulAdd", {.like_output = 1u << HN_QLINEAR_ADDED}},
+    {"QLinearMatMulTable", {.layouts = 0}},
     {"CodeTable", {.layouts = HONE_LAST_ALLOWED}},
     {"QLinearAdd", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_ALL}},
     {"QLinearMul", {.layouts = HONE_LAST_ALLOWED | HONE_LAST_WANTED | HONE_LAST_ALL}},

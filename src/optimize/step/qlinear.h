@@ -1,7 +1,7 @@
-/* The inputs of steps on codes of 8 bits, in the order of ONNX' QLinearConv. QLinearConvAdd has the sum
- * behind them: its second operand, which lies as the output does, and the scale and zero point of the sum;
- * QLinearConvTable what becomes of each of the 256 codes. QLinearConvAdd may have both: then the table, and
- * the scale and zero point of what it makes, stand at the end. */
+/* The inputs of steps on codes of 8 bits, in the order of ONNX' QLinearConv. QLinearConvAdd and
+ * QLinearMatMulAdd have the sum behind them: its second operand, which lies as the output does, and the scale
+ * and zero point of the sum; QLinearConvTable and QLinearMatMulTable what becomes of each of the 256 codes. A
+ * sum may have both: then the table, and the scale and zero point of what it makes, stand at the end. */
 #ifndef HN_OPTIMIZE_STEP_QLINEAR_H
 #define HN_OPTIMIZE_STEP_QLINEAR_H
 

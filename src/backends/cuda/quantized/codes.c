@@ -57,12 +57,19 @@ bool hn_codes_sum_of(hn_codes_sum *q, hone_reason *why) {
   return true;
 }
 
+static bool is_sum(const hone_step *s) {
+  return !strcmp(s->anchor, "QLinearConvAdd") || !strcmp(s->anchor, "QLinearMatMulAdd");
+}
+
+static bool is_table(const hone_step *s) {
+  return !strcmp(s->anchor, "QLinearConvTable") || !strcmp(s->anchor, "QLinearMatMulTable");
+}
+
 static const char *anchor_within(const char *anchor) {
-  static const char *const names[][2] = {{"QLinearConv", "Conv"},
-                                         {"QLinearConvAdd", "Conv"},
-                                         {"QLinearConvTable", "Conv"},
-                                         {"QLinearGemm", "Gemm"},
-                                         {"QLinearMatMul", "MatMul"}};
+  static const char *const names[][2] = {{"QLinearConv", "Conv"},         {"QLinearConvAdd", "Conv"},
+                                         {"QLinearConvTable", "Conv"},    {"QLinearGemm", "Gemm"},
+                                         {"QLinearMatMul", "MatMul"},     {"QLinearMatMulAdd", "MatMul"},
+                                         {"QLinearMatMulTable", "MatMul"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(anchor, names[i][0]) == 0) return names[i][1];
   return NULL;
@@ -214,16 +221,15 @@ bool hn_codes_read(const hone_step *s, hn_codes *c, hone_reason *why) {
     return hn_refuse(why, "a batch of weights, or a vector");
   c->middle = y->dtype;
   if (!read_parameters(s, c, why)) return false;
-  if (strcmp(s->anchor, "QLinearConvAdd") == 0 && !read_sum(s, c, why)) return false;
-  if (strcmp(s->anchor, "QLinearConvTable") == 0 && !read_table(s, c, why)) return false;
+  if (is_sum(s) && !read_sum(s, c, why)) return false;
+  if (is_table(s) && !read_table(s, c, why)) return false;
   make_inner(s, anchor, c);
   return sums_fit(s, c, why) && weights_fit(s, c, why);
 }
 
 /* Bytes that the addition reads. */
 static double added_bytes(const hone_step *s) {
-  return strcmp(s->anchor, "QLinearConvAdd") == 0 ? (double)hone_desc_bytes(&s->input[HN_QLINEAR_ADDED].desc)
-                                                  : 0;
+  return is_sum(s) ? (double)hone_desc_bytes(&s->input[HN_QLINEAR_ADDED].desc) : 0;
 }
 
 bool hn_codes_product(const hone_step *s, hn_codes *c, hn_product *p, hone_reason *why) {
