@@ -205,6 +205,20 @@ static const struct {
           "  %e4 = DequantizeLinear(%w4, f32 0.001)\n  %c4 = MatMul(%d, %e4)\n"
           "  %q5 = QuantizeLinear(%c4, f32 0.06, u8 128)\n  %d5 = DequantizeLinear(%q5, f32 0.06, u8 128)\n"
           "  %s5 = Sigmoid(%d5)\n  %v = QuantizeLinear(%s5, f32 0.0039, u8 0)\n}\n"},
+    /* A step and a zero point for each column. No tactic of the CPU has such: its floats are exact here, as
+     * all scales are powers of two and sums below 2^24. */
+    {"a step a column", HEAD
+     "graph g(%x: f32[2x9x64]) -> (%y, %z) {\n"
+     "  const %w0: i8[64x27] = rand(1, -127, 127)\n  const %z0: u8[27] = rand(2, 60, 200)\n"
+     "  const %w1: i8[64x27] = rand(3, -127, 127)\n  const %z1: i8[27] = rand(4, -60, 60)\n"
+     "  const %s: f32[27] = {0.5, 0.25, 1, 0.125, 2, 0.5, 0.25, 0.5, 1, 1, 0.25, 0.125, 0.5, 2, 1, 0.5, "
+     "0.25, "
+     "0.25, 1, 0.5, 2, 0.125, 0.5, 1, 0.25, 0.5, 1}\n"
+     "  %q = QuantizeLinear(%x, f32 0.015625, u8 117)\n  %d = DequantizeLinear(%q, f32 0.015625, u8 117)\n"
+     "  %e0 = DequantizeLinear(%w0, f32 0.0078125)\n  %c0 = MatMul(%d, %e0)\n"
+     "  %y = QuantizeLinear(%c0, %s, %z0) {axis=2}\n"
+     "  %e1 = DequantizeLinear(%w1, f32 0.015625)\n  %c1 = MatMul(%d, %e1)\n"
+     "  %z = QuantizeLinear(%c1, %s, %z1) {axis=-1}\n}\n"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

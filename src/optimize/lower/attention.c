@@ -117,6 +117,28 @@ static bool describe_coded(hn_lowering *l, const hn_attention_hit *h, const hone
   return true;
 }
 
+/* What the view reads as a part of the rows of another value, of which a Slice makes its base; unchanged
+ * where it is none, or does not read whole rows of it as such. */
+static void read_rows(hn_strided *view) {
+  hn_modes part;
+  if (!hn_is_op(view->base->producer, "Slice") || !hn_modes_part(view->base, &part)) return;
+  const hone_tensor_desc *from = &part.base->desc, *to = &view->base->desc;
+  const int32_t last = to->rank - 1;
+  if (last < 0 || from->rank != to->rank || part.offset >= from->dim[last]) return;
+  for (int32_t i = 0; i < last; i++)
+    if (from->dim[i] != to->dim[i]) return;
+  const int64_t row = to->dim[last], whole = from->dim[last];
+  int64_t within = view->offset % row; /* the last element of a row that is read */
+  for (int32_t i = 0; i < view->desc.rank; i++)
+    if (view->desc.stride[i] % row) within += view->desc.stride[i] * (view->desc.dim[i] - 1);
+  int64_t step;
+  if (within >= row || !hn_modes_single(&part, last, &step) || (row > 1 && step != 1)) return;
+  for (int32_t i = 0; i < view->desc.rank; i++)
+    if (view->desc.stride[i] % row == 0) view->desc.stride[i] = view->desc.stride[i] / row * whole;
+  view->offset = view->offset / row * whole + view->offset % row + part.offset;
+  view->base = part.base;
+}
+
 /* The hit as it reads the codes of Q, K and V, and what dequantises them; false where not all three are codes
  * of one type. */
 static bool read_codes(const hn_lowering *l, hn_attention_hit *h, const hone_node *from[OPERANDS]) {
@@ -126,6 +148,7 @@ static bool read_codes(const hn_lowering *l, hn_attention_hit *h, const hone_nod
       return false;
     h->in[i].base = n->in[0];
     h->in[i].desc.dtype = n->in[0]->desc.dtype;
+    read_rows(&h->in[i]);
   }
   return true;
 }
@@ -164,6 +187,9 @@ static bool choose_unit(hn_lowering *l, const hn_attention_hit *h, const hone_no
     bool there = !read_within(h, from[i]->out[0]);
     for (uint32_t k = 0; k < i; k++) there |= from[k] == from[i];
     if (!there && !add_node(l, u, from[i])) return true;
+    const hn_value *codes = from[i]->in[0]; /* a part that is read where it lies */
+    if (!there && h->in[i].base != codes && hn_only_reader(codes) && !add_node(l, u, codes->producer))
+      return true;
   }
   const hone_node *hidden = hn_lower_hidden(l, u);
   if (hidden) {

@@ -40,16 +40,17 @@ bool hn_codes_round_bias(const hn_value *bias, int64_t channels, const hone_node
                          const hone_node *y, hone_tensor *out) {
   const hone_tensor *b = bias->constant, *xs = x->in[1]->constant, *ws = w->in[1]->constant,
                     *ys = y->in[1]->constant;
-  const int64_t m = hone_desc_count(&ws->desc);
+  const int64_t m = hone_desc_count(&ws->desc), steps = hone_desc_count(&ys->desc);
   if (hone_desc_count(&b->desc) != channels || channels < 1 || (m != 1 && m != channels) ||
-      hone_desc_count(&xs->desc) != 1 || hone_desc_count(&ys->desc) != 1)
+      hone_desc_count(&xs->desc) != 1 || (steps != 1 && steps != channels))
     return false;
   int32_t *codes = out ? hn_malloc((size_t)channels * sizeof *codes) : NULL;
   if (out) *out = (hone_tensor){.desc = hone_desc(HONE_DTYPE_I32, 1, &channels), .data = codes};
   for (int64_t i = 0; i < channels; i++) {
     const double unit = (double)at(xs, 0) * (double)at(ws, m == 1 ? 0 : i),
                  units = nearbyint((double)at(b, i) / unit);
-    if (!(unit > 0 && unit * HN_QLINEAR_UNITS_OF_LEVEL <= (double)at(ys, 0) && fabs(units) <= 0x1p30)) {
+    if (!(unit > 0 && unit * HN_QLINEAR_UNITS_OF_LEVEL <= (double)at(ys, steps == 1 ? 0 : i) &&
+          fabs(units) <= 0x1p30)) {
       hn_free(codes);
       return false;
     }

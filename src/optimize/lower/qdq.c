@@ -174,6 +174,16 @@ static bool cut_by_table(const found *f) {
          !isnan(f->hi) && f->lo <= f->hi;
 }
 
+/* One scale for all of the result, or, of a product of matrices, one a column. */
+static bool steps_fit(const found *f, const hone_node *q) {
+  const hone_tensor_desc *scale = &q->in[1]->constant->desc, *y = &q->out[0]->desc;
+  if (hone_desc_count(scale) == 1 || !hn_is_op(f->node, "MatMul")) return true;
+  int64_t axis = hone_node_int(q, "axis", 1);
+  if (axis < 0) axis += y->rank;
+  return hone_desc_known(y) && axis == y->rank - 1 && scale->rank == 1 && scale->dim[0] == y->dim[axis] &&
+         !hone_node_int(q, "block_size", 0);
+}
+
 /* What follows: perhaps an activation, and the QuantizeLinear. */
 static bool find_end(found *f, hn_miss *m) {
   const bool same = f->node->op->codes == HONE_CODES_SAME;
@@ -192,6 +202,7 @@ static bool find_end(found *f, hn_miss *m) {
       (hn_quantise_zero(next) && !hn_fixed(hn_quantise_zero(next))))
     return against(m, HN_MISS_QUANTISE, v);
   f->quantise = next;
+  if (!steps_fit(f, next)) return against(m, HN_MISS_SCALES, v);
   if (same && f->act) return against(m, HN_MISS_QUANTISE, f->node->out[0]);
   if (same && !same_codes(f->x, next)) return against(m, HN_MISS_SAME_CODES, v);
   if (f->numbers && !hn_codes_round_bias(f->numbers, channels_of(f), f->x, f->w, next, NULL))

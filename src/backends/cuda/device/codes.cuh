@@ -2,7 +2,7 @@
  * rounding in f32, as QLinearConv defines it; a sum is what QuantizeLinear makes of what DequantizeLinear made of both.
  *
  * Prefix: HN_CODE (u8, i8): of the output; HN_ADDED (u8, i8): codes are added, and HN_MIDDLE (u8, i8) is what the
- * product itself results in; HN_TABLE: every code of the product (HN_MIDDLE) becomes what c->table says, with HN_ADDED one
+ * product itself results in; HN_ZEROS: each column has a zero point of its own (without HN_ADDED and HN_TABLE); HN_TABLE: every code of the product (HN_MIDDLE) becomes what c->table says, with HN_ADDED one
  * of HN_SUMMED (u8, i8), to which the other is added. */
 #ifndef HN_CODES_CUH
 #define HN_CODES_CUH
@@ -88,24 +88,29 @@ HN_FN void hn_add_short4(const i32 from[4], const float scale[4], u32 added, u32
 }
 #endif
 
-/* Four sums of neighbouring columns as four codes. added: four codes, where codes are added. `way`: s->way, as a
+/* Four sums of neighbouring columns as four codes. zeros: theirs, with HN_ZEROS. added: four codes, where codes are added. `way`: s->way, as a
  * constant where the code of the other ways is not wanted. */
-HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], u32 added, u32 way, const hn_codes_short *s,
+HN_FN u32 hn_requantise4(const i32 sum[4], const float scale[4], const i32 *zeros, u32 added, u32 way, const hn_codes_short *s,
                          const hn_codes_args *c) {
   i32 q[4];
 #ifdef HN_ADDED
   if (way == HN_CODES_PARTS) return hn_add_parts4(sum, scale, added, s);
   hn_add_short4(sum, scale, added, way, s, c, q);
 #else
-  const i32 zero = c->zero - HN_ROUNDER_BITS;
   HN_UNROLL for (int k = 0; k < 4; k++) {
+#ifdef HN_ZEROS
+    const i32 zero = zeros[k];
+#else
+    const i32 zero = c->zero;
+#endif
     const u32 small = way == HN_CODES_SHORT;
     const float f = small ? __fadd_rn(hn_from_bits((u32)sum[k] + HN_ROUNDER_BITS), -HN_ROUNDER) : (float)sum[k];
     const float x = __fmul_rn(f, scale[k]);
-    q[k] = small ? (i32)hn_bits(__fadd_rn(x, HN_ROUNDER)) + zero : __float2int_rn(x) + c->zero;
+    q[k] = small ? (i32)hn_bits(__fadd_rn(x, HN_ROUNDER)) + (zero - HN_ROUNDER_BITS) : __float2int_rn(x) + zero;
   }
   (void)added, (void)s;
 #endif
+  (void)zeros;
 #if defined(HN_TABLE) && !defined(HN_ADDED)
   const u32 w = HN_PASTE(hn_codes_, HN_MIDDLE)(q[0], q[1], q[2], q[3]);
   const u8 *t = (const u8 *)c->table;

@@ -36,6 +36,7 @@ typedef struct hn_codes_short {
 typedef struct hn_codes_args {
   const void *bias;  /* i32 of each column of the output: what is added to its sums */
   const void *scale; /* f32 of each column: from sums to units of the result */
+  const void *zeros; /* HN_ZEROS: i32 of each column, in place of zero */
   const void
       *outside; /* 16 codes of the input's zero point: what lies outside of an image; then hn_codes_short */
   const void *added; /* codes that lie as the output's: `sum` says what becomes of both */

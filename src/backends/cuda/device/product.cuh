@@ -43,10 +43,14 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
 #endif
   HN_UNROLL for (u32 h = 0; h < 2; h++) {
     float scale[4];
+    i32 zeros[4] = {0, 0, 0, 0};
     u32 added = 0;
     HN_UNROLL for (u32 k = 0; k < 4; k++) {
       x[4 * h + k] = (i32)((u32)x[4 * h + k] + (u32)((const i32 *)c->bias)[column + 4 * h + k]);
       scale[k] = ((const float *)c->scale)[column + 4 * h + k];
+#ifdef HN_ZEROS
+      zeros[k] = ((const i32 *)c->zeros)[column + 4 * h + k];
+#endif
     }
 #ifdef HN_ADDED
 #if HN_STORE == 8
@@ -56,7 +60,7 @@ HN_FN void hn_product_store8(const hn_product_args *p, u32 batch, u32 m, u32 n, 
       if (4 * h + k < whole) added |= (u32)from[4 * h + k] << (8 * k);
 #endif
 #endif
-    w[h] = hn_requantise4(x + 4 * h, scale, added, way.way, &way, c);
+    w[h] = hn_requantise4(x + 4 * h, scale, zeros, added, way.way, &way, c);
   }
 #if HN_STORE == 8
   u64 v = ((u64)w[1] << 32 | w[0]) & ~(u64)0 >> (64 - 8 * whole);

@@ -15,7 +15,7 @@ HN_FN i32 channel_in_panel(u32 warp, u32 lane) { return (i32)(warp * 16 + lane /
 
 /* Bias and scale of this thread's channels, and which of them are no padding. */
 typedef struct ending {
-  i32 bias[2];
+  i32 bias[2], zero[2];
   float scale[2];
   u32 there;
 } ending;
@@ -23,6 +23,11 @@ HN_FN void ending_at(const hn_codes_args *c, i32 channels, i32 channel, ending *
   const i32 *bias = (const i32 *)c->bias + channel, left = channels - channel;
   const float *scale = (const float *)c->scale + channel;
   e->bias[0] = bias[0], e->bias[1] = bias[1], e->scale[0] = scale[0], e->scale[1] = scale[1];
+#ifdef HN_ZEROS
+  e->zero[0] = ((const i32 *)c->zeros)[channel], e->zero[1] = ((const i32 *)c->zeros)[channel + 1];
+#else
+  e->zero[0] = e->zero[1] = 0;
+#endif
   e->there = left > 1 ? 0xffffffffu : left == 1 ? 0x00ff00ffu : 0;
 }
 
@@ -49,6 +54,7 @@ HN_FN void add_lacking(const i32 *lacking, i32 pitch, i32 *d, u32 pixels, u32 ki
 
 HN_FN void finish_way(const hn_codes_args *c, const i32 *d, u32 pixels, const ending *e, u32 to, u32 way, const hn_codes_short *s) {
   const float scale[4] = {e->scale[0], e->scale[1], e->scale[0], e->scale[1]};
+  const i32 zeros[4] = {e->zero[0], e->zero[1], e->zero[0], e->zero[1]};
   HN_UNROLL for (u32 k = 0; k < pixels / 8; k += 4, to += 32 * 64) {
     const u32 count = pixels / 8 - k >= 4 ? 4 : pixels / 8 - k;
     u32 v[4], added[4] = {0, 0, 0, 0};
@@ -59,7 +65,7 @@ HN_FN void finish_way(const hn_codes_args *c, const i32 *d, u32 pixels, const en
       const i32 *p = d + (k + i) * 4;
       if (i >= count) continue;
       const i32 sum[4] = {p[0] + e->bias[0], p[2] + e->bias[1], p[1] + e->bias[0], p[3] + e->bias[1]};
-      v[i] = hn_requantise4(sum, scale, added[i], way, s, c);
+      v[i] = hn_requantise4(sum, scale, zeros, added[i], way, s, c);
 #ifdef HN_MASKED
       v[i] &= e->there;
 #endif

@@ -22,19 +22,23 @@ HN_FN void put_partial(u32 to, u32 quarter, const i32 *d) {
 
 /* Bias and scale of four channels, which vectors of whole tiles have. */
 typedef struct vectors {
-  i32 bias[4];
+  i32 bias[4], zeros[4];
   float scale[4];
 } vectors;
 HN_FN void vectors_at(const hn_conv_wgmma_args *g, i32 channel, vectors *v) {
   hn_u4 b = hn_ld16((const i32 *)g->codes.bias + channel), s = hn_ld16((const float *)g->codes.scale + channel);
   HN_UNROLL for (u32 k = 0; k < 4; k++) v->bias[k] = (i32)b.v[k], v->scale[k] = hn_from_bits(s.v[k]);
+#ifdef HN_ZEROS
+  const hn_u4 z = hn_ld16((const i32 *)g->codes.zeros + channel);
+  HN_UNROLL for (u32 k = 0; k < 4; k++) v->zeros[k] = (i32)z.v[k];
+#endif
 }
 
 /* Four sums of channels from `channel` on, as codes. HN_MASKED: pixels have padding, which is zero. */
 HN_FN u32 codes_of(const hn_conv_wgmma_args *g, i32 a, i32 b, i32 c, i32 d, const vectors *v, u32 added, u32 way,
                    const hn_codes_short *s, i32 channel) {
   i32 sum[4] = {a + v->bias[0], b + v->bias[1], c + v->bias[2], d + v->bias[3]};
-  u32 w = hn_requantise4(sum, v->scale, added, way, s, &g->codes);
+  u32 w = hn_requantise4(sum, v->scale, v->zeros, added, way, s, &g->codes);
 #ifdef HN_MASKED
   i32 left = g->n - channel;
   return left >= 4 ? w : left <= 0 ? 0 : w & 0xffffffffu >> (32 - 8 * left);

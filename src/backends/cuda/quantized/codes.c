@@ -101,6 +101,10 @@ static bool weights_fit(const hone_step *s, const hn_codes *c, hone_reason *why)
   return true;
 }
 
+static float y_scale_of(const hone_step *s, const hn_codes *c, int64_t channel) {
+  return ((const float *)s->input[HN_QLINEAR_Y_SCALE].constant)[c->stepped ? channel : 0];
+}
+
 static bool sums_fit(const hone_step *s, const hn_codes *c, hone_reason *why) {
   const int64_t products = hone_desc_count(&s->input[HN_QLINEAR_W].desc) / c->channels;
   const int32_t *bias = c->biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
@@ -108,7 +112,8 @@ static bool sums_fit(const hone_step *s, const hn_codes *c, hone_reason *why) {
   for (int64_t i = 0; i < c->channels; i++) {
     const double most = (double)products * 255 * 128 + (bias ? fabs((double)bias[i]) : 0);
     if (most >= 2147483648.0) return hn_refuse(why, "sums may reach %.3g, beyond 32 bits", most);
-    const double result = most * (double)c->x_scale * (double)scale[c->vectors ? i : 0] / (double)c->y_scale;
+    const double result =
+        most * (double)c->x_scale * (double)scale[c->vectors ? i : 0] / (double)y_scale_of(s, c, i);
     if (!(fabs(result) < 2147483000.0))
       return hn_refuse(why, "results before saturation may reach %.3g, beyond 32 bits", result);
   }
@@ -160,16 +165,33 @@ static bool read_table(const hone_step *s, hn_codes *c, hone_reason *why) {
   return c->table = true;
 }
 
+/* The result's scale and zero point, of all or, of matrices alone, of each column. */
+static bool read_result(const hone_step *s, hn_codes *c, hone_reason *why) {
+  float zero;
+  c->stepped = !strcmp(s->anchor, "QLinearMatMul") && hone_desc_count(&s->input[HN_QLINEAR_Y_SCALE].desc) > 1;
+  if (!c->stepped) {
+    if (!hn_codes_number(s, HN_QLINEAR_Y_SCALE, &c->y_scale, why) ||
+        !hn_codes_number(s, HN_QLINEAR_Y_ZERO, &zero, why))
+      return false;
+    c->args.zero = (int32_t)zero;
+    return true;
+  }
+  if (!parameter(s, HN_QLINEAR_Y_SCALE, c->channels, why) ||
+      !parameter(s, HN_QLINEAR_Y_ZERO, c->channels, why))
+    return false;
+  c->y_scale = INFINITY;
+  for (int64_t i = 0; i < c->channels; i++) c->y_scale = fminf(c->y_scale, y_scale_of(s, c, i));
+  return true;
+}
+
 static bool read_parameters(const hone_step *s, hn_codes *c, hone_reason *why) {
-  float x_zero, y_zero;
+  float x_zero;
   if (!hn_codes_number(s, HN_QLINEAR_X_SCALE, &c->x_scale, why) ||
-      !hn_codes_number(s, HN_QLINEAR_X_ZERO, &x_zero, why) ||
-      !hn_codes_number(s, HN_QLINEAR_Y_SCALE, &c->y_scale, why) ||
-      !hn_codes_number(s, HN_QLINEAR_Y_ZERO, &y_zero, why) ||
+      !hn_codes_number(s, HN_QLINEAR_X_ZERO, &x_zero, why) || !read_result(s, c, why) ||
       !parameter(s, HN_QLINEAR_W_SCALE, c->channels, why) ||
       !parameter(s, HN_QLINEAR_W_ZERO, c->channels, why))
     return false;
-  c->x_zero = (int32_t)x_zero, c->args.zero = (int32_t)y_zero;
+  c->x_zero = (int32_t)x_zero;
   c->vectors = hone_desc_count(&s->input[HN_QLINEAR_W_SCALE].desc) != 1;
   c->biased = hn_cuda_has(s, HN_QLINEAR_BIAS);
   const hone_step_tensor *bias = c->biased ? &s->input[HN_QLINEAR_BIAS] : NULL;
@@ -247,7 +269,8 @@ hn_codes_blob hn_codes_blob_of(const hn_codes *c, size_t weights) {
   hn_codes_blob b;
   b.bias = hn_round_up(weights, 256);
   b.scale = b.bias + columns_of(c) * sizeof(int32_t);
-  b.outside = b.scale + columns_of(c) * sizeof(float);
+  b.zeros = b.scale + columns_of(c) * sizeof(float);
+  b.outside = b.zeros + (c->stepped ? columns_of(c) * sizeof(int32_t) : 0);
   b.bytes = b.outside + 16 + sizeof(hn_codes_short);
   return b;
 }
@@ -278,6 +301,7 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
                       void *blob) {
   int32_t *bias = (int32_t *)(void *)((char *)blob + b->bias);
   float *scale = (float *)(void *)((char *)blob + b->scale);
+  int32_t *zeros = (int32_t *)(void *)((char *)blob + b->zeros);
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
   const int64_t n = hone_desc_count(&s->input[HN_QLINEAR_W].desc);
   memset(bias, 0, b->outside - b->bias);
@@ -292,7 +316,11 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
         sum += weights[j], size += weights[j] < 0 ? -weights[j] : weights[j];
     const int32_t own = c->biased ? ((const int32_t *)s->input[HN_QLINEAR_BIAS].constant)[i] : 0;
     bias[i] = (int32_t)((uint32_t)own - (uint32_t)(c->x_zero - c->taken) * (uint32_t)sum);
-    scale[i] = c->x_scale * w_scale[c->vectors ? i : 0] / c->y_scale;
+    scale[i] = c->x_scale * w_scale[c->vectors ? i : 0] / y_scale_of(s, c, i);
+    if (c->stepped && hn_cuda_has(s, HN_QLINEAR_Y_ZERO)) {
+      const hone_step_tensor *z = &s->input[HN_QLINEAR_Y_ZERO];
+      zeros[i] = code_at(z, hone_desc_count(&z->desc) == 1 ? 0 : i);
+    }
     const double bound = (double)size * far + fabs((double)own);
     all = fmax(all, bound), result = fmax(result, bound * fabs((double)scale[i]));
   }
@@ -306,7 +334,8 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
 
 void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c) {
   const char *blob = run->blob;
-  c->args.bias = blob + b->bias, c->args.scale = blob + b->scale, c->args.outside = blob + b->outside;
+  c->args.bias = blob + b->bias, c->args.scale = blob + b->scale, c->args.zeros = blob + b->zeros,
+  c->args.outside = blob + b->outside;
   c->args.added = c->added != HONE_DTYPE_NONE ? run->in[HN_QLINEAR_ADDED] : NULL;
   c->args.table = c->table ? run->in[table_of(c)] : NULL;
 }
@@ -321,6 +350,7 @@ const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t s
   if (sum && c->table)
     snprintf(added + strlen(added), sizeof added - strlen(added), "#define HN_SUMMED %s\n",
              hone_dtype_name(c->summed));
-  snprintf(text, size, "%s%s", added, padded && c->x_zero ? "#define HN_OUTSIDE 1\n" : "");
+  snprintf(text, size, "%s%s%s", added, c->stepped ? "#define HN_ZEROS 1\n" : "",
+           padded && c->x_zero ? "#define HN_OUTSIDE 1\n" : "");
   return text;
 }

@@ -18,10 +18,11 @@ typedef struct hn_codes {
   hone_dtype added;   /* of what is added; NONE: nothing is */
   hone_dtype summed;  /* of what it is added to: the product's own, or a table's */
   bool biased, vectors, table;
+  bool stepped; /* each column of the result has a scale of its own, and a zero point */
   int32_t x_zero;
-  int32_t taken; /* from x before its products: u8 as i8 is 128 less */
-  float x_scale, y_scale;
-  int64_t channels, per; /* weight i belongs to output channel i / per % channels */
+  int32_t taken;          /* from x before its products: u8 as i8 is 128 less */
+  float x_scale, y_scale; /* y_scale: the smallest */
+  int64_t channels, per;  /* weight i belongs to output channel i / per % channels */
 } hn_codes;
 
 /* False with a reason: the step is none of these, or its sums or weights go beyond 32 and 8 bits. `c` refers
@@ -33,7 +34,7 @@ bool hn_codes_product(const hone_step *s, hn_codes *c, hn_product *p, hone_reaso
 
 /* The blob: `weights` bytes that the tactic packs, then the vectors. */
 typedef struct hn_codes_blob {
-  size_t bias, scale, outside, bytes;
+  size_t bias, scale, zeros, outside, bytes;
 } hn_codes_blob;
 hn_codes_blob hn_codes_blob_of(const hn_codes *c, size_t weights);
 
@@ -47,8 +48,8 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
 /* The arguments with a run's addresses. */
 void hn_codes_bind(const hone_step_run *run, const hn_codes_blob *b, hn_codes *c);
 
-/* What of the text's prefix follows from the step: HN_ADDED, HN_TABLE and HN_MIDDLE, HN_OUTSIDE (`padded`:
- * taps may lie outside). */
+/* What of the text's prefix follows from the step: HN_ADDED, HN_TABLE and HN_MIDDLE, HN_ZEROS, HN_OUTSIDE
+ * (`padded`: taps may lie outside). */
 const char *hn_codes_prefix(const hn_codes *c, bool padded, char *text, size_t size);
 
 /* A scale or zero point of one value; 0 for a zero point left out. */

@@ -93,7 +93,7 @@ HN_KERNEL_BOUNDS(codes_depthwise, hn_codes_depthwise_args, a, 128, HN_TH > 2 ? 5
     if (oy + o >= a.out_y) break;
     HN_UNROLL for (int p = 0; p < HN_TW; p++) {
       if (ox + p >= a.out_x) break;
-      *(u32 *)(void *)(to + o * a.y_row + p * a.y_pixel) = hn_requantise4(sum[o][p], scale, 0, way.way, &way, &a.codes) & kept;
+      *(u32 *)(void *)(to + o * a.y_row + p * a.y_pixel) = hn_requantise4(sum[o][p], scale, 0, 0, way.way, &way, &a.codes) & kept;
     }
   }
 }

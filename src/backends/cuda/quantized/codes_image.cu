@@ -77,7 +77,7 @@ HN_KERNEL_BOUNDS(codes_image, hn_codes_image_args, a, 256, 2) {
       const i32 c = channel + 16 * (i32)b, left = a.channels - c;
       if (c >= a.stored) continue;
       const i32 four[4] = {sum[g][2 * b][2 * h], sum[g][2 * b][2 * h + 1], sum[g][2 * b + 1][2 * h], sum[g][2 * b + 1][2 * h + 1]};
-      const u32 v = way.way ? hn_requantise4(four, scale[b], 0, HN_CODES_SHORT, &way, &a.codes) : hn_requantise4(four, scale[b], 0, HN_CODES_LONG, &way, &a.codes);
+      const u32 v = way.way ? hn_requantise4(four, scale[b], 0, 0, HN_CODES_SHORT, &way, &a.codes) : hn_requantise4(four, scale[b], 0, 0, HN_CODES_LONG, &way, &a.codes);
       *(u32 *)(void *)(to + c) = left >= 4 ? v : left <= 0 ? 0 : v & 0xffffffffu >> (32 - 8 * left);
     }
   }

@@ -126,7 +126,7 @@ HN_FN void finish_way(const hn_conv_image_args *a, const i32 *acc, const ending 
       const i32 *p = acc + (k + i) * 4;
       if (i >= count) continue;
       const i32 sum[4] = {p[0] + e->bias[0], p[2] + e->bias[1], p[1] + e->bias[0], p[3] + e->bias[1]};
-      v[i] = hn_requantise4(sum, scale, 0, way, &e->way, &a->codes) & e->there;
+      v[i] = hn_requantise4(sum, scale, 0, 0, way, &e->way, &a->codes) & e->there;
     }
     store_transposed(to + k * 8 * HN_PITCH, v, count);
   }
