@@ -21,8 +21,9 @@ typedef struct hn_attention_args {
   i64 mask_row[HN_ATTENTION_MASK], mask_col[HN_ATTENTION_MASK];
   float mask_value[HN_ATTENTION_MASK];
   hn_quantise_args codes; /* HN_CODES_OUT */
-  u32 zero[3], flip;      /* HN_CODES_IN: zero points of Q, K, V in each byte of a word; what makes u8 of codes, both */
-  float values_scale;     /* HN_CODES_IN: of V; scale has those of Q and K */
+  u32 zero[3],
+      flip; /* HN_CODES_IN: zero points of Q, K, V in each byte of a word; what makes u8 of codes, both */
+  float values_scale; /* HN_CODES_IN: of V; scale has those of Q and K */
 } hn_attention_args;
 
 #endif
