@@ -80,6 +80,16 @@ static void divide(const hone_step *s, const hn_rows *rows, int64_t processors, 
   p->parts = hn_div_up(p->length, p->part);
 }
 
+static bool is_code(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
+
+/* Elements that are read together. Of codes 16 bytes are so many that a warp's last round would be mostly
+ * idle, and of few rows few threads had all the work. */
+static int widest(hone_dtype type, const plan *p, int64_t processors) {
+  int width = (int)(16 / hone_dtype_size(type));
+  while (is_code(type) && width > 4 && (p->rows <= processors || p->length % (32 * width))) width /= 2;
+  return width;
+}
+
 static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m, bool aligned, plan *p,
                  hone_reason *why) {
   const hone_tensor_desc *x = &s->input[0].desc, *y = &s->output[0].desc;
@@ -92,13 +102,13 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   const int64_t kept_step = p->kept.x[p->kept.rank - 1], gone_step = p->gone.x[p->gone.rank - 1];
   p->columns = kept_step == 1 && p->kept.dim[p->kept.rank - 1].by > 1 && gone_step != 1 && p->length > 1;
   p->width = 1;
-  const int width = (int)(16 / hone_dtype_size(x->dtype));
+  const int64_t processors = m && m->processors ? m->processors : 108;
+  const int width = widest(x->dtype, p, processors);
   bool even = aligned && !p->columns && p->length > width;
   for (int32_t i = 0; i < p->kept.rank; i++)
     even = even && p->kept.x[i] % width == 0 && p->kept.y[i] % width == 0;
   if (even && hn_cuda_walk_vectors(&p->gone, width, true, &p->length)) p->width = width;
   /* Threads of a row: a few vectors each while there are rows enough, more where there are not. */
-  const int64_t processors = m && m->processors ? m->processors : 108;
   p->threads = 256, p->group = 1;
   int64_t want = p->columns ? processors * 512 / (p->rows > 0 ? p->rows : 1) : (p->length + 3) / 4;
   const int64_t few = processors * 1024 / (p->rows > 0 ? p->rows : 1);
@@ -118,8 +128,6 @@ static bool make(const hone_step *s, const hn_rows *rows, const hone_machine *m,
   p->crowded = p->threads == 256 && p->rows * p->group > processors * 512;
   return true;
 }
-
-static bool is_code(hone_dtype t) { return t == HONE_DTYPE_U8 || t == HONE_DTYPE_I8; }
 
 /* A scale or a zero point of one constant number; a zero point may be left out. */
 static bool number_at(const hone_step *s, uint32_t i, hone_dtype type, float *out, hone_reason *why) {

@@ -127,7 +127,12 @@ HN_FN void hn_store_vector(const hn_normalize_args *a, void *y, i64 at, const fl
 /* The values of vector r of a row; stores their sum when it is wanted. */
 HN_FN void hn_values(const hn_normalize_args *a, hn_walk_at row, u32 r, float v[HN_W], bool store) {
   const hn_walk_at in = hn_walk_ranked(&a->gone, HN_GONE_RANK, r);
-#if HN_W > 1
+#if defined(HN_CODES_IN) && HN_W > 1 && HN_W < 16
+  const u32 *from = (const u32 *)((const u8 *)a->x + row.x + in.x);
+  u32 raw[HN_W / 4];
+  HN_UNROLL for (int k = 0; k < HN_W / 4; k++) raw[k] = from[k];
+  HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = HN_READ(raw, w);
+#elif HN_W > 1
   const hn_u4 raw = hn_ld16((const u8 *)a->x + (row.x + in.x) * (16 / HN_W));
   HN_UNROLL for (int w = 0; w < HN_W; w++) v[w] = HN_READ(raw.v, w);
 #else
