@@ -71,19 +71,18 @@ static const struct {
      "  %o = QuantizeLinear(%a, f32 0.05, u8 100)\n  %p = DequantizeLinear(%o, f32 0.05, u8 100)\n"
      "  %n = LayerNormalization(%p, %t)\n}\n",
      "codes_layer_norm"},
-    /* Rows of codes that are read 16, 8 and 4 at once: many of them, of whole rounds of a warp or not. */
+    /* Rows of codes that are read 16, 8 and 4 at once: many of them, of whole rounds of a warp or not. What
+     * one level makes of the second norms is less than one of theirs. */
     {"many norms between codes",
-     HEAD "graph g(%x: f32[1x512]) -> (%y) {\n"
-          "  const %r: f32[150x1] = rand(18, 0.2, 1.5)\n  const %s: f32[512] = rand(19, 0.5, 1.5)\n"
-          "  const %t: f32[256] = rand(20, 0.5, 1.5)\n  const %u: f32[192] = rand(21, 0.5, 1.5)\n"
-          "  %m = Mul(%x, %r)\n  %c = QuantizeLinear(%m, f32 0.03, u8 120)\n"
-          "  %d = DequantizeLinear(%c, f32 0.03, u8 120)\n  %l = LayerNormalization(%d, %s)\n"
-          "  %q = QuantizeLinear(%l, f32 0.04, i8 9)\n  %e = DequantizeLinear(%q, f32 0.04, i8 9)\n"
-          "  %a, %b, %f = Split(%e, i64[3]{256, 192, 64}) {axis=1}\n"
-          "  %aq = QuantizeLinear(%a, f32 0.04, i8 9)\n  %ad = DequantizeLinear(%aq, f32 0.04, i8 9)\n"
-          "  %bq = QuantizeLinear(%b, f32 0.04, i8 9)\n  %bd = DequantizeLinear(%bq, f32 0.04, i8 9)\n"
-          "  %g = LayerNormalization(%ad, %t)\n  %h = LayerNormalization(%bd, %u)\n"
-          "  %y = Concat(%g, %h, %f) {axis=1}\n}\n",
+     HEAD "graph g(%x: f32[1x512]) -> (%y, %z, %q) {\n"
+          "  const %s: f32[512] = rand(19, 0.5, 1.5)\n  const %t: f32[256] = rand(20, 0.5, 1.5)\n"
+          "  const %u: f32[192] = rand(21, 0.5, 1.5)\n  %c = QuantizeLinear(%x, f32 0.03, u8 120)\n"
+          "  %k = Expand(%c, i64[2]{150, 512})\n  %d = DequantizeLinear(%k, f32 0.03, u8 120)\n"
+          "  %l = LayerNormalization(%d, %s)\n  %q = QuantizeLinear(%l, f32 0.04, i8 9)\n"
+          "  %a, %b, %f = Split(%q, i64[3]{256, 192, 64}) {axis=1}\n"
+          "  %ad = DequantizeLinear(%a, f32 0.04, i8 9)\n  %bd = DequantizeLinear(%b, f32 0.04, i8 9)\n"
+          "  %g = LayerNormalization(%ad, %t)\n  %y = QuantizeLinear(%g, f32 0.09, i8 3)\n"
+          "  %h = LayerNormalization(%bd, %u)\n  %z = QuantizeLinear(%h, f32 0.09, u8 130)\n}\n",
      "codes_layer_norm"},
     /* Scales and shifts in codes, as quantisers write them: the norm stays one of floats. */
     {"a norm with its scale in codes",
