@@ -187,7 +187,8 @@ typedef struct sums {
   int64_t m, n;
 } sums;
 
-static void add_rows(const job *j, const sums *s, const float *more, ptrdiff_t pitch) {
+/* The end of a usual tile, with no product before it. */
+static void pass_out(const job *j, const sums *s, const hn_epilogue *e, const float *residual, ptrdiff_t ldr) {
   const hn_gemm_tile g = {.a = j->a,
                           .b = j->b,
                           .c = s->y,
@@ -195,32 +196,25 @@ static void add_rows(const job *j, const sums *s, const float *more, ptrdiff_t p
                           .m = (uint32_t)s->m,
                           .n = (uint32_t)s->n,
                           .accumulate = 1,
-                          .flags = HN_EPI_RESIDUAL,
-                          .residual = more,
-                          .ldr = pitch};
+                          .flags = e->flags,
+                          .lo = e->lo,
+                          .hi = e->hi,
+                          .slope = e->slope,
+                          .bias = e->bias ? e->bias + s->column : NULL,
+                          .residual = residual,
+                          .ldr = ldr};
   j->o->tile(&g);
+}
+
+static void add_rows(const job *j, const sums *s, const float *more, ptrdiff_t pitch) {
+  static const hn_epilogue adds = {.flags = HN_EPI_RESIDUAL};
+  pass_out(j, s, &adds, more, pitch);
 }
 
 static void finish(const job *j, const sums *s) {
   const hn_epilogue *e = j->e;
   const ptrdiff_t ldr = e->residual_view.pixel;
-  if (e->flags) {
-    const hn_gemm_tile g = {.a = j->a,
-                            .b = j->b,
-                            .c = s->y,
-                            .ldc = s->pitch,
-                            .m = (uint32_t)s->m,
-                            .n = (uint32_t)s->n,
-                            .accumulate = 1,
-                            .flags = e->flags,
-                            .lo = e->lo,
-                            .hi = e->hi,
-                            .slope = e->slope,
-                            .bias = e->bias ? e->bias + s->column : NULL,
-                            .residual = e->residual ? e->residual + s->row * ldr + s->column : NULL,
-                            .ldr = ldr};
-    j->o->tile(&g);
-  }
+  if (e->flags) pass_out(j, s, e, e->residual ? e->residual + s->row * ldr + s->column : NULL, ldr);
   if (e->n_post)
     hn_epilogue_post_pixels(e, s->y, s->pitch, s->m, (size_t)s->column, (size_t)s->n, 0, 0, 0, s->row);
 }
