@@ -322,7 +322,7 @@ typedef enum hone_math {
       0,          /* f32 products and sums of the operator's own formula, in any order (levels 0 and 1) */
   HONE_MATH_F32,  /* other formulas with an error of f32's order, norm-wise: Winograd;
                      numbers below 2^-126 (denormals) count as zero in products (level 2, the default) */
-  HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits (level 3) */
+  HONE_MATH_FAST, /* f32 operands cut to two bf16 parts, 16 bits; Strassen's method (level 3) */
   HONE_MATH_TF32, /* operands of matrix products rounded to 10 bits, sums in f32 (precision tf32 or fp16; fp16
                      on the CPU: sums of few products in f16, and of these in f32) */
   HONE_MATH_BF16, /* operands of matrix products rounded to bf16, sums in f32 (precision bf16) */

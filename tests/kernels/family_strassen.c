@@ -7,42 +7,53 @@
 #include "check.h"
 #include "strassen_product.h"
 
-static double sum_of(double a, double b) { return a + b; }
-
 static void check_rows(ck *c, const hn_strassen_ops *ops, size_t k, bool both, size_t shift) {
   const size_t half = k + 3;
-  float *top = ck_alloc(c, half + k, shift), *bottom = ck_alloc(c, half + k, 0), *to[HN_STRASSEN_PRODUCTS],
-        size[2];
+  float *top = ck_alloc(c, half + k, shift), *bottom = ck_alloc(c, half + k, 0), *to[HN_STRASSEN_PRODUCTS];
   ck_fill(c, top, half + k, CK_RANDOM);
   ck_fill(c, bottom, half + k, CK_RANDOM);
   for (int p = 0; p < HN_STRASSEN_PRODUCTS; p++) to[p] = ck_alloc(c, k, 0);
   ck_case(c, "rows k=%zu both=%d", k, both);
-  ops->rows(top, both ? bottom : NULL, (ptrdiff_t)half, k, to, size);
-  double want_size[2] = {0, 0};
+  ops->rows(top, both ? bottom : NULL, (ptrdiff_t)half, k, to);
   for (size_t i = 0; i < k; i++) {
     const double a11 = (double)top[i], a12 = (double)top[half + i], a21 = both ? (double)bottom[i] : 0,
                  a22 = both ? (double)bottom[half + i] : 0;
-    const double want[HN_STRASSEN_PRODUCTS] = {sum_of(a11, a22), sum_of(a21, a22), a11,      a22,
-                                               sum_of(a11, a12), a21 - a11,        a12 - a22};
+    const double want[HN_STRASSEN_PRODUCTS] = {a11 + a22, a21 + a22, a11,      a22,
+                                               a11 + a12, a21 - a11, a12 - a22};
     for (int p = 0; p < HN_STRASSEN_PRODUCTS; p++)
       ck_near(c, (size_t)p * k + i, to[p][i], want[p], CK_EPS * fabs(want[p]));
-    want_size[0] += fabs(a11) + fabs(a12), want_size[1] += fabs(a21) + fabs(a22);
   }
-  for (size_t i = 0; i < 2; i++)
-    ck_near(c, i, size[i], want_size[i], (double)(2 * k + 2) * CK_EPS * want_size[i]);
+  ck_release_all(c);
+}
+
+/* at: where the largest one lies. */
+static void check_size(ck *c, const hn_strassen_ops *ops, size_t k, size_t at) {
+  float *x = ck_alloc(c, k, k % 3), most;
+  ck_fill(c, x, k, CK_RANDOM);
+  x[at] = -3;
+  ck_case(c, "size k=%zu largest at %zu", k, at);
+  double want = 0;
+  const float sum = ops->size(x, k, &most);
+  for (size_t i = 0; i < k; i++) want += fabs((double)x[i]);
+  ck_near(c, 0, sum, want, (double)k * CK_EPS * want);
+  ck_near(c, 1, most, 3, 0);
   ck_release_all(c);
 }
 
 static void check_columns(ck *c, const hn_strassen_ops *ops, size_t k) {
   const size_t n = ops->nr;
-  float *b = ck_alloc(c, k * n, 0), *size = ck_alloc(c, n, 0);
+  float *b = ck_alloc(c, k * n, 0), *sum = ck_alloc(c, n, 0), *most = ck_alloc(c, n, 0);
   ck_fill(c, b, k * n, CK_RANDOM);
   ck_case(c, "columns k=%zu", k);
-  ops->columns(b, k, size);
+  ops->columns(b, k, sum, most);
   for (size_t j = 0; j < n; j++) {
-    double want = 0;
-    for (size_t i = 0; i < k; i++) want += fabs((double)b[i * n + j]);
-    ck_near(c, j, size[j], want, (double)k * CK_EPS * want);
+    double want = 0, largest = 0;
+    for (size_t i = 0; i < k; i++) {
+      const double x = fabs((double)b[i * n + j]);
+      want += x, largest = fmax(largest, x);
+    }
+    ck_near(c, j, sum[j], want, (double)k * CK_EPS * want);
+    ck_near(c, n + j, most[j], largest, 0);
   }
   ck_release_all(c);
 }
@@ -113,6 +124,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   const hn_strassen_ops *ops = k->ops;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     for (int both = 0; both < 2; both++) check_rows(c, ops, lengths[i], both, i % 3);
+    check_size(c, ops, lengths[i], 0);
+    check_size(c, ops, lengths[i], lengths[i] - 1);
     check_columns(c, ops, lengths[i]);
     for (size_t m = 1; m <= ops->mr; m++) /* every form with every pair of ends in turn */
       for (int form = 0; form < 3; form++) {
@@ -134,9 +147,9 @@ struct job {
 };
 static void run_rows(void *arg) {
   const struct job *j = arg;
-  float *to[HN_STRASSEN_PRODUCTS], size[2];
+  float *to[HN_STRASSEN_PRODUCTS];
   for (int p = 0; p < HN_STRASSEN_PRODUCTS; p++) to[p] = j->y + p * K;
-  j->ops->rows(j->x, j->x + 2 * K, K, K, to, size);
+  j->ops->rows(j->x, j->x + 2 * K, K, K, to);
 }
 static void run_tile(void *arg) {
   const struct job *j = arg;

@@ -10,8 +10,19 @@
 #include "conv_cases.h"
 
 /* What is special about the operands: nothing; a row, or a column, far larger than the others, which must not
- * spoil theirs; a row that is not a number, or a column that is 0 and stays so. */
-typedef enum special { EVEN, LARGE_ROW, LARGE_COLUMN, NAN_ROW, ZERO_COLUMN, SPECIALS } special;
+ * spoil theirs; a row that is not a number; a column that is 0 and stays so; a channel of A that is far
+ * larger, or half of them, and B smaller by as much there, so that nothing of it shows. */
+typedef enum special {
+  EVEN,
+  LARGE_ROW,
+  LARGE_COLUMN,
+  NAN_ROW,
+  ZERO_COLUMN,
+  LARGE_CHANNEL,
+  LARGE_HALF,
+  UNLIKE_CHANNELS,
+  SPECIALS
+} special;
 
 typedef struct product_case {
   int64_t m, apart, n, k;
@@ -20,7 +31,18 @@ typedef struct product_case {
   special what;
 } product_case;
 
-static const float large = 1e9f;
+static const float large = 1e6f;
+
+/* The factor of channel i of A. */
+static float scale_of(const product_case *s, size_t i) {
+  static const float unlike[4] = {1, 1000, 0.001f, 30};
+  switch (s->what) {
+  case LARGE_CHANNEL: return i == (size_t)s->k / 3 ? large : 1;
+  case LARGE_HALF: return i < (size_t)s->k / 2 ? large : 1;
+  case UNLIKE_CHANNELS: return unlike[i % 4];
+  default: return 1;
+  }
+}
 
 static void fill(ck *c, const product_case *s, float *a, float *b) {
   const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, row = m / 3, column = n / 3;
@@ -31,6 +53,8 @@ static void fill(ck *c, const product_case *s, float *a, float *b) {
     if (s->what == NAN_ROW) a[row * k + i] = i == k / 2 ? NAN : a[row * k + i];
     if (s->what == LARGE_COLUMN) b[i * n + column] *= large;
     if (s->what == ZERO_COLUMN) b[i * n + column] = 0;
+    for (size_t r = 0; r < m; r++) a[r * k + i] *= scale_of(s, i);
+    for (size_t r = 0; r < n; r++) b[i * n + r] /= scale_of(s, i);
   }
 }
 
@@ -45,13 +69,13 @@ static void check_case(ck *c, hn_isa isa, const product_case *s) {
   const size_t packed = hn_gemm_packed_size(o, n, k);
   float *a = ck_alloc(c, m * k, 0), *b = ck_alloc(c, n * k, 0), *y = ck_alloc(c, m * n, 0),
         *r = ck_alloc(c, m * n, 0), *bias = ck_alloc(c, n, 0),
-        *w = ck_alloc(c, packed + hn_strassen_size_floats(&p), 0),
+        *w = ck_alloc(c, packed + hn_strassen_marks(&p), 0),
         *workspace = ck_alloc(c, hn_strassen_workspace(&p, s->threads), 0);
   fill(c, s, a, b);
   ck_fill(c, r, m * n, CK_RANDOM);
   ck_fill(c, bias, n, CK_RANDOM);
   hn_gemm_pack_b(o, b, (ptrdiff_t)n, 1, k, n, 0, n, w);
-  hn_strassen_sizes(&p, w, w + packed);
+  hn_strassen_mark(&p, w, w + packed);
   const hn_epilogue e = {.flags = s->flags,
                          .bias = bias,
                          .residual = s->flags & HN_EPI_RESIDUAL ? r : NULL,
@@ -66,7 +90,9 @@ static void check_case(ck *c, hn_isa isa, const product_case *s) {
     if (!(s->what == LARGE_ROW && i / k == m / 3)) most_a = fmax(most_a, fabs((double)a[i]));
   for (size_t i = 0; i < n * k; i++)
     if (!(s->what == LARGE_COLUMN && i % n == n / 3)) most_b = fmax(most_b, fabs((double)b[i]));
-  const double norm = (3.0 * (double)k + 30) * (double)k * CK_EPS * most_a * most_b;
+  /* What is scaled is summed as usual. */
+  const bool usual = s->what == LARGE_CHANNEL || s->what == LARGE_HALF || s->what == UNLIKE_CHANNELS;
+  const double norm = usual ? 0 : (3.0 * (double)k + 30) * (double)k * CK_EPS * most_a * most_b;
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {
       double sum = 0, size = 0;

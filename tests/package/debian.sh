@@ -19,7 +19,8 @@ done
 late=$(sed -n 's/^#define HN_LATE_[A-Z0-9]* "\(lib[a-z0-9-]*\)\.so\..*"$/\1/p' "$build/generated/late_names.h")
 for package in hone libhone0; do
   for library in $late; do
-    dpkg-deb -f packages/${package}_*.deb Depends | grep -q "$library" || fail "$package does not depend on $library"
+    case $library in libz) name=zlib1g ;; *) name=$library ;; esac # Debian's names of packages
+    dpkg-deb -f packages/${package}_*.deb Depends | grep -q "$name" || fail "$package does not depend on $name"
   done
 done
 dpkg-deb --ctrl-tarfile packages/libhone0_*.deb | tar -xO ./shlibs | grep -q '^libhone 0 libhone0 ' || fail "libhone0 has no shlibs"

@@ -128,6 +128,7 @@ static void read_rows(hn_strided *view) {
   for (int32_t i = 0; i < last; i++)
     if (from->dim[i] != to->dim[i]) return;
   const int64_t row = to->dim[last], whole = from->dim[last];
+  if (row < 1) return;
   int64_t within = view->offset % row; /* the last element of a row that is read */
   for (int32_t i = 0; i < view->desc.rank; i++)
     if (view->desc.stride[i] % row) within += view->desc.stride[i] * (view->desc.dim[i] - 1);

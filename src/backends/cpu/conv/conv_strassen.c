@@ -46,7 +46,7 @@ static bool one_tap(const hn_conv_attr *a) {
 static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_reason *why) {
   hn_conv_attr a;
   memset(h, 0, sizeof *h);
-  if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
+  if (s->math < HONE_MATH_FAST) return hn_refuse(why, "Strassen's method takes level 3");
   if (!hn_step_is_f32(s, why) || !hn_conv_attr_of(s, &a, why)) return false;
   const hn_isa isa = hn_isa_of(m->isa);
   if (!hn_epilogue_accepts(s, isa, false, why)) return false;
@@ -78,9 +78,9 @@ static bool describe(const hone_step *s, const hone_machine *m, head *h, hone_re
   for (int i = 0; i < 3; i++) h->usual.in[i] = a.x.size[i], h->usual.grid[i] = a.y.size[i];
   hn_conv_plan(&h->usual, o, m->threads, m->l1, m->l2);
   h->weights_at = (int64_t)hn_round_up(sizeof *h, 64);
-  h->bytes = h->weights_at + (int64_t)(hn_gemm_packed_size(o, (size_t)a.cout, (size_t)a.cin) +
-                                       hn_strassen_size_floats(&h->plan)) *
-                                 4;
+  h->bytes =
+      h->weights_at +
+      (int64_t)(hn_gemm_packed_size(o, (size_t)a.cout, (size_t)a.cin) + hn_strassen_marks(&h->plan)) * 4;
   return true;
 }
 
@@ -116,7 +116,7 @@ static hone_status fill(head *h, const hone_step *s, void *blob, hone_error *err
   memcpy(blob, h, sizeof *h);
   if (s->own_only) return HONE_OK;
   hn_gemm_pack_b(o, s->input[1].constant, 1, k, (size_t)k, (size_t)n, 0, (size_t)n, w);
-  hn_strassen_sizes(&h->plan, w, w + hn_gemm_packed_size(o, (size_t)n, (size_t)k));
+  hn_strassen_mark(&h->plan, w, w + hn_gemm_packed_size(o, (size_t)n, (size_t)k));
   return HONE_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/product/strassen_driver.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/strassen/strassen.h"
@@ -13,7 +14,7 @@ typedef struct job {
   const hn_strassen *p;
   const hn_gemm_ops *o;
   const hn_strassen_ops *s;
-  const float *a, *b, *columns; /* columns: their sizes */
+  const float *a, *b, *meets; /* meets: not 0 where a pair's columns may meet, piece by piece */
   float *c;
   const hn_epilogue *e;
   float *workspace;
@@ -77,19 +78,36 @@ static bool *rows_meet(const worker *w, int64_t block, int64_t tile) {
 
 /* ---- factors of A */
 
+/* Are rows i of a tile's halves, and the halves of these, alike in size? A row that none meets meets itself.
+ */
+static bool row_meets(const worker *w, const place *t, int64_t i) {
+  const job *j = w->j;
+  const float *top = j->a + (t->block.from + i) * j->p->x_row + w->k0;
+  const float *bottom = i < t->low ? top + upper(t->block) * j->p->x_row : top;
+  const float *const quarter[4] = {top, top + w->half, bottom, bottom + w->half};
+  float sum[4], most = 0;
+  for (int q = 0; q < 4; q++) {
+    float largest;
+    sum[q] = j->s->size(quarter[q], (size_t)w->half, &largest);
+    if (largest > most) most = largest;
+  }
+  return hn_strassen_alike(sum, most, (size_t)w->half);
+}
+
 static void tile_factors(const worker *w, int64_t block, int64_t tile, const place *t) {
   const job *j = w->j;
   const hn_strassen *p = j->p;
   bool meets = true;
-  for (int64_t i = t->from; i < t->to; i++) {
+  for (int64_t i = t->from; i < t->to && meets; i++)
+    meets = row_meets(w, t, i) || HN_FAULT("strassen_rows_any");
+  *rows_meet(w, block, tile) = meets;
+  for (int64_t i = t->from; i < t->to && meets; i++) {
     const float *top = j->a + (t->block.from + i) * p->x_row + w->k0;
     const float *bottom = i < t->low ? top + upper(t->block) * p->x_row : NULL;
-    float *to[HN_STRASSEN_PRODUCTS], size[2];
+    float *to[HN_STRASSEN_PRODUCTS];
     for (int q = 0; q < HN_STRASSEN_PRODUCTS; q++) to[q] = factor(w, block, q) + i * p->ld;
-    j->s->rows(top, bottom, w->half, (size_t)w->half, to, size);
-    meets = meets && hn_strassen_alike(size[0], bottom ? size[1] : size[0]);
+    j->s->rows(top, bottom, w->half, (size_t)w->half, to);
   }
-  *rows_meet(w, block, tile) = meets || HN_FAULT("strassen_rows_any");
 }
 
 static void make_factors(const worker *w) {
@@ -120,14 +138,6 @@ static const product products[HN_STRASSEN_PRODUCTS] = {
     {3, 3, HN_STRASSEN_ALONE, {0, 1}, {HN_STRASSEN_TAKEN, HN_STRASSEN_ADDED}, 1},
     {0, 1, HN_STRASSEN_SUM, {3, 3}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 3},
     {2, 3, HN_STRASSEN_SUM, {0, 0}, {HN_STRASSEN_ADDED, HN_STRASSEN_NONE}, 0}};
-
-static bool columns_meet(const worker *w) {
-  const job *j = w->j;
-  for (int64_t i = 0; i < j->o->nr; i++)
-    if (!hn_strassen_alike(j->columns[w->column[0] + i], j->columns[w->column[1] + i]))
-      return HN_FAULT("strassen_columns_any");
-  return true;
-}
 
 /* Each call of the kernel asks for its part of what the next pair reads. */
 static void ask_ahead(worker *w, hn_strassen_tile *t) {
@@ -188,7 +198,8 @@ typedef struct sums {
 } sums;
 
 /* The end of a usual tile, with no product before it. */
-static void pass_out(const job *j, const sums *s, const hn_epilogue *e, const float *residual, ptrdiff_t ldr) {
+static void pass_out(const job *j, const sums *s, const hn_epilogue *e, const float *residual,
+                     ptrdiff_t ldr) {
   const hn_gemm_tile g = {.a = j->a,
                           .b = j->b,
                           .c = s->y,
@@ -255,8 +266,8 @@ static void plain_tile(const worker *w, const place *t) {
   }
 }
 
-static void multiply_pair(worker *w) {
-  const bool columns = columns_meet(w);
+static void multiply_pair(worker *w, int64_t pair) {
+  const bool columns = w->j->meets[w->piece * w->j->p->pairs + pair] != 0 || HN_FAULT("strassen_columns_any");
   for (int64_t block = w->blocks.from; block < w->blocks.to; block++)
     for (int64_t tile = 0, tiles = 1; tile < tiles; tile++) {
       const place t = tile_of(w->j, block, tile, &tiles);
@@ -294,7 +305,7 @@ static void multiply_piece(worker *w, span pairs) {
     w->calls = (w->blocks.to - w->blocks.from) * HN_STRASSEN_PRODUCTS * hn_strassen_tiles(p, w->j->o);
     if (!last || w->piece + 1 < p->pieces)
       set_quarters(w, last ? pairs.from : i + 1, w->piece + last, w->next);
-    multiply_pair(w);
+    multiply_pair(w, i);
   }
 }
 
@@ -330,10 +341,45 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
 }
 
-void hn_strassen_sizes(const hn_strassen *p, const float *b, float *sizes) {
+/* Are values of the inner length that meet alike in size in these columns, and none far smaller than another?
+ * Else what is large in A, and small here, would meet what is not. Pairs that are all zeros add nothing to
+ * anything. */
+static bool channels_meet(const hn_strassen_ops *s, const float *const b[4], size_t half) {
+  enum { WIDE = 64 }; /* the largest over the smallest */
+  float least = INFINITY, largest = 0;
+  for (size_t k = 0; k < half; k++) {
+    float sum[2] = {0, 0}, most;
+    for (int q = 0; q < 4; q++) sum[q >> 1] += s->size(b[q] + k * s->nr, s->nr, &most);
+    if (!(sum[0] <= HN_STRASSEN_APART * sum[1] && sum[1] <= HN_STRASSEN_APART * sum[0])) return false;
+    if (sum[0] > 0 && sum[0] < least) least = sum[0];
+    if (sum[0] > largest) largest = sum[0];
+  }
+  return largest <= WIDE * least || HN_FAULT("strassen_channels_any");
+}
+
+static bool pair_meets(const hn_strassen *p, const float *b, int64_t pair, int64_t piece) {
   const hn_strassen_ops *s = hn_strassen_find(p->isa);
-  for (int64_t i = 0; i < 2 * p->pairs; i++)
-    s->columns(b + i * s->nr * p->k, (size_t)p->k, sizes + i * s->nr);
+  const int64_t k0 = piece_at(p, piece), half = piece_at(p, piece + 1) - k0, nr = s->nr;
+  float sum[4][HN_STRASSEN_MOST_COLUMNS], most[4][HN_STRASSEN_MOST_COLUMNS];
+  const float *quarter[4];
+  for (int q = 0; q < 4; q++) {
+    quarter[q] = b + (pair + (q & 1) * p->pairs) * nr * p->k + (2 * k0 + (q >> 1) * half) * nr;
+    s->columns(quarter[q], (size_t)half, sum[q], most[q]);
+  }
+  for (int64_t i = 0; i < nr; i++) {
+    float all[4], largest = 0;
+    for (int q = 0; q < 4; q++) {
+      all[q] = sum[q][i];
+      if (most[q][i] > largest) largest = most[q][i];
+    }
+    if (!hn_strassen_alike(all, largest, (size_t)half)) return false;
+  }
+  return channels_meet(s, quarter, (size_t)half);
+}
+
+void hn_strassen_mark(const hn_strassen *p, const float *b, float *meets) {
+  for (int64_t piece = 0; piece < p->pieces; piece++)
+    for (int64_t i = 0; i < p->pairs; i++) *meets++ = pair_meets(p, b, i, piece);
 }
 
 void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, float *c, const hn_epilogue *e,
@@ -344,7 +390,7 @@ void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, floa
            .s = hn_strassen_find(p->isa),
            .a = a,
            .b = b,
-           .columns = b + hn_gemm_packed_size(o, (size_t)p->n, (size_t)p->k),
+           .meets = b + hn_gemm_packed_size(o, (size_t)p->n, (size_t)p->k),
            .c = c,
            .e = e,
            .workspace = workspace};

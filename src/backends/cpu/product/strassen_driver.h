@@ -33,7 +33,10 @@ typedef struct hn_strassen {
   double cycles;                  /* predicted for the busiest thread */
 } hn_strassen;
 
-enum { HN_STRASSEN_LINE = 16 /* floats of a cache line */ };
+enum {
+  HN_STRASSEN_LINE = 16,        /* floats of a cache line */
+  HN_STRASSEN_MOST_COLUMNS = 64 /* of a panel */
+};
 
 /* Blocks of all rows. */
 static inline int64_t hn_strassen_blocks(const hn_strassen *p) {
@@ -59,11 +62,11 @@ double hn_strassen_products(const hn_strassen *p);
 /* Cycles that it takes beside its products on the busiest thread. */
 double hn_strassen_cycles(const hn_strassen *p, uint32_t threads);
 
-/* The sizes of b's columns, which stand behind it: hn_strassen_size_floats of them. */
-static inline size_t hn_strassen_size_floats(const hn_strassen *p) { return (size_t)p->n; }
-void hn_strassen_sizes(const hn_strassen *p, const float *b, float *sizes);
+/* Which pairs of columns may meet stands behind the packed b, in so many floats. */
+static inline size_t hn_strassen_marks(const hn_strassen *p) { return (size_t)(p->pairs * p->pieces); }
+void hn_strassen_mark(const hn_strassen *p, const float *b, float *marks);
 
-/* b: packed, and its columns' sizes. */
+/* b: packed, and its marks. */
 void hn_strassen_exec(const hn_strassen *p, const float *a, const float *b, float *c, const hn_epilogue *e,
                       float *workspace, hn_parallel_fn parallel, void *pool);
 

@@ -15,7 +15,7 @@ typedef struct head {
 static bool describe(const hone_step *s, const hone_machine *m, const hn_strassen_config *config, head *h,
                      hone_reason *why) {
   memset(h, 0, sizeof *h);
-  if (s->math < HONE_MATH_F32) return hn_refuse(why, "the step wants direct sums");
+  if (s->math < HONE_MATH_FAST) return hn_refuse(why, "Strassen's method takes level 3");
   if (!config->describe(s, m, &h->usual, why)) return false;
   const hn_matmul *p = &h->usual.p;
   if (!hn_strassen_find(p->isa)) return hn_refuse(why, "no kernels for %s", hn_isa_name(p->isa));
@@ -31,7 +31,7 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_strasse
   const size_t more = sizeof *h - sizeof h->usual, moved = (more + 63) / 64 * 64;
   if (h->usual.bias_at) h->usual.bias_at += (int64_t)moved;
   h->usual.weights_at += (int64_t)moved;
-  h->usual.bytes += (int64_t)(moved + hn_strassen_size_floats(&h->plan) * sizeof(float));
+  h->usual.bytes += (int64_t)(moved + hn_strassen_marks(&h->plan) * sizeof(float));
   return true;
 }
 
@@ -54,7 +54,7 @@ static hone_status fill(head *h, const hone_step *s, void *blob, hone_error *err
   hn_matmul_step_fill(&h->usual, s, blob);
   if (s->own_only) return HONE_OK;
   float *b = (float *)(void *)((unsigned char *)blob + h->usual.weights_at);
-  hn_strassen_sizes(&h->plan, b, b + hn_matmul_packed(&h->usual.p));
+  hn_strassen_mark(&h->plan, b, b + hn_matmul_packed(&h->usual.p));
   return HONE_OK;
 }
 

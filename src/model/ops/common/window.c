@@ -91,7 +91,8 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
   /* A convolution that is too large for its input is always a mistake. A pooling then has what ONNX's shape
    * inference and other runtimes make of the formula: the quotient is cut towards 0, so that a window which
    * less than one stride is missing for sees what there is, and beyond that there are no elements. */
-  const int64_t least = kernel ? 1 : 0;
+  const bool counts = hone_node_opset(node) < 19 && hone_node_int(node, "count_include_pad", 0) != 0;
+  const int64_t least = kernel || counts ? 1 : 0;
   for (int32_t i = 0; i < w->n; i++) {
     w->out[i] = HONE_DIM_UNKNOWN;
     if (w->in[i] < 0) continue;
@@ -109,7 +110,10 @@ hone_status hn_window_init(hn_window *w, const hone_node *node, const hone_tenso
     if (w->kernel[i] < 0) continue;
     int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
     int64_t room = in + w->pad[i] + w->pad_end[i] - reach;
-    int64_t out = (ceil_mode || (!kernel && room < 0) ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
+    /* Poolings whose window does not fit; but before opset 19 the mean counts other elements from runtime to
+     * runtime. */
+    const bool cut = !kernel && room < 0 && !counts;
+    int64_t out = (ceil_mode || cut ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
     if (ceil_mode && out > 1 && (out - 1) * stride >= in + w->pad[i]) out--;
     if (out < least)
       return hn_op_bad(node, error, "a kernel that spans %lld is larger than the padded input (%lld)",

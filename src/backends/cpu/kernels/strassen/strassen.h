@@ -17,9 +17,8 @@
  *   (3 K + 25) K u max|A| max|B|     to first order in u
  *
  * (N. Higham, Accuracy and Stability of Numerical Algorithms, theorem 23.2, with one step above usual
- * products): norm-wise, over the rows and columns that meet, where the usual product is good for each
- * element. So rows and columns meet only where their sizes, the sums of their magnitudes, are near each
- * other: hn_strassen_alike. */
+ * products): norm-wise, over all that meets: rows, columns, and the two halves of the inner length, where the
+ * usual product is good for each element. So only what is alike meets: hn_strassen_alike. */
 #ifndef HN_KERNELS_STRASSEN_H
 #define HN_KERNELS_STRASSEN_H
 
@@ -31,14 +30,21 @@
 
 enum {
   HN_STRASSEN_PRODUCTS = 7,
-  HN_STRASSEN_APART = 8 /* sizes that meet differ by no more than this factor */
+  HN_STRASSEN_APART = 8,  /* sums of magnitudes that meet differ by no more than this factor, */
+  HN_STRASSEN_ABOVE = 16, /* and the largest magnitude is no more than so many times their least mean */
 };
 
-/* May what has these sizes meet? Not where one is 0 and the other is not, nor where either is not a number or
- * so large that a product of sums could be infinite where the product is not. */
-static inline bool hn_strassen_alike(float a, float b) {
+/* May two rows of A, or two columns of B, meet? sum: of the magnitudes of k values in each half of either;
+ * most: the largest magnitude of all. Not where a half is 0 and another is not, nor where one is not a number
+ * or so large that a product of sums could be infinite where the product is not. */
+static inline bool hn_strassen_alike(const float sum[4], float most, size_t k) {
   const float large = 1e18f;
-  return a <= HN_STRASSEN_APART * b && b <= HN_STRASSEN_APART * a && a < large && b < large;
+  for (int i = 0; i < 4; i++) {
+    if (!(sum[i] < large) || !(most * (float)k <= HN_STRASSEN_ABOVE * sum[i])) return false;
+    for (int j = 0; j < 4; j++)
+      if (!(sum[i] <= HN_STRASSEN_APART * sum[j])) return false;
+  }
+  return true;
 }
 
 /* What a product's factor from B is: a panel, or the sum or the difference of two. */
@@ -68,12 +74,13 @@ typedef struct hn_strassen_tile {
 typedef struct hn_strassen_ops {
   uint32_t mr, nr; /* of a tile, those of family "gemm" */
   /* Two rows of A that meet, k values of each half of either: top is A11's and, `half` on, A12's; bottom
-   * (NULL: the rows are an odd number, all zeros) A21's and A22's. to[p]: the row of P<p>'s factor. size: the
-   * sum of magnitudes of top and of bottom. */
+   * (NULL: the rows are an odd number, all zeros) A21's and A22's. to[p]: the row of P<p>'s factor. */
   void (*rows)(const float *top, const float *bottom, ptrdiff_t half, size_t k,
-               float *const to[HN_STRASSEN_PRODUCTS], float size[2]);
-  /* size[j]: the sum of magnitudes of column j of a packed panel of k rows of nr floats. */
-  void (*columns)(const float *panel, size_t k, float *size);
+               float *const to[HN_STRASSEN_PRODUCTS]);
+  /* The sum of the magnitudes of k values, and the largest of them (not told where one is not a number). */
+  float (*size)(const float *x, size_t k, float *most);
+  /* The same of each column of a packed panel of k rows of nr floats. */
+  void (*columns)(const float *panel, size_t k, float *sum, float *most);
   void (*tile)(const hn_strassen_tile *t);
   /* c = (held ? c : 0) + sum: m rows of nr floats beside each other become rows at distance ldc. */
   void (*give)(const float *sum, size_t m, float *c, ptrdiff_t ldc, bool held);
