@@ -3,8 +3,8 @@
  * weights.
  *
  * Columns of the first half meet those of the second, panel by panel; rows meet within blocks; the inner
- * length is cut into pieces of which each has its halves. Rows or columns whose sizes are too far apart, or
- * not finite, are multiplied as usual, and so are columns that the halves leave over. */
+ * length is cut into pieces of which each has its halves. What is not alike in size (hn_strassen_alike), or
+ * not finite, is multiplied as usual, and so are columns that the halves leave over. */
 #ifndef HN_CPU_PRODUCT_STRASSEN_DRIVER_H
 #define HN_CPU_PRODUCT_STRASSEN_DRIVER_H
 
