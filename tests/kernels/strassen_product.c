@@ -11,7 +11,8 @@
 
 /* What is special about the operands: nothing; a row, or a column, far larger than the others, which must not
  * spoil theirs; a row that is not a number; a column that is 0 and stays so; a channel of A that is far
- * larger, or half of them, and B smaller by as much there, so that nothing of it shows. */
+ * larger, or half of them, and B smaller by as much there, so that nothing of it shows; channels of unlike
+ * scales, which are others in the lower rows of A, so that what is large there is not in the upper rows. */
 typedef enum special {
   EVEN,
   LARGE_ROW,
@@ -33,13 +34,13 @@ typedef struct product_case {
 
 static const float large = 1e6f;
 
-/* The factor of channel i of A. */
-static float scale_of(const product_case *s, size_t i) {
+/* The factor of channel i of a row of A. */
+static float scale_of(const product_case *s, size_t row, size_t i) {
   static const float unlike[4] = {1, 1000, 0.001f, 30};
   switch (s->what) {
   case LARGE_CHANNEL: return i == (size_t)s->k / 3 ? large : 1;
   case LARGE_HALF: return i < (size_t)s->k / 2 ? large : 1;
-  case UNLIKE_CHANNELS: return unlike[i % 4];
+  case UNLIKE_CHANNELS: return unlike[(i + (row >= (size_t)s->m / 2)) % 4];
   default: return 1;
   }
 }
@@ -53,8 +54,8 @@ static void fill(ck *c, const product_case *s, float *a, float *b) {
     if (s->what == NAN_ROW) a[row * k + i] = i == k / 2 ? NAN : a[row * k + i];
     if (s->what == LARGE_COLUMN) b[i * n + column] *= large;
     if (s->what == ZERO_COLUMN) b[i * n + column] = 0;
-    for (size_t r = 0; r < m; r++) a[r * k + i] *= scale_of(s, i);
-    for (size_t r = 0; r < n; r++) b[i * n + r] /= scale_of(s, i);
+    for (size_t r = 0; r < m; r++) a[r * k + i] *= scale_of(s, r, i);
+    for (size_t r = 0; r < n; r++) b[i * n + r] /= scale_of(s, 0, i);
   }
 }
 

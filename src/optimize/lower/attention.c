@@ -175,7 +175,8 @@ static bool add_node(const hn_lowering *l, hn_unit *u, const hone_node *n) {
  * that; false when memory is short. from: of codes (read_codes), or NULL. *miss: what is in the way. */
 static bool choose_unit(hn_lowering *l, const hn_attention_hit *h, const hone_node *const *from, hn_unit *u,
                         hn_unit **place, bool *taken, hn_miss *miss) {
-  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n + OPERANDS + 1);
+  /* each operand's DequantizeLinear and Slice, and the QuantizeLinear of the result */
+  const hone_node **nodes = HN_NEW_ARRAY(l->temp, const hone_node *, h->nodes.n + 2 * OPERANDS + 1);
   *taken = false;
   if (!nodes || !describe(l, h, from, u)) return false;
   u->nodes = nodes, u->n_nodes = 0;

@@ -341,18 +341,18 @@ static void task(void *arg, int64_t index, uint32_t thread) {
   }
 }
 
-/* Are values of the inner length that meet alike in size in these columns, and none far smaller than another?
- * Else what is large in A, and small here, would meet what is not. Pairs that are all zeros add nothing to
- * anything. */
+/* Are the channels of the inner length alike in size in these columns? Else what is large in one row of A,
+ * and small here, would meet what is not. Pairs that are all zeros add nothing to anything. */
 static bool channels_meet(const hn_strassen_ops *s, const float *const b[4], size_t half) {
   enum { WIDE = 64 }; /* the largest over the smallest */
   float least = INFINITY, largest = 0;
   for (size_t k = 0; k < half; k++) {
     float sum[2] = {0, 0}, most;
     for (int q = 0; q < 4; q++) sum[q >> 1] += s->size(b[q] + k * s->nr, s->nr, &most);
-    if (!(sum[0] <= HN_STRASSEN_APART * sum[1] && sum[1] <= HN_STRASSEN_APART * sum[0])) return false;
-    if (sum[0] > 0 && sum[0] < least) least = sum[0];
-    if (sum[0] > largest) largest = sum[0];
+    const float low = sum[0] < sum[1] ? sum[0] : sum[1], high = sum[0] < sum[1] ? sum[1] : sum[0];
+    if (high == 0) continue;
+    if (low < least) least = low;
+    if (high > largest) largest = high;
   }
   return largest <= WIDE * least || HN_FAULT("strassen_channels_any");
 }
