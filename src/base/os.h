@@ -13,7 +13,7 @@ uint64_t hn_now_ns(void);
 uint64_t hn_now_raw_ns(void);
 void hn_sleep_ms(unsigned ms);
 
-/* ---- reading (read_linux.c): regular files only, nothing that waits, no more bytes than their kind may have
+/* ---- reading (linux/read.c): regular files only, nothing that waits, no more bytes than their kind may have
  */
 
 typedef enum hn_file_kind {
@@ -52,7 +52,7 @@ void hn_file_drop(const hn_file *file, size_t at, size_t size);
 /* The descriptor that "/dev/stdin", "/dev/fd/3" and the like name; -1 for every other path. */
 int hn_own_descriptor(const char *path);
 
-/* ---- writing (write_linux.c) */
+/* ---- writing (linux/write.c) */
 
 /* Writes a whole file through a temporary one in the same folder and renames it: old content or new, never
  * half, and on the disk before the name says so. Any number of threads and processes may write one path. */
