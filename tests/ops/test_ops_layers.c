@@ -427,6 +427,14 @@ static void resize_edges(void **state) {
   assert_int_equal(op_run(&c, 1), HONE_OK);
   op_expect(&c, 0, HONE_DTYPE_U8, "5", V(0, 15, 30, 142, 255), 0);
   op_end(&c);
+  op_begin(&c, "Resize", 18); /* the same with antialiasing: rounded */
+  op_in(&c, HONE_DTYPE_U8, "6", V(0, 10, 20, 33, 255, 7), 0);
+  op_skip(&c);
+  op_in(&c, F32, "1", V(0.5), 0);
+  op_attrs(&c, "mode=s:linear antialias=1");
+  assert_int_equal(op_run(&c, 1), HONE_OK);
+  op_expect(&c, 0, HONE_DTYPE_U8, "3", V(6, 53, 103), 0);
+  op_end(&c);
   op_begin(&c, "Resize", 18); /* strings can be repeated, axes count from the end, and the rest stays */
   op_in(&c, HONE_DTYPE_BOOL, "2x1x2", V(1, 0, 0, 1), 0);
   op_skip(&c);

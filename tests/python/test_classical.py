@@ -63,6 +63,13 @@ class AgainstOnnxRuntime(unittest.TestCase):
         for norm in ("L1", "L2", "MAX"):
             self.same("Normalizer", x, norm=norm)
 
+    def test_labels_of_version_1(self) -> None:
+        classes = ["a", "b", "", "b"]
+        self.same("LabelEncoder", np.array(["b", "", "c", "a"]), [("y", TensorProto.INT64)], 1, classes_strings=classes,
+                  default_int64=-7)
+        for x in ([0, 3, 2, -1, 4, 1 << 40], []):
+            self.same("LabelEncoder", np.array(x, "i8"), [("y", TensorProto.STRING)], 1, classes_strings=classes)
+
     def test_linear(self) -> None:
         x = self.numbers(6, 4, "float32")
         for transform in TRANSFORMS[:4]: # the regressor of ONNX Runtime does not do PROBIT

@@ -192,6 +192,61 @@ class AgainstOnnxRuntime(unittest.TestCase):
         call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), softcap=5.0)
         call(1, [8, 8], 9, 8, sink=4 * numbers(heads), rotary=True)
 
+    def test_group_query_attention_of_other_caches(self) -> None:
+        heads, kv, size = 4, 2, 16
+        attributes = {"num_heads": heads, "kv_num_heads": kv}
+        angles = RANDOM.uniform(0, 3, (32, size // 2)).astype("f")
+
+        def call(tokens: int, length: int, room: int, real: object = None, bias: object = None, dtype: str = "f",
+                 scales: int = 0, keeps: object = None, **more: object) -> None:
+            """length: tokens there are at the end; real: of the new ones; keeps: those that the cache then has."""
+            q, k, v = (numbers(1, tokens, n * size) for n in (heads, kv, kv))
+            if dtype == "f":
+                past, by = [numbers(1, kv, room, size) for _ in range(2)], (None, None)
+            else:
+                past = [codes(1, kv, room, size if dtype == "int8" else size // 2, dtype=dtype) for _ in range(2)]
+                by = [RANDOM.uniform(0.02, 0.1, scales).astype("f") for _ in range(2)]
+            new, last = tokens if real is None else real, length if keeps is None else keeps
+            self.same("GroupQueryAttention", q, k, v, *past, np.array([length - 1], "i4"), np.array(length, "i4"),
+                      np.cos(angles), np.sin(angles), None, bias, None, *by, None, None,
+                      None if real is None else np.array([real], "i4"), outputs=3, do_rotary=1, near=1e-4,
+                      valid=lambda a: a[:, :new] if a.ndim == 3 else a[:, :, :last], **attributes, **more)
+
+        for dtype, bits in (("int8", 8), ("uint8", 4)):
+            for scales, how in ((1, "PER_TENSOR"), (kv * size, "PER_CHANNEL")):
+                form = {"kv_cache_bit_width": bits, "k_quant_type": how, "v_quant_type": how}
+                call(1, 6, 8, dtype=dtype, scales=scales, **form)
+                call(3, 7, 8, dtype=dtype, scales=scales, smooth_softmax=1, local_window_size=4, **form)
+        for real in (0, 2, 4):
+            call(4, 7, 11, real, softcap=4.0)
+            call(4, 7, 11, real, bias=numbers(1, heads, 4, 7), local_window_size=3)
+        window = {"sliding_window_cache": 1, "local_window_size": 3}
+        for length, keeps in ((4, 4), (5, 5), (6, 3), (7, 4), (8, 5), (9, 3)):
+            call(1, length, 5, keeps=keeps, **window)
+            call(3, length, 5, keeps=keeps, bias=numbers(1, 1, 3, length), **window)
+            call(3, length, 5, 2, keeps=keeps, **window)
+        call(9, 12, 5, keeps=3, **window)
+
+    def test_group_query_attention_with_norms(self) -> None:
+        """ONNX Runtime's CPU has none: against queries and keys that are normalised before."""
+        q, k, v, wq, wk = numbers(1, 3, 2 * SIZE), numbers(1, 3, SIZE), numbers(1, 3, SIZE), numbers(SIZE), numbers(SIZE)
+        rest = {"x3": None, "x4": None, "x5": np.array([2], "i4"), "x6": np.array(3, "i4")}
+
+        def run(x: np.ndarray, y: np.ndarray, *weights: np.ndarray, level: int) -> list:
+            inputs = {"x0": x, "x1": y, "x2": v, **rest, **{f"x{i}": None for i in range(7, 14)}}
+            inputs.update({f"x{14 + i}": w for i, w in enumerate(weights)})
+            model = model_of("GroupQueryAttention", inputs, 3, (), "com.microsoft",
+                             {"num_heads": 2, "kv_num_heads": 1, "qk_norm_epsilon": 0.25, "k_norm_epsilon": 0.5})
+            return backend.prepare(model, level=level).run({i: a for i, a in inputs.items() if a is not None})
+
+        def normal(x: np.ndarray, w: np.ndarray, epsilon: float) -> np.ndarray:
+            heads = x.reshape(1, 3, -1, SIZE)
+            return (heads / np.sqrt((heads**2).mean(-1, keepdims=True) + epsilon) * w).reshape(x.shape).astype("f")
+
+        for level in (0, 2):
+            for a, b in zip(run(q, k, wq, wk, level=level), run(normal(q, wq, 0.25), normal(k, wk, 0.5), level=level)):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
     def test_paged_attention(self) -> None:
         """ONNX Runtime has it on GPUs alone: against GroupQueryAttention of each text, which knows no pages."""
         heads, kv, size, page, pages = 4, 2, 8, 3, 9
@@ -288,6 +343,13 @@ class AgainstOnnxRuntime(unittest.TestCase):
                       constants=(1, 2, 3))
         self.same("MatMulNBits", a, codes(9, 5, 8), 0.1 * numbers(9, 5), None, None, numbers(9), K=70, N=9, bits=4,
                   block_size=16, constants=(1, 2, 5))
+        apart = RANDOM.permutation(np.arange(70) // 16)
+        for groups in (np.arange(70) // 16, apart, RANDOM.integers(0, 5, 70)): # g_idx: in order, blocks, no blocks
+            for zeros in (None, numbers(9 * 5)):
+                for constants in ((1, 2, 3, 4), (1, 2), ()):
+                    self.same("MatMulNBits", a, codes(9, 5, 8), 0.1 * numbers(9 * 5), zeros, groups.astype("i4"),
+                              numbers(9), K=70, N=9, bits=4, block_size=16, near=1e-3,
+                              constants=tuple(i for i in constants if i != 3 or zeros is not None))
         index = RANDOM.integers(-12, 12, (2, 3))
         for bits in (4, 8):
             packed = 64 * bits // 8
@@ -333,6 +395,24 @@ class AgainstOnnxRuntime(unittest.TestCase):
             for past, end, parts in ((None, None, None), (ids[:, :2], None, segments), (ids[:, :2], np.array(3, kind), None)):
                 self.same("NGramHashMapping", ids, factors, sizes, past, sizes, end, parts, outputs=2, max_ngram_size=3,
                           n_head_per_ngram=2, pad_id=1, reset_on_eos=int(end is not None))
+
+    def test_texts_one_behind_the_other(self) -> None:
+        starts, captured = np.array([0, 2, 3, 7], "i4"), np.array([-1, 5, 3], "i4")
+        for apart in (1, 3):
+            x, w, b, state = numbers(7, 5), numbers(5, 1, 3), numbers(5), numbers(3, 5, 2 * apart)
+            self.same("VarlenCausalConvWithState", x, w, starts, None, state, outputs=2, dilation=apart)
+            self.same("VarlenCausalConvWithState", x, w, starts, b, state, captured, outputs=3, dilation=apart,
+                      activation="silu", state_update_capacity=4)
+        for kind in ("i4", "i8"):
+            ids, past = RANDOM.integers(0, 4, 7).astype(kind), RANDOM.integers(0, 4, (3, 3)).astype(kind)
+            segments, old = RANDOM.integers(0, 2, 7).astype("i4"), RANDOM.integers(0, 2, (3, 3)).astype("i4")
+            head = (np.array([7, -3, 1 << 29, 11], kind), RANDOM.integers(1, 99, 6).astype(kind), starts)
+            sizes = {"max_ngram_size": 4, "n_head_per_ngram": 2, "pad_id": 5}
+            self.same("VarlenNGramHashMapping", ids, *head, outputs=2, **sizes)
+            for reset in (0, 1):
+                self.same("VarlenNGramHashMapping", ids, *head, past, RANDOM.integers(-9, 9, 6).astype(kind),
+                          np.array(2, kind), segments, old, captured, outputs=4, reset_on_eos=reset,
+                          state_update_capacity=4, **sizes)
 
     def test_gated_delta_net(self) -> None:
         tokens, size, width = 6, 8, 70

@@ -9,6 +9,8 @@ static bool read(const hone_step *s, hn_rows *rows, hone_reason *why) {
   const int64_t *list = hone_node_ints(s->node, "axes", &n);
   if (!n) list = usual, n = 3;
   uint32_t axes = 0;
+  if (hone_node_int(s->node, "across_channels", 0) || !hone_node_int(s->node, "normalize_variance", 1))
+    return hn_refuse(why, "a form from before opset 9");
   for (size_t i = 0; i < n; i++) {
     const int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
     if (axis < 0 || axis >= rank) return hn_refuse(why, "axis outside the rank");

@@ -171,7 +171,10 @@ hone_status hn_cuda_resize_run(const hone_step_run *r, hone_error *error) {
                 hone_dtype_name(x->dtype), hone_dtype_name(y->dtype), value);
   hn_str_printf(&text, "#define HN_W %d\n#define HN_ONE %d\n#define HN_SUM %s\n", width, a.all == 1,
                 !strcmp(value, "float") ? "float" : "double");
-  hn_str_printf(&text, "#define HN_ROUND(v) %s\n", real ? "(v)" : "((HN_VALUE)(v))");
+  hn_str_printf(&text, "#define HN_ROUND(v) %s\n",
+                real            ? "(v)"
+                : t.r.antialias ? "((HN_VALUE)floor((double)(v) + 0.5))"
+                                : "((HN_VALUE)(v))");
   hn_str_printf(&text, "#define HN_RANK %d\n#define HN_ALL %d\n#define HN_TAPS(d) (", (int)a.rank,
                 (int)a.all);
   for (i32 k = 0; k < a.rank; k++) hn_str_printf(&text, "(d) == %d ? %d : ", (int)k, (int)a.taps[k]);

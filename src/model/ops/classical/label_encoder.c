@@ -1,6 +1,8 @@
 /* LabelEncoder: every element is a key, and becomes the key's value; what is no key becomes the default. Of
- * equal keys the last one counts, NaN equals NaN. */
+ * equal keys the last one counts, NaN equals NaN. Version 1 knows one list: texts become their places in it,
+ * and places texts. */
 #include "model/ops/classical/lookup.h"
+#include "model/ops/common/bulk.h"
 
 #include <stdio.h>
 
@@ -29,8 +31,27 @@ static list list_of(const hone_node *node, const char *prefix) {
   return t ? (list){t->desc.dtype, hn_count(t), t->data} : (list){HONE_DTYPE_NONE, 0, NULL};
 }
 
+/* The one list of version 1. */
+static const hone_string *classes_of(const hone_node *node, int64_t *n) {
+  size_t count = 0;
+  const hone_string *classes = hone_node_strings(node, "classes_strings", &count);
+  return *n = (int64_t)count, count ? classes : NULL;
+}
+
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
+  int64_t n_classes;
+  if (classes_of(io->node, &n_classes)) {
+    const hone_status s =
+        hn_infer_dtype_in(io, 0, HONE_TYPES(HONE_DTYPE_I64) | HONE_TYPES(HONE_DTYPE_STRING), error);
+    if (s) return s;
+    hn_infer_set(io, 0,
+                 x->dtype == HONE_DTYPE_STRING ? HONE_DTYPE_I64
+                 : x->dtype                    ? HONE_DTYPE_STRING
+                                               : HONE_DTYPE_NONE,
+                 x->rank, x->dim);
+    return HONE_OK;
+  }
   const list keys = list_of(io->node, "keys"), values = list_of(io->node, "values");
   const hone_tensor *otherwise = hone_node_tensor(io->node, "default_tensor");
   if (!keys.n || keys.n != values.n)
@@ -83,8 +104,38 @@ static void put(char *y, const char *values, const value *otherwise, const int64
 }
 #undef PUT
 
+/* Places in the list become texts. */
+static void texts_at(const hone_call *call, const hone_string *classes, int64_t n_classes) {
+  const int64_t *x = call->input[0]->data;
+  hone_string *y = call->output[0]->data;
+  const hone_string otherwise = hn_node_text(call->node, "default_string", "_Unused");
+  for (int64_t i = 0, n = hn_count(call->input[0]); i < n; i++)
+    y[i] = x[i] >= 0 && x[i] < n_classes ? classes[x[i]] : otherwise;
+}
+
+static hone_status places_of(hone_call *call, const hone_string *classes, int64_t n_classes,
+                             hone_error *error) {
+  const hone_tensor from = {hone_desc(HONE_DTYPE_STRING, 1, &n_classes), (void *)classes};
+  const int64_t otherwise = hone_node_int(call->node, "default_int64", -1), n = hn_count(call->input[0]);
+  int64_t *y = call->output[0]->data;
+  hn_lookup keys;
+  const hone_status s = hn_lookup_make(call, &from, &keys, error);
+  for (int64_t i = 0, some; i < n && !s; i += some) {
+    some = hn_min(HN_LOOKUP_BLOCK, n - i);
+    if (i % 4096 == 0 && call->stopped(call)) return HONE_ERROR_CANCELLED;
+    hn_lookup_places(&keys, call->input[0], i, some, y + i);
+    for (int64_t k = i; k < i + some; k++)
+      if (y[k] < 0) y[k] = otherwise;
+  }
+  return s;
+}
+
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
+  int64_t n_classes;
+  const hone_string *classes = classes_of(call->node, &n_classes);
+  if (classes && x->desc.dtype == HONE_DTYPE_STRING) return places_of(call, classes, n_classes, error);
+  if (classes) return texts_at(call, classes, n_classes), HONE_OK;
   const list given = list_of(call->node, "keys"), values = list_of(call->node, "values");
   const hone_tensor from = {hone_desc(given.dtype, 1, &given.n), (void *)given.data};
   int64_t place[HN_LOOKUP_BLOCK];
@@ -102,24 +153,25 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "keys_strings", .type = HONE_ATTR_STRINGS},
-                                       {.name = "keys_int64s", .type = HONE_ATTR_INTS},
-                                       {.name = "keys_floats", .type = HONE_ATTR_FLOATS},
+static const hone_attr_desc attrs[] = {{.name = "classes_strings", .type = HONE_ATTR_STRINGS, .until = 1},
+                                       {.name = "keys_strings", .type = HONE_ATTR_STRINGS, .since = 2},
+                                       {.name = "keys_int64s", .type = HONE_ATTR_INTS, .since = 2},
+                                       {.name = "keys_floats", .type = HONE_ATTR_FLOATS, .since = 2},
                                        {.name = "keys_tensor", .type = HONE_ATTR_TENSOR, .since = 4},
-                                       {.name = "values_strings", .type = HONE_ATTR_STRINGS},
-                                       {.name = "values_int64s", .type = HONE_ATTR_INTS},
-                                       {.name = "values_floats", .type = HONE_ATTR_FLOATS},
+                                       {.name = "values_strings", .type = HONE_ATTR_STRINGS, .since = 2},
+                                       {.name = "values_int64s", .type = HONE_ATTR_INTS, .since = 2},
+                                       {.name = "values_floats", .type = HONE_ATTR_FLOATS, .since = 2},
                                        {.name = "values_tensor", .type = HONE_ATTR_TENSOR, .since = 4},
                                        {.name = "default_string", .type = HONE_ATTR_STRING},
                                        {.name = "default_int64", .type = HONE_ATTR_INT},
-                                       {.name = "default_float", .type = HONE_ATTR_FLOAT},
+                                       {.name = "default_float", .type = HONE_ATTR_FLOAT, .since = 2},
                                        {.name = "default_tensor", .type = HONE_ATTR_TENSOR, .since = 4},
                                        {0}};
 
 HN_OP(label_encoder) = {HONE_DESC_HEAD(hone_op_desc),
                         .domain = "ai.onnx.ml",
                         .op_type = "LabelEncoder",
-                        .since = 2,
+                        .since = 1,
                         HN_INPUTS(1, 1),
                         HN_OUTPUTS(1, 1),
                         .types = HONE_TYPES(HONE_DTYPE_F32) | HONE_TYPES(HONE_DTYPE_F64) |

@@ -1,15 +1,17 @@
 /* MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over the given axes ([0, 2, 3] by
- * default). */
+ * default). Before opset 9 the axes are all but the channels, or all, and the deviation may be left alone, as
+ * ONNX Runtime still has it. */
 #include "model/ops/common/bulk.h"
 
 /* The definition's function body adds this to the standard deviation. */
 static const double guard = 1e-9;
 
 static hone_status read_axes(const hone_node *node, int32_t rank, bool *reduced, hone_error *error) {
-  static const int64_t usual[] = {0, 2, 3};
+  static const int64_t usual[] = {0, 2, 3}, all[] = {0, 1, 2, 3};
+  const bool across = hone_node_int(node, "across_channels", 0) != 0;
   size_t n = 0;
   const int64_t *axes = hone_node_ints(node, "axes", &n);
-  if (!n) axes = usual, n = 3;
+  if (!n) axes = across ? all : usual, n = across ? 4 : 3;
   for (int32_t d = 0; d < rank; d++) reduced[d] = false;
   for (size_t i = 0; i < n; i++) {
     int32_t axis;
@@ -28,6 +30,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
 
 static hone_status reference(hone_call *call, hone_error *error) {
   const hone_tensor *x = call->input[0];
+  const bool divided = hone_node_int(call->node, "normalize_variance", 1) != 0;
   bool reduced[HONE_MAX_RANK];
   hone_tensor kept = {x->desc, NULL}; /* shape of the statistics */
   hone_status s = read_axes(call->node, x->desc.rank, reduced, error);
@@ -54,7 +57,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
   }
   hn_iter_init(&it, &x->desc, &operand, 1);
   for (int64_t i = 0; i < n; i++, hn_iter_next(&it)) {
-    double v = (data[i] - mean[it.at[0]]) / (sqrt(var[it.at[0]]) + guard);
+    double v = data[i] - mean[it.at[0]];
+    if (divided) v /= sqrt(var[it.at[0]]) + guard;
     hn_store_f64(call->output[0], i, &v, 1);
   }
   return HONE_OK;
@@ -64,10 +68,13 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_flops(cost, 6 * hn_known_count(io->input[0]));
 }
 
-static const hone_attr_desc attrs[] = {{"axes", HONE_ATTR_INTS, false, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {{.name = "axes", .type = HONE_ATTR_INTS, .since = 9},
+                                       {.name = "across_channels", .type = HONE_ATTR_INT, .until = 8},
+                                       {.name = "normalize_variance", .type = HONE_ATTR_INT, .until = 8},
+                                       {0}};
 
 HN_OP(mean_variance_normalization) = {HN_OP_HEAD,       .op_type = "MeanVarianceNormalization",
-                                      .since = 9,       HN_INPUTS(1, 1),
+                                      .since = 1,       HN_INPUTS(1, 1),
                                       HN_OUTPUTS(1, 1), .types = HN_TYPES_FLOAT,
                                       .attrs = attrs,   .infer = infer,
                                       .cost = cost,     .reference = reference};

@@ -288,9 +288,10 @@ static hone_status interpolate(hone_call *call, const hn_resize *r, const hn_res
     hn_store_f64(y, 0, now, hn_count(y));
     return HONE_OK;
   }
-  /* Integers are truncated, after f32 has rounded away what the weights lack to one: 174.9999999 is 175. */
+  /* Integers are truncated, after f32 has rounded away what the weights lack to one: 174.9999999 is 175. With
+   * antialiasing they are rounded, as Pillow does and every runtime after it. */
   for (int64_t i = 0, n = hn_count(y); i < n; i++) {
-    double v = (float)now[i];
+    double v = r->antialias ? floor(now[i] + 0.5) : (double)(float)now[i];
     hn_store_f64(y, i, &v, 1);
   }
   return HONE_OK;

@@ -92,7 +92,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
     status = hn_axis(hone_node_int(call->node, "axis", 0), y.rank, &axis, error);
     if (status) return status;
     outer = hn_product(y.dim, 0, axis), n = y.dim[axis], inner = hn_product(y.dim, axis + 1, y.rank);
-    if (total == 0 && n > 0) return hn_op_bad(call->node, error, "the slices have no elements");
   } else
     y.rank = 1;
   size_t size = hone_dtype_size(y.dtype);

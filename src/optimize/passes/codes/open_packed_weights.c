@@ -2,7 +2,7 @@
  * MatMulBnb4(a, constant codes, scales)                ->  MatMul(a, f32)
  *
  * The weights are decoded once, where nothing reads codes: on accelerators, for bf16 products, and of
- * bnb4. */
+ * bnb4, and where the rows of a block lie apart (g_idx) so that order_grouped_rows cannot help. */
 #include "model/ops/microsoft/codes/bnb4.h"
 #include "model/ops/microsoft/codes/nbits.h"
 #include "optimize/passes/common/pass.h"
@@ -21,6 +21,7 @@ enum { FEW = 16, GROUP = 16 };
 static bool stays(const hn_pass_context *ctx, const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
   const hone_dtype zeros = hn_in(n, 3) ? n->in[3]->desc.dtype : HONE_DTYPE_U8;
+  if (w->group) return false;
   if (!ctx->options->processor || (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32)) return false;
   return !ctx->options->coarse || (hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows);
 }
@@ -82,6 +83,14 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (strcmp(n->op_type, "MatMulNBits") != 0) return HN_PASS_NONE;
   const char *why = missing(n);
   if (why || hn_nbits_of(n, &w, NULL)) return hn_pass_miss(ctx, "%s", why ? why : "its attributes");
+  if (hn_in(n, 4)) {
+    if (!hn_known(n->in[4])) return hn_pass_miss(ctx, "the rows' groups are computed");
+    int32_t *group = HN_NEW_ARRAY(ctx->scratch, int32_t, w.rows); /* constants may lie at any address */
+    if (!group) return hn_pass_memory(ctx);
+    memcpy(group, hn_known(n->in[4])->data, (size_t)w.rows * sizeof *group);
+    w.group = group;
+    if (!hn_nbits_groups_fit(&w, w.group)) return hn_pass_miss(ctx, "g_idx names a block that is not there");
+  }
   if (stays(ctx, n, &w)) return hn_pass_miss(ctx, "steps read the codes");
   const hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 2, (const int64_t[]){w.rows, w.columns});
   const uint64_t bytes = (uint64_t)hone_desc_bytes(&d);

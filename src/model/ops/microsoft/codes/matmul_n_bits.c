@@ -1,9 +1,21 @@
 /* MatMulNBits: A times a matrix whose columns are stored as codes of few bits, K of them in blocks with a
- * scale and zero point each. */
+ * scale and zero point each. g_idx says whose scale and zero point a row has, where that is not its block's:
+ * GPTQ with act_order. */
 #include "model/ops/common/convert.h"
 #include "model/ops/microsoft/codes/nbits.h"
 
 enum { A, B, SCALES, ZEROS, GROUPS, BIAS };
+
+/* g_idx is as long as K, or as K filled up to whole blocks. */
+static hone_status check_groups(const hone_infer *io, const hn_nbits *w, hone_error *error) {
+  const hone_tensor_desc *g = hn_has_input(io, GROUPS) ? io->input[GROUPS] : NULL;
+  if (!g || g->rank < 0) return HONE_OK;
+  if (g->rank == 1 && (!hn_dims_differ(g->dim[0], w->rows) || g->dim[0] == w->blocks * w->block))
+    return HONE_OK;
+  char text[128];
+  return hn_op_bad(io->node, error, "g_idx is %s, expected %lld numbers",
+                   hone_desc_format(g, text, sizeof text), (long long)w->rows);
+}
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *a = io->input[A];
@@ -12,7 +24,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_dtype_in(io, B, HONE_TYPES(HONE_DTYPE_U8), error);
   if (!s) s = hn_infer_same_dtype(io, A, SCALES, error);
   if (!s) s = hn_infer_dtype_in(io, ZEROS, HN_TYPES_FLOAT | HONE_TYPES(HONE_DTYPE_U8), error);
-  if (!s && hn_has_input(io, GROUPS)) s = hn_op_refuse(io->node, error, "g_idx, which is deprecated");
+  if (!s) s = hn_infer_dtype_in(io, GROUPS, HONE_TYPES(HONE_DTYPE_I32), error);
+  if (!s) s = check_groups(io, &w, error);
   if (!s) s = hn_infer_vector(io, BIAS, w.columns, error);
   if (!s && a->rank == 0) s = hn_op_bad(io->node, error, "A has rank 0");
   if (!s && a->rank > 0 && hn_dims_differ(a->dim[a->rank - 1], w.rows))
@@ -36,6 +49,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
   hn_nbits w;
   hone_tensor *y = call->output[0];
   hone_status s = hn_nbits_of(call->node, &w, error);
+  if (!s && hn_call_has(call, GROUPS)) {
+    w.group = call->input[GROUPS]->data;
+    if (!hn_nbits_groups_fit(&w, w.group))
+      s = hn_op_bad(call->node, error, "g_idx names a block that is not there, of %lld", (long long)w.blocks);
+  }
   if (s) return s;
   const int64_t m = w.rows ? hn_count(call->input[A]) / w.rows : 0;
   const float *a = hn_all_f32(call, call->input[A], error);

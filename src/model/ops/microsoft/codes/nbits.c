@@ -31,19 +31,32 @@ hone_status hn_nbits_check(const hone_node *node, const hn_nbits *w, const hone_
   return HONE_OK;
 }
 
+bool hn_nbits_groups_fit(const hn_nbits *w, const int32_t *group) {
+  for (int64_t k = 0; k < w->rows; k++)
+    if (group[k] < 0 || group[k] >= w->blocks) return false;
+  return true;
+}
+
+/* What is subtracted from the codes of block b of column n. */
+static float zero_of(const hn_nbits *w, const hone_tensor *zeros, int64_t n, int64_t b) {
+  if (!zeros) return (float)(1 << (w->bits - 1));
+  if (zeros->desc.dtype != HONE_DTYPE_U8) return (float)hn_get_f64(zeros, n * w->blocks + b);
+  return (float)hn_nbits_code((const uint8_t *)zeros->data + n * ((w->blocks * w->bits + 7) / 8), w->bits, b);
+}
+
 void hn_nbits_column(const hn_nbits *w, const hone_tensor *codes, const hone_tensor *scales,
                      const hone_tensor *zeros, int64_t n, float *out) {
-  const int64_t bytes = w->block * w->bits / 8, zero_row = (w->blocks * w->bits + 7) / 8;
+  const int64_t bytes = w->block * w->bits / 8;
   for (int64_t b = 0; b < w->blocks; b++) {
     const int64_t i = n * w->blocks + b;
     const uint8_t *from = (const uint8_t *)codes->data + i * bytes;
-    const float scale = (float)hn_get_f64(scales, i);
-    float zero = (float)(1 << (w->bits - 1));
-    if (zeros && zeros->desc.dtype == HONE_DTYPE_U8)
-      zero = (float)hn_nbits_code((const uint8_t *)zeros->data + n * zero_row, w->bits, b);
-    else if (zeros)
-      zero = (float)hn_get_f64(zeros, i);
-    for (int64_t k = 0; k < w->block && b * w->block + k < w->rows; k++)
+    float scale = (float)hn_get_f64(scales, i), zero = zero_of(w, zeros, n, b);
+    for (int64_t k = 0; k < w->block && b * w->block + k < w->rows; k++) {
+      if (w->group) {
+        const int32_t g = w->group[b * w->block + k];
+        scale = (float)hn_get_f64(scales, n * w->blocks + g), zero = zero_of(w, zeros, n, g);
+      }
       out[b * w->block + k] = ((float)hn_nbits_code(from, w->bits, k) - zero) * scale;
+    }
   }
 }
