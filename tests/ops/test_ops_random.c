@@ -413,7 +413,7 @@ static const char *why_never(const hone_op_desc *op) {
 /* An input by description; with `damage` a random one of nearly that shape. */
 static void given_input(op_case *c, char *word, bool damage) {
   char *colon = strchr(word, ':'), *equals = strchr(word, '='), *end;
-  double values[16];
+  double values[32];
   size_t n = 0;
   char dims[64];
   if (!colon || (damage && random_below(6) == 0)) return op_skip(c);

@@ -357,6 +357,11 @@ class AgainstOnnxRuntime(unittest.TestCase):
                       block_size=16, bits=bits, quantize_axis=1)
             self.same("GatherBlockQuantized", codes(12, packed), index, numbers(12, 4), codes(12, 4 * bits // 8),
                       constants=(0, 2, 3), block_size=16, bits=bits, quantize_axis=1)
+        for kind in (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2, TensorProto.FLOAT4E2M1):
+            for block in (0, 32):
+                table = (3 * numbers(12, 70)).astype(helper.tensor_dtype_to_np_dtype(kind))
+                self.same("GatherBlockQuantized", table, index, numbers(12, 3 if block else 1), constants=(0, 2),
+                          block_size=block, quantize_axis=1)
         self.same("NhwcMaxPool", codes(2, 9, 8, 5), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
         x = codes(2, 7, 7, 4)
         w = RANDOM.integers(-60, 60, (6, 4, 3, 3)).astype("int8") # without VNNI larger ones overflow in ONNX Runtime

@@ -1,10 +1,16 @@
 /* GatherBlockQuantized: Gather of a table of codes with a scale (and zero point) for each block along an
  * axis; only what is gathered is decoded. Codes of u8 are packed along the last dimension where `bits` says
- * less. */
+ * less. Floats of 8 and 4 bits have no zero points, and may have one scale for all of the axis (block_size
+ * 0). */
 #include "model/ops/common/convert.h"
 #include "model/ops/microsoft/codes/nbits.h"
 
 enum { DATA, INDICES, SCALES, ZEROS };
+
+/* Codes that are numbers by themselves. */
+#define FLOATS                                                                                               \
+  (HONE_TYPES(HONE_DTYPE_F8E4M3FN) | HONE_TYPES(HONE_DTYPE_F8E4M3FNUZ) | HONE_TYPES(HONE_DTYPE_F8E5M2) |     \
+   HONE_TYPES(HONE_DTYPE_F8E5M2FNUZ) | HONE_TYPES(HONE_DTYPE_F4E2M1))
 
 typedef struct table {
   hone_tensor_desc d; /* of codes, each counted */
@@ -17,8 +23,10 @@ static hone_status read(const hone_node *node, const hone_tensor_desc *data, tab
   t->block = hone_node_int(node, "block_size", 128);
   if (t->bits != 2 && t->bits != 4 && t->bits != 8)
     return hn_op_refuse(node, error, "codes of %lld bits", (long long)t->bits);
-  if (t->block < 16 || (t->block & (t->block - 1)))
+  const bool floats = (HONE_TYPES(data->dtype) & FLOATS) != 0;
+  if ((t->block || !floats) && (t->block < 16 || t->block > INT32_MAX || (t->block & (t->block - 1))))
     return hn_op_bad(node, error, "block_size is %lld", (long long)t->block);
+  if (!t->block) t->block = INT64_MAX; /* one */
   if (data->rank < 0) return HONE_OK;
   if (data->rank < 1) return hn_op_bad(node, error, "the table has rank 0");
   hone_status s = hn_axis(hone_node_int(node, "gather_axis", 0), data->rank, &t->gather, error);
@@ -26,7 +34,8 @@ static hone_status read(const hone_node *node, const hone_tensor_desc *data, tab
   if (s || data->dtype != HONE_DTYPE_U8) return s;
   if (t->gather != 0) return hn_op_bad(node, error, "gather_axis of a table of u8 is %d", (int)t->gather);
   int64_t *last = &t->d.dim[data->rank - 1];
-  if (*last > 0) *last *= 8 / t->bits;
+  if (*last > 0 && __builtin_mul_overflow(*last, 8 / t->bits, last))
+    return hn_op_bad(node, error, "the table is too large");
   return HONE_OK;
 }
 
@@ -38,13 +47,15 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_dtype_in(io, INDICES, HONE_TYPES(HONE_DTYPE_I32) | HONE_TYPES(HONE_DTYPE_I64), error);
   if (!s) s = hn_infer_dtype_in(io, SCALES, HN_TYPES_FLOAT, error);
   if (!s) s = hn_infer_same_dtype(io, DATA, ZEROS, error);
+  if (!s && hn_has_input(io, ZEROS) && (HONE_TYPES(io->input[DATA]->dtype) & FLOATS))
+    s = hn_op_bad(io->node, error, "zero points of a table of floats");
   if (s) return s;
   if (t.d.rank < 0 || index->rank < 0) return hn_infer_set(io, 0, scales->dtype, -1, NULL), HONE_OK;
   if (scales->rank >= 0 && scales->rank != t.d.rank)
     return hn_op_bad(io->node, error, "the scales have rank %d, the table %d", (int)scales->rank,
                      (int)t.d.rank);
   for (int32_t i = 0; i < t.d.rank && scales->rank >= 0; i++) {
-    const int64_t n = t.d.dim[i], want = n < 0 || i != t.quantise ? n : (n + t.block - 1) / t.block;
+    const int64_t n = t.d.dim[i], want = n <= 0 || i != t.quantise ? n : (n - 1) / t.block + 1;
     if (hn_dims_differ(scales->dim[i], want))
       return hn_op_bad(io->node, error, "the scales have %lld in dimension %d, expected %lld",
                        (long long)scales->dim[i], (int)i, (long long)want);
@@ -93,11 +104,11 @@ static hone_status reference(hone_call *call, hone_error *error) {
     if ((s = hn_call_check(call, error))) return s;
     if (row < 0) row += rows;
     for (int64_t i = 0; i < inner; i++) {
-      int64_t rest = (o / picked * rows + row) * inner + i, at = 0, step = 1;
       if (row < 0 || row >= rows) { /* as ONNX Runtime has it */
         run[i] = 0;
         continue;
       }
+      int64_t rest = (o / picked * rows + row) * inner + i, at = 0, step = 1;
       const int64_t from = rest;
       for (int32_t d = rank - 1; d >= 0; d--) {
         const int64_t k = rest % t.d.dim[d];
@@ -125,7 +136,7 @@ HN_OP(gather_block_quantized) = {HONE_DESC_HEAD(hone_op_desc),
                                  HN_INPUTS(3, 4),
                                  HN_OUTPUTS(1, 1),
                                  .types = HONE_TYPES(HONE_DTYPE_U8) | HONE_TYPES(HONE_DTYPE_U4) |
-                                          HONE_TYPES(HONE_DTYPE_I4),
+                                          HONE_TYPES(HONE_DTYPE_I4) | FLOATS,
                                  .attrs = attrs,
                                  .infer = infer,
                                  .reference = reference};

@@ -9,7 +9,8 @@ hone_status hn_nbits_of(const hone_node *node, hn_nbits *out, hone_error *error)
     return hn_op_refuse(node, error, "weight_prepacked, which is a layout of one GPU");
   if (out->bits != 2 && out->bits != 4 && out->bits != 8)
     return hn_op_refuse(node, error, "codes of %lld bits", (long long)out->bits);
-  if (out->rows < 1 || out->columns < 1 || out->block < 16 || (out->block & (out->block - 1)))
+  if (out->rows < 1 || out->rows > INT32_MAX || out->columns < 1 || out->columns > INT32_MAX ||
+      out->block < 16 || out->block > INT32_MAX || (out->block & (out->block - 1)))
     return hn_op_bad(node, error, "K is %lld, N %lld, block_size %lld", (long long)out->rows,
                      (long long)out->columns, (long long)out->block);
   out->blocks = (out->rows + out->block - 1) / out->block;

@@ -4,11 +4,12 @@
 
 hone_status hn_n_gram_check(const hone_node *node, int64_t *before, int64_t *heads, hone_error *error) {
   const int64_t n = hone_node_int(node, "max_ngram_size", 0);
-  *before = n - 1, *heads = hone_node_int(node, "n_head_per_ngram", 0);
+  *heads = hone_node_int(node, "n_head_per_ngram", 0);
   if (n < 2 || n > HN_N_GRAM_MOST)
     return hn_op_bad(node, error, "max_ngram_size is %lld, expected 2 to %d", (long long)n, HN_N_GRAM_MOST);
   if (*heads < 1 || *heads > INT32_MAX)
     return hn_op_bad(node, error, "n_head_per_ngram is %lld", (long long)*heads);
+  *before = n - 1;
   return HONE_OK;
 }
 
