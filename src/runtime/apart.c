@@ -164,11 +164,25 @@ static hone_status place_inputs(hn_context *c, hone_error *error) {
   return moved ? hn_apart_capture(c, error) : HONE_OK;
 }
 
+/* What a kernel could not do ends the run as it does on the host, if later. */
+static hone_status check_refused(hn_context *c, hone_error *error) {
+  const hn_plan *p = c->plan;
+  const hone_node *node = p->backend->refused(c->remote.queue);
+  if (!node) return HONE_OK;
+  hn_fail(error, HONE_ERROR_INPUT, "an index is outside of what it indexes");
+  for (size_t k = 0; k < p->steps.len; k++) {
+    const hone_step *s = &p->steps.ptr[k].desc;
+    if (s->node == node && error) hn_error_where(error, "node '%s' (%s)", s->name, s->anchor);
+  }
+  return HONE_ERROR_INPUT;
+}
+
 hone_status hn_apart_run(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
   hone_status status = place_inputs(c, error);
   c->copying = false;
+  p->backend->refused(c->remote.queue); /* nothing of work that was no run */
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);
   if (status == HONE_OK) status = hn_remote_give(p, &c->remote, c->tensor, c->given, error);
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_KIND_COUNT, -1, error);
@@ -182,5 +196,6 @@ hone_status hn_apart_run(hn_context *c, hone_error *error) {
   hone_error other = {0}; /* whatever happened, nothing may run on in this context's memory */
   hone_status synced = p->backend->sync(p->device, c->remote.queue, status == HONE_OK ? error : &other);
   hn_recorder_host(&c->recorder, HONE_SPAN_SYNC, given, "wait for the device");
-  return status == HONE_OK ? synced : status;
+  if (status == HONE_OK) status = synced;
+  return status == HONE_OK ? check_refused(c, error) : status;
 }

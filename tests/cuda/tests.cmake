@@ -76,6 +76,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Pools as they are without the emulator, where blocks lie side by side.
   hone_emulated(pool_on_gpu test_pool cuda)
   set_property(TEST pool_on_gpu APPEND PROPERTY ENVIRONMENT HONE_POOL=shared)
+  hone_emulated(serve_on_gpu test_serve cuda)
   hone_emulated(pipeline_on_gpu sh ${CMAKE_SOURCE_DIR}/tests/pipeline/on_gpu.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
   hone_test_tool(check_late check_late.c)
   add_dependencies(check_late fakecuda fakenvrtc)

@@ -20,6 +20,8 @@
 
 enum { WIDE = 3, CLIENTS = 6 };
 
+static const char *device; /* the first argument */
+
 /* Rows are independent. */
 static const char rows[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3]) -> (%y, %k) {\n"
                            "  const %two: f32 = {2}\n"
@@ -64,7 +66,8 @@ static hone_status add(const char *name, const char *text, const hone_served_opt
 
 static int start(void **state) {
   (void)state;
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &the.engine, NULL), HONE_OK);
+  assert_int_equal(
+      hone_engine_create(&(hone_engine_options){.device = device, .threads = 1}, &the.engine, NULL), HONE_OK);
   const hone_server_options o = {.max_body = 4 << 20};
   assert_int_equal(hone_server_create(the.engine, &o, &the.server, NULL), HONE_OK);
   assert_int_equal(add("rows", rows, &(hone_served_options){.max_batch = 4}, NULL), HONE_OK);
@@ -539,7 +542,8 @@ static void engines_share_a_row(void **state) {
   (void)state;
   hone_engine *both[2] = {the.engine, NULL}, *none[1] = {NULL};
   hone_error e = {0};
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &both[1], NULL), HONE_OK);
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.device = device, .threads = 1}, &both[1], NULL),
+                   HONE_OK);
   hone_server *first = the.server;
   the.server = NULL;
   assert_int_equal(hone_server_create(the.engine, NULL, &the.server, NULL), HONE_OK);
@@ -592,7 +596,8 @@ static void a_stopped_server_answers_no_more(void **state) {
   wants("POST", "/v2/models/rows/infer", ROWS("[1,3]", "[1,2,3]"), 503, "stopped");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) device = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_there_is_is_told),
       cmocka_unit_test(numbers_come_back),

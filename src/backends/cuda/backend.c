@@ -97,6 +97,7 @@ const hn_backend hn_backend_cuda = {
     .launched = hn_cuda_launched,
     .parallel = cuda_parallel,
     .sync = hn_cuda_sync,
+    .refused = hn_cuda_refused,
     .asynchronous = true,
     .queue_open = hn_cuda_queue_open,
     .queue_close = hn_cuda_queue_close,

@@ -80,6 +80,10 @@ typedef struct hn_backend {
                    void *arg);
   /* Waits until everything that the queue was given is done; a fault of the device is reported here. */
   hone_status (*sync)(hn_device *device, hn_queue *queue, hone_error *error);
+  /* Asynchronous, after sync: a node that met what it cannot do since this was last asked (an index outside
+   * of what it indexes), NULL where none did. To be compared, not looked at: it may be of a plan that is
+   * gone. */
+  const hone_node *(*refused)(hn_queue *queue);
   /* True when launch returns before the work is done, in memory of its own: tensors are then copied, spans
    * come from events, and what is below is there. All of it is NULL otherwise. */
   bool asynchronous;

@@ -4,8 +4,8 @@
  *   HN_INDEX   element type of the indices
  *   HN_TYPE    element type of the data, for those that compute; HN_COMBINE(a, b) for scatters
  *   HN_RESULT  element type of the output, where it is another
- * Indices count from the end when negative. Those outside give zeros, or are passed over by scatters: a device
- * cannot refuse them. Every order is fixed: equal runs give equal bits. */
+ * Indices count from the end when negative. Those outside give zeros, or are passed over by scatters, and are
+ * reported (hn_cuda_refusal), but OneHot's, which may lie there. Every order is fixed: equal runs give equal bits. */
 #include "elements.cuh"
 #include "indexed_args.h"
 
@@ -26,10 +26,16 @@
 #endif
 
 /* -1: outside. */
-HN_FN i64 hn_index(const void *p, i64 at, i64 size) {
-  i64 v = (i64)HN_PASTE(hn_get_, HN_INDEX)(p, at);
+HN_FN i64 hn_any_index(const hn_indexed_args *a, i64 at, i64 size) {
+  i64 v = (i64)HN_PASTE(hn_get_, HN_INDEX)(a->in[1], at);
   if (v < 0) v += size;
   return v < 0 || v >= size ? -1 : v;
+}
+
+HN_FN i64 hn_index(const hn_indexed_args *a, i64 at, i64 size) {
+  const i64 v = hn_any_index(a, at, size);
+  if (v < 0) *(volatile u64 *)a->refused = a->node;
+  return v;
 }
 
 /* Unit `from` of in[0] (-1: zeros) to unit `to`. */
@@ -42,7 +48,7 @@ HN_FN void hn_move_unit(const hn_indexed_args *a, i64 to, i64 from) {
 /* p: units of a block, indices, size of the axis */
 HN_FN void hn_gather(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], n = (u32)a->p[1], block = i / inner, outer = block / n;
-  const i64 at = hn_index(a->in[1], block - outer * n, a->p[2]);
+  const i64 at = hn_index(a, block - outer * n, a->p[2]);
   hn_move_unit(a, i, at < 0 ? -1 : (outer * a->p[2] + at) * inner + (i - block * inner));
 }
 
@@ -50,7 +56,7 @@ HN_FN void hn_gather(const hn_indexed_args *a, u32 i) {
 #ifdef HN_EACH
 HN_FN void hn_gather_convert(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], n = (u32)a->p[1], block = i / inner, outer = block / n;
-  const i64 at = hn_index(a->in[1], block - outer * n, a->p[2]);
+  const i64 at = hn_index(a, block - outer * n, a->p[2]);
   const i64 from = (outer * a->p[2] + at) * inner + (i - block * inner);
   u32 read[4] = {0, 0, 0, 0}, written[4];
   float v[HN_EACH];
@@ -67,7 +73,7 @@ HN_FN void hn_gather_nd(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], block = i / inner;
   i64 from = block / (u32)a->p[1] * a->p[3] + (i - block * inner);
   for (int k = 0; k < (int)a->p[2]; k++) {
-    const i64 at = hn_index(a->in[1], block * a->p[2] + k, a->p[4 + k]);
+    const i64 at = hn_index(a, block * a->p[2] + k, a->p[4 + k]);
     from = at < 0 || from < 0 ? -1 : from + at * a->p[12 + k];
   }
   hn_move_unit(a, i, from);
@@ -82,7 +88,7 @@ HN_FN void hn_gather_elements(const hn_indexed_args *a, u32 i) {
     if (k != (int)a->p[1]) from += (rest - next * (u32)a->p[4 + k]) * a->p[12 + k];
     rest = next;
   }
-  const i64 at = hn_index(a->in[1], i, a->p[2]);
+  const i64 at = hn_index(a, i, a->p[2]);
   hn_move_unit(a, i, at < 0 ? -1 : from + at * a->p[12 + a->p[1]]);
 }
 
@@ -105,7 +111,7 @@ HN_FN void hn_scatter_elements(const hn_indexed_args *a, u32 i) {
     i = next;
   }
   for (i64 j = 0; j < a->p[3]; j++) {
-    const i64 place = first + j * a->p[20 + a->p[1]], at = hn_index(a->in[1], place, a->p[2]);
+    const i64 place = first + j * a->p[20 + a->p[1]], at = hn_index(a, place, a->p[2]);
     if (at >= 0) hn_combine_at(a, base + at * a->p[12 + a->p[1]], place);
   }
 }
@@ -115,7 +121,7 @@ HN_FN void hn_scatter_nd(const hn_indexed_args *a, u32 i) {
   for (i64 j = 0; j < a->p[1]; j++) {
     i64 to = i;
     for (int k = 0; k < (int)a->p[2]; k++) {
-      const i64 at = hn_index(a->in[1], j * a->p[2] + k, a->p[4 + k]);
+      const i64 at = hn_index(a, j * a->p[2] + k, a->p[4 + k]);
       to = at < 0 || to < 0 ? -1 : to + at * a->p[12 + k];
     }
     if (to >= 0) hn_combine_at(a, to, j * a->p[0] + i);
@@ -146,7 +152,7 @@ HN_FN void hn_cum_sum(const hn_indexed_args *a, u32 i) {
 /* p: inner, depth. in[0]: off and on, in[1]: indices */
 HN_FN void hn_one_hot(const hn_indexed_args *a, u32 i) {
   const u32 inner = (u32)a->p[0], depth = (u32)a->p[1], line = i / inner, outer = line / depth;
-  const i64 at = hn_index(a->in[1], outer * inner + (i - line * inner), depth);
+  const i64 at = hn_any_index(a, outer * inner + (i - line * inner), depth);
   hn_move_unit(a, i, at == (i64)(line - outer * depth));
 }
 

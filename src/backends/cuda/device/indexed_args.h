@@ -7,7 +7,9 @@
 typedef struct hn_indexed_args {
   void *out;
   const void *in[3];
-  i64 count; /* of threads, below 2^31 */
+  i64 count;     /* of threads, below 2^31 */
+  void *refused; /* hn_cuda_refusal */
+  u64 node;      /* what is written there */
   i64 p[48];
 } hn_indexed_args;
 

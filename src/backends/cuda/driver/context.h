@@ -24,6 +24,7 @@ struct hn_cuda_queue {
   hn_launched launched; /* by hn_cuda_launch */
   hn_str text; /* of a plugin's kernel that is launched: kept for the next. Not of the dry one, which is many
                   threads' */
+  uint64_t *refused; /* hn_cuda_refusal; one for all lanes */
   bool dry;
 };
 

@@ -38,8 +38,10 @@ hone_status hn_cuda_queue_open(hn_device *d, hn_queue **out, hone_error *error) 
   if (status != HONE_OK) return status;
   hn_queue *q = hn_calloc(1, sizeof *q);
   if (!q) return hn_fail_memory(error, sizeof *q, "a queue");
-  for (int i = 0; i < HN_LANES; i++) q->lane[i].device = d;
-  status = make_lane(d, &q->lane[0], error);
+  uint64_t *refused = hn_mempool_alloc(d->host, 0, HONE_MEMORY_FOR_OTHER, sizeof *refused);
+  if (refused) *refused = 0;
+  for (int i = 0; i < HN_LANES; i++) q->lane[i].device = d, q->lane[i].refused = refused;
+  status = refused ? make_lane(d, &q->lane[0], error) : hn_fail_memory(error, sizeof *refused, "a queue");
   pthread_mutex_lock(&d->lock);
   q->next = d->queues;
   d->queues = q;
@@ -69,6 +71,7 @@ void hn_cuda_queue_close(hn_device *d, hn_queue *q) {
     if (q->lane[i].fence) d->cu.cuEventDestroy(q->lane[i].fence);
     hn_str_free(&q->lane[i].text);
   }
+  hn_mempool_free(d->host, q->lane[0].refused);
   hn_free(q);
 }
 
@@ -123,6 +126,13 @@ hone_status hn_cuda_sync(hn_device *d, hn_queue *q, hone_error *error) {
   if (status == HONE_OK) status = own_queue(d, &q, error);
   if (status == HONE_OK) status = HN_CU(d, error, cuStreamSynchronize, q->lane[0].stream);
   return status;
+}
+
+const hone_node *hn_cuda_refused(hn_queue *q) {
+  volatile uint64_t *refused = q->lane[0].refused; /* kernels write it */
+  const uint64_t node = *refused;
+  *refused = 0;
+  return (const hone_node *)(uintptr_t)node;
 }
 
 /* ------------------------------------------------------------------ work */
@@ -274,6 +284,7 @@ hn_launched hn_cuda_launched(const hn_queue *q) {
   return all;
 }
 
+uint64_t *hn_cuda_refusal(const hn_cuda_queue *q) { return q->refused; }
 bool hn_cuda_dry(const hn_cuda_queue *q) { return q->dry; }
 void *hn_cuda_stream(const hn_cuda_queue *q) { return q->stream; }
 const hone_machine *hn_cuda_machine(const hn_cuda_queue *q) { return &q->device->machine; }

@@ -17,6 +17,7 @@ hone_status hn_cuda_cross(hn_device *d, hn_queue *q, void *to, const void *from,
                           hone_error *error);
 hn_launched hn_cuda_launched(const hn_queue *q);
 hone_status hn_cuda_sync(hn_device *d, hn_queue *q, hone_error *error);
+const hone_node *hn_cuda_refused(hn_queue *q);
 hone_status hn_cuda_capture_begin(hn_device *d, hn_queue *q, hone_error *error);
 hone_status hn_cuda_capture_end(hn_device *d, hn_queue *q, hn_segment **out, hone_error *error);
 hone_status hn_cuda_segment_launch(hn_device *d, hn_queue *q, hn_segment *s, hone_error *error);

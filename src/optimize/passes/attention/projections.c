@@ -52,7 +52,8 @@ hone_node *hn_projections_first(const hn_projection *p, uint32_t n) {
 }
 
 hone_node *hn_projections_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
-                               uint32_t n_in, const hone_tensor_desc *like, hone_node *const *from, uint32_t n) {
+                               uint32_t n_in, const hone_tensor_desc *like, hone_node *const *from,
+                               uint32_t n) {
   for (uint32_t i = 0; i < n_in; i++)
     if (!in[i]) return NULL;
   hone_node *made = hn_make_node(ctx, before, op, in, n_in, like);
@@ -69,7 +70,8 @@ hone_tensor_desc hn_projections_desc(const hn_projection *p, hone_dtype type, in
   return d;
 }
 
-static bool replace_part(hn_pass_context *ctx, const hn_projection *p, hn_value *whole, int64_t from, int depth) {
+static bool replace_part(hn_pass_context *ctx, const hn_projection *p, hn_value *whole, int64_t from,
+                         int depth) {
   const int64_t last = whole->desc.rank - 1, to = from + p->w->desc.dim[1];
   hone_node *old = p->y->producer;
   hn_value *start = hn_make_ints(ctx, p->y->name, &from, 1), *end = hn_make_ints(ctx, p->y->name, &to, 1),
@@ -83,7 +85,8 @@ static bool replace_part(hn_pass_context *ctx, const hn_projection *p, hn_value 
   return true;
 }
 
-hn_pass_result hn_merge_projections(hn_pass_context *ctx, hone_node *softmax, const hn_projection_form *form) {
+hn_pass_result hn_merge_projections(hn_pass_context *ctx, hone_node *softmax,
+                                    const hn_projection_form *form) {
   hn_attention_hit hit;
   hone_reason why;
   hn_projection p[HN_PROJECTIONS];

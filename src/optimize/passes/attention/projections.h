@@ -35,7 +35,8 @@ hone_node *hn_projections_first(const hn_projection *p, uint32_t n);
 
 /* A node like these, whose sources are theirs. NULL when memory is short, which an input of NULL says too. */
 hone_node *hn_projections_node(hn_pass_context *ctx, hone_node *before, const char *op, hn_value *const *in,
-                               uint32_t n_in, const hone_tensor_desc *like, hone_node *const *from, uint32_t n);
+                               uint32_t n_in, const hone_tensor_desc *like, hone_node *const *from,
+                               uint32_t n);
 
 /* y of all: [..., columns] in type. */
 hone_tensor_desc hn_projections_desc(const hn_projection *p, hone_dtype type, int64_t columns);
