@@ -390,12 +390,27 @@ def _texts(data: Optional[int], count: int) -> np.ndarray:
         joined = c.string_at(places[0], size)
     elif 0 < size <= min(64 * count, 1 << 24) and 4 * len(set(places)) > count: # many short ones, not the same few
         joined = _joined(at, lengths, ends)
+    else:
+        few = _few(at, lengths)
+        if few is not None:
+            return few
     if joined and joined.isascii():
         text_, stops = joined.decode("ascii"), ends.tolist()
         array[:] = [text_[i:j] for i, j in zip([0, *stops], stops)]
     else:
         array[:] = list(map(_Decoded().__getitem__, zip(places, lengths.tolist())))
     return array
+
+
+def _few(at: np.ndarray, lengths: np.ndarray) -> Optional[np.ndarray]:
+    """The texts where each place has one length, as labels have: looked up once. None: not so."""
+    places, first, which = np.unique(at, return_index=True, return_inverse=True)
+    sizes = lengths[first]
+    if not np.array_equal(sizes[which], lengths):
+        return None
+    texts = np.empty(len(places), object)
+    texts[:] = list(map(_Decoded().__getitem__, zip(places.tolist(), sizes.tolist())))
+    return texts[which]
 
 
 def _joined(at: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> bytes:
