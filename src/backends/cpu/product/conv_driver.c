@@ -461,122 +461,158 @@ static void set_prefetch(const hn_conv_args *a, const float *w, const ahead *f, 
   t->prefetch_end = p + hn_min(rows * width, f->share * (part % f->parts + 1));
 }
 
-/* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, or those before
- * and behind them, whose taps reach over the image's border. */
-static int64_t part_end(const hn_conv *c, const hn_tap_run *runs, const cursor *at, int64_t m0, int64_t m1) {
-  enum { WORTH = 4 };
-  if (!c->strided || c->padded) return m1;
-  position p = cursor_pixel(c, at, m0);
-  if (walk_of(c, runs, &p, m1 - m0).last) return m1;
-  p.x = 0;
-  const hn_tap_run *last = runs + c->n_runs - 1;
-  const int64_t step = c->stride[2], dx = runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
-  const int64_t from = dx < 0 ? hn_div_up(-dx, step) : 0, to = room < 0 ? 0 : room / step + 1;
-  const int64_t lo = from > m0 ? from : m0, hi = hn_min(to, m1);
-  p.x = lo;
-  if (hi - lo < WORTH || !walk_of(c, runs, &p, hi - lo).last) return m1;
-  return m0 < lo ? lo : hi;
-}
+/* What all tiles of a block have in common: of a few hundred cycles that a tile of few products takes,
+ * finding this anew takes a fifth. */
+typedef struct frame {
+  hn_gemm_tile t; /* filled in for each tile, its other members are the block's */
+  const hn_conv_args *a;
+  const block *b;
+  const float *x, *w; /* of the group */
+  int64_t g0, k1;     /* first channel of the output's group; the block's last value of k */
+  int64_t run_k;      /* values of k in a run of taps */
+  int64_t from, to;   /* columns whose taps all lie between the image's sides */
+  int64_t tail;       /* width of the last panel of all columns, where nr do not fill it */
+  int64_t row;        /* floats of the next tile's rows that each panel asks for, for each of this one's */
+  bool last, dense, adds;
+} frame;
 
-/* Pixels m0..m1 of a tile over one block of weights. */
-static void tile_part(const hn_conv_args *a, int64_t group, const cursor *at, int64_t m0, int64_t m1,
-                      const block *b, const ahead *f, float *scratch) {
-  int64_t k0 = b->k0, n0 = b->n0, n1 = b->n1;
+static frame frame_of(const hn_conv_args *a, int64_t group, const block *b) {
   const hn_conv *c = a->conv;
   const hn_gemm_ops *o = a->ops;
   const hn_epilogue *e = a->epilogue;
-  int64_t k1 = hn_min(k0 + c->kc, c->k), panel = 0;
-  const bool last = k1 == c->k;
+  const int64_t step = c->stride[2], k1 = hn_min(b->k0 + c->kc, c->k);
+  frame f = {.a = a,
+             .b = b,
+             .x = a->x + group * c->cin * c->in_k,
+             .w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k),
+             .g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout,
+             .k1 = k1,
+             .tail = hn_fill_up(c->cout % o->nr, o->vw),
+             .last = k1 == c->k};
+  f.t = (hn_gemm_tile){.ldc = c->out.pixel, .accumulate = b->k0 > 0};
+  if (f.last) {
+    f.t.flags = e->flags, f.t.lo = e->lo, f.t.hi = e->hi, f.t.slope = e->slope;
+    f.t.ldr = e->residual_view.pixel;
+  }
+  if (c->strided && !c->padded) {
+    const hn_tap_run *last = a->runs + c->n_runs - 1;
+    const int64_t dx = a->runs->dx, room = c->in[2] - (int64_t)last->taps - last->dx;
+    f.run_k = c->k / c->n_runs;
+    f.from = dx < 0 ? hn_div_up(-dx, step) : 0, f.to = room < 0 ? 0 : room / step + 1;
+  }
+  /* A contiguous activation: each panel's share of the rows that the tile after next will read, where more is
+   * read than written; else the stores are what the memory system is busy with. */
+  f.dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
+  /* Else a contiguous residual, of most columns at least: the rows that the next tile adds. */
+  f.adds = (f.t.flags & HN_EPI_RESIDUAL) && c->direct && e->residual_view.pixel == c->cout &&
+           (b->n1 - b->n0) * 4 >= c->cout * 3 && !HN_FAULT("conv_residual_not_asked");
+  f.row = hn_div_up((f.dense ? c->k : c->cout) * o->nr, b->n1 - b->n0);
+  return f;
+}
+
+/* Where the part of a tile that begins at m0 ends: pixels that can be read where they lie, whose runs of taps
+ * are *w then, or those before and behind them, whose taps reach over the image's border. */
+static int64_t part_end(const frame *f, const cursor *at, int64_t m0, int64_t m1, walk *w) {
+  enum { WORTH = 4 };
+  const hn_conv *c = f->a->conv;
+  *w = (walk){0, 0};
+  if (!c->strided || c->padded) return m1;
   position p = cursor_pixel(c, at, m0);
-  const walk in_place = c->strided ? walk_of(c, a->runs, &p, m1 - m0) : (walk){0, 0};
+  *w = walk_of(c, f->a->runs, &p, m1 - m0);
+  if (w->last) return m1;
+  const int64_t lo = hn_max(f->from, m0), hi = hn_min(f->to, m1);
+  p.x = lo;
+  if (hi - lo < WORTH) return m1;
+  const walk inner = walk_of(c, f->a->runs, &p, hi - lo);
+  if (!inner.last) return m1;
+  if (m0 < lo) return lo;
+  *w = inner;
+  return hi;
+}
+
+/* Pixels m0..m1 of a tile over one block of weights. */
+static void tile_part(frame *f, const cursor *at, int64_t m0, int64_t m1, walk in_place, const ahead *next,
+                      float *scratch) {
+  const hn_conv_args *a = f->a;
+  const int64_t n0 = f->b->n0, n1 = f->b->n1;
+  const hn_conv *c = a->conv;
+  const hn_gemm_ops *o = a->ops;
+  const hn_epilogue *e = a->epilogue;
+  int64_t k0 = f->b->k0, k1 = f->k1, panel = 0;
+  position p = cursor_pixel(c, at, m0);
   if (in_place.last)
-    k0 = in_place.first * (c->k / c->n_runs), k1 = in_place.last * (c->k / c->n_runs);
+    k0 = in_place.first * f->run_k, k1 = in_place.last * f->run_k;
   else if (c->skips)
     leave_out(c, a->runs, p, m1 - m0, &k0, &k1);
-  const float *x = a->x + group * c->cin * c->in_k;
-  hn_gemm_tile t = {.k = (size_t)(k1 - k0),
-                    .m = (uint32_t)(m1 - m0),
-                    .ldc = c->out.pixel,
-                    .accumulate = b->k0 > 0,
-                    .segment = (size_t)(k1 - k0)};
+  const float *x = f->x;
+  hn_gemm_tile *t = &f->t;
+  t->k = t->segment = (size_t)(k1 - k0);
+  t->m = (uint32_t)(m1 - m0);
+  t->skip = t->jump = 0, t->turns = 0;
   if (c->direct && !c->copy) {
-    t.a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
-    t.lda = c->in_pitch;
+    t->a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
+    t->lda = c->in_pitch;
   } else if (c->padded) {
     const int64_t row = c->padded_size[1] * c->cin;
-    t.a = scratch + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
-    t.lda = c->stride[2] * c->cin;
+    t->a = scratch + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
+    t->lda = c->stride[2] * c->cin;
     const int64_t line = c->tap_step ? c->line_taps : 1; /* runs in a line of taps */
-    t.segment = (size_t)(line * a->runs->taps * c->cin);
-    t.skip = (c->n_runs > line ? a->runs[line].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t.segment;
+    t->segment = (size_t)(line * a->runs->taps * c->cin);
+    t->skip = (c->n_runs > line ? a->runs[line].dy - a->runs[0].dy : 0) * row - (ptrdiff_t)t->segment;
   } else if (in_place.last) {
     const hn_tap_run *r = a->runs + (HN_FAULT("conv_walks_lines_left_out") ? 0 : in_place.first);
-    t.a = x + p.n * c->in_batch +
-          (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
-           p.x * c->stride[2] + r->dx) *
-              c->in_pitch;
-    t.lda = c->stride[2] * c->in_pitch;
-    t.segment = (size_t)(r->taps * c->cin);
-    t.skip = (c->tap_step ? c->tap_step : c->run_step) - (ptrdiff_t)t.segment;
-    t.turns = (size_t)c->line_taps;
-    t.jump = c->run_step - (c->line_taps - 1) * c->tap_step - (ptrdiff_t)t.segment;
-    if (HN_FAULT("conv_line_jump")) t.jump = t.skip;
+    t->a = x + p.n * c->in_batch +
+           (((p.z * c->stride[0] + r->dz) * c->in[1] + p.y * c->stride[1] + r->dy) * c->in[2] +
+            p.x * c->stride[2] + r->dx) *
+               c->in_pitch;
+    t->lda = c->stride[2] * c->in_pitch;
+    t->segment = (size_t)(r->taps * c->cin);
+    t->skip = (c->tap_step ? c->tap_step : c->run_step) - (ptrdiff_t)t->segment;
+    t->turns = (size_t)c->line_taps;
+    t->jump = c->run_step - (c->line_taps - 1) * c->tap_step - (ptrdiff_t)t->segment;
+    if (HN_FAULT("conv_line_jump")) t->jump = t->skip;
   } else {
-    t.lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
-    t.a = scratch;
+    t->lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
+    t->a = scratch;
   }
-  if (last) {
-    t.flags = e->flags, t.lo = e->lo, t.hi = e->hi, t.slope = e->slope;
-    t.ldr = e->residual_view.pixel;
-  }
-  /* Where more is read than written; else the stores are what the memory system is busy with. */
-  bool dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
-  /* A contiguous activation: each panel's share of the rows that the tile after next will read. */
-  const int64_t floats = (m1 - m0) * c->k, share = dense ? hn_div_up(floats * o->nr, n1 - n0) : 0;
-  int64_t g0 = HN_FAULT("conv_group_offset") ? 0 : group * c->cout;
-  float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + g0;
+  float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + f->g0;
   const float *residual =
-      e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + g0 : NULL;
-  /* Else a contiguous residual, of most columns at least: the rows that the next tile adds. */
-  const int64_t added = (m1 - m0) * c->cout, part = hn_div_up(added * o->nr, n1 - n0);
-  const bool adds = (t.flags & HN_EPI_RESIDUAL) && c->direct && e->residual_view.pixel == c->cout &&
-                    (n1 - n0) * 4 >= c->cout * 3 && !HN_FAULT("conv_residual_not_asked");
-  const float *w = a->w + group * (int64_t)hn_gemm_packed_size(o, (size_t)c->cout, (size_t)c->k);
+      e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + f->g0 : NULL;
+  const int64_t floats = (m1 - m0) * (f->dense ? c->k : c->cout), share = (m1 - m0) * f->row;
   for (int64_t n = n0; n < n1; n += o->nr, panel++) {
-    int64_t width = (int64_t)hn_gemm_panel_width(o, (size_t)c->cout, (size_t)n);
-    t.n = (uint32_t)hn_min(n1 - n, o->nr);
-    t.b = w + (n - a->w_column) * c->k + k0 * width;
-    t.c = y + n;
-    if (last && e->bias) t.bias = e->bias + g0 + n;
-    if (last && residual) t.residual = residual + n;
-    t.prefetch = t.prefetch_end = NULL;
-    if (f->next)
-      set_prefetch(a, w, f, panel, &t);
-    else if (dense) {
-      t.prefetch = t.a + 2 * floats + panel * share;
-      t.prefetch_end = at->tile + 3 < c->tiles ? t.prefetch + share : NULL;
-    } else if (adds) {
-      t.prefetch = residual + added + panel * part;
-      t.prefetch_end = at->tile + 2 < c->tiles ? t.prefetch + part : NULL;
+    const int64_t width = c->cout - n >= o->nr ? o->nr : f->tail;
+    t->n = (uint32_t)hn_min(n1 - n, o->nr);
+    t->b = f->w + (n - a->w_column) * c->k + k0 * width;
+    t->c = y + n;
+    t->bias = f->last && e->bias ? e->bias + f->g0 + n : NULL;
+    t->residual = f->last && residual ? residual + n : NULL;
+    t->prefetch = t->prefetch_end = NULL;
+    if (next->next)
+      set_prefetch(a, f->w, next, panel, t);
+    else if (f->dense) {
+      t->prefetch = t->a + 2 * floats + panel * share;
+      t->prefetch_end = at->tile + 3 < c->tiles ? t->prefetch + share : NULL;
+    } else if (f->adds) {
+      t->prefetch = residual + floats + panel * share;
+      t->prefetch_end = at->tile + 2 < c->tiles ? t->prefetch + share : NULL;
     }
-    o->tile(&t);
+    o->tile(t);
   }
-  for (int64_t i = 0, run; last && e->n_post && i < m1 - m0; i += run, advance(c, &p)) {
+  for (int64_t i = 0, run; f->last && e->n_post && i < m1 - m0; i += run, advance(c, &p)) {
     run = hn_min(m1 - m0 - i, c->grid[2] - p.x);
-    hn_epilogue_post_pixels(e, y + n0 + i * c->out.pixel, c->out.pixel, run, (size_t)(g0 + n0),
+    hn_epilogue_post_pixels(e, y + n0 + i * c->out.pixel, c->out.pixel, run, (size_t)(f->g0 + n0),
                             (size_t)(n1 - n0), p.n, p.z, p.y, p.x);
     p.x += run - 1;
   }
 }
 
-static void tile_row(const hn_conv_args *a, int64_t group, const cursor *at, const block *b, const ahead *f,
-                     float *scratch) {
-  const hn_conv *c = a->conv;
-  const ahead none = {0};
-  const int64_t m1 = cursor_end(c, at);
-  for (int64_t m0 = at->m, end; m0 < m1; m0 = end, f = &none) {
-    end = part_end(c, a->runs, at, m0, m1);
-    tile_part(a, group, at, m0, end, b, f, scratch);
+static void tile_row(frame *f, const cursor *at, const ahead *next, float *scratch) {
+  static const ahead none = {0};
+  const int64_t m1 = cursor_end(f->a->conv, at);
+  walk w;
+  for (int64_t m0 = at->m, end; m0 < m1; m0 = end, next = &none) {
+    end = part_end(f, at, m0, m1, &w);
+    tile_part(f, at, m0, end, w, next, scratch);
   }
 }
 
@@ -597,6 +633,13 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
   const hn_conv *c = a->conv;
   cursor first = t0 < t1 ? cursor_at(a, t0) : (cursor){0}, at = first;
   int64_t width = c->first_columns;
+  if (c->block_tiles == 1 && c->kc >= c->k && width >= n1 - n0) { /* one block, the same for all tiles */
+    const block all = {0, n0, n1};
+    const ahead none = {0};
+    frame shared = frame_of(a, group, &all);
+    for (; at.tile < t1; cursor_next(c, &at)) tile_row(&shared, &at, &none, scratch);
+    return;
+  }
   for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles, first = at, width = c->block_columns) {
     int64_t b1 = hn_min(b0 + c->block_tiles, t1);
     block b = {0, n0, hn_min(n0 + width, n1)};
@@ -612,8 +655,9 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
       const bool pull = c->block_tiles > 1 && (more || again) && !(c->resident && b0 > t0);
       ahead f = pull ? ahead_of(a, &b, &next, b1 - b0) : (ahead){0};
       const int64_t panels = panels_of(a, &b);
+      frame shared = frame_of(a, group, &b);
       at = first;
-      for (; at.tile < b1; cursor_next(c, &at), f.index += panels) tile_row(a, group, &at, &b, &f, scratch);
+      for (; at.tile < b1; cursor_next(c, &at), f.index += panels) tile_row(&shared, &at, &f, scratch);
       b = next;
     }
   }
