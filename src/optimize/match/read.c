@@ -52,3 +52,11 @@ bool hn_channel_values(const hn_value *c, int32_t rank, int32_t axis, int64_t n,
   for (int64_t i = 0; i < n; i++) out[i] = hn_get_f64(t, count == 1 ? 0 : i);
   return true;
 }
+
+hn_value *hn_behind_views(hn_value *v) {
+  while (v && v->producer && v->producer->in[0] &&
+         (hn_is_op(v->producer, "Reshape") || hn_is_op(v->producer, "Unsqueeze") ||
+          hn_is_op(v->producer, "Squeeze")))
+    v = v->producer->in[0];
+  return v;
+}

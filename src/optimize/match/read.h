@@ -18,6 +18,8 @@ static inline const hone_tensor *hn_known(const hn_value *v) {
 static inline const hone_tensor *hn_known_desc(const hn_value *v) {
   return v && v->constant && !v->is_input ? v->constant : NULL;
 }
+/* v without the views that made it of values in the same order. */
+hn_value *hn_behind_views(hn_value *v);
 /* f32 or f64: what folding computes with. */
 static inline bool hn_foldable_float(hone_dtype d) { return d == HONE_DTYPE_F32 || d == HONE_DTYPE_F64; }
 /* Integers of a known value of rank 0 or 1 into out[max]; their number, or -1. */

@@ -9,19 +9,10 @@
 
 #include <math.h>
 
-/* v without the views that made it of values in the same order. */
-static hn_value *behind_views(hn_value *v) {
-  while (v && v->producer && v->producer->in[0] &&
-         (hn_is_op(v->producer, "Reshape") || hn_is_op(v->producer, "Unsqueeze") ||
-          hn_is_op(v->producer, "Squeeze")))
-    v = v->producer->in[0];
-  return v;
-}
-
 /* Whether v is `op` of x along one axis, and broadcasts against x as if that had been kept; *axis is -1 or
  * which. */
 static bool is_reduced(hn_value *v, const char *op, const hn_value *x, int64_t *axis) {
-  const hn_value *made = behind_views(v);
+  const hn_value *made = hn_behind_views(v);
   const hone_node *r = made ? made->producer : NULL;
   const hone_tensor_desc *d = &x->desc;
   int64_t axes[HONE_MAX_RANK];
