@@ -1,5 +1,5 @@
-/* (x - mean) * (gamma / sqrt(max(mean(x^2) - mean^2, 0) + eps)) + beta  ->  LayerNormalization(x, gamma, beta)
- * x * (gamma / sqrt(mean(x^2) + eps))                                   ->  RMSNormalization(x, gamma)
+/* (x - mean) * (gamma / sqrt(max(mean(x^2) - mean^2, 0) + eps)) + beta  ->  LayerNormalization(x, gamma,
+ * beta) x * (gamma / sqrt(mean(x^2) + eps))                                   ->  RMSNormalization(x, gamma)
  *
  * Flax and others of JAX write norms so: over the last dimension, which the sums lose and a view gives back.
  * Without gamma it is ones. What keeps its dimensions and takes the squares of what is centred is a pattern
@@ -8,9 +8,7 @@
 
 #include <math.h>
 
-static int64_t last_of(const hn_value *x) {
-  return x->desc.rank < 1 ? 0 : x->desc.dim[x->desc.rank - 1];
-}
+static int64_t last_of(const hn_value *x) { return x->desc.rank < 1 ? 0 : x->desc.dim[x->desc.rank - 1]; }
 
 static bool over_last(const hone_node *r) {
   const int32_t rank = r->in[0]->desc.rank;
@@ -101,8 +99,8 @@ static hn_value *vector(hn_pass_context *ctx, const hone_node *n, const hn_value
   double *v = HN_NEW_ARRAY(ctx->scratch, double, width);
   if (!v) return hn_pass_memory(ctx), NULL;
   for (int64_t i = 0; i < width; i++) v[i] = 1;
-  if (from && (from->desc.rank > x->desc.rank ||
-               !hn_channel_values(from, x->desc.rank, x->desc.rank - 1, width, v)))
+  if (from &&
+      (from->desc.rank > x->desc.rank || !hn_channel_values(from, x->desc.rank, x->desc.rank - 1, width, v)))
     return NULL;
   return hn_make_floats(ctx, n->name, &d, v);
 }
@@ -110,7 +108,8 @@ static hn_value *vector(hn_pass_context *ctx, const hone_node *n, const hn_value
 /* What alone reads n, `op` with a constant, which is *with. */
 static hone_node *followed_by(const hone_node *n, const char *op, const hn_value *x, hn_value **with) {
   hone_node *next = hn_value_single_use(n->out[0]) ? n->out[0]->users.ptr[0].node : NULL;
-  if (!next || !hn_is_op(next, op) || next->graph != n->graph || !hn_same_shape(&next->out[0]->desc, &x->desc))
+  if (!next || !hn_is_op(next, op) || next->graph != n->graph ||
+      !hn_same_shape(&next->out[0]->desc, &x->desc))
     return NULL;
   for (uint32_t k = 0; k < 2; k++)
     if (next->in[k] != n->out[0] && hn_known_desc(next->in[k])) return *with = next->in[k], next;
