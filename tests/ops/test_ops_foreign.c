@@ -102,6 +102,63 @@ static void patterns_match_all_of_a_string(void **state) {
 }
 
 /* Zeros are bytes like others, in patterns and in strings. */
+#define CAST_MAP(type, more) "(%x: map_i64 " type ") -> (%y) { %y = ai.onnx.ml::CastMap(%x) {" more "} }"
+
+/* The map 7: 1.5, -2 or 0: 4 of floats or strings, as each form; refusals. */
+static void a_map_becomes_a_row(void **state) {
+  (void)state;
+  const int64_t keys[] = {7, 0}, below[] = {7, -2};
+  const float numbers[] = {1.5f, 4};
+  const hone_string texts[] = {{"1.5", 3}, {"4", 1}};
+  static const struct {
+    const char *graph;
+    bool text;
+    int64_t n;
+    double is[8];
+  } cases[] = {{CAST_MAP("f32", ""), false, 2, {4, 1.5}},
+               {CAST_MAP("string", "cast_to=\"TO_FLOAT\""), true, 2, {4, 1.5}},
+               {CAST_MAP("f32", "cast_to=\"TO_INT64\", map_form=\"SPARSE\", max_map=8"),
+                false,
+                8,
+                {4, 0, 0, 0, 0, 0, 0, 1}},
+               {CAST_MAP("f32", "map_form=\"SPARSE\", max_map=3"), false, 3, {4, 0, 0}}};
+  hone_tensor k = vector(HONE_DTYPE_I64, 2, keys), f = vector(HONE_DTYPE_F32, 2, numbers),
+              s = vector(HONE_DTYPE_STRING, 2, texts);
+  run r;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int level = 0; level <= 2; level += 2) {
+      hone_items items = {2, (const hone_tensor *[]){&k, cases[i].text ? &s : &f}};
+      const hone_dtype type = cases[i].text ? HONE_DTYPE_STRING : HONE_DTYPE_F32;
+      const hone_tensor x = {hone_desc((hone_dtype)(HONE_MAP_I64 | type), 0, NULL), &items};
+      if (begin(&r, cases[i].graph, level) || go(&r, &x)) fail_msg("%s: %s", cases[i].graph, r.e.what);
+      const hone_tensor *y = hone_context_output(r.context, 0);
+      assert_int_equal(y->desc.rank, 2);
+      assert_int_equal(y->desc.dim[0], 1);
+      assert_int_equal(y->desc.dim[1], cases[i].n);
+      for (int64_t c = 0; c < cases[i].n; c++) {
+        const bool whole = y->desc.dtype == HONE_DTYPE_I64;
+        const double got =
+            whole ? (double)((const int64_t *)y->data)[c] : (double)((const float *)y->data)[c];
+        if (got != cases[i].is[c]) fail_msg("%s: %g at %d", cases[i].graph, got, (int)c);
+      }
+      end(&r);
+    }
+  k = vector(HONE_DTYPE_I64, 2, below); /* no place for a key below 0 */
+  hone_items items = {2, (const hone_tensor *[]){&k, &f}};
+  const hone_tensor x = {hone_desc((hone_dtype)(HONE_MAP_I64 | HONE_DTYPE_F32), 0, NULL), &items};
+  if (begin(&r, cases[3].graph, 2)) fail_msg("%s", r.e.what);
+  assert_int_not_equal(go(&r, &x), HONE_OK);
+  end(&r);
+  static const char *const bad[] = {CAST_MAP("f32", "cast_to=\"TO_MARS\""),
+                                    CAST_MAP("f32", "map_form=\"THIN\""),
+                                    CAST_MAP("f32", "map_form=\"SPARSE\", max_map=0"), CAST_MAP("f64", ""),
+                                    "(%x: f32[2]) -> (%y) { %y = ai.onnx.ml::CastMap(%x) }"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    if (!begin(&r, bad[i], 2)) fail_msg("%s is accepted", bad[i]);
+    end(&r);
+  }
+}
+
 static void zeros_do_not_end_strings(void **state) {
   (void)state;
   static const struct {
@@ -344,6 +401,7 @@ int main(void) {
                                      cmocka_unit_test(bytes_that_are_no_picture_are_refused),
                                      cmocka_unit_test(rows_of_scores_become_maps),
                                      cmocka_unit_test(a_map_becomes_a_vector),
+                                     cmocka_unit_test(a_map_becomes_a_row),
                                      cmocka_unit_test(training_steps),
                                      cmocka_unit_test(steps_of_no_use_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -393,6 +393,7 @@ static const struct {
     {"SequenceLength", "its input is a sequence (test_sequences)"},
     {"ConcatFromSequence", "its input is a sequence (test_sequences)"},
     {"ai.onnx.ml.DictVectorizer", "its input is a map (test_ops_foreign)"},
+    {"ai.onnx.ml.CastMap", "its input is a map (test_ops_foreign)"},
     {"ai.onnx.ml.TreeEnsemble",
      "its splits and leaves are tensors as attributes (conformance, test_classical.py)"},
 };

@@ -2,13 +2,15 @@
 #include "model/ops/common/elementwise.h"
 
 #define SHRINK(W) ((W)v < -(W)param[0] ? (W)v + (W)param[1] : (W)v > (W)param[0] ? (W)v - (W)param[1] : (W)0)
+/* What lies below 0 wraps, as casts of integers do. */
+static inline uint64_t wrapped(double v) { return v < 0 ? (uint64_t)hn_trunc_i64(v) : hn_trunc_u64(v); }
 #define SHRINK_INT(suffix, type)                                                                             \
   static void loop_##suffix(const void *from, void *to, int64_t n, const double *param) {                    \
     const type *x = from;                                                                                    \
     type *y = to;                                                                                            \
     for (int64_t i = 0; i < n; i++) {                                                                        \
       type v = x[i];                                                                                         \
-      y[i] = (type)hn_trunc_i64(SHRINK(double));                                                             \
+      y[i] = (type)wrapped(SHRINK(double));                                                                  \
     }                                                                                                        \
   }
 
