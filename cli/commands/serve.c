@@ -152,17 +152,28 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
                                  .batch_delay = 1e-9 * (double)w->delay_ns,
                                  .streams = (uint32_t)(args->streams < 64 ? args->streams : 64),
                                  .engines = w->engine,
-                                 .n_engines = w->n_engines};
+                                 .n_engines = w->n_engines,
+                                 .runs = args->no_generate,
+                                 .sequences = (uint32_t)args->sequences,
+                                 .context = (uint32_t)args->context,
+                                 .cache_bytes = (uint64_t)(args->cache_size * 1048576)};
   status = hone_server_add(w->server, s->model, &o, error);
   if (status != HONE_OK) {
     if (!error->where[0]) snprintf(error->where, sizeof error->where, "%.250s", path);
     return status;
   }
-  for (uint32_t i = 0; hone_server_model(w->server, i, &info); i++)
-    if (strcmp(info.name, m->name) == 0)
-      cli_note("%s: ready in %.0f ms; %s%u sample%s a run%s%s", info.name, cli_now_ms() - start,
-               info.max_batch > 1 ? "up to " : "", info.max_batch, cli_s(info.max_batch),
-               *info.alone ? ": " : "", info.alone);
+  for (uint32_t i = 0; hone_server_model(w->server, i, &info); i++) {
+    if (strcmp(info.name, m->name) != 0) continue;
+    if (info.sequences) {
+      cli_note("%s: ready in %.0f ms; generates %u sequence%s of up to %u tokens, cache of %.1f MiB%s%s",
+               info.name, cli_now_ms() - start, info.sequences, cli_s(info.sequences), info.context,
+               (double)info.cache_bytes / 1048576, *info.alone ? "; one after the other: " : "", info.alone);
+      return HONE_OK;
+    }
+    cli_note("%s: ready in %.0f ms; %s%u sample%s a run%s%s", info.name, cli_now_ms() - start,
+             info.max_batch > 1 ? "up to " : "", info.max_batch, cli_s(info.max_batch),
+             *info.alone ? ": " : "", info.alone);
+  }
   note_fixed(w, m, profile, n);
   return HONE_OK;
 }
@@ -204,6 +215,8 @@ static hone_status open_server(work *w, hone_error *error) {
         error,
         "at most 4096 samples a run, 1000000 requests that wait, 10000 connections and bodies of 65536 MiB",
         NULL);
+  if (args->sequences > 4096 || args->context > 1 << 24 || args->cache_size > 1 << 24)
+    return usage(error, "at most 4096 sequences of 16777216 tokens, and 16777216 MiB of cache", NULL);
   w->model = calloc(args->rest.n, sizeof *w->model);
   w->texts = calloc(args->profiles.n + 1, sizeof *w->texts);
   if (!w->model || !w->texts) return no_memory(error);
@@ -239,15 +252,15 @@ static json_t *json_of(const work *w) {
   hone_served m;
   bool whole = true;
   for (uint32_t i = 0; hone_server_model(w->server, i, &m); i++)
-    whole =
-        whole && 0 == json_array_append_new(
-                          list, json_pack("{s:s, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                                          "name", m.name, "version", m.version, "max_batch", (int)m.max_batch,
-                                          "alone", *m.alone ? json_string(m.alone) : json_null(), "answered",
-                                          (json_int_t)m.answered, "failed", (json_int_t)m.failed, "runs",
-                                          (json_int_t)m.runs, "samples", (json_int_t)m.samples, "mean_ms",
-                                          cli_real(m.mean_ms), "p50_ms", cli_real(m.p50_ms), "p95_ms",
-                                          cli_real(m.p95_ms), "p99_ms", cli_real(m.p99_ms)));
+    whole = whole &&
+            0 == json_array_append_new(
+                     list, json_pack("{s:s, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:I}",
+                                     "name", m.name, "version", m.version, "max_batch", (int)m.max_batch,
+                                     "alone", *m.alone ? json_string(m.alone) : json_null(), "answered",
+                                     (json_int_t)m.answered, "failed", (json_int_t)m.failed, "runs",
+                                     (json_int_t)m.runs, "samples", (json_int_t)m.samples, "mean_ms",
+                                     cli_real(m.mean_ms), "p50_ms", cli_real(m.p50_ms), "p95_ms",
+                                     cli_real(m.p95_ms), "p99_ms", cli_real(m.p99_ms)));
   if (!whole) {
     json_decref(list);
     return NULL;
@@ -313,6 +326,14 @@ static const cli_option options[] = {
     {0, "connections", CLI_SOME, CLI_FIELD(connections), "N", "at the same time (128)"},
     {0, "max-body", CLI_NUMBER, CLI_FIELD(max_body), "MIB",
      "largest request; all together: 8 times as much (64)"},
+    {0, "sequences", CLI_SOME, CLI_FIELD(sequences), "N",
+     "decoders: sequences that are generated at the same time (8)"},
+    {0, "context", CLI_SOME, CLI_FIELD(context), "N",
+     "decoders: tokens of a sequence, prompt and answer (2048, or what the model knows)"},
+    {0, "cache-size", CLI_NUMBER, CLI_FIELD(cache_size), "MIB",
+     "decoders: of keys and values at most; fewer sequences where that is too little"},
+    {0, "no-generate", CLI_FLAG, CLI_FIELD(no_generate), NULL,
+     "serve the runs of decoders (/infer), as those of other models"},
     {'t', "threads", CLI_THREADS, CLI_FIELD(threads), "N", "threads (all processors)"},
     {0, "shape", CLI_LIST, CLI_FIELD(shapes), "NAME=DIMS",
      "fixed shape of an input (x=1x3x224x224) or value of a symbol (N=4)"},
@@ -341,8 +362,11 @@ const cli_command cli_cmd_serve = {
     "as "
     "JSON or as bytes behind it, GET /metrics for Prometheus. Requests that wait share a run where it is "
     "proved "
-    "that samples of a batch do not meet; a batch that the file fixes at one is opened. Nothing is encrypted "
-    "and "
+    "that samples of a batch do not meet; a batch that the file fixes at one is opened. A decoder with a "
+    "cache is "
+    "served for generation: POST /v2/models/NAME/generate and generate_stream take ids of tokens, and "
+    "sequences share "
+    "runs from one token to the next. Nothing is encrypted and "
     "nobody is asked who he is: for others than this machine put a proxy before it. Ctrl-C and SIGTERM take "
     "no "
     "more requests, answer those that are there, print what was done and end with 0.",

@@ -79,8 +79,9 @@ typedef struct cli_args {
   int64_t min_queries, in_flight, streams, curve, samples, query_samples;
   /* serve */
   const char *listen, *batch_delay;
-  int64_t max_batch, waiting, connections;
-  double max_body;
+  int64_t max_batch, waiting, connections, sequences, context;
+  double max_body, cache_size;
+  bool no_generate;
   /* pipeline */
   const char *source, *pipeline, *post, *workers; /* items; its description; chain; of the stages */
   int64_t top;

@@ -15,6 +15,7 @@ extern "C" {
 #endif
 
 typedef struct hone_server hone_server;
+typedef struct hone_server_stream hone_server_stream;
 
 /* Zeroed: the defaults. */
 typedef struct hone_server_options {
@@ -49,6 +50,12 @@ typedef struct hone_served_options {
    * server lives; the array only during the call. */
   hone_engine *const *engines;
   uint32_t n_engines;
+  /* A decoder with a cache is served for generation (docs/guide/generate.md says which are), on the first
+   * engine: its sequences share runs, and come and go between two of them. */
+  bool runs;            /* serve a decoder's runs instead, as those of any other model */
+  uint32_t sequences;   /* at the same time; 0: 8. What comes then waits. At most 4096 */
+  uint32_t context;     /* tokens of a sequence, prompt and answer; 0: 2048, or as many as the model knows */
+  uint64_t cache_bytes; /* of keys and values: fewer sequences where it is too little for all; 0: any */
 } hone_served_options;
 
 /* Plans the model for its sizes, and serves it from now on. The first dimension of all inputs is its batch
@@ -68,6 +75,9 @@ typedef struct hone_served {
   uint64_t runs, samples;                 /* runs of the model, and what they took */
   double mean_ms, p50_ms, p95_ms, p99_ms; /* from a request's arrival to its answer, of the last 4096; NaN
                                              before the first */
+  uint32_t sequences, context;            /* of a model that is served for generation, as they are; else 0 */
+  uint64_t cache_bytes;                   /* of its keys and values */
+  uint64_t tokens;                        /* that were generated */
 } hone_served;
 
 /* Model i, in the order in which they were added; false behind the last. */
@@ -79,6 +89,12 @@ typedef struct hone_server_request {
   const char *json_size; /* the header Inference-Header-Content-Length, or NULL */
   const void *body;      /* borrowed during the call */
   size_t size;
+  /* Of requests for generation. */
+  bool streams; /* the caller takes a response in parts: hone_server_response.stream */
+  bool (*gone)(
+      void *arg); /* does nobody wait for the answer any more? Asked now and then while it is made, by the
+                     thread that waits for it, until the response is freed; NULL: somebody does */
+  void *arg;
 } hone_server_request;
 
 typedef struct hone_server_response {
@@ -88,6 +104,8 @@ typedef struct hone_server_response {
   size_t json_size;         /* the same header; 0: there is none */
   char *body;               /* owned by the response */
   size_t size;
+  hone_server_stream
+      *stream; /* instead of a body, which comes in parts; owned by the response. NULL: there is none */
 } hone_server_response;
 
 /* Answers a request; waits until the model has run. Never fails: what goes wrong is the response (of status
@@ -95,6 +113,13 @@ typedef struct hone_server_response {
 HONE_API void hone_server_answer(hone_server *server, const hone_server_request *request,
                                  hone_server_response *out);
 HONE_API void hone_server_response_free(hone_server_response *response); /* NULL is fine */
+
+/* Of a response that comes in parts (/generate_stream, where the request `streams`): the next bytes of its
+ * body, at most `room` of them; waits until there are some. 0: that was all. One thread at a time reads. */
+HONE_API size_t hone_server_stream_read(hone_server_stream *stream, void *to, size_t room);
+/* Ends what is not over yet. For who has taken the stream out of the response; NULL is fine. Before
+ * hone_server_destroy. */
+HONE_API void hone_server_stream_close(hone_server_stream *stream);
 
 /* Listens at "127.0.0.1:8000", "[::1]:8000", ":8000" (all addresses) or "localhost:0" (a port that is free);
  * *port (may be NULL) is the one. Requests are answered by threads of the server until hone_server_stop.

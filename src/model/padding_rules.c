@@ -440,6 +440,45 @@ static bool einsum(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   return true;
 }
 
+/* ------------------------------------------------------------------ com.microsoft */
+
+/* Attention of each input of a batch over its own cache: whatever comes with one of them follows the batch.
+ */
+static bool group_query_attention(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
+  enum { LENGTHS = 5, TOTAL, COS, SIN, POSITIONS, ADDED, SINK };
+  if (!rows(n, 0) || n->in[0].axis != 0 || n->in[0].each != 1) return no(why, "has tokens that meet");
+  for (uint32_t i = 0; i < n->small->n_in; i++) {
+    if (!there(n, i)) continue;
+    const bool mine = i <= LENGTHS, any = i == POSITIONS || i == ADDED;
+    const bool follows = rows(n, i) && n->in[i].axis == 0 && n->in[i].each == 1;
+    if (i > SINK) return no(why, "has inputs of which nothing is known");
+    if (mine ? !follows : any ? !follows && !same(n, i) : !same(n, i))
+      return no(why, "has inputs that do not follow it");
+    if (any && same(n, i) && n->small->in[i]->desc.rank > 1 && n->small->in[i]->desc.dim[0] != 1)
+      return no(why, "meets a tensor of fixed length there");
+  }
+  return as_input(n, 0, out);
+}
+
+/* A row of the last dimension by itself: x, what is added to it, and weights for all rows. */
+static bool last_axis(const hn_pad_node *n, uint32_t added, hn_pad *out, hone_reason *why) {
+  if (!rows(n, 0)) return no(why, "does not take it in input 0");
+  if (n->in[0].axis == rank_of(n, 0) - 1) return no(why, "works along it");
+  for (uint32_t i = 1; i < n->small->n_in; i++)
+    if (there(n, i) && (i <= added ? !rows(n, i) || n->in[i].axis != n->in[0].axis ||
+                                         n->in[i].each != n->in[0].each || rank_of(n, i) != rank_of(n, 0)
+                                   : !same(n, i)))
+      return no(why, "computes with its size");
+  return as_input(n, 0, out);
+}
+
+static bool weighted_rows(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
+  return last_axis(n, 0, out, why);
+}
+static bool added_rows(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
+  return last_axis(n, 1, out, why);
+}
+
 /* ------------------------------------------------------------------ which rule is whose */
 
 typedef struct rule {
@@ -518,6 +557,19 @@ static const rule rules[] = {
     {"Einsum", einsum},
 };
 
+/* Of com.microsoft. SimplifiedLayerNormalization is in ONNX's own domain, too. */
+static const rule microsoft[] = {
+    {"GroupQueryAttention", group_query_attention},
+    {"SkipLayerNormalization", added_rows},
+    {"SkipSimplifiedLayerNormalization", added_rows},
+    {"SimplifiedLayerNormalization", normalize_from},
+    {"MatMulNBits", weighted_rows},
+    {"FastGelu", weighted_rows},
+    {"BiasGelu", weighted_rows},
+    {"QuickGelu", weighted_rows},
+    {"Gelu", weighted_rows},
+};
+
 /* What is known to mix everything says so in its own words. */
 static const struct {
   const char *op, *text;
@@ -531,7 +583,8 @@ static const struct {
 
 bool hn_pad_rule(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   const hone_node *node = n->small;
-  if (*node->domain && strcmp(node->domain, "ai.onnx") != 0)
+  const bool other = *node->domain && strcmp(node->domain, "ai.onnx") != 0;
+  if (other && strcmp(node->domain, "com.microsoft") != 0)
     return no(why, "is no operator of ONNX's own: nothing is known of its axes");
   for (uint32_t i = 0; i < node->n_in; i++)
     if (node->in[i] && !hone_desc_known(&node->in[i]->desc))
@@ -539,7 +592,12 @@ bool hn_pad_rule(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   if (!node->n_out || !node->out[0] || !hone_desc_known(&node->out[0]->desc))
     return no(why, "gives a shape that only the run knows");
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (strcmp(rules[i].op, node->op_type) == 0) return rules[i].apply(n, out, why);
+    if (!other && strcmp(rules[i].op, node->op_type) == 0) return rules[i].apply(n, out, why);
+  for (size_t i = 0; i < sizeof microsoft / sizeof *microsoft; i++)
+    if (strcmp(microsoft[i].op, node->op_type) == 0 &&
+        (other || strcmp(node->op_type, "SimplifiedLayerNormalization") == 0))
+      return microsoft[i].apply(n, out, why);
+  if (other) return no(why, "is no operator of ONNX's own: nothing is known of its axes");
   for (size_t i = 0; i < sizeof against / sizeof *against; i++)
     if (strcmp(against[i].op, node->op_type) == 0) return no(why, against[i].text);
   if (node->op->flags & HONE_OP_POINTWISE && strcmp(node->op_type, "SwiGLU") != 0)

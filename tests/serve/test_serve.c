@@ -87,7 +87,8 @@ static int end(void **state) {
 
 static hone_server_response send_bytes(const char *method, const char *path, const char *json_size,
                                        const void *body, size_t size) {
-  const hone_server_request r = {method, path, json_size, body, size};
+  const hone_server_request r = {
+      .method = method, .path = path, .json_size = json_size, .body = body, .size = size};
   hone_server_response out;
   hone_server_answer(the.server, &r, &out);
   return out;

@@ -301,7 +301,7 @@ hone_status hn_served_run(hn_served *m, hn_ask *ask, hone_error *error) {
     while (!ask->ready) pthread_cond_wait(&ask->done, &m->lock);
     status = ask->status;
     if (status != HONE_OK && error) *error = ask->error;
-    if (status == HONE_OK) hn_served_count(m, ask, hn_now_ns());
+    if (status == HONE_OK) hn_served_count(m, ask->arrived, ask->begun, hn_now_ns());
   }
   pthread_mutex_unlock(&m->lock);
   pthread_cond_destroy(&ask->done);

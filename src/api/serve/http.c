@@ -1,4 +1,5 @@
-/* The server's sockets, by libmicrohttpd: a thread a connection, which waits for its request's run. */
+/* The server's sockets, by libmicrohttpd: a thread a connection, which waits for its request's run, and for
+ * the parts of an answer that comes in parts. */
 #include "api/serve/serve.h"
 #include "base/error.h"
 
@@ -53,7 +54,7 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 32 << 10, IDLE_SECONDS = 30, BACKLOG = 128, RETRY_SECONDS = 1 };
+enum { HEAD_BYTES = 32 << 10, IDLE_SECONDS = 30, BACKLOG = 128, RETRY_SECONDS = 1, PART_BYTES = 4096 };
 
 struct hn_http {
   hone_server *server;
@@ -65,6 +66,8 @@ struct hn_http {
 /* A request while it arrives. */
 typedef struct arrival {
   struct hn_http *http;
+  struct MHD_Connection *connection;
+  hone_server_stream *stream; /* its answer, where that comes in parts */
   char *body, *response;
   size_t size, room;
   uint64_t counted; /* of the server's body_bytes */
@@ -94,11 +97,38 @@ static void drop_body(arrival *a) {
 
 /* ------------------------------------------------------------------ responses */
 
+/* Is nobody there any more who would read the answer? Whoever has closed his side is not. */
+static bool hung_up(void *arg) {
+  const arrival *a = arg;
+  char byte;
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(a->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  if (!info) return false;
+  const ssize_t n = recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+/* While the model is at work the connection says nothing, and is not idle. */
+static void wait_patiently(const arrival *a, bool on) {
+  MHD_set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, on ? 0u : (unsigned)IDLE_SECONDS);
+}
+
+static ssize_t next_part(void *arg, uint64_t at, char *to, size_t room) {
+  const arrival *a = arg;
+  (void)at;
+  wait_patiently(a, true);
+  const size_t n = hone_server_stream_read(a->stream, to, room);
+  wait_patiently(a, false);
+  return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
 /* The body stays where it is until on_end. */
-static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server_response *r,
+static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server_response *r, arrival *a,
                                      bool close_after) {
   char number[24];
-  struct MHD_Response *m = MHD_create_response_from_buffer(r->size, r->body, MHD_RESPMEM_PERSISTENT);
+  struct MHD_Response *m =
+      r->stream ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PART_BYTES, next_part, a, NULL)
+                : MHD_create_response_from_buffer(r->size, r->body, MHD_RESPMEM_PERSISTENT);
   if (!m) return MHD_NO;
   MHD_add_response_header(m, "Content-Type", r->content_type);
   if (r->allow) MHD_add_response_header(m, "Allow", r->allow);
@@ -127,7 +157,7 @@ static enum MHD_Result turn_away(struct MHD_Connection *c, hone_server *s, int s
   const hone_server_response r = {
       .status = status, .content_type = "application/json", .body = text, .size = strlen(text)};
   atomic_fetch_add(&s->responses[status / 100], 1);
-  return send_response(c, &r, true);
+  return send_response(c, &r, NULL, true);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -165,10 +195,13 @@ static int take(arrival *a, const char *data, size_t size) {
 static enum MHD_Result answer(arrival *a, struct MHD_Connection *c, const hone_server_request *request) {
   hone_server *s = a->http->server;
   hone_server_response r;
+  wait_patiently(a, true);
   hone_server_answer(s, request, &r);
+  wait_patiently(a, false);
   drop_body(a);
   a->response = r.body;
-  if (count(a, r.size, true)) return send_response(c, &r, atomic_load(&s->stopping));
+  a->stream = r.stream;
+  if (count(a, r.size, true)) return send_response(c, &r, a, atomic_load(&s->stopping));
   atomic_fetch_sub(&s->responses[r.status / 100 % 6], 1); /* nobody will see it */
   hn_free(a->response);
   a->response = NULL;
@@ -184,6 +217,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
     a = *state = hn_calloc(1, sizeof *a);
     if (!a) return MHD_NO;
     a->http = h;
+    a->connection = c;
     atomic_fetch_add(&h->open, 1);
     a->refused = judge_head(c, h->server);
     return a->refused ? turn_away(c, h->server, a->refused) : MHD_YES;
@@ -201,7 +235,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
       .path = url,
       .json_size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Inference-Header-Content-Length"),
       .body = a->body,
-      .size = a->size};
+      .size = a->size,
+      .streams = true,
+      .gone = hung_up,
+      .arg = a};
   atomic_fetch_add(&h->answering, 1);
   const enum MHD_Result queued = answer(a, c, &request);
   atomic_fetch_sub(&h->answering, 1);
@@ -214,6 +251,7 @@ static void on_end(void *arg, struct MHD_Connection *c, void **state, enum MHD_R
   if (!a) return;
   struct hn_http *h = a->http;
   drop_body(a);
+  hone_server_stream_close(a->stream);
   hn_free(a->response);
   hn_free(a);
   *state = NULL;

@@ -1,5 +1,5 @@
 /* What a server counts, and Prometheus' text of it. */
-#include "api/serve/serve.h"
+#include "api/serve/generate.h"
 #include "base/os.h"
 #include "base/text.h"
 
@@ -11,17 +11,17 @@
 const double hn_served_bucket[HN_SERVED_BUCKETS] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                     0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
-static void observe(hn_histogram *h, double seconds) {
+void hn_observe(hn_histogram *h, double seconds) {
   int i = 0;
   while (i < HN_SERVED_BUCKETS && seconds > hn_served_bucket[i]) i++;
   h->count[i]++;
   h->sum += seconds;
 }
 
-void hn_served_count(hn_served *m, const hn_ask *ask, uint64_t now) {
-  const double whole = 1e-9 * (double)(now - ask->arrived);
-  observe(&m->whole, whole);
-  observe(&m->queue, 1e-9 * (double)(ask->begun - ask->arrived));
+void hn_served_count(hn_served *m, uint64_t arrived, uint64_t begun, uint64_t now) {
+  const double whole = 1e-9 * (double)(now - arrived);
+  hn_observe(&m->whole, whole);
+  hn_observe(&m->queue, 1e-9 * (double)(begun - arrived));
   m->times[m->n_times++ % HN_SERVED_TIMES] = whole;
 }
 
@@ -29,7 +29,15 @@ void hn_served_counted_run(hn_served *m, int64_t samples, double seconds) {
   pthread_mutex_lock(&m->lock);
   m->runs++;
   m->samples += (uint64_t)samples;
-  observe(&m->run, seconds);
+  hn_observe(&m->run, seconds);
+  pthread_mutex_unlock(&m->lock);
+}
+
+void hn_served_count_answer(hn_served *m, int status) {
+  pthread_mutex_lock(&m->lock);
+  m->answered += status == 200;
+  m->failed[0] += status >= 400 && status < 500;
+  m->failed[1] += status >= 500;
   pthread_mutex_unlock(&m->lock);
 }
 
@@ -97,6 +105,37 @@ static void of_models(hn_str *o, const hn_served *m, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) histogram(o, "hone_run_seconds", &m[i], &m[i].run);
 }
 
+/* Of the models that are served for generation. */
+static void of_generation(hn_str *o, const hn_served *m, const hn_generated *g, uint32_t n) {
+  static const char *const why[HN_FINISHES] = {NULL, "length", "stop", "cancelled", "gone", "error"};
+  bool any = false;
+  for (uint32_t i = 0; i < n; i++) any |= m[i].generator != NULL;
+  if (!any) return;
+#define EACH(name, kind, help, value)                                                                        \
+  head(o, name, kind, help);                                                                                 \
+  for (uint32_t i = 0; i < n; i++)                                                                           \
+    if (m[i].generator) number(o, name, &m[i], "", (double)(value))
+  EACH("hone_generated_tokens_total", "counter", "Tokens that were generated.", g[i].tokens);
+  EACH("hone_prompt_tokens_total", "counter", "Tokens of prompts that were taken up.", g[i].prompt_tokens);
+  EACH("hone_sequences_live", "gauge", "Sequences that are being read or generated.", g[i].live);
+  EACH("hone_cache_blocks", "gauge", "Places of the cache for keys and values.", g[i].blocks);
+  EACH("hone_cache_blocks_used", "gauge", "Those that are in use.", g[i].blocks_used);
+#undef EACH
+  head(o, "hone_sequences_total", "counter", "Sequences that have ended, by why.");
+  for (uint32_t i = 0; i < n; i++)
+    for (int f = HN_FINISH_LENGTH; f < HN_FINISHES && m[i].generator; f++) {
+      char label[40];
+      snprintf(label, sizeof label, ",reason=\"%s\"", why[f]);
+      number(o, "hone_sequences_total", &m[i], label, (double)g[i].ended[f]);
+    }
+  head(o, "hone_first_token_seconds", "histogram", "From a request's arrival to its first token.");
+  for (uint32_t i = 0; i < n; i++)
+    if (m[i].generator) histogram(o, "hone_first_token_seconds", &m[i], &g[i].first);
+  head(o, "hone_between_tokens_seconds", "histogram", "From a token of a sequence to its next.");
+  for (uint32_t i = 0; i < n; i++)
+    if (m[i].generator) histogram(o, "hone_between_tokens_seconds", &m[i], &g[i].between);
+}
+
 static void of_server(hn_str *o, hone_server *s) {
   hone_system_sample now;
   hone_system_read(&now);
@@ -123,15 +162,23 @@ bool hn_metrics(hone_server *s, hn_str *o) {
   pthread_mutex_lock(&s->lock);
   const uint32_t n = s->n_models;
   hn_served *m = hn_calloc(n + 1, sizeof *m); /* as they are at one moment each */
-  for (uint32_t i = 0; m && i < n; i++) {
+  hn_generated *g = hn_calloc(n + 1, sizeof *g);
+  const bool good = m && g;
+  for (uint32_t i = 0; good && i < n; i++) {
     pthread_mutex_lock(&s->model[i]->lock);
     m[i] = *s->model[i];
     pthread_mutex_unlock(&s->model[i]->lock);
+    if (!m[i].generator) continue;
+    hn_generator_count(m[i].generator, &g[i]);
+    m[i].waiting = g[i].waiting;
   }
   pthread_mutex_unlock(&s->lock);
-  if (!m) return false;
-  of_models(o, m, n);
-  of_server(o, s);
+  if (good) {
+    of_models(o, m, n);
+    of_generation(o, m, g, n);
+    of_server(o, s);
+  }
   hn_free(m);
-  return !o->failed;
+  hn_free(g);
+  return good && !o->failed;
 }

@@ -57,6 +57,7 @@ typedef struct hn_replica {
 } hn_replica;
 
 typedef struct hn_parts hn_parts;
+struct hn_generator;
 
 typedef struct hn_served {
   hone_server *server;
@@ -72,8 +73,10 @@ typedef struct hn_served {
   int64_t max_batch; /* of a run */
   bool shares;       /* requests share runs, where hn_parts_hold */
   hone_reason alone;
-  hn_parts *parts; /* NULL: all shapes are fixed */
-  uint64_t delay;  /* ns */
+  hn_parts *parts;                /* NULL: all shapes are fixed */
+  uint64_t delay;                 /* ns */
+  struct hn_generator *generator; /* its requests are for generation; NULL: for runs */
+  hone_reason no_decoder;         /* then: why */
 
   pthread_mutex_t lock;
   pthread_cond_t arrived;
@@ -138,7 +141,10 @@ bool hn_tell_model(const hn_served *m, hn_str *o);
 void hn_tell_text(hn_str *o, const char *text, size_t n); /* as a string of JSON */
 
 /* ---- metrics.c */
-void hn_served_count(hn_served *m, const hn_ask *ask, uint64_t now); /* with the model's lock */
+void hn_observe(hn_histogram *h, double seconds);
+/* A request that was answered, with the model's lock: when it came, was taken up and was ready, in ns. */
+void hn_served_count(hn_served *m, uint64_t arrived, uint64_t begun, uint64_t now);
+void hn_served_count_answer(hn_served *m, int status); /* of HTTP */
 void hn_served_counted_run(hn_served *m, int64_t samples, double seconds);
 bool hn_metrics(hone_server *server, hn_str *o);
 

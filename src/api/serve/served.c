@@ -1,6 +1,6 @@
 /* A model as it is served: which of its sizes are open, and whether requests may share a run. */
 #include "api/api.h"
-#include "api/serve/serve.h"
+#include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -204,6 +204,53 @@ static hone_status find_engines(hn_served *m, const hone_served_options *o, hone
   return HONE_OK;
 }
 
+/* ------------------------------------------------------------------ generation */
+
+/* Inputs and outputs as the model has them. */
+static hone_status tell_ports(hn_served *m, hone_error *error) {
+  hone_port port;
+  m->in = hn_calloc(hone_model_inputs(m->model) + 1, sizeof *m->in);
+  m->out = hn_calloc(hone_model_outputs(m->model) + 1, sizeof *m->out);
+  if (!m->in || !m->out) return hn_fail_memory(error, sizeof *m->in, "a served model");
+  for (uint32_t i = 0; hone_model_input(m->model, i, &port); i++) {
+    if (port.optional) continue;
+    hn_served_port *p = &m->in[m->n_in++];
+    *p = (hn_served_port){.name = port.name, .dtype = port.desc.dtype, .rank = port.desc.rank};
+    for (int32_t k = 0; k < p->rank; k++)
+      p->least[k] = p->most[k] = port.desc.dim[k] < 0 ? -1 : port.desc.dim[k];
+  }
+  for (uint32_t i = 0; hone_model_output(m->model, i, &port); i++) {
+    hn_served_port *p = &m->out[m->n_out++];
+    *p = (hn_served_port){.name = port.name, .dtype = port.desc.dtype, .rank = port.desc.rank};
+    for (int32_t k = 0; k < p->rank; k++) p->most[k] = port.desc.dim[k] < 0 ? -1 : port.desc.dim[k];
+  }
+  return HONE_OK;
+}
+
+/* A decoder is served for generation, unless the caller wants its runs, or says its shapes. */
+static hone_status find_decoder(hn_served *m, const hone_served_options *o, hone_error *error) {
+  hn_decoder d = {0};
+  if (o->runs) {
+    hn_refuse(&m->no_decoder, "it is served for runs");
+    return HONE_OK;
+  }
+  if (m->plan_options.n_bindings || m->plan_options.batch || o->n_profiles || m->plan_options.preview) {
+    hn_refuse(&m->no_decoder, "options say the shapes of its inputs");
+    return HONE_OK;
+  }
+  if (strcmp(hone_engine_machine(m->replica[0].engine)->device, "cpu") != 0) {
+    hn_refuse(&m->no_decoder, "generation runs on the processor");
+    return HONE_OK;
+  }
+  hone_status status = hn_decoder_find(m->model, &d, &m->no_decoder, error);
+  if (status == HONE_OK && d.form != HN_DECODER_NONE) {
+    status = hn_generator_create(m, &d, o, &m->generator, error);
+    if (status == HONE_OK) status = tell_ports(m, error);
+  }
+  hn_decoder_free(&d);
+  return status;
+}
+
 hone_status hn_served_create(hone_server *server, hone_model *model, const hone_served_options *o,
                              hn_served **out, hone_error *error) {
   hone_status status = check_name(o->name, "name", error);
@@ -228,11 +275,13 @@ hone_status hn_served_create(hone_server *server, hone_model *model, const hone_
   m->times = hn_calloc(HN_SERVED_TIMES, sizeof *m->times);
   if (!m->name || !m->version || !m->times) status = hn_fail_memory(error, sizeof *m, "a served model");
   if (status == HONE_OK) status = find_engines(m, o, error);
-  if (status == HONE_OK) status = find_batch(m, error);
-  if (status == HONE_OK) status = plan(m, o, error);
+  if (status == HONE_OK) status = find_decoder(m, o, error);
+  const bool runs = status == HONE_OK && !m->generator;
+  if (runs) status = find_batch(m, error);
+  if (runs && status == HONE_OK) status = plan(m, o, error);
   if (status == HONE_OK && m->plan_options.preview)
     status = hn_fail(error, HONE_ERROR_USAGE, "a preview cannot run: a server needs plans that can");
-  if (status == HONE_OK)
+  if (runs && status == HONE_OK)
     status = hn_served_workers(m, o->streams > STREAMS ? STREAMS : o->streams ? o->streams : 1, error);
   if (status == HONE_OK)
     *out = m;
@@ -243,6 +292,7 @@ hone_status hn_served_create(hone_server *server, hone_model *model, const hone_
 
 void hn_served_destroy(hn_served *m) {
   if (!m) return;
+  hn_generator_destroy(m->generator);
   hn_served_close(m);
   for (uint32_t i = 0; i < m->n_replicas; i++) {
     hone_shapes_destroy(m->replica[i].shapes);

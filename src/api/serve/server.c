@@ -1,5 +1,5 @@
 /* The server: its models, and which answer belongs to a request. */
-#include "api/serve/serve.h"
+#include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/os.h"
 #include "base/quantile.h"
@@ -129,6 +129,16 @@ bool hone_server_model(hone_server *s, uint32_t i, hone_served *out) {
                        .samples = m->samples};
   times_of(m, out);
   pthread_mutex_unlock(&m->lock);
+  if (!m->generator) return true;
+  const hn_slots *slots = hn_generator_slots(m->generator);
+  hn_generated counts;
+  hn_generator_count(m->generator, &counts);
+  out->sequences = hn_slots_count(slots);
+  out->context = hn_slots_context(slots);
+  out->cache_bytes = hn_slots_bytes(slots);
+  out->max_batch = hn_slots_share(slots, &out->alone) ? out->sequences : 1;
+  out->waiting = counts.waiting;
+  out->tokens = counts.tokens;
   return true;
 }
 
@@ -188,6 +198,11 @@ static void infer(hone_server *s, hn_served *m, const hone_server_request *r, ho
   const uint64_t lost = hn_mem_lost();
   hone_status status =
       ready(s) ? HONE_OK : hn_fail(&error, HONE_ERROR_CANCELLED, "the server is being stopped");
+  if (status == HONE_OK && m->generator) {
+    status =
+        hn_fail(&error, HONE_ERROR_UNSUPPORTED, "'%.80s' is served for generation, not for runs", m->name);
+    hn_error_hint(&error, "POST /v2/models/NAME/generate; hone serve --no-generate serves its runs");
+  }
   if (status == HONE_OK) status = hn_ask_read(m, r, &ask, &error);
   if (status == HONE_OK) status = hn_served_run(m, &ask, &error);
   status = hn_settle(status, lost, &error);
@@ -197,16 +212,50 @@ static void infer(hone_server *s, hn_served *m, const hone_server_request *r, ho
   else
     refuse_error(out, &error);
   hn_ask_free(m, &ask);
-  pthread_mutex_lock(&m->lock);
-  m->answered += out->status == 200;
-  m->failed[0] += out->status >= 400 && out->status < 500;
-  m->failed[1] += out->status >= 500;
-  pthread_mutex_unlock(&m->lock);
+  hn_served_count_answer(m, out->status);
+}
+
+/* ------------------------------------------------------------------ generation */
+
+static hone_status open_stream(hone_server *s, hn_served *m, const hone_server_request *r,
+                               hone_server_stream **out, hone_error *error) {
+  if (!ready(s)) return hn_fail(error, HONE_ERROR_CANCELLED, "the server is being stopped");
+  if (m->generator) return hn_stream_open(m, r, out, error);
+  hn_fail(error, HONE_ERROR_UNSUPPORTED, "'%.80s' is not served for generation: %s", m->name,
+          m->no_decoder.text);
+  hn_error_hint(error,
+                "docs/guide/generate.md says which models are; POST /v2/models/NAME/infer runs this one");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
+static void generate(hone_server *s, hn_served *m, const hone_server_request *r, bool events,
+                     hone_server_response *out) {
+  hone_server_stream *stream = NULL;
+  hone_error error = {0};
+  hn_str o = {0};
+  const uint64_t lost = hn_mem_lost();
+  hone_status status = hn_settle(open_stream(s, m, r, &stream, &error), lost, &error);
+  if (status == HONE_OK && events) out->content_type = "text/event-stream";
+  if (status == HONE_OK && events && r->streams) {
+    out->status = 200;
+    out->stream = stream;
+    return; /* it is counted when it is closed */
+  }
+  if (status == HONE_OK) status = hn_stream_answer(stream, events, &o, &error);
+  if (status == HONE_OK) {
+    respond(out, 200, &o);
+  } else {
+    hn_str_free(&o);
+    out->content_type = "application/json";
+    refuse_error(out, &error);
+  }
+  hn_stream_close(stream, false);
+  hn_served_count_answer(m, out->status);
 }
 
 /* ------------------------------------------------------------------ paths */
 
-typedef enum verb { ABOUT, READY, INFER, NO_VERB } verb;
+typedef enum verb { ABOUT, READY, INFER, GENERATE, GENERATE_STREAM, NO_VERB } verb;
 
 static bool is(const char *path, const char *text) {
   const size_t n = strlen(text);
@@ -227,7 +276,12 @@ static verb of_model(hone_server *s, const char *path, hn_served **model, const 
     *length = end ? (size_t)(end - *version) : strlen(*version);
     path = *version + *length;
   }
-  return is(path, "/ready") ? READY : is(path, "/infer") ? INFER : is(path, "") ? ABOUT : NO_VERB;
+  return is(path, "/ready")             ? READY
+         : is(path, "/infer")           ? INFER
+         : is(path, "/generate")        ? GENERATE
+         : is(path, "/generate_stream") ? GENERATE_STREAM
+         : is(path, "")                 ? ABOUT
+                                        : NO_VERB;
 }
 
 static bool method_is(const hone_server_request *r, const char *wanted, hone_server_response *out) {
@@ -257,9 +311,13 @@ static void models(hone_server *s, const char *path, const hone_server_request *
              (int)(length < 100 ? length : 100), version, m->version);
     refuse(out, 404, text);
   } else if (v == NO_VERB) {
-    refuse(out, 404, "of a model there are its metadata (GET), /ready (GET) and /infer (POST)");
+    refuse(out, 404,
+           "of a model there are its metadata (GET), /ready (GET), /infer (POST), /generate (POST) and "
+           "/generate_stream (POST)");
   } else if (v == INFER) {
     if (method_is(r, "POST", out)) infer(s, m, r, out);
+  } else if (v == GENERATE || v == GENERATE_STREAM) {
+    if (method_is(r, "POST", out)) generate(s, m, r, v == GENERATE_STREAM, out);
   } else if (!method_is(r, "GET", out)) {
   } else if (v == ABOUT) {
     hn_tell_model(m, &o);
@@ -310,13 +368,13 @@ static void route(hone_server *s, const hone_server_request *r, hone_server_resp
     if (method_is(r, "GET", out))
       say(out, 200,
           "{\"name\":\"hone\",\"version\":\"" HONE_VERSION_STRING
-          "\",\"extensions\":[\"binary_tensor_data\",\"classification\"]}");
+          "\",\"extensions\":[\"binary_tensor_data\",\"classification\",\"generate\"]}");
   } else if (is(path, "/metrics")) {
     if (method_is(r, "GET", out)) metrics(s, out);
   } else {
     refuse(out, 404,
-           "nothing is there; /v2/health/ready, /v2/models/NAME, /v2/models/NAME/infer, /v2/repository/index "
-           "and /metrics are");
+           "nothing is there; /v2/health/ready, /v2/models/NAME, /v2/models/NAME/infer, "
+           "/v2/models/NAME/generate, /v2/repository/index and /metrics are");
   }
 }
 
@@ -332,6 +390,8 @@ void hone_server_answer(hone_server *s, const hone_server_request *r, hone_serve
 
 void hone_server_response_free(hone_server_response *r) {
   if (!r) return;
+  hone_server_stream_close(r->stream);
+  r->stream = NULL;
   hn_free(r->body);
   r->body = NULL;
   r->size = 0;
@@ -356,9 +416,11 @@ void hone_server_stop(hone_server *s) {
   if (!s) return;
   atomic_store(&s->stopping, true);
   pthread_mutex_lock(&s->listening);
+  hn_served *m;
+  for (uint32_t i = 0; (m = model_at(s, i)); i++)
+    if (m->generator) hn_generator_stop(m->generator); /* sequences may have long to go */
   if (s->http) hn_http_close(s->http);
   s->http = NULL;
-  hn_served *m;
   for (uint32_t i = 0; (m = model_at(s, i)); i++) hn_served_close(m);
   pthread_mutex_unlock(&s->listening);
 }

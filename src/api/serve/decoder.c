@@ -1,0 +1,299 @@
+/* Is the model a decoder whose sequences may go on together? It is found in the graph: caches are what
+ * GroupQueryAttention reads and hands on; the lengths that it asks for are inputs, or follow from attention_mask by the
+ * few nodes that exporters write. input_ids, attention_mask, position_ids and logits are called so by all of them. */
+#include "api/serve/decoder.h"
+#include "base/error.h"
+#include "model/ops/common/op.h"
+
+#include <string.h>
+
+/* Inputs and outputs of com.microsoft.GroupQueryAttention. */
+enum { PAST_KEY = 3, PAST_VALUE, LENGTHS, TOTAL, COS };
+enum { PRESENT_KEY = 1 };
+enum { DEEPEST = 16 }; /* nodes from the mask to the lengths */
+
+typedef struct finder {
+  const hn_model *model;
+  hn_decoder *d;
+  const hn_value *mask;
+  const hone_node *of_mask[2 * DEEPEST]; /* nodes that make lengths of it */
+  uint32_t n_of_mask;
+  hone_reason *why;
+} finder;
+
+static bool is_attention(const hone_node *n) {
+  return strcmp(n->op_type, "GroupQueryAttention") == 0 && strcmp(n->domain, "com.microsoft") == 0;
+}
+
+static const hn_value *input_of(const hone_node *n, uint32_t i) { return i < n->n_in ? n->in[i] : NULL; }
+
+/* The number of an input among those of a plan; -1: it is none. */
+static int32_t place(const finder *f, const hn_value *v) {
+  int32_t at = 0;
+  for (size_t i = 0; i < f->model->graph->inputs.len; i++) {
+    const hn_value *in = f->model->graph->inputs.ptr[i];
+    if (in->constant) continue;
+    if (in == v) return at;
+    at++;
+  }
+  return -1;
+}
+
+static int32_t output_place(const finder *f, const hn_value *v) {
+  for (size_t i = 0; i < f->model->graph->outputs.len; i++)
+    if (f->model->graph->outputs.ptr[i] == v) return (int32_t)i;
+  return -1;
+}
+
+static bool is_int(hone_dtype t) { return t == HONE_DTYPE_I32 || t == HONE_DTYPE_I64; }
+
+static bool constant_int(const hn_value *v, int64_t wanted) {
+  return v && v->constant && !v->is_input && v->constant->data && hone_desc_count(&v->desc) == 1 &&
+         is_int(v->desc.dtype) && hn_get_i64(v->constant, 0) == wanted;
+}
+
+/* ------------------------------------------------------------------ lengths of a mask */
+
+/* The same number in another type that holds all lengths. */
+static bool keeps(const hone_node *n) {
+  if (hn_is_op(n, "Identity")) return true;
+  return hn_is_op(n, "Cast") && n->out[0] && (is_int(n->out[0]->desc.dtype) || n->out[0]->desc.dtype == HONE_DTYPE_F32);
+}
+
+static bool passes_on(const hone_node *n) {
+  return keeps(n) || hn_is_op(n, "Squeeze") || hn_is_op(n, "Unsqueeze") || hn_is_op(n, "Reshape") ||
+         hn_is_op(n, "Flatten");
+}
+
+static void noted(finder *f, const hone_node *n) {
+  for (uint32_t i = 0; i < f->n_of_mask; i++)
+    if (f->of_mask[i] == n) return;
+  if (f->n_of_mask < 2 * DEEPEST) f->of_mask[f->n_of_mask++] = n;
+}
+
+/* Over the second dimension? It is an attribute, or since opset 13 an input. */
+static bool sums_rows(const hone_node *n) {
+  size_t count = 0;
+  const int64_t *axes = hone_node_ints(n, "axes", &count);
+  if (axes) return count == 1 && (axes[0] == 1 || axes[0] == -1);
+  return constant_int(input_of(n, 1), 1) || constant_int(input_of(n, 1), -1);
+}
+
+/* sum(mask) - 1. */
+static bool follows_sum(finder *f, const hn_value *v) {
+  int32_t sums = 0, less = 0;
+  for (int i = 0; i < DEEPEST; i++) {
+    if (v == f->mask) return sums == 1 && less == 1;
+    const hone_node *n = v ? v->producer : NULL;
+    if (!n) return false;
+    if (hn_is_op(n, "ReduceSum") && sums_rows(n))
+      sums++;
+    else if (!sums && hn_is_op(n, "Sub") && constant_int(input_of(n, 1), 1))
+      less++;
+    else if (!sums && hn_is_op(n, "Add") && constant_int(input_of(n, 1), -1))
+      less++;
+    else if (sums ? !keeps(n) : !passes_on(n))
+      return false;
+    noted(f, n);
+    v = input_of(n, 0);
+  }
+  return false;
+}
+
+/* The mask's width. */
+static bool follows_width(finder *f, const hn_value *v) {
+  bool taken = false, shape = false; /* seen from the end */
+  for (int i = 0; i < DEEPEST; i++) {
+    if (v == f->mask) return taken && shape;
+    const hone_node *n = v ? v->producer : NULL;
+    if (!n) return false;
+    if (hn_is_op(n, "Shape") && !shape && !hn_node_attr(n, "start") && !hn_node_attr(n, "end"))
+      shape = true;
+    else if (hn_is_op(n, "Gather") && !shape && !taken &&
+             (constant_int(input_of(n, 1), 1) || constant_int(input_of(n, 1), -1)))
+      taken = true;
+    else if (shape || !passes_on(n))
+      return false;
+    noted(f, n);
+    v = input_of(n, 0);
+  }
+  return false;
+}
+
+/* Whatever else the mask is for is not known: a mask that is as wide as the cache may mean something else there. */
+static bool only_lengths(finder *f) {
+  for (size_t i = 0; i < f->mask->users.len; i++) {
+    const hone_node *n = f->mask->users.ptr[i].node;
+    bool known = false;
+    for (uint32_t k = 0; k < f->n_of_mask; k++) known |= f->of_mask[k] == n;
+    if (!known)
+      return hn_refuse(f->why, "input 'attention_mask' is read by node '%.60s' (%.30s) for other things than lengths",
+                       n->name, n->op_type);
+  }
+  return !f->mask->is_output ||
+         hn_refuse(f->why, "input 'attention_mask' is an output, too");
+}
+
+/* ------------------------------------------------------------------ inputs */
+
+static bool take(finder *f, const hn_value *v, hn_decoder_role role, const char *what) {
+  const int32_t at = place(f, v);
+  if (at < 0) return hn_refuse(f->why, "%s is no input of the model", what);
+  hn_decoder_input *in = &f->d->in[at];
+  if (in->role != HN_DECODER_ROLES && in->role != role)
+    return hn_refuse(f->why, "input '%.60s' is for two things", in->name);
+  in->role = role;
+  return true;
+}
+
+static bool take_cache(finder *f, const hone_node *n, uint32_t i) {
+  const hn_value *past = input_of(n, PAST_KEY + i),
+                 *present = PRESENT_KEY + i < n->n_out ? n->out[PRESENT_KEY + i] : NULL;
+  const char *what = i ? "value" : "key";
+  if (!past || place(f, past) < 0)
+    return hn_refuse(f->why, "past_%s of node '%.60s' (GroupQueryAttention) is no input of the model", what, n->name);
+  const int32_t out = present ? output_place(f, present) : -1;
+  if (out < 0)
+    return hn_refuse(f->why, "present_%s of node '%.60s' (GroupQueryAttention) is no output of the model", what,
+                     n->name);
+  hn_decoder_input *in = &f->d->in[place(f, past)];
+  if (in->role == HN_DECODER_CACHE) return hn_refuse(f->why, "input '%.60s' is the cache of two nodes", in->name);
+  if (in->rank != 4 || in->dim[1] < 1 || in->dim[3] < 1 ||
+      (in->dtype != HONE_DTYPE_F32 && in->dtype != HONE_DTYPE_F16 && in->dtype != HONE_DTYPE_BF16))
+    return hn_refuse(f->why, "input '%.60s' is no cache of floats [batch, heads, room, size] with known heads and size",
+                     in->name);
+  in->output = (uint32_t)out;
+  return take(f, past, HN_DECODER_CACHE, in->name);
+}
+
+static const hn_value *named(const finder *f, const char *name) {
+  const hn_value *v = hn_value_find(f->model->graph, name);
+  return v && v->is_input && !v->constant ? v : NULL;
+}
+
+static bool take_attention(finder *f, const hone_node *n) {
+  const hn_value *lengths = input_of(n, LENGTHS), *total = input_of(n, TOTAL), *cos = input_of(n, COS);
+  if (hone_node_int(n, "causal", 1) == 0)
+    return hn_refuse(f->why, "node '%.60s' (GroupQueryAttention) sees tokens that come later", n->name);
+  if (!take_cache(f, n, 0) || !take_cache(f, n, 1)) return false;
+  if (lengths && place(f, lengths) >= 0) {
+    if (!take(f, lengths, HN_DECODER_LENGTHS, "seqlens_k")) return false;
+  } else if (!f->mask) {
+    return hn_refuse(f->why, "it has no input 'attention_mask', and seqlens_k of node '%.60s' is none", n->name);
+  } else if (!follows_sum(f, lengths)) {
+    return hn_refuse(f->why, "seqlens_k of node '%.60s' is not the sum of attention_mask less one", n->name);
+  }
+  if (total && place(f, total) >= 0) {
+    if (!take(f, total, HN_DECODER_TOTAL, "total_sequence_length")) return false;
+  } else if (!f->mask || !follows_width(f, total)) {
+    return hn_refuse(f->why, "total_sequence_length of node '%.60s' is not the width of attention_mask", n->name);
+  }
+  if (cos && cos->desc.rank == 2 && cos->desc.dim[0] > 0 &&
+      (f->d->positions < 0 || cos->desc.dim[0] < f->d->positions))
+    f->d->positions = cos->desc.dim[0];
+  return true;
+}
+
+/* The tables that ids and positions are looked up in say how many there may be. */
+static int64_t rows_of(const hn_value *ids) {
+  int64_t least = -1;
+  for (size_t i = 0; ids && i < ids->users.len; i++) {
+    const hn_use *u = &ids->users.ptr[i];
+    const hn_value *table = input_of(u->node, 0);
+    if (u->index != 1 || (!hn_is_op(u->node, "Gather") && strcmp(u->node->op_type, "GatherBlockQuantized") != 0))
+      continue;
+    if (table && table->desc.rank >= 1 && table->desc.dim[0] > 0 && (least < 0 || table->desc.dim[0] < least))
+      least = table->desc.dim[0];
+  }
+  return least;
+}
+
+static bool take_ids(finder *f) {
+  const hn_value *ids = named(f, "input_ids"), *positions = named(f, "position_ids");
+  if (!ids) return hn_refuse(f->why, "it has no input 'input_ids'");
+  if (!is_int(ids->desc.dtype) || ids->desc.rank != 2)
+    return hn_refuse(f->why, "input 'input_ids' is not of integers [batch, tokens]");
+  if (!take(f, ids, HN_DECODER_TOKENS, "input_ids")) return false;
+  f->d->vocabulary = rows_of(ids);
+  if (!positions) return true;
+  if (!is_int(positions->desc.dtype) || positions->desc.rank != 2)
+    return hn_refuse(f->why, "input 'position_ids' is not of integers [batch, tokens]");
+  const int64_t most = rows_of(positions);
+  if (most > 0 && (f->d->positions < 0 || most < f->d->positions)) f->d->positions = most;
+  return take(f, positions, HN_DECODER_POSITIONS, "position_ids");
+}
+
+static bool take_mask(finder *f) {
+  f->mask = named(f, "attention_mask");
+  if (!f->mask) return true;
+  if (!is_int(f->mask->desc.dtype) || f->mask->desc.rank != 2)
+    return hn_refuse(f->why, "input 'attention_mask' is not of integers [batch, tokens]");
+  return take(f, f->mask, HN_DECODER_MASK, "attention_mask");
+}
+
+/* ------------------------------------------------------------------ outputs */
+
+static bool is_present(const hn_decoder *d, uint32_t output) {
+  for (uint32_t i = 0; i < d->n_in; i++)
+    if (d->in[i].role == HN_DECODER_CACHE && d->in[i].output == output) return true;
+  return false;
+}
+
+static bool take_logits(finder *f) {
+  hn_decoder *d = f->d;
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < d->n_out; i++) {
+    const hn_value *v = f->model->graph->outputs.ptr[i];
+    if (is_present(d, i)) continue;
+    if (others++ == 0 || strcmp(v->name, "logits") == 0) d->logits = i;
+  }
+  const hn_value *v = others ? f->model->graph->outputs.ptr[d->logits] : NULL;
+  if (!v || (others > 1 && strcmp(v->name, "logits") != 0)) return hn_refuse(f->why, "it has no output 'logits'");
+  const hone_dtype t = v->desc.dtype;
+  return (t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16) && v->desc.rank >= 2 && v->desc.rank <= 3
+             ? true
+             : hn_refuse(f->why, "output '%.60s' is not of floats [batch, tokens, vocabulary]", v->name);
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static bool find(finder *f) {
+  hn_decoder *d = f->d;
+  uint32_t n = 0;
+  if (!take_ids(f) || !take_mask(f)) return false;
+  for (const hone_node *node = f->model->graph->first; node; node = node->next)
+    if (is_attention(node)) {
+      if (!take_attention(f, node)) return false;
+      n++;
+    }
+  if (!n) return hn_refuse(f->why, "it has no node GroupQueryAttention with a cache as input and output");
+  if (f->mask && !only_lengths(f)) return false;
+  for (uint32_t i = 0; i < d->n_in; i++)
+    if (d->in[i].role == HN_DECODER_ROLES)
+      return hn_refuse(f->why, "input '%.60s' is none of input_ids, attention_mask, position_ids and caches",
+                       d->in[i].name);
+  return take_logits(f);
+}
+
+hone_status hn_decoder_find(const hn_model *model, hn_decoder *out, hone_reason *why, hone_error *error) {
+  finder f = {.model = model, .d = out, .why = why};
+  const hn_graph *g = model->graph;
+  *out = (hn_decoder){.vocabulary = -1, .positions = -1, .n_out = (uint32_t)g->outputs.len};
+  out->in = hn_calloc(g->inputs.len + 1, sizeof *out->in);
+  if (!out->in) return hn_fail_memory(error, g->inputs.len * sizeof *out->in, "a decoder");
+  for (size_t i = 0; i < g->inputs.len; i++) {
+    const hn_value *v = g->inputs.ptr[i];
+    if (v->constant) continue;
+    hn_decoder_input *in = &out->in[out->n_in++];
+    *in = (hn_decoder_input){
+        .name = v->name, .role = HN_DECODER_ROLES, .dtype = v->desc.dtype, .rank = v->desc.rank};
+    memcpy(in->dim, v->desc.dim, sizeof in->dim);
+  }
+  if (find(&f)) out->form = HN_DECODER_SLOTS;
+  return HONE_OK;
+}
+
+void hn_decoder_free(hn_decoder *d) {
+  hn_free(d->in);
+  *d = (hn_decoder){0};
+}
