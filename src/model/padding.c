@@ -143,7 +143,7 @@ static bool prove_node(proof *p, const hone_node *small, const hone_node *large)
       value[0][i] = small->in[i] ? known(p, 0, small->in[i]) : NULL;
       value[1][i] = large->in[i] ? known(p, 1, large->in[i]) : NULL;
     }
-    const hn_pad_node node = {small, large, in, value[0], value[1], p->wanted, p->size};
+    const hn_pad_node node = {small, large, in, value[0], value[1], p->wanted, p->size, p->parts};
     hone_reason why = {""};
     if (!hn_pad_rule(&node, &out, &why)) return refuse(p, small, why.text);
   }

@@ -446,6 +446,7 @@ static bool einsum(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
  */
 static bool group_query_attention(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   enum { LENGTHS = 5, TOTAL, COS, SIN, POSITIONS, ADDED, SINK };
+  if (!n->parts) return no(why, "refuses the lengths that padding has");
   if (!rows(n, 0) || n->in[0].axis != 0 || n->in[0].each != 1) return no(why, "has tokens that meet");
   for (uint32_t i = 0; i < n->small->n_in; i++) {
     if (!there(n, i)) continue;

@@ -23,6 +23,7 @@ typedef struct hn_pad_node {
   const hone_tensor *const *small_value,
       *const *large_value; /* [n_in] small values that are known beforehand, or NULL */
   int64_t wanted, size;
+  bool parts; /* every part is asked for, and holds what an input may: nothing is padding */
 } hn_pad_node;
 
 /* Where output 0 has the dimension (others follow: hn_pad_outputs), or a reason. */

@@ -358,7 +358,8 @@ const scenario scenario_zoo = {"zoo", NULL, zoo, false};
 
 static hone_status ask(hone_server *server, const char *path, const char *json_size, const char *body,
                        size_t size, fault_answer *answer, hone_error *error) {
-  const hone_server_request r = {size ? "POST" : "GET", path, json_size, body, size};
+  const hone_server_request r = {
+      .method = size ? "POST" : "GET", .path = path, .json_size = json_size, .body = body, .size = size};
   hone_server_response out;
   hone_server_answer(server, &r, &out);
   /* What there was no memory for is 503, or 500 without a body where there was none to say so either. */

@@ -21,7 +21,8 @@ typedef struct builder {
 } builder;
 
 /* An operator of com.microsoft, or ONNX's own, with several outputs. */
-static hone_node *node(builder *b, const char *type, const char *domain, hn_value *const *in, uint32_t n, uint32_t n_out) {
+static hone_node *node(builder *b, const char *type, const char *domain, hn_value *const *in, uint32_t n,
+                       uint32_t n_out) {
   hn_value *out[3];
   for (uint32_t i = 0; i < n_out; i++) out[i] = hn_value_create(b->m->graph, NULL);
   hone_node *made = hn_node_create(b->m->graph, NULL, type, domain, NULL, in, n, out, n_out);
@@ -48,7 +49,8 @@ static hn_value *weights(builder *b, int64_t rows, int64_t columns, double gain)
   float *w = malloc((size_t)n * sizeof *w);
   assert_non_null(w);
   for (int64_t i = 0; i < n; i++)
-    w[i] = (float)(gain * sqrt(12.0) * ((double)((b->seed = b->seed * 1664525u + 1013904223u) >> 8) / 16777216.0 - 0.5));
+    w[i] = (float)(gain * sqrt(12.0) *
+                   ((double)((b->seed = b->seed * 1664525u + 1013904223u) >> 8) / 16777216.0 - 0.5));
   hn_value *v = net_constant(b->m, HONE_DTYPE_F32, 2, (const int64_t[]){rows, columns}, w);
   free(w);
   return b->z->halves ? to(b, v, HONE_DTYPE_F16) : v;
@@ -114,7 +116,8 @@ static hn_value *attention(builder *b, hn_value *x, int64_t layer, hn_value *pre
   hone_node *n = node(b, "GroupQueryAttention", "com.microsoft",
                       (hn_value *[]){q, k, v, past[0], past[1], b->lengths, b->total, b->cos, b->sin},
                       b->z->places ? 7 : 9, 3);
-  assert_true(hn_node_set_int(n, "num_heads", b->z->heads) && hn_node_set_int(n, "kv_num_heads", b->z->kv_heads));
+  assert_true(hn_node_set_int(n, "num_heads", b->z->heads) &&
+              hn_node_set_int(n, "kv_num_heads", b->z->kv_heads));
   assert_true(b->z->places || hn_node_set_int(n, "do_rotary", 1));
   present[0] = n->out[1], present[1] = n->out[2];
   return linear(b, n->out[0], b->d, b->d);
@@ -137,7 +140,8 @@ hn_model *decoder_build(const decoder_size *z) {
   hn_value *x = op(&b, "Gather", weights(&b, z->vocabulary, b.d, 1), ids);
   if (z->places)
     x = op(&b, "Add", x,
-           op(&b, "Gather", weights(&b, z->positions, b.d, 1), net_input(m, "position_ids", HONE_DTYPE_I64, 2, dim)));
+           op(&b, "Gather", weights(&b, z->positions, b.d, 1),
+              net_input(m, "position_ids", HONE_DTYPE_I64, 2, dim)));
   else
     tables(&b);
   hn_value **all = malloc((size_t)z->layers * 2 * sizeof *all);

@@ -7,9 +7,9 @@
 typedef struct decoder_size {
   int64_t vocabulary, heads, kv_heads, size, layers; /* heads * size numbers a token */
   int64_t positions;                                 /* that the rotary table has */
-  bool lengths;                                      /* seqlens_k and total_sequence_length are inputs, no mask */
-  bool places;                                       /* position_ids and a table of positions, nothing is turned */
-  bool halves;                                       /* f16 */
+  bool lengths; /* seqlens_k and total_sequence_length are inputs, no mask */
+  bool places;  /* position_ids and a table of positions, nothing is turned */
+  bool halves;  /* f16 */
   unsigned seed;
 } decoder_size;
 

@@ -1,5 +1,5 @@
-/* Generation: sequences that run together, and join and leave at any step, get the tokens that each gets alone by plain
- * runs; ends, a full cache, requests that are wrong, and a server that is stopped. */
+/* Generation: sequences that run together, and join and leave at any step, get the tokens that each gets
+ * alone by plain runs; ends, a full cache, requests that are wrong, and a server that is stopped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,8 +80,8 @@ static void plain_open(hone_model *m, int64_t tokens, plain *p) {
                     : strcmp(port.symbol[k], "tokens") == 0 ? tokens
                                                             : CONTEXT;
   }
-  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 1, .bindings = b, .n_bindings = n}, &p->plan, &e) !=
-      HONE_OK)
+  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 1, .bindings = b, .n_bindings = n}, &p->plan,
+                       &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(p->plan, &p->context, NULL), HONE_OK);
   for (uint32_t i = 0; i < hone_plan_inputs(p->plan); i++) {
@@ -157,7 +157,8 @@ static void body_of(const asked *a, char *out, size_t size) {
   int64_t ids[CONTEXT];
   const uint32_t n = prompt_of(a->k, ids);
   size_t at = (size_t)snprintf(out, size, "{\"input_ids\":[");
-  for (uint32_t i = 0; i < n; i++) at += (size_t)snprintf(out + at, size - at, "%s%d", i ? "," : "", (int)ids[i]);
+  for (uint32_t i = 0; i < n; i++)
+    at += (size_t)snprintf(out + at, size - at, "%s%d", i ? "," : "", (int)ids[i]);
   snprintf(out + at, size - at, "],\"parameters\":{\"max_tokens\":%u%s%s}}", a->most, a->more ? "," : "",
            a->more ? a->more : "");
 }
@@ -168,7 +169,8 @@ static void *ask(void *arg) {
   struct timespec moment = {.tv_nsec = (long)a->after_us * 1000};
   nanosleep(&moment, NULL);
   body_of(a, body, sizeof body);
-  const hone_server_request r = {.method = "POST", .path = "/v2/models/net/generate", .body = body, .size = strlen(body)};
+  const hone_server_request r = {
+      .method = "POST", .path = "/v2/models/net/generate", .body = body, .size = strlen(body)};
   hone_server_response out;
   hone_server_answer(a->server, &r, &out);
   a->status = out.status;
@@ -219,7 +221,8 @@ static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t
     a[k] = (asked){.server = s, .k = k, .most = 20 + k * 11 % 30, .after_us = k * pause_us};
   ask_all(a, ASKED);
   for (uint32_t k = 0; k < ASKED; k++) {
-    if (a[k].status != 200 || !strstr(a[k].text, "\"finish_reason\":\"length\"")) fail_msg("%d %s", a[k].status, a[k].text);
+    if (a[k].status != 200 || !strstr(a[k].text, "\"finish_reason\":\"length\""))
+      fail_msg("%d %s", a[k].status, a[k].text);
     assert_int_equal(ids_of(a[k].text, got), a[k].most);
     alone(z, k, a[k].most, want);
     wrong += memcmp(want, got, a[k].most * sizeof *want) != 0;
@@ -336,7 +339,8 @@ static void numbers_are_drawn_as_often_as_probable(void **state) {
     for (uint32_t k = 0; k < DRAWS; k++) count[hn_sample(logits, N, &how, k, room)]++;
     for (int i = 0; i < N; i++) { /* six standard deviations */
       const double want = DRAWS * p[i] / all;
-      if (fabs(count[i] - want) > 6 * sqrt(want + 0.25)) fail_msg("mode %d: %d is drawn %u times, not %g", mode, i, count[i], want);
+      if (fabs(count[i] - want) > 6 * sqrt(want + 0.25))
+        fail_msg("mode %d: %d is drawn %u times, not %g", mode, i, count[i], want);
     }
   }
   for (int i = 0; i < N; i++) logits[i] = NAN;
@@ -353,7 +357,8 @@ static void an_end_ends_it(void **state) {
   for (uint32_t i = 0; i < at; i++)
     if (want[i] == want[at]) at = i;
   hone_server *s = serve(&small, NULL, (hone_served_options){0});
-  snprintf(more, sizeof more, "\"end_ids\":[%d,%d]", VOCABULARY - 1 == (int)want[at] ? 0 : VOCABULARY - 1, (int)want[at]);
+  snprintf(more, sizeof more, "\"end_ids\":[%d,%d]", VOCABULARY - 1 == (int)want[at] ? 0 : VOCABULARY - 1,
+           (int)want[at]);
   asked a = {.server = s, .k = 2, .most = 30, .more = more};
   ask(&a);
   assert_int_equal(a.status, 200);
@@ -369,8 +374,11 @@ static hone_server_response open_stream(hone_server *s, uint32_t k, uint32_t mos
   char body[1024];
   const asked a = {.k = k, .most = most};
   body_of(&a, body, sizeof body);
-  const hone_server_request r = {
-      .method = "POST", .path = "/v2/models/net/generate_stream", .body = body, .size = strlen(body), .streams = true};
+  const hone_server_request r = {.method = "POST",
+                                 .path = "/v2/models/net/generate_stream",
+                                 .body = body,
+                                 .size = strlen(body),
+                                 .streams = true};
   hone_server_response out;
   hone_server_answer(s, &r, &out);
   return out;
@@ -387,7 +395,8 @@ static void events_are_the_answer(void **state) {
   assert_int_equal(r.status, 200);
   assert_string_equal(r.content_type, "text/event-stream");
   assert_null(r.body);
-  for (size_t got; (got = hone_server_stream_read(r.stream, text + n, 7)) > 0; n += got) assert_true(n + 8 < sizeof text);
+  for (size_t got; (got = hone_server_stream_read(r.stream, text + n, 7)) > 0; n += got)
+    assert_true(n + 8 < sizeof text);
   text[n] = 0;
   hone_server_response_free(&r);
   const char *at = text;
@@ -405,7 +414,8 @@ static void events_are_the_answer(void **state) {
   char body[1024];
   const asked a = {.k = 4, .most = 25};
   body_of(&a, body, sizeof body);
-  const hone_server_request whole = {.method = "POST", .path = "/v2/models/net/generate_stream", .body = body, .size = strlen(body)};
+  const hone_server_request whole = {
+      .method = "POST", .path = "/v2/models/net/generate_stream", .body = body, .size = strlen(body)};
   hone_server_answer(s, &whole, &r);
   assert_int_equal(r.status, 200);
   assert_string_equal(r.body, text);
@@ -456,8 +466,8 @@ static void who_is_gone_leaves_room(void **state) {
   }
   const asked a = {.k = 1, .most = 80};
   body_of(&a, body, sizeof body);
-  const hone_server_request gone = {
-      "POST", "/v2/models/net/generate", NULL, body, strlen(body), .gone = never_there, .arg = &looked};
+  const hone_server_request gone = {"POST",       "/v2/models/net/generate", NULL,          body,
+                                    strlen(body), .gone = never_there,       .arg = &looked};
   hone_server_response r;
   hone_server_answer(s, &gone, &r);
   assert_true(r.status == 200 || (r.status == 503 && looked > 0)); /* 200: it was quicker than the look */
@@ -480,9 +490,11 @@ static void a_stopped_server_lets_go(void **state) {
   hone_server_stop(s);
   for (uint32_t i = 0; i < 5; i++) {
     size_t n = 0;
-    for (size_t got; (got = hone_server_stream_read(r[i].stream, text + n, sizeof text - 1 - n)) > 0;) n += got;
+    for (size_t got; (got = hone_server_stream_read(r[i].stream, text + n, sizeof text - 1 - n)) > 0;)
+      n += got;
     text[n] = 0;
-    assert_true(strstr(text, "\"finish_reason\":\"cancelled\"") || strstr(text, "\"finish_reason\":\"length\"") ||
+    assert_true(strstr(text, "\"finish_reason\":\"cancelled\"") ||
+                strstr(text, "\"finish_reason\":\"length\"") ||
                 strstr(text, "{\"error\":\"the server is being stopped\"}"));
     hone_server_response_free(&r[i]);
   }
@@ -512,7 +524,8 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
       {"{}", "no 'input_ids'"},
       {"{\"input_ids\":[]}", "no 'input_ids'"},
       {"{\"input_ids\":7}", "no 'input_ids'"},
-      {"{\"input_ids\":[1,61]}", "at element 1 what is no token of the model; expected integers from 0 to 60, got 61"},
+      {"{\"input_ids\":[1,61]}",
+       "at element 1 what is no token of the model; expected integers from 0 to 60, got 61"},
       {"{\"input_ids\":[-1]}", "at element 0"},
       {"{\"input_ids\":[1.5]}", "at element 0"},
       {"{\"input_ids\":[[1]]}", "at element 0"},
@@ -541,8 +554,14 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
   }
   for (int i = 1; i < CONTEXT; i++) strcat(longest, ",1");
   strcat(longest, "]}");
-  wants(s, "/v2/models/net/generate", longest, 400, "leaves no room for an answer; expected at most 95 tokens, got 96");
-  const hone_server_request bytes = {.method = "POST", .path = "/v2/models/net/generate", .json_size = "2", .body = "{}", .size = 2}, get = {.method = "GET", .path = "/v2/models/net/generate"};
+  wants(s, "/v2/models/net/generate", longest, 400,
+        "leaves no room for an answer; expected at most 95 tokens, got 96");
+  const hone_server_request bytes = {.method = "POST",
+                                     .path = "/v2/models/net/generate",
+                                     .json_size = "2",
+                                     .body = "{}",
+                                     .size = 2},
+                            get = {.method = "GET", .path = "/v2/models/net/generate"};
   hone_server_response r;
   hone_server_answer(s, &bytes, &r);
   assert_int_equal(r.status, 400);
@@ -569,17 +588,19 @@ static void not_served(const char *text, const char *why) {
   hone_model *m = net_parse("net", text);
   hone_error e = {0};
   assert_int_equal(hone_server_create(engine, NULL, &s, NULL), HONE_OK);
-  if (hone_server_add(s, m, &(hone_served_options){.name = "net"}, &e) != HONE_OK) fail_msg("%s %s", e.where, e.what);
+  if (hone_server_add(s, m, &(hone_served_options){.name = "net"}, &e) != HONE_OK)
+    fail_msg("%s %s", e.where, e.what);
   wants(s, "/v2/models/net/generate", "{\"input_ids\":[1]}", 400, why);
   hone_model_release(m);
   hone_server_destroy(s);
 }
 
-#define DECODER(inputs, lengths, outputs)                                                                     \
-  "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[BxS], %pk: f32[Bx1xPx4], %pv: f32[Bx1xPx4], " inputs \
-  ") -> (" outputs ") {\n  const %t: f32[5x4] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}\n"        \
-  "  const %one: i64[1] = {1}\n  const %unit: i64 = {1}\n  %x = Gather(%t, %input_ids)\n" lengths             \
-  "  %logits, %ok, %ov = com.microsoft::GroupQueryAttention(%x, %x, %x, %pk, %pv, %n, %m) "                   \
+#define DECODER(inputs, lengths, outputs)                                                                    \
+  "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[BxS], %pk: f32[Bx1xPx4], %pv: "              \
+  "f32[Bx1xPx4], " inputs ") -> (" outputs                                                                   \
+  ") {\n  const %t: f32[5x4] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}\n"                       \
+  "  const %one: i64[1] = {1}\n  const %unit: i64 = {1}\n  %x = Gather(%t, %input_ids)\n" lengths            \
+  "  %logits, %ok, %ov = com.microsoft::GroupQueryAttention(%x, %x, %x, %pk, %pv, %n, %m) "                  \
   "{num_heads=1, kv_num_heads=1}\n}\n"
 
 static void other_models_are_told_what_is_missing(void **state) {
@@ -588,8 +609,10 @@ static void other_models_are_told_what_is_missing(void **state) {
   not_served("opset 17\ngraph g(%input_ids: i64[NxS]) -> (%y) { %y = Neg(%input_ids) }",
              "no node GroupQueryAttention with a cache");
   not_served(DECODER("%n: i32[B], %m: i32[1]", "", "%logits, %ok"), "present_value of node");
-  not_served(DECODER("%n: i32[B], %m: i32[1], %z: f32[B]", "", "%logits, %ok, %ov"), "input 'z' is none of input_ids");
-  not_served(DECODER("%k: i32[B], %m: i32[1]", "  %n = Abs(%k)\n", "%logits, %ok, %ov"), "no input 'attention_mask'");
+  not_served(DECODER("%n: i32[B], %m: i32[1], %z: f32[B]", "", "%logits, %ok, %ov"),
+             "input 'z' is none of input_ids");
+  not_served(DECODER("%k: i32[B], %m: i32[1]", "  %n = Abs(%k)\n", "%logits, %ok, %ov"),
+             "no input 'attention_mask'");
   /* Lengths that are made of the mask in another way, and a mask that is read for more. */
 #define SUM "  %s = ReduceSum(%attention_mask, %one) {keepdims=0}\n"
 #define WIDTH "  %h = Shape(%attention_mask)\n  %w = Gather(%h, %unit)\n  %m = Cast(%w) {to=6}\n"

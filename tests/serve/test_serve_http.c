@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "net.h"
+#include "decoder.h"
 
 #include <arpa/inet.h>
 #include <hone/hone.h>
@@ -237,6 +237,108 @@ static void slow_readers_hold_nobody(void **state) {
   the.port = port;
 }
 
+/* ------------------------------------------------------------------ generation */
+
+enum { LONG = 1 << 16 }; /* tokens: nobody sees their end */
+
+static hone_server *serve_decoder(uint16_t *port) {
+  const decoder_size z = {
+      .vocabulary = 31, .heads = 2, .kv_heads = 1, .size = 4, .layers = 1, .positions = LONG, .seed = 3};
+  hone_server *s = NULL;
+  hone_model *m = decoder_build(&z);
+  assert_int_equal(hone_server_create(the.engine, NULL, &s, NULL), HONE_OK);
+  const hone_served_options o = {.name = "net", .context = LONG, .sequences = 2};
+  assert_int_equal(hone_server_add(s, m, &o, NULL), HONE_OK);
+  hone_model_release(m);
+  assert_int_equal(hone_server_listen(s, "127.0.0.1:0", port, NULL), HONE_OK);
+  return s;
+}
+
+static int ask_decoder(const char *path, int tokens) {
+  char body[128], text[512];
+  const int size =
+      snprintf(body, sizeof body, "{\"input_ids\":[1,2,3],\"parameters\":{\"max_tokens\":%d}}", tokens);
+  const int n = snprintf(text, sizeof text,
+                         "POST /v2/models/net/%s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", path,
+                         size, body);
+  const int fd = dial();
+  assert_int_equal(send(fd, text, (size_t)n, MSG_NOSIGNAL), n);
+  return fd;
+}
+
+/* All that comes until the text is there; room for `size`. */
+static char *read_until(int fd, const char *text, char *out, size_t size) {
+  size_t n = 0;
+  for (ssize_t got; n + 1 < size && (got = recv(fd, out + n, size - 1 - n, 0)) > 0;) {
+    n += (size_t)got;
+    out[n] = 0;
+    if (strstr(out, text)) return out;
+  }
+  fail_msg("'%s' does not come: %.300s", text, out);
+  return NULL;
+}
+
+static void wait_for_metric(const char *line) {
+  static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int i = 0; i < 4000; i++) {
+    const int fd = dial();
+    const bool there = strstr(exchange(fd, ask, sizeof ask - 1), line) != NULL;
+    close(fd);
+    if (there) return;
+    usleep(5000);
+  }
+  fail_msg("never: %s", line);
+}
+
+static void tokens_come_as_they_are_made(void **state) {
+  (void)state;
+  const uint16_t port = the.port;
+  char text[65536] = "", whole[65536] = "";
+  hone_server *s = serve_decoder(&the.port);
+  int fd = ask_decoder("generate", 5);
+  read_until(fd, "\"finish_reason\":\"length\"}", whole, sizeof whole);
+  assert_non_null(strstr(whole, "Content-Type: application/json"));
+  close(fd);
+  fd = ask_decoder("generate_stream", 5);
+  read_until(fd, "\"finish_reason\":\"length\"}\n\n", text, sizeof text);
+  assert_int_equal(strncmp(text, "HTTP/1.1 200", 12), 0);
+  assert_non_null(strstr(text, "Content-Type: text/event-stream"));
+  int events = 0;
+  for (const char *at = text; (at = strstr(at, "data: {")); at++) events++;
+  assert_int_equal(events, 5);
+  close(fd);
+  wants("POST /v2/models/net/generate_stream HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+        "HTTP/1.1 400", "input_ids");
+  /* Whoever hangs up, while he reads or while he waits, leaves his place. */
+  fd = ask_decoder("generate_stream", LONG - 3);
+  read_until(fd, "data: {", text, sizeof text);
+  close(fd);
+  wait_for_metric("hone_sequences_total{model=\"net\",version=\"1\",reason=\"gone\"} 1\n");
+  fd = ask_decoder("generate", LONG - 3);
+  wait_for_metric("hone_sequences_live{model=\"net\",version=\"1\"} 1\n");
+  close(fd);
+  wait_for_metric("hone_sequences_total{model=\"net\",version=\"1\",reason=\"gone\"} 2\n");
+  /* Two that run, two that wait, and the end of the server. */
+  int last[4];
+  for (int i = 0; i < 4; i++) {
+    last[i] = ask_decoder(i % 2 ? "generate" : "generate_stream", LONG - 3);
+    if (i < 2)
+      wait_for_metric(i ? "hone_sequences_live{model=\"net\",version=\"1\"} 2\n"
+                        : "hone_sequences_live{model=\"net\",version=\"1\"} 1\n");
+  }
+  wait_for_metric("hone_requests_waiting{model=\"net\",version=\"1\"} 2\n");
+  hone_server_stop(s);
+  static char rest[4 << 20];
+  for (int i = 0; i < 4; i++) {
+    *rest = 0;
+    read_until(last[i], i < 2 ? "\"finish_reason\":\"cancelled\"}" : "the server is being stopped", rest,
+               sizeof rest);
+    close(last[i]);
+  }
+  hone_server_destroy(s);
+  the.port = port;
+}
+
 /* As many bodies as are promised fit, whatever room they were given. */
 static void bodies_fill_what_is_promised(void **state) {
   (void)state;
@@ -282,6 +384,7 @@ int main(void) {
       cmocka_unit_test(tensors_cross_as_bytes),        cmocka_unit_test(what_is_too_much_is_refused),
       cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
       cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
+      cmocka_unit_test(tokens_come_as_they_are_made),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }

@@ -372,6 +372,80 @@ static void parts_that_are_not_alike(void **state) {
                     "scales it");
 }
 
+/* Caches in the caller's memory, with the plan in two slices and whole. */
+static void cached_in_slices(hn_model *m) {
+  enum { BATCH = 4, CACHE = BATCH * 4 * 8 };
+  static float x[BATCH * 8], cache[2][2][CACHE], y[2][BATCH * 8];
+  int32_t lengths[BATCH] = {0, 3, 1, 2};
+  hone_engine *engine = NULL;
+  hone_error e = {0};
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  for (int i = 0; i < BATCH * 8; i++) x[i] = (float)(i * 7 % 23) / 23;
+  for (int k = 0; k < 2; k++) {
+    const hone_plan_options o = {.level = 2, .batch = BATCH, .slices = k ? 2 : 1};
+    hone_plan *plan = NULL;
+    hone_context *c = NULL;
+    hone_tensor in[4];
+    const hone_tensor *given[4], *bound[3] = {NULL};
+    if (hone_plan_create(engine, m, &o, &plan, &e) != HONE_OK) fail_msg("%s", e.what);
+    assert_int_equal(hone_plan_slices(plan), k ? 2 : 1);
+    assert_int_equal(hone_context_create(plan, &c, NULL), HONE_OK);
+    for (int j = 0; j < 2; j++)
+      for (int i = 0; i < CACHE; i++) cache[k][j][i] = (float)((i + j) * 5 % 17) / 17;
+    void *data[4] = {x, cache[k][0], cache[k][1], lengths};
+    for (uint32_t i = 0; i < 4; i++) {
+      in[i] = (hone_tensor){*hone_plan_input_desc(plan, i), data[i]};
+      given[i] = &in[i];
+    }
+    for (uint32_t i = 1; i < 3; i++)
+      if (hone_plan_output_over(plan, i) == (int32_t)i) bound[i] = &in[i];
+    assert_int_equal(hone_context_bind_outputs(c, bound, &e), HONE_OK);
+    if (hone_context_run(c, given, NULL, &e) != HONE_OK) fail_msg("%s", e.what);
+    memcpy(y[k], hone_context_output(c, 0)->data, sizeof y[k]);
+    for (uint32_t i = 1; i < 3; i++)
+      memmove(cache[k][i - 1], hone_context_output(c, i)->data, sizeof cache[k][0]);
+    hone_context_destroy(c);
+    hone_plan_destroy(plan);
+  }
+  for (int i = 0; i < BATCH * 8; i++) assert_true(fabsf(y[0][i] - y[1][i]) < 1e-5f);
+  for (int j = 0; j < 2; j++)
+    for (int i = 0; i < CACHE; i++) assert_true(fabsf(cache[0][j][i] - cache[1][j][i]) < 1e-5f);
+  hone_engine_destroy(engine);
+}
+
+/* Of com.microsoft: what belongs to an input of a batch follows it; padding would have lengths that are none.
+ */
+static void attention_with_caches(void **state) {
+  (void)state;
+#define CACHED(total)                                                                                        \
+  "opset 17 opset \"com.microsoft\" 1\ngraph g(%x: f32[Nx1x8], %k: f32[Nx1x4x8], %v: f32[Nx1x4x8], %n: "     \
+  "i32[N]) -> "                                                                                              \
+  "(%y, %a, %b) { %q = com.microsoft::QuickGelu(%x) %g = Reshape(%q, i64[3]{-1, 1, 8}) "                     \
+  "%s = com.microsoft::SkipSimplifiedLayerNormalization(%g, %x, f32[8]{1, 2, 3, 4, 5, 6, 7, 8}) %h = "       \
+  "Shape(%x) {end=1} "                                                                                       \
+  "%t = Cast(%h) {to=6} %y, %a, %b = com.microsoft::GroupQueryAttention(%s, %s, %x, %k, %v, %n, " total ") " \
+  "{num_heads=1, kv_num_heads=1} }"
+  static const struct {
+    const char *text;
+    bool holds;
+  } cases[] = {{CACHED("i32[1]{4}"), true}, {CACHED("%t"), false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hn_model *m = net_parse("cached", cases[i].text), *small = NULL, *large = NULL;
+    hone_reason why;
+    bool parts = !cases[i].holds, padding = true;
+    assert_int_equal(hn_model_bind(m, NULL, 0, 1, &small, NULL, NULL), HONE_OK);
+    assert_int_equal(hn_model_bind(m, NULL, 0, 3, &large, NULL, NULL), HONE_OK);
+    assert_int_equal(hn_prove_padding(small, large, 1, 3, NULL, NULL, &padding, &why, NULL), HONE_OK);
+    assert_false(padding);
+    assert_int_equal(hn_prove_parts(small, large, 1, 3, NULL, NULL, &parts, &why, NULL), HONE_OK);
+    if (parts != cases[i].holds) fail_msg("%s", why.text);
+    if (parts) cached_in_slices(m);
+    hn_model_destroy(small);
+    hn_model_destroy(large);
+    hn_model_destroy(m);
+  }
+}
+
 /* A file that was made up says of slices what cannot be: told, and nothing is run. */
 static void made_up_slices_are_refused(void **state) {
   (void)state;
@@ -405,7 +479,8 @@ int main(void) {
       cmocka_unit_test(a_saved_plan_keeps_its_slices), cmocka_unit_test(a_record_counts_every_slice),
       cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(what_has_no_maps_is_not_cut),
       cmocka_unit_test(a_prefix_is_not_all_parts),     cmocka_unit_test(what_no_input_reaches_is_made_once),
-      cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(made_up_slices_are_refused),
+      cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(attention_with_caches),
+      cmocka_unit_test(made_up_slices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Is the model a decoder whose sequences may go on together? It is found in the graph: caches are what
- * GroupQueryAttention reads and hands on; the lengths that it asks for are inputs, or follow from attention_mask by the
- * few nodes that exporters write. input_ids, attention_mask, position_ids and logits are called so by all of them. */
+ * GroupQueryAttention reads and hands on; the lengths that it asks for are inputs, or follow from
+ * attention_mask by the few nodes that exporters write. input_ids, attention_mask, position_ids and logits
+ * are called so by all of them. */
 #include "api/serve/decoder.h"
 #include "base/error.h"
 #include "model/ops/common/op.h"
@@ -57,7 +58,8 @@ static bool constant_int(const hn_value *v, int64_t wanted) {
 /* The same number in another type that holds all lengths. */
 static bool keeps(const hone_node *n) {
   if (hn_is_op(n, "Identity")) return true;
-  return hn_is_op(n, "Cast") && n->out[0] && (is_int(n->out[0]->desc.dtype) || n->out[0]->desc.dtype == HONE_DTYPE_F32);
+  return hn_is_op(n, "Cast") && n->out[0] &&
+         (is_int(n->out[0]->desc.dtype) || n->out[0]->desc.dtype == HONE_DTYPE_F32);
 }
 
 static bool passes_on(const hone_node *n) {
@@ -120,18 +122,19 @@ static bool follows_width(finder *f, const hn_value *v) {
   return false;
 }
 
-/* Whatever else the mask is for is not known: a mask that is as wide as the cache may mean something else there. */
+/* Whatever else the mask is for is not known: a mask that is as wide as the cache may mean something else
+ * there. */
 static bool only_lengths(finder *f) {
   for (size_t i = 0; i < f->mask->users.len; i++) {
     const hone_node *n = f->mask->users.ptr[i].node;
     bool known = false;
     for (uint32_t k = 0; k < f->n_of_mask; k++) known |= f->of_mask[k] == n;
     if (!known)
-      return hn_refuse(f->why, "input 'attention_mask' is read by node '%.60s' (%.30s) for other things than lengths",
+      return hn_refuse(f->why,
+                       "input 'attention_mask' is read by node '%.60s' (%.30s) for other things than lengths",
                        n->name, n->op_type);
   }
-  return !f->mask->is_output ||
-         hn_refuse(f->why, "input 'attention_mask' is an output, too");
+  return !f->mask->is_output || hn_refuse(f->why, "input 'attention_mask' is an output, too");
 }
 
 /* ------------------------------------------------------------------ inputs */
@@ -151,17 +154,20 @@ static bool take_cache(finder *f, const hone_node *n, uint32_t i) {
                  *present = PRESENT_KEY + i < n->n_out ? n->out[PRESENT_KEY + i] : NULL;
   const char *what = i ? "value" : "key";
   if (!past || place(f, past) < 0)
-    return hn_refuse(f->why, "past_%s of node '%.60s' (GroupQueryAttention) is no input of the model", what, n->name);
+    return hn_refuse(f->why, "past_%s of node '%.60s' (GroupQueryAttention) is no input of the model", what,
+                     n->name);
   const int32_t out = present ? output_place(f, present) : -1;
   if (out < 0)
-    return hn_refuse(f->why, "present_%s of node '%.60s' (GroupQueryAttention) is no output of the model", what,
-                     n->name);
+    return hn_refuse(f->why, "present_%s of node '%.60s' (GroupQueryAttention) is no output of the model",
+                     what, n->name);
   hn_decoder_input *in = &f->d->in[place(f, past)];
-  if (in->role == HN_DECODER_CACHE) return hn_refuse(f->why, "input '%.60s' is the cache of two nodes", in->name);
+  if (in->role == HN_DECODER_CACHE)
+    return hn_refuse(f->why, "input '%.60s' is the cache of two nodes", in->name);
   if (in->rank != 4 || in->dim[1] < 1 || in->dim[3] < 1 ||
       (in->dtype != HONE_DTYPE_F32 && in->dtype != HONE_DTYPE_F16 && in->dtype != HONE_DTYPE_BF16))
-    return hn_refuse(f->why, "input '%.60s' is no cache of floats [batch, heads, room, size] with known heads and size",
-                     in->name);
+    return hn_refuse(
+        f->why, "input '%.60s' is no cache of floats [batch, heads, room, size] with known heads and size",
+        in->name);
   in->output = (uint32_t)out;
   return take(f, past, HN_DECODER_CACHE, in->name);
 }
@@ -179,14 +185,16 @@ static bool take_attention(finder *f, const hone_node *n) {
   if (lengths && place(f, lengths) >= 0) {
     if (!take(f, lengths, HN_DECODER_LENGTHS, "seqlens_k")) return false;
   } else if (!f->mask) {
-    return hn_refuse(f->why, "it has no input 'attention_mask', and seqlens_k of node '%.60s' is none", n->name);
+    return hn_refuse(f->why, "it has no input 'attention_mask', and seqlens_k of node '%.60s' is none",
+                     n->name);
   } else if (!follows_sum(f, lengths)) {
     return hn_refuse(f->why, "seqlens_k of node '%.60s' is not the sum of attention_mask less one", n->name);
   }
   if (total && place(f, total) >= 0) {
     if (!take(f, total, HN_DECODER_TOTAL, "total_sequence_length")) return false;
   } else if (!f->mask || !follows_width(f, total)) {
-    return hn_refuse(f->why, "total_sequence_length of node '%.60s' is not the width of attention_mask", n->name);
+    return hn_refuse(f->why, "total_sequence_length of node '%.60s' is not the width of attention_mask",
+                     n->name);
   }
   if (cos && cos->desc.rank == 2 && cos->desc.dim[0] > 0 &&
       (f->d->positions < 0 || cos->desc.dim[0] < f->d->positions))
@@ -200,7 +208,8 @@ static int64_t rows_of(const hn_value *ids) {
   for (size_t i = 0; ids && i < ids->users.len; i++) {
     const hn_use *u = &ids->users.ptr[i];
     const hn_value *table = input_of(u->node, 0);
-    if (u->index != 1 || (!hn_is_op(u->node, "Gather") && strcmp(u->node->op_type, "GatherBlockQuantized") != 0))
+    if (u->index != 1 ||
+        (!hn_is_op(u->node, "Gather") && strcmp(u->node->op_type, "GatherBlockQuantized") != 0))
       continue;
     if (table && table->desc.rank >= 1 && table->desc.dim[0] > 0 && (least < 0 || table->desc.dim[0] < least))
       least = table->desc.dim[0];
@@ -248,9 +257,11 @@ static bool take_logits(finder *f) {
     if (others++ == 0 || strcmp(v->name, "logits") == 0) d->logits = i;
   }
   const hn_value *v = others ? f->model->graph->outputs.ptr[d->logits] : NULL;
-  if (!v || (others > 1 && strcmp(v->name, "logits") != 0)) return hn_refuse(f->why, "it has no output 'logits'");
+  if (!v || (others > 1 && strcmp(v->name, "logits") != 0))
+    return hn_refuse(f->why, "it has no output 'logits'");
   const hone_dtype t = v->desc.dtype;
-  return (t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16) && v->desc.rank >= 2 && v->desc.rank <= 3
+  return (t == HONE_DTYPE_F32 || t == HONE_DTYPE_F16 || t == HONE_DTYPE_BF16) && v->desc.rank >= 2 &&
+                 v->desc.rank <= 3
              ? true
              : hn_refuse(f->why, "output '%.60s' is not of floats [batch, tokens, vocabulary]", v->name);
 }

@@ -1,5 +1,5 @@
-/* What generation asks of a model: which inputs are tokens, lengths and caches, and which output says what comes
- * next. */
+/* What generation asks of a model: which inputs are tokens, lengths and caches, and which output says what
+ * comes next. */
 #ifndef HN_API_SERVE_DECODER_H
 #define HN_API_SERVE_DECODER_H
 
@@ -34,12 +34,12 @@ typedef struct hn_decoder {
   hn_decoder_form form;
   hn_decoder_input *in; /* [n_in] as plans have them */
   uint32_t n_in, n_out, logits;
-  int64_t vocabulary;   /* ids are below it; -1: a plan says how many logits there are */
-  int64_t positions;    /* that the model knows; -1: any */
+  int64_t vocabulary; /* ids are below it; -1: a plan says how many logits there are */
+  int64_t positions;  /* that the model knows; -1: any */
 } hn_decoder;
 
-/* Looks at the model. form is HN_DECODER_NONE where it is no decoder that can be served for generation, and why says
- * what is missing. Names are the model's. HONE_ERROR_MEMORY alone is an error. */
+/* Looks at the model. form is HN_DECODER_NONE where it is no decoder that can be served for generation, and
+ * why says what is missing. Names are the model's. HONE_ERROR_MEMORY alone is an error. */
 hone_status hn_decoder_find(const hn_model *model, hn_decoder *out, hone_reason *why, hone_error *error);
 void hn_decoder_free(hn_decoder *d);
 

@@ -1,7 +1,7 @@
-/* The scheduler: one thread has all sequences of a model run. Between two runs sequences come, in the order in which
- * they were asked for, and go as they end; nobody waits for another one's end but for a free place in the cache. A
- * round reads a bounded part of the prompts that are new, and then one token of every other sequence, so that long
- * prompts hold up nobody. */
+/* The scheduler: one thread has all sequences of a model run. Between two runs sequences come, in the order
+ * in which they were asked for, and go as they end; nobody waits for another one's end but for a free place
+ * in the cache. A round reads a bounded part of the prompts that are new, and then one token of every other
+ * sequence, so that long prompts hold up nobody. */
 #include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/os.h"
@@ -9,7 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROMPT_TOKENS = 128, LOOK_NS = 50000000 }; /* of a round; how often it is asked whether the asker is there */
+enum {
+  PROMPT_TOKENS = 128,
+  LOOK_NS = 50000000
+}; /* of a round; how often it is asked whether the asker is there */
 
 struct hn_generator {
   hn_served *m;
@@ -70,7 +73,8 @@ static void advance(hn_generator *g, hn_sequence *q, const float *logits) {
   pthread_mutex_lock(&g->lock);
   const bool first = q->n == q->prompt;
   q->ids[q->n++] = id;
-  hn_observe(first ? &g->counts.first : &g->counts.between, 1e-9 * (double)(now - (first ? q->arrived : q->last)));
+  hn_observe(first ? &g->counts.first : &g->counts.between,
+             1e-9 * (double)(now - (first ? q->arrived : q->last)));
   q->last = now;
   g->counts.tokens++;
   if (ends || q->n == q->prompt + q->most)
@@ -93,8 +97,8 @@ static hone_status run_parts(hn_generator *g, const hn_part *part, uint32_t n, h
   return status;
 }
 
-/* A run of g->part[n]. What goes wrong with one is not to be the others' end: each runs again by itself, and writes
- * the same once more. */
+/* A run of g->part[n]. What goes wrong with one is not to be the others' end: each runs again by itself, and
+ * writes the same once more. */
 static void run(hn_generator *g, uint32_t n) {
   hone_error error = {0};
   if (n > 1 && run_parts(g, g->part, n, &error) == HONE_OK) {
@@ -151,7 +155,8 @@ static hn_sequence *leave_row(hn_generator *g, hn_sequence *q) {
 static bool change(hn_generator *g) {
   while (!g->closing && !g->first && !g->counts.live) pthread_cond_wait(&g->work, &g->lock);
   for (uint32_t i = g->counts.live; i-- > 0;)
-    if (g->closing || g->live[i]->gone) retire(g, g->live[i], g->closing ? HN_FINISH_CANCELLED : HN_FINISH_GONE);
+    if (g->closing || g->live[i]->gone)
+      retire(g, g->live[i], g->closing ? HN_FINISH_CANCELLED : HN_FINISH_GONE);
   while (g->closing && g->first) retire(g, leave_row(g, g->first), HN_FINISH_CANCELLED);
   while (g->first && g->counts.live < hn_slots_count(g->slots) && hn_slots_take(g->slots, g->first)) {
     hn_sequence *q = leave_row(g, g->first);
@@ -188,7 +193,8 @@ hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *erro
   if (g->closing)
     status = hn_fail(error, HONE_ERROR_CANCELLED, "the server is being stopped");
   else if (g->counts.waiting >= g->m->server->options.max_waiting)
-    status = hn_fail(error, HONE_ERROR_BUDGET, "%u requests for '%.80s' wait already", g->counts.waiting, g->m->name);
+    status = hn_fail(error, HONE_ERROR_BUDGET, "%u requests for '%.80s' wait already", g->counts.waiting,
+                     g->m->name);
   if (status == HONE_OK) {
     q->arrived = hn_now_ns();
     q->slot = -1;
@@ -204,8 +210,8 @@ hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *erro
   return status;
 }
 
-uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg), void *arg,
-                           bool *done) {
+uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg),
+                           void *arg, bool *done) {
   pthread_mutex_lock(&g->lock);
   while (q->finish == HN_FINISH_NONE && q->n - q->prompt <= known && !q->gone) {
     if (!gone) {
@@ -213,7 +219,8 @@ uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool
       continue;
     }
     const uint64_t until = hn_now_ns() + LOOK_NS;
-    const struct timespec at = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
+    const struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
+                                .tv_nsec = (long)(until % 1000000000u)};
     if (pthread_cond_timedwait(&q->news, &g->lock, &at) == 0) continue;
     pthread_mutex_unlock(&g->lock);
     const bool left = gone(arg);

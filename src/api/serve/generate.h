@@ -1,4 +1,5 @@
-/* What the files of generation share: sequences, the memory of their caches, and the thread that has them run. */
+/* What the files of generation share: sequences, the memory of their caches, and the thread that has them
+ * run. */
 #ifndef HN_API_SERVE_GENERATE_H
 #define HN_API_SERVE_GENERATE_H
 
@@ -25,10 +26,11 @@ typedef enum hn_finish {
 } hn_finish;
 enum { HN_FINISHES = HN_FINISH_ERROR + 1 };
 
-/* A prompt and what follows it. The asker makes it and frees it; in between the generator's thread has it, which alone
- * writes what stands behind `news`; `ids`, `n` and how it ended are read with the generator's lock. */
+/* A prompt and what follows it. The asker makes it and frees it; in between the generator's thread has it,
+ * which alone writes what stands behind `news`; `ids`, `n` and how it ended are read with the generator's
+ * lock. */
 typedef struct hn_sequence {
-  char *id; /* as the client called it; NULL */
+  char *id;              /* as the client called it; NULL */
   uint32_t prompt, most; /* tokens of the prompt; tokens that may follow */
   hn_sampling how;
   int64_t end[HN_MOST_ENDS];
@@ -64,13 +66,14 @@ typedef struct hn_generated {
 /* ---- slots.c: caches of rows, one a sequence, and the plans that go with them */
 typedef struct hn_slots hn_slots;
 
-/* m: plan options, model, engine. o: what was asked for; slots and context are decided here. d is borrowed. */
-hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o, hn_slots **out,
-                            hone_error *error);
+/* m: plan options, model, engine. o: what was asked for; slots and context are decided here. d is borrowed.
+ */
+hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o,
+                            hn_slots **out, hone_error *error);
 void hn_slots_destroy(hn_slots *s);
 uint32_t hn_slots_count(const hn_slots *s);
-uint32_t hn_slots_context(const hn_slots *s);    /* tokens of a sequence */
-uint64_t hn_slots_bytes(const hn_slots *s);      /* of all caches */
+uint32_t hn_slots_context(const hn_slots *s); /* tokens of a sequence */
+uint64_t hn_slots_bytes(const hn_slots *s);   /* of all caches */
 int64_t hn_slots_vocabulary(const hn_slots *s);
 bool hn_slots_share(const hn_slots *s, const char **why); /* may sequences share a run? */
 /* A free slot for the sequence; false: there is none. */
@@ -78,8 +81,8 @@ bool hn_slots_take(hn_slots *s, hn_sequence *q);
 void hn_slots_give_back(hn_slots *s, hn_sequence *q);
 /* How many of `tokens` a run for one sequence takes. */
 uint32_t hn_slots_chunk(const hn_slots *s, uint32_t tokens);
-/* Has the parts read: one of any hn_slots_chunk, or several of one token. Logits of the last token of part i are then
- * in hn_slots_logits(s, i), as f32, until the next run. */
+/* Has the parts read: one of any hn_slots_chunk, or several of one token. Logits of the last token of part i
+ * are then in hn_slots_logits(s, i), as f32, until the next run. */
 hone_status hn_slots_run(hn_slots *s, const hn_part *part, uint32_t n, const hone_run_options *options,
                          hone_error *error);
 const float *hn_slots_logits(const hn_slots *s, uint32_t i);
@@ -103,10 +106,11 @@ const hn_slots *hn_generator_slots(const hn_generator *g);
 void hn_generator_count(hn_generator *g, hn_generated *out);
 /* Puts it into the row. */
 hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *error);
-/* Waits until there are more than `known` tokens behind the prompt, or it has ended (*done: then nothing of it changes
- * any more), or nobody wants it, and tells how many there are. gone (may be NULL) is asked now and then. */
-uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg), void *arg,
-                           bool *done);
+/* Waits until there are more than `known` tokens behind the prompt, or it has ended (*done: then nothing of
+ * it changes any more), or nobody wants it, and tells how many there are. gone (may be NULL) is asked now and
+ * then. */
+uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg),
+                           void *arg, bool *done);
 /* It is the asker's again, ended or not. */
 void hn_generator_end(hn_generator *g, hn_sequence *q);
 
@@ -115,7 +119,8 @@ hone_status hn_sequence_read(const hn_generator *g, const hone_server_request *r
                              hone_error *error);
 void hn_sequence_free(hn_sequence *q);
 /* The tokens from number `from` behind the prompt on, `n` of them, and how it ended where `ended`. */
-void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended, hn_str *o);
+void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended,
+                    hn_str *o);
 
 /* ---- stream.c: a request for generation from its body to its answer */
 hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hone_server_stream **out,

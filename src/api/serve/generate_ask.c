@@ -1,5 +1,5 @@
-/* The body of a request for generation, and what is told of a sequence: the generate extension of the Open Inference
- * Protocol, with ids of tokens where Triton's models have texts. */
+/* The body of a request for generation, and what is told of a sequence: the generate extension of the Open
+ * Inference Protocol, with ids of tokens where Triton's models have texts. */
 #include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/json_read.h"
@@ -23,7 +23,8 @@ static hone_status bad(const reader *r, const char *what, const char *name) {
 
 /* ------------------------------------------------------------------ tokens */
 
-static hone_status read_id(const reader *r, const json_t *v, const char *name, size_t at, int64_t most, int64_t *out) {
+static hone_status read_id(const reader *r, const json_t *v, const char *name, size_t at, int64_t most,
+                           int64_t *out) {
   const int64_t id = json_is_integer(v) ? json_integer_value(v) : -1;
   if (id >= 0 && id < most) {
     *out = id;
@@ -91,8 +92,8 @@ static hone_status read_ends(const reader *r, const json_t *list) {
   if (!json_is_array(list) || json_array_size(list) > HN_MOST_ENDS)
     return bad(r, "parameter 'end_ids' is no list of at most 64 tokens%s", "");
   for (size_t i = 0; i < json_array_size(list) && status == HONE_OK; i++)
-    status = read_id(r, json_array_get(list, i), "end_ids", i,
-                     hn_slots_vocabulary(hn_generator_slots(r->g)), &r->q->end[r->q->n_ends++]);
+    status = read_id(r, json_array_get(list, i), "end_ids", i, hn_slots_vocabulary(hn_generator_slots(r->g)),
+                     &r->q->end[r->q->n_ends++]);
   return status;
 }
 
@@ -150,7 +151,8 @@ hone_status hn_sequence_read(const hn_generator *g, const hone_server_request *r
   const reader r = {g, out, error};
   json_error_t where = {0};
   *out = (hn_sequence){.slot = -1};
-  if (request->json_size) return bad(&r, "tensors as bytes are for /infer: a request for generation is JSON alone%s", "");
+  if (request->json_size)
+    return bad(&r, "tensors as bytes are for /infer: a request for generation is JSON alone%s", "");
   if (hn_json_need(request->body, request->size) > DOCUMENT_BYTES)
     return bad(&r, "the request's JSON takes too much memory%s", "");
   json_t *doc = hn_json_load(request->body, request->size, JSON_REJECT_DUPLICATES, &where);
@@ -189,7 +191,8 @@ static void member(hn_str *o, const char *before, const char *name, const char *
   hn_tell_text(o, text, strlen(text));
 }
 
-void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended, hn_str *o) {
+void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended,
+                    hn_str *o) {
   member(o, "{", "model_name", m->name);
   member(o, ",", "model_version", m->version);
   if (q->id) member(o, ",", "id", q->id);

@@ -1,5 +1,5 @@
-/* The next token. Numbers are drawn from the sequence's seed and how many tokens it has: what else runs beside it
- * changes nothing. */
+/* The next token. Numbers are drawn from the sequence's seed and how many tokens it has: what else runs
+ * beside it changes nothing. */
 #include "api/serve/generate.h"
 #include "base/rng.h"
 
@@ -39,8 +39,8 @@ static void sink(hn_candidate *heap, uint32_t n, uint32_t at) {
   }
 }
 
-/* The `k` most probable ones of all to the front, in their order: the least of those so far lies at the top of a
- * heap, and leaves it for a better one. */
+/* The `k` most probable ones of all to the front, in their order: the least of those so far lies at the top
+ * of a heap, and leaves it for a better one. */
 static void cut(hn_candidate *c, uint32_t n, uint32_t k) {
   if (k < n) {
     for (uint32_t i = k / 2; i-- > 0;) sink(c, k, i);

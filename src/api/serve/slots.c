@@ -1,8 +1,8 @@
-/* Caches whose rows are slots: each holds the keys and values of one sequence, of any length up to the context. A run
- * of one sequence reads some tokens of its prompt; a run of several reads one token of each, for which they stand side
- * by side from slot 0 on: the run's caches are then the beginning of the whole ones, written where they lie. Rows
- * between them that are free, or belong to a sequence that is not in this run, get a token that nobody reads, behind
- * all that counts. */
+/* Caches whose rows are slots: each holds the keys and values of one sequence, of any length up to the
+ * context. A run of one sequence reads some tokens of its prompt; a run of several reads one token of each,
+ * for which they stand side by side from slot 0 on: the run's caches are then the beginning of the whole
+ * ones, written where they lie. Rows between them that are free, or belong to a sequence that is not in this
+ * run, get a token that nobody reads, behind all that counts. */
 #include "api/serve/generate.h"
 #include "api/shapes/proofs.h"
 #include "base/error.h"
@@ -14,7 +14,14 @@
 
 #include <string.h>
 
-enum { SEQUENCES = 8, MOST_SEQUENCES = 4096, CONTEXT = 2048, MOST_CONTEXT = 1 << 24, CHUNK = 128, PAGE = 4096 };
+enum {
+  SEQUENCES = 8,
+  MOST_SEQUENCES = 4096,
+  CONTEXT = 2048,
+  MOST_CONTEXT = 1 << 24,
+  CHUNK = 128,
+  PAGE = 4096
+};
 
 typedef struct cache {
   uint32_t in, out; /* of the plan */
@@ -47,7 +54,7 @@ struct hn_slots {
   int64_t vocabulary; /* ids that may come */
   int64_t row;        /* logits of a token */
 
-  hone_tensor *in, *out;      /* [inputs], [outputs] of a run */
+  hone_tensor *in, *out; /* [inputs], [outputs] of a run */
   const hone_tensor **given, **bound;
   int64_t *tokens, *positions; /* [max(n, chunk)] */
   int64_t *mask, *lengths;     /* [n][context], [n] */
@@ -66,16 +73,17 @@ static const hn_decoder_input *input_for(const hn_decoder *d, hn_decoder_role ro
 }
 
 /* The dimensions of an input for so many sequences and tokens. */
-static hone_tensor_desc shape_of(const hn_slots *s, const hn_decoder_input *in, int64_t batch, int64_t tokens) {
+static hone_tensor_desc shape_of(const hn_slots *s, const hn_decoder_input *in, int64_t batch,
+                                 int64_t tokens) {
   const int64_t by_tokens[2] = {batch, tokens}, by_room[2] = {batch, s->context},
                 rows[4] = {batch, in->dim[1], s->context, in->dim[3]};
   int64_t few[HONE_MAX_RANK];
   for (int32_t k = 0; k < HONE_MAX_RANK; k++) few[k] = 1;
   if (in->role == HN_DECODER_LENGTHS) few[0] = batch;
-  const int64_t *dim = in->role == HN_DECODER_CACHE  ? rows
-                       : in->role == HN_DECODER_MASK ? by_room
+  const int64_t *dim = in->role == HN_DECODER_CACHE                                        ? rows
+                       : in->role == HN_DECODER_MASK                                       ? by_room
                        : in->role == HN_DECODER_TOKENS || in->role == HN_DECODER_POSITIONS ? by_tokens
-                                                                                          : few;
+                                                                                           : few;
   return hone_desc(in->dtype, in->rank, dim);
 }
 
@@ -99,13 +107,13 @@ static hone_status choose_context(hn_slots *s, const hone_served_options *o, hon
     hn_error_expected(error, must > 0 ? "%lld" : "at most %lld", (long long)most);
     return HONE_ERROR_USAGE;
   }
-  s->context = must > 0      ? (uint32_t)must
-               : o->context  ? o->context
+  s->context = must > 0         ? (uint32_t)must
+               : o->context     ? o->context
                : most < CONTEXT ? (uint32_t)most
                                 : CONTEXT;
   return s->context >= 2 ? HONE_OK
-                         : hn_fail(error, HONE_ERROR_USAGE, "sequences of %u tokens have no room for an answer",
-                                   s->context);
+                         : hn_fail(error, HONE_ERROR_USAGE,
+                                   "sequences of %u tokens have no room for an answer", s->context);
 }
 
 static hone_status choose_sequences(hn_slots *s, const hone_served_options *o, hone_error *error) {
@@ -160,8 +168,7 @@ static hone_status prove(hn_slots *s, hone_binding *room, hone_error *error) {
   const size_t n_in = one ? one->graph->inputs.len : 0, n_out = one ? one->graph->outputs.len : 0;
   hn_pad *rows = hn_calloc(n_in + n_out + 1, sizeof *rows);
   if (!rows) status = hn_fail_memory(&own, n_in * sizeof *rows, "a decoder");
-  if (status == HONE_OK)
-    status = hn_prove_parts(one, two, 1, 2, rows, rows + n_in, &holds, &s->alone, &own);
+  if (status == HONE_OK) status = hn_prove_parts(one, two, 1, 2, rows, rows + n_in, &holds, &s->alone, &own);
   for (size_t i = 0; i < n_out && status == HONE_OK && holds; i++)
     if (rows[n_in + i].kind != HN_PAD_ROWS || rows[n_in + i].axis != 0)
       holds = hn_refuse(&s->alone, "output '%.80s' has no batch in front", one->graph->outputs.ptr[i]->name);
@@ -198,7 +205,8 @@ static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_b
 static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, hone_error *error) {
   const hn_decoder *d = s->d;
   bool good = hone_plan_inputs(plan) == d->n_in && hone_plan_outputs(plan) == d->n_out;
-  for (uint32_t i = 0; i < d->n_in && good; i++) good = strcmp(hone_plan_input_name(plan, i), d->in[i].name) == 0;
+  for (uint32_t i = 0; i < d->n_in && good; i++)
+    good = strcmp(hone_plan_input_name(plan, i), d->in[i].name) == 0;
   if (!good) return hn_fail(error, HONE_ERROR_INTERNAL, "the plan has other inputs than the model");
   const hone_tensor_desc *l = hone_plan_output_desc(plan, d->logits);
   const int64_t row = l->rank > 0 ? l->dim[l->rank - 1] : -1;
@@ -210,7 +218,8 @@ static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, hone
   return HONE_OK;
 }
 
-static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_binding *room, hone_error *error) {
+static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_binding *room,
+                            hone_error *error) {
   for (size_t i = 0; i < s->size.len; i++)
     if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens) return HONE_OK;
   sized z = {batch, tokens, NULL, NULL};
@@ -222,7 +231,8 @@ static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_b
   hone_status status = hone_plan_create(s->m->replica[0].engine, s->m->model, &o, &z.plan, error);
   if (status == HONE_OK) status = check(s, z.plan, batch, error);
   if (status == HONE_OK) status = hone_context_create(z.plan, &z.context, error);
-  if (status == HONE_OK && !hn_vec_push(&s->size, z)) status = hn_fail_memory(error, sizeof z, "a decoder's plans");
+  if (status == HONE_OK && !hn_vec_push(&s->size, z))
+    status = hn_fail_memory(error, sizeof z, "a decoder's plans");
   if (status == HONE_OK) return HONE_OK;
   hone_context_destroy(z.context);
   hone_plan_destroy(z.plan);
@@ -242,14 +252,16 @@ static uint32_t batch_for(const hn_slots *s, uint32_t rows) {
 static hone_status make_plans(hn_slots *s, hone_binding *room, hone_error *error) {
   const hn_decoder_input *ids = input_for(s->d, HN_DECODER_TOKENS);
   if (fixed(ids, 0) && ids->dim[0] != 1)
-    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes its batch at %lld", (long long)ids->dim[0]);
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes its batch at %lld",
+                   (long long)ids->dim[0]);
   if (fixed(ids, 1) && ids->dim[1] != 1)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes the tokens of a run at %lld",
                    (long long)ids->dim[1]);
   s->chunk = fixed(ids, 1) ? 1 : CHUNK;
   while (s->chunk > s->context) s->chunk /= 2;
   hone_status status = add_size(s, 1, 1, room, error);
-  if (status == HONE_OK && s->share) s->share = hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
+  if (status == HONE_OK && s->share)
+    s->share = hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
   for (uint32_t b = 2; b <= s->n && status == HONE_OK && s->share; b++)
     if (batch_for(s, b) == b) status = add_size(s, b, 1, room, error);
   for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2) status = add_size(s, 1, t, room, error);
@@ -272,8 +284,8 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   s->given = hn_calloc(s->d->n_in + 1, sizeof *s->given);
   s->out = hn_calloc(s->d->n_out + 1, sizeof *s->out);
   s->bound = hn_calloc(s->d->n_out + 1, sizeof *s->bound);
-  bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->masked && s->logits && s->in &&
-              s->given && s->out && s->bound;
+  bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->masked && s->logits &&
+              s->in && s->given && s->out && s->bound;
   const size_t counts[HN_DECODER_ROLES] = {ids, n * s->context, ids, n, 1, 0};
   for (int r = 0; r < HN_DECODER_ROLES; r++) {
     s->typed[r] = hn_calloc(counts[r] + 1, sizeof(int32_t));
@@ -290,14 +302,15 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   return good ? HONE_OK : hn_fail_memory(error, all, "a decoder's caches");
 }
 
-hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o, hn_slots **out,
-                            hone_error *error) {
+hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o,
+                            hn_slots **out, hone_error *error) {
   hn_slots *s = hn_calloc(1, sizeof *s);
   hone_binding *room = hn_calloc(d->n_in + 1, sizeof *room);
   hone_status status = s && room ? HONE_OK : hn_fail_memory(error, d->n_in * sizeof *room, "a decoder");
   if (status == HONE_OK) {
     s->m = m, s->d = d;
     s->options = m->plan_options;
+    s->options.slices = 1; /* caches are written where they lie, of the whole batch */
     status = choose_context(s, o, error);
   }
   if (status == HONE_OK) status = find_caches(s, error);
@@ -495,8 +508,8 @@ static void take_logits(hn_slots *s, const sized *z, uint32_t b, float *to) {
     for (int64_t i = 0; i < s->row; i++) to[i] = (float)hn_get_f64(l, from + i);
 }
 
-static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch, uint32_t at,
-                       const hone_run_options *options, hone_error *error) {
+static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch,
+                       uint32_t at, const hone_run_options *options, hone_error *error) {
   const uint32_t tokens = part[0].tokens;
   const sized *z = size_for(s, batch, tokens);
   if (!z) return hn_fail(error, HONE_ERROR_INTERNAL, "no plan for %u sequences and %u tokens", batch, tokens);

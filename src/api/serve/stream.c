@@ -1,4 +1,5 @@
-/* A request for generation while it is answered: as one JSON, or token by token as events (text/event-stream). */
+/* A request for generation while it is answered: as one JSON, or token by token as events
+ * (text/event-stream). */
 #include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/os.h"
