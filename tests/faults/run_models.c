@@ -408,6 +408,43 @@ static hone_status serve(const char *folder, const char *out_folder, fault_answe
 }
 const scenario scenario_serve = {"serve", NULL, serve, false};
 
+/* A decoder that generates. */
+static hone_status generate(const char *folder, const char *out_folder, fault_answer *answer,
+                            hone_error *error) {
+  (void)folder, (void)out_folder;
+  static const char text[] =
+      "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[BxS], %attention_mask: i64[BxT], "
+      "%pk: f32[Bx1xPx4], %pv: f32[Bx1xPx4]) -> (%logits, %ok, %ov) {\n"
+      "  const %t: f32[5x4] = {1, 2, -3, 4, -5, 6, 7, -8, 9, 10, -11, 12, 13, 14, -15, 16, 17, -18, 19, 20}\n"
+      "  const %one: i64[1] = {1}\n  const %unit: i64 = {1}\n  %x = Gather(%t, %input_ids)\n"
+      "  %s = ReduceSum(%attention_mask, %one) {keepdims=0}\n  %d = Sub(%s, %unit)\n  %n = Cast(%d) {to=6}\n"
+      "  %h = Shape(%attention_mask)\n  %w = Gather(%h, %unit)\n  %m = Cast(%w) {to=6}\n"
+      "  %logits, %ok, %ov = com.microsoft::GroupQueryAttention(%x, %x, %x, %pk, %pv, %n, %m) "
+      "{num_heads=1, kv_num_heads=1}\n}\n",
+                    json[] = "{\"input_ids\":[1,2],\"parameters\":{\"max_tokens\":2,\"temperature\":1,"
+                             "\"seed\":1}}";
+  hone_model *m = NULL;
+  hone_engine *engine = NULL;
+  hone_server *server = NULL;
+  hone_status status = hone_model_parse(text, sizeof text - 1, &m, error);
+  if (status == HONE_OK)
+    status = hone_engine_create(&(hone_engine_options){.threads = 1, .tuning = "off"}, &engine, error);
+  if (status == HONE_OK) status = hone_server_create(engine, NULL, &server, error);
+  if (status == HONE_OK)
+    status = hone_server_add(server, m, &(hone_served_options){.name = "net", .context = 4, .sequences = 2},
+                             error);
+  if (status == HONE_OK)
+    status = ask(server, "/v2/models/net/generate", NULL, json, sizeof json - 1, answer, error);
+  if (status == HONE_OK)
+    status = ask(server, "/v2/models/net/generate_stream", NULL, json, sizeof json - 1, answer, error);
+  if (status == HONE_OK) status = ask(server, "/metrics", NULL, NULL, 0, answer, error);
+  hone_server_destroy(server);
+  hone_engine_destroy(engine);
+  hone_model_release(m);
+  return status;
+}
+const scenario scenario_generate = {"generate", NULL, generate, false};
+
 /* ---- profiles of hone's own runs */
 
 static hone_status record_run(hone_plan *plan, hone_facts *facts, hone_error *error) {

@@ -1,13 +1,29 @@
 /* Bodies of requests to hone serve. What is taken has all elements that its shape says, and texts that lie in
- * it. */
-#include "api/serve/serve.h"
+ * it; prompts have tokens of the model, and room for their answers. */
+#include "api/serve/generate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static volatile char sink; /* what every byte is read for */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_prompt(const hone_server_request *r) {
+  const hn_limits limits = {64, 100};
+  hn_sequence q;
+  if (hn_sequence_read(&limits, r, &q, NULL) == HONE_OK) {
+    if (!q.prompt || !q.most || q.prompt + q.most > limits.context || q.n_ends > HN_MOST_ENDS) abort();
+    for (uint32_t i = 0; i < q.prompt; i++)
+      if (q.ids[i] < 0 || q.ids[i] >= limits.vocabulary) abort();
+    q.ids[q.prompt + q.most - 1] = 0;
+    for (uint32_t i = 0; i < q.n_ends; i++)
+      if (q.end[i] < 0 || q.end[i] >= limits.vocabulary) abort();
+    if (!(q.how.temperature >= 0) || !(q.how.top_p >= 0 && q.how.top_p <= 1)) abort();
+  }
+  hn_sequence_free(&q);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static hn_served_port in[] = {
@@ -24,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const hone_server_request r = {
       .json_size = data[0] & 128 ? json : NULL, .body = (const char *)data + 3, .size = size - 3};
   hn_ask ask;
+  read_prompt(&r);
   if (hn_ask_read(&m, &r, &ask, NULL) == HONE_OK)
     for (uint32_t i = 0; i < m.n_in; i++) {
       const hone_tensor *t = &ask.in[i];

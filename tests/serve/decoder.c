@@ -133,7 +133,7 @@ hn_model *decoder_build(const decoder_size *z) {
   builder b = {.m = m, .z = z, .d = z->heads * z->size, .seed = z->seed};
   hn_value *present[2];
   assert_true(hn_vec_push(&m->opsets, (hn_opset){"com.microsoft", 1}));
-  b.batch = hn_model_symbol(m, "batch"), b.past = hn_model_symbol(m, "past");
+  b.batch = z->single ? 1 : hn_model_symbol(m, "batch"), b.past = hn_model_symbol(m, "past");
   const int64_t tokens = hn_model_symbol(m, "tokens"), dim[2] = {b.batch, tokens};
   hn_value *ids = net_input(m, "input_ids", HONE_DTYPE_I64, 2, dim);
   lengths(&b);

@@ -10,6 +10,7 @@ typedef struct decoder_size {
   bool lengths; /* seqlens_k and total_sequence_length are inputs, no mask */
   bool places;  /* position_ids and a table of positions, nothing is turned */
   bool halves;  /* f16 */
+  bool single;  /* the batch is one */
   unsigned seed;
 } decoder_size;
 

@@ -211,23 +211,60 @@ static double metric(hone_server *s, const char *name) {
   return value;
 }
 
-/* How many of the sequences that are asked for together get other tokens than alone. */
-static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t pause_us) {
+static hone_server_response open_stream(hone_server *s, uint32_t k, uint32_t most) {
+  char body[1024];
+  const asked a = {.k = k, .most = most};
+  body_of(&a, body, sizeof body);
+  const hone_server_request r = {.method = "POST",
+                                 .path = "/v2/models/net/generate_stream",
+                                 .body = body,
+                                 .size = strlen(body),
+                                 .streams = true};
+  hone_server_response out;
+  hone_server_answer(s, &r, &out);
+  return out;
+}
+
+/* Ids of all events of a stream, to its end. */
+static uint32_t read_all(hone_server_response *r, int64_t *out) {
+  static char text[1 << 20];
+  size_t size = 0;
+  uint32_t n = 0;
+  for (size_t got; (got = hone_server_stream_read(r->stream, text + size, sizeof text - 1 - size)) > 0;)
+    size += got;
+  text[size] = 0;
+  for (const char *at = text; (at = strstr(at, "data: ")); at++) n += ids_of(at, out + n);
+  if (!strstr(text, "\"finish_reason\":\"length\"")) fail_msg("%s", text);
+  hone_server_response_free(r);
+  return n;
+}
+
+/* How many of the sequences, of which each comes some rounds after the one before, get other tokens than
+ * alone. */
+static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t pace) {
   hone_server *s = serve(z, NULL, o);
-  asked a[ASKED];
-  int64_t want[MOST], got[256];
+  struct hn_generator *g = s->model[0]->generator;
+  hone_server_response r[ASKED];
+  int64_t want[MOST], got[MOST];
   uint32_t wrong = 0;
-  for (uint32_t k = 0; k < ASKED; k++)
-    a[k] = (asked){.server = s, .k = k, .most = 20 + k * 11 % 30, .after_us = k * pause_us};
-  ask_all(a, ASKED);
+  hn_generator_rounds(g, 0);
   for (uint32_t k = 0; k < ASKED; k++) {
-    if (a[k].status != 200 || !strstr(a[k].text, "\"finish_reason\":\"length\""))
-      fail_msg("%d %s", a[k].status, a[k].text);
-    assert_int_equal(ids_of(a[k].text, got), a[k].most);
-    alone(z, k, a[k].most, want);
-    wrong += memcmp(want, got, a[k].most * sizeof *want) != 0;
+    r[k] = open_stream(s, k, 20 + k * 11 % 30);
+    assert_int_equal(r[k].status, 200);
+    hn_generator_rounds(g, pace * (1 + k % 3));
   }
-  if (o.sequences != 1) assert_true(metric(s, "hone_samples_total{") > metric(s, "hone_runs_total{"));
+  hn_generator_rounds(g, UINT64_MAX);
+  for (uint32_t k = 0; k < ASKED; k++) {
+    const uint32_t most = 20 + k * 11 % 30;
+    assert_int_equal(read_all(&r[k], got), most);
+    alone(z, k, most, want);
+    wrong += memcmp(want, got, most * sizeof *want) != 0;
+  }
+  /* Runs of prompts have one sequence each: those of tokens have several. */
+  if (o.sequences != 1 && !z->single)
+    if (metric(s, "hone_samples_total{") < 1.4 * metric(s, "hone_runs_total{"))
+      fail_msg("pace %u: %g in %g", pace, metric(s, "hone_samples_total{"), metric(s, "hone_runs_total{"));
+  assert_true(metric(s, "hone_cache_blocks_used{") == 0);
   hone_server_destroy(s);
   return wrong;
 }
@@ -237,18 +274,37 @@ static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t
 static void together_is_alone(void **state) {
   (void)state;
   decoder_size z = small;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 0), 0);
-  assert_int_equal(differing(&z, (hone_served_options){0}, 700), 0);
-  assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 300), 0);
-  assert_int_equal(differing(&z, (hone_served_options){.sequences = 1}, 0), 0);
+  for (uint32_t pace = 0; pace < 4; pace++)
+    assert_int_equal(differing(&z, (hone_served_options){0}, pace), 0);
+  assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 2), 0);
+  assert_int_equal(differing(&z, (hone_served_options){.sequences = 1}, 1), 0);
   z.places = true;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 300), 0);
+  assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   z.places = false, z.lengths = true;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 300), 0);
+  assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   z.kv_heads = 4;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 300), 0);
+  assert_int_equal(differing(&z, (hone_served_options){0}, 3), 0);
+  z = small, z.single = true; /* from token to token, but each by itself */
+  assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   z = small, z.halves = true;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 300), 0);
+  assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
+}
+
+/* The same from threads, as requests come. */
+static void threads_get_what_is_theirs(void **state) {
+  (void)state;
+  hone_server *s = serve(&small, NULL, (hone_served_options){0});
+  asked a[ASKED];
+  int64_t want[MOST], got[256];
+  for (uint32_t k = 0; k < ASKED; k++) a[k] = (asked){.server = s, .k = k, .most = 40, .after_us = k * 300};
+  ask_all(a, ASKED);
+  for (uint32_t k = 0; k < ASKED; k++) {
+    if (a[k].status != 200) fail_msg("%d %s", a[k].status, a[k].text);
+    assert_int_equal(ids_of(a[k].text, got), 40);
+    alone(&small, k, 40, want);
+    assert_memory_equal(got, want, 40 * sizeof *want);
+  }
+  hone_server_destroy(s);
 }
 
 /* Where the room is no input the caches are written where they lie. */
@@ -268,7 +324,7 @@ static void faults_are_seen(void **state) {
   static const char *const faults[] = {"generate_slot_length", "generate_slot_taken_early"};
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     hn_fault_set(faults[i]);
-    const uint32_t wrong = differing(&small, (hone_served_options){0}, 0);
+    const uint32_t wrong = differing(&small, (hone_served_options){0}, 2);
     hn_fault_set(NULL);
     if (!wrong) fail_msg("%s", faults[i]);
   }
@@ -370,20 +426,6 @@ static void an_end_ends_it(void **state) {
   hone_server_destroy(s);
 }
 
-static hone_server_response open_stream(hone_server *s, uint32_t k, uint32_t most) {
-  char body[1024];
-  const asked a = {.k = k, .most = most};
-  body_of(&a, body, sizeof body);
-  const hone_server_request r = {.method = "POST",
-                                 .path = "/v2/models/net/generate_stream",
-                                 .body = body,
-                                 .size = strlen(body),
-                                 .streams = true};
-  hone_server_response out;
-  hone_server_answer(s, &r, &out);
-  return out;
-}
-
 static void events_are_the_answer(void **state) {
   (void)state;
   hone_server *s = serve(&small, NULL, (hone_served_options){0});
@@ -427,24 +469,25 @@ static void a_full_cache_lets_wait(void **state) {
   (void)state;
   const hone_server_options few = {.max_waiting = 1};
   hone_server *s = serve(&small, &few, (hone_served_options){.sequences = 1});
-  char byte[1];
-  hone_server_response first = open_stream(s, 0, 90);
-  assert_int_equal(hone_server_stream_read(first.stream, byte, 1), 1); /* it runs */
-  hone_server_response second = open_stream(s, 1, 70), third = open_stream(s, 2, 5);
-  /* The first may be over by now: then the second runs, and the third waits. */
-  if (third.status == 503) {
-    assert_non_null(strstr(third.body, "wait already"));
-    assert_null(third.stream);
-  }
+  int64_t ids[MOST], want[MOST];
+  hn_generator_rounds(s->model[0]->generator, 0);
+  hone_server_response first = open_stream(s, 0, 60);
+  hn_generator_rounds(s->model[0]->generator, 2);
+  hone_server_response second = open_stream(s, 1, 30), third = open_stream(s, 2, 5);
+  assert_int_equal(third.status, 503);
+  assert_non_null(strstr(third.body, "1 requests for 'net' wait already"));
+  assert_null(third.stream);
   hone_server_response_free(&third);
-  hone_server_response_free(&first);
-  char text[4096];
-  size_t all = 0;
-  for (size_t n; (n = hone_server_stream_read(second.stream, text, sizeof text)) > 0;) all += n;
-  assert_true(all > 70 * 20);
-  hone_server_response_free(&second);
-  assert_true(metric(s, "hone_cache_blocks_used{") == 0);
+  assert_true(metric(s, "hone_cache_blocks_used{") == 1);
   assert_true(metric(s, "hone_cache_blocks{") == 1);
+  assert_true(metric(s, "hone_requests_waiting{") == 1);
+  hn_generator_rounds(s->model[0]->generator, UINT64_MAX);
+  alone(&small, 0, 60, want);
+  assert_int_equal(read_all(&first, ids), 60);
+  assert_memory_equal(ids, want, 60 * sizeof *ids);
+  alone(&small, 1, 30, want);
+  assert_int_equal(read_all(&second, ids), 30);
+  assert_memory_equal(ids, want, 30 * sizeof *ids);
   hone_server_destroy(s);
 }
 
@@ -660,6 +703,7 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(together_is_alone),
+      cmocka_unit_test(threads_get_what_is_theirs),
       cmocka_unit_test(caches_stay_where_they_are),
       cmocka_unit_test(faults_are_seen),
       cmocka_unit_test(seeds_decide),

@@ -27,6 +27,7 @@ struct hn_generator {
   pthread_cond_t work;
   hn_sequence *first, **last;
   bool closing, started;
+  uint64_t rounds;     /* that may still be; UINT64_MAX: any number */
   hn_generated counts; /* live and waiting are what there is */
   pthread_mutex_t joining;
   pthread_t thread;
@@ -91,9 +92,12 @@ static void after_run(hn_generator *g, const hn_part *part, uint32_t i) {
 }
 
 static hone_status run_parts(hn_generator *g, const hn_part *part, uint32_t n, hone_error *error) {
+  const char *why;
+  const uint32_t runs = hn_slots_share(g->slots, &why) ? 1 : n;
   const uint64_t start = hn_now_ns();
   const hone_status status = hn_slots_run(g->slots, part, n, &g->options, error);
-  if (status == HONE_OK) hn_served_counted_run(g->m, n, 1e-9 * (double)(hn_now_ns() - start));
+  const double seconds = 1e-9 * (double)(hn_now_ns() - start) / runs;
+  for (uint32_t i = 0; i < runs && status == HONE_OK; i++) hn_served_counted_run(g->m, n / runs, seconds);
   return status;
 }
 
@@ -153,7 +157,7 @@ static hn_sequence *leave_row(hn_generator *g, hn_sequence *q) {
 
 /* With the lock: those that are gone go, and as many come as there are places. False: it is over. */
 static bool change(hn_generator *g) {
-  while (!g->closing && !g->first && !g->counts.live) pthread_cond_wait(&g->work, &g->lock);
+  while (!g->closing && (!g->rounds || (!g->first && !g->counts.live))) pthread_cond_wait(&g->work, &g->lock);
   for (uint32_t i = g->counts.live; i-- > 0;)
     if (g->closing || g->live[i]->gone)
       retire(g, g->live[i], g->closing ? HN_FINISH_CANCELLED : HN_FINISH_GONE);
@@ -175,6 +179,9 @@ static void *work(void *arg) {
     read_prompts(g);
     read_tokens(g);
     pthread_mutex_lock(&g->lock);
+    if (g->rounds == UINT64_MAX) continue;
+    g->rounds--;
+    pthread_cond_broadcast(&g->work);
   }
   pthread_mutex_unlock(&g->lock);
   return NULL;
@@ -203,7 +210,7 @@ hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *erro
     *g->last = q;
     g->last = &q->next;
     g->counts.waiting++;
-    pthread_cond_signal(&g->work);
+    pthread_cond_broadcast(&g->work);
   }
   pthread_mutex_unlock(&g->lock);
   if (status != HONE_OK) pthread_cond_destroy(&q->news);
@@ -244,6 +251,15 @@ void hn_generator_end(hn_generator *g, hn_sequence *q) {
 
 /* ------------------------------------------------------------------ the beginning, and the end */
 
+void hn_generator_rounds(hn_generator *g, uint64_t n) {
+  pthread_mutex_lock(&g->lock);
+  g->rounds = n;
+  pthread_cond_broadcast(&g->work);
+  while (g->rounds && g->rounds != UINT64_MAX && (g->first || g->counts.live))
+    pthread_cond_wait(&g->work, &g->lock);
+  pthread_mutex_unlock(&g->lock);
+}
+
 const hn_slots *hn_generator_slots(const hn_generator *g) { return g->slots; }
 
 void hn_generator_count(hn_generator *g, hn_generated *out) {
@@ -262,6 +278,7 @@ hone_status hn_generator_create(hn_served *m, hn_decoder *d, const hone_served_o
   g->decoder = *d;
   *d = (hn_decoder){0};
   g->last = &g->first;
+  g->rounds = UINT64_MAX;
   g->options.max_seconds = m->server->options.max_seconds;
   pthread_mutex_init(&g->lock, NULL);
   pthread_mutex_init(&g->joining, NULL);
@@ -286,7 +303,7 @@ hone_status hn_generator_create(hn_served *m, hn_decoder *d, const hone_served_o
 void hn_generator_stop(hn_generator *g) {
   pthread_mutex_lock(&g->lock);
   g->closing = true;
-  pthread_cond_signal(&g->work);
+  pthread_cond_broadcast(&g->work);
   pthread_mutex_unlock(&g->lock);
   pthread_mutex_lock(&g->joining);
   if (g->started) pthread_join(g->thread, NULL);

@@ -68,8 +68,8 @@ typedef struct hn_slots hn_slots;
 
 /* m: plan options, model, engine. o: what was asked for; slots and context are decided here. d is borrowed.
  */
-hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o,
-                            hn_slots **out, hone_error *error);
+hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served_options *o, hn_slots **out,
+                            hone_error *error);
 void hn_slots_destroy(hn_slots *s);
 uint32_t hn_slots_count(const hn_slots *s);
 uint32_t hn_slots_context(const hn_slots *s); /* tokens of a sequence */
@@ -111,16 +111,20 @@ hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *erro
  * then. */
 uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg),
                            void *arg, bool *done);
+/* Tests: after so many rounds more it stands still (UINT64_MAX: never). Returns when they are over, or there
+ * is nothing to do. */
+void hn_generator_rounds(hn_generator *g, uint64_t n);
 /* It is the asker's again, ended or not. */
 void hn_generator_end(hn_generator *g, hn_sequence *q);
 
-/* ---- generate_ask.c: from the body of a request, and back */
-hone_status hn_sequence_read(const hn_generator *g, const hone_server_request *request, hn_sequence *out,
+/* ---- generate_ask.c: from the body of a request */
+typedef struct hn_limits {
+  uint32_t context;   /* tokens of a sequence */
+  int64_t vocabulary; /* ids are below it */
+} hn_limits;
+hone_status hn_sequence_read(const hn_limits *limits, const hone_server_request *request, hn_sequence *out,
                              hone_error *error);
 void hn_sequence_free(hn_sequence *q);
-/* The tokens from number `from` behind the prompt on, `n` of them, and how it ended where `ended`. */
-void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended,
-                    hn_str *o);
 
 /* ---- stream.c: a request for generation from its body to its answer */
 hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hone_server_stream **out,

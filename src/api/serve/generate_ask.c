@@ -1,5 +1,5 @@
-/* The body of a request for generation, and what is told of a sequence: the generate extension of the Open
- * Inference Protocol, with ids of tokens where Triton's models have texts. */
+/* The body of a request for generation: the generate extension of the Open Inference Protocol, with ids of
+ * tokens where Triton's models have texts. */
 #include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/json_read.h"
@@ -12,7 +12,7 @@
 enum { DOCUMENT_BYTES = 64 << 20, MAX_TOKENS = 16 };
 
 typedef struct reader {
-  const hn_generator *g;
+  const hn_limits *limits;
   hn_sequence *q;
   hone_error *error;
 } reader;
@@ -37,8 +37,7 @@ static hone_status read_id(const reader *r, const json_t *v, const char *name, s
 }
 
 static hone_status read_prompt(const reader *r, const json_t *list) {
-  const hn_slots *s = hn_generator_slots(r->g);
-  const size_t n = json_array_size(list), most = hn_slots_context(s);
+  const size_t n = json_array_size(list), most = r->limits->context;
   if (!json_is_array(list) || !n) return bad(r, "the request has no 'input_ids', a list of tokens%s", "");
   if (n >= most) {
     hn_fail(r->error, HONE_ERROR_INPUT, "'input_ids' leaves no room for an answer");
@@ -57,7 +56,7 @@ static hone_status read_prompt(const reader *r, const json_t *list) {
   if (!r->q->ids) return hn_fail_memory(r->error, n * sizeof *r->q->ids, "a request");
   hone_status status = HONE_OK;
   for (size_t i = 0; i < n && status == HONE_OK; i++)
-    status = read_id(r, json_array_get(list, i), "input_ids", i, hn_slots_vocabulary(s), &r->q->ids[i]);
+    status = read_id(r, json_array_get(list, i), "input_ids", i, r->limits->vocabulary, &r->q->ids[i]);
   return status;
 }
 
@@ -92,8 +91,8 @@ static hone_status read_ends(const reader *r, const json_t *list) {
   if (!json_is_array(list) || json_array_size(list) > HN_MOST_ENDS)
     return bad(r, "parameter 'end_ids' is no list of at most 64 tokens%s", "");
   for (size_t i = 0; i < json_array_size(list) && status == HONE_OK; i++)
-    status = read_id(r, json_array_get(list, i), "end_ids", i, hn_slots_vocabulary(hn_generator_slots(r->g)),
-                     &r->q->end[r->q->n_ends++]);
+    status =
+        read_id(r, json_array_get(list, i), "end_ids", i, r->limits->vocabulary, &r->q->end[r->q->n_ends++]);
   return status;
 }
 
@@ -103,7 +102,7 @@ static hone_status read_parameter(const reader *r, const char *name, const json_
   int64_t n = 0;
   hone_status status = HONE_OK;
   if (strcmp(name, "max_tokens") == 0) {
-    status = read_whole(r, v, name, 1, (int64_t)hn_slots_context(hn_generator_slots(r->g)) - 1, &n);
+    status = read_whole(r, v, name, 1, (int64_t)r->limits->context - 1, &n);
     if (status == HONE_OK) q->most = (uint32_t)n;
     return status;
   }
@@ -141,14 +140,14 @@ static hone_status read_parameters(const reader *r, const json_t *all) {
 
 /* Without max_tokens 16, as servers of this protocol have it, or what there is room for. */
 static void choose_most(const reader *r, const json_t *list) {
-  const size_t n = json_array_size(list), context = hn_slots_context(hn_generator_slots(r->g));
+  const size_t n = json_array_size(list), context = r->limits->context;
   if (r->q->most || n >= context) return;
   r->q->most = context - n < MAX_TOKENS ? (uint32_t)(context - n) : MAX_TOKENS;
 }
 
-hone_status hn_sequence_read(const hn_generator *g, const hone_server_request *request, hn_sequence *out,
+hone_status hn_sequence_read(const hn_limits *limits, const hone_server_request *request, hn_sequence *out,
                              hone_error *error) {
-  const reader r = {g, out, error};
+  const reader r = {limits, out, error};
   json_error_t where = {0};
   *out = (hn_sequence){.slot = -1};
   if (request->json_size)
@@ -178,28 +177,4 @@ void hn_sequence_free(hn_sequence *q) {
   hn_free(q->ids);
   q->id = NULL;
   q->ids = NULL;
-}
-
-/* ------------------------------------------------------------------ answers */
-
-static const char *finish_name(hn_finish f) {
-  return f == HN_FINISH_LENGTH ? "length" : f == HN_FINISH_STOP ? "stop" : "cancelled";
-}
-
-static void member(hn_str *o, const char *before, const char *name, const char *text) {
-  hn_str_printf(o, "%s\"%s\":", before, name);
-  hn_tell_text(o, text, strlen(text));
-}
-
-void hn_tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended,
-                    hn_str *o) {
-  member(o, "{", "model_name", m->name);
-  member(o, ",", "model_version", m->version);
-  if (q->id) member(o, ",", "id", q->id);
-  hn_str_puts(o, ",\"output_ids\":[");
-  for (uint32_t i = 0; i < n; i++)
-    hn_str_printf(o, "%s%lld", i ? "," : "", (long long)q->ids[q->prompt + from + i]);
-  hn_str_putc(o, ']');
-  if (ended) member(o, ",", "finish_reason", finish_name(q->finish));
-  hn_str_putc(o, '}');
 }

@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "base/vec.h"
 #include "model/bind.h"
+#include "model/operators.h"
 #include "model/ops/common/op.h"
 
 #include <string.h>
@@ -41,6 +42,7 @@ typedef struct sized {
 
 struct hn_slots {
   const hn_served *m;
+  hn_model *model; /* that is planned */
   const hn_decoder *d;
   hone_plan_options options;
   hone_weights *weights;
@@ -56,10 +58,9 @@ struct hn_slots {
 
   hone_tensor *in, *out; /* [inputs], [outputs] of a run */
   const hone_tensor **given, **bound;
-  int64_t *tokens, *positions; /* [max(n, chunk)] */
-  int64_t *mask, *lengths;     /* [n][context], [n] */
-  uint32_t *masked;            /* [n] ones in that row */
-  int64_t total;
+  int64_t *tokens, *positions;   /* [max(n, chunk)] */
+  int64_t *mask, *lengths;       /* [n][context], [n] */
+  uint32_t *masked;              /* [n] ones in that row */
   void *typed[HN_DECODER_ROLES]; /* what of those the plan reads as i32 */
   float *logits;                 /* [n][row] */
 };
@@ -148,6 +149,37 @@ static hone_status find_caches(hn_slots *s, hone_error *error) {
   return HONE_OK;
 }
 
+/* The room is one number as long as the server lives: where it is an input, it becomes a constant of the
+ * model, so that shapes are known beforehand and caches can be written where they lie. */
+static hone_status fix_total(hn_slots *s, hn_decoder *d, hone_error *error) {
+  uint32_t at = 0;
+  while (at < d->n_in && d->in[at].role != HN_DECODER_TOTAL) at++;
+  if (at == d->n_in) {
+    s->model = hn_model_retain(s->m->model);
+    return HONE_OK;
+  }
+  hone_status status = hn_model_clone(s->m->model, &s->model, error);
+  if (status != HONE_OK) return status;
+  const int32_t room = (int32_t)s->context;
+  hn_graph *g = s->model->graph;
+  hone_tensor *t = HN_NEW(&s->model->arena, hone_tensor);
+  if (!t || !(t->data = hn_arena_memdup(&s->model->arena, &room, sizeof room)))
+    return hn_fail_memory(error, sizeof *t, "a decoder");
+  t->desc = shape_of(s, &d->in[at], 1, 1);
+  hn_value *v = hn_value_find(g, d->in[at].name);
+  for (size_t i = 0; i < g->inputs.len; i++)
+    if (g->inputs.ptr[i] == v) {
+      g->inputs.len--;
+      memmove(&g->inputs.ptr[i], &g->inputs.ptr[i + 1], (g->inputs.len - i) * sizeof *g->inputs.ptr);
+      break;
+    }
+  v->is_input = false;
+  hn_value_set_constant(v, t);
+  d->n_in--;
+  memmove(&d->in[at], &d->in[at + 1], (d->n_in - at) * sizeof *d->in);
+  return hn_model_ready(s->model, error);
+}
+
 /* ------------------------------------------------------------------ may sequences share a run? */
 
 static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
@@ -198,7 +230,7 @@ static uint32_t bindings_of(const hn_slots *s, int64_t batch, int64_t tokens, ho
 static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
                         hone_error *error) {
   const uint32_t n = bindings_of(s, batch, tokens, room);
-  return hn_model_bind(s->m->model, room, n, 0, out, NULL, error);
+  return hn_model_bind(s->model, room, n, 0, out, NULL, error);
 }
 
 /* What plan and model call alike has to be alike, too. */
@@ -228,7 +260,7 @@ static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_b
   o.n_bindings = bindings_of(s, batch, tokens, room);
   o.batch = 0;
   o.weights = s->weights;
-  hone_status status = hone_plan_create(s->m->replica[0].engine, s->m->model, &o, &z.plan, error);
+  hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, &z.plan, error);
   if (status == HONE_OK) status = check(s, z.plan, batch, error);
   if (status == HONE_OK) status = hone_context_create(z.plan, &z.context, error);
   if (status == HONE_OK && !hn_vec_push(&s->size, z))
@@ -286,7 +318,7 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   s->bound = hn_calloc(s->d->n_out + 1, sizeof *s->bound);
   bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->masked && s->logits &&
               s->in && s->given && s->out && s->bound;
-  const size_t counts[HN_DECODER_ROLES] = {ids, n * s->context, ids, n, 1, 0};
+  const size_t counts[HN_DECODER_ROLES] = {ids, n * s->context, ids, n, 0, 0};
   for (int r = 0; r < HN_DECODER_ROLES; r++) {
     s->typed[r] = hn_calloc(counts[r] + 1, sizeof(int32_t));
     good = good && s->typed[r];
@@ -302,8 +334,8 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   return good ? HONE_OK : hn_fail_memory(error, all, "a decoder's caches");
 }
 
-hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_served_options *o,
-                            hn_slots **out, hone_error *error) {
+hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served_options *o, hn_slots **out,
+                            hone_error *error) {
   hn_slots *s = hn_calloc(1, sizeof *s);
   hone_binding *room = hn_calloc(d->n_in + 1, sizeof *room);
   hone_status status = s && room ? HONE_OK : hn_fail_memory(error, d->n_in * sizeof *room, "a decoder");
@@ -313,10 +345,11 @@ hone_status hn_slots_create(const hn_served *m, const hn_decoder *d, const hone_
     s->options.slices = 1; /* caches are written where they lie, of the whole batch */
     status = choose_context(s, o, error);
   }
+  if (status == HONE_OK) status = fix_total(s, d, error);
   if (status == HONE_OK) status = find_caches(s, error);
   if (status == HONE_OK) status = choose_sequences(s, o, error);
   if (status == HONE_OK) status = prove(s, room, error);
-  if (status == HONE_OK) status = hone_weights_create(m->replica[0].engine, m->model, &s->weights, error);
+  if (status == HONE_OK) status = hone_weights_create(m->replica[0].engine, s->model, &s->weights, error);
   if (status == HONE_OK) status = make_plans(s, room, error);
   if (status == HONE_OK) status = make_room(s, error);
   hn_free(room);
@@ -335,6 +368,7 @@ void hn_slots_destroy(hn_slots *s) {
   }
   hn_vec_free(&s->size);
   hone_weights_destroy(s->weights);
+  hn_model_destroy(s->model);
   for (uint32_t i = 0; i < s->n_caches; i++)
     if (s->cache[i].data) hn_pages_free(s->cache[i].data, s->cache[i].bytes);
   for (int r = 0; r < HN_DECODER_ROLES; r++) hn_free(s->typed[r]);
@@ -457,7 +491,7 @@ static void set_row(hn_slots *s, uint32_t b, uint32_t slot, const hn_part *part,
 
 static void *data_for(hn_slots *s, const hn_decoder_input *in, uint32_t first, int64_t count) {
   int64_t *wide[HN_DECODER_ROLES] = {
-      s->tokens, s->mask + (size_t)first * s->context, s->positions, s->lengths, &s->total, NULL};
+      s->tokens, s->mask + (size_t)first * s->context, s->positions, s->lengths, NULL, NULL};
   if (in->dtype != HONE_DTYPE_I32) return wide[in->role];
   if (in->role == HN_DECODER_MASK) return (int32_t *)s->typed[in->role] + (size_t)first * s->context;
   int32_t *to = s->typed[in->role];
@@ -513,7 +547,6 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
   const uint32_t tokens = part[0].tokens;
   const sized *z = size_for(s, batch, tokens);
   if (!z) return hn_fail(error, HONE_ERROR_INTERNAL, "no plan for %u sequences and %u tokens", batch, tokens);
-  s->total = s->context;
   for (uint32_t b = 0; b < batch; b++) {
     const hn_part *mine = NULL;
     for (uint32_t i = 0; i < n && !mine; i++)

@@ -22,7 +22,9 @@ hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hon
   hone_server_stream *s = hn_calloc(1, sizeof *s);
   if (!s) return hn_fail_memory(error, sizeof *s, "a request");
   s->m = m, s->gone = request->gone, s->arg = request->arg;
-  hone_status status = hn_sequence_read(m->generator, request, &s->q, error);
+  const hn_slots *slots = hn_generator_slots(m->generator);
+  const hn_limits limits = {hn_slots_context(slots), hn_slots_vocabulary(slots)};
+  hone_status status = hn_sequence_read(&limits, request, &s->q, error);
   if (status == HONE_OK) status = hn_generator_begin(m->generator, &s->q, error);
   if (status == HONE_OK) {
     *out = s;
@@ -31,6 +33,31 @@ hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hon
   hn_sequence_free(&s->q);
   hn_free(s);
   return status;
+}
+
+/* ------------------------------------------------------------------ what is told */
+
+static const char *finish_name(hn_finish f) {
+  return f == HN_FINISH_LENGTH ? "length" : f == HN_FINISH_STOP ? "stop" : "cancelled";
+}
+
+static void member(hn_str *o, const char *before, const char *name, const char *text) {
+  hn_str_printf(o, "%s\"%s\":", before, name);
+  hn_tell_text(o, text, strlen(text));
+}
+
+/* The tokens from number `from` behind the prompt on, `n` of them, and how it ended where `ended`. */
+static void tell_tokens(const hn_served *m, const hn_sequence *q, uint32_t from, uint32_t n, bool ended,
+                        hn_str *o) {
+  member(o, "{", "model_name", m->name);
+  member(o, ",", "model_version", m->version);
+  if (q->id) member(o, ",", "id", q->id);
+  hn_str_puts(o, ",\"output_ids\":[");
+  for (uint32_t i = 0; i < n; i++)
+    hn_str_printf(o, "%s%lld", i ? "," : "", (long long)q->ids[q->prompt + from + i]);
+  hn_str_putc(o, ']');
+  if (ended) member(o, ",", "finish_reason", finish_name(q->finish));
+  hn_str_putc(o, '}');
 }
 
 /* How a sequence ended that has nothing to show for it. */
@@ -56,7 +83,7 @@ static void make_events(hone_server_stream *s) {
   s->sent = 0;
   for (; s->told < there; s->told++) {
     hn_str_puts(&s->event, "data: ");
-    hn_tell_tokens(s->m, &s->q, s->told, 1, done && !bare && s->told + 1 == there, &s->event);
+    tell_tokens(s->m, &s->q, s->told, 1, done && !bare && s->told + 1 == there, &s->event);
     hn_str_puts(&s->event, "\n\n");
   }
   s->over = done || s->q.gone;
@@ -64,7 +91,7 @@ static void make_events(hone_server_stream *s) {
   hone_error error = {0};
   hn_str_puts(&s->event, "data: ");
   if (ended(&s->q, &error) == HONE_OK) {
-    hn_tell_tokens(s->m, &s->q, s->told, 0, true, &s->event);
+    tell_tokens(s->m, &s->q, s->told, 0, true, &s->event);
   } else {
     char text[1400];
     hone_error_format(&error, text, sizeof text);
@@ -89,10 +116,11 @@ hone_status hn_stream_answer(hone_server_stream *s, bool events, hn_str *o, hone
   bool done;
   /* There are never more than that: until it ends. */
   hn_generator_wait(s->m->generator, &s->q, s->q.most, s->gone, s->arg, &done);
-  const hone_status status = ended(&s->q, error);
+  const hone_status status =
+      done ? ended(&s->q, error) : hn_fail(error, HONE_ERROR_CANCELLED, "nobody waits for the answer");
   if (status != HONE_OK) return status;
   if (!events) {
-    hn_tell_tokens(s->m, &s->q, 0, s->q.n - s->q.prompt, true, o);
+    tell_tokens(s->m, &s->q, 0, s->q.n - s->q.prompt, true, o);
     return o->failed ? hn_fail_memory(error, o->len, "a response") : HONE_OK;
   }
   char part[4096];
