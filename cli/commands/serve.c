@@ -260,7 +260,8 @@ static json_t *json_of(const work *w) {
                                      (json_int_t)m.answered, "failed", (json_int_t)m.failed, "runs",
                                      (json_int_t)m.runs, "samples", (json_int_t)m.samples, "mean_ms",
                                      cli_real(m.mean_ms), "p50_ms", cli_real(m.p50_ms), "p95_ms",
-                                     cli_real(m.p95_ms), "p99_ms", cli_real(m.p99_ms)));
+                                     cli_real(m.p95_ms), "p99_ms", cli_real(m.p99_ms), "sequences",
+                                     (int)m.sequences, "tokens", (json_int_t)m.tokens));
   if (!whole) {
     json_decref(list);
     return NULL;

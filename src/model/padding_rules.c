@@ -445,14 +445,14 @@ static bool einsum(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
 /* Attention of each input of a batch over its own cache: whatever comes with one of them follows the batch.
  */
 static bool group_query_attention(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
-  enum { LENGTHS = 5, TOTAL, COS, SIN, POSITIONS, ADDED, SINK };
+  enum { LENGTHS = 5, POSITIONS = 9, ADDED, QUERY_LENGTHS = 16 };
   if (!n->parts) return no(why, "refuses the lengths that padding has");
   if (!rows(n, 0) || n->in[0].axis != 0 || n->in[0].each != 1) return no(why, "has tokens that meet");
   for (uint32_t i = 0; i < n->small->n_in; i++) {
     if (!there(n, i)) continue;
-    const bool mine = i <= LENGTHS, any = i == POSITIONS || i == ADDED;
+    const bool mine = i <= LENGTHS || i == QUERY_LENGTHS, any = i == POSITIONS || i == ADDED;
     const bool follows = rows(n, i) && n->in[i].axis == 0 && n->in[i].each == 1;
-    if (i > SINK) return no(why, "has inputs of which nothing is known");
+    if (i > QUERY_LENGTHS) return no(why, "has inputs of which nothing is known");
     if (mine ? !follows : any ? !follows && !same(n, i) : !same(n, i))
       return no(why, "has inputs that do not follow it");
     if (any && same(n, i) && n->small->in[i]->desc.rank > 1 && n->small->in[i]->desc.dim[0] != 1)

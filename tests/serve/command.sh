@@ -31,6 +31,25 @@ if [ -x "$(dirname "$hone")/text_model" ]; then
   wants 2 "dimension 1 of input 'x' is .*; --profile L=MIN:OPT:MAX lets requests differ" open.onnx --listen 8000
   wants 2 'up to 8 samples a run' open.onnx --profile L=1:4:8 --listen 8000
   if grep -q 'lets requests differ' err; then bad "a dimension with a profile is called fixed"; fi
+  # A decoder generates, unless its runs are wanted.
+  "$(dirname "$hone")/text_model" 'opset 17 opset "com.microsoft" 1
+    graph g(%input_ids: i64[BxS], %attention_mask: i64[BxT], %pk: f32[Bx1xPx4], %pv: f32[Bx1xPx4]) -> (%logits, %ok, %ov) {
+    const %t: f32[5x4] = {1, 2, -3, 4, -5, 6, 7, -8, 9, 10, -11, 12, 13, 14, -15, 16, 17, -18, 19, 20}
+    const %one: i64[1] = {1}
+    const %unit: i64 = {1}
+    %x = Gather(%t, %input_ids)
+    %s = ReduceSum(%attention_mask, %one) {keepdims=0}
+    %d = Sub(%s, %unit)
+    %n = Cast(%d) {to=6}
+    %h = Shape(%attention_mask)
+    %w = Gather(%h, %unit)
+    %m = Cast(%w) {to=6}
+    %logits, %ok, %ov = com.microsoft::GroupQueryAttention(%x, %x, %x, %pk, %pv, %n, %m) {num_heads=1, kv_num_heads=1} }' \
+    decoder.onnx || bad "no decoder to serve"
+  wants 2 'generates 3 sequences of up to 16 tokens, cache of .* MiB$' decoder.onnx --sequences 3 --context 16 --listen 8000
+  wants 2 'up to 8 samples a run\|1 sample a run' decoder.onnx --no-generate --listen 8000
+  wants 2 'no room for one sequence' decoder.onnx --context 100000 --cache-size 0.1
+  wants 2 'at most 4096 sequences' decoder.onnx --sequences 5000
   wants 2 'of that name, got Q' open.onnx 'a b.onnx' --profile L=1:4:8 --profile Q=1:2:3 --listen 127.0.0.1:0
 else
   echo "SKIP: models with open dimensions: build text_model"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Inputs and outputs of com.microsoft.GroupQueryAttention. */
-enum { PAST_KEY = 3, PAST_VALUE, LENGTHS, TOTAL, COS };
+enum { PAST_KEY = 3, PAST_VALUE, LENGTHS, TOTAL, COS, QUERY_LENGTHS = 16 };
 enum { PRESENT_KEY = 1 };
 enum { DEEPEST = 16 }; /* nodes from the mask to the lengths */
 
@@ -181,6 +181,10 @@ static bool take_attention(finder *f, const hone_node *n) {
   const hn_value *lengths = input_of(n, LENGTHS), *total = input_of(n, TOTAL), *cos = input_of(n, COS);
   if (hone_node_int(n, "causal", 1) == 0)
     return hn_refuse(f->why, "node '%.60s' (GroupQueryAttention) sees tokens that come later", n->name);
+  if (hone_node_int(n, "sliding_window_cache", 0) > 0 || input_of(n, QUERY_LENGTHS))
+    return hn_refuse(f->why,
+                     "node '%.60s' (GroupQueryAttention) has a cache that drops tokens, or query_seqlens",
+                     n->name);
   if (!take_cache(f, n, 0) || !take_cache(f, n, 1)) return false;
   if (lengths && place(f, lengths) >= 0) {
     if (!take(f, lengths, HN_DECODER_LENGTHS, "seqlens_k")) return false;

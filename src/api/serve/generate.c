@@ -80,7 +80,7 @@ static void advance(hn_generator *g, hn_sequence *q, const float *logits) {
   g->counts.tokens++;
   if (ends || q->n == q->prompt + q->most)
     retire(g, q, ends ? HN_FINISH_STOP : HN_FINISH_LENGTH);
-  else
+  else if (q->n - q->prompt > q->known)
     pthread_cond_broadcast(&q->news);
   pthread_mutex_unlock(&g->lock);
 }
@@ -219,20 +219,21 @@ hone_status hn_generator_begin(hn_generator *g, hn_sequence *q, hone_error *erro
 
 uint32_t hn_generator_wait(hn_generator *g, hn_sequence *q, uint32_t known, bool (*gone)(void *arg),
                            void *arg, bool *done) {
+  struct timespec at = {0};
+  uint64_t look = hn_now_ns() + LOOK_NS;
   pthread_mutex_lock(&g->lock);
+  q->known = known;
   while (q->finish == HN_FINISH_NONE && q->n - q->prompt <= known && !q->gone) {
-    if (!gone) {
+    at.tv_sec = (time_t)(look / 1000000000u), at.tv_nsec = (long)(look % 1000000000u);
+    if (!gone)
       pthread_cond_wait(&q->news, &g->lock);
-      continue;
+    else if (pthread_cond_timedwait(&q->news, &g->lock, &at) != 0) {
+      pthread_mutex_unlock(&g->lock);
+      const bool left = gone(arg);
+      look = hn_now_ns() + LOOK_NS;
+      pthread_mutex_lock(&g->lock);
+      q->gone |= left;
     }
-    const uint64_t until = hn_now_ns() + LOOK_NS;
-    const struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
-                                .tv_nsec = (long)(until % 1000000000u)};
-    if (pthread_cond_timedwait(&q->news, &g->lock, &at) == 0) continue;
-    pthread_mutex_unlock(&g->lock);
-    const bool left = gone(arg);
-    pthread_mutex_lock(&g->lock);
-    q->gone |= left;
   }
   const uint32_t there = q->n - q->prompt;
   *done = q->finish != HN_FINISH_NONE;

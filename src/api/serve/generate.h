@@ -41,7 +41,8 @@ typedef struct hn_sequence {
   hn_finish finish;
   hone_status status;
   hone_error error;
-  bool gone; /* the asker wants no more of it */
+  bool gone;      /* the asker wants no more of it */
+  uint32_t known; /* tokens behind the prompt of which the asker has heard, or needs not hear */
   pthread_cond_t news;
 
   uint64_t arrived, begun, last; /* ns: asked for, taken up, the latest token */
