@@ -76,8 +76,8 @@ static int by_size(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-  const int layers = argc > 1 ? atoi(argv[1]) : 8, heads = argc > 2 ? atoi(argv[2]) : 8,
-            vocabulary = argc > 3 ? atoi(argv[3]) : 8000, rounds = argc > 4 ? atoi(argv[4]) : 5;
+  const int layers = argc > 1 ? atoi(argv[1]) : 4, heads = argc > 2 ? atoi(argv[2]) : 8,
+            vocabulary = argc > 3 ? atoi(argv[3]) : 8000, rounds = argc > 4 ? atoi(argv[4]) : 3;
   const decoder_size z = {.vocabulary = vocabulary,
                           .heads = heads,
                           .kv_heads = heads > 3 ? heads / 4 : 1,
