@@ -26,6 +26,7 @@ static void transforms_and_losses(void **state) {
       {"STFT", 17, "f32:1x4x1 i64:=1 f32:5", "", NULL},
       {"HannWindow", 17, "i64:=4", "", "f32:4=0,0.5,1,0.5"},
       {"HannWindow", 17, "i64:=1", "periodic=0", "f32:1=1"},
+      {"HannWindow", 17, "i64:=1", "", "f32:1=0"},
       {"HannWindow", 17, "i64:=0", "", "f32:0"},
       {"HannWindow", 17, "i64:=-1", "", NULL},
       {"BlackmanWindow", 17, "i32:=3", "periodic=0 output_datatype=11", "f64:3=0,1,0"},

@@ -31,13 +31,13 @@ hone_status hn_taper_infer(const hone_infer *io, hone_error *error) {
 hone_status hn_taper_run(hone_call *call, double a0, double a1, double a2, hone_error *error) {
   hone_tensor *y = call->output[0];
   int64_t n = hn_count(y);
-  double period = hone_node_int(call->node, "periodic", 1) ? (double)n : (double)(n - 1);
-  if (n == 1) period = 1; /* one point is its own period */
+  const bool periodic = hone_node_int(call->node, "periodic", 1);
+  const double period = (double)(periodic ? n : n - 1);
   for (int64_t i = 0; i < n; i++) {
     hone_status status = i % HN_STOP_EVERY == 0 ? hn_call_check(call, error) : HONE_OK;
     if (status) return status;
-    double phase = 2 * M_PI * (double)i / period;
-    hn_set_f64(y, i, n == 1 ? 1 : a0 - a1 * cos(phase) + a2 * cos(2 * phase));
+    const double phase = period > 0 ? 2 * M_PI * (double)i / period : M_PI; /* one point is the middle */
+    hn_set_f64(y, i, a0 - a1 * cos(phase) + a2 * cos(2 * phase));
   }
   return HONE_OK;
 }
