@@ -10,8 +10,12 @@
  * L1 sets. */
 static int64_t scratch_ld(const hn_conv *c) { return (c->kc + 15) / 16 * 16 + 16; }
 
+/* The same of a block of rows that is copied. */
+static int64_t copied_ld(const hn_conv *c) { return hn_fill_up(c->k, 16) + 16; }
+
 size_t hn_conv_scratch(const hn_conv *c, const hn_gemm_ops *o) {
-  return (size_t)(c->padded ? (c->padded + 15) / 16 * 16 : scratch_ld(c) * o->mr) + 16;
+  const int64_t own = c->padded > c->copied ? c->padded : c->copied;
+  return (size_t)(own ? hn_fill_up(own, 16) : scratch_ld(c) * o->mr) + 16;
 }
 
 /* Divides the work of one group into m_tasks x n_tasks.  Every m task reads all weights of its columns, every
@@ -95,8 +99,12 @@ static void plan_padding(hn_conv *c, const hn_gemm_ops *o, size_t l1, size_t l2)
   if (padding_cycles(c, (double)c->grid[1]) < gather) c->padded = floats;
 }
 
+/* Are the rows of A read as they lie? */
+static bool as_it_lies(const hn_conv *c) { return c->direct && !c->copy && !c->copied; }
+
 /* Floats from row to row of A where it is read as it lies. */
 static int64_t row_distance(const hn_conv *c) {
+  if (c->copied) return 0;
   if (c->direct) return c->copy ? 0 : c->in_pitch;
   return c->strided && !c->padded ? c->stride[2] * c->in_pitch : 0;
 }
@@ -112,6 +120,16 @@ static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   return meet && ways < o->mr && 4 * ways >= 3 * o->mr && !HN_FAULT("conv_rows_that_meet") ? ways : o->mr;
 }
 
+/* Would rows, each a pixel, meet in L1 as they lie? Where more of them than a set has ways do, they are copied
+ * to a distance at which they do not. Strided tiles are of one line. */
+static bool rows_meet(const hn_conv *c, size_t l1) {
+  enum { WAY = 4096, SMALL = 40 << 10 };
+  if (l1 >= SMALL) return false;
+  const int64_t distance = row_distance(c) * (int64_t)sizeof(float);
+  if (c->direct) return distance % (WAY / 2) == 0;
+  return distance && distance % WAY == 0 && c->grid[2] > (int64_t)(l1 / WAY);
+}
+
 /* Does what a tile reads of the input stay in L2 while the panels of weights pass? Pixels beside each other
  * share taps. */
 static bool is_near(const hn_conv *c, const hn_gemm_ops *o, size_t l2) {
@@ -119,39 +137,13 @@ static bool is_near(const hn_conv *c, const hn_gemm_ops *o, size_t l2) {
   return c->n_runs * ((o->mr - 1) * hn_min(apart, run) + run) <= (int64_t)(l2 / 4 / 4);
 }
 
-void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
-  bool one_tap = c->k == c->cin && c->n_runs == 1;
-  int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
-  bool same_grid = true;
-  for (int i = 0; i < 3; i++) same_grid = same_grid && c->grid[i] == c->in[i] && c->stride[i] == 1;
-  /* One line may run through the whole output when its pixels have one distance everywhere. */
-  bool row = c->grid[1] == 1 || c->out.row == c->grid[2] * c->out.pixel;
-  bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
-  bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
-  bool flat = row && slice && image;
-  /* What is near is read in one go, run by run, without gathering: tiles must not leave their line for that.
-   * Single taps cost most to gather: even tiles that a line does not fill are better. Where taps reach over
-   * its ends, a short line falls to pieces. */
-  const bool ends = !c->window[1] || c->pad[1] || (c->grid[2] - 1) * c->stride[2] + c->window[1] > c->in[2];
-  const int64_t shortest = c->single_taps || !ends ? o->mr / 2 : 2 * o->mr;
-  c->direct = one_tap && !c->shifted && same_grid && c->in_k == 1 &&
-              (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
-  c->strided = !c->direct && c->run_step > 0 && c->in_k == 1 && is_near(c, o, l2) && c->grid[2] >= shortest;
-  plan_padding(c, o, l1, l2);
-  if (c->strided || c->padded) flat = false;
-  c->line = flat ? c->batch * pixels : c->grid[2];
-  c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
-  c->down = c->deep && !flat && !c->padded;
-  c->n_panels = hn_div_up(c->cout, o->nr);
-  c->copy = c->direct && c->in_pitch * 4 % 2048 == 0 && c->n_panels >= 4 && l1 < (40u << 10);
-  c->skips = c->idle > (c->strided ? 0 : 0.02) && !c->padded;
-  const int64_t tile_rows = most_rows(c, o, l1);
-  c->tiles_per_line = hn_div_up(c->line, tile_rows);
-  c->tiles = c->tiles_per_line * c->lines;
+/* Blocks of K, of rows and of weights, and the division into tasks. */
+static void plan_blocks(hn_conv *c, const hn_gemm_ops *o, int64_t tile_rows, uint32_t threads, size_t l1,
+                        size_t l2) {
   /* A tile of A takes half of L1 where it is brought together there, and nearly all where it is read as it
    * lies: a line of weights is used once for each tile in any case, and each further block of K reads and
    * writes all of C. */
-  const size_t room = c->direct && !c->copy ? l1 / 8 * 7 : l1 / 2;
+  const size_t room = as_it_lies(c) || c->copied ? l1 / 8 * 7 : l1 / 2;
   int64_t kc = (int64_t)(room / 4 / o->mr);
   if (kc < 64) kc = 64;
   int64_t blocks = c->strided ? 1 : hn_div_up(c->k, kc);
@@ -170,13 +162,53 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
    * come from farther than A. Where A is gathered, blocks are wide from the first on, because every block
    * gathers again. */
   enum { ROW_TILES = 12, FIRST_COLUMNS = 32 };
-  const bool gathered = !c->direct || c->copy;
+  const bool gathered = !as_it_lies(c) && !c->copied;
   const int64_t most = hn_max((int64_t)(l2 / 8) / (c->kc * 4 * o->mr), ROW_TILES),
                 parts = hn_div_up(tiles, most);
   c->block_tiles = parts ? hn_div_up(tiles, parts) : 1;
   c->block_columns = hn_max((int64_t)(l2 / (gathered ? 4 : 8)) / (c->kc * 4) / o->nr, 1) * o->nr;
   c->first_columns =
       gathered || tiles < 4 ? c->block_columns : hn_min(hn_fill_up(FIRST_COLUMNS, o->nr), c->block_columns);
+}
+
+void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1, size_t l2) {
+  const bool one_tap = c->k == c->cin && c->n_runs == 1;
+  int64_t pixels = c->grid[0] * c->grid[1] * c->grid[2];
+  bool same_grid = true;
+  for (int i = 0; i < 3; i++) same_grid = same_grid && c->grid[i] == c->in[i] && c->stride[i] == 1;
+  /* One line may run through the whole output when its pixels have one distance everywhere. */
+  bool row = c->grid[1] == 1 || c->out.row == c->grid[2] * c->out.pixel;
+  bool slice = c->grid[0] == 1 || c->out.slice == c->grid[1] * c->grid[2] * c->out.pixel;
+  bool image = c->batch == 1 || c->out.batch == pixels * c->out.pixel;
+  bool flat = row && slice && image;
+  /* What is near is read in one go, run by run, without gathering: tiles must not leave their line for that.
+   * Single taps cost most to gather: even tiles that a line does not fill are better. Where taps reach over
+   * its ends, a short line falls to pieces. */
+  const bool ends = !c->window[1] || c->pad[1] || (c->grid[2] - 1) * c->stride[2] + c->window[1] > c->in[2];
+  const int64_t shortest = c->single_taps || !ends ? o->mr / 2 : 2 * o->mr;
+  const bool alone = one_tap && !c->shifted && c->in_k == 1; /* a row is a pixel */
+  c->direct = alone && same_grid && (c->batch == 1 || c->in_batch == pixels * c->in_pitch);
+  c->strided = !c->direct && c->run_step > 0 && c->in_k == 1 && is_near(c, o, l2) && c->grid[2] >= shortest;
+  c->n_panels = hn_div_up(c->cout, o->nr);
+  c->copied = c->copy = 0;
+  c->copied = alone && rows_meet(c, l1) && c->n_panels >= 4 && !HN_FAULT("conv_meeting_rows_in_place");
+  if (c->copied) c->strided = 0;
+  plan_padding(c, o, l1, l2);
+  if (c->strided || c->padded) flat = false;
+  c->line = flat ? c->batch * pixels : c->grid[2];
+  c->lines = flat ? 1 : c->batch * c->grid[0] * c->grid[1];
+  c->down = c->deep && !flat && !c->padded;
+  c->skips = c->idle > (c->strided ? 0 : 0.02) && !c->padded;
+  const int64_t tile_rows = most_rows(c, o, l1);
+  c->tiles_per_line = hn_div_up(c->line, tile_rows);
+  c->tiles = c->tiles_per_line * c->lines;
+  plan_blocks(c, o, tile_rows, threads, l1, l2);
+  if (!c->copied) return;
+  const int64_t longest = c->tiles_per_line ? hn_div_up(c->line, c->tiles_per_line) : 0;
+  c->copied = c->block_tiles * longest * copied_ld(c);
+  if (c->copied <= (int64_t)l2) return; /* four times L2 */
+  c->copied = 0, c->copy = c->direct; /* tile by tile: for each block of weights anew, but in L1 */
+  plan_blocks(c, o, tile_rows, threads, l1, l2);
 }
 
 double hn_conv_seconds(const hn_conv *c, const hn_gemm_ops *o, const hone_machine *machine) {
@@ -368,6 +400,29 @@ static int64_t gather(const hn_conv *c, const hn_tap_run *runs, const float *x, 
   return ld;
 }
 
+/* Where a thread brings rows of A together. */
+typedef struct room {
+  float *floats;
+  int64_t first; /* of a copied block: the number of its first pixel */
+} room;
+
+static int64_t number_of(const hn_conv *c, const cursor *at, int64_t m) { return at->line * c->line + m; }
+
+/* Rows of a block of tiles, the first one at `from`, up to tile `end`. */
+static void copy_rows(const hn_conv_args *a, int64_t group, const cursor *from, int64_t end, room *to) {
+  const hn_conv *c = a->conv;
+  const int64_t ld = copied_ld(c), per_line = c->tiles_per_line;
+  position p = locate(c, from->line, from->m);
+  to->first = number_of(c, from, from->m);
+  const int64_t n = end / per_line * c->line + end % per_line * c->line / per_line - to->first;
+  for (int64_t i = 0; i < n; i++, advance(c, &p)) {
+    const int64_t z = p.z * c->stride[0], y = p.y * c->stride[1], x = p.x * c->stride[2];
+    const float *row =
+        a->x + group * c->cin + p.n * c->in_batch + ((z * c->in[1] + y) * c->in[2] + x) * c->in_pitch;
+    copy_floats(to->floats + i * ld, row, c->k);
+  }
+}
+
 /* The runs of taps, [first, last) of them, that the m grid positions from p on (of one line) walk where they
  * lie: all that are not left out lie inside the image, and one distance leads from each to the next. Else
  * none. */
@@ -502,7 +557,7 @@ static frame frame_of(const hn_conv_args *a, int64_t group, const block *b) {
   }
   /* A contiguous activation: each panel's share of the rows that the tile after next will read, where more is
    * read than written; else the stores are what the memory system is busy with. */
-  f.dense = c->direct && !c->copy && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
+  f.dense = as_it_lies(c) && c->in_pitch == c->k && c->block_tiles == 1 && c->k >= c->cout;
   /* Else a contiguous residual, of most columns at least: the rows that the next tile adds. */
   f.adds = (f.t.flags & HN_EPI_RESIDUAL) && c->direct && e->residual_view.pixel == c->cout &&
            (b->n1 - b->n0) * 4 >= c->cout * 3 && !HN_FAULT("conv_residual_not_asked");
@@ -532,7 +587,7 @@ static int64_t part_end(const frame *f, const cursor *at, int64_t m0, int64_t m1
 
 /* Pixels m0..m1 of a tile over one block of weights. */
 static void tile_part(frame *f, const cursor *at, int64_t m0, int64_t m1, walk in_place, const ahead *next,
-                      float *scratch) {
+                      const room *bring) {
   const hn_conv_args *a = f->a;
   const int64_t n0 = f->b->n0, n1 = f->b->n1;
   const hn_conv *c = a->conv;
@@ -549,12 +604,15 @@ static void tile_part(frame *f, const cursor *at, int64_t m0, int64_t m1, walk i
   t->k = t->segment = (size_t)(k1 - k0);
   t->m = (uint32_t)(m1 - m0);
   t->skip = t->jump = 0, t->turns = 0;
-  if (c->direct && !c->copy) {
+  if (c->copied) {
+    t->lda = copied_ld(c);
+    t->a = bring->floats + (number_of(c, at, m0) - bring->first) * t->lda + k0;
+  } else if (as_it_lies(c)) {
     t->a = x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch + k0;
     t->lda = c->in_pitch;
   } else if (c->padded) {
     const int64_t row = c->padded_size[1] * c->cin;
-    t->a = scratch + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
+    t->a = bring->floats + (p.n * c->padded_size[0] + p.y * c->stride[1]) * row + p.x * c->stride[2] * c->cin;
     t->lda = c->stride[2] * c->cin;
     const int64_t line = c->tap_step ? c->line_taps : 1; /* runs in a line of taps */
     t->segment = (size_t)(line * a->runs->taps * c->cin);
@@ -572,8 +630,8 @@ static void tile_part(frame *f, const cursor *at, int64_t m0, int64_t m1, walk i
     t->jump = c->run_step - (c->line_taps - 1) * c->tap_step - (ptrdiff_t)t->segment;
     if (HN_FAULT("conv_line_jump")) t->jump = t->skip;
   } else {
-    t->lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, scratch);
-    t->a = scratch;
+    t->lda = gather(c, a->runs, x, p, m1 - m0, k0, k1, bring->floats);
+    t->a = bring->floats;
   }
   float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + f->g0;
   const float *residual =
@@ -606,13 +664,13 @@ static void tile_part(frame *f, const cursor *at, int64_t m0, int64_t m1, walk i
   }
 }
 
-static void tile_row(frame *f, const cursor *at, const ahead *next, float *scratch) {
+static void tile_row(frame *f, const cursor *at, const ahead *next, const room *bring) {
   static const ahead none = {0};
   const int64_t m1 = cursor_end(f->a->conv, at);
   walk w;
   for (int64_t m0 = at->m, end; m0 < m1; m0 = end, next = &none) {
     end = part_end(f, at, m0, m1, &w);
-    tile_part(f, at, m0, end, w, next, scratch);
+    tile_part(f, at, m0, end, w, next, bring);
   }
 }
 
@@ -633,16 +691,18 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
   const hn_conv *c = a->conv;
   cursor first = t0 < t1 ? cursor_at(a, t0) : (cursor){0}, at = first;
   int64_t width = c->first_columns;
-  if (c->block_tiles == 1 && c->kc >= c->k && width >= n1 - n0) { /* one block, the same for all tiles */
+  room bring = {scratch, 0};
+  if (c->block_tiles == 1 && !c->copied && c->kc >= c->k && width >= n1 - n0) { /* one block, the same for all tiles */
     const block all = {0, n0, n1};
     const ahead none = {0};
     frame shared = frame_of(a, group, &all);
-    for (; at.tile < t1; cursor_next(c, &at)) tile_row(&shared, &at, &none, scratch);
+    for (; at.tile < t1; cursor_next(c, &at)) tile_row(&shared, &at, &none, &bring);
     return;
   }
   for (int64_t b0 = t0; b0 < t1; b0 += c->block_tiles, first = at, width = c->block_columns) {
     int64_t b1 = hn_min(b0 + c->block_tiles, t1);
     block b = {0, n0, hn_min(n0 + width, n1)};
+    if (c->copied) copy_rows(a, group, &first, b1, &bring);
     for (bool more = true; more;) {
       block next = b;
       more = next_block(c, n1, &next);
@@ -657,7 +717,7 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
       const int64_t panels = panels_of(a, &b);
       frame shared = frame_of(a, group, &b);
       at = first;
-      for (; at.tile < b1; cursor_next(c, &at), f.index += panels) tile_row(&shared, &at, &f, scratch);
+      for (; at.tile < b1; cursor_next(c, &at), f.index += panels) tile_row(&shared, &at, &f, &bring);
       b = next;
     }
   }

@@ -46,6 +46,8 @@ typedef struct hn_conv {
   /* the plan, set by hn_conv_plan */
   int64_t direct; /* input pixels are the rows of A as they lie */
   int64_t copy;   /* direct, but rows are copied first, because their distance aliases in L1 */
+  int64_t copied; /* floats of a block of rows of one tap each, which are copied once for all weights, because
+                     their distance aliases in L1; else 0 */
   int64_t padded; /* floats of a small input with its border of zeros, which a task makes and then walks; else
                      0 */
   int64_t padded_size[2]; /* its height and width */
