@@ -177,6 +177,7 @@ static struct watched {
   unsigned char *asked; /* weight i */
   bool wrong;
   uint32_t rows; /* of the largest tile */
+  uint32_t meet; /* of the largest tile whose rows lie half a way of L1 apart, or a multiple of that */
   const float *r, *r_end;
   size_t added; /* values of the residual that were asked for */
 } watched;
@@ -192,6 +193,7 @@ static void watch(const hn_gemm_tile *t) {
       memset(watched.asked + (t->prefetch - watched.w), 1, (size_t)(t->prefetch_end - t->prefetch));
   }
   if (t->m > watched.rows) watched.rows = t->m;
+  if (t->lda % 512 == 0 && t->m > watched.meet) watched.meet = t->m;
   watched.tile(t);
 }
 
@@ -347,6 +349,25 @@ static void check_rows_that_meet(ck *c, const hn_gemm_ops *o) {
   if (watched.rows >= o->mr) ck_near(c, watched.rows, 1, 0, 0);
 }
 
+/* The same where L1 has 8 ways: rows are copied to another distance, all of a block of tiles at once, or,
+ * where that is much beyond L2, tile by tile; strided rows where a tile has more of them than a set has ways.
+ */
+static void check_copied_rows(ck *c, const hn_gemm_ops *o) {
+  const int64_t many = 4 * o->nr, n = 3 * o->mr + 2;
+  const ck_conv_case cases[] = {
+      {1, 1, 512, many + 3, {1, 1, 30 * o->mr}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .flags = HN_EPI_BIAS},
+      {2, 1, 1024, many, {1, 3, n}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .extra_out = 5, .flags = HN_EPI_BIAS},
+      {2, 2, 256, many, {1, 2, n}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .flags = HN_EPI_RESIDUAL},
+      {2, 1, 512, many, {1, 3, 2 * n}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, .flags = HN_EPI_BIAS, .post = true},
+      {1, 2, 512, many, {3, 2, n}, {1, 1, 1}, {2, 1, 1}, {1, 1, 1}, .extra_out = 3, .flags = HN_EPI_CLAMP},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t l2 = 16u << 10; l2 <= 1u << 20; l2 <<= 6) {
+      check_conv(c, o, &cases[i], 0, CK_RANDOM, 32u << 10, l2);
+      if (watched.meet > 8) ck_near(c, watched.meet, 1, 0, 0);
+    }
+}
+
 /* Of a residual, which comes from afar, the rows that the next tile adds are asked for: all but those of the
  * first tile and of the last. */
 static void check_residual_ahead(ck *c, const hn_gemm_ops *o) {
@@ -413,6 +434,7 @@ static void check(ck *c, const struct hn_kernel *k) {
                              .dilation = {1, 1, 1}};
   check_conv(c, o, &wide, 0, CK_RANDOM, 2u << 10, 256u << 10);
   check_rows_that_meet(c, o);
+  check_copied_rows(c, o);
   check_residual_ahead(c, o);
   check_idle_taps(c, o);
 }

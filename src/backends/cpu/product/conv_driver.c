@@ -120,14 +120,14 @@ static int64_t most_rows(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   return meet && ways < o->mr && 4 * ways >= 3 * o->mr && !HN_FAULT("conv_rows_that_meet") ? ways : o->mr;
 }
 
-/* Would rows, each a pixel, meet in L1 as they lie? Where more of them than a set has ways do, they are copied
- * to a distance at which they do not. Strided tiles are of one line. */
-static bool rows_meet(const hn_conv *c, size_t l1) {
+/* Would rows, each a pixel, meet in L1 as they lie? Where more of them than a set has ways do, they are
+ * copied to a distance at which they do not. Strided tiles are of one line. */
+static bool rows_meet(const hn_conv *c, const hn_gemm_ops *o, size_t l1) {
   enum { WAY = 4096, SMALL = 40 << 10 };
   if (l1 >= SMALL) return false;
   const int64_t distance = row_distance(c) * (int64_t)sizeof(float);
   if (c->direct) return distance % (WAY / 2) == 0;
-  return distance && distance % WAY == 0 && c->grid[2] > (int64_t)(l1 / WAY);
+  return distance && distance % WAY == 0 && hn_min(c->grid[2], o->mr) > (int64_t)(l1 / WAY);
 }
 
 /* Does what a tile reads of the input stay in L2 while the panels of weights pass? Pixels beside each other
@@ -191,7 +191,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   c->strided = !c->direct && c->run_step > 0 && c->in_k == 1 && is_near(c, o, l2) && c->grid[2] >= shortest;
   c->n_panels = hn_div_up(c->cout, o->nr);
   c->copied = c->copy = 0;
-  c->copied = alone && rows_meet(c, l1) && c->n_panels >= 4 && !HN_FAULT("conv_meeting_rows_in_place");
+  c->copied = alone && rows_meet(c, o, l1) && c->n_panels >= 4 && !HN_FAULT("conv_meeting_rows_in_place");
   if (c->copied) c->strided = 0;
   plan_padding(c, o, l1, l2);
   if (c->strided || c->padded) flat = false;
@@ -207,7 +207,7 @@ void hn_conv_plan(hn_conv *c, const hn_gemm_ops *o, uint32_t threads, size_t l1,
   const int64_t longest = c->tiles_per_line ? hn_div_up(c->line, c->tiles_per_line) : 0;
   c->copied = c->block_tiles * longest * copied_ld(c);
   if (c->copied <= (int64_t)l2) return; /* four times L2 */
-  c->copied = 0, c->copy = c->direct; /* tile by tile: for each block of weights anew, but in L1 */
+  c->copied = 0, c->copy = c->direct;   /* tile by tile: for each block of weights anew, but in L1 */
   plan_blocks(c, o, tile_rows, threads, l1, l2);
 }
 
@@ -414,7 +414,8 @@ static void copy_rows(const hn_conv_args *a, int64_t group, const cursor *from, 
   const int64_t ld = copied_ld(c), per_line = c->tiles_per_line;
   position p = locate(c, from->line, from->m);
   to->first = number_of(c, from, from->m);
-  const int64_t n = end / per_line * c->line + end % per_line * c->line / per_line - to->first;
+  int64_t n = end / per_line * c->line + end % per_line * c->line / per_line - to->first;
+  if (HN_FAULT("conv_last_copied_row")) n--;
   for (int64_t i = 0; i < n; i++, advance(c, &p)) {
     const int64_t z = p.z * c->stride[0], y = p.y * c->stride[1], x = p.x * c->stride[2];
     const float *row =
