@@ -229,5 +229,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_gemm, "Conv", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_gemm, "Conv", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);
