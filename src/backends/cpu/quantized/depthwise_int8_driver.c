@@ -108,32 +108,32 @@ static int8_t part_of(int32_t v, int64_t part) {
   }
 }
 
-/* One channel's weights of a row of the kernels' `at` one tap after the other, HN_DW8_TAP apart: its taps u0,
- * u0 + phases, ... as far as there are any. w NULL: there is no such channel or row. Returns their sum. */
+/* One channel's weights of a row of its kernel, one tap after the other, HN_DW8_TAP apart: its taps u0, u0 +
+ * phases, ... as far as there are any. Returns their sum. */
 static int32_t put_taps(const hn_dw8 *d, const hn_weight_codes *w, int64_t row, int32_t zero, int64_t part,
                         int64_t u0, int8_t *at) {
   int32_t sum = 0;
-  for (int64_t t = 0, u = u0; t < d->taps; t++, u += d->phases, at += HN_DW8_TAP) {
-    *at = w && u < d->kernel[1] ? part_of(hn_weight_code(w, w->w, row + u) - zero, part) : 0;
+  for (int64_t u = u0; u < d->kernel[1]; u += d->phases, at += HN_DW8_TAP) {
+    *at = part_of(hn_weight_code(w, w->w, row + u) - zero, part);
     sum += *at;
   }
   return sum;
 }
 
 void hn_dw8_pack(const hn_dw8 *d, const hn_weight_codes *w, int8_t *dst, int32_t *sums) {
-  const int64_t part_rows = d->kernel[0] * d->parts, rows = part_rows * d->phases,
-                values = (int64_t)hn_dw8_values(d);
-  memset(sums, 0, (size_t)values * sizeof *sums);
-  for (int64_t v = 0; v < d->groups * HN_DW8_ROWS; v++) {
-    /* A line of one phase has every so manieth tap. */
-    const int64_t phase = v / part_rows, part = v % part_rows / d->kernel[0], line = v % d->kernel[0];
-    for (int64_t i = 0; i < values; i++) {
-      const int64_t b = i / HN_DW8_BLOCK, j = i % HN_DW8_BLOCK, c = hn_dw8_value_channel(d, i);
-      const bool there = c >= 0 && v < rows;
-      int8_t *at = dst + (b * d->groups + v / HN_DW8_ROWS) * d->taps * HN_DW8_TAP + 4 * j + v % HN_DW8_ROWS;
-      sums[i] += put_taps(d, there ? w : NULL, (c * d->kernel[0] + line) * d->kernel[1],
-                          there ? hn_weight_zero(w, c) : 0, part, phase, at);
-    }
+  memset(dst, 0, hn_dw8_weights(d)); /* rows and taps that there are not */
+  for (int64_t i = 0; i < (int64_t)hn_dw8_values(d); i++) {
+    const int64_t b = i / HN_DW8_BLOCK, j = i % HN_DW8_BLOCK, c = hn_dw8_value_channel(d, i);
+    sums[i] = 0;
+    if (c < 0) continue;
+    const int32_t zero = hn_weight_zero(w, c);
+    int8_t *block = dst + b * d->groups * d->taps * HN_DW8_TAP + 4 * j;
+    int64_t v = 0;
+    for (int64_t phase = 0; phase < d->phases; phase++) /* a line of one phase has every so manieth tap */
+      for (int64_t part = 0; part < d->parts; part++)
+        for (int64_t line = 0; line < d->kernel[0]; line++, v++)
+          sums[i] += put_taps(d, w, (c * d->kernel[0] + line) * d->kernel[1], zero, part, phase,
+                              block + v / HN_DW8_ROWS * d->taps * HN_DW8_TAP + v % HN_DW8_ROWS);
   }
 }
 

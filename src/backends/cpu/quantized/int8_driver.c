@@ -281,6 +281,7 @@ static void put_codes(int8_t *block, int64_t at, const int8_t *v, int64_t n) {
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef uint16_t pairs8 __attribute__((vector_size(16)));
 typedef int16_t sums8 __attribute__((vector_size(16)));
+typedef uint32_t fours4 __attribute__((vector_size(16)));
 
 static inline bytes16 bytes_at(const uint8_t *p) {
   bytes16 v;
@@ -313,29 +314,74 @@ static inline void put_four_rows(int8_t *block, bytes16 a, bytes16 b, bytes16 c,
   }
 }
 
-/* A whole block of channels whose weights lie side by side, k rows `step` apart, less one number a channel.
- */
+enum { ROWS_AT_ONCE = 128 }; /* of weights that lie side by side: their sums stay within 16 bits */
+
+/* A whole block of channels whose weights lie side by side, k <= ROWS_AT_ONCE rows `step` apart, less one
+ * number a channel. */
 static void pack_columns(int8_t *block, const uint8_t *from, int64_t step, int64_t k,
                          const uint8_t less[HN_INT8_BLOCK], int32_t sum[HN_INT8_BLOCK]) {
-  enum { TOGETHER = 32 }; /* fours whose sums stay within 16 bits */
   const bytes16 minus = bytes_at(less);
-  _Static_assert(sizeof minus == HN_INT8_BLOCK && TOGETHER * 4 * 128 <= 32768, "of a block");
+  _Static_assert(sizeof minus == HN_INT8_BLOCK && ROWS_AT_ONCE * 128 <= 32768, "of a block");
   int64_t i = 0;
-  while (i + 4 <= k) {
-    sums8 low = {0}, high = {0};
-    for (int n = 0; n < TOGETHER && i + 4 <= k; n++, i += 4, from += 4 * step, block += 4 * HN_INT8_BLOCK) {
-      const bytes16 a = bytes_at(from) - minus, b = bytes_at(from + step) - minus,
-                    c = bytes_at(from + 2 * step) - minus, d = bytes_at(from + 3 * step) - minus;
-      put_four_rows(block, a, b, c, d);
-      low += low_of(a) + low_of(b) + low_of(c) + low_of(d);
-      high += high_of(a) + high_of(b) + high_of(c) + high_of(d);
-    }
-    for (int j = 0; j < HN_INT8_BLOCK; j++) sum[j] += j < 8 ? low[j] : high[j - 8];
+  sums8 low = {0}, high = {0};
+  for (; i + 4 <= k; i += 4, from += 4 * step, block += 4 * HN_INT8_BLOCK) {
+    const bytes16 a = bytes_at(from) - minus, b = bytes_at(from + step) - minus,
+                  c = bytes_at(from + 2 * step) - minus, d = bytes_at(from + 3 * step) - minus;
+    put_four_rows(block, a, b, c, d);
+    low += low_of(a) + low_of(b) + low_of(c) + low_of(d);
+    high += high_of(a) + high_of(b) + high_of(c) + high_of(d);
   }
+  for (int j = 0; j < HN_INT8_BLOCK; j++) sum[j] += j < 8 ? low[j] : high[j - 8];
   for (int64_t r = 0; i < k; i++, r++, from += step)
     for (int j = 0; j < HN_INT8_BLOCK; j++) {
       block[4 * j + r] = (int8_t)(uint8_t)(from[j] - less[j]);
       sum[j] += block[4 * j + r];
+    }
+}
+
+/* Four vectors of four 4-byte groups: group i of all of them together. */
+static inline void put_four_columns(int8_t *block, bytes16 a, bytes16 b, bytes16 c, bytes16 d) {
+  const fours4 ab[] = {__builtin_shufflevector((fours4)a, (fours4)b, 0, 4, 1, 5),
+                       __builtin_shufflevector((fours4)a, (fours4)b, 2, 6, 3, 7)},
+               cd[] = {__builtin_shufflevector((fours4)c, (fours4)d, 0, 4, 1, 5),
+                       __builtin_shufflevector((fours4)c, (fours4)d, 2, 6, 3, 7)};
+  for (int half = 0; half < 2; half++) {
+    const fours4 low = __builtin_shufflevector(ab[half], cd[half], 0, 1, 4, 5),
+                 high = __builtin_shufflevector(ab[half], cd[half], 2, 3, 6, 7);
+    memcpy(block + (2 * half) * 4 * HN_INT8_BLOCK, &low, sizeof low);
+    memcpy(block + (2 * half + 1) * 4 * HN_INT8_BLOCK, &high, sizeof high);
+  }
+}
+
+static inline bytes16 all_of(uint8_t v) { return (bytes16){0} + v; }
+static inline int32_t sum_of(sums8 v) {
+  return v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
+}
+
+/* Four channels of a block whose k weights each lie side by side, `step` bytes from channel to channel. */
+static void pack_four_rows(int8_t *block, const uint8_t *from, int64_t step, int64_t k, const uint8_t less[4],
+                           int32_t sum[4]) {
+  enum { WIDTH = 16, TOGETHER = 64 }; /* vectors whose sums of pairs stay within 16 bits */
+  _Static_assert(sizeof(bytes16) == WIDTH && TOGETHER * 2 * 128 <= 32768, "of a vector");
+  const bytes16 la = all_of(less[0]), lb = all_of(less[1]), lc = all_of(less[2]), ld = all_of(less[3]);
+  int64_t i = 0;
+  while (i + WIDTH <= k) {
+    sums8 sa = {0}, sb = {0}, sc = {0}, sd = {0};
+    for (int n = 0; n < TOGETHER && i + WIDTH <= k; n++, i += WIDTH) {
+      const uint8_t *at = from + i;
+      const bytes16 a = bytes_at(at) - la, b = bytes_at(at + step) - lb, c = bytes_at(at + 2 * step) - lc,
+                    d = bytes_at(at + 3 * step) - ld;
+      put_four_columns(block + i * HN_INT8_BLOCK, a, b, c, d);
+      sa += low_of(a) + high_of(a), sb += low_of(b) + high_of(b);
+      sc += low_of(c) + high_of(c), sd += low_of(d) + high_of(d);
+    }
+    sum[0] += sum_of(sa), sum[1] += sum_of(sb), sum[2] += sum_of(sc), sum[3] += sum_of(sd);
+  }
+  for (; i < k; i++)
+    for (int c = 0; c < 4; c++) {
+      const int8_t one = (int8_t)(uint8_t)(from[c * step + i] - less[c]);
+      block[i / 4 * 4 * HN_INT8_BLOCK + 4 * c + i % 4] = one;
+      sum[c] += one;
     }
 }
 
@@ -350,26 +396,49 @@ static void list_fours(const hn_int8_conv *c, const hn_int8_ops *o, const int8_t
   }
 }
 
+/* The whole blocks of channels of one tap, `column` bytes from channel to channel; one of that and s_channel
+ * is 1. Returns how many channels they have. */
+static int64_t pack_blocks(const hn_int8_conv *c, const hn_weight_codes *w, int64_t group, int64_t column,
+                           int64_t s_channel, int8_t *dst, int32_t *sums, int32_t *offsets) {
+  enum { LINE = 64 }; /* channels that a line of a row has are packed together, while it is near */
+  const int64_t whole = c->cout / HN_INT8_BLOCK * HN_INT8_BLOCK, first = group * c->cout,
+                fours = c->k / 4 * 4; /* values that fill fours */
+  for (int64_t j = 0, n; j < whole; j += n) {
+    n = hn_min(whole - j, LINE);
+    const uint8_t *from = (const uint8_t *)w->w + (first + j) * column;
+    uint8_t less[LINE];
+    for (int64_t i = j; i < j + n; i++) {
+      const int32_t zero = hn_weight_zero(w, first + i);
+      offsets[i] = c->offsets ? offset_of(c, w, zero, (first + i) * column, 0, s_channel) : 0;
+      less[i - j] = (uint8_t)(zero + offsets[i]); /* what is left is an i8: bytes may wrap */
+      sums[i] = offsets[i] * (int32_t)c->k;
+    }
+    for (int64_t b = 0; b < n; b += HN_INT8_BLOCK)
+      memset(dst + (j + b) * c->k_packed + fours * HN_INT8_BLOCK, 0,
+             (size_t)((c->k_packed - fours) * HN_INT8_BLOCK));
+    for (int64_t i = 0; s_channel == 1 && i < n; i += 4) {
+      int8_t *block = dst + (j + i / HN_INT8_BLOCK * HN_INT8_BLOCK) * c->k_packed;
+      pack_four_rows(block + i % HN_INT8_BLOCK * 4, from + i * column, column, c->k, less + i, sums + j + i);
+    }
+    for (int64_t r = 0; s_channel != 1 && r < c->k; r += ROWS_AT_ONCE)
+      for (int64_t b = 0; b < n; b += HN_INT8_BLOCK)
+        pack_columns(dst + (j + b) * c->k_packed + r * HN_INT8_BLOCK, from + r * s_channel + b, s_channel,
+                     hn_min(c->k - r, ROWS_AT_ONCE), less + b, sums + j + b);
+  }
+  return whole;
+}
+
 bool hn_int8_pack(const hn_int8_conv *c, const hn_int8_ops *o, const hn_weight_codes *w, int64_t group,
                   int64_t column, int64_t s_tap, int64_t s_channel, int8_t *dst, int32_t *sums,
                   int32_t *offsets) {
   enum { CHUNK = 512 };
   const int64_t part = c->k / c->n_segments, taps = c->k / c->cin, own = c->cin / c->joined;
-  const bool side_by_side = column == 1 && taps == 1 && c->n_segments == 1 && c->joined == 1 && !c->offsets;
+  const bool plain = taps == 1 && c->n_segments == 1 && c->joined == 1 && (column == 1 || s_channel == 1);
+  const int64_t done = plain ? pack_blocks(c, w, group, column, s_channel, dst, sums, offsets) : 0;
   bool any = false;
-  memset(dst, 0, hn_int8_weights(c));
-  for (int64_t j = 0; j < c->cout; j++) {
-    if (side_by_side && j % HN_INT8_BLOCK == 0 && j + HN_INT8_BLOCK <= c->cout) {
-      uint8_t less[HN_INT8_BLOCK];
-      for (int i = 0; i < HN_INT8_BLOCK; i++) {
-        less[i] = (uint8_t)hn_weight_zero(w, group * c->cout + j + i);
-        sums[j + i] = offsets[j + i] = 0;
-      }
-      pack_columns(dst + j * c->k_packed, (const uint8_t *)w->w + group * c->cout + j, s_channel, c->k, less,
-                   sums + j);
-      j += HN_INT8_BLOCK - 1;
-      continue;
-    }
+  for (int64_t j = 0; j < done; j++) any = any || offsets[j];
+  memset(dst + done * c->k_packed, 0, hn_int8_weights(c) - (size_t)(done * c->k_packed));
+  for (int64_t j = done; j < c->cout; j++) {
     int8_t row[CHUNK], *block = dst + j / HN_INT8_BLOCK * HN_INT8_BLOCK * c->k_packed + j % HN_INT8_BLOCK * 4;
     const int64_t first = (group * c->cout + j) * column;
     const int32_t zero = hn_weight_zero(w, group * c->cout + j),

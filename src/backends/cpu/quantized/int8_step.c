@@ -19,6 +19,21 @@ hn_weight_codes hn_int8_codes(const hone_step *s) {
   return c;
 }
 
+/* Whether even the largest bias and scale together stay within 32 bits, which spares looking at channels one
+ * by one: this is asked several times of each step. */
+static bool all_fit(const hn_qlinear_info *q, double sum, const int32_t *bias, const float *w_scale,
+                    double rest) {
+  double most = 0;
+  for (int64_t c = 0; bias && c < q->channels; c++) {
+    const double b = bias[c] < 0 ? -(double)bias[c] : bias[c];
+    most = b > most ? b : most;
+  }
+  const double limit = 2147483000.0 * 0.999 / ((sum + most) * fabs(rest));
+  bool within = sum + most < 2147483648.0 && limit > 0;
+  for (int64_t c = 0; c < (q->vectors ? q->channels : 1); c++) within &= fabsf(w_scale[c]) < limit; /* no NaN */
+  return within;
+}
+
 bool hn_int8_sums_fit(const hone_step *s, const hn_qlinear_info *q, int64_t products, hone_reason *why) {
   if (hn_step_has(s, HN_QLINEAR_W_ZERO) &&
       s->input[HN_QLINEAR_W_ZERO].desc.dtype != s->input[HN_QLINEAR_W].desc.dtype)
@@ -29,6 +44,7 @@ bool hn_int8_sums_fit(const hone_step *s, const hn_qlinear_info *q, int64_t prod
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
   const double x_scale = (double)*(const float *)s->input[HN_QLINEAR_X_SCALE].constant,
                y_scale = (double)*(const float *)s->input[HN_QLINEAR_Y_SCALE].constant;
+  if (all_fit(q, (double)products * 255 * weight, bias, w_scale, x_scale / y_scale)) return true;
   for (int64_t c = 0; c < q->channels; c++) {
     const double most = (double)products * 255 * weight + (bias ? fabs((double)bias[c]) : 0);
     if (most >= 2147483648.0) return hn_refuse(why, "sums may reach %.3g, beyond 32 bits", most);

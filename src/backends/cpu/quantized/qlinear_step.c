@@ -113,36 +113,72 @@ static void add_signs(const uint8_t *from, int64_t n, uint8_t flip, int16_t less
   }
 }
 
-/* The same of TOGETHER channels whose weights lie side by side, in rows a pitch apart. */
-static void add_rows(const uint8_t *from, int64_t rows, int64_t pitch, uint8_t flip,
-                     const int16_t less[TOGETHER], int64_t *sum, int64_t *all) {
-  for (int64_t some; rows > 0; rows -= some, from += some * pitch) {
-    int16_t part[TOGETHER] = {0}, part_all[TOGETHER] = {0};
-    some = hn_min(rows, TOGETHER);
-    for (int64_t r = 0; r < some; r++)
-      for (int i = 0; i < TOGETHER; i++) {
-        const int16_t v = (int16_t)((uint8_t)(from[r * pitch + i] ^ flip) - less[i]),
-                      sign = (int16_t)(v >> 15);
-        part[i] = (int16_t)(part[i] + v), part_all[i] = (int16_t)(part_all[i] + ((v ^ sign) - sign));
-      }
-    for (int i = 0; i < TOGETHER; i++) sum[i] += part[i], all[i] += part_all[i];
+enum { WIDE = 1024 }; /* channels that are counted at once */
+
+static inline int16_t magnitude(int16_t v) {
+  const int16_t sign = (int16_t)(v >> 15);
+  return (int16_t)((v ^ sign) - sign);
+}
+
+/* Four rows, a pitch apart, of TOGETHER channels whose weights lie side by side. */
+static void add_block(const uint8_t *a, int64_t pitch, uint8_t flip, const int16_t *restrict less,
+                      int16_t *restrict sum, int16_t *restrict all) {
+  const uint8_t *b = a + pitch, *c = b + pitch, *d = c + pitch;
+  for (int i = 0; i < TOGETHER; i++) {
+    const int16_t p = (int16_t)((uint8_t)(a[i] ^ flip) - less[i]),
+                  q = (int16_t)((uint8_t)(b[i] ^ flip) - less[i]),
+                  r = (int16_t)((uint8_t)(c[i] ^ flip) - less[i]),
+                  s = (int16_t)((uint8_t)(d[i] ^ flip) - less[i]);
+    sum[i] = (int16_t)(sum[i] + p + q + r + s);
+    all[i] = (int16_t)(all[i] + magnitude(p) + magnitude(q) + magnitude(r) + magnitude(s));
   }
 }
 
-/* Of up to TOGETHER channels: every plan reads all of a model's weights here, several times. */
+/* One row of n channels. */
+static void add_row(const uint8_t *from, int64_t n, uint8_t flip, const int16_t *less, int16_t *sum,
+                    int16_t *all) {
+  for (int64_t i = 0; i < n; i++) {
+    const int16_t v = (int16_t)((uint8_t)(from[i] ^ flip) - less[i]);
+    sum[i] = (int16_t)(sum[i] + v), all[i] = (int16_t)(all[i] + magnitude(v));
+  }
+}
+
+/* The same of up to WIDE channels whose weights lie side by side, in rows a pitch apart. Memory is read from
+ * end to end: a few channels of all rows at a time would wait for each line. */
+static void add_matrix(const uint8_t *from, int64_t rows, int64_t pitch, uint8_t flip, const int16_t *less,
+                       int64_t channels, int64_t *sum, int64_t *all) {
+  int16_t part[WIDE], part_all[WIDE];
+  const int64_t blocks = channels / TOGETHER * TOGETHER;
+  while (rows > 0) {
+    int64_t left = hn_min(rows, TOGETHER);
+    rows -= left;
+    memset(part, 0, sizeof part), memset(part_all, 0, sizeof part_all);
+    for (; left >= 4; left -= 4, from += 4 * pitch) {
+      for (int64_t i = 0; i < blocks; i += TOGETHER)
+        add_block(from + i, pitch, flip, less + i, part + i, part_all + i);
+      for (int r = 0; r < 4; r++)
+        add_row(from + r * pitch + blocks, channels - blocks, flip, less + blocks, part + blocks,
+                part_all + blocks);
+    }
+    for (; left > 0; left--, from += pitch) add_row(from, channels, flip, less, part, part_all);
+    for (int64_t i = 0; i < channels; i++) sum[i] += part[i], all[i] += part_all[i];
+  }
+}
+
+/* Of up to WIDE channels: every plan reads all of a model's weights here. */
 static void count_signs(const hn_qlinear *q, const hone_step *s, const hn_qlinear_info *h, int64_t first,
-                        int64_t channels, int64_t sum[TOGETHER], int64_t all[TOGETHER]) {
+                        int64_t channels, int64_t sum[WIDE], int64_t all[WIDE]) {
   const hone_step_tensor *w = &s->input[HN_QLINEAR_W];
   const int64_t per = q->per_channel(s), stride = per * h->channels, n = hone_desc_count(&w->desc);
   const uint8_t flip = w->desc.dtype == HONE_DTYPE_I8 ? 128 : 0; /* i8 as u8 with another zero point */
   const uint8_t *from = (const uint8_t *)w->constant + first * per;
-  int16_t less[TOGETHER];
+  int16_t less[WIDE];
   for (int64_t c = 0; c < channels; c++) {
     sum[c] = all[c] = 0;
     less[c] = (int16_t)(w_zero(s, first + c) + (float)flip);
   }
-  if (per == 1 && channels == TOGETHER) {
-    add_rows(from, n / stride, stride, flip, less, sum, all);
+  if (per == 1) {
+    add_matrix(from, n / stride, stride, flip, less, channels, sum, all);
     return;
   }
   for (int64_t at = 0; at < n / stride; at++)
@@ -161,9 +197,9 @@ static bool sums_fit(const hn_qlinear *q, const hone_step *s, const blob_head *h
   /* A zero point may be of the other type of 8 bits: -128 - 255. */
   const double widest = hn_step_has(s, HN_QLINEAR_W_ZERO) ? 383 : is_signed ? 128 : 255;
   const int32_t *biases = h->q.biased ? s->input[HN_QLINEAR_BIAS].constant : NULL;
-  int64_t sum[TOGETHER], all[TOGETHER];
-  for (int64_t first = 0; first < h->q.channels; first += TOGETHER) {
-    const int64_t channels = hn_min(h->q.channels - first, TOGETHER);
+  int64_t sum[WIDE], all[WIDE];
+  for (int64_t first = 0; first < h->q.channels; first += WIDE) {
+    const int64_t channels = hn_min(h->q.channels - first, WIDE);
     bool counted = false;
     for (int64_t c = 0; c < channels; c++) {
       const double bias = biases ? fabs((double)biases[first + c]) : 0;
