@@ -47,8 +47,9 @@ typedef struct slab {
 typedef struct block {
   size_t at, size; /* in the segment */
   bool used;
-  bool cleared; /* nobody has had it yet, and it came zeroed */
-  slab *slab;   /* used by this, or by: */
+  bool cleared;  /* nobody has had it yet, and it came zeroed */
+  bool expected; /* of a segment that was taken for several blocks: it is cut for any of them */
+  slab *slab;    /* used by this, or by: */
   holding holding;
 } block;
 
@@ -221,7 +222,10 @@ static void join_free(hn_mempool *m, segment *s, size_t i) {
   if (i && !b[i - 1].used) from--;
   if (until < s->blocks.len && !b[until].used) until++;
   b[from].cleared = false;
-  for (size_t k = from + 1; k < until; k++) b[from].size += b[k].size;
+  for (size_t k = from + 1; k < until; k++) {
+    b[from].size += b[k].size;
+    b[from].expected |= b[k].expected;
+  }
   memmove(b + from + 1, b + until, (s->blocks.len - until) * sizeof *b);
   s->blocks.len -= until - from - 1;
 }
@@ -337,10 +341,14 @@ static size_t size_apart(const hn_mempool *m, size_t bytes) {
   return hn_round_up(bytes, step > BOUND / 2 ? step : BOUND / 2);
 }
 
+/* What a block is wanted for: something among others, or what a plan or a run has as a whole. */
+typedef enum wanted { ANYTHING, WHOLE } wanted;
+
 /* May the free block serve `size` bytes? */
-static bool suits(const hn_mempool *m, const block *b, size_t size) {
+static bool suits(const hn_mempool *m, const block *b, size_t size, wanted what) {
   if (b->used || b->size < size) return false;
   if (m->source.apart) return b->size <= size + size / 8;
+  if (b->expected && what == WHOLE) return true;
   return b->size <= CUT_FREELY || b->size <= m->source.grain || b->size / 4 <= size;
 }
 
@@ -350,7 +358,7 @@ typedef struct found {
 } found;
 
 /* The smallest that suits; any: the smallest that is large enough. */
-static found best_fit(const hn_mempool *m, size_t size, bool any) {
+static found best_fit(const hn_mempool *m, size_t size, wanted what, bool any) {
   found f = {0};
   size_t best = SIZE_MAX;
   for (size_t i = 0; i < m->segments.len && best > size; i++) {
@@ -358,7 +366,7 @@ static found best_fit(const hn_mempool *m, size_t size, bool any) {
     if (s->free_bytes < size) continue;
     for (size_t k = 0; k < s->blocks.len; k++) {
       const block *b = &s->blocks.ptr[k];
-      if (b->size >= best || !(any ? !b->used && b->size >= size : suits(m, b, size))) continue;
+      if (b->size >= best || !(any ? !b->used && b->size >= size : suits(m, b, size, what))) continue;
       best = b->size;
       f = (found){s, k};
     }
@@ -392,7 +400,7 @@ static bool cut(hn_mempool *m, found f, size_t size) {
     if (!hn_vec_reserve(&s->blocks, s->blocks.len + 1)) return false;
     block *b = &s->blocks.ptr[f.i];
     memmove(b + 2, b + 1, (s->blocks.len - f.i - 1) * sizeof *b);
-    b[1] = (block){.at = b->at + size, .size = rest, .cleared = b->cleared};
+    b[1] = (block){.at = b->at + size, .size = rest, .cleared = b->cleared, .expected = b->expected};
     b->size = size;
     s->blocks.len++;
   }
@@ -404,15 +412,15 @@ static bool cut(hn_mempool *m, found f, size_t size) {
 }
 
 /* A block of pages; f.s NULL: there is none. */
-static found take_large(hn_mempool *m, size_t size) {
-  found f = best_fit(m, size, false);
+static found take_large(hn_mempool *m, size_t size, wanted what) {
+  found f = best_fit(m, size, what, false);
   if (!f.s) {
     const size_t want = segment_size(m, size);
     /* Free memory that is too small for this one makes room, rather than that the pool holds ever more. */
     if (m->free_bytes + m->idle && m->reserved + want > m->reserved_high && largest_free(m) < size)
       reclaim(m, 0);
     f = (found){grow(m, want), 0};
-    if (!f.s) f = best_fit(m, size, true);
+    if (!f.s) f = best_fit(m, size, what, true);
   }
   if (f.s && !cut(m, f, size)) f.s = NULL;
   return f;
@@ -426,7 +434,7 @@ static slab *open_slab(hn_mempool *m, uint32_t c) {
   found f = {0};
   /* Room for all of them: then a free cannot fail. */
   if (x && hn_vec_reserve(&m->open[c], m->n_slabs[c] + 1))
-    f = take_large(m, classes[c].bytes * classes[c].count);
+    f = take_large(m, classes[c].bytes * classes[c].count, ANYTHING);
   if (!f.s) {
     hn_free(x);
     return NULL;
@@ -455,11 +463,12 @@ static void *take_small(hn_mempool *m, uint32_t c, uint32_t who, uint32_t purpos
 
 static bool ready(const hn_mempool *m) { return !m->source.ready || m->source.ready(m->source.self); }
 
+static size_t guard_of(const hn_mempool *m) { return m->source.host && !m->source.apart ? GUARD : 0; }
+
 void *hn_mempool_alloc(hn_mempool *m, uint32_t who, hone_memory_purpose purpose, size_t bytes) {
   char *p = NULL;
-  const size_t guard = m->source.host && !m->source.apart ? GUARD : 0;
   if (bytes > SIZE_MAX / 4 || !ready(m)) return NULL;
-  const size_t need = (bytes ? bytes : 1) + guard;
+  const size_t need = (bytes ? bytes : 1) + guard_of(m);
   const uint64_t lost = hn_mem_lost();
   uint32_t c = m->source.apart ? LARGE : 0;
   while (c < SMALL && classes[c].bytes < need) c++;
@@ -468,11 +477,11 @@ void *hn_mempool_alloc(hn_mempool *m, uint32_t who, hone_memory_purpose purpose,
     p = take_small(m, c, who, purpose, bytes);
   } else {
     const size_t size = m->source.apart ? size_apart(m, need) : hn_round_up(need, PAGE);
-    const found f = take_large(m, size);
+    const bool whole = purpose == HONE_MEMORY_FOR_WEIGHTS || purpose == HONE_MEMORY_FOR_ACTIVATIONS ||
+                       purpose == HONE_MEMORY_FOR_WORKSPACE;
+    const found f = take_large(m, size, whole ? WHOLE : ANYTHING);
     if (f.s) {
       block *b = &f.s->blocks.ptr[f.i];
-      const bool whole = purpose == HONE_MEMORY_FOR_WEIGHTS || purpose == HONE_MEMORY_FOR_ACTIVATIONS ||
-                         purpose == HONE_MEMORY_FOR_WORKSPACE;
       hold(m, &b->holding, who, purpose, bytes, b->size);
       p = f.s->at + b->at;
       if (whole && b->cleared && m->source.bring)
@@ -483,6 +492,32 @@ void *hn_mempool_alloc(hn_mempool *m, uint32_t who, hone_memory_purpose purpose,
   if (p && m->source.host) ASAN_UNPOISON_MEMORY_REGION(p, bytes ? bytes : 1);
   pthread_mutex_unlock(&m->lock);
   return p;
+}
+
+/* The rest beyond large grains is in one more where as many small grains would take longer to come. */
+static size_t expected_size(const hn_mempool *m, size_t size) {
+  const size_t large = m->source.large_grain, rest = size % large;
+  const bool one_more = rest >= large / 8 * 3 || (size >= 2 * large && rest > large / 8);
+  return one_more ? hn_round_up(size, large) : hn_round_up(size, m->source.grain);
+}
+
+void hn_mempool_expect(hn_mempool *m, const uint64_t *bytes, uint32_t n) {
+  enum { MOST = 64 << 20 }; /* beyond, the rest of a large grain is little */
+  uint64_t size = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint64_t need = bytes[i] + guard_of(m);
+    if (need > MOST) return;
+    if (bytes[i] && need > classes[SMALL - 1].bytes) size += hn_round_up(need, PAGE);
+  }
+  if (size > MOST || m->source.apart || !m->source.large_grain || !ready(m)) return;
+  const uint64_t lost = hn_mem_lost();
+  pthread_mutex_lock(&m->lock);
+  if (size >= m->source.large_grain / 8 * 3 && m->free_bytes + m->idle < size) {
+    segment *s = grow(m, expected_size(m, size));
+    if (s) s->blocks.ptr[0].expected = true;
+  }
+  hn_mem_forgive(lost); /* nobody has to have it */
+  pthread_mutex_unlock(&m->lock);
 }
 
 static void free_small(hn_mempool *m, slab *x, const char *p) {

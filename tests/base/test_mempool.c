@@ -90,6 +90,60 @@ static void large_grains_cost_half_of_one_at_most(void **state) {
   }
 }
 
+/* What is told before is in one segment, whatever is free in between, and small blocks do not take its place.
+ */
+static void expected_blocks_come_together(void **state) {
+  (void)state;
+  below b = {0};
+  hn_mempool *m = create(&b, false);
+  const uint64_t sizes[] = {MIBS(3), 500 * KIB, 400 * KIB};
+  hn_mempool_expect(m, sizes, 3);
+  assert_int_equal(b.takes, 1);
+  assert_int_equal(totals(m).reserved, 4 * MIB);
+  void *small = get(m, 200); /* would else be cut of the rest */
+  assert_int_equal(b.takes, 2);
+  void *weights = hn_mempool_alloc(m, 0, HONE_MEMORY_FOR_WEIGHTS, sizes[0]),
+       *scratch = hn_mempool_alloc(m, 0, HONE_MEMORY_FOR_WEIGHTS, 200 * KIB);
+  hn_mempool_free(m, scratch);
+  void *run = hn_mempool_alloc(m, 0, HONE_MEMORY_FOR_ACTIVATIONS, sizes[1]),
+       *work = hn_mempool_alloc(m, 0, HONE_MEMORY_FOR_WORKSPACE, sizes[2]);
+  assert_true(weights && scratch && run && work);
+  assert_int_equal(b.takes, 2);
+  hn_mempool_free(m, weights);
+  hn_mempool_expect(m, sizes, 1); /* there is room */
+  assert_int_equal(b.takes, 2);
+  hn_mempool_free(m, run);
+  hn_mempool_free(m, work);
+  hn_mempool_free(m, small);
+  hn_mempool_reclaim(m);
+  assert_int_equal(b.bytes, 0);
+
+  const uint64_t few[] = {70 * KIB, 0}, much[] = {UINT64_MAX, 1};
+  hn_mempool_expect(m, few, 2); /* small grains do */
+  hn_mempool_expect(m, much, 2);
+  b.most = 1;
+  hn_mempool_expect(m, sizes, 3); /* refused, which is no failure */
+  assert_int_equal(b.bytes, 0);
+  hn_mempool_destroy(m);
+}
+
+/* The rest of large grains is one more where it is more than a few small ones. */
+static void expected_blocks_waste_little(void **state) {
+  (void)state;
+  const uint64_t sizes[] = {MIB, 3 * MIB / 2 - 64 * KIB, 4 * MIB, 4 * MIB + 200 * KIB};
+  for (int i = 0; i < 4; i++) {
+    below b = {0};
+    hn_mempool *m = create(&b, false);
+    hn_mempool_expect(m, &sizes[i], 1);
+    const uint64_t got = totals(m).reserved;
+    if (i < 2)
+      assert_int_equal(got, 2 * MIB);
+    else
+      assert_true(got >= sizes[i] && got <= sizes[i] + 2 * 4096);
+    hn_mempool_destroy(m);
+  }
+}
+
 static void sizes_have_classes(void **state) {
   (void)state;
   const size_t sizes[] = {0, 1, 900, 3000, 4000, 12000, 16000, 60000, 64001, 70000, 1000000, 9 * MIB};
@@ -478,6 +532,8 @@ static void freed_memory_is_out_of_bounds(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(large_grains_cost_half_of_one_at_most),
+      cmocka_unit_test(expected_blocks_come_together),
+      cmocka_unit_test(expected_blocks_waste_little),
       cmocka_unit_test(sizes_have_classes),
       cmocka_unit_test(freed_blocks_are_used_again),
       cmocka_unit_test(free_memory_is_given_back),

@@ -56,6 +56,7 @@ typedef struct packing {
   size_t room;    /* that it has */
   size_t stays;   /* of them, that are never given back */
   lane *lanes;
+  uint32_t n_lanes;
   _Atomic size_t next;
   _Atomic uint64_t read; /* bytes of small constants whose pages are still in memory */
   _Atomic uint64_t left; /* bytes of small constants that are in memory although nobody needs them any more */
@@ -385,8 +386,6 @@ static hone_status order_jobs(packing *k, hone_error *error) {
     s->blob = (char *)k->blob + k->at[i];
     if (s->shared_at && !s->found) s->shared = (const char *)s->blob + s->shared_at;
     if (s->twin) s->shared = p->steps.ptr[s->twin - 1].shared;
-    size_t need = all_gathered(p, s);
-    if (need > k->scratch) k->scratch = need;
     list[k->n_jobs++] = (sized){own_bytes(s), i};
   }
   if (k->n_jobs) qsort(list, k->n_jobs, sizeof *list, larger_first);
@@ -409,24 +408,43 @@ static void host_free(const hn_plan *p, void *at) {
 }
 
 /* As many lanes as there are threads, unless what they hold at a time would weigh beside the blob. */
-static hone_status run_jobs(packing *k, hone_error *error) {
+static void size_lanes(packing *k) {
   hn_plan *p = k->p;
-  hone_status status = HONE_OK;
-  uint64_t room = p->blob_bytes / 4 + (16u << 20);
-  uint32_t lanes = p->machine.threads ? p->machine.threads : 1;
-  while (lanes > 1 && k->scratch && lanes > room / k->scratch) lanes--;
-  k->lanes = hn_calloc(lanes, sizeof *k->lanes);
-  if (!k->lanes) return hn_fail_memory(error, lanes * sizeof *k->lanes, "packing");
+  for (size_t i = 0; i < p->steps.len; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    const size_t need = s->tactic && s->need.blob_bytes ? all_gathered(p, s) : 0;
+    if (need > k->scratch) k->scratch = need;
+  }
+  const uint64_t room = p->blob_bytes / 4 + (16u << 20);
+  k->n_lanes = p->machine.threads ? p->machine.threads : 1;
+  while (k->n_lanes > 1 && k->scratch && k->n_lanes > room / k->scratch) k->n_lanes--;
   /* Beyond a certain size, the backend gives huge pages: fewer faults. */
   k->room = k->scratch > 512 << 10 && k->scratch < 4 << 20 ? 4 << 20 : k->scratch;
   if (k->room > 4 << 20) k->room = hn_round_up(k->room, 2 << 20);
   /* The pool keeps the block, and as a rule gives it to who runs the plan: a little stays as it is. */
-  k->stays = lanes > 1 ? 0 : k->room < 4 << 20 ? k->room : 4 << 20;
-  for (uint32_t i = 0; i < lanes && k->scratch; i++)
+  k->stays = k->n_lanes > 1 ? 0 : k->room < 4 << 20 ? k->room : 4 << 20;
+}
+
+/* Tells the pool what packing will take and, once its scratch is back, the first run. */
+static void expect(const packing *k) {
+  const hn_plan *p = k->p;
+  if (p->backend->asynchronous) return;
+  const uint64_t work = p->workspace_bytes * p->lanes, run = p->arena_bytes + work,
+                 scratch = k->room * k->n_lanes,
+                 both[] = {k->blob_bytes, scratch > run ? scratch : p->arena_bytes, scratch > run ? 0 : work};
+  hn_device_expect(p->backend, p->device, both, sizeof both / sizeof *both);
+}
+
+static hone_status run_jobs(packing *k, hone_error *error) {
+  hn_plan *p = k->p;
+  hone_status status = HONE_OK;
+  k->lanes = hn_calloc(k->n_lanes, sizeof *k->lanes);
+  if (!k->lanes) return hn_fail_memory(error, k->n_lanes * sizeof *k->lanes, "packing");
+  for (uint32_t i = 0; i < k->n_lanes && k->scratch; i++)
     if (!(k->lanes[i].scratch = host_alloc(p, k->room)))
       status = hn_fail_memory(error, k->scratch, "packing");
-  if (status == HONE_OK) p->backend->parallel(p->device, lanes, work, k);
-  for (uint32_t i = 0; i < lanes && k->scratch; i++) {
+  if (status == HONE_OK) p->backend->parallel(p->device, k->n_lanes, work, k);
+  for (uint32_t i = 0; i < k->n_lanes && k->scratch; i++) {
     if (!k->lanes[i].scratch) continue;
     hn_release_pages((char *)k->lanes[i].scratch + k->stays, k->room - k->stays);
     host_free(p, k->lanes[i].scratch);
@@ -543,17 +561,22 @@ static bool shares(const packing *k, hn_step *s) {
   return s->shared_at > 0;
 }
 
-/* What steps need, and where that goes. */
+hone_status hn_plan_needs(hn_plan *p, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (s->tactic && s->tactic->need) status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
+  }
+  return status;
+}
+
+/* Where what steps need goes. */
 static hone_status lay_out(packing *k, const hn_plan_request *r, hone_error *error) {
   hn_plan *p = k->p;
   k->at = hn_malloc((p->steps.len + 1) * sizeof *k->at);
   if (!k->at) return hn_fail_memory(error, p->steps.len * sizeof *k->at, "packing");
   for (size_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
-    if (s->tactic && s->tactic->need) {
-      const hone_status status = s->tactic->need(&s->desc, &p->machine, &s->need, error);
-      if (status != HONE_OK) return status;
-    }
     s->flush = s->kind == HN_STEP_TACTIC && hn_step_flushes(&s->desc);
     const bool shared = shares(k, s);
     if (shared && !look_for(k, r->store, (uint32_t)i))
@@ -593,6 +616,8 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   if (status == HONE_OK && p->saved) {
     status = hn_saved_attach(p, error);
   } else if (status == HONE_OK && k.blob_bytes) {
+    size_lanes(&k);
+    expect(&k);
     k.blob = host_alloc(p, k.blob_bytes);
     k.cleared =
         k.blob && !p->backend->asynchronous && hn_mempool_cleared(p->backend->pool(p->device, true), k.blob);

@@ -269,9 +269,10 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   }
   p->lanes = 1;
   if (!p->preview) {
-    if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
+    if ((status = hn_plan_needs(p, error)) != HONE_OK) goto done;
     if ((status = hn_plan_lanes(p, error)) != HONE_OK) goto done;
     if ((status = hn_plan_place(p, error)) != HONE_OK) goto done;
+    if ((status = hn_plan_prepack(p, r, error)) != HONE_OK) goto done;
     if (p->backend->asynchronous && (status = hn_plan_prepare(p, error)) != HONE_OK) goto done;
   }
   status = provenance(p, error);

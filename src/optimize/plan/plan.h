@@ -55,6 +55,7 @@ hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what ma
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 /* For tensors that have other sizes now; what shares memory is as it was decided. */
 hone_status hn_plan_place_again(hn_plan *plan, hone_error *error);
+hone_status hn_plan_needs(hn_plan *plan, hone_error *error); /* pack.c: what every step wants to have */
 hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
                             hone_error *error); /* pack.c: blob, and the constants that runs read */
 
