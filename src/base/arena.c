@@ -25,14 +25,19 @@ struct hn_arena_block {
 enum { BLOCK = 64 << 10, SMALLEST = 1000 - sizeof(hn_arena_block) };
 
 /* A block of several pages is as a rule written to its end, and its pages are cheaper together than by a
- * fault for each. Of large ones the first: whoever asks for more than this may yet do without it. */
+ * fault for each. Large ones come in huge pages, where they are touched: whoever asks for that much may yet
+ * do without it. */
 static void bring(hn_arena_block *b) {
-  enum { FEWEST = 16 << 10, SMALL = 128 << 10, MOST = 8 << 20, LATELY = 4 };
+  enum { FEWEST = 16 << 10, SMALL = 128 << 10, LARGE = 4 << 20, LATELY = 4 };
   static _Thread_local struct { uintptr_t from, to; } lately[LATELY];
   static _Thread_local unsigned oldest;
   if (b->size < FEWEST) return;
-  const size_t bytes = b->size < MOST ? b->size : MOST;
+  const size_t bytes = b->size;
   const uintptr_t from = (uintptr_t)b->data;
+  if (bytes >= LARGE) {
+    hn_advise_huge(b->data, bytes);
+    return;
+  }
   /* A small block goes to malloc and comes back as it was. (Where its pages went meanwhile, they come alone.)
    */
   for (int i = 0; i < LATELY && bytes < SMALL; i++)

@@ -202,8 +202,6 @@ static uint64_t proc_field(const char *path, const char *field) {
   return p ? strtoull(p + strlen(field), NULL, 10) << 10 : 0;
 }
 
-void hn_advise_huge(void *p, size_t size) { madvise(p, size, MADV_HUGEPAGE); }
-
 /* Where whole pages lie in [p, p + size): false when there is none. */
 static bool pages_in(void *p, size_t size, void **from, size_t *bytes) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = ((uintptr_t)p + page - 1) / page * page,
@@ -211,6 +209,12 @@ static bool pages_in(void *p, size_t size, void **from, size_t *bytes) {
   *from = (void *)at;
   *bytes = at < to ? to - at : 0;
   return at < to;
+}
+
+void hn_advise_huge(void *p, size_t size) {
+  void *from;
+  size_t bytes;
+  if (pages_in(p, size, &from, &bytes)) madvise(from, bytes, MADV_HUGEPAGE);
 }
 
 void hn_bring_pages(void *p, size_t size) {
