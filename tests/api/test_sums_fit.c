@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { K = 600, CHANNELS = 150 }; /* 600 x 128 x 255 is beyond, 600 x 100 x 255 is not */
+enum { K = 600, CHANNELS = 1110 }; /* 600 x 128 x 255 is beyond, 600 x 100 x 255 is not */
 
 static hn_value *scalar(hn_model *m, hone_dtype type, float scale, int code) {
   const uint8_t byte = (uint8_t)code;
@@ -68,7 +68,7 @@ static void set_channel(bool conv, int c, int from, int to, int code) {
 }
 
 static void check(bool conv, bool is_signed) {
-  static const int channels[] = {0, 63, 64, 127, 128, CHANNELS - 1};
+  static const int channels[] = {0, 63, 64, 127, 1023, 1024, 1088, CHANNELS - 1};
   const int zero = is_signed ? 0 : 128;
   for (int c = 0; c < CHANNELS; c++) set_channel(conv, c, 0, K, zero + 100);
   assert_true(takes(conv, is_signed, w, 0));

@@ -354,9 +354,7 @@ static inline void put_four_columns(int8_t *block, bytes16 a, bytes16 b, bytes16
 }
 
 static inline bytes16 all_of(uint8_t v) { return (bytes16){0} + v; }
-static inline int32_t sum_of(sums8 v) {
-  return v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
-}
+static inline int32_t sum_of(sums8 v) { return v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7]; }
 
 /* Four channels of a block whose k weights each lie side by side, `step` bytes from channel to channel. */
 static void pack_four_rows(int8_t *block, const uint8_t *from, int64_t step, int64_t k, const uint8_t less[4],

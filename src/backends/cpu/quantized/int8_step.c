@@ -30,7 +30,8 @@ static bool all_fit(const hn_qlinear_info *q, double sum, const int32_t *bias, c
   }
   const double limit = 2147483000.0 * 0.999 / ((sum + most) * fabs(rest));
   bool within = sum + most < 2147483648.0 && limit > 0;
-  for (int64_t c = 0; c < (q->vectors ? q->channels : 1); c++) within &= fabsf(w_scale[c]) < limit; /* no NaN */
+  for (int64_t c = 0; c < (q->vectors ? q->channels : 1); c++)
+    within &= fabsf(w_scale[c]) < limit; /* no NaN */
   return within;
 }
 
