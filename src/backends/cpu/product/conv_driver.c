@@ -693,7 +693,8 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
   cursor first = t0 < t1 ? cursor_at(a, t0) : (cursor){0}, at = first;
   int64_t width = c->first_columns;
   room bring = {scratch, 0};
-  if (c->block_tiles == 1 && !c->copied && c->kc >= c->k && width >= n1 - n0) { /* one block, the same for all tiles */
+  if (c->block_tiles == 1 && !c->copied && c->kc >= c->k &&
+      width >= n1 - n0) { /* one block, the same for all tiles */
     const block all = {0, n0, n1};
     const ahead none = {0};
     frame shared = frame_of(a, group, &all);
