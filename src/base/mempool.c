@@ -47,9 +47,10 @@ typedef struct slab {
 typedef struct block {
   size_t at, size; /* in the segment */
   bool used;
-  bool cleared;  /* nobody has had it yet, and it came zeroed */
-  bool expected; /* of a segment that was taken for several blocks: it is cut for any of them */
-  slab *slab;    /* used by this, or by: */
+  bool cleared;      /* nobody has had it yet, and it came zeroed */
+  bool expected;     /* of a segment that was taken for several blocks: it is cut for any of them, */
+  uint32_t expecter; /* which are this owner's */
+  slab *slab;        /* used by this, or by: */
   holding holding;
 } block;
 
@@ -224,7 +225,7 @@ static void join_free(hn_mempool *m, segment *s, size_t i) {
   b[from].cleared = false;
   for (size_t k = from + 1; k < until; k++) {
     b[from].size += b[k].size;
-    b[from].expected |= b[k].expected;
+    if (b[k].expected) b[from].expected = true, b[from].expecter = b[k].expecter;
   }
   memmove(b + from + 1, b + until, (s->blocks.len - until) * sizeof *b);
   s->blocks.len -= until - from - 1;
@@ -341,14 +342,18 @@ static size_t size_apart(const hn_mempool *m, size_t bytes) {
   return hn_round_up(bytes, step > BOUND / 2 ? step : BOUND / 2);
 }
 
-/* What a block is wanted for: something among others, or what a plan or a run has as a whole. */
-typedef enum wanted { ANYTHING, WHOLE } wanted;
+/* What a block is wanted for: something among others, or what a plan or a run of this owner has as a whole.
+ */
+typedef struct wanted {
+  bool whole;
+  uint32_t owner;
+} wanted;
 
 /* May the free block serve `size` bytes? */
 static bool suits(const hn_mempool *m, const block *b, size_t size, wanted what) {
   if (b->used || b->size < size) return false;
   if (m->source.apart) return b->size <= size + size / 8;
-  if (b->expected && what == WHOLE) return true;
+  if (b->expected && what.whole && b->expecter == what.owner) return true;
   return b->size <= CUT_FREELY || b->size <= m->source.grain || b->size / 4 <= size;
 }
 
@@ -400,7 +405,11 @@ static bool cut(hn_mempool *m, found f, size_t size) {
     if (!hn_vec_reserve(&s->blocks, s->blocks.len + 1)) return false;
     block *b = &s->blocks.ptr[f.i];
     memmove(b + 2, b + 1, (s->blocks.len - f.i - 1) * sizeof *b);
-    b[1] = (block){.at = b->at + size, .size = rest, .cleared = b->cleared, .expected = b->expected};
+    b[1] = (block){.at = b->at + size,
+                   .size = rest,
+                   .cleared = b->cleared,
+                   .expected = b->expected,
+                   .expecter = b->expecter};
     b->size = size;
     s->blocks.len++;
   }
@@ -434,7 +443,7 @@ static slab *open_slab(hn_mempool *m, uint32_t c) {
   found f = {0};
   /* Room for all of them: then a free cannot fail. */
   if (x && hn_vec_reserve(&m->open[c], m->n_slabs[c] + 1))
-    f = take_large(m, classes[c].bytes * classes[c].count, ANYTHING);
+    f = take_large(m, classes[c].bytes * classes[c].count, (wanted){0});
   if (!f.s) {
     hn_free(x);
     return NULL;
@@ -479,7 +488,7 @@ void *hn_mempool_alloc(hn_mempool *m, uint32_t who, hone_memory_purpose purpose,
     const size_t size = m->source.apart ? size_apart(m, need) : hn_round_up(need, PAGE);
     const bool whole = purpose == HONE_MEMORY_FOR_WEIGHTS || purpose == HONE_MEMORY_FOR_ACTIVATIONS ||
                        purpose == HONE_MEMORY_FOR_WORKSPACE;
-    const found f = take_large(m, size, whole ? WHOLE : ANYTHING);
+    const found f = take_large(m, size, (wanted){whole, who});
     if (f.s) {
       block *b = &f.s->blocks.ptr[f.i];
       hold(m, &b->holding, who, purpose, bytes, b->size);
@@ -501,7 +510,7 @@ static size_t expected_size(const hn_mempool *m, size_t size) {
   return one_more ? hn_round_up(size, large) : hn_round_up(size, m->source.grain);
 }
 
-void hn_mempool_expect(hn_mempool *m, const uint64_t *bytes, uint32_t n) {
+void hn_mempool_expect(hn_mempool *m, uint32_t who, const uint64_t *bytes, uint32_t n) {
   enum { MOST = 64 << 20 }; /* beyond, the rest of a large grain is little */
   uint64_t size = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -514,7 +523,7 @@ void hn_mempool_expect(hn_mempool *m, const uint64_t *bytes, uint32_t n) {
   pthread_mutex_lock(&m->lock);
   if (size >= m->source.large_grain / 8 * 3 && m->free_bytes + m->idle < size) {
     segment *s = grow(m, expected_size(m, size));
-    if (s) s->blocks.ptr[0].expected = true;
+    if (s) s->blocks.ptr[0].expected = true, s->blocks.ptr[0].expecter = who;
   }
   hn_mem_forgive(lost); /* nobody has to have it */
   pthread_mutex_unlock(&m->lock);

@@ -43,10 +43,10 @@ void hn_mempool_leave(hn_mempool *pool, uint32_t owner);
  */
 void *hn_mempool_alloc(hn_mempool *pool, uint32_t owner, hone_memory_purpose purpose, size_t bytes);
 void hn_mempool_free(hn_mempool *pool, void *p); /* NULL is fine */
-/* The n blocks will soon be asked for, for weights, activations or workspace: where nothing that is free
+/* The owner will soon ask for n blocks, for weights, activations or workspace: where nothing that is free
  * holds them, one segment is taken for all, which fills its large grains better than one for each. Without
- * that they are found all the same. */
-void hn_mempool_expect(hn_mempool *pool, const uint64_t *bytes, uint32_t n);
+ * that they are found all the same. Little blocks of others do not hold on to the segment. */
+void hn_mempool_expect(hn_mempool *pool, uint32_t owner, const uint64_t *bytes, uint32_t n);
 /* Was a block of the pool zeroed when it was given? */
 bool hn_mempool_cleared(hn_mempool *pool, const void *p);
 

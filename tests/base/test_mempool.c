@@ -97,7 +97,7 @@ static void expected_blocks_come_together(void **state) {
   below b = {0};
   hn_mempool *m = create(&b, false);
   const uint64_t sizes[] = {MIBS(3), 500 * KIB, 400 * KIB};
-  hn_mempool_expect(m, sizes, 3);
+  hn_mempool_expect(m, 0, sizes, 3);
   assert_int_equal(b.takes, 1);
   assert_int_equal(totals(m).reserved, 4 * MIB);
   void *small = get(m, 200); /* would else be cut of the rest */
@@ -110,7 +110,7 @@ static void expected_blocks_come_together(void **state) {
   assert_true(weights && scratch && run && work);
   assert_int_equal(b.takes, 2);
   hn_mempool_free(m, weights);
-  hn_mempool_expect(m, sizes, 1); /* there is room */
+  hn_mempool_expect(m, 0, sizes, 1); /* there is room */
   assert_int_equal(b.takes, 2);
   hn_mempool_free(m, run);
   hn_mempool_free(m, work);
@@ -118,11 +118,19 @@ static void expected_blocks_come_together(void **state) {
   hn_mempool_reclaim(m);
   assert_int_equal(b.bytes, 0);
 
+  /* Little of somebody else's would keep all of it from being given back. */
+  hn_mempool_expect(m, hn_mempool_join(m, "other"), (const uint64_t[]){MIBS(40)}, 1);
+  void *own = hn_mempool_alloc(m, 0, HONE_MEMORY_FOR_WEIGHTS, MIB);
+  assert_true(hn_mempool_reclaim(m) >= MIBS(40));
+  hn_mempool_free(m, own);
+  hn_mempool_reclaim(m);
+  assert_int_equal(b.bytes, 0);
+
   const uint64_t few[] = {70 * KIB, 0}, much[] = {UINT64_MAX, 1};
-  hn_mempool_expect(m, few, 2); /* small grains do */
-  hn_mempool_expect(m, much, 2);
+  hn_mempool_expect(m, 0, few, 2); /* small grains do */
+  hn_mempool_expect(m, 0, much, 2);
   b.most = 1;
-  hn_mempool_expect(m, sizes, 3); /* refused, which is no failure */
+  hn_mempool_expect(m, 0, sizes, 3); /* refused, which is no failure */
   assert_int_equal(b.bytes, 0);
   hn_mempool_destroy(m);
 }
@@ -134,7 +142,7 @@ static void expected_blocks_waste_little(void **state) {
   for (int i = 0; i < 4; i++) {
     below b = {0};
     hn_mempool *m = create(&b, false);
-    hn_mempool_expect(m, &sizes[i], 1);
+    hn_mempool_expect(m, 0, &sizes[i], 1);
     const uint64_t got = totals(m).reserved;
     if (i < 2)
       assert_int_equal(got, 2 * MIB);

@@ -420,12 +420,12 @@ static void make_place(emu_place *p) {
 }
 
 bool emu_run(const emu_launch *launch, uint32_t seed, char *why, size_t size) {
-  static __thread emu_worker *mine;
+  static emu_worker *mine; /* launches are one at a time */
   if (!mine) mine = calloc(1, sizeof *mine);
   if (!mine) abort();
   emu_worker *w = mine;
   for (unsigned k = 0; k < launch->cluster; k++) make_place(&w->place[k]);
-  static guard g; /* launches are one at a time */
+  static guard g;
   w->launch = launch;
   w->seed = seed | 1;
   w->faulted = false;

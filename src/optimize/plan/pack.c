@@ -432,7 +432,7 @@ static void expect(const packing *k) {
   const uint64_t work = p->workspace_bytes * p->lanes, run = p->arena_bytes + work,
                  scratch = k->room * k->n_lanes,
                  both[] = {k->blob_bytes, scratch > run ? scratch : p->arena_bytes, scratch > run ? 0 : work};
-  hn_device_expect(p->backend, p->device, both, sizeof both / sizeof *both);
+  hn_device_expect(p->backend, p->device, &p->tenant, both, sizeof both / sizeof *both);
 }
 
 static hone_status run_jobs(packing *k, hone_error *error) {

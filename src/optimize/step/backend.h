@@ -161,10 +161,10 @@ static inline void *hn_device_alloc(const hn_backend *backend, hn_device *device
   return hn_mempool_alloc(backend->pool(device, host), tenant->owner[host], purpose, bytes);
 }
 
-/* What will soon be asked for of the host's memory (hn_mempool_expect). */
-static inline void hn_device_expect(const hn_backend *backend, hn_device *device, const uint64_t *bytes,
-                                    uint32_t n) {
-  hn_mempool_expect(backend->pool(device, true), bytes, n);
+/* What the tenant will soon ask for of the host's memory (hn_mempool_expect). */
+static inline void hn_device_expect(const hn_backend *backend, hn_device *device, const hn_tenant *tenant,
+                                    const uint64_t *bytes, uint32_t n) {
+  hn_mempool_expect(backend->pool(device, true), tenant->owner[true], bytes, n);
 }
 
 static inline void hn_device_free(const hn_backend *backend, hn_device *device, bool host, void *p) {

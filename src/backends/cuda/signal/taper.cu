@@ -1,10 +1,10 @@
 /* Window functions that are sums of cosines, and MelWeightMatrix: nothing but numbers that the host knows goes in. */
 #include "direct.cuh"
 
-#ifdef HN_TAPER /* p: points; f: the three coefficients, the period */
+#ifdef HN_TAPER /* p: points; f: the three coefficients, the period, whether the point is the middle */
 HN_EACH(hn_taper) {
-  const double phase = 2 * 3.14159265358979323846 * (double)i / a->f[3];
-  HN_OUT(0, i, a->p[0] == 1 ? 1 : a->f[0] - a->f[1] * cos(phase) + a->f[2] * cos(2 * phase));
+  const double pi = 3.14159265358979323846, phase = a->f[4] != 0 ? pi : 2 * pi * (double)i / a->f[3];
+  HN_OUT(0, i, a->f[0] - a->f[1] * cos(phase) + a->f[2] * cos(2 * phase));
 }
 #else
 /* p: bands; f: points of the transform and one, sample rate, lowest edge and step on the mel scale. An element's band is
