@@ -21,7 +21,7 @@ typedef struct hone_server_stream hone_server_stream;
 typedef struct hone_server_options {
   uint64_t max_body;    /* bytes of a request; 0: 64 MiB */
   uint64_t max_bodies;  /* bytes of all requests that arrive or wait for their answer, and of all responses
-                           that  are being sent; 0: 512 MiB */
+                           that are being sent; 0: 512 MiB */
   uint32_t max_waiting; /* requests for a model that wait; what comes then is refused (503). 0: 256 */
   uint32_t connections; /* at the same time; 0: 128 */
   double max_seconds;   /* of a run; 0: as long as it takes */
@@ -128,8 +128,8 @@ HONE_API void hone_server_stream_close(hone_server_stream *stream);
 HONE_API hone_status hone_server_listen(hone_server *server, const char *address, uint16_t *port,
                                         hone_error *error);
 /* Takes no more requests, is not ready any more, and returns when those that were there are answered: runs
- * end, and their responses have stop_seconds to be read; then connections are cut. Again, or from two
- * threads: waits for the first, and does nothing. */
+ * end, sequences with the token they are at, and responses have stop_seconds to be read; then connections
+ * are cut. Again, or from two threads: waits for the first, and does nothing. */
 HONE_API void hone_server_stop(hone_server *server);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "api/serve/generate.h"
+#include "base/mem.h"
 #include "base/fault.h"
 #include "decoder.h"
 #include "model/ops/common/op.h"
@@ -320,7 +321,9 @@ static void caches_stay_where_they_are(void **state) {
 
 static void faults_are_seen(void **state) {
   (void)state;
-#ifdef HN_FAULTS
+#ifndef HN_FAULTS
+  skip();
+#else
   static const char *const faults[] = {"generate_slot_length", "generate_slot_taken_early"};
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     hn_fault_set(faults[i]);
@@ -465,6 +468,60 @@ static void events_are_the_answer(void **state) {
   hone_server_destroy(s);
 }
 
+/* However many tokens wait for their reader, one event is held; what a stream holds counts. */
+static void streams_hold_little(void **state) {
+  (void)state;
+  const hone_server_options o = {.max_body = 1024, .max_bodies = 1 << 14};
+  hone_server *s = serve(&small, &o, (hone_served_options){.sequences = 2});
+  hone_server_response r[64];
+  char text[65536];
+  uint32_t n = 0;
+  size_t got;
+  r[0] = open_stream(s, 0, 60);
+  hn_generator_rounds(s->model[0]->generator, 70);
+  for (; (got = hone_server_stream_read(r[0].stream, text, sizeof text - 1)) > 0; n++) {
+    text[got] = 0;
+    assert_true(strstr(text, "\n\n") == text + got - 2);
+  }
+  assert_int_equal(n, 60);
+  hone_server_response_free(&r[0]);
+  assert_int_equal(atomic_load(&s->body_bytes), 0);
+  hn_generator_rounds(s->model[0]->generator, 0);
+  for (n = 0; n < 64 && (r[n] = open_stream(s, n, 40)).status == 200;) n++;
+  assert_true(n > 1 && n < 64);
+  assert_int_equal(r[n].status, 503);
+  assert_non_null(strstr(r[n].body, "no room for more requests"));
+  hone_server_response_free(&r[n]);
+  for (uint32_t i = 0; i < n; i++) hone_server_response_free(&r[i]);
+  assert_int_equal(atomic_load(&s->body_bytes), 0);
+  hn_generator_rounds(s->model[0]->generator, UINT64_MAX);
+  r[0] = open_stream(s, 0, 40);
+  assert_int_equal(r[0].status, 200);
+  hone_server_response_free(&r[0]);
+  hone_server_destroy(s);
+}
+
+/* No memory for an event: the stream says so and is over, whatever the sequence is at. */
+static void memory_may_end_in_a_stream(void **state) {
+  (void)state;
+  hone_server *s = serve(&small, NULL, (hone_served_options){0});
+  char text[4096];
+  hn_generator_rounds(s->model[0]->generator, 0);
+  hone_server_response r = open_stream(s, 0, 60);
+  hn_generator_rounds(s->model[0]->generator, 5);
+  hn_mem_fail_after(1);
+  const size_t n = hone_server_stream_read(r.stream, text, sizeof text - 1);
+  assert_true(hn_mem_failed());
+  hn_mem_fail_after(0);
+  text[n] = 0;
+  assert_string_equal(text, "data: {\"error\":\"out of memory\"}\n\n");
+  assert_int_equal(hone_server_stream_read(r.stream, text, sizeof text), 0);
+  hn_generator_rounds(s->model[0]->generator, UINT64_MAX);
+  hone_server_response_free(&r);
+  assert_true(metric(s, "hone_requests_total{model=\"net\",version=\"1\",code=\"5xx\"") == 1);
+  hone_server_destroy(s);
+}
+
 static void a_full_cache_lets_wait(void **state) {
   (void)state;
   const hone_server_options few = {.max_waiting = 1};
@@ -512,11 +569,16 @@ static void who_is_gone_leaves_room(void **state) {
   const hone_server_request gone = {"POST",       "/v2/models/net/generate", NULL,          body,
                                     strlen(body), .gone = never_there,       .arg = &looked};
   hone_server_response r;
+  hn_generator_rounds(s->model[0]->generator, 0); /* there is no end but that nobody waits */
   hone_server_answer(s, &gone, &r);
-  assert_true(r.status == 200 || (r.status == 503 && looked > 0)); /* 200: it was quicker than the look */
+  hn_generator_rounds(s->model[0]->generator, UINT64_MAX);
+  assert_int_equal(r.status, 503);
+  assert_true(looked > 0);
   hone_server_response_free(&r);
   assert_true(metric(s, "hone_sequences_live{") == 0);
   assert_true(metric(s, "hone_requests_waiting{") == 0);
+  assert_true(metric(s, "hone_requests_total{model=\"net\",version=\"1\",code=\"5xx\"") == 0);
+  assert_true(metric(s, "hone_requests_total{model=\"net\",version=\"1\",code=\"4xx\"") > 0);
   asked after = {.server = s, .k = 3, .most = 10};
   ask(&after);
   assert_int_equal(after.status, 200);
@@ -588,9 +650,10 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
       {"{\"input_ids\":[1],\"parameters\":{\"end_ids\":3}}", "'end_ids' is no list"},
       {"{\"input_ids\":[1],\"parameters\":{\"end_ids\":[61]}}", "'end_ids' has at element 0"},
       {"{\"input_ids\":[1],\"parameters\":{\"beams\":3}}", "no parameter 'beams'"},
+      {"{\"input_ids\":[1],\"max_tokens\":5}", "no member 'max_tokens'"},
       {"{\"input_ids\":[1],\"input_ids\":[1]}", "no JSON"}};
   hone_server *s = serve(&small, NULL, (hone_served_options){0});
-  char longest[2048] = "{\"input_ids\":[0";
+  char longest[2048] = "{\"input_ids\":[0", named[512];
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     wants(s, "/v2/models/net/generate", wrong[i].body, 400, wrong[i].text);
     wants(s, "/v2/models/net/generate_stream", wrong[i].body, 400, wrong[i].text);
@@ -614,12 +677,17 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
   hone_server_response_free(&r);
   wants(s, "/v2/models/net/infer", "{\"inputs\":[]}", 400, "served for generation, not for runs");
   wants(s, "/v2/models/net/generate", "{\"id\":\"a\\\"b\",\"input_ids\":[1]}", 200, "\"id\":\"a\\\"b\"");
+  for (int i = HN_MOST_ID; i <= HN_MOST_ID + 1; i++) {
+    snprintf(named, sizeof named, "{\"input_ids\":[1],\"id\":\"%0*d\"}", i, 7);
+    wants(s, "/v2/models/net/generate_stream", named, i > HN_MOST_ID ? 400 : 200,
+          i > HN_MOST_ID ? "'id' is too long; expected at most 256 bytes, got 257" : "\"id\":\"0000");
+  }
   hone_served m;
   assert_true(hone_server_model(s, 0, &m));
   assert_int_equal(m.sequences, SEQUENCES);
   assert_int_equal(m.context, CONTEXT);
   assert_int_equal(m.max_batch, SEQUENCES);
-  assert_int_equal(m.tokens, 16);
+  assert_int_equal(m.tokens, 32);
   assert_true(m.cache_bytes >= 4u * 2 * 2 * CONTEXT * 8 * 4 * SEQUENCES / 2);
   hone_server_destroy(s);
 }
@@ -710,6 +778,8 @@ int main(void) {
       cmocka_unit_test(numbers_are_drawn_as_often_as_probable),
       cmocka_unit_test(an_end_ends_it),
       cmocka_unit_test(events_are_the_answer),
+      cmocka_unit_test(streams_hold_little),
+      cmocka_unit_test(memory_may_end_in_a_stream),
       cmocka_unit_test(a_full_cache_lets_wait),
       cmocka_unit_test(who_is_gone_leaves_room),
       cmocka_unit_test(a_stopped_server_lets_go),

@@ -307,6 +307,8 @@ static void tokens_come_as_they_are_made(void **state) {
   read_until(fd, "\"finish_reason\":\"length\"}\n\n", text, sizeof text);
   assert_int_equal(strncmp(text, "HTTP/1.1 200", 12), 0);
   assert_non_null(strstr(text, "Content-Type: text/event-stream"));
+  assert_non_null(strstr(text, "Cache-Control: no-cache"));
+  assert_non_null(strstr(text, "X-Accel-Buffering: no"));
   int events = 0;
   for (const char *at = text; (at = strstr(at, "data: {")); at++) events++;
   assert_int_equal(events, 5);
@@ -322,6 +324,11 @@ static void tokens_come_as_they_are_made(void **state) {
   wait_for_metric("hone_sequences_live{model=\"net\",version=\"1\"} 1\n");
   close(fd);
   wait_for_metric("hone_sequences_total{model=\"net\",version=\"1\",reason=\"gone\"} 2\n");
+  fd = ask_decoder("generate", LONG - 3);
+  wait_for_metric("hone_sequences_live{model=\"net\",version=\"1\"} 1\n");
+  assert_int_equal(send(fd, "G", 1, MSG_NOSIGNAL), 1); /* what nobody reads hides nothing */
+  close(fd);
+  wait_for_metric("hone_sequences_total{model=\"net\",version=\"1\",reason=\"gone\"} 3\n");
   /* Two that run, two that wait, and the end of the server. */
   int last[4];
   for (int i = 0; i < 4; i++) {

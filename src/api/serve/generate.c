@@ -179,7 +179,7 @@ static void *work(void *arg) {
     read_prompts(g);
     read_tokens(g);
     pthread_mutex_lock(&g->lock);
-    if (g->rounds == UINT64_MAX) continue;
+    if (g->rounds == UINT64_MAX || !g->rounds) continue; /* 0: it was told to stand still meanwhile */
     g->rounds--;
     pthread_cond_broadcast(&g->work);
   }

@@ -6,7 +6,11 @@
 #include "api/serve/decoder.h"
 #include "api/serve/serve.h"
 
-enum { HN_MOST_ENDS = 64 };
+enum {
+  HN_MOST_ENDS = 64,
+  HN_MOST_ID = 256,    /* bytes: each event has it */
+  HN_STATUS_LEFT = 499 /* as proxies count it: nobody waited for the answer. It is never sent */
+};
 
 /* How the next token is chosen. */
 typedef struct hn_sampling {
@@ -132,6 +136,7 @@ hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hon
                            hone_error *error);
 /* Waits for the end, and tells all at once: one JSON, or the events. */
 hone_status hn_stream_answer(hone_server_stream *s, bool events, hn_str *o, hone_error *error);
+bool hn_stream_left(const hone_server_stream *s); /* has the asker hung up? NULL is fine */
 void hn_stream_close(hone_server_stream *s, bool counts); /* counts: with its model's requests */
 
 #endif

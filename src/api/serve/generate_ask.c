@@ -138,6 +138,29 @@ static hone_status read_parameters(const reader *r, const json_t *all) {
   return status;
 }
 
+/* Parameters that stand beside `parameters` would be without effect. */
+static hone_status check_members(const reader *r, json_t *doc) {
+  const char *name;
+  const json_t *v;
+  json_object_foreach(doc, name, v) {
+    if (strcmp(name, "id") == 0 || strcmp(name, "input_ids") == 0 || strcmp(name, "parameters") == 0)
+      continue;
+    bad(r, "a request for generation has no member '%.80s'", name);
+    hn_error_hint(r->error, "it has id, input_ids and parameters, which max_tokens and others belong into");
+    return HONE_ERROR_INPUT;
+  }
+  return HONE_OK;
+}
+
+static hone_status check_id(const reader *r, const json_t *id) {
+  if (!json_is_string(id)) return bad(r, "'id' is no string%s", "");
+  if (json_string_length(id) <= HN_MOST_ID) return HONE_OK;
+  bad(r, "'id' is too long%s", "");
+  hn_error_expected(r->error, "at most %d bytes", HN_MOST_ID);
+  hn_error_got(r->error, "%zu", json_string_length(id));
+  return HONE_ERROR_INPUT;
+}
+
 /* Without max_tokens 16, as servers of this protocol have it, or what there is room for. */
 static void choose_most(const reader *r, const json_t *list) {
   const size_t n = json_array_size(list), context = r->limits->context;
@@ -162,7 +185,8 @@ hone_status hn_sequence_read(const hn_limits *limits, const hone_server_request 
   }
   const json_t *id = json_object_get(doc, "id"), *list = json_object_get(doc, "input_ids");
   hone_status status = json_is_object(doc) ? HONE_OK : bad(&r, "the request is no JSON object%s", "");
-  if (status == HONE_OK && id && !json_is_string(id)) status = bad(&r, "'id' is no string%s", "");
+  if (status == HONE_OK) status = check_members(&r, doc);
+  if (status == HONE_OK && id) status = check_id(&r, id);
   if (status == HONE_OK && id && !(out->id = hn_strdup(json_string_value(id))))
     status = hn_fail_memory(error, json_string_length(id), "a request");
   if (status == HONE_OK) status = read_parameters(&r, json_object_get(doc, "parameters"));

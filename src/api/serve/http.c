@@ -50,6 +50,7 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,15 +98,15 @@ static void drop_body(arrival *a) {
 
 /* ------------------------------------------------------------------ responses */
 
-/* Is nobody there any more who would read the answer? Whoever has closed his side is not. */
+/* Is nobody there any more who would read the answer? Whoever has closed his side is not, whatever he sent
+ * before. */
 static bool hung_up(void *arg) {
   const arrival *a = arg;
-  char byte;
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(a->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   if (!info) return false;
-  const ssize_t n = recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  struct pollfd at = {.fd = info->connect_fd, .events = POLLRDHUP};
+  return poll(&at, 1, 0) > 0 && at.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
 }
 
 /* While the model is at work the connection says nothing, and is not idle. */
@@ -131,6 +132,10 @@ static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server
                 : MHD_create_response_from_buffer(r->size, r->body, MHD_RESPMEM_PERSISTENT);
   if (!m) return MHD_NO;
   MHD_add_response_header(m, "Content-Type", r->content_type);
+  if (r->stream) { /* tokens are worth most at once: caches and proxies are not to gather them */
+    MHD_add_response_header(m, "Cache-Control", "no-cache");
+    MHD_add_response_header(m, "X-Accel-Buffering", "no");
+  }
   if (r->allow) MHD_add_response_header(m, "Allow", r->allow);
   if (close_after) MHD_add_response_header(m, "Connection", "close");
   if (r->json_size) {

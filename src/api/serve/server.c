@@ -249,8 +249,9 @@ static void generate(hone_server *s, hn_served *m, const hone_server_request *r,
     out->content_type = "application/json";
     refuse_error(out, &error);
   }
+  const bool left = out->status != 200 && hn_stream_left(stream);
   hn_stream_close(stream, false);
-  hn_served_count_answer(m, out->status);
+  hn_served_count_answer(m, left ? HN_STATUS_LEFT : out->status);
 }
 
 /* ------------------------------------------------------------------ paths */

@@ -11,11 +11,33 @@ struct hone_server_stream {
   hn_sequence q;
   bool (*gone)(void *arg);
   void *arg;
+  uint64_t counted; /* of the server's body_bytes */
   uint32_t told;
-  bool over;    /* all events are made */
-  hn_str event; /* and `sent` bytes of it were read */
-  size_t sent;
+  bool over;   /* all events are made */
+  bool broken; /* there was no memory for one */
+  hn_str made;
+  const char *event; /* of which `sent` bytes were read */
+  size_t size, sent;
 };
+
+/* What a sequence holds until its asker lets go of it counts as his body did, which is gone by then. One
+ * alone is always let in. */
+static bool count(hone_server_stream *s, size_t body) {
+  const hn_sequence *q = &s->q;
+  hone_server *server = s->m->server;
+  const uint64_t bytes =
+      sizeof *s + (q->id ? strlen(q->id) + 1 : 0) + ((uint64_t)q->prompt + q->most) * sizeof *q->ids;
+  const uint64_t before = atomic_fetch_add(&server->body_bytes, bytes);
+  s->counted = bytes;
+  return before + bytes <= server->options.max_bodies || before <= body;
+}
+
+static void let_go(hone_server_stream *s) {
+  atomic_fetch_sub(&s->m->server->body_bytes, s->counted);
+  hn_str_free(&s->made);
+  hn_sequence_free(&s->q);
+  hn_free(s);
+}
 
 hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hone_server_stream **out,
                            hone_error *error) {
@@ -25,13 +47,14 @@ hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hon
   const hn_slots *slots = hn_generator_slots(m->generator);
   const hn_limits limits = {hn_slots_context(slots), hn_slots_vocabulary(slots)};
   hone_status status = hn_sequence_read(&limits, request, &s->q, error);
+  if (status == HONE_OK && !count(s, request->size))
+    status = hn_fail(error, HONE_ERROR_BUDGET, "the server has no room for more requests or responses now");
   if (status == HONE_OK) status = hn_generator_begin(m->generator, &s->q, error);
   if (status == HONE_OK) {
     *out = s;
     return HONE_OK;
   }
-  hn_sequence_free(&s->q);
-  hn_free(s);
+  let_go(s);
   return status;
 }
 
@@ -73,41 +96,54 @@ static hone_status ended(const hn_sequence *q, hone_error *error) {
   return HONE_OK;
 }
 
-/* The next events into s->event: a token each, in the last one how it ended. */
-static void make_events(hone_server_stream *s) {
-  hn_generator *g = s->m->generator;
-  bool done;
-  const uint32_t there = hn_generator_wait(g, &s->q, s->told, s->gone, s->arg, &done);
-  const bool bare = done && s->q.finish != HN_FINISH_LENGTH && s->q.finish != HN_FINISH_STOP;
-  hn_str_clear(&s->event);
-  s->sent = 0;
-  for (; s->told < there; s->told++) {
-    hn_str_puts(&s->event, "data: ");
-    tell_tokens(s->m, &s->q, s->told, 1, done && !bare && s->told + 1 == there, &s->event);
-    hn_str_puts(&s->event, "\n\n");
-  }
-  s->over = done || s->q.gone;
-  if (!bare || s->q.finish == HN_FINISH_GONE) return;
+/* How it ended, where no token says it. */
+static void make_last(hone_server_stream *s) {
   hone_error error = {0};
-  hn_str_puts(&s->event, "data: ");
+  hn_str_puts(&s->made, "data: ");
   if (ended(&s->q, &error) == HONE_OK) {
-    tell_tokens(s->m, &s->q, s->told, 0, true, &s->event);
+    tell_tokens(s->m, &s->q, s->told, 0, true, &s->made);
   } else {
     char text[1400];
     hone_error_format(&error, text, sizeof text);
-    hn_str_puts(&s->event, "{\"error\":");
-    hn_tell_text(&s->event, text, strlen(text));
-    hn_str_putc(&s->event, '}');
+    hn_str_puts(&s->made, "{\"error\":");
+    hn_tell_text(&s->made, text, strlen(text));
+    hn_str_putc(&s->made, '}');
   }
-  hn_str_puts(&s->event, "\n\n");
+  hn_str_puts(&s->made, "\n\n");
+}
+
+/* The next event: a token, with the last one how it ended. However many tokens there are, only one event is
+ * held. */
+static void make_event(hone_server_stream *s) {
+  static const char no_memory[] = "data: {\"error\":\"out of memory\"}\n\n";
+  bool done;
+  const uint32_t there = hn_generator_wait(s->m->generator, &s->q, s->told, s->gone, s->arg, &done);
+  const bool tells = done && (s->q.finish == HN_FINISH_LENGTH || s->q.finish == HN_FINISH_STOP),
+             left = done ? s->q.finish == HN_FINISH_GONE : s->q.gone;
+  hn_str_clear(&s->made);
+  if (left) {
+    s->over = true;
+  } else if (s->told < there) {
+    s->over = tells && s->told + 1 == there;
+    hn_str_puts(&s->made, "data: ");
+    tell_tokens(s->m, &s->q, s->told++, 1, s->over, &s->made);
+    hn_str_puts(&s->made, "\n\n");
+  } else {
+    s->over = true;
+    make_last(s);
+  }
+  s->broken = s->made.failed;
+  s->over |= s->broken;
+  s->event = s->broken ? no_memory : s->made.ptr;
+  s->size = s->broken ? sizeof no_memory - 1 : s->made.len;
+  s->sent = 0;
 }
 
 size_t hone_server_stream_read(hone_server_stream *s, void *to, size_t room) {
   if (!s || !to || !room) return 0;
-  while (s->sent == s->event.len && !s->over) make_events(s);
-  if (s->event.failed) return 0;
-  const size_t n = s->event.len - s->sent < room ? s->event.len - s->sent : room;
-  if (n) memcpy(to, s->event.ptr + s->sent, n);
+  while (s->sent == s->size && !s->over) make_event(s);
+  const size_t n = s->size - s->sent < room ? s->size - s->sent : room;
+  if (n) memcpy(to, s->event + s->sent, n);
   s->sent += n;
   return n;
 }
@@ -125,24 +161,35 @@ hone_status hn_stream_answer(hone_server_stream *s, bool events, hn_str *o, hone
   }
   char part[4096];
   for (size_t n; (n = hone_server_stream_read(s, part, sizeof part)) > 0;) hn_str_append(o, part, n);
-  return o->failed || s->event.failed ? hn_fail_memory(error, o->len, "a response") : HONE_OK;
+  return o->failed || s->broken ? hn_fail_memory(error, o->len, "a response") : HONE_OK;
+}
+
+bool hn_stream_left(const hone_server_stream *s) { return s && s->q.gone; }
+
+static int counts_as(const hone_server_stream *s, hone_status status) {
+  switch (status) {
+  case HONE_OK: return 200;
+  case HONE_ERROR_INPUT: return 400;
+  case HONE_ERROR_MEMORY:
+  case HONE_ERROR_BUDGET: return 503;
+  case HONE_ERROR_CANCELLED: return s->q.finish == HN_FINISH_GONE ? HN_STATUS_LEFT : 503;
+  default: return 500;
+  }
 }
 
 void hn_stream_close(hone_server_stream *s, bool counts) {
   if (!s) return;
   hn_served *m = s->m;
   hn_generator_end(m->generator, &s->q);
-  const hone_status status = ended(&s->q, NULL);
+  const hone_status status = s->broken ? HONE_ERROR_MEMORY : ended(&s->q, NULL);
   const uint64_t now = hn_now_ns();
   if (status == HONE_OK) {
     pthread_mutex_lock(&m->lock);
     hn_served_count(m, s->q.arrived, s->q.begun, now);
     pthread_mutex_unlock(&m->lock);
   }
-  if (counts) hn_served_count_answer(m, status == HONE_OK ? 200 : 503);
-  hn_str_free(&s->event);
-  hn_sequence_free(&s->q);
-  hn_free(s);
+  if (counts) hn_served_count_answer(m, counts_as(s, status));
+  let_go(s);
 }
 
 void hone_server_stream_close(hone_server_stream *s) { hn_stream_close(s, true); }
