@@ -733,6 +733,33 @@ static void other_models_are_told_what_is_missing(void **state) {
                      SUM WIDTH "  %d = Sub(%s, %unit)\n  %n = Cast(%d) {to=6}\n  %q = Neg(%attention_mask)\n",
                      "%logits, %ok, %ov, %q"),
              "for other things than lengths");
+  /* What is as long as the server's room, and read by others. */
+#define LENGTHS_OF_MASK SUM WIDTH "  %d = Sub(%s, %unit)\n  %n = Cast(%d) {to=6}\n"
+  not_served(
+      DECODER("%attention_mask: i64[BxT]", LENGTHS_OF_MASK "  %q = Neg(%w)\n", "%logits, %ok, %ov, %q"),
+      "the width of attention_mask is read by node");
+  not_served(
+      DECODER("%attention_mask: i64[BxT]", LENGTHS_OF_MASK "  %q = Neg(%h)\n", "%logits, %ok, %ov, %q"),
+      "the width of attention_mask is read by node");
+  not_served(DECODER("%n: i32[B], %m: i32[1]", "  %q = Neg(%m)\n", "%logits, %ok, %ov, %q"),
+             "'m' is read by node");
+  not_served(DECODER("%n: i32[B], %m: i32[1]", "  %q = Shape(%pk)\n", "%logits, %ok, %ov, %q"),
+             "'pk' is read by node");
+}
+
+/* A decoder that cannot generate still runs. */
+static void what_cannot_generate_runs(void **state) {
+  (void)state;
+#define SHAPED(ids, cache, n, out)                                                                           \
+  "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[" ids "], %pk: f32[" cache                   \
+  "], %pv: f32[" cache "], %n: i32[" n "], %m: i32[1]) -> (%" out                                            \
+  ", %ok, %ov) {\n  const %t: f32[5x4] = {1,2,3,4,5,6,7,8,9,10,11,12,13,"                                    \
+  "14,15,16,17,18,19,20}\n  const %flat: i64[2] = {-1,4}\n  %x = Gather(%t, %input_ids)\n"                   \
+  "  %y, %ok, %ov = com.microsoft::GroupQueryAttention(%x, %x, %x, %pk, %pv, %n, %m) "                       \
+  "{num_heads=1, kv_num_heads=1}\n  %logits = Reshape(%y, %flat)\n}\n"
+  not_served(SHAPED("2xS", "2x1xPx4", "2", "y"), "the model fixes its batch at 2");
+  not_served(SHAPED("Bx4", "Bx1xPx4", "B", "y"), "the model fixes the tokens of a run at 4");
+  not_served(SHAPED("BxS", "Bx1x0x4", "B", "y"), "sequences are of 0 tokens");
 }
 
 static void what_cannot_be_is_refused(void **state) {
@@ -752,6 +779,7 @@ static void what_cannot_be_is_refused(void **state) {
     o.name = "net";
     assert_int_equal(hone_server_add(s, m, &o, &e), HONE_ERROR_USAGE);
     if (!strstr(e.what, wrong[i].text)) fail_msg("%s", e.what);
+    assert_non_null(strstr(e.hint, "--no-generate"));
   }
   /* A budget is for fewer sequences; without one there are as many positions as the table has. */
   hone_served info;
@@ -785,6 +813,7 @@ int main(void) {
       cmocka_unit_test(a_stopped_server_lets_go),
       cmocka_unit_test(wrong_requests_are_told_what_is_wrong),
       cmocka_unit_test(other_models_are_told_what_is_missing),
+      cmocka_unit_test(what_cannot_generate_runs),
       cmocka_unit_test(what_cannot_be_is_refused),
   };
   return cmocka_run_group_tests(tests, start, end);

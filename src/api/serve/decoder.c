@@ -17,7 +17,10 @@ typedef struct finder {
   const hn_model *model;
   hn_decoder *d;
   const hn_value *mask;
-  const hone_node *of_mask[2 * DEEPEST]; /* nodes that make lengths of it */
+  struct {
+    const hone_node *node;
+    bool room;            /* what it gives follows the mask's width, which is the server's, not the texts' */
+  } of_mask[2 * DEEPEST]; /* nodes that make lengths of it */
   uint32_t n_of_mask;
   hone_reason *why;
 } finder;
@@ -67,10 +70,21 @@ static bool passes_on(const hone_node *n) {
          hn_is_op(n, "Flatten");
 }
 
-static void noted(finder *f, const hone_node *n) {
+static bool is_noted(const finder *f, const hone_node *n) {
   for (uint32_t i = 0; i < f->n_of_mask; i++)
-    if (f->of_mask[i] == n) return;
-  if (f->n_of_mask < 2 * DEEPEST) f->of_mask[f->n_of_mask++] = n;
+    if (f->of_mask[i].node == n) return true;
+  return false;
+}
+
+static void note(finder *f, const hone_node *n, bool room) {
+  for (uint32_t i = 0; i < f->n_of_mask; i++)
+    if (f->of_mask[i].node == n) {
+      f->of_mask[i].room |= room;
+      return;
+    }
+  if (f->n_of_mask == 2 * DEEPEST) return;
+  f->of_mask[f->n_of_mask].node = n;
+  f->of_mask[f->n_of_mask++].room = room;
 }
 
 /* Over the second dimension? It is an attribute, or since opset 13 an input. */
@@ -88,6 +102,7 @@ static bool follows_sum(finder *f, const hn_value *v) {
     if (v == f->mask) return sums == 1 && less == 1;
     const hone_node *n = v ? v->producer : NULL;
     if (!n) return false;
+    const bool room = sums > 0;
     if (hn_is_op(n, "ReduceSum") && sums_rows(n))
       sums++;
     else if (!sums && hn_is_op(n, "Sub") && constant_int(input_of(n, 1), 1))
@@ -96,7 +111,7 @@ static bool follows_sum(finder *f, const hn_value *v) {
       less++;
     else if (sums ? !keeps(n) : !passes_on(n))
       return false;
-    noted(f, n);
+    note(f, n, room);
     v = input_of(n, 0);
   }
   return false;
@@ -116,25 +131,55 @@ static bool follows_width(finder *f, const hn_value *v) {
       taken = true;
     else if (shape || !passes_on(n))
       return false;
-    noted(f, n);
+    note(f, n, true);
     v = input_of(n, 0);
   }
   return false;
 }
 
+/* The batch's size, which is true of any mask. */
+static bool takes_batch(const hone_node *n) {
+  return hn_is_op(n, "Gather") && constant_int(input_of(n, 1), 0) && input_of(n, 0)->producer &&
+         hn_is_op(input_of(n, 0)->producer, "Shape");
+}
+
 /* Whatever else the mask is for is not known: a mask that is as wide as the cache may mean something else
- * there. */
+ * there. So may its width: tables that are chosen by it, positions that are made of it. */
 static bool only_lengths(finder *f) {
   for (size_t i = 0; i < f->mask->users.len; i++) {
     const hone_node *n = f->mask->users.ptr[i].node;
-    bool known = false;
-    for (uint32_t k = 0; k < f->n_of_mask; k++) known |= f->of_mask[k] == n;
-    if (!known)
+    if (!is_noted(f, n))
       return hn_refuse(f->why,
                        "input 'attention_mask' is read by node '%.60s' (%.30s) for other things than lengths",
                        n->name, n->op_type);
   }
+  for (uint32_t i = 0; i < f->n_of_mask; i++)
+    for (uint32_t k = 0; f->of_mask[i].room && k < f->of_mask[i].node->n_out; k++) {
+      const hn_value *v = f->of_mask[i].node->out[k];
+      for (size_t u = 0; v && u < v->users.len; u++) {
+        const hn_use *use = &v->users.ptr[u];
+        if (!is_noted(f, use->node) && !(is_attention(use->node) && use->index == TOTAL) &&
+            !takes_batch(use->node))
+          return hn_refuse(f->why,
+                           "the width of attention_mask is read by node '%.60s' (%.30s), for more than "
+                           "total_sequence_length",
+                           use->node->name, use->node->op_type);
+      }
+      if (v && v->is_output) return hn_refuse(f->why, "the width of attention_mask is an output");
+    }
   return !f->mask->is_output || hn_refuse(f->why, "input 'attention_mask' is an output, too");
+}
+
+/* Nothing but attention may read what is as long as the server's room. */
+static bool for_attention_alone(finder *f, const hn_value *v) {
+  for (size_t i = 0; i < v->users.len; i++) {
+    const hone_node *n = v->users.ptr[i].node;
+    if (!is_attention(n))
+      return hn_refuse(f->why,
+                       "'%.60s' is read by node '%.60s' (%.30s), too, which would see the server's room",
+                       v->name, n->name, n->op_type);
+  }
+  return true;
 }
 
 /* ------------------------------------------------------------------ inputs */
@@ -168,6 +213,12 @@ static bool take_cache(finder *f, const hone_node *n, uint32_t i) {
     return hn_refuse(
         f->why, "input '%.60s' is no cache of floats [batch, heads, room, size] with known heads and size",
         in->name);
+  if (present->users.len)
+    return hn_refuse(f->why,
+                     "output '%.60s' is read by node '%.60s' (%.30s), too, which would see the server's room",
+                     present->name, present->users.ptr[0].node->name, present->users.ptr[0].node->op_type);
+  if (past->is_output) return hn_refuse(f->why, "input '%.60s' is an output, too", in->name);
+  if (!for_attention_alone(f, past)) return false;
   in->output = (uint32_t)out;
   return take(f, past, HN_DECODER_CACHE, in->name);
 }
@@ -195,7 +246,9 @@ static bool take_attention(finder *f, const hone_node *n) {
     return hn_refuse(f->why, "seqlens_k of node '%.60s' is not the sum of attention_mask less one", n->name);
   }
   if (total && place(f, total) >= 0) {
-    if (!take(f, total, HN_DECODER_TOTAL, "total_sequence_length")) return false;
+    if (total->is_output) return hn_refuse(f->why, "input '%.60s' is an output, too", total->name);
+    if (!take(f, total, HN_DECODER_TOTAL, "total_sequence_length") || !for_attention_alone(f, total))
+      return false;
   } else if (!f->mask || !follows_width(f, total)) {
     return hn_refuse(f->why, "total_sequence_length of node '%.60s' is not the width of attention_mask",
                      n->name);

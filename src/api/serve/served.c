@@ -244,8 +244,19 @@ static hone_status find_decoder(hn_served *m, const hone_served_options *o, hone
   }
   hone_status status = hn_decoder_find(m->model, &d, &m->no_decoder, error);
   if (status == HONE_OK && d.form != HN_DECODER_NONE) {
-    status = hn_generator_create(m, &d, o, &m->generator, error);
-    if (status == HONE_OK) status = tell_ports(m, error);
+    hone_error own = {0};
+    status = hn_generator_create(m, &d, o, &m->generator, &own);
+    if (status == HONE_ERROR_UNSUPPORTED) { /* its runs can be had */
+      hn_refuse(&m->no_decoder, "%.180s", own.what);
+      status = HONE_OK;
+    } else if (status == HONE_OK) {
+      status = tell_ports(m, error);
+    } else {
+      if (status == HONE_ERROR_USAGE)
+        hn_error_hint(&own,
+                      "hone serve --no-generate (hone_served_options.runs) serves the runs of a decoder");
+      if (error) *error = own;
+    }
   }
   hn_decoder_free(&d);
   return status;

@@ -93,7 +93,7 @@ static bool fixed(const hn_decoder_input *in, int32_t k) { return in && k < in->
 /* How long sequences may be, as the model and the caller want it. */
 static hone_status choose_context(hn_slots *s, const hone_served_options *o, hone_error *error) {
   const hn_decoder *d = s->d;
-  int64_t most = d->positions > 0 ? d->positions : MOST_CONTEXT, must = -1;
+  int64_t most = d->positions > 0 && d->positions < MOST_CONTEXT ? d->positions : MOST_CONTEXT, must = -1;
   for (uint32_t i = 0; i < d->n_in; i++) {
     const int32_t axis = d->in[i].role == HN_DECODER_CACHE ? 2 : d->in[i].role == HN_DECODER_MASK ? 1 : -1;
     if (axis < 0 || !fixed(&d->in[i], axis)) continue;
@@ -102,8 +102,11 @@ static hone_status choose_context(hn_slots *s, const hone_served_options *o, hon
                      (long long)must, (long long)d->in[i].dim[axis]);
     must = d->in[i].dim[axis];
   }
+  if (must == 0 || must == 1 || must > MOST_CONTEXT || most < 2)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model's sequences are of %lld tokens",
+                   (long long)(must >= 0 ? must : most));
   if (must > 0 && must < most) most = must;
-  if (o->context > most || most > MOST_CONTEXT || (must > 0 && o->context && o->context != must)) {
+  if (o->context > most || (must > 0 && o->context && o->context != must)) {
     hn_fail(error, HONE_ERROR_USAGE, "the model takes no sequences of %u tokens", o->context);
     hn_error_expected(error, must > 0 ? "%lld" : "at most %lld", (long long)most);
     return HONE_ERROR_USAGE;
@@ -185,34 +188,31 @@ static hone_status fix_total(hn_slots *s, hn_decoder *d, hone_error *error) {
 static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
                         hone_error *error);
 
-static hone_status prove(hn_slots *s, hone_binding *room, hone_error *error) {
+/* Is a run of so many what runs of one are? What holds of two need not hold of four: a graph may have sizes
+ * of its own. */
+static hone_status prove(hn_slots *s, uint32_t batch, hone_binding *room, bool *out, hone_error *error) {
   hn_model *one = NULL, *two = NULL;
   hone_error own = {0};
   bool holds = false;
-  const hn_decoder_input *ids = input_for(s->d, HN_DECODER_TOKENS);
-  if (s->n < 2) return HONE_OK;
-  if (fixed(ids, 0)) {
-    hn_refuse(&s->alone, "the model fixes its batch");
-    return HONE_OK;
-  }
   hone_status status = bind(s, 1, 1, room, &one, &own);
-  if (status == HONE_OK) status = bind(s, 2, 1, room, &two, &own);
+  if (status == HONE_OK) status = bind(s, batch, 1, room, &two, &own);
   const size_t n_in = one ? one->graph->inputs.len : 0, n_out = one ? one->graph->outputs.len : 0;
   hn_pad *rows = hn_calloc(n_in + n_out + 1, sizeof *rows);
   if (!rows) status = hn_fail_memory(&own, n_in * sizeof *rows, "a decoder");
-  if (status == HONE_OK) status = hn_prove_parts(one, two, 1, 2, rows, rows + n_in, &holds, &s->alone, &own);
+  if (status == HONE_OK)
+    status = hn_prove_parts(one, two, 1, batch, rows, rows + n_in, &holds, &s->alone, &own);
   for (size_t i = 0; i < n_out && status == HONE_OK && holds; i++)
     if (rows[n_in + i].kind != HN_PAD_ROWS || rows[n_in + i].axis != 0)
       holds = hn_refuse(&s->alone, "output '%.80s' has no batch in front", one->graph->outputs.ptr[i]->name);
   hn_free(rows);
   hn_model_destroy(one);
   hn_model_destroy(two);
-  if (status != HONE_OK && status != HONE_ERROR_MEMORY) { /* the model takes no two */
+  if (status != HONE_OK && status != HONE_ERROR_MEMORY) { /* the model does not take that size */
     hn_refuse(&s->alone, "%.150s", own.what);
     status = HONE_OK, holds = false;
   }
   if (status != HONE_OK && error) *error = own;
-  s->share = holds;
+  *out = holds;
   return status;
 }
 
@@ -280,6 +280,25 @@ static uint32_t batch_for(const hn_slots *s, uint32_t rows) {
   return b < s->n ? b : s->n;
 }
 
+/* For several sequences: as many as it is proved for. Where it holds of some sizes alone there are no more
+ * sequences than that. */
+static hone_status make_shared(hn_slots *s, hone_binding *room, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint32_t most = 1;
+  bool holds = s->n > 1;
+  if (fixed(input_for(s->d, HN_DECODER_TOKENS), 0)) holds = hn_refuse(&s->alone, "the model fixes its batch");
+  holds = holds && hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
+  for (uint32_t b = 2; b <= s->n && status == HONE_OK && holds; b++) {
+    if (batch_for(s, b) != b) continue;
+    status = prove(s, b, room, &holds, error);
+    if (status == HONE_OK && holds) status = add_size(s, b, 1, room, error);
+    if (holds) most = b;
+  }
+  s->share = most > 1;
+  if (s->share) s->n = most;
+  return status;
+}
+
 /* The first, for one token, says what is wrong with the model. */
 static hone_status make_plans(hn_slots *s, hone_binding *room, hone_error *error) {
   const hn_decoder_input *ids = input_for(s->d, HN_DECODER_TOKENS);
@@ -292,10 +311,7 @@ static hone_status make_plans(hn_slots *s, hone_binding *room, hone_error *error
   s->chunk = fixed(ids, 1) ? 1 : CHUNK;
   while (s->chunk > s->context) s->chunk /= 2;
   hone_status status = add_size(s, 1, 1, room, error);
-  if (status == HONE_OK && s->share)
-    s->share = hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
-  for (uint32_t b = 2; b <= s->n && status == HONE_OK && s->share; b++)
-    if (batch_for(s, b) == b) status = add_size(s, b, 1, room, error);
+  if (status == HONE_OK) status = make_shared(s, room, error);
   for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2) status = add_size(s, 1, t, room, error);
   return status;
 }
@@ -334,6 +350,13 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   return good ? HONE_OK : hn_fail_memory(error, all, "a decoder's caches");
 }
 
+/* A model that runs do not take in these shapes is none to generate with; it may be for others. */
+static hone_status unfit(hone_status status, hone_error *error) {
+  if (status != HONE_ERROR_USAGE && status != HONE_ERROR_INPUT) return status;
+  if (error) error->status = HONE_ERROR_UNSUPPORTED;
+  return HONE_ERROR_UNSUPPORTED;
+}
+
 hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served_options *o, hn_slots **out,
                             hone_error *error) {
   hn_slots *s = hn_calloc(1, sizeof *s);
@@ -348,9 +371,8 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   if (status == HONE_OK) status = fix_total(s, d, error);
   if (status == HONE_OK) status = find_caches(s, error);
   if (status == HONE_OK) status = choose_sequences(s, o, error);
-  if (status == HONE_OK) status = prove(s, room, error);
   if (status == HONE_OK) status = hone_weights_create(m->replica[0].engine, s->model, &s->weights, error);
-  if (status == HONE_OK) status = make_plans(s, room, error);
+  if (status == HONE_OK) status = unfit(make_plans(s, room, error), error);
   if (status == HONE_OK) status = make_room(s, error);
   hn_free(room);
   if (status == HONE_OK)
