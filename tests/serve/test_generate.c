@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTEXT = 96, SEQUENCES = 4, ASKED = 7, MOST = 64, VOCABULARY = 61 };
+enum { CONTEXT = 96, LONGEST = 512, SEQUENCES = 4, ASKED = 7, MOST = 64, VOCABULARY = 61 };
 
 static const decoder_size small = {
     .vocabulary = VOCABULARY, .heads = 4, .kv_heads = 2, .size = 8, .layers = 2, .positions = 128, .seed = 7};
@@ -53,9 +53,11 @@ static hone_server *serve(const decoder_size *z, const hone_server_options *s, h
 
 /* ------------------------------------------------------------------ plain runs */
 
-/* Prompt k: 1 to 40 tokens. */
+/* Prompts of so many tokens, and of up to so many more, in caches of so many. */
+static struct { uint32_t least, more, room; } prompts = {1, 40, CONTEXT};
+
 static uint32_t prompt_of(uint32_t k, int64_t *out) {
-  const uint32_t n = 1 + k * 13 % 40;
+  const uint32_t n = prompts.least + k * 13 % prompts.more;
   for (uint32_t i = 0; i < n; i++) out[i] = (int64_t)((i * 17 + k * 29 + i * i * 3) % VOCABULARY);
   return n;
 }
@@ -67,7 +69,7 @@ typedef struct plain {
   const hone_tensor *given[32];
 } plain;
 
-/* A run of `tokens` tokens of one sequence, whose cache has room for CONTEXT. */
+/* A run of `tokens` tokens of one sequence. */
 static void plain_open(hone_model *m, int64_t tokens, plain *p) {
   hone_binding b[32];
   hone_port port;
@@ -79,7 +81,7 @@ static void plain_open(hone_model *m, int64_t tokens, plain *p) {
       b[n].dim[k] = port.desc.dim[k] >= 0                   ? port.desc.dim[k]
                     : strcmp(port.symbol[k], "batch") == 0  ? 1
                     : strcmp(port.symbol[k], "tokens") == 0 ? tokens
-                                                            : CONTEXT;
+                                                            : prompts.room;
   }
   if (hone_plan_create(engine, m, &(hone_plan_options){.level = 1, .bindings = b, .n_bindings = n}, &p->plan,
                        &e) != HONE_OK)
@@ -110,10 +112,10 @@ static int64_t plain_run(plain *p, const int64_t *ids, uint32_t n, uint32_t past
   hone_tensor *mask = input(p, "attention_mask"), *places = input(p, "position_ids"),
               *lengths = input(p, "seqlens_k"), *total = input(p, "total_sequence_length");
   memcpy(input(p, "input_ids")->data, ids, n * sizeof *ids);
-  for (uint32_t i = 0; mask && i < CONTEXT; i++) ((int64_t *)mask->data)[i] = i < past + n;
+  for (uint32_t i = 0; mask && i < prompts.room; i++) ((int64_t *)mask->data)[i] = i < past + n;
   for (uint32_t i = 0; places && i < n; i++) ((int64_t *)places->data)[i] = past + i;
   if (lengths) *(int32_t *)lengths->data = (int32_t)(past + n - 1);
-  if (total) *(int32_t *)total->data = CONTEXT;
+  if (total) *(int32_t *)total->data = (int32_t)prompts.room;
   if (hone_context_run(p->context, p->given, NULL, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
   uint32_t output = 1;
   for (uint32_t i = 0; i < hone_plan_inputs(p->plan); i++)
@@ -131,7 +133,7 @@ static int64_t plain_run(plain *p, const int64_t *ids, uint32_t n, uint32_t past
 
 static void alone(const decoder_size *z, uint32_t k, uint32_t most, int64_t *out) {
   hone_model *m = decoder_build(z);
-  int64_t ids[CONTEXT];
+  int64_t ids[LONGEST];
   plain first, step;
   const uint32_t n = prompt_of(k, ids);
   plain_open(m, n, &first);
@@ -155,7 +157,7 @@ typedef struct asked {
 } asked;
 
 static void body_of(const asked *a, char *out, size_t size) {
-  int64_t ids[CONTEXT];
+  int64_t ids[LONGEST];
   const uint32_t n = prompt_of(a->k, ids);
   size_t at = (size_t)snprintf(out, size, "{\"input_ids\":[");
   for (uint32_t i = 0; i < n; i++)
@@ -166,7 +168,7 @@ static void body_of(const asked *a, char *out, size_t size) {
 
 static void *ask(void *arg) {
   asked *a = arg;
-  char body[1024];
+  char body[4096];
   struct timespec moment = {.tv_nsec = (long)a->after_us * 1000};
   nanosleep(&moment, NULL);
   body_of(a, body, sizeof body);
@@ -213,7 +215,7 @@ static double metric(hone_server *s, const char *name) {
 }
 
 static hone_server_response open_stream(hone_server *s, uint32_t k, uint32_t most) {
-  char body[1024];
+  char body[4096];
   const asked a = {.k = k, .most = most};
   body_of(&a, body, sizeof body);
   const hone_server_request r = {.method = "POST",
@@ -240,9 +242,15 @@ static uint32_t read_all(hone_server_response *r, int64_t *out) {
   return n;
 }
 
+static void short_prompts(void) { prompts.least = 1, prompts.more = 40, prompts.room = CONTEXT; }
+static void long_prompts(void) { prompts.least = 150, prompts.more = 151, prompts.room = LONGEST; }
+
+static uint64_t moved; /* sequences from slot to slot, in all tests */
+
 /* How many of the sequences, of which each comes some rounds after the one before, get other tokens than
  * alone. */
 static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t pace) {
+  o.context = prompts.room;
   hone_server *s = serve(z, NULL, o);
   struct hn_generator *g = s->model[0]->generator;
   hone_server_response r[ASKED];
@@ -266,6 +274,7 @@ static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t
     if (metric(s, "hone_samples_total{") < 1.4 * metric(s, "hone_runs_total{"))
       fail_msg("pace %u: %g in %g", pace, metric(s, "hone_samples_total{"), metric(s, "hone_runs_total{"));
   assert_true(metric(s, "hone_cache_blocks_used{") == 0);
+  moved += hn_slots_moved(hn_generator_slots(g));
   hone_server_destroy(s);
   return wrong;
 }
@@ -289,6 +298,28 @@ static void together_is_alone(void **state) {
   assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   z = small, z.halves = true;
   assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
+  assert_true(moved > 0); /* or this test saw none of it */
+}
+
+/* Prompts that a round does not read to their end, while others are at their tokens. */
+static void long_prompts_are_read_beside_others(void **state) {
+  (void)state;
+  decoder_size z = small;
+  z.positions = LONGEST;
+  long_prompts();
+  for (uint32_t pace = 1; pace < 4; pace++)
+    assert_int_equal(differing(&z, (hone_served_options){0}, pace), 0);
+  z.lengths = true;
+  assert_int_equal(differing(&z, (hone_served_options){0}, 1), 0);
+  z.lengths = false, z.places = true;
+  assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 2), 0);
+#ifdef HN_FAULTS
+  hn_fault_set("generate_nobody_writes_early");
+  const uint32_t wrong = differing(&z, (hone_served_options){.sequences = 7}, 1);
+  hn_fault_set(NULL);
+  assert_true(wrong > 0);
+#endif
+  short_prompts();
 }
 
 /* The same from threads, as requests come. */
@@ -456,7 +487,7 @@ static void events_are_the_answer(void **state) {
   }
   assert_string_equal(at, "");
   /* The same for who takes no parts. */
-  char body[1024];
+  char body[4096];
   const asked a = {.k = 4, .most = 25};
   body_of(&a, body, sizeof body);
   const hone_server_request whole = {
@@ -556,7 +587,7 @@ static bool never_there(void *arg) {
 static void who_is_gone_leaves_room(void **state) {
   (void)state;
   hone_server *s = serve(&small, NULL, (hone_served_options){.sequences = 2, .context = 128});
-  char body[1024];
+  char body[4096];
   int looked = 0;
   for (uint32_t i = 0; i < 6; i++) {
     hone_server_response r = open_stream(s, i, 80);
@@ -799,6 +830,7 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(together_is_alone),
+      cmocka_unit_test(long_prompts_are_read_beside_others),
       cmocka_unit_test(threads_get_what_is_theirs),
       cmocka_unit_test(caches_stay_where_they_are),
       cmocka_unit_test(faults_are_seen),

@@ -10,9 +10,10 @@
 #include <time.h>
 
 enum {
-  PROMPT_TOKENS = 128,
-  LOOK_NS = 50000000
-}; /* of a round; how often it is asked whether the asker is there */
+  PROMPT_TOKENS = 128, /* of a round */
+  APART_ROUNDS = 64,   /* after a run of several that failed */
+  LOOK_NS = 50000000   /* how often it is asked whether the asker is there */
+};
 
 struct hn_generator {
   hn_served *m;
@@ -22,6 +23,7 @@ struct hn_generator {
   hn_part *part;      /* [slots] */
   hn_candidate *room; /* [vocabulary] */
   hone_run_options options;
+  uint32_t apart; /* rounds to come in which sequences run by themselves */
 
   pthread_mutex_t lock;
   pthread_cond_t work;
@@ -102,12 +104,17 @@ static hone_status run_parts(hn_generator *g, const hn_part *part, uint32_t n, h
 }
 
 /* A run of g->part[n]. What goes wrong with one is not to be the others' end: each runs again by itself, and
- * writes the same once more. */
+ * writes the same once more. A run that was too long, or too large, would be so at the next token, too. */
 static void run(hn_generator *g, uint32_t n) {
   hone_error error = {0};
-  if (n > 1 && run_parts(g, g->part, n, &error) == HONE_OK) {
-    for (uint32_t i = 0; i < n; i++) after_run(g, &g->part[i], i);
-    return;
+  if (n > 1 && g->apart) {
+    g->apart--;
+  } else if (n > 1) {
+    if (run_parts(g, g->part, n, &error) == HONE_OK) {
+      for (uint32_t i = 0; i < n; i++) after_run(g, &g->part[i], i);
+      return;
+    }
+    g->apart = APART_ROUNDS;
   }
   for (uint32_t i = 0; i < n; i++) {
     const hone_status status = run_parts(g, &g->part[i], 1, &error);

@@ -78,6 +78,7 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
 void hn_slots_destroy(hn_slots *s);
 uint32_t hn_slots_count(const hn_slots *s);
 uint32_t hn_slots_context(const hn_slots *s); /* tokens of a sequence */
+uint64_t hn_slots_moved(const hn_slots *s);   /* sequences so far that went to another slot */
 uint64_t hn_slots_bytes(const hn_slots *s);   /* of all caches */
 int64_t hn_slots_vocabulary(const hn_slots *s);
 bool hn_slots_share(const hn_slots *s, const char **why); /* may sequences share a run? */
@@ -136,7 +137,7 @@ hone_status hn_stream_open(hn_served *m, const hone_server_request *request, hon
                            hone_error *error);
 /* Waits for the end, and tells all at once: one JSON, or the events. */
 hone_status hn_stream_answer(hone_server_stream *s, bool events, hn_str *o, hone_error *error);
-bool hn_stream_left(const hone_server_stream *s); /* has the asker hung up? NULL is fine */
+bool hn_stream_left(const hone_server_stream *s);         /* has the asker hung up? NULL is fine */
 void hn_stream_close(hone_server_stream *s, bool counts); /* counts: with its model's requests */
 
 #endif

@@ -61,6 +61,7 @@ struct hn_slots {
   int64_t *tokens, *positions;   /* [max(n, chunk)] */
   int64_t *mask, *lengths;       /* [n][context], [n] */
   uint32_t *masked;              /* [n] ones in that row */
+  uint64_t moved;                /* sequences, from slot to slot */
   void *typed[HN_DECODER_ROLES]; /* what of those the plan reads as i32 */
   float *logits;                 /* [n][row] */
 };
@@ -410,6 +411,7 @@ void hn_slots_destroy(hn_slots *s) {
 }
 
 uint32_t hn_slots_count(const hn_slots *s) { return s->n; }
+uint64_t hn_slots_moved(const hn_slots *s) { return s->moved; }
 uint32_t hn_slots_context(const hn_slots *s) { return s->context; }
 int64_t hn_slots_vocabulary(const hn_slots *s) { return s->vocabulary; }
 const float *hn_slots_logits(const hn_slots *s, uint32_t i) { return s->logits + i * (size_t)s->row; }
@@ -456,6 +458,7 @@ static void move(hn_slots *s, uint32_t from, uint32_t to) {
   s->at[to] = q;
   s->at[from] = NULL;
   q->slot = (int32_t)to;
+  s->moved++;
 }
 
 /* Brings the parts together at the front, where that makes a smaller run. */
@@ -500,7 +503,8 @@ static void set_mask(hn_slots *s, uint32_t slot, uint32_t ones) {
 /* Row b of the run, which is slot `slot`. */
 static void set_row(hn_slots *s, uint32_t b, uint32_t slot, const hn_part *part, uint32_t tokens) {
   const hn_sequence *q = part ? part->of : s->at[slot];
-  const uint32_t fed = q ? q->fed : 0;
+  uint32_t fed = q ? q->fed : 0;
+  if (HN_FAULT("generate_nobody_writes_early") && !part && fed) fed--;
   for (uint32_t t = 0; t < tokens; t++) {
     s->tokens[b * tokens + t] = part ? q->ids[fed + t] : 0;
     s->positions[b * tokens + t] = fed + t;
