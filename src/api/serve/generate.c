@@ -110,11 +110,12 @@ static void run(hn_generator *g, uint32_t n) {
   if (n > 1 && g->apart) {
     g->apart--;
   } else if (n > 1) {
-    if (run_parts(g, g->part, n, &error) == HONE_OK) {
+    const hone_status status = run_parts(g, g->part, n, &error);
+    if (status == HONE_OK) {
       for (uint32_t i = 0; i < n; i++) after_run(g, &g->part[i], i);
       return;
     }
-    g->apart = APART_ROUNDS;
+    if (status != HONE_ERROR_INPUT) g->apart = APART_ROUNDS;
   }
   for (uint32_t i = 0; i < n; i++) {
     const hone_status status = run_parts(g, &g->part[i], 1, &error);
@@ -135,7 +136,7 @@ static void read_prompts(hn_generator *g) {
       i++;
       continue;
     }
-    g->part[0] = (hn_part){q, hn_slots_chunk(g->slots, pending < left ? pending : left)};
+    g->part[0] = (hn_part){q, hn_slots_chunk(g->slots, q, pending < left ? pending : left)};
     left -= g->part[0].tokens;
     run(g, 1);
   }

@@ -85,8 +85,8 @@ bool hn_slots_share(const hn_slots *s, const char **why); /* may sequences share
 /* A free slot for the sequence; false: there is none. */
 bool hn_slots_take(hn_slots *s, hn_sequence *q);
 void hn_slots_give_back(hn_slots *s, hn_sequence *q);
-/* How many of `tokens` a run for one sequence takes. */
-uint32_t hn_slots_chunk(const hn_slots *s, uint32_t tokens);
+/* How many of the sequence's next `tokens` a run takes. */
+uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens);
 /* Has the parts read: one of any hn_slots_chunk, or several of one token. Logits of the last token of part i
  * are then in hn_slots_logits(s, i), as f32, until the next run. */
 hone_status hn_slots_run(hn_slots *s, const hn_part *part, uint32_t n, const hone_run_options *options,
@@ -97,6 +97,7 @@ const float *hn_slots_logits(const hn_slots *s, uint32_t i);
 typedef struct hn_candidate {
   float logit;
   uint32_t id;
+  double weight; /* against that of the most probable one */
 } hn_candidate;
 int64_t hn_sample(const float *logits, uint32_t n, const hn_sampling *how, uint32_t at, hn_candidate *room);
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { FIRST_CUT = 64 };
+enum { FIRST_CUT = 64, FARTHEST = 40 }; /* e^-40: what is less probable by so much is never drawn */
 
 static bool before(const hn_candidate *a, const hn_candidate *b) {
   return a->logit != b->logit ? a->logit > b->logit : a->id < b->id;
@@ -19,7 +19,7 @@ static uint32_t take_numbers(const float *logits, uint32_t n, hn_candidate *out,
   uint32_t count = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (isnan(logits[i]) || logits[i] == -INFINITY) continue;
-    const hn_candidate c = {logits[i], i};
+    const hn_candidate c = {logits[i], i, 0};
     if (!count || before(&c, best)) *best = c;
     if (out) out[count] = c;
     count++;
@@ -54,19 +54,29 @@ static void cut(hn_candidate *c, uint32_t n, uint32_t k) {
   qsort(c, k < n ? k : n, sizeof *c, by_logit);
 }
 
-static double weight(const hn_candidate *c, float top, float temperature) {
-  return c->logit == top ? 1 : exp(((double)c->logit - (double)top) / (double)temperature);
+/* Drops those that are too improbable to matter. */
+static uint32_t drop(hn_candidate *c, uint32_t n, float top, float temperature) {
+  const double least = (double)top - FARTHEST * (double)temperature;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if ((double)c[i].logit >= least) c[kept++] = c[i];
+  return kept;
+}
+
+static void weigh(hn_candidate *c, uint32_t n, float top, float temperature) {
+  for (uint32_t i = 0; i < n; i++)
+    c[i].weight = c[i].logit == top ? 1 : exp(((double)c[i].logit - (double)top) / (double)temperature);
 }
 
 /* How many of the first make up `part` of all: they are brought to the front, more and more of them. */
-static uint32_t nucleus(hn_candidate *c, uint32_t n, const hn_sampling *how, float top, bool sorted) {
+static uint32_t nucleus(hn_candidate *c, uint32_t n, const hn_sampling *how, bool sorted) {
   double all = 0;
-  for (uint32_t i = 0; i < n; i++) all += weight(&c[i], top, how->temperature);
+  for (uint32_t i = 0; i < n; i++) all += c[i].weight;
   for (uint32_t k = sorted || n < FIRST_CUT ? n : FIRST_CUT;; k = k > n / 8 ? n : 8 * k) {
     double sum = 0;
     if (!sorted) cut(c, n, k);
     for (uint32_t i = 0; i < k; i++) {
-      sum += weight(&c[i], top, how->temperature);
+      sum += c[i].weight;
       if (sum >= (double)how->top_p * all) return i + 1;
     }
     if (k == n) return n;
@@ -74,20 +84,22 @@ static uint32_t nucleus(hn_candidate *c, uint32_t n, const hn_sampling *how, flo
 }
 
 int64_t hn_sample(const float *logits, uint32_t n, const hn_sampling *how, uint32_t at, hn_candidate *room) {
-  hn_candidate best = {0, 0};
+  hn_candidate best = {0};
   const bool greedy = !(how->temperature > 0) || how->top_k == 1;
   uint32_t count = take_numbers(logits, n, greedy ? NULL : room, &best);
   if (!count) return -1;
   if (greedy || best.logit == INFINITY) return best.id;
+  count = drop(room, count, best.logit, how->temperature);
   const bool some = how->top_k && how->top_k < count;
   if (some) cut(room, count, how->top_k), count = how->top_k;
-  if (how->top_p < 1) count = nucleus(room, count, how, best.logit, some);
+  weigh(room, count, best.logit, how->temperature);
+  if (how->top_p < 1) count = nucleus(room, count, how, some);
   double all = 0, sum = 0;
-  for (uint32_t i = 0; i < count; i++) all += weight(&room[i], best.logit, how->temperature);
+  for (uint32_t i = 0; i < count; i++) all += room[i].weight;
   hn_rng r = {hn_rng_mix(how->seed) + at * HN_RNG_STEP};
   const double u = hn_rng_unit(&r) * all;
   for (uint32_t i = 0; i < count; i++) {
-    sum += weight(&room[i], best.logit, how->temperature);
+    sum += room[i].weight;
     if (u < sum) return room[i].id;
   }
   return room[count - 1].id;

@@ -47,7 +47,7 @@ struct hn_slots {
   hone_plan_options options;
   hone_weights *weights;
   uint32_t n, context, chunk;
-  bool share;
+  bool share, each_row; /* logits are those of each token, not of the last alone */
   hone_reason alone;
   cache *cache;
   uint32_t n_caches;
@@ -235,7 +235,8 @@ static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_b
 }
 
 /* What plan and model call alike has to be alike, too. */
-static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, hone_error *error) {
+static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, int64_t tokens,
+                         hone_error *error) {
   const hn_decoder *d = s->d;
   bool good = hone_plan_inputs(plan) == d->n_in && hone_plan_outputs(plan) == d->n_out;
   for (uint32_t i = 0; i < d->n_in && good; i++)
@@ -247,6 +248,7 @@ static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, hone
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' does not follow the batch and the tokens",
                    hone_plan_output_name(plan, d->logits));
   s->row = row;
+  if (tokens > 1) s->each_row = l->rank == 3 && l->dim[1] == tokens;
   s->vocabulary = d->vocabulary > 0 && d->vocabulary < row ? d->vocabulary : row;
   return HONE_OK;
 }
@@ -262,7 +264,7 @@ static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_b
   o.batch = 0;
   o.weights = s->weights;
   hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, &z.plan, error);
-  if (status == HONE_OK) status = check(s, z.plan, batch, error);
+  if (status == HONE_OK) status = check(s, z.plan, batch, tokens, error);
   if (status == HONE_OK) status = hone_context_create(z.plan, &z.context, error);
   if (status == HONE_OK && !hn_vec_push(&s->size, z))
     status = hn_fail_memory(error, sizeof z, "a decoder's plans");
@@ -477,10 +479,20 @@ static uint32_t gather(hn_slots *s, const hn_part *part, uint32_t n) {
   }
 }
 
-uint32_t hn_slots_chunk(const hn_slots *s, uint32_t tokens) {
+/* Sizes are powers of two. What nearly fills one goes in a run of it, whose last tokens are nobody's: they
+ * lie behind what is read, and what comes next is written over them. */
+uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens) {
   uint32_t chunk = 1;
   while (chunk < s->chunk && chunk * 2 <= tokens) chunk *= 2;
-  return chunk;
+  const bool fills = s->share && s->each_row && chunk < s->chunk && tokens >= chunk + chunk / 2 &&
+                     q->fed + 2 * chunk <= s->context;
+  return fills ? tokens : chunk;
+}
+
+static uint32_t size_of(const hn_slots *s, uint32_t tokens) {
+  uint32_t size = 1;
+  while (size < tokens && size < s->chunk) size *= 2;
+  return size;
 }
 
 /* ------------------------------------------------------------------ a run */
@@ -506,7 +518,7 @@ static void set_row(hn_slots *s, uint32_t b, uint32_t slot, const hn_part *part,
   uint32_t fed = q ? q->fed : 0;
   if (HN_FAULT("generate_nobody_writes_early") && !part && fed) fed--;
   for (uint32_t t = 0; t < tokens; t++) {
-    s->tokens[b * tokens + t] = part ? q->ids[fed + t] : 0;
+    s->tokens[b * tokens + t] = part && t < part->tokens ? q->ids[fed + t] : 0;
     s->positions[b * tokens + t] = fed + t;
   }
   uint32_t length = fed + tokens;
@@ -559,9 +571,11 @@ static void keep(hn_slots *s, const sized *z, uint32_t first, const hn_part *par
   }
 }
 
-static void take_logits(hn_slots *s, const sized *z, uint32_t b, float *to) {
+/* Of token `last` of row b. */
+static void take_logits(hn_slots *s, const sized *z, uint32_t b, uint32_t last, float *to) {
   const hone_tensor *l = hone_context_output(z->context, s->d->logits);
-  const int64_t rows = l->desc.rank == 3 ? l->desc.dim[1] : 1, from = (b * rows + rows - 1) * s->row;
+  const int64_t rows = l->desc.rank == 3 ? l->desc.dim[1] : 1,
+                from = (b * rows + (last < rows ? last : rows - 1)) * s->row;
   if (l->desc.dtype == HONE_DTYPE_F32)
     memcpy(to, (const float *)l->data + from, (size_t)s->row * sizeof *to);
   else
@@ -570,7 +584,7 @@ static void take_logits(hn_slots *s, const sized *z, uint32_t b, float *to) {
 
 static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch,
                        uint32_t at, const hone_run_options *options, hone_error *error) {
-  const uint32_t tokens = part[0].tokens;
+  const uint32_t tokens = size_of(s, part[0].tokens);
   const sized *z = size_for(s, batch, tokens);
   if (!z) return hn_fail(error, HONE_ERROR_INTERNAL, "no plan for %u sequences and %u tokens", batch, tokens);
   for (uint32_t b = 0; b < batch; b++) {
@@ -585,7 +599,8 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
   if (status != HONE_OK) return status;
   keep(s, z, first, part, n);
   for (uint32_t i = 0; i < n; i++)
-    take_logits(s, z, (uint32_t)part[i].of->slot - first, s->logits + (at + i) * (size_t)s->row);
+    take_logits(s, z, (uint32_t)part[i].of->slot - first, part[i].tokens - 1,
+                s->logits + (at + i) * (size_t)s->row);
   return HONE_OK;
 }
 
