@@ -313,11 +313,16 @@ static void long_prompts_are_read_beside_others(void **state) {
   assert_int_equal(differing(&z, (hone_served_options){0}, 1), 0);
   z.lengths = false, z.places = true;
   assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 2), 0);
+  /* Five of these are read in a round, and a part of the sixth, which is a row of their run. */
+  prompts.least = 20, prompts.more = 10;
+  assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 0), 0);
 #ifdef HN_FAULTS
+  uint32_t wrong = 0;
   hn_fault_set("generate_nobody_writes_early");
-  const uint32_t wrong = differing(&z, (hone_served_options){.sequences = 7}, 1);
+  for (z.seed = 1; z.seed < 30 && !wrong; z.seed++)
+    wrong = differing(&z, (hone_served_options){.sequences = 7}, 0);
   hn_fault_set(NULL);
-  assert_true(wrong > 0);
+  if (!wrong) fail_msg("a token of nobody's in the place of another is not seen");
 #endif
   short_prompts();
 }
