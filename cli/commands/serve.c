@@ -168,7 +168,7 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
                                  .runs = args->no_generate,
                                  .sequences = (uint32_t)args->sequences,
                                  .context = (uint32_t)args->context,
-                                 .cache_bytes = (uint64_t)(args->cache_size * 1048576)};
+                                 .cache_bytes = (uint64_t)ceil(args->cache_size * 1048576)};
   status = hone_server_add(w->server, s->model, &o, error);
   if (status != HONE_OK) {
     if (!error->where[0]) snprintf(error->where, sizeof error->where, "%.250s", path);

@@ -3,6 +3,7 @@
  * for which they stand side by side from slot 0 on: the run's caches are then the beginning of the whole
  * ones, written where they lie. Rows between them that are free, or belong to a sequence that is not in this
  * run, get a token that nobody reads, behind all that counts. */
+#include "api/api.h"
 #include "api/serve/generate.h"
 #include "api/shapes/proofs.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "model/bind.h"
 #include "model/operators.h"
 #include "model/ops/common/op.h"
+#include "runtime/context.h"
 
 #include <string.h>
 
@@ -53,6 +55,8 @@ struct hn_slots {
   uint32_t n_caches;
   hn_sequence **at; /* [n] NULL: free */
   HN_VEC(sized) size;
+  void *block; /* that all runs compute in */
+  size_t block_bytes;
   int64_t vocabulary; /* ids that may come */
   int64_t row;        /* logits of a token */
 
@@ -265,12 +269,26 @@ static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_b
   o.weights = s->weights;
   hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, &z.plan, error);
   if (status == HONE_OK) status = check(s, z.plan, batch, tokens, error);
-  if (status == HONE_OK) status = hone_context_create(z.plan, &z.context, error);
   if (status == HONE_OK && !hn_vec_push(&s->size, z))
     status = hn_fail_memory(error, sizeof z, "a decoder's plans");
-  if (status == HONE_OK) return HONE_OK;
-  hone_context_destroy(z.context);
-  hone_plan_destroy(z.plan);
+  if (status != HONE_OK) hone_plan_destroy(z.plan);
+  return status;
+}
+
+/* One thread runs them, one after the other: all compute in the same memory. What a run leaves there is taken
+ * before the next. */
+static hone_status make_contexts(hn_slots *s, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint64_t most = PAGE;
+  for (size_t i = 0; i < s->size.len; i++) {
+    const uint64_t needs = hn_context_needs(hn_api_plan(s->size.ptr[i].plan));
+    if (needs > most) most = needs;
+  }
+  s->block_bytes = hn_round_up((size_t)most, PAGE);
+  s->block = hn_pages(PAGE, s->block_bytes);
+  if (!s->block) return hn_fail_memory(error, s->block_bytes, "a decoder's runs");
+  for (size_t i = 0; i < s->size.len && status == HONE_OK; i++)
+    status = hn_api_context_in(s->size.ptr[i].plan, s->block, &s->size.ptr[i].context, error);
   return status;
 }
 
@@ -376,6 +394,7 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   if (status == HONE_OK) status = choose_sequences(s, o, error);
   if (status == HONE_OK) status = hone_weights_create(m->replica[0].engine, s->model, &s->weights, error);
   if (status == HONE_OK) status = unfit(make_plans(s, room, error), error);
+  if (status == HONE_OK) status = make_contexts(s, error);
   if (status == HONE_OK) status = make_room(s, error);
   hn_free(room);
   if (status == HONE_OK)
@@ -392,6 +411,7 @@ void hn_slots_destroy(hn_slots *s) {
     hone_plan_destroy(s->size.ptr[i].plan);
   }
   hn_vec_free(&s->size);
+  if (s->block) hn_pages_free(s->block, s->block_bytes);
   hone_weights_destroy(s->weights);
   hn_model_destroy(s->model);
   for (uint32_t i = 0; i < s->n_caches; i++)
