@@ -52,7 +52,7 @@ tests() { # name, build folder, processes, command before ctest..., --, argument
   sed -nE "s/.*Test +#[0-9]+: ([^ ]+) .*(Passed|\*\*\*[A-Z][a-z ]*) +([0-9.]+) sec/time \3 \1 ($name)/p" "$log" >>"$notes"
   awk -v suite="$name" '/^[0-9]+\/[0-9]+ Test: / { test = $3 } /^SKIP/ { sub(/^SKIP:? */, ""); print "skip " test " (" suite "): " $0 }' \
     "$folder/Testing/Temporary/LastTest.log" >>"$notes"
-  [ "$f" = 0 ] || { sed -n '/The following tests FAILED/,$p' "$log"; grep -B2 -A25 -E 'FAILED|ERROR|FAIL|runtime error|Assert' "$log" | head -150; }
+  [ "$f" = 0 ] || { sed -n '/The following tests FAILED/,$p' "$log"; grep -B2 -A25 -E 'FAILED|ERROR|FAIL|WRONG|runtime error|Assert' "$log" | head -150; }
 }
 if build release build; then
   tests release build "$(nproc)" --

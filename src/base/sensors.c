@@ -1,6 +1,7 @@
 #include "base/sensors.h"
 
-#include <glob.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,23 +34,49 @@ static bool says(const char *path, const char *name, const char *const *words) {
 typedef double (*merge)(double a, double b);
 static double sum(double a, double b) { return a + b; }
 
-/* All files of a pattern merged; those beside which `name` says none of the words are left out. */
+/* Files merged; those beside which `name` says none of the words are left out. */
+typedef struct gathering {
+  const char *name, *const *words;
+  merge merge;
+  double all, count;
+} gathering;
+
+static void take(gathering *g, const char *path) {
+  const double v = !g->name || says(path, g->name, g->words) ? read_number(path) : (double)NAN;
+  if (!isfinite(v)) return;
+  g->all = g->count > 0 ? g->merge(g->all, v) : v;
+  g->count++;
+}
+
+/* All files below path that the pattern names, "/class/hwmon*". glob would do, but glibc's frees twice where
+ * memory ends (2.36). */
+static void walk(gathering *g, const char *path, const char *pattern) {
+  char part[64], next[512];
+  if (!*pattern) {
+    take(g, path);
+    return;
+  }
+  const char *rest = pattern + 1 + strcspn(pattern + 1, "/");
+  snprintf(part, sizeof part, "%.*s", (int)(rest - pattern - 1), pattern + 1);
+  if (!strpbrk(part, "*[")) {
+    const int n = snprintf(next, sizeof next, "%s/%s", path, part);
+    if (n > 0 && (size_t)n < sizeof next) walk(g, next, rest);
+    return;
+  }
+  DIR *d = opendir(*path ? path : "/");
+  for (const struct dirent *e; d && (e = readdir(d));) {
+    const int n = snprintf(next, sizeof next, "%s/%s", path, e->d_name);
+    if (n > 0 && (size_t)n < sizeof next && fnmatch(part, e->d_name, FNM_PERIOD) == 0) walk(g, next, rest);
+  }
+  if (d) closedir(d);
+}
+
 static double gather(const char *root, const char *pattern, const char *name, const char *const *words,
                      merge merge, double *count) {
-  char full[512];
-  glob_t found;
-  double all = NAN;
-  *count = 0;
-  int n = snprintf(full, sizeof full, "%s%s", root, pattern);
-  if (n < 0 || (size_t)n >= sizeof full || glob(full, 0, NULL, &found) != 0) return NAN;
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    double v = !name || says(found.gl_pathv[i], name, words) ? read_number(found.gl_pathv[i]) : (double)NAN;
-    if (!isfinite(v)) continue;
-    all = *count ? merge(all, v) : v;
-    ++*count;
-  }
-  globfree(&found);
-  return all;
+  gathering g = {name, words, merge, NAN, 0};
+  walk(&g, root, pattern);
+  *count = g.count;
+  return g.all;
 }
 
 double hn_sensor_temperature(const char *root) {
