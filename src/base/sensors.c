@@ -63,7 +63,7 @@ static void walk(gathering *g, const char *path, const char *pattern) {
     if (n > 0 && (size_t)n < sizeof next) walk(g, next, rest);
     return;
   }
-  DIR *d = opendir(*path ? path : "/");
+  DIR *d = opendir(path);
   for (const struct dirent *e; d && (e = readdir(d));) {
     const int n = snprintf(next, sizeof next, "%s/%s", path, e->d_name);
     if (n > 0 && (size_t)n < sizeof next && fnmatch(part, e->d_name, FNM_PERIOD) == 0) walk(g, next, rest);

@@ -172,7 +172,9 @@ static hone_status check_refused(hn_context *c, hone_error *error) {
   hn_fail(error, HONE_ERROR_INPUT, "an index is outside of what it indexes");
   for (size_t k = 0; k < p->steps.len; k++) {
     const hone_step *s = &p->steps.ptr[k].desc;
-    if (s->node == node && error) hn_error_where(error, "node '%s' (%s)", s->name, s->anchor);
+    if (s->node != node) continue;
+    if (error) hn_error_where(error, "node '%s' (%s)", s->name, s->anchor);
+    break;
   }
   return HONE_ERROR_INPUT;
 }

@@ -1,8 +1,9 @@
 /* What merge_projections does, of a quantised model: for each of an attention's operands
  *
  *   DequantizeLinear(QuantizeLinear(MatMul(x, DequantizeLinear(W)) + b, s, z), s, z)
- *     ->  DequantizeLinear(part of QuantizeLinear(MatMul(x, DequantizeLinear([W..])) + [b..], [s..], [z..]),
- *                                s, z)
+ *     ->  DequantizeLinear(part of C, s, z)
+ *
+ * where C = QuantizeLinear(MatMul(x, DequantizeLinear([W..])) + [b..], [s..], [z..]).
  *
  * The codes are the same: each column keeps its scales and zero points. A product of codes ends in codes with
  * a step a column, and attention reads its parts where they lie (lower/attention.c). */

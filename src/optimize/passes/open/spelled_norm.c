@@ -1,5 +1,7 @@
-/* (x - mean) * (gamma / sqrt(max(mean(x^2) - mean^2, 0) + eps)) + beta  ->  LayerNormalization(x, gamma,
- * beta) x * (gamma / sqrt(mean(x^2) + eps))                                   ->  RMSNormalization(x, gamma)
+/* (x - mean) * (gamma / sqrt(max(mean(x^2) - mean^2, 0) + eps)) + beta
+ *   ->  LayerNormalization(x, gamma, beta)
+ * x * (gamma / sqrt(mean(x^2) + eps))
+ *   ->  RMSNormalization(x, gamma)
  *
  * Flax and others of JAX write norms so: over the last dimension, which the sums lose and a view gives back.
  * Without gamma it is ones. What keeps its dimensions and takes the squares of what is centred is a pattern
