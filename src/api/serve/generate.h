@@ -68,7 +68,7 @@ typedef struct hn_generated {
   hn_histogram first, between;
 } hn_generated;
 
-/* ---- slots.c: caches of rows, one a sequence, and the plans that go with them */
+/* ---- slots.c, sizes.c, caches.c: caches of rows, one a sequence, and the plans that go with them */
 typedef struct hn_slots hn_slots;
 
 /* m: plan options, model, engine. o: what was asked for; slots and context are decided here. d is borrowed.

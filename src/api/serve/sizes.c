@@ -1,0 +1,283 @@
+/* How long sequences may be, how many there are, and the plans for all sizes of a run. */
+#include "api/api.h"
+#include "api/serve/slots.h"
+#include "api/shapes/proofs.h"
+#include "base/error.h"
+#include "model/bind.h"
+#include "model/operators.h"
+#include "runtime/context.h"
+
+#include <string.h>
+
+enum {
+  SEQUENCES = 8,
+  MOST_SEQUENCES = 4096,
+  CONTEXT = 2048,
+  MOST_CONTEXT = 1 << 24,
+  CHUNK = 128,
+  PAGE = 4096
+};
+
+/* ------------------------------------------------------------------ sizes */
+
+static const hn_decoder_input *input_for(const hn_decoder *d, hn_decoder_role role) {
+  for (uint32_t i = 0; i < d->n_in; i++)
+    if (d->in[i].role == role) return &d->in[i];
+  return NULL;
+}
+
+/* The dimensions of an input for so many sequences and tokens. */
+hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch,
+                                int64_t tokens) {
+  const int64_t by_tokens[2] = {batch, tokens}, by_room[2] = {batch, s->context},
+                rows[4] = {batch, in->dim[1], s->context, in->dim[3]};
+  int64_t few[HONE_MAX_RANK];
+  for (int32_t k = 0; k < HONE_MAX_RANK; k++) few[k] = 1;
+  if (in->role == HN_DECODER_LENGTHS) few[0] = batch;
+  const int64_t *dim = in->role == HN_DECODER_CACHE                                        ? rows
+                       : in->role == HN_DECODER_MASK                                       ? by_room
+                       : in->role == HN_DECODER_TOKENS || in->role == HN_DECODER_POSITIONS ? by_tokens
+                                                                                           : few;
+  return hone_desc(in->dtype, in->rank, dim);
+}
+
+static bool fixed(const hn_decoder_input *in, int32_t k) { return in && k < in->rank && in->dim[k] >= 0; }
+
+/* How long sequences may be, as the model and the caller want it. */
+hone_status hn_sizes_context(hn_slots *s, const hone_served_options *o, hone_error *error) {
+  const hn_decoder *d = s->d;
+  int64_t most = d->positions > 0 && d->positions < MOST_CONTEXT ? d->positions : MOST_CONTEXT, must = -1;
+  for (uint32_t i = 0; i < d->n_in; i++) {
+    const int32_t axis = d->in[i].role == HN_DECODER_CACHE ? 2 : d->in[i].role == HN_DECODER_MASK ? 1 : -1;
+    if (axis < 0 || !fixed(&d->in[i], axis)) continue;
+    if (must >= 0 && must != d->in[i].dim[axis])
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model has caches for %lld and for %lld tokens",
+                     (long long)must, (long long)d->in[i].dim[axis]);
+    must = d->in[i].dim[axis];
+  }
+  if (must == 0 || must == 1 || must > MOST_CONTEXT || most < 2)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model's sequences are of %lld tokens",
+                   (long long)(must >= 0 ? must : most));
+  if (must > 0 && must < most) most = must;
+  if (o->context > most || (must > 0 && o->context && o->context != must)) {
+    hn_fail(error, HONE_ERROR_USAGE, "the model takes no sequences of %u tokens", o->context);
+    hn_error_expected(error, must > 0 ? "%lld" : "at most %lld", (long long)most);
+    return HONE_ERROR_USAGE;
+  }
+  s->context = must > 0         ? (uint32_t)must
+               : o->context     ? o->context
+               : most < CONTEXT ? (uint32_t)most
+                                : CONTEXT;
+  return s->context >= 2 ? HONE_OK
+                         : hn_fail(error, HONE_ERROR_USAGE,
+                                   "sequences of %u tokens have no room for an answer", s->context);
+}
+
+hone_status hn_sizes_sequences(hn_slots *s, const hone_served_options *o, hone_error *error) {
+  const uint64_t each = hn_caches_slot_bytes(s);
+  s->n = o->sequences ? o->sequences : SEQUENCES;
+  if (s->n > MOST_SEQUENCES) s->n = MOST_SEQUENCES;
+  if (o->cache_bytes && o->cache_bytes / each < s->n) s->n = (uint32_t)(o->cache_bytes / each);
+  if (s->n) return HONE_OK;
+  hn_fail(error, HONE_ERROR_USAGE, "the cache has no room for one sequence of %u tokens", s->context);
+  hn_error_expected(error, "at least %.1f MiB", (double)each / 1048576);
+  hn_error_got(error, "%.1f MiB", (double)o->cache_bytes / 1048576);
+  return HONE_ERROR_USAGE;
+}
+
+/* The room is one number as long as the server lives: where it is an input, it becomes a constant of the
+ * model, so that shapes are known beforehand and caches can be written where they lie. */
+hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error) {
+  uint32_t at = 0;
+  while (at < d->n_in && d->in[at].role != HN_DECODER_TOTAL) at++;
+  if (at == d->n_in) {
+    s->model = hn_model_retain(s->m->model);
+    return HONE_OK;
+  }
+  hone_status status = hn_model_clone(s->m->model, &s->model, error);
+  if (status != HONE_OK) return status;
+  const int32_t room = (int32_t)s->context;
+  hn_graph *g = s->model->graph;
+  hone_tensor *t = HN_NEW(&s->model->arena, hone_tensor);
+  if (!t || !(t->data = hn_arena_memdup(&s->model->arena, &room, sizeof room)))
+    return hn_fail_memory(error, sizeof *t, "a decoder");
+  t->desc = hn_sizes_shape(s, &d->in[at], 1, 1);
+  hn_value *v = hn_value_find(g, d->in[at].name);
+  for (size_t i = 0; i < g->inputs.len; i++)
+    if (g->inputs.ptr[i] == v) {
+      g->inputs.len--;
+      memmove(&g->inputs.ptr[i], &g->inputs.ptr[i + 1], (g->inputs.len - i) * sizeof *g->inputs.ptr);
+      break;
+    }
+  v->is_input = false;
+  hn_value_set_constant(v, t);
+  d->n_in--;
+  memmove(&d->in[at], &d->in[at + 1], (d->n_in - at) * sizeof *d->in);
+  return hn_model_ready(s->model, error);
+}
+
+/* ------------------------------------------------------------------ may sequences share a run? */
+
+static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
+                        hone_error *error);
+
+/* Is a run of so many what runs of one are? What holds of two need not hold of four: a graph may have sizes
+ * of its own. */
+static hone_status prove(hn_slots *s, uint32_t batch, hone_binding *room, bool *out, hone_error *error) {
+  hn_model *one = NULL, *two = NULL;
+  hone_error own = {0};
+  bool holds = false;
+  hone_status status = bind(s, 1, 1, room, &one, &own);
+  if (status == HONE_OK) status = bind(s, batch, 1, room, &two, &own);
+  const size_t n_in = one ? one->graph->inputs.len : 0, n_out = one ? one->graph->outputs.len : 0;
+  hn_pad *rows = hn_calloc(n_in + n_out + 1, sizeof *rows);
+  if (!rows) status = hn_fail_memory(&own, n_in * sizeof *rows, "a decoder");
+  if (status == HONE_OK)
+    status = hn_prove_parts(one, two, 1, batch, rows, rows + n_in, &holds, &s->alone, &own);
+  for (size_t i = 0; i < n_out && status == HONE_OK && holds; i++)
+    if (rows[n_in + i].kind != HN_PAD_ROWS || rows[n_in + i].axis != 0)
+      holds = hn_refuse(&s->alone, "output '%.80s' has no batch in front", one->graph->outputs.ptr[i]->name);
+  hn_free(rows);
+  hn_model_destroy(one);
+  hn_model_destroy(two);
+  if (status != HONE_OK && status != HONE_ERROR_MEMORY) { /* the model does not take that size */
+    hn_refuse(&s->alone, "%.150s", own.what);
+    status = HONE_OK, holds = false;
+  }
+  if (status != HONE_OK && error) *error = own;
+  *out = holds;
+  return status;
+}
+
+/* ------------------------------------------------------------------ plans */
+
+static uint32_t bindings_of(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *out) {
+  for (uint32_t i = 0; i < s->d->n_in; i++) {
+    const hone_tensor_desc d = hn_sizes_shape(s, &s->d->in[i], batch, tokens);
+    out[i] = (hone_binding){.input = s->d->in[i].name, .rank = d.rank};
+    memcpy(out[i].dim, d.dim, sizeof d.dim);
+  }
+  return s->d->n_in;
+}
+
+static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
+                        hone_error *error) {
+  const uint32_t n = bindings_of(s, batch, tokens, room);
+  return hn_model_bind(s->model, room, n, 0, out, NULL, error);
+}
+
+/* What plan and model call alike has to be alike, too. */
+static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, int64_t tokens,
+                         hone_error *error) {
+  const hn_decoder *d = s->d;
+  bool good = hone_plan_inputs(plan) == d->n_in && hone_plan_outputs(plan) == d->n_out;
+  for (uint32_t i = 0; i < d->n_in && good; i++)
+    good = strcmp(hone_plan_input_name(plan, i), d->in[i].name) == 0;
+  if (!good) return hn_fail(error, HONE_ERROR_INTERNAL, "the plan has other inputs than the model");
+  const hone_tensor_desc *l = hone_plan_output_desc(plan, d->logits);
+  const int64_t row = l->rank > 0 ? l->dim[l->rank - 1] : -1;
+  if (!hone_desc_known(l) || row < 1 || row > INT32_MAX || l->dim[0] != batch || (s->row && row != s->row))
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' does not follow the batch and the tokens",
+                   hone_plan_output_name(plan, d->logits));
+  s->row = row;
+  if (tokens > 1) s->each_row = l->rank == 3 && l->dim[1] == tokens;
+  s->vocabulary = d->vocabulary > 0 && d->vocabulary < row ? d->vocabulary : row;
+  return HONE_OK;
+}
+
+static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_binding *room,
+                            hone_error *error) {
+  for (size_t i = 0; i < s->size.len; i++)
+    if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens) return HONE_OK;
+  hn_run_size z = {batch, tokens, NULL, NULL};
+  hone_plan_options o = s->options;
+  o.bindings = room;
+  o.n_bindings = bindings_of(s, batch, tokens, room);
+  o.batch = 0;
+  o.weights = s->weights;
+  hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, &z.plan, error);
+  if (status == HONE_OK) status = check(s, z.plan, batch, tokens, error);
+  if (status == HONE_OK && !hn_vec_push(&s->size, z))
+    status = hn_fail_memory(error, sizeof z, "a decoder's plans");
+  if (status != HONE_OK) hone_plan_destroy(z.plan);
+  return status;
+}
+
+/* One thread runs them, one after the other: all compute in the same memory. What a run leaves there is taken
+ * before the next. */
+hone_status hn_sizes_contexts(hn_slots *s, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint64_t most = PAGE;
+  for (size_t i = 0; i < s->size.len; i++) {
+    const uint64_t needs = hn_context_needs(hn_api_plan(s->size.ptr[i].plan));
+    if (needs > most) most = needs;
+  }
+  s->block_bytes = hn_round_up((size_t)most, PAGE);
+  s->block = hn_pages(PAGE, s->block_bytes);
+  if (!s->block) return hn_fail_memory(error, s->block_bytes, "a decoder's runs");
+  for (size_t i = 0; i < s->size.len && status == HONE_OK; i++)
+    status = hn_api_context_in(s->size.ptr[i].plan, s->block, &s->size.ptr[i].context, error);
+  return status;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, 16... : at most a third of a run's rows are nobody's. */
+static uint32_t next_batch(uint32_t b) { return b < 2 ? b + 1 : (b & (b - 1)) == 0 ? b + b / 2 : b / 3 * 4; }
+
+uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows) {
+  uint32_t b = 1;
+  while (b < rows) b = next_batch(b);
+  return b < s->n ? b : s->n;
+}
+
+/* For several sequences: as many as it is proved for. Where it holds of some sizes alone there are no more
+ * sequences than that. */
+static hone_status make_shared(hn_slots *s, hone_binding *room, hone_error *error) {
+  hone_status status = HONE_OK;
+  uint32_t most = 1;
+  bool holds = s->n > 1;
+  if (fixed(input_for(s->d, HN_DECODER_TOKENS), 0)) holds = hn_refuse(&s->alone, "the model fixes its batch");
+  holds = holds && hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
+  for (uint32_t b = 2; b <= s->n && status == HONE_OK && holds; b++) {
+    if (hn_sizes_batch(s, b) != b) continue;
+    status = prove(s, b, room, &holds, error);
+    if (status == HONE_OK && holds) status = add_size(s, b, 1, room, error);
+    if (holds) most = b;
+  }
+  s->share = most > 1;
+  if (s->share) s->n = most;
+  return status;
+}
+
+/* The first, for one token, says what is wrong with the model. */
+hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error) {
+  const hn_decoder_input *ids = input_for(s->d, HN_DECODER_TOKENS);
+  if (fixed(ids, 0) && ids->dim[0] != 1)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes its batch at %lld",
+                   (long long)ids->dim[0]);
+  if (fixed(ids, 1) && ids->dim[1] != 1)
+    return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes the tokens of a run at %lld",
+                   (long long)ids->dim[1]);
+  s->chunk = fixed(ids, 1) ? 1 : CHUNK;
+  while (s->chunk > s->context) s->chunk /= 2;
+  hone_status status = add_size(s, 1, 1, room, error);
+  if (status == HONE_OK) status = make_shared(s, room, error);
+  for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2) status = add_size(s, 1, t, room, error);
+  return status;
+}
+
+const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens) {
+  for (size_t i = 0; i < s->size.len; i++)
+    if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens) return &s->size.ptr[i];
+  return NULL;
+}
+
+void hn_sizes_free(hn_slots *s) {
+  for (size_t i = 0; i < s->size.len; i++) {
+    hone_context_destroy(s->size.ptr[i].context);
+    hone_plan_destroy(s->size.ptr[i].plan);
+  }
+  hn_vec_free(&s->size);
+  if (s->block) hn_pages_free(s->block, s->block_bytes);
+  hone_weights_destroy(s->weights);
+  hn_model_destroy(s->model);
+}

@@ -1,0 +1,84 @@
+/* What the files of slots share. sizes.c: how long and how many sequences are, and the plans of all sizes of
+ * a run; caches.c: the memory of keys and values, whose bytes nobody else touches; slots.c: who has which
+ * slot, and the run. */
+#ifndef HN_API_SERVE_SLOTS_H
+#define HN_API_SERVE_SLOTS_H
+
+#include "api/serve/generate.h"
+#include "base/vec.h"
+
+/* Keys or values of all slots: [slots][heads][context][size]. */
+typedef struct hn_cache {
+  uint32_t in, out; /* of the plan */
+  hone_dtype dtype;
+  int64_t heads, size;
+  size_t row, slot; /* bytes of a token in a head, and of a slot */
+  char *data;
+  size_t bytes;
+} hn_cache;
+
+/* A plan for a number of sequences and of tokens of each. */
+typedef struct hn_run_size {
+  uint32_t batch, tokens;
+  hone_plan *plan;
+  hone_context *context;
+} hn_run_size;
+
+struct hn_slots {
+  const hn_served *m;
+  hn_model *model; /* that is planned */
+  const hn_decoder *d;
+  hone_plan_options options;
+  hone_weights *weights;
+  uint32_t n, context, chunk;
+  bool share, each_row; /* logits are those of each token, not of the last alone */
+  hone_reason alone;
+  hn_cache *cache;
+  uint32_t n_caches;
+  hn_sequence **at; /* [n] NULL: free */
+  HN_VEC(hn_run_size) size;
+  void *block; /* that all runs compute in */
+  size_t block_bytes;
+  int64_t vocabulary; /* ids that may come */
+  int64_t row;        /* logits of a token */
+
+  hone_tensor *in, *out; /* [inputs], [outputs] of a run */
+  const hone_tensor **given, **bound;
+  int64_t *tokens, *positions;   /* [max(n, chunk)] */
+  int64_t *mask, *lengths;       /* [n][context], [n] */
+  uint32_t *masked;              /* [n] ones in that row */
+  uint64_t moved;                /* sequences, from slot to slot */
+  void *typed[HN_DECODER_ROLES]; /* what of those the plan reads as i32 */
+  float *logits;                 /* [n][row] */
+};
+
+/* ---- sizes.c. In this order: the context; the model that is planned; how many sequences (with the caches'
+ * sizes known); plans; and what they run in. */
+hone_status hn_sizes_context(hn_slots *s, const hone_served_options *o, hone_error *error);
+hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error);
+hone_status hn_sizes_sequences(hn_slots *s, const hone_served_options *o, hone_error *error);
+/* room: [inputs]. May make the sequences fewer. */
+hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error);
+hone_status hn_sizes_contexts(hn_slots *s, hone_error *error);
+void hn_sizes_free(hn_slots *s);
+/* The shape of an input for so many sequences and tokens. */
+hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch, int64_t tokens);
+/* The least number of sequences that a run has and that holds so many. */
+uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows);
+const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens);
+
+/* ---- caches.c */
+/* Which there are, and how large one slot of each is. */
+hone_status hn_caches_find(hn_slots *s, hone_error *error);
+hone_status hn_caches_create(hn_slots *s, hone_error *error); /* memory for s->n slots */
+void hn_caches_free(hn_slots *s);
+uint64_t hn_caches_slot_bytes(const hn_slots *s); /* of one slot in all caches */
+/* The first `tokens` tokens of slot `from` go to slot `to`. */
+void hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens);
+/* Into s->in, s->out and s->bound: the caches from slot `first` on are inputs of a run, and outputs where the
+ * plan can write them there. s->in has the run's shapes. */
+void hn_caches_give(hn_slots *s, const hn_run_size *z, uint32_t first);
+/* What of them the run made elsewhere goes where it belongs: the new tokens of each part. */
+void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n);
+
+#endif
