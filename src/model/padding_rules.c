@@ -440,6 +440,33 @@ static bool einsum(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
   return true;
 }
 
+/* Rows of input i are those of the batch, each by itself. */
+static bool follows_batch(const hn_pad_node *n, uint32_t i) {
+  return rows(n, i) && n->in[i].axis == 0 && n->in[i].each == 1;
+}
+
+/* Attention of each input of a batch over its own keys. The mask may be one for all. */
+static bool attention(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
+  enum { MASK = 3 };
+  if (!follows_batch(n, 0)) return no(why, "has tokens that meet");
+  for (uint32_t i = 1; i < n->small->n_in; i++) {
+    if (!there(n, i)) continue;
+    const bool whole = i == MASK && rank_of(n, i) == 4, follows = follows_batch(n, i);
+    if (i != MASK ? !follows : !(whole && follows) && !same(n, i))
+      return no(why, "has inputs that do not follow it");
+    if (whole && same(n, i) && n->small->in[i]->desc.dim[0] != 1)
+      return no(why, "meets a tensor of fixed length there");
+  }
+  return as_input(n, 0, out);
+}
+
+/* A sample's slices go to its own cache. */
+static bool tensor_scatter(const hn_pad_node *n, hn_pad *out, hone_reason *why) {
+  for (uint32_t i = 0; i < n->small->n_in; i++)
+    if (there(n, i) && !follows_batch(n, i)) return no(why, "has inputs that do not follow it");
+  return as_input(n, 0, out);
+}
+
 /* ------------------------------------------------------------------ com.microsoft */
 
 /* Attention of each input of a batch over its own cache: whatever comes with one of them follows the batch.
@@ -556,6 +583,8 @@ static const rule rules[] = {
     {"GRU", recurrent},
     {"LSTM", recurrent},
     {"Einsum", einsum},
+    {"Attention", attention},
+    {"TensorScatter", tensor_scatter},
 };
 
 /* Of com.microsoft. SimplifiedLayerNormalization is in ONNX's own domain, too. */

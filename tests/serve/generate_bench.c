@@ -1,7 +1,9 @@
 /* What it is worth that sequences come and go between two steps: tokens a second of the same requests one
  * after the other, in batches of which each waits for its longest sequence, and as they come.
  *
- *   generate_bench [layers [heads [vocabulary [rounds]]]]   heads have 64 values
+ *   generate_bench [layers [heads [vocabulary [rounds [form [halves]]]]]]
+ *
+ * Heads have 64 values; form is a number of decoder.h's, halves 1 for f16.
  *
  * Requests have prompts of 8 to 64 tokens, and answers of 8 to 128. Rounds are interleaved; medians and
  * ratios of medians are told. */
@@ -77,18 +79,22 @@ static int by_size(const void *a, const void *b) {
 
 int main(int argc, char **argv) {
   const int layers = argc > 1 ? atoi(argv[1]) : 4, heads = argc > 2 ? atoi(argv[2]) : 8,
-            vocabulary = argc > 3 ? atoi(argv[3]) : 8000, rounds = argc > 4 ? atoi(argv[4]) : 3;
+            vocabulary = argc > 3 ? atoi(argv[3]) : 8000, rounds = argc > 4 ? atoi(argv[4]) : 3,
+            form = argc > 5 ? atoi(argv[5]) : 0, halves = argc > 6 ? atoi(argv[6]) : 0;
   const decoder_size z = {.vocabulary = vocabulary,
                           .heads = heads,
                           .kv_heads = heads > 3 ? heads / 4 : 1,
                           .size = 64,
                           .layers = layers,
                           .positions = CONTEXT,
+                          .form = (decoder_form)form,
+                          .halves = halves != 0,
                           .seed = 5};
   hone_engine *engine = NULL;
   hone_server *server = NULL;
   hone_error e = {0};
   hone_model *m = decoder_build(&z);
+  const double begun = now();
   if (hone_engine_create(NULL, &engine, &e) != HONE_OK ||
       hone_server_create(engine, NULL, &server, &e) != HONE_OK ||
       hone_server_add(server, m, &(hone_served_options){.name = "net", .sequences = AT_ONCE}, &e) !=
@@ -103,6 +109,7 @@ int main(int argc, char **argv) {
     list[i] = (request){server, 8 + i * 37 % 57, 8 + i * 53 % 121};
     tokens += list[i].answer;
   }
+  printf("ready in %.0f ms\n", 1e3 * (now() - begun));
   run(list, AT_ONCE, AT_ONCE); /* all is touched */
   for (int r = 0; r < rounds; r++) {
     double start = now();

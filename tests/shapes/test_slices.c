@@ -446,6 +446,43 @@ static void attention_with_caches(void **state) {
   }
 }
 
+/* ONNX's own: a mask is of each input of a batch, or of all. */
+static void own_attention_with_caches(void **state) {
+  (void)state;
+#define OWN(inputs, body)                                                                                    \
+  "opset 24\ngraph g(%x: f32[Nx2x1x4], %k: f32[Nx2x3x4], %n: i64[N]" inputs ") -> (%y) { %q = Neg(%x) " body \
+  " }"
+  static const struct {
+    const char *text;
+    bool holds;
+  } cases[] = {{OWN("", "%y, %a, %b = Attention(%q, %x, %x, _, %k, %k)"), true},
+               {OWN(", %m: f32[Nx1x1x4]", "%y, %a, %b = Attention(%q, %x, %x, %m, %k, %k)"), true},
+               {OWN(", %m: f32[1x4]", "%y, %a, %b = Attention(%q, %x, %x, %m, %k, %k)"), true},
+               {OWN("", "%c = TensorScatter(%k, %x, %n) %o = Add(%n, i64{1}) "
+                        "%y = Attention(%q, %c, %c, _, _, _, %o)"),
+                true},
+               {"opset 24\ngraph g(%x: f32[1x2xNx4], %k: f32[1x2x3x4]) -> (%y) { %q = Neg(%x) "
+                "%y = Attention(%q, %k, %k) }",
+                false},
+               {"opset 24\ngraph g(%x: f32[2xNx1x4], %k: f32[2xNx3x4], %n: i64[2]) -> (%y) { "
+                "%y = TensorScatter(%k, %x, %n) }",
+                false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hn_model *m = net_parse("cached", cases[i].text), *small = NULL, *large = NULL;
+    hone_reason why = {""};
+    bool parts = !cases[i].holds;
+    const hone_binding of[2] = {{.symbol = "N", .rank = 1, .dim = {1}},
+                                {.symbol = "N", .rank = 1, .dim = {3}}};
+    assert_int_equal(hn_model_bind(m, &of[0], 1, 0, &small, NULL, NULL), HONE_OK);
+    assert_int_equal(hn_model_bind(m, &of[1], 1, 0, &large, NULL, NULL), HONE_OK);
+    assert_int_equal(hn_prove_parts(small, large, 1, 3, NULL, NULL, &parts, &why, NULL), HONE_OK);
+    if (parts != cases[i].holds) fail_msg("%d: %s", (int)i, why.text);
+    hn_model_destroy(small);
+    hn_model_destroy(large);
+    hn_model_destroy(m);
+  }
+}
+
 /* A file that was made up says of slices what cannot be: told, and nothing is run. */
 static void made_up_slices_are_refused(void **state) {
   (void)state;
@@ -480,7 +517,7 @@ int main(void) {
       cmocka_unit_test(what_meets_is_not_cut),         cmocka_unit_test(what_has_no_maps_is_not_cut),
       cmocka_unit_test(a_prefix_is_not_all_parts),     cmocka_unit_test(what_no_input_reaches_is_made_once),
       cmocka_unit_test(parts_that_are_not_alike),      cmocka_unit_test(attention_with_caches),
-      cmocka_unit_test(made_up_slices_are_refused),
+      cmocka_unit_test(own_attention_with_caches),     cmocka_unit_test(made_up_slices_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

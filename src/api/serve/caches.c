@@ -1,6 +1,7 @@
 /* The memory of keys and values. What else there is of generation does not touch its bytes. */
 #include "api/serve/slots.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ hone_status hn_caches_find(hn_slots *s, hone_error *error) {
     if (in->role != HN_DECODER_CACHE) continue;
     hn_cache *c = &s->cache[s->n_caches++];
     *c = (hn_cache){.in = i, .out = in->output, .dtype = in->dtype, .heads = in->dim[1], .size = in->dim[3]};
-    const hone_tensor_desc one = hn_sizes_shape(s, in, 1, 1);
+    const hone_tensor_desc one = hn_sizes_shape(s, in, 1, 1, s->context);
     const int64_t bytes = hone_desc_bytes(&one);
     if (bytes < 1 || bytes > (int64_t)1 << 40)
       return hn_fail(error, HONE_ERROR_USAGE, "a sequence's cache '%.80s' would be too large", in->name);
@@ -57,36 +58,84 @@ uint64_t hn_slots_bytes(const hn_slots *s) {
   return all;
 }
 
+/* Bytes of a slot as they lie now. */
+static size_t slot_of(const hn_slots *s, const hn_cache *c) { return (size_t)c->heads * s->room * c->row; }
+
 void hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens) {
   for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
-    const size_t head = c->row * s->context;
+    const size_t head = c->row * s->room, slot = slot_of(s, c);
     for (size_t h = 0; h < (size_t)c->heads; h++)
-      memcpy(c->data + to * c->slot + h * head, c->data + from * c->slot + h * head, tokens * c->row);
+      memcpy(c->data + to * slot + h * head, c->data + from * slot + h * head, tokens * c->row);
+  }
+  if (s->written[to] < tokens) s->written[to] = (uint32_t)tokens;
+}
+
+/* Heads go to their new places one after the other, so that none is written over before it has gone. */
+void hn_caches_stretch(hn_slots *s, uint32_t room) {
+  const bool grows = room > s->room;
+  if (room == s->room) return;
+  for (uint32_t i = 0; i < s->n_caches; i++) {
+    const hn_cache *c = &s->cache[i];
+    const size_t heads = (size_t)c->heads, all = s->n * heads;
+    for (size_t k = 0; k < all; k++) {
+      const size_t at = grows ? all - 1 - k : k;
+      const hn_sequence *q = s->at[at / heads];
+      const size_t has = (q ? q->fed : 0) * c->row;
+      char *to = c->data + at * room * c->row;
+      memmove(to, c->data + at * s->room * c->row, has);
+      memset(to + has, 0, room * c->row - has);
+    }
+  }
+  for (uint32_t k = 0; k < s->n; k++) s->written[k] = s->at[k] ? s->at[k]->fed : 0;
+  s->room = room;
+}
+
+void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n) {
+  for (uint32_t k = first; k < first + n; k++) {
+    const uint32_t has = s->at[k] ? s->at[k]->fed : 0;
+    if (s->written[k] <= has || HN_FAULT("generate_hole_is_left")) continue;
+    for (uint32_t i = 0; i < s->n_caches; i++) {
+      const hn_cache *c = &s->cache[i];
+      for (size_t h = 0; h < (size_t)c->heads; h++)
+        memset(c->data + k * slot_of(s, c) + (h * s->room + has) * c->row, 0, (s->written[k] - has) * c->row);
+    }
+    s->written[k] = has;
   }
 }
 
 void hn_caches_give(hn_slots *s, const hn_run_size *z, uint32_t first) {
   for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
-    s->in[c->in].data = c->data + first * c->slot;
+    s->in[c->in].data = c->data + first * slot_of(s, c);
     s->out[c->out] = s->in[c->in];
     if (hone_plan_output_over(z->plan, c->out) == (int32_t)c->in) s->bound[c->out] = &s->out[c->out];
   }
 }
 
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n) {
+  const bool joined = s->d->form == HN_DECODER_JOINED;
+  uint32_t most = s->room;
+  for (uint32_t k = 0; k < n && joined; k++)
+    if (part[k].of->fed + part[k].tokens > most) most = part[k].of->fed + part[k].tokens;
+  hn_caches_stretch(s, hn_sizes_past(s, most));
   for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
     if (s->bound[c->out]) continue;
     const hone_tensor *made = hone_context_output(z->context, c->out);
-    const size_t there = (size_t)made->desc.dim[2] * c->row, here = s->context * c->row;
+    const size_t there = (size_t)made->desc.dim[2] * c->row, here = s->room * c->row;
     for (uint32_t k = 0; k < n; k++) {
-      const size_t slot = (size_t)part[k].of->slot, at = part[k].of->fed * c->row;
+      const size_t slot = (size_t)part[k].of->slot, at = part[k].of->fed * c->row,
+                   from = joined && !HN_FAULT("generate_joined_is_elsewhere") ? z->past * c->row : at;
       for (size_t h = 0; h < (size_t)c->heads; h++)
-        memcpy(c->data + slot * c->slot + h * here + at,
-               (const char *)made->data + ((slot - first) * (size_t)c->heads + h) * there + at,
+        memcpy(c->data + slot * slot_of(s, c) + h * here + at,
+               (const char *)made->data + ((slot - first) * (size_t)c->heads + h) * there + from,
                part[k].tokens * c->row);
     }
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const uint32_t has = part[k].of->fed + part[k].tokens;
+    uint32_t *written = &s->written[part[k].of->slot];
+    if (*written < has) *written = has;
   }
 }

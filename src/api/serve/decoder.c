@@ -1,7 +1,7 @@
 /* Is the model a decoder whose sequences may go on together? It is found in the graph: caches are what
  * GroupQueryAttention reads and hands on; the lengths that it asks for are inputs, or follow from
- * attention_mask by the few nodes that exporters write. input_ids, attention_mask, position_ids and logits
- * are called so by all of them. */
+ * attention_mask by the few nodes that exporters write. Or they are inputs to whose end a node joins what is
+ * new, for an output. input_ids, attention_mask, position_ids and logits are called so by all of them. */
 #include "api/serve/decoder.h"
 #include "base/error.h"
 #include "model/ops/common/op.h"
@@ -11,6 +11,9 @@
 /* Inputs and outputs of com.microsoft.GroupQueryAttention. */
 enum { PAST_KEY = 3, PAST_VALUE, LENGTHS, TOTAL, COS, QUERY_LENGTHS = 16 };
 enum { PRESENT_KEY = 1 };
+/* Inputs of ONNX's own Attention, and of TensorScatter. */
+enum { OWN_MASK = 3, OWN_PAST_KEY, OWN_PAST_VALUE, OWN_LENGTHS };
+enum { CACHE, UPDATE, INDICES };
 enum { DEEPEST = 16 }; /* nodes from the mask to the lengths */
 
 typedef struct finder {
@@ -22,6 +25,7 @@ typedef struct finder {
     bool room;            /* what it gives follows the mask's width, which is the server's, not the texts' */
   } of_mask[2 * DEEPEST]; /* nodes that make lengths of it */
   uint32_t n_of_mask;
+  uint32_t slots, joined; /* nodes with caches of either form */
   hone_reason *why;
 } finder;
 
@@ -95,11 +99,11 @@ static bool sums_rows(const hone_node *n) {
   return constant_int(input_of(n, 1), 1) || constant_int(input_of(n, 1), -1);
 }
 
-/* sum(mask) - 1. */
-static bool follows_sum(finder *f, const hn_value *v) {
+/* sum(mask) - minus, which is 0 or 1. */
+static bool follows_sum(finder *f, const hn_value *v, int32_t minus) {
   int32_t sums = 0, less = 0;
   for (int i = 0; i < DEEPEST; i++) {
-    if (v == f->mask) return sums == 1 && less == 1;
+    if (v == f->mask) return sums == 1 && less == minus;
     const hone_node *n = v ? v->producer : NULL;
     if (!n) return false;
     const bool room = sums > 0;
@@ -194,17 +198,28 @@ static bool take(finder *f, const hn_value *v, hn_decoder_role role, const char 
   return true;
 }
 
-static bool take_cache(finder *f, const hone_node *n, uint32_t i) {
-  const hn_value *past = input_of(n, PAST_KEY + i),
-                 *present = PRESENT_KEY + i < n->n_out ? n->out[PRESENT_KEY + i] : NULL;
-  const char *what = i ? "value" : "key";
+/* Nobody else reads the cache. The length of one that grows from run to run may be read: hole.c finds out
+ * what becomes of it. */
+static bool read_by(finder *f, const hn_value *v, const hone_node *reader, bool grows) {
+  for (size_t i = 0; i < v->users.len; i++) {
+    const hone_node *n = v->users.ptr[i].node;
+    if (n == reader || (grows && hn_is_op(n, "Shape"))) continue;
+    return hn_refuse(f->why, "'%.60s' is read by node '%.60s' (%.30s), too%s", v->name, n->name, n->op_type,
+                     grows ? "" : ", which would see the server's room");
+  }
+  return true;
+}
+
+/* past is an input, present the output that hands it on. */
+static bool take_cache(finder *f, const hone_node *n, const hn_value *past, const hn_value *present,
+                       const char *what, bool grows) {
   if (!past || place(f, past) < 0)
-    return hn_refuse(f->why, "past_%s of node '%.60s' (GroupQueryAttention) is no input of the model", what,
-                     n->name);
+    return hn_refuse(f->why, "past_%s of node '%.60s' (%.30s) is no input of the model", what, n->name,
+                     n->op_type);
   const int32_t out = present ? output_place(f, present) : -1;
   if (out < 0)
-    return hn_refuse(f->why, "present_%s of node '%.60s' (GroupQueryAttention) is no output of the model",
-                     what, n->name);
+    return hn_refuse(f->why, "present_%s of node '%.60s' (%.30s) is no output of the model", what, n->name,
+                     n->op_type);
   hn_decoder_input *in = &f->d->in[place(f, past)];
   if (in->role == HN_DECODER_CACHE)
     return hn_refuse(f->why, "input '%.60s' is the cache of two nodes", in->name);
@@ -213,15 +228,93 @@ static bool take_cache(finder *f, const hone_node *n, uint32_t i) {
     return hn_refuse(
         f->why, "input '%.60s' is no cache of floats [batch, heads, room, size] with known heads and size",
         in->name);
-  if (present->users.len)
-    return hn_refuse(f->why,
-                     "output '%.60s' is read by node '%.60s' (%.30s), too, which would see the server's room",
-                     present->name, present->users.ptr[0].node->name, present->users.ptr[0].node->op_type);
   if (past->is_output) return hn_refuse(f->why, "input '%.60s' is an output, too", in->name);
-  if (!for_attention_alone(f, past)) return false;
+  if (!read_by(f, past, n, grows)) return false;
   in->output = (uint32_t)out;
   return take(f, past, HN_DECODER_CACHE, in->name);
 }
+
+/* What GroupQueryAttention hands on is read by nobody. */
+static bool take_grouped_cache(finder *f, const hone_node *n, uint32_t i) {
+  const hn_value *past = input_of(n, PAST_KEY + i),
+                 *present = PRESENT_KEY + i < n->n_out ? n->out[PRESENT_KEY + i] : NULL;
+  if (!take_cache(f, n, past, present, i ? "value" : "key", false)) return false;
+  return !present->users.len ||
+         hn_refuse(f->why,
+                   "output '%.60s' is read by node '%.60s' (%.30s), too, which would see the server's room",
+                   present->name, present->users.ptr[0].node->name, present->users.ptr[0].node->op_type);
+}
+
+/* ------------------------------------------------------------------ caches to which what is new is joined */
+
+/* Concat(past, new) along the tokens, for an output. */
+static bool joins(const finder *f, const hone_node *n) {
+  if (!hn_is_op(n, "Concat") || n->n_in != 2 || !n->in[0] || place(f, n->in[0]) < 0) return false;
+  const int64_t axis = hone_node_int(n, "axis", 0);
+  return n->in[0]->desc.rank == 4 && (axis == 2 || axis == -2) && output_place(f, n->out[0]) >= 0;
+}
+
+static bool is_own(const hone_node *n) { return hn_is_op(n, "Attention"); }
+
+static bool take_joined(finder *f, const hone_node *n) {
+  if (!is_own(n)) return take_cache(f, n, n->in[0], n->out[0], "cache", true);
+  for (uint32_t i = 0; i < 2; i++)
+    if (!take_cache(f, n, input_of(n, OWN_PAST_KEY + i),
+                    PRESENT_KEY + i < n->n_out ? n->out[PRESENT_KEY + i] : NULL, i ? "value" : "key", true))
+      return false;
+  return true;
+}
+
+/* ------------------------------------------------------------------ caches that are written at an index */
+
+static bool scatters(const finder *f, const hone_node *n) {
+  return hn_is_op(n, "TensorScatter") && place(f, n->in[CACHE]) >= 0;
+}
+
+/* A number for each sequence: an input, or the sum of the mask. */
+static bool take_length(finder *f, const hone_node *n, const hn_value *v, hn_decoder_role role,
+                        const char *what) {
+  if (v && place(f, v) >= 0)
+    return take(f, v, role, what) &&
+           (!v->is_output || hn_refuse(f->why, "input '%.60s' is an output, too", v->name));
+  if (role == HN_DECODER_ENDS && f->mask && v && follows_sum(f, v, 0)) return true;
+  return hn_refuse(f->why, "%s of node '%.60s' (%.30s) is no input%s", what, n->name, n->op_type,
+                   role == HN_DECODER_ENDS ? " and not the sum of attention_mask" : "");
+}
+
+/* Attention reads the cache behind the scatter: as many keys as there are, none that come later. */
+static bool take_reader(finder *f, const hn_use *use, const hn_value *present) {
+  const hone_node *n = use->node;
+  if (!is_own(n) || (use->index != 1 && use->index != 2))
+    return hn_refuse(f->why,
+                     "output '%.60s' is read by node '%.60s' (%.30s), which would see the server's room",
+                     present->name, n->name, n->op_type);
+  if (!hone_node_int(n, "is_causal", 0))
+    return hn_refuse(f->why, "node '%.60s' (Attention) sees tokens that come later", n->name);
+  if (input_of(n, OWN_MASK))
+    return hn_refuse(f->why, "node '%.60s' (Attention) has a mask as wide as the server's room", n->name);
+  if (n->n_out > 3 && n->out[3])
+    return hn_refuse(f->why, "node '%.60s' (Attention) gives its scores, as wide as the server's room",
+                     n->name);
+  return take_length(f, n, input_of(n, OWN_LENGTHS), HN_DECODER_ENDS, "nonpad_kv_seqlen");
+}
+
+static bool take_scattered(finder *f, const hone_node *n) {
+  const hn_value *present = n->out[0];
+  const int64_t axis = hone_node_int(n, "axis", -2);
+  if (axis != 2 && axis != -2)
+    return hn_refuse(f->why, "node '%.60s' (TensorScatter) writes along dimension %lld", n->name,
+                     (long long)axis);
+  if (strcmp(hone_node_string(n, "mode", "linear"), "linear") != 0)
+    return hn_refuse(f->why, "node '%.60s' (TensorScatter) has a cache that drops tokens", n->name);
+  if (!take_cache(f, n, n->in[CACHE], present, "cache", false)) return false;
+  if (!take_length(f, n, input_of(n, INDICES), HN_DECODER_FED, "write_indices")) return false;
+  for (size_t i = 0; i < present->users.len; i++)
+    if (!take_reader(f, &present->users.ptr[i], present)) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------------ names */
 
 static const hn_value *named(const finder *f, const char *name) {
   const hn_value *v = hn_value_find(f->model->graph, name);
@@ -236,13 +329,13 @@ static bool take_attention(finder *f, const hone_node *n) {
     return hn_refuse(f->why,
                      "node '%.60s' (GroupQueryAttention) has a cache that drops tokens, or query_seqlens",
                      n->name);
-  if (!take_cache(f, n, 0) || !take_cache(f, n, 1)) return false;
+  if (!take_grouped_cache(f, n, 0) || !take_grouped_cache(f, n, 1)) return false;
   if (lengths && place(f, lengths) >= 0) {
     if (!take(f, lengths, HN_DECODER_LENGTHS, "seqlens_k")) return false;
   } else if (!f->mask) {
     return hn_refuse(f->why, "it has no input 'attention_mask', and seqlens_k of node '%.60s' is none",
                      n->name);
-  } else if (!follows_sum(f, lengths)) {
+  } else if (!follows_sum(f, lengths, 1)) {
     return hn_refuse(f->why, "seqlens_k of node '%.60s' is not the sum of attention_mask less one", n->name);
   }
   if (total && place(f, total) >= 0) {
@@ -325,17 +418,34 @@ static bool take_logits(finder *f) {
 
 /* ------------------------------------------------------------------ all of it */
 
+static bool take_node(finder *f, const hone_node *n) {
+  if (is_attention(n)) {
+    f->slots++;
+    return take_attention(f, n);
+  }
+  if (scatters(f, n)) {
+    f->slots++;
+    return take_scattered(f, n);
+  }
+  if (joins(f, n) || (is_own(n) && (input_of(n, OWN_PAST_KEY) || input_of(n, OWN_PAST_VALUE)))) {
+    f->joined++;
+    return take_joined(f, n);
+  }
+  return true;
+}
+
 static bool find(finder *f) {
   hn_decoder *d = f->d;
-  uint32_t n = 0;
   if (!take_ids(f) || !take_mask(f)) return false;
-  for (const hone_node *node = f->model->graph->first; node; node = node->next)
-    if (is_attention(node)) {
-      if (!take_attention(f, node)) return false;
-      n++;
-    }
-  if (!n) return hn_refuse(f->why, "it has no node GroupQueryAttention with a cache as input and output");
-  if (f->mask && !only_lengths(f)) return false;
+  for (const hone_node *n = f->model->graph->first; n; n = n->next)
+    if (!take_node(f, n)) return false;
+  if (!f->slots && !f->joined)
+    return hn_refuse(f->why, "it has no cache as input and output: no node GroupQueryAttention, Attention, "
+                             "TensorScatter or Concat of past and new tokens has one");
+  if (f->slots && f->joined) return hn_refuse(f->why, "it has caches of several forms");
+  if (f->joined && !f->mask)
+    return hn_refuse(f->why, "it has no input 'attention_mask' that could tell which keys there are");
+  if (f->slots && f->mask && !only_lengths(f)) return false;
   for (uint32_t i = 0; i < d->n_in; i++)
     if (d->in[i].role == HN_DECODER_ROLES)
       return hn_refuse(f->why, "input '%.60s' is none of input_ids, attention_mask, position_ids and caches",
@@ -357,7 +467,7 @@ hone_status hn_decoder_find(const hn_model *model, hn_decoder *out, hone_reason 
         .name = v->name, .role = HN_DECODER_ROLES, .dtype = v->desc.dtype, .rank = v->desc.rank};
     memcpy(in->dim, v->desc.dim, sizeof in->dim);
   }
-  if (find(&f)) out->form = HN_DECODER_SLOTS;
+  if (find(&f)) out->form = f.joined ? HN_DECODER_JOINED : HN_DECODER_SLOTS;
   return HONE_OK;
 }
 

@@ -8,15 +8,21 @@
 /* How the keys and values of what was read before come and go. */
 typedef enum hn_decoder_form {
   HN_DECODER_NONE = 0,
-  HN_DECODER_SLOTS /* GroupQueryAttention: a row of each cache is a sequence's, which has its own length */
+  HN_DECODER_SLOTS, /* a row of each cache is a sequence's, which has its own length: GroupQueryAttention, or
+                     * TensorScatter and Attention */
+  HN_DECODER_JOINED /* new keys are joined to the end of the cache (Concat, or Attention itself), which is as
+                     * long for all: shorter sequences have a hole, of which the mask tells */
 } hn_decoder_form;
 
 typedef enum hn_decoder_role {
   HN_DECODER_TOKENS = 0, /* input_ids [batch, tokens] */
-  HN_DECODER_MASK,       /* attention_mask [batch, room]: its sum is the length, its width the room */
+  HN_DECODER_MASK,       /* attention_mask [batch, room]: its sum is the length, its width the room; joined:
+                          * [batch, past + tokens], which keys there are */
   HN_DECODER_POSITIONS,  /* position_ids [batch, tokens] */
   HN_DECODER_LENGTHS,    /* [batch] the length less one */
   HN_DECODER_TOTAL,      /* one number: the room */
+  HN_DECODER_FED,        /* [batch] the length before these tokens */
+  HN_DECODER_ENDS,       /* [batch] the length */
   HN_DECODER_CACHE,      /* [batch, heads, room, size] */
   HN_DECODER_ROLES
 } hn_decoder_role;

@@ -15,6 +15,7 @@ enum {
   CONTEXT = 2048,
   MOST_CONTEXT = 1 << 24,
   CHUNK = 128,
+  FEWEST = 4, /* rows */
   PAGE = 4096
 };
 
@@ -26,22 +27,40 @@ static const hn_decoder_input *input_for(const hn_decoder *d, hn_decoder_role ro
   return NULL;
 }
 
-/* The dimensions of an input for so many sequences and tokens. */
-hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch,
-                                int64_t tokens) {
-  const int64_t by_tokens[2] = {batch, tokens}, by_room[2] = {batch, s->context},
-                rows[4] = {batch, in->dim[1], s->context, in->dim[3]};
+static bool joined(const hn_slots *s) { return s->d->form == HN_DECODER_JOINED; }
+
+hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch, int64_t tokens,
+                                int64_t past) {
+  const int64_t by_tokens[2] = {batch, tokens}, keys[2] = {batch, joined(s) ? past + tokens : past},
+                rows[4] = {batch, in->dim[1], past, in->dim[3]};
   int64_t few[HONE_MAX_RANK];
   for (int32_t k = 0; k < HONE_MAX_RANK; k++) few[k] = 1;
-  if (in->role == HN_DECODER_LENGTHS) few[0] = batch;
+  if (in->role != HN_DECODER_TOTAL) few[0] = batch;
   const int64_t *dim = in->role == HN_DECODER_CACHE                                        ? rows
-                       : in->role == HN_DECODER_MASK                                       ? by_room
+                       : in->role == HN_DECODER_MASK                                       ? keys
                        : in->role == HN_DECODER_TOKENS || in->role == HN_DECODER_POSITIONS ? by_tokens
                                                                                            : few;
   return hone_desc(in->dtype, in->rank, dim);
 }
 
 static bool fixed(const hn_decoder_input *in, int32_t k) { return in && k < in->rank && in->dim[k] >= 0; }
+
+/* Joined caches cost what the room does, and not what sequences have: they may have less. What is generated
+ * last is never read. */
+static void choose_pasts(hn_slots *s) {
+  if (!joined(s)) s->past[s->n_pasts++] = s->context;
+  for (uint32_t i = 0; i < HN_MOST_PASTS && joined(s); i++) {
+    const uint32_t less = 2 * (HN_MOST_PASTS - 1 - i), rows = less ? s->context >> less : s->context - 1;
+    if (rows >= FEWEST || !less) s->past[s->n_pasts++] = rows;
+  }
+  s->room = s->past[0];
+}
+
+uint32_t hn_sizes_past(const hn_slots *s, uint32_t rows) {
+  uint32_t i = 0;
+  while (i + 1 < s->n_pasts && s->past[i] < rows) i++;
+  return s->past[i];
+}
 
 /* How long sequences may be, as the model and the caller want it. */
 hone_status hn_sizes_context(hn_slots *s, const hone_served_options *o, hone_error *error) {
@@ -50,6 +69,8 @@ hone_status hn_sizes_context(hn_slots *s, const hone_served_options *o, hone_err
   for (uint32_t i = 0; i < d->n_in; i++) {
     const int32_t axis = d->in[i].role == HN_DECODER_CACHE ? 2 : d->in[i].role == HN_DECODER_MASK ? 1 : -1;
     if (axis < 0 || !fixed(&d->in[i], axis)) continue;
+    if (joined(s))
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes the length of '%.80s'", d->in[i].name);
     if (must >= 0 && must != d->in[i].dim[axis])
       return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model has caches for %lld and for %lld tokens",
                      (long long)must, (long long)d->in[i].dim[axis]);
@@ -68,9 +89,10 @@ hone_status hn_sizes_context(hn_slots *s, const hone_served_options *o, hone_err
                : o->context     ? o->context
                : most < CONTEXT ? (uint32_t)most
                                 : CONTEXT;
-  return s->context >= 2 ? HONE_OK
-                         : hn_fail(error, HONE_ERROR_USAGE,
-                                   "sequences of %u tokens have no room for an answer", s->context);
+  if (s->context < 2)
+    return hn_fail(error, HONE_ERROR_USAGE, "sequences of %u tokens have no room for an answer", s->context);
+  choose_pasts(s);
+  return HONE_OK;
 }
 
 hone_status hn_sizes_sequences(hn_slots *s, const hone_served_options *o, hone_error *error) {
@@ -101,7 +123,7 @@ hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error) {
   hone_tensor *t = HN_NEW(&s->model->arena, hone_tensor);
   if (!t || !(t->data = hn_arena_memdup(&s->model->arena, &room, sizeof room)))
     return hn_fail_memory(error, sizeof *t, "a decoder");
-  t->desc = hn_sizes_shape(s, &d->in[at], 1, 1);
+  t->desc = hn_sizes_shape(s, &d->in[at], 1, 1, s->context);
   hn_value *v = hn_value_find(g, d->in[at].name);
   for (size_t i = 0; i < g->inputs.len; i++)
     if (g->inputs.ptr[i] == v) {
@@ -118,17 +140,21 @@ hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error) {
 
 /* ------------------------------------------------------------------ may sequences share a run? */
 
-static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
-                        hone_error *error);
+static hone_status bind(const hn_slots *s, int64_t batch, int64_t past, hone_binding *room, hn_model **out,
+                        hone_error *error) {
+  const uint32_t n = hn_sizes_bindings(s, batch, 1, past, room);
+  return hn_model_bind(s->model, room, n, 0, out, NULL, error);
+}
 
 /* Is a run of so many what runs of one are? What holds of two need not hold of four: a graph may have sizes
  * of its own. */
-static hone_status prove(hn_slots *s, uint32_t batch, hone_binding *room, bool *out, hone_error *error) {
+static hone_status prove(hn_slots *s, uint32_t batch, uint32_t past, hone_binding *room, bool *out,
+                         hone_error *error) {
   hn_model *one = NULL, *two = NULL;
   hone_error own = {0};
   bool holds = false;
-  hone_status status = bind(s, 1, 1, room, &one, &own);
-  if (status == HONE_OK) status = bind(s, batch, 1, room, &two, &own);
+  hone_status status = bind(s, 1, past, room, &one, &own);
+  if (status == HONE_OK) status = bind(s, batch, past, room, &two, &own);
   const size_t n_in = one ? one->graph->inputs.len : 0, n_out = one ? one->graph->outputs.len : 0;
   hn_pad *rows = hn_calloc(n_in + n_out + 1, sizeof *rows);
   if (!rows) status = hn_fail_memory(&own, n_in * sizeof *rows, "a decoder");
@@ -151,19 +177,14 @@ static hone_status prove(hn_slots *s, uint32_t batch, hone_binding *room, bool *
 
 /* ------------------------------------------------------------------ plans */
 
-static uint32_t bindings_of(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *out) {
+uint32_t hn_sizes_bindings(const hn_slots *s, int64_t batch, int64_t tokens, int64_t past,
+                           hone_binding *room) {
   for (uint32_t i = 0; i < s->d->n_in; i++) {
-    const hone_tensor_desc d = hn_sizes_shape(s, &s->d->in[i], batch, tokens);
-    out[i] = (hone_binding){.input = s->d->in[i].name, .rank = d.rank};
-    memcpy(out[i].dim, d.dim, sizeof d.dim);
+    const hone_tensor_desc d = hn_sizes_shape(s, &s->d->in[i], batch, tokens, past);
+    room[i] = (hone_binding){.input = s->d->in[i].name, .rank = d.rank};
+    memcpy(room[i].dim, d.dim, sizeof d.dim);
   }
   return s->d->n_in;
-}
-
-static hone_status bind(const hn_slots *s, int64_t batch, int64_t tokens, hone_binding *room, hn_model **out,
-                        hone_error *error) {
-  const uint32_t n = bindings_of(s, batch, tokens, room);
-  return hn_model_bind(s->model, room, n, 0, out, NULL, error);
 }
 
 /* What plan and model call alike has to be alike, too. */
@@ -185,17 +206,26 @@ static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, int6
   return HONE_OK;
 }
 
-static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, hone_binding *room,
-                            hone_error *error) {
-  for (size_t i = 0; i < s->size.len; i++)
-    if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens) return HONE_OK;
-  hn_run_size z = {batch, tokens, NULL, NULL};
+hone_status hn_sizes_plan(const hn_slots *s, int64_t batch, int64_t tokens, int64_t past, hone_plan **out,
+                          hone_error *error) {
   hone_plan_options o = s->options;
+  hone_binding *room = hn_calloc(s->d->n_in + 1, sizeof *room);
+  if (!room) return hn_fail_memory(error, s->d->n_in * sizeof *room, "a decoder's plans");
   o.bindings = room;
-  o.n_bindings = bindings_of(s, batch, tokens, room);
+  o.n_bindings = hn_sizes_bindings(s, batch, tokens, past, room);
   o.batch = 0;
   o.weights = s->weights;
-  hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, &z.plan, error);
+  const hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, out, error);
+  hn_free(room);
+  return status;
+}
+
+static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past, hone_error *error) {
+  for (size_t i = 0; i < s->size.len; i++)
+    if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens && s->size.ptr[i].past == past)
+      return HONE_OK;
+  hn_run_size z = {batch, tokens, past, NULL, NULL};
+  hone_status status = hn_sizes_plan(s, batch, tokens, past, &z.plan, error);
   if (status == HONE_OK) status = check(s, z.plan, batch, tokens, error);
   if (status == HONE_OK && !hn_vec_push(&s->size, z))
     status = hn_fail_memory(error, sizeof z, "a decoder's plans");
@@ -229,8 +259,8 @@ uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows) {
   return b < s->n ? b : s->n;
 }
 
-/* For several sequences: as many as it is proved for. Where it holds of some sizes alone there are no more
- * sequences than that. */
+/* For several sequences: as many as it is proved for, with caches of any length. Where it holds of some sizes
+ * alone there are no more sequences than that. */
 static hone_status make_shared(hn_slots *s, hone_binding *room, hone_error *error) {
   hone_status status = HONE_OK;
   uint32_t most = 1;
@@ -239,12 +269,29 @@ static hone_status make_shared(hn_slots *s, hone_binding *room, hone_error *erro
   holds = holds && hn_proofs_precision(hone_plan_precision(s->size.ptr[0].plan), &s->alone);
   for (uint32_t b = 2; b <= s->n && status == HONE_OK && holds; b++) {
     if (hn_sizes_batch(s, b) != b) continue;
-    status = prove(s, b, room, &holds, error);
-    if (status == HONE_OK && holds) status = add_size(s, b, 1, room, error);
+    for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK && holds; i++)
+      status = prove(s, b, s->past[i], room, &holds, error);
+    for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK && holds; i++)
+      status = add_size(s, b, 1, s->past[i], error);
     if (holds) most = b;
   }
   s->share = most > 1;
   if (s->share) s->n = most;
+  return status;
+}
+
+/* Prompts are read in runs of more tokens where the model takes them. */
+static hone_status make_chunks(hn_slots *s, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2)
+    for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK; i++) {
+      hone_error own = {0};
+      status = add_size(s, 1, t, s->past[i], &own);
+      if (joined(s) &&
+          (status == HONE_ERROR_INPUT || status == HONE_ERROR_USAGE || status == HONE_ERROR_UNSUPPORTED))
+        status = HONE_OK; /* tables of the model may be no longer than its sequences */
+      if (status != HONE_OK && error) *error = own;
+    }
   return status;
 }
 
@@ -259,23 +306,34 @@ hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error) {
                    (long long)ids->dim[1]);
   s->chunk = fixed(ids, 1) ? 1 : CHUNK;
   while (s->chunk > s->context) s->chunk /= 2;
-  hone_status status = add_size(s, 1, 1, room, error);
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK; i++)
+    status = add_size(s, 1, 1, s->past[i], error);
   if (status == HONE_OK) status = make_shared(s, room, error);
-  for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2) status = add_size(s, 1, t, room, error);
+  if (status == HONE_OK) status = make_chunks(s, error);
+  s->pads = s->share && s->each_row;
   return status;
 }
 
-const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens) {
-  for (size_t i = 0; i < s->size.len; i++)
-    if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens) return &s->size.ptr[i];
-  return NULL;
+const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past) {
+  const hn_run_size *found = NULL;
+  for (size_t i = 0; i < s->size.len; i++) {
+    const hn_run_size *z = &s->size.ptr[i];
+    if (z->batch == batch && z->tokens == tokens && z->past >= past && (!found || z->past < found->past))
+      found = z;
+  }
+  return found;
+}
+
+void hn_sizes_drop(hn_slots *s, size_t i) {
+  hone_context_destroy(s->size.ptr[i].context);
+  hone_plan_destroy(s->size.ptr[i].plan);
+  s->size.len--;
+  memmove(&s->size.ptr[i], &s->size.ptr[i + 1], (s->size.len - i) * sizeof *s->size.ptr);
 }
 
 void hn_sizes_free(hn_slots *s) {
-  for (size_t i = 0; i < s->size.len; i++) {
-    hone_context_destroy(s->size.ptr[i].context);
-    hone_plan_destroy(s->size.ptr[i].plan);
-  }
+  while (s->size.len) hn_sizes_drop(s, s->size.len - 1);
   hn_vec_free(&s->size);
   if (s->block) hn_pages_free(s->block, s->block_bytes);
   hone_weights_destroy(s->weights);

@@ -2,7 +2,11 @@
  * context. A run of one sequence reads some tokens of its prompt; a run of several reads one token of each,
  * for which they stand side by side from slot 0 on: the run's caches are then the beginning of the whole
  * ones, written where they lie. Rows between them that are free, or belong to a sequence that is not in this
- * run, get a token that nobody reads, behind all that counts. */
+ * run, get a token that nobody reads, behind all that counts.
+ *
+ * Where a run joins its tokens to the end of the cache, caches of all sequences of a run are as long:
+ * s->room, which is no less than the longest of them has. Between what a sequence has and what is new lies a
+ * hole of zeros, of which the mask tells; what is new is then taken to where the sequence ends. */
 #include "api/serve/slots.h"
 #include "base/error.h"
 #include "base/fault.h"
@@ -14,27 +18,30 @@
 /* ------------------------------------------------------------------ the beginning, and the end */
 
 static hone_status make_room(hn_slots *s, hone_error *error) {
-  const size_t ids = s->n > s->chunk ? s->n : s->chunk, n = s->n;
+  const size_t ids = s->n > s->chunk ? s->n : s->chunk, n = s->n, keys = n * (s->context + s->chunk);
   s->at = hn_calloc(n, sizeof *s->at);
   s->tokens = hn_calloc(ids, sizeof *s->tokens);
   s->positions = hn_calloc(ids, sizeof *s->positions);
-  s->mask = hn_calloc(n * s->context, sizeof *s->mask);
+  s->mask = hn_calloc(keys, sizeof *s->mask);
   s->lengths = hn_calloc(n, sizeof *s->lengths);
+  s->fed = hn_calloc(n, sizeof *s->fed);
+  s->ends = hn_calloc(n, sizeof *s->ends);
+  s->written = hn_calloc(n, sizeof *s->written);
   s->masked = hn_calloc(n, sizeof *s->masked);
   s->logits = hn_calloc(n * (size_t)s->row, sizeof *s->logits);
   s->in = hn_calloc(s->d->n_in + 1, sizeof *s->in);
   s->given = hn_calloc(s->d->n_in + 1, sizeof *s->given);
   s->out = hn_calloc(s->d->n_out + 1, sizeof *s->out);
   s->bound = hn_calloc(s->d->n_out + 1, sizeof *s->bound);
-  bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->masked && s->logits &&
-              s->in && s->given && s->out && s->bound;
-  const size_t counts[HN_DECODER_ROLES] = {ids, n * s->context, ids, n, 0, 0};
+  bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->fed && s->ends &&
+              s->written && s->masked && s->logits && s->in && s->given && s->out && s->bound;
+  const size_t counts[HN_DECODER_ROLES] = {ids, keys, ids, n, 0, n, n, 0};
   for (int r = 0; r < HN_DECODER_ROLES; r++) {
     s->typed[r] = hn_calloc(counts[r] + 1, sizeof(int32_t));
     good = good && s->typed[r];
   }
   return good ? hn_caches_create(s, error)
-              : hn_fail_memory(error, n * s->context * sizeof *s->mask, "a decoder's runs");
+              : hn_fail_memory(error, keys * sizeof *s->mask, "a decoder's runs");
 }
 
 /* A model that runs do not take in these shapes is none to generate with; it may be for others. */
@@ -62,6 +69,7 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   if (status == HONE_OK) status = unfit(hn_sizes_plans(s, room, error), error);
   if (status == HONE_OK) status = hn_sizes_contexts(s, error);
   if (status == HONE_OK) status = make_room(s, error);
+  if (status == HONE_OK && d->form == HN_DECODER_JOINED) status = hn_hole_check(s, error);
   hn_free(room);
   if (status == HONE_OK)
     *out = s;
@@ -80,6 +88,9 @@ void hn_slots_destroy(hn_slots *s) {
   hn_free(s->positions);
   hn_free(s->mask);
   hn_free(s->lengths);
+  hn_free(s->fed);
+  hn_free(s->ends);
+  hn_free(s->written);
   hn_free(s->masked);
   hn_free(s->logits);
   hn_free(s->in);
@@ -144,13 +155,23 @@ static uint32_t gather(hn_slots *s, const hn_part *part, uint32_t n) {
   }
 }
 
+/* Rows of the caches that a run needs. */
+static uint32_t rows_needed(const hn_slots *s) {
+  uint32_t most = 0;
+  if (s->d->form != HN_DECODER_JOINED) return s->context;
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->at[i] && s->at[i]->fed > most) most = s->at[i]->fed;
+  return most;
+}
+
 /* Sizes are powers of two. What nearly fills one goes in a run of it, whose last tokens are nobody's: they
  * lie behind what is read, and what comes next is written over them. */
 uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens) {
+  const uint32_t rows = rows_needed(s);
   uint32_t chunk = 1;
-  while (chunk < s->chunk && chunk * 2 <= tokens) chunk *= 2;
-  const bool fills = s->share && s->each_row && chunk < s->chunk && tokens >= chunk + chunk / 2 &&
-                     q->fed + 2 * chunk <= s->context;
+  while (chunk < s->chunk && chunk * 2 <= tokens && hn_sizes_find(s, 1, chunk * 2, rows)) chunk *= 2;
+  const bool fills = s->pads && chunk < s->chunk && tokens >= chunk + chunk / 2 && tokens < 2 * chunk &&
+                     q->fed + 2 * chunk <= s->context && hn_sizes_find(s, 1, 2 * chunk, rows);
   return fills ? tokens : chunk;
 }
 
@@ -171,8 +192,18 @@ static void set_mask(hn_slots *s, uint32_t slot, uint32_t ones) {
   s->masked[slot] = ones;
 }
 
+/* Joined: what the sequence has, a hole, and what is new. */
+static void set_keys(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t fed, uint32_t tokens) {
+  const size_t width = (size_t)z->past + z->tokens;
+  int64_t *row = s->mask + b * width;
+  int32_t *also = (int32_t *)s->typed[HN_DECODER_MASK] + b * width;
+  if (HN_FAULT("generate_hole_is_seen")) fed = z->past;
+  for (uint32_t i = 0; i < width; i++) row[i] = also[i] = i < fed || (i >= z->past && i < z->past + tokens);
+}
+
 /* Row b of the run, which is slot `slot`. */
-static void set_row(hn_slots *s, uint32_t b, uint32_t slot, const hn_part *part, uint32_t tokens) {
+static void set_row(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t slot, const hn_part *part) {
+  const uint32_t tokens = z->tokens;
   const hn_sequence *q = part ? part->of : s->at[slot];
   uint32_t fed = q ? q->fed : 0;
   if (HN_FAULT("generate_nobody_writes_early") && !part && fed) fed--;
@@ -183,14 +214,20 @@ static void set_row(hn_slots *s, uint32_t b, uint32_t slot, const hn_part *part,
   uint32_t length = fed + tokens;
   if (HN_FAULT("generate_slot_length") && part && tokens == 1 && length < s->context) length++;
   s->lengths[b] = length - 1;
-  set_mask(s, slot, length);
+  s->fed[b] = fed;
+  s->ends[b] = length;
+  if (s->d->form == HN_DECODER_JOINED)
+    set_keys(s, z, b, fed, part ? part->tokens : tokens);
+  else
+    set_mask(s, slot, length);
 }
 
 static void *data_for(hn_slots *s, const hn_decoder_input *in, uint32_t first, int64_t count) {
-  int64_t *wide[HN_DECODER_ROLES] = {
-      s->tokens, s->mask + (size_t)first * s->context, s->positions, s->lengths, NULL, NULL};
+  const size_t mask = s->d->form == HN_DECODER_JOINED ? 0 : (size_t)first * s->context;
+  int64_t *wide[HN_DECODER_ROLES] = {s->tokens, s->mask + mask, s->positions, s->lengths,
+                                     NULL,      s->fed,         s->ends,      NULL};
   if (in->dtype != HONE_DTYPE_I32) return wide[in->role];
-  if (in->role == HN_DECODER_MASK) return (int32_t *)s->typed[in->role] + (size_t)first * s->context;
+  if (in->role == HN_DECODER_MASK) return (int32_t *)s->typed[in->role] + mask;
   int32_t *to = s->typed[in->role];
   for (int64_t i = 0; i < count; i++) to[i] = (int32_t)wide[in->role][i];
   return to;
@@ -222,13 +259,17 @@ static void take_logits(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t 
 static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch,
                        uint32_t at, const hone_run_options *options, hone_error *error) {
   const uint32_t tokens = size_of(s, part[0].tokens);
-  const hn_run_size *z = hn_sizes_find(s, batch, tokens);
+  const hn_run_size *z = hn_sizes_find(s, batch, tokens, rows_needed(s));
   if (!z) return hn_fail(error, HONE_ERROR_INTERNAL, "no plan for %u sequences and %u tokens", batch, tokens);
   for (uint32_t b = 0; b < batch; b++) {
     const hn_part *mine = NULL;
     for (uint32_t i = 0; i < n && !mine; i++)
       if ((uint32_t)part[i].of->slot == first + b) mine = &part[i];
-    set_row(s, b, first + b, mine, tokens);
+    set_row(s, z, b, first + b, mine);
+  }
+  if (s->d->form == HN_DECODER_JOINED) {
+    hn_caches_stretch(s, z->past);
+    hn_caches_clear(s, first, batch);
   }
   set_inputs(s, z, first);
   hone_status status = hone_context_bind_outputs(z->context, s->bound, error);

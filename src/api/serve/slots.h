@@ -1,18 +1,21 @@
 /* What the files of slots share. sizes.c: how long and how many sequences are, and the plans of all sizes of
  * a run; caches.c: the memory of keys and values, whose bytes nobody else touches; slots.c: who has which
- * slot, and the run. */
+ * slot, and the run; hole.c: may there be a hole between the keys of a sequence and what is joined to them?
+ */
 #ifndef HN_API_SERVE_SLOTS_H
 #define HN_API_SERVE_SLOTS_H
 
 #include "api/serve/generate.h"
 #include "base/vec.h"
 
-/* Keys or values of all slots: [slots][heads][context][size]. */
+enum { HN_MOST_PASTS = 3 };
+
+/* Keys or values of all slots: [slots][heads][room][size]. */
 typedef struct hn_cache {
   uint32_t in, out; /* of the plan */
   hone_dtype dtype;
   int64_t heads, size;
-  size_t row, slot; /* bytes of a token in a head, and of a slot */
+  size_t row, slot; /* bytes of a token in a head, and of a slot with room for the context */
   char *data;
   size_t bytes;
 } hn_cache;
@@ -20,6 +23,7 @@ typedef struct hn_cache {
 /* A plan for a number of sequences and of tokens of each. */
 typedef struct hn_run_size {
   uint32_t batch, tokens;
+  uint32_t past; /* rows of the caches that come */
   hone_plan *plan;
   hone_context *context;
 } hn_run_size;
@@ -31,7 +35,10 @@ struct hn_slots {
   hone_plan_options options;
   hone_weights *weights;
   uint32_t n, context, chunk;
-  bool share, each_row; /* logits are those of each token, not of the last alone */
+  uint32_t past[HN_MOST_PASTS], n_pasts; /* rows that caches of a run may have, the fewest first */
+  uint32_t room;                         /* that they have now, each slot behind the other */
+  bool share, each_row;                  /* logits are those of each token, not of the last alone */
+  bool pads;                             /* behind the tokens of a run may be others, of nobody */
   hone_reason alone;
   hn_cache *cache;
   uint32_t n_caches;
@@ -45,9 +52,11 @@ struct hn_slots {
   hone_tensor *in, *out; /* [inputs], [outputs] of a run */
   const hone_tensor **given, **bound;
   int64_t *tokens, *positions;   /* [max(n, chunk)] */
-  int64_t *mask, *lengths;       /* [n][context], [n] */
+  int64_t *mask;                 /* [n][context]; joined: rows of a run, one behind the other */
   uint32_t *masked;              /* [n] ones in that row */
-  uint64_t moved;                /* sequences, from slot to slot */
+  int64_t *lengths, *fed, *ends; /* [n] */
+  uint32_t *written; /* [n] rows of the slot's caches that may be other than zeros; joined alone */
+  uint64_t moved;    /* sequences, from slot to slot */
   void *typed[HN_DECODER_ROLES]; /* what of those the plan reads as i32 */
   float *logits;                 /* [n][row] */
 };
@@ -61,11 +70,22 @@ hone_status hn_sizes_sequences(hn_slots *s, const hone_served_options *o, hone_e
 hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error);
 hone_status hn_sizes_contexts(hn_slots *s, hone_error *error);
 void hn_sizes_free(hn_slots *s);
-/* The shape of an input for so many sequences and tokens. */
-hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch, int64_t tokens);
+/* The shape of an input for so many sequences, tokens, and rows of the caches. */
+hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, int64_t batch, int64_t tokens,
+                                int64_t past);
+/* Inputs are fixed for that: room [inputs]. The number of bindings. */
+uint32_t hn_sizes_bindings(const hn_slots *s, int64_t batch, int64_t tokens, int64_t past,
+                           hone_binding *room);
+/* A plan of the model that is served, with the weights of all. */
+hone_status hn_sizes_plan(const hn_slots *s, int64_t batch, int64_t tokens, int64_t past, hone_plan **out,
+                          hone_error *error);
+void hn_sizes_drop(hn_slots *s, size_t i); /* the i-th plan */
 /* The least number of sequences that a run has and that holds so many. */
 uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows);
-const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens);
+/* The fewest rows of caches in a run that hold so many. */
+uint32_t hn_sizes_past(const hn_slots *s, uint32_t rows);
+/* That with the fewest rows of caches that hold `past`. NULL: none. */
+const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past);
 
 /* ---- caches.c */
 /* Which there are, and how large one slot of each is. */
@@ -75,10 +95,18 @@ void hn_caches_free(hn_slots *s);
 uint64_t hn_caches_slot_bytes(const hn_slots *s); /* of one slot in all caches */
 /* The first `tokens` tokens of slot `from` go to slot `to`. */
 void hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens);
+/* From now on slots have room for so many rows. What sequences have stays. */
+void hn_caches_stretch(hn_slots *s, uint32_t room);
+/* Behind what sequences have there is nothing but zeros, in `n` slots from `first` on. */
+void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n);
 /* Into s->in, s->out and s->bound: the caches from slot `first` on are inputs of a run, and outputs where the
  * plan can write them there. s->in has the run's shapes. */
 void hn_caches_give(hn_slots *s, const hn_run_size *z, uint32_t first);
 /* What of them the run made elsewhere goes where it belongs: the new tokens of each part. */
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n);
+
+/* ---- hole.c, for joined caches: plans that give other numbers with a hole between past and new tokens than
+ * without go. HONE_ERROR_UNSUPPORTED: so do those for one token. */
+hone_status hn_hole_check(hn_slots *s, hone_error *error);
 
 #endif
