@@ -1,10 +1,12 @@
 """Models of one operator each: what newer exporters and ONNX Runtime's optimiser write instead of the operators' parts. Numbers
-that say where in a cache something stands are constants, the rest is input."""
+that say where in a cache something stands are constants, the rest is input. With them small networks: small_models.py."""
 import os
 
 import numpy as np
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper, save
+
+from small_models import small_models
 
 MICROSOFT = "com.microsoft"
 
@@ -96,6 +98,10 @@ def counted_and_compared():
             for axis in (0, 2):
                 yield ("%s, %s, axis %d" % (op, kind, axis),
                        one(op, [(cube, T.DataType.Value(kind)), numbers(axis, np.int64)], [T.DataType.Value(kind)], opset=26))
+    for kind in ("FLOAT", "DOUBLE", "INT64"):
+        for shape, axis in (([10000, 100], 0), (cube, 1), ([1, 1000000], 1)):
+            yield ("CumSum, %s of %s, axis %d" % (kind, " x ".join(map(str, shape)), axis),
+                   one("CumSum", [(shape, T.DataType.Value(kind)), numbers(axis, np.int64)], [T.DataType.Value(kind)], opset=26))
     for kind in ("FLOAT", "INT8"):
         yield "Unique, " + kind, one("Unique", [(cube, T.DataType.Value(kind))], [T.DataType.Value(kind)] + [T.INT64] * 3)
     for axis in (0, 1, 2):
@@ -117,6 +123,9 @@ def counted_and_compared():
     yield "LinearRegressor", one("LinearRegressor", [[2000, 64]], 1, coefficients=weights(640), targets=10, **classical)
     yield ("LinearClassifier", one("LinearClassifier", [[2000, 64]], [T.INT64, T.FLOAT], coefficients=weights(640), intercepts=weights(10),
                                    classlabels_ints=list(range(10)), post_transform="SOFTMAX", **classical))
+    named = {"classlabels_strings": ["class %d" % i for i in range(3)]}
+    yield ("LinearClassifier, labels of text", one("LinearClassifier", [[500, 64]], [T.STRING, T.FLOAT], coefficients=weights(192),
+                                                   intercepts=weights(3), post_transform="SOFTMAX", **named, **classical))
     for kernel in ("LINEAR", "POLY", "SIGMOID"):
         yield ("SVMRegressor, " + kernel,
                one("SVMRegressor", [[2000, 64]], 1, coefficients=weights(300), kernel_params=[0.01, 0.1, 3.0], kernel_type=kernel,
@@ -255,9 +264,13 @@ def models():
     yield "TreeEnsembleRegressor", one("TreeEnsembleRegressor", samples, 1, **forest, **trees(100, 6, 32))
     yield "TreeEnsembleRegressor, a row", one("TreeEnsembleRegressor", [[1, 32]], 1, **forest, **trees(100, 6, 32))
     yield "TreeEnsembleClassifier", one("TreeEnsembleClassifier", samples, [T.INT64, T.FLOAT], **forest, **classes(100, 6, 32, 3))
+    named = dict(classes(60, 6, 32, 3), classlabels_strings=["class %d" % i for i in range(3)])
+    named.pop("classlabels_int64s")
+    yield "TreeEnsembleClassifier, labels of text", one("TreeEnsembleClassifier", samples, [T.STRING, T.FLOAT], **forest, **named)
     yield "TreeEnsemble", one("TreeEnsemble", samples, 1, trees_opset=5, **forest, **leaves_apart(100, 6, 32))
     yield from plain_types()
     yield from bytes_and_halves()
+    yield from small_models()
 
 
 def operators(folder, wanted=()):

@@ -208,6 +208,8 @@ static void check_asked(ck *c, const hn_conv *g, const hn_gemm_ops *o) {
   }
 }
 
+static const hn_strip_ops *strips; /* what check_conv lets the driver have */
+
 /* idle: 0, or as hn_conv.idle says it; how far taps reach is known then, too. */
 static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, double idle, enum ck_fill fill,
                        size_t l1, size_t l2) {
@@ -292,7 +294,7 @@ static void check_conv(ck *c, const hn_gemm_ops *o, const ck_conv_case *s, doubl
                              .r = r,
                              .r_end = r + ny};
   if (!watched.asked) exit(6);
-  hn_conv_args args = {&g, &looked_at, runs, x, packed, 0, y, &e, scratch};
+  hn_conv_args args = {&g, &looked_at, runs, x, packed, 0, y, &e, scratch, strips};
   hn_conv_exec(&args, ck_serial, NULL);
   check_asked(c, &g, o);
   free(watched.asked);
@@ -411,8 +413,47 @@ static void check_idle_taps(ck *c, const hn_gemm_ops *o) {
       check_conv(c, o, &cases[i], 0.5, CK_RANDOM, l1, 1u << 20);
 }
 
+/* Rows that lie evenly, by strips: one panel and several, few tiles at a time and all of them, images with
+ * gaps between pixels, with a residual and with functions behind, and what strips do not take. */
+static void check_strips(ck *c, const struct hn_kernel *k) {
+  const hn_gemm_ops *o = k->ops;
+  const int64_t n = 3 * o->mr + 2, panel = o->nr;
+  const ck_conv_case cases[] = {
+      {1, 1, 32, panel, {1, 9, n}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .flags = HN_EPI_BIAS | HN_EPI_CLAMP},
+      {2,
+       1,
+       300,
+       2 * panel + 3,
+       {1, 3, n},
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       .flags = HN_EPI_BIAS | HN_EPI_RESIDUAL},
+      {2,
+       2,
+       5,
+       7,
+       {1, 1, 2 * n},
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       .extra_in = 3,
+       .extra_out = 2,
+       .flags = HN_EPI_RESIDUAL | HN_EPI_LEAKY | HN_EPI_RESIDUAL_AFTER},
+      {2, 1, 24, panel + 9, {1, 1, n}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .flags = HN_EPI_BIAS, .post = true},
+      {1, 1, 24, panel - 1, {1, 5, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, .flags = HN_EPI_BIAS, .post = true},
+      {1, 1, 8, panel, {1, 8, n}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, .flags = HN_EPI_BIAS},
+  };
+  strips = hn_strip_find(k->isa);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int fill = 0; fill < ck_fills(c); fill++)
+      check_conv(c, o, &cases[i], 0, (enum ck_fill)fill, 48u << 10, 1u << 20);
+  strips = NULL;
+}
+
 static void check(ck *c, const struct hn_kernel *k) {
   const hn_gemm_ops *o = k->ops;
+  check_strips(c, k);
   check_tiles(c, o);
   check_pack(c, o);
   check_pack_weights(c, o);
@@ -482,7 +523,7 @@ static double bench_one(const struct hn_kernel *k, int64_t cin, int64_t cout, in
   for (size_t i = 0; i < nw; i++) p[i] = (float)(i % 11) * 0.1f - 0.5f;
   for (int64_t i = 0; i < cout; i++) bias[i] = 0.5f;
   hn_epilogue e = {.flags = HN_EPI_BIAS | HN_EPI_CLAMP, .lo = 0, .hi = INFINITY, .bias = bias};
-  bench_arg b = {{&g, o, runs, x, p, 0, y, &e, scratch}};
+  bench_arg b = {{&g, o, runs, x, p, 0, y, &e, scratch, hn_strip_find(k->isa)}};
   double t = ck_time(bench_call, &b);
   free(mem);
   return t;

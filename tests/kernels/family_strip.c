@@ -69,7 +69,8 @@ static void check_strip(ck *c, const hn_strip_ops *o, const hn_gemm_ops *panels,
                       .residual = s->flags & HN_EPI_RESIDUAL ? r : NULL,
                       .ldr = (ptrdiff_t)ldr,
                       .prefetch = s->ahead ? packed : NULL,
-                      .prefetch_end = s->ahead ? packed + w * k * s->ahead / 3 : NULL};
+                      .prefetch_end = s->ahead ? packed + w * k * s->ahead / 3 : NULL,
+                      .far = !s->places && s->ahead % 2};
   o->run(&t);
   for (size_t i = 0; i < s->m; i++)
     for (size_t j = 0; j < s->n; j++) {

@@ -219,6 +219,7 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   for (uint32_t i = 0; i < e.n_post; i++) e.post[i].view.row *= h->joined;
   hn_conv_args a = {.conv = &h->conv,
                     .ops = o,
+                    .strip = hn_strip_find(h->isa),
                     .runs = (const hn_tap_run *)(const void *)(base + h->runs_at),
                     .x = r->in[0],
                     .w = w,
@@ -229,5 +230,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_gemm, "Conv", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_gemm, "Conv", 6, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

@@ -44,5 +44,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_grouped_direct, "Conv", 3, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, conv_grouped_direct, "Conv", 4, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run, .shared = shared);

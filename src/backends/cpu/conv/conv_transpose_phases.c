@@ -186,7 +186,8 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
                       .w = (const float *)(const void *)(base + p->weights_at),
                       .y = (float *)r->out[0] + phase_at(&y.view, p->at),
                       .epilogue = &e,
-                      .scratch = r->workspace};
+                      .scratch = r->workspace,
+                      .strip = hn_strip_find(h->isa)};
     hn_conv_exec(&a, r->parallel, r->pool);
   }
   return HONE_OK;

@@ -120,8 +120,8 @@ static void lay_out(part *p, int64_t at) {
     float *to = row_at(p, at, s);
     for (int64_t left = of.groups * d->of.cin; left > 0; left -= d->lanes, x += d->lanes, to += d->plane) {
       memset(to, 0, (size_t)before * sizeof *to);
-      p->a->ops->spread(to + before, x, d->of.in_pixel, (size_t)(left < d->lanes ? left : d->lanes), p->lay,
-                        (size_t)(end - begin));
+      p->a->ops->spread(to + before, x, d->of.in_pixel, (size_t)(left < d->lanes ? left : d->lanes),
+                        d->side > 1 ? p->lay : NULL, (size_t)(end - begin));
       memset(to + before + inside, 0, (size_t)(d->plane - before - inside) * sizeof *to);
     }
   }

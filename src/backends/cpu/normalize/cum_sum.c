@@ -1,6 +1,7 @@
 /* CumSum and CumProd: running sums and products along a constant axis. Columns that lie side by side are
  * summed together, lines along the last axis a few at a time. Floats add up in f64, as in the reference;
- * columns of at most LONG numbers as they are, as products do, which takes half of the time. */
+ * columns of at most LONG numbers as they are, which takes half of the time, and longer ones in parts of
+ * them. */
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -14,7 +15,15 @@
 
 /* Columns go together in blocks that bring whole pages, and lines of rows in fewer: each is read at its own
  * place. */
-enum { FEW = 4, SOME = 8, LANES = 32, LONG = 4096, BLOCK = 2048, PER_TASK = 16384 /* elements */ };
+enum {
+  FEW = 4,
+  SOME = 8,
+  LANES = 32,
+  LONG = 4096,
+  PART = 512,
+  BLOCK = 2048,
+  PER_TASK = 16384 /* elements */
+};
 
 typedef struct head {
   hone_dtype type;
@@ -101,6 +110,39 @@ typedef struct lines {
   }                                                                                                          \
   HN_WIDE(void, NAME##_columns, NAME##_columns_body, (void *y, const void *x, const lines *l), (y, x, l))
 
+/* Long columns of f32: parts of PART rows as they are, and what lies before a part in f64. */
+typedef struct parts {
+  double before[BLOCK];
+  float rounded[BLOCK], part[BLOCK];
+} parts;
+
+HN_WIDE_BODY void begin_part(parts *p, int64_t lanes) {
+  const bool whole = !HN_FAULT("cum_sum_part_twice");
+  for (int64_t b = 0; b < lanes; b += LANES)
+    for (int64_t i = b; i < b + LANES; i++) {
+      p->before[i] += (double)p->part[i], p->rounded[i] = (float)p->before[i];
+      p->part[i] = whole ? 0 : p->part[i];
+    }
+}
+
+HN_WIDE_BODY void long_sum_f32_columns_body(float *restrict y, const float *restrict x, const lines *l) {
+  parts p;
+  const int64_t lanes = l->lanes, whole = lanes - lanes % LANES, later = l->exclusive ? 1 : 0;
+  const float *from = x + l->first;
+  float *to = y + l->first;
+  memset(&p, 0, sizeof p);
+  for (int64_t i = 0; i < lanes && later; i++) to[i] = 0;
+  to += later * l->step;
+  for (int64_t k = later; k < l->n; k++, to += l->step, from += l->step) {
+    if (k % PART == 0) begin_part(&p, lanes);
+    for (int64_t b = 0; b < whole; b += LANES)
+      for (int64_t i = b; i < b + LANES; i++) to[i] = p.rounded[i] + (p.part[i] += from[i]);
+    for (int64_t i = whole; i < lanes; i++) to[i] = p.rounded[i] + (p.part[i] += from[i]);
+  }
+}
+HN_WIDE(void, long_sum_f32_columns, long_sum_f32_columns_body, (void *y, const void *x, const lines *l),
+        (y, x, l))
+
 /* Lines along the last axis, four at a time: one number of each. What is left goes line by line. */
 #define LINES(NAME, TYPE, SUM, START, WITH)                                                                  \
   HN_WIDE_BODY void NAME##_some(TYPE *restrict y, const TYPE *restrict x, const lines *l, int64_t line,      \
@@ -170,7 +212,6 @@ ROWS(sum_i64, uint64_t, 0, +)
 ROWS(product_f64, double, 1, *)
 ROWS(product_i32, uint32_t, 1, *)
 ROWS(product_i64, uint64_t, 1, *)
-TOTALS(long_sum_f32, float, double, 0, +)
 TOTALS(product_f32, float, double, 1, *)
 SCAN(sum_f32, float, double, 0, +)
 SCAN(sum_f64, double, double, 0, +)

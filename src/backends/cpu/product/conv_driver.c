@@ -687,6 +687,66 @@ static bool next_block(const hn_conv *c, int64_t n_end, block *b) {
   return b->n0 < n_end;
 }
 
+/* May rows go through the strip kernels, which know one distance between rows and no pixels? */
+static bool in_strips(const hn_conv_args *a, const cursor *at) {
+  return a->strip && as_it_lies(a->conv) && (at->even || !runs_on(a->conv));
+}
+
+/* Pixels m0..m1 of a line, panel after panel. What as many behind them read is asked for meanwhile. */
+static void strip_of(const frame *f, hn_strip *s, const cursor *at, int64_t m0, int64_t m1) {
+  const hn_conv_args *a = f->a;
+  const hn_conv *c = a->conv;
+  const hn_epilogue *e = a->epilogue;
+  const int64_t n0 = f->b->n0, n1 = f->b->n1;
+  const position p = cursor_pixel(c, at, m0);
+  float *y = a->y + hn_view_at(&c->out, p.n, p.z, p.y, p.x) + f->g0;
+  const float *residual =
+      e->residual ? e->residual + hn_view_at(&e->residual_view, p.n, p.z, p.y, p.x) + f->g0 : NULL;
+  s->a = f->x + p.n * c->in_batch + ((p.z * c->in[1] + p.y) * c->in[2] + p.x) * c->in_pitch;
+  s->m = (size_t)(m1 - m0) - (HN_FAULT("conv_strip_last_row") && m1 - m0 > 1);
+  const float *next = f->dense ? s->a + (m1 - m0) * c->k : f->adds ? residual + (m1 - m0) * c->cout : NULL;
+  const int64_t share = hn_min(m1 - m0, c->line - m1) * f->row;
+  for (int64_t n = n0, panel = 0; n < n1; n += a->ops->nr, panel++) {
+    if (next) s->prefetch = next + panel * share, s->prefetch_end = s->prefetch + share;
+    s->n = (uint32_t)hn_min(n1 - n, a->ops->nr);
+    s->b = f->w + (n - a->w_column) * c->k;
+    s->c = y + n;
+    s->bias = e->bias ? e->bias + f->g0 + n : NULL;
+    s->residual = residual ? residual + n : NULL;
+    a->strip->run(s);
+  }
+  if (e->n_post)
+    hn_epilogue_post_pixels(e, y + n0, c->out.pixel, m1 - m0, (size_t)(f->g0 + n0), (size_t)(n1 - n0), p.n,
+                            p.z, p.y, p.x);
+}
+
+/* Tiles up to t1, a few at a time, whose values stay in L1 while panels pass. */
+static void strips(const frame *f, cursor *at, int64_t t1) {
+  enum { NEAR = 4096 }; /* values */
+  const hn_conv *c = f->a->conv;
+  const hn_epilogue *e = f->a->epilogue;
+  hn_strip s = {.lda = c->in_pitch,
+                .ldc = c->out.pixel,
+                .k = (size_t)c->k,
+                .segment = (size_t)c->k,
+                .flags = e->flags,
+                .lo = e->lo,
+                .hi = e->hi,
+                .slope = e->slope,
+                .ldr = e->residual_view.pixel,
+                .far = true};
+  const int64_t rows = hn_max(NEAR / hn_max(c->k, 1), 1);
+  while (at->tile < t1) {
+    const cursor first = *at;
+    int64_t end;
+    do {
+      end = cursor_end(c, at);
+      cursor_next(c, at);
+    } while (at->tile < t1 && at->line == first.line && end - first.m < rows);
+    strip_of(f, &s, &first, first.m, end);
+  }
+}
+
 void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1, int64_t n0, int64_t n1,
                    float *scratch) {
   const hn_conv *c = a->conv;
@@ -698,6 +758,10 @@ void hn_conv_block(const hn_conv_args *a, int64_t group, int64_t t0, int64_t t1,
     const block all = {0, n0, n1};
     const ahead none = {0};
     frame shared = frame_of(a, group, &all);
+    if (t0 < t1 && in_strips(a, &at)) {
+      strips(&shared, &at, t1);
+      return;
+    }
     for (; at.tile < t1; cursor_next(c, &at)) tile_row(&shared, &at, &none, &bring);
     return;
   }

@@ -13,6 +13,7 @@
 
 #include "backends/cpu/kernels/post/epilogue.h"
 #include "backends/cpu/kernels/gemm/gemm.h"
+#include "backends/cpu/kernels/strip/strip.h"
 #include "backends/cpu/step/step.h"
 
 /* `taps` neighbouring input pixels of one input row, at these offsets from (grid position * stride). */
@@ -90,7 +91,8 @@ typedef struct hn_conv_args {
   int64_t w_column; /* the column whose panel w starts with (one group only); 0: all weights are there */
   float *y;
   const hn_epilogue *epilogue;
-  float *scratch; /* threads * hn_conv_scratch */
+  float *scratch;            /* threads * hn_conv_scratch */
+  const hn_strip_ops *strip; /* of the same panels: takes rows that lie evenly; NULL: tiles take all */
 } hn_conv_args;
 
 void hn_conv_exec(const hn_conv_args *a, hn_parallel_fn parallel, void *pool);

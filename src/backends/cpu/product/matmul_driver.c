@@ -98,7 +98,8 @@ static void task(void *arg, int64_t t, uint32_t thread) {
                        .w_column = n0,
                        .y = j->c + c_at,
                        .epilogue = &e,
-                       .scratch = scratch};
+                       .scratch = scratch,
+                       .strip = hn_strip_find(p->isa)};
   hn_conv_block(&args, 0, 0, p->conv.tiles, n0, n1, scratch);
 }
 
@@ -106,8 +107,14 @@ void hn_matmul_exec(const hn_matmul *p, const float *a, const float *b, float *c
                     float *workspace, hn_parallel_fn parallel, void *pool) {
   const hn_gemm_ops *o = hn_gemm_find(p->isa);
   if (p->packed) {
-    hn_conv_args args = {
-        .conv = &p->conv, .ops = o, .x = a, .w = b, .y = c, .epilogue = e, .scratch = workspace};
+    hn_conv_args args = {.conv = &p->conv,
+                         .ops = o,
+                         .x = a,
+                         .w = b,
+                         .y = c,
+                         .epilogue = e,
+                         .scratch = workspace,
+                         .strip = hn_strip_find(p->isa)};
     hn_conv_exec(&args, parallel, pool);
     return;
   }

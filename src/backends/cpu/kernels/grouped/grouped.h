@@ -37,8 +37,8 @@ typedef struct hn_grouped_row {
 typedef struct hn_grouped_ops {
   uint32_t vw;
   void (*row)(const hn_grouped_row *r);
-  /* n pixels of a plane: lane l has value order[l] of the source, whose first `live` values, at most a
-   * vector, can be read; what comes behind them is zero. */
+  /* n pixels of a plane: lane l has value order[l] (NULL: l) of the source, whose first `live` values, at
+   * most a vector, can be read; what comes behind them is zero. */
   void (*spread)(float *dst, const float *src, ptrdiff_t src_pixel, size_t live, const int32_t *order,
                  size_t n);
 } hn_grouped_ops;

@@ -72,9 +72,19 @@ static __attribute__((noinline)) void finish(const hn_grouped_row *r, const floa
 
 enum { STEPS = 4 }; /* values in a row: what is added to addresses takes the place of multiply-adds */
 
-static inline __attribute__((always_inline)) void finish_all(const hn_grouped_row *r, const int P, int64_t ox,
-                                                             const vf *acc) {
+static inline __attribute__((always_inline)) void finish_all(const hn_grouped_row *r, const int P,
+                                                             const int side, int64_t ox, const vf *acc) {
   float sums[PIXELS * VEC_W];
+  if (side == 1 && r->channels == VEC_W && !(r->flags & ~(uint32_t)(HN_EPI_BIAS | HN_EPI_CLAMP))) {
+    const bool clamp = r->flags & HN_EPI_CLAMP,
+               biased = r->flags & HN_EPI_BIAS && !HN_FAULT("grouped_no_bias");
+    const vf bias = biased ? v_load(r->bias) : v_zero(), lo = v_set1(clamp ? r->lo : -__builtin_inff()),
+             hi = v_set1(clamp ? r->hi : __builtin_inff());
+    float *y = r->y + ox * r->y_pixel;
+    HN_UNROLL for (int p = 0; p < P; p++, y += r->y_pixel)
+        v_store(y, v_min_number(hi, v_max_number(lo, v_add(acc[p], bias))));
+    return;
+  }
   HN_UNROLL for (int p = 0; p < P; p++) v_store(sums + p * VEC_W, acc[p]);
   finish(r, sums, P, ox);
 }
@@ -120,7 +130,7 @@ static inline __attribute__((always_inline)) void pixels(const hn_grouped_row *r
         for (; k > 0; k--) values(1, P, side, &w, q, step, acc);
       }
     }
-  finish_all(r, P, ox, acc);
+  finish_all(r, P, side, ox, acc);
 }
 
 /* One value of three taps, of the first column's pixel on: it is read once and meets all pixels that it
@@ -132,7 +142,8 @@ static inline __attribute__((always_inline)) void value_of_three(const float *q,
   HN_UNROLL for (int u = 0; u < 3; u++) w[u] = v_load(at + u * tap);
   HN_UNROLL for (int i = 0; i < (P - 1) * stride + 3; i++) {
     vf value = all_of(q + i * VEC_W, side);
-    KEEP(value);
+    /* What a single product wants is a part of that instruction. */
+    if (stride == 1 || (i % stride == 0 && i > 0 && i < P * stride)) KEEP(value);
     HN_UNROLL for (int u = 0; u < 3; u++) {
       const int p = (i - u) / stride;
       if (i >= u && (i - u) % stride == 0 && p < P) acc[p] = v_fma(value, w[u], acc[p]);
@@ -166,7 +177,7 @@ pixels_of_three(const hn_grouped_row *r, const int P, const int side, const int 
   }
   if (TWO_SUMS(P) && !HN_FAULT("grouped_second_sum"))
     HN_UNROLL for (int p = 0; p < P; p++) acc[0][p] = v_add(acc[0][p], acc[1][p]);
-  finish_all(r, P, ox, acc[0]);
+  finish_all(r, P, side, ox, acc[0]);
 }
 
 /* The next piece of a row, of which n pixels are left: pieces as long as each other, since few pixels wait
@@ -234,6 +245,9 @@ static void row(const hn_grouped_row *r) {
 
 static void spread(float *dst, const float *src, ptrdiff_t src_pixel, size_t live, const int32_t *order,
                    size_t n) {
-  for (size_t i = 0; i < n; i++, dst += VEC_W, src += src_pixel)
-    v_store(dst, in_order(load_live(src, live), order));
+  if (!order && live == VEC_W)
+    for (size_t i = 0; i < n; i++, dst += VEC_W, src += src_pixel) v_store(dst, v_load(src));
+  else
+    for (size_t i = 0; i < n; i++, dst += VEC_W, src += src_pixel)
+      v_store(dst, order ? in_order(load_live(src, live), order) : load_live(src, live));
 }

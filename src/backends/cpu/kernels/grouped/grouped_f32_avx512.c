@@ -4,7 +4,7 @@
 
 #define PIXELS 14
 #define EACH_OF_THREE(X) X(14) X(10) X(8) X(7) X(4) X(2) X(1)
-#define EACH_OF_TWO(X) X(8) X(7) X(4) X(2) X(1)
+#define EACH_OF_TWO(X) X(14) X(10) X(8) X(7) X(4) X(2) X(1)
 #define EACH(X) X(12) X(7) X(4) X(1)
 #include "backends/cpu/kernels/grouped/grouped_body.h"
 

@@ -5,6 +5,7 @@
 #ifndef HN_KERNELS_STRIP_H
 #define HN_KERNELS_STRIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ typedef struct hn_strip {
   const float *residual;
   ptrdiff_t ldr;
   const float *prefetch, *prefetch_end; /* weights needed soon (NULL: none), pulled into L2 */
+  bool far; /* C and the residual lie beyond L1: their lines are asked for as a tile begins. Without `at` */
 } hn_strip;
 
 typedef struct hn_strip_ops {

@@ -206,12 +206,33 @@ INLINE void leave(const hn_strip *t, float *to, const int32_t *at, const float *
   }
 }
 
+/* Lines that a tile ends at, of C and of a residual: asked for in its first turns. */
+typedef struct ends {
+  const char *to, *from; /* from: NULL where no residual is added */
+  int rows;              /* not asked for yet */
+} ends;
+
+INLINE void ask_row(const hn_strip *t, ends *e, const int full, const int half) {
+  enum { VECTOR = 4 * VEC_W };
+  const int apart = full + half > 1 ? (full + (full ? 0 : half)) * VECTOR : 0; /* bytes to another line */
+  __builtin_prefetch(e->to, 1, 3);
+  if (apart) __builtin_prefetch(e->to + (apart > LINE ? LINE : apart - 4), 1, 3);
+  e->to += t->ldc * (ptrdiff_t)sizeof *t->c;
+  if (!e->from) return;
+  __builtin_prefetch(e->from, 0, 3);
+  if (apart) __builtin_prefetch(e->from + (apart > LINE ? LINE : apart - 4), 0, 3);
+  e->from += t->ldr * (ptrdiff_t)sizeof *t->residual;
+}
+
 /* So many tiles of so many rows. */
 INLINE void tiles_fixed(const hn_strip *t, walk *w, size_t tiles, const int rows, const int full,
                         const int half) {
   const ptrdiff_t lda = t->lda;
   const size_t all = t->k - (HN_FAULT("strip_last_k") && t->k > 0), whole = t->segment;
-  const int lines = w->lines;
+  const int lines = w->lines, ends_rows = t->far && t->segment >= TURN ? rows : 0;
+  const int ends_turn =
+      ends_rows ? (rows - 1) / (int)((t->segment < ROWS_TWO * TURN ? t->segment : ROWS_TWO * TURN) / TURN) + 1
+                : 0;
   const char *ahead = w->ahead;
   const float *a = w->a, *residual = w->residual;
   float *c = w->c;
@@ -221,6 +242,7 @@ INLINE void tiles_fixed(const hn_strip *t, walk *w, size_t tiles, const int rows
     vf acc[MOST][2];
     hf half_acc[MOST];
     const float *p[GROUPS], *b = t->b;
+    ends e = {(const char *)c, (const char *)residual, ends_rows};
     start(t, c, at, acc, half_acc, rows, full, half);
     p[0] = a;
     HN_UNROLL for (int g = 1; g < GROUPS; g++) p[g] = p[g - 1] + (3 * g < rows ? 3 : 0) * lda;
@@ -235,6 +257,9 @@ INLINE void tiles_fixed(const hn_strip *t, walk *w, size_t tiles, const int rows
           __builtin_prefetch(ahead, 0, 2);
           ahead += w->step;
         }
+        const int asks = ends_turn < e.rows ? ends_turn : e.rows;
+        e.rows -= asks;
+        HN_ROLLED for (int i = asks; i; i--) ask_row(t, &e, full, half);
       }
       HN_ROLLED for (; s; s--) {
         one_k(acc, half_acc, p, lda, b, 0, rows, full, half);
