@@ -167,7 +167,7 @@ def small_models():
     yield "DynamicQuantizeLSTM, 128 units", coded_lstm(128, 64)
     yield "DynamicQuantizeLSTM, 512 units", coded_lstm(512, 64)
     yield "DynamicQuantizeLSTM, 128 units, batch 8", coded_lstm(128, 64, 8)
-    for act in ("Tanh", "Sigmoid", "Relu", "Erf"):
+    for act in ("Tanh", "Sigmoid", "Relu"):
         yield "Products of f64 with " + act, doubles(act)
     yield "OneHotEncoder and linear", categories()
     yield "DLRM", dlrm()
