@@ -286,5 +286,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 
 HN_TACTIC(cpu, cum_prod, "CumProd", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
-HN_TACTIC(cpu, cum_sum, "CumSum", 3, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, cum_sum, "CumSum", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
