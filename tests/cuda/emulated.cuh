@@ -106,6 +106,9 @@ HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
 HN_FN u32 hn_sub_f16x2(u32 a, u32 b) {
   return hn_to_f16x2(hn_f16((u16)a) - hn_f16((u16)b), hn_f16((u16)(a >> 16)) - hn_f16((u16)(b >> 16)));
 }
+HN_FN u32 hn_sub_bf16x2(u32 a, u32 b) {
+  return hn_to_bf16x2(hn_bf16((u16)a) - hn_bf16((u16)b), hn_bf16((u16)(a >> 16)) - hn_bf16((u16)(b >> 16)));
+}
 HN_FN u32 hn_to_tf32(float f) { /* nearest, ties away from zero */
   const u32 u = hn_bits(f);
   return (u & 0x7fffffff) >= 0x7f800000 ? u : (u + 0x1000) & 0xffffe000u;

@@ -19,6 +19,7 @@
 #include "backends/cuda/pooling/pooling.h"
 #include "backends/cuda/product/conv_direct.h"
 #include "backends/cuda/product/integers.h"
+#include "backends/cuda/product/nbits_mma.h"
 #include "backends/cuda/product/product_few.h"
 #include "backends/cuda/product/product_mma.h"
 #include "backends/cuda/product/product_simt.h"

@@ -38,6 +38,11 @@ HN_FN u32 hn_sub_f16x2(u32 a, u32 b) {
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
+HN_FN u32 hn_sub_bf16x2(u32 a, u32 b) { /* sub.bf16x2 is architecture 90's */
+  u32 r;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(0x3f803f80u), "r"(b ^ 0x80008000u));
+  return r;
+}
 HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
   u32 r;
   asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));

@@ -102,7 +102,7 @@ HN_FN void hn_ldmatrix4_trans(u32 r[4], const void *row) {
 }
 /* ---- what architecture 80 has instructions for (ampere.cuh), and 75 other means (turing.cuh).
  * hn_to_f16x2, hn_to_bf16, hn_to_bf16x2: rounded as hn_to_f16 does. hn_max_nan, hn_min_nan: NaN when either is; of
- * each half: hn_max_f16x2, hn_max_bf16x2; hn_sub_f16x2: a - b. hn_cp_async16, 8, 4: as many bytes from global to shared memory behind the
+ * each half: hn_max_f16x2, hn_max_bf16x2; hn_sub_f16x2, hn_sub_bf16x2: a - b. hn_cp_async16, 8, 4: as many bytes from global to shared memory behind the
  * computation, of which the first `bytes` come from `from` and the rest are zeros.
  * hn_mma_f16, bf16, tf32: d += a b, d and sums in f32, 16 x 8 x 16 (x 8 for tf32); fragments as the PTX manual lays
  * them out for mma.m16n8k16 and m16n8k8. hn_mma_u8, hn_mma_i8, codes: 16 x 8 x 32, sums of i32 that wrap; a: u8 or i8,

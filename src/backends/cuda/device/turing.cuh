@@ -22,6 +22,9 @@ HN_FN u32 hn_sub_f16x2(u32 a, u32 b) {
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
+HN_FN u32 hn_sub_bf16x2(u32 a, u32 b) {
+  return hn_to_bf16x2(hn_bf16((u16)a) - hn_bf16((u16)b), hn_bf16((u16)(a >> 16)) - hn_bf16((u16)(b >> 16)));
+}
 HN_FN u32 hn_max_bf16x2(u32 a, u32 b) {
   return hn_to_bf16x2(hn_max_nan(hn_bf16((u16)a), hn_bf16((u16)b)),
                       hn_max_nan(hn_bf16((u16)(a >> 16)), hn_bf16((u16)(b >> 16))));
