@@ -60,6 +60,7 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                                    .defer = w->defer,
                                    .lowered = true,
                                    .processor = !p->engine->backend->asynchronous,
+                                   .codes = hn_reads_codes(p->engine->backend, p->engine->device),
                                    .codes_rate = hn_codes_rate(p->engine->backend, p->engine->device),
                                    .coarse = precision == HN_PRECISION_BF16 || precision == HN_PRECISION_FP8};
     status = hn_optimize(bound, &options, &report, error);

@@ -19,6 +19,7 @@ static hone_status build(hn_side *out, hn_model *model, hn_model *bound, const h
     const hn_optimize_options options = {.level = o->level,
                                          .lowered = true,
                                          .processor = !out->backend->asynchronous,
+                                         .codes = hn_reads_codes(out->backend, out->device),
                                          .codes_rate = hn_codes_rate(out->backend, out->device)};
     const hone_status status = hn_optimize(bound, &options, NULL, error);
     if (status != HONE_OK) return status;

@@ -5,7 +5,8 @@
  *   passes: fold_batch_norm      (globs as in hn_optimize_options; optional)
  *   level: 2                     (optional)
  *   lowered: 1                     (as for a model that is lowered at once, 2: for a processor, 3 and more:
- *                                  and codes are multiplied so much faster than floats; optional)
+ *                                  and codes are multiplied so much faster than floats; -1: for an
+ *                                  accelerator that reads codes; optional)
  *   <graph>
  *   -- after
  *   <graph, without header>      (or "same")
@@ -166,6 +167,7 @@ static void run_optimizer(const test_case *c, char **after, char **words) {
                            .verify_each = true,
                            .lowered = atoi(c->lowered) != 0,
                            .processor = atoi(c->lowered) >= 2,
+                           .codes = atoi(c->lowered) < 0,
                            .codes_rate = atoi(c->lowered) > 2 ? atoi(c->lowered) : 0,
                            .check_each = true};
   hone_status s = hn_optimize(m, &o, &r, &e);

@@ -482,8 +482,9 @@ static bool is_mine(device_run *r) {
 
 static void check_line(device_run *r, const char *line) {
   static const hone_dtype types[] = {HONE_DTYPE_F32, HONE_DTYPE_F16, HONE_DTYPE_BF16};
-  const bool product =
-      !strncmp(line, "Conv ", 5) || !strncmp(line, "Gemm", 4) || !strncmp(line, "MatMul ", 7);
+  char op[64] = "";
+  sscanf(line, "%63[^@ ]", op);
+  const bool product = takes_epilogues(op);
   memset(r->in_case, 0, r->tactics->n);
   const int before = r->taken, others = EPILOGUES - 1, kinds = product ? EPILOGUES : 1;
   const bool sizes = r->o->sizes;

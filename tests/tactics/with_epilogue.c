@@ -45,14 +45,21 @@ static int64_t channels_of(const one_case *c, int64_t *inner) {
   return d->dim[axis];
 }
 
+bool takes_epilogues(const char *op) {
+  static const char *const ops[] = {"Conv", "Gemm", "MatMul", "com.microsoft.MatMulNBits"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (!strcmp(op, ops[i])) return true;
+  return false;
+}
+
 bool append_epilogue(one_case *c, int variant, with_epilogue *out) {
   int64_t inner;
   hn_rng rng = {.state = 70u + (uint64_t)variant};
   memset(out, 0, sizeof *out);
   out->n_anchor_inputs = c->n_in;
   if (!variant) return true;
-  if ((strcmp(c->op, "Conv") && strcmp(c->op, "Gemm") && strcmp(c->op, "MatMul")) || c->n_out != 1 ||
-      c->want[0].desc.rank < 2 || c->want[0].desc.dtype != HONE_DTYPE_F32)
+  if (!takes_epilogues(c->op) || c->n_out != 1 || c->want[0].desc.rank < 2 ||
+      c->want[0].desc.dtype != HONE_DTYPE_F32)
     return false;
   for (uint32_t i = 0; i < c->n_in; i++) /* the output of a product with a vector lacks a dimension */
     if (c->present[i] && i < 2 && c->in[i].desc.rank < 2) return false;

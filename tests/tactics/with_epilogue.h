@@ -12,6 +12,8 @@ typedef struct with_epilogue {
   double range; /* of the values that go into the list: errors are relative to those */
 } with_epilogue;
 
+/* Whether an operator's steps have epilogues; "Op", or "domain.Op". */
+bool takes_epilogues(const char *op);
 /* Appends the variant's operands to the inputs of a case whose reference is known. False: it has no
  * epilogues. */
 bool append_epilogue(one_case *c, int variant, with_epilogue *out);

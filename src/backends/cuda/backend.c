@@ -82,12 +82,16 @@ static void cuda_warnings(hn_device *d, char *buf, size_t size) {
   pthread_mutex_unlock(&d->fault_lock);
 }
 
+/* f32 rows as parts of bf16 (product/nbits_mma.cu). */
+static bool cuda_reads_codes(const hone_machine *m) { return m->arch >= 80; }
+
 const hn_backend hn_backend_cuda = {
     .name = "cuda",
     .open = hn_cuda_open,
     .close = hn_cuda_close,
     .machine = cuda_machine,
     .tactics = &hn_cuda_tactics,
+    .reads_codes = cuda_reads_codes,
     .pool = cuda_pool,
     .alloc = cuda_alloc,
     .free = cuda_free,

@@ -50,6 +50,8 @@ typedef struct hn_backend {
 
   /* Not asynchronous: products of codes of 8 bits in the time of one of f32. */
   double (*codes_rate)(const hone_machine *machine);
+  /* Asynchronous: products read weights that are codes of few bits as they are. NULL: they do not. */
+  bool (*reads_codes)(const hone_machine *machine);
 
   /* Its tactics (hn_tactic_kind); the reference is not among them: every operator has it. */
   hn_registry *tactics;
@@ -186,6 +188,10 @@ hone_status hn_no_memory(const hn_backend *backend, hn_device *device, uint64_t 
 /* 0: not told. */
 static inline double hn_codes_rate(const hn_backend *backend, const hn_device *device) {
   return backend->codes_rate ? backend->codes_rate(backend->machine(device)) : 0;
+}
+
+static inline bool hn_reads_codes(const hn_backend *backend, const hn_device *device) {
+  return backend->reads_codes && backend->reads_codes(backend->machine(device));
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* MatMulNBits with what nbits_mma does not take: codes that are no constants, rows in groups, exact f32, chips
- * without tensor cores for the type. */
+/* MatMulNBits with what nbits_mma does not take: codes that are no constants, rows in groups, exact f32,
+ * chips without tensor cores for the type. */
 #include "backends/cuda/step/direct.h"
 #include "base/integers.h"
 #include "model/ops/microsoft/codes/nbits.h"

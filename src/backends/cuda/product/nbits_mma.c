@@ -148,9 +148,9 @@ bool hn_nbits_mma_accepts(const hone_step *s, const hone_machine *m, const hn_nb
 
 /* ------------------------------------------------------------------ cost */
 
-/* Of an H200, by its peaks and the instructions of the text: a launch and the first wait for memory; each further
- * one; sums that meet; cycles of a quarter of a multiprocessor for 16 columns by 32 rows of K: codes become
- * numbers, and of eight rows a product and its scale; the part of DRAM's peak that is reached. */
+/* Of an H200, by its peaks and the instructions of the text: a launch and the first wait for memory; each
+ * further one; sums that meet; cycles of a quarter of a multiprocessor for 16 columns by 32 rows of K: codes
+ * become numbers, and of eight rows a product and its scale; the part of DRAM's peak that is reached. */
 #define COST_BASE 1.6e-6
 #define COST_WAIT 0.7e-6
 #define COST_MEET 1.2e-6
@@ -163,10 +163,12 @@ double hn_nbits_mma_cost(const hone_step *s, const hone_machine *m, const hn_nbi
   if (!describe(s, m, t, &q, NULL)) return HN_REFUSED_SECONDS;
   const hn_product_args *g = &q.p.args;
   const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
-  const double blocks = (double)g->tiles * g->splits, rounds = ceil(blocks / sms), waves = ceil(rounds / t->blocks);
+  const double blocks = (double)g->tiles * g->splits, rounds = ceil(blocks / sms),
+               waves = ceil(rounds / t->blocks);
   const double chunks = (double)g->split_tiles * t->held * t->warps_k * q.group / CHUNK * bn_of(t) / STRIP;
   const double cycles = COST_OPEN + t->bm / 8.0 * (COST_PRODUCT * q.parts + COST_SUM);
-  const double work = rounds * chunks * cycles / 4 / hn_cuda_clock(m), wait = waves * g->split_tiles * COST_WAIT;
+  const double work = rounds * chunks * cycles / 4 / hn_cuda_clock(m),
+               wait = waves * g->split_tiles * COST_WAIT;
   const double meet = g->splits > 1 ? COST_MEET + (m->arch >= 90 ? 0 : 3e-6) : 0;
   const double seconds = fmax(work, wait) + meet + (hn_cuda_epilogue_tensors(s) ? 0.3e-6 : 0);
   return fmax(seconds, q.p.bytes / (COST_DRAM * dram)) + COST_BASE - 1.3e-6 + m->launch_s;
@@ -194,8 +196,8 @@ hone_status hn_nbits_mma_need(const hone_step *s, const hone_machine *m, const h
   return HONE_OK;
 }
 
-/* Codes of 4 bits that lie one behind the other, so that the low and high halves of a word have the first two,
- * shifted by 4 the next two, and so on. */
+/* Codes of 4 bits that lie one behind the other, so that the low and high halves of a word have the first
+ * two, shifted by 4 the next two, and so on. */
 static uint32_t pairs_of(uint32_t w) {
   uint32_t even = w & 0x0f0f0f0fu, odd = w >> 4 & 0x0f0f0f0fu;
   even = (even | even >> 4) & 0x00ff00ffu, odd = (odd | odd >> 4) & 0x00ff00ffu;
@@ -269,10 +271,11 @@ static void put_scales(const problem *q, const hone_step_tensor *from, void *to,
     for (int64_t b = 0; b < q->w.blocks; b++) {
       /* Weights of an infinite scale are infinities of both signs and NaN, whose sum is NaN. */
       const float given = number(from, n * q->w.blocks + b), x = isinf(given) ? NAN : given;
+      const size_t at = scale_at(q, HN_FAULT("nbits_column") ? n ^ EIGHT : n, b);
       if (q->wide)
-        ((float *)to)[scale_at(q, n, b)] = x;
+        ((float *)to)[at] = x;
       else
-        ((uint16_t *)to)[scale_at(q, n, b)] = hn_f32_to_f16(ldexpf(x, -e));
+        ((uint16_t *)to)[at] = hn_f32_to_f16(ldexpf(x, -e));
     }
   }
 }
@@ -318,11 +321,12 @@ hone_status hn_nbits_mma_run(const hone_step_run *run, const hn_nbits_mma_config
                 "#define HN_SPANS %u\n#define HN_ZEROS %u\n#define HN_MIDDLE %d\n",
                 hone_dtype_name(q.p.a_type), q.bits, block < q.group ? block : q.group, q.groups, q.spans,
                 q.zeros, 1 << (q.w.bits - 1));
-  hn_str_printf(&text,
-                "#define HN_SPAN %u\n#define BM %u\n#define STRIPS %u\n#define WARPS_N %u\n#define WARPS_K %u\n"
-                "#define HELD %u\n#define STAGES %u\n#define PARTS %u\n#define BLOCKS %u\n%s",
-                block < q.group ? 1 : block / q.group, t->bm, t->strips, t->warps_n, t->warps_k, t->held,
-                stages, q.parts, t->blocks, q.p.a_chunks ? "#define HN_A_CHUNKS 1\n" : "");
+  hn_str_printf(
+      &text,
+      "#define HN_SPAN %u\n#define BM %u\n#define STRIPS %u\n#define WARPS_N %u\n#define WARPS_K %u\n"
+      "#define HELD %u\n#define STAGES %u\n#define PARTS %u\n#define BLOCKS %u\n%s",
+      block < q.group ? 1 : block / q.group, t->bm, t->strips, t->warps_n, t->warps_k, t->held, stages,
+      q.parts, t->blocks, q.p.a_chunks ? "#define HN_A_CHUNKS 1\n" : "");
   hn_cuda_shape shape = {.threads = 32 * t->warps_n * t->warps_k,
                          .shared = (uint32_t)shared_of(&q, t, stages)};
   return hn_product_launch(run, &q.p, &text, "nbits_mma", &shape, error);

@@ -1,5 +1,5 @@
-/* Tactics on nbits_mma.cu: MatMulNBits with constant codes of 2, 4 or 8 bits on tensor cores. A tactic is a tile;
- * all of them pack alike. */
+/* Tactics on nbits_mma.cu: MatMulNBits with constant codes of 2, 4 or 8 bits on tensor cores. A tactic is a
+ * tile; all of them pack alike. */
 #ifndef HN_CUDA_PRODUCT_NBITS_MMA_H
 #define HN_CUDA_PRODUCT_NBITS_MMA_H
 

@@ -1,8 +1,9 @@
 /* MatMulNBits(a, constant codes, scales, zeros, bias)  ->  MatMul(a, f32) + bias
  * MatMulBnb4(a, constant codes, scales)                ->  MatMul(a, f32)
  *
- * The weights are decoded once, where nothing reads codes: on accelerators, for bf16 products, and of
- * bnb4, and where the rows of a block lie apart (g_idx) so that order_grouped_rows cannot help. */
+ * The weights are decoded once, where nothing reads codes: on older accelerators, for bf16 products of a
+ * processor, and of bnb4, and where the rows of a block lie apart (g_idx) so that order_grouped_rows cannot
+ * help. */
 #include "model/ops/microsoft/codes/bnb4.h"
 #include "model/ops/microsoft/codes/nbits.h"
 #include "optimize/passes/common/pass.h"
@@ -17,11 +18,12 @@ enum { FEW = 16, GROUP = 16 };
 #define MOST ((uint64_t)256 << 20)
 
 /* A processor has steps that read the codes: of few rows in registers, of more a panel at a time. Products of
- * bf16 have none for many rows. */
+ * bf16 have none for many rows. Accelerators that read codes do so of any rows and zero points. */
 static bool stays(const hn_pass_context *ctx, const hone_node *n, const hn_nbits *w) {
   const hone_tensor_desc *a = &n->in[0]->desc;
   const hone_dtype zeros = hn_in(n, 3) ? n->in[3]->desc.dtype : HONE_DTYPE_U8;
   if (w->group) return false;
+  if (ctx->options->codes) return true;
   if (!ctx->options->processor || (zeros != HONE_DTYPE_U8 && zeros != HONE_DTYPE_F32)) return false;
   return !ctx->options->coarse || (hone_desc_known(a) && hone_desc_count(a) < (FEW + 1) * w->rows);
 }

@@ -16,6 +16,7 @@ typedef struct hn_optimize_options {
   bool lowered;   /* the model is lowered at once, never written: what makes lowering simpler is rewritten */
   bool processor; /* lowered for a processor, no accelerator: operators that have steps of their own there
                      stay */
+  bool codes;     /* lowered for an accelerator whose products read weights that are codes of few bits */
   bool moves;  /* of constants only large ones are folded, by what moves their elements: the same whatever the
                   shapes and the arithmetic will be */
   bool coarse; /* lowered with weights of fewer than 11 bits (bf16, fp8): sums of large and small ones lose
