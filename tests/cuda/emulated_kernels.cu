@@ -100,6 +100,13 @@ HN_KERNEL(conversions, test_args, args) { /* f32 bits -> f16, bf16 bits */
   ((u32 *)args.out)[i] = hn_to_f16(x) | (u32)hn_to_bf16(x) << 16;
 }
 
+HN_KERNEL(differences, test_args, args) { /* of codes as the last bits of 1024 (f16) and of 128 (bf16) */
+  const u32 i = blockIdx.x * blockDim.x + threadIdx.x, codes = (i & 15) | (i >> 4 & 15) << 16, zero = (i >> 8 & 15) * 0x10001u;
+  if ((i32)i >= args.n) return;
+  ((u32 *)args.out)[2 * i] = hn_sub_f16x2(codes | 0x64006400u, zero | 0x64006400u);
+  ((u32 *)args.out)[2 * i + 1] = hn_sub_bf16x2(codes | 0x43004300u, zero | 0x43004300u);
+}
+
 HN_KERNEL(plus_one, test_args, args) {
   const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if ((i32)i < args.n) ((float *)args.out)[i] = ((const float *)args.a)[i] + 1;

@@ -372,6 +372,22 @@ static void test_conversions(void **state) {
   }
 }
 
+static void test_differences(void **state) {
+  enum { CODES = 4096 };
+  (void)state;
+  const unsigned *out = run("differences", CODES / 128, 128, 0, CODES, 0, CODES * 8);
+  for (int i = 0; i < CODES; i++)
+    for (int half = 0; half < 2; half++) {
+      const int want = (i >> 4 * half & 15) - (i >> 8 & 15);
+      const unsigned short narrow = (unsigned short)(out[2 * i] >> 16 * half);
+      const unsigned wide = out[2 * i + 1] >> 16 * half << 16;
+      _Float16 h;
+      float b;
+      memcpy(&h, &narrow, sizeof h), memcpy(&b, &wide, sizeof b);
+      assert_true((float)h == (float)want && b == (float)want);
+    }
+}
+
 static void test_mistakes(void **state) {
   (void)state;
   static const char *const say[] = {
@@ -559,8 +575,9 @@ int main(void) {
       cmocka_unit_test(test_products),          cmocka_unit_test(test_products_of_codes),
       cmocka_unit_test(test_forgotten_barrier), cmocka_unit_test(test_conversions),
       cmocka_unit_test(test_streams),           cmocka_unit_test(test_graphs),
-      cmocka_unit_test(test_wrong_calls),       cmocka_unit_test(test_mistakes),
-      cmocka_unit_test(test_clusters),          cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_wrong_calls),       cmocka_unit_test(test_differences),
+      cmocka_unit_test(test_mistakes),          cmocka_unit_test(test_clusters),
+      cmocka_unit_test(test_failures),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

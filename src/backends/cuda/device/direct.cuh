@@ -12,6 +12,9 @@
 #define HN_OUT_(k, i, x) HN_PASTE(hn_put_, HN_O##k)(a->out[k], i, (HN_PASTE(hn_value_, HN_O##k))(x))
 #define HN_OUT(k, i, x) HN_OUT_(k, i, x)
 
+/* The run fails when it has ended (hn_cuda_refusal). */
+HN_FN void hn_refuse_direct(const hn_direct_args *a) { *(volatile u64 *)a->refused = a->node; }
+
 /* A thread for each of a.count things: HN_EACH(name) { ... a->..., i ... } */
 #define HN_EACH(name)                                                                                                 \
   HN_FN void name##_each(const hn_direct_args *a, u32 i);                                                              \

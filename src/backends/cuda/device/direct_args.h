@@ -12,8 +12,10 @@ typedef struct hn_direct_args {
   void *out[HN_DIRECT_OUTPUTS];     /* NULL: not wanted */
   void *work;                       /* the step's workspace */
   const void *blob;                 /* what was packed for the step */
-  i64 count;                        /* of threads or of blocks, below 2^31 */
-  i64 turn;                         /* of a launch that is repeated: which of them this is */
+  void *refused;                    /* where a kernel leaves `node` when it meets what it cannot do */
+  u64 node;
+  i64 count; /* of threads or of blocks, below 2^31 */
+  i64 turn;  /* of a launch that is repeated: which of them this is */
   i64 p[HN_DIRECT_NUMBERS];
   double f[HN_DIRECT_REALS];
 } hn_direct_args;

@@ -119,6 +119,7 @@ hone_status hn_cuda_direct_run(const hone_step_run *r, const hn_cuda_direct_conf
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++) p.args.in[i] = hn_cuda_has(s, i) ? r->in[i] : NULL;
   for (uint32_t i = 0; i < s->n_outputs; i++) p.args.out[i] = hn_cuda_gives(s, i) ? r->out[i] : NULL;
   p.args.work = r->workspace, p.args.blob = r->blob;
+  p.args.refused = hn_cuda_refusal(q), p.args.node = (uintptr_t)s->node;
   for (uint32_t i = 0; i < s->n_outputs && status == HONE_OK; i++)
     if (p.zeroed >> i & 1 && p.args.out[i])
       status = hn_cuda_zero(q, r->out[i], (size_t)hone_desc_bytes(&s->output[i].desc), error);
