@@ -373,7 +373,7 @@ static void test_conversions(void **state) {
 }
 
 static void test_differences(void **state) {
-  enum { CODES = 4096 };
+  enum { CODES = 2048 };
   (void)state;
   const unsigned *out = run("differences", CODES / 128, 128, 0, CODES, 0, CODES * 8);
   for (int i = 0; i < CODES; i++)

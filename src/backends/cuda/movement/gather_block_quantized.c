@@ -11,7 +11,8 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   const bool packed = x.dtype == HONE_DTYPE_U8;
   const int64_t bits = packed ? hone_node_int(s->node, "bits", 4) : 4;
   hone_dtype index;
-  int64_t gather = hone_node_int(s->node, "gather_axis", 0), axis = hone_node_int(s->node, "quantize_axis", 1),
+  int64_t gather = hone_node_int(s->node, "gather_axis", 0),
+          axis = hone_node_int(s->node, "quantize_axis", 1),
           block = hone_node_int(s->node, "block_size", 128);
   if (!hn_cuda_indices(s, INDICES, &index, why)) return false;
   if (!hn_cuda_type(scales->dtype) || !hn_cuda_type(s->output[0].desc.dtype))
@@ -34,6 +35,9 @@ static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {
   if (packed) hn_cuda_direct_define(p, "HN_PACKED", 1);
   if (hn_cuda_has(s, ZEROS)) hn_cuda_direct_define(p, "HN_ZEROS", 1);
   hn_cuda_direct_define(p, "HN_MIDDLE", packed ? 1 << (bits - 1) : 0);
+  const double table = (double)hone_desc_bytes(&s->input[DATA].desc) + (double)hone_desc_bytes(scales),
+               read = (double)hone_desc_bytes(&s->output[0].desc);
+  p->unread = table > read ? table - read : 0;
   p->text = "gather_block_quantized";
   hn_cuda_direct_add(p, "gather_block_quantized", hone_desc_count(&s->output[0].desc), 0);
   return true;

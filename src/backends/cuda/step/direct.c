@@ -73,7 +73,8 @@ double hn_cuda_direct_cost(const hone_step *s, const hone_machine *m, const hn_c
   if (!describe(config->plan, s, &p, NULL)) return HN_REFUSED_SECONDS;
   double extra = p.zeroed ? 0 : -1;
   for (uint32_t i = 0; i < p.launches; i++) extra += p.launch[i].times ? p.launch[i].times : 1;
-  return hn_cuda_seconds(m, s->cost.flops, m->peak_flops, hn_cuda_bytes(s) + 2.0 * (double)p.workspace, 0.1) +
+  return hn_cuda_seconds(m, s->cost.flops, m->peak_flops,
+                         hn_cuda_bytes(s) - p.unread + 2.0 * (double)p.workspace, 0.1) +
          extra * m->launch_s + p.seconds;
 }
 

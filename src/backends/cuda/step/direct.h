@@ -26,6 +26,7 @@ typedef struct hn_cuda_direct {
   uint32_t zeroed;        /* bit i: output i begins as zeros */
   size_t workspace, blob; /* bytes */
   bool counted;           /* the workspace begins with dimensions for the host (device/counted_args.h) */
+  double unread;          /* bytes of tables that a run does not read */
   double seconds;         /* beside bytes and launches: what the arithmetic takes */
 } hn_cuda_direct;
 
