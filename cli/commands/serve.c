@@ -101,18 +101,6 @@ static hone_status check_profiles(const work *w, hone_error *error) {
   return HONE_OK;
 }
 
-/* Processors compute in f32: caches of halves are converted whole at every token. */
-static void note_halves(const char *name, const hone_model *model) {
-  hone_port port;
-  for (uint32_t i = 0; hone_model_input(model, i, &port); i++)
-    if (port.desc.rank == 4 && (port.desc.dtype == HONE_DTYPE_F16 || port.desc.dtype == HONE_DTYPE_BF16)) {
-      cli_note("%s: its caches are %s, which each token has converted whole to f32 and back: a model with "
-               "caches of f32 is faster",
-               name, hone_dtype_name(port.desc.dtype));
-      return;
-    }
-}
-
 /* What the model leaves open and requests may not choose. */
 static void note_fixed(const work *w, const served *m, const hone_size_profile *profile, uint32_t n) {
   hone_model *bound = NULL;
@@ -180,7 +168,6 @@ static hone_status add(work *w, served *m, const char *argument, hone_error *err
       cli_note("%s: ready in %.0f ms; generates %u sequence%s of up to %u tokens, cache of %.1f MiB%s%s",
                info.name, cli_now_ms() - start, info.sequences, cli_s(info.sequences), info.context,
                (double)info.cache_bytes / 1048576, *info.alone ? "; one after the other: " : "", info.alone);
-      note_halves(info.name, s->model);
       return HONE_OK;
     }
     cli_note("%s: ready in %.0f ms; %s%u sample%s a run%s%s", info.name, cli_now_ms() - start,

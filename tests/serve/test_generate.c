@@ -179,12 +179,17 @@ static void threads_get_what_is_theirs(void **state) {
 /* Where the room is no input the caches are written where they lie. */
 static void caches_stay_where_they_are(void **state) {
   (void)state;
-  hone_model *m = decoder_build(&small);
-  plain p;
-  plain_open(m, 1, CONTEXT, CONTEXT, &p);
-  for (uint32_t i = 1; i < hone_plan_outputs(p.plan); i++) assert_true(hone_plan_output_over(p.plan, i) >= 0);
-  plain_close(&p);
-  hone_model_release(m);
+  for (int halves = 0; halves < 2; halves++) {
+    decoder_size z = small;
+    z.halves = halves;
+    hone_model *m = decoder_build(&z);
+    plain p;
+    plain_open(m, 1, CONTEXT, CONTEXT, &p);
+    for (uint32_t i = 1; i < hone_plan_outputs(p.plan); i++)
+      assert_true(hone_plan_output_over(p.plan, i) >= 0);
+    plain_close(&p);
+    hone_model_release(m);
+  }
 }
 
 static void faults_are_seen(void **state) {

@@ -79,10 +79,28 @@ static bool jumps(const hone_node *n) {
   return is_one_of(n, ops);
 }
 
-static bool touches_halves(const hone_node *n) {
+/* Caches that stay as they are: a processor's GroupQueryAttention reads and writes them where they lie. */
+static bool keeps_caches(const widening *w, const hone_node *n) {
+  enum { PAST_KEY = 3, PAST_VALUE, PRESENT_KEY = 1, PRESENT_VALUE };
+  return w->ctx->options->processor && hn_same_name(n->op_type, "GroupQueryAttention") &&
+         hn_same_name(n->domain, "com.microsoft") && n->n_in > PAST_VALUE && is_half(n->in[PAST_KEY]) &&
+         is_half(n->in[PAST_VALUE]) && n->n_out > PRESENT_VALUE && n->out[PRESENT_KEY] &&
+         n->out[PRESENT_VALUE];
+}
+
+/* An operand, or a result, that is to become f32. */
+static bool widens_in(const hone_node *n, uint32_t i, bool caches) {
+  return is_half(n->in[i]) && !(caches && (i == 3 || i == 4));
+}
+static bool widens_out(const hone_node *n, uint32_t i, bool caches) {
+  return is_half(n->out[i]) && !(caches && (i == 1 || i == 2));
+}
+
+static bool touches_halves(const widening *w, const hone_node *n) {
+  const bool caches = keeps_caches(w, n);
   bool half = false;
-  for (uint32_t i = 0; i < n->n_in; i++) half |= is_half(n->in[i]);
-  for (uint32_t i = 0; i < n->n_out; i++) half |= is_half(n->out[i]);
+  for (uint32_t i = 0; i < n->n_in; i++) half |= widens_in(n, i, caches);
+  for (uint32_t i = 0; i < n->n_out; i++) half |= widens_out(n, i, caches);
   return half;
 }
 
@@ -198,15 +216,15 @@ static bool widen_value(widening *w, hone_node *n, hn_value *v) {
 }
 
 static bool widen_node(widening *w, hone_node *n) {
-  const bool exact = jumps(n);
+  const bool exact = jumps(n), caches = keeps_caches(w, n);
   for (uint32_t i = 0; i < n->n_in; i++) {
-    if (!is_half(n->in[i])) continue;
+    if (!widens_in(n, i, caches)) continue;
     hn_value *from = n->in[i], *v = exact && !hn_known_desc(from) ? widened(w, from) : wide_of(w, from);
     if (!v || !hn_set_input(w->ctx, n, i, v)) return hn_pass_memory(w->ctx), false;
     from->folds++; /* a reader that is gone and saw nothing of it */
   }
   for (uint32_t i = 0; i < n->n_out; i++)
-    if (is_half(n->out[i]) && !widen_value(w, n, n->out[i])) return false;
+    if (widens_out(n, i, caches) && !widen_value(w, n, n->out[i])) return false;
   if (is_cast(n) && n->out[0]->desc.dtype == HONE_DTYPE_F32)
     return hn_node_set_int(n, "to", HONE_DTYPE_F32) || (hn_pass_memory(w->ctx), false);
   return true;
@@ -369,7 +387,7 @@ static void collect_bodies(widening *w, hone_node *n) {
 
 static void collect(widening *w, const hn_graph *g) {
   for (hone_node *k = g->first; k; k = k->next) {
-    if (touches_halves(k) && !keeps_its_types(k) && !rounds(w, k) && !enters(w, k) &&
+    if (touches_halves(w, k) && !keeps_its_types(k) && !rounds(w, k) && !enters(w, k) &&
         !(w->ctx->options->processor && (moves_constant(k) || stays(w, k)))) {
       w->place[w->n_places++] = (place){k, COMPUTES};
       w->n_nodes++;

@@ -2,8 +2,9 @@
  * values, in which each input of a batch has its own length (seqlens_k is one less than that). New keys stand
  * behind the cached ones; a cache that has room for them keeps its size. With do_rotary Q and K are turned by
  * their positions first (RotaryEmbedding), and before that each head is normalised where it has weights for
- * it. Of the new tokens query_seqlens says how many are some. A cache may be codes, and what is seen is what
- * they say; or a window (sliding_window_cache), from which the oldest tokens are dropped. */
+ * it. Of the new tokens query_seqlens says how many are some. A cache may be codes, or floats of 16 bits
+ * where Q has 32, and what is seen is what they say; or a window (sliding_window_cache), from which the
+ * oldest tokens are dropped. */
 #include "model/ops/microsoft/attention/cache_codes.h"
 #include "model/ops/microsoft/attention/grouped.h"
 
@@ -112,13 +113,20 @@ static hone_status check_dims(const hone_infer *io, const cached_heads *c, hone_
   return s ? s : hn_cache_codes_check(io, V_SCALE, &c->codes[1], all, error);
 }
 
+/* Floats of 16 bits, where Q has 32. */
+static bool is_narrow(hone_dtype q, hone_dtype cache) {
+  return q == HONE_DTYPE_F32 && (cache == HONE_DTYPE_F16 || cache == HONE_DTYPE_BF16);
+}
+
 static hone_status check_dtypes(const hone_infer *io, const cached_heads *c, hone_error *error) {
+  const bool own = c->codes[0].bits ||
+                   (hn_has_input(io, PAST_KEY) && is_narrow(io->input[Q]->dtype, io->input[PAST_KEY]->dtype));
   static const uint32_t same[] = {K, V, COS, SIN, SINK, Q_NORM, K_NORM, PAST_KEY, PAST_VALUE};
   static const uint32_t numbers[] = {LENGTHS, TOTAL, QUERY_LENGTHS};
-  const size_t n = sizeof same / sizeof *same - (c->codes[0].bits ? 2 : 0);
+  const size_t n = sizeof same / sizeof *same - (own ? 2 : 0);
   hone_status s = HONE_OK;
   for (size_t i = 0; i < n && !s; i++) s = hn_infer_same_dtype(io, Q, same[i], error);
-  if (!s && c->codes[0].bits) s = hn_infer_same_dtype(io, PAST_KEY, PAST_VALUE, error);
+  if (!s && own) s = hn_infer_same_dtype(io, PAST_KEY, PAST_VALUE, error);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !s; i++)
     s = hn_infer_dtype_in(io, numbers[i], HONE_TYPES(HONE_DTYPE_I32), error);
   if (!s) s = hn_infer_vector(io, LENGTHS, HONE_DIM_UNKNOWN, error);
@@ -144,7 +152,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
                 all = z->size < 0 ? z->size : z->heads * z->size;
   const int64_t present[4] = {z->batch, z->kv_heads, keys,
                               bits && z->size > 0 ? z->size * bits / 8 : z->size};
-  const hone_dtype type = bits ? past->dtype : q->dtype;
+  const hone_dtype type = bits || (past && is_narrow(q->dtype, past->dtype)) ? past->dtype : q->dtype;
   hn_infer_set(io, Y, q->dtype, 3, (const int64_t[]){z->batch, z->queries, all});
   hn_infer_set(io, PRESENT_KEY, type, 4, present);
   hn_infer_set(io, PRESENT_VALUE, type, 4, present);
@@ -272,6 +280,17 @@ static void hand_on(const hn_grouped *z, const hone_tensor *past, const hone_ten
   }
 }
 
+/* x in another type. */
+static bool in_type(hone_call *call, const hone_tensor *x, hone_dtype type, hone_tensor *out,
+                    hone_error *error) {
+  const int64_t n = hn_count(x);
+  hone_tensor made;
+  if (!hn_inner_tensor(call, type, x->desc.rank, x->desc.dim, &made, error)) return false;
+  for (int64_t i = 0; i < n; i++) hn_set_f64(&made, i, hn_get_f64(x, i));
+  *out = made;
+  return true;
+}
+
 /* Keys or values of input b: what is cached of them, and the new ones as they are seen; hands them on. */
 static bool take(hone_call *call, const cached_heads *c, int i, int64_t b, const one_input *o, int64_t zeros,
                  const hone_tensor *present, hone_tensor *was, hone_tensor *is, hone_error *error) {
@@ -281,6 +300,13 @@ static bool take(hone_call *call, const cached_heads *c, int i, int64_t b, const
   hn_grouped z = c->z;
   hone_tensor coded;
   if (!first_tokens(call, is, o->tokens, error)) return false;
+  if (!codes.bits && past && past->desc.dtype != type) { /* rounded, as they will lie in the cache */
+    if (!in_type(call, is, past->desc.dtype, &coded, error)) return false;
+    if (present) hand_on(&z, past, &coded, b, o, present);
+    return in_type(call, &coded, type, is, error) &&
+           hn_grouped_cached(call, &z, past, past->desc.dtype, b, zeros, o->kept, &coded, error) &&
+           in_type(call, &coded, type, was, error);
+  }
   if (!codes.bits) {
     if (present) hand_on(&z, past, is, b, o, present);
     return hn_grouped_cached(call, &z, past, type, b, zeros, o->kept, was, error);
