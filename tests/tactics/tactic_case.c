@@ -84,6 +84,8 @@ static void fill_random(hone_tensor *t, int64_t whole, bool positive, hn_rng *rn
       ((float *)t->data)[i] = (float)(whole ? (double)v : positive ? 0.2 + u : 2 * u - 1);
       break;
     case HONE_DTYPE_F64: ((double *)t->data)[i] = 2 * u - 1; break;
+    case HONE_DTYPE_F16: ((uint16_t *)t->data)[i] = hn_f32_to_f16((float)(2 * u - 1)); break;
+    case HONE_DTYPE_BF16: ((uint16_t *)t->data)[i] = hn_f32_to_bf16((float)(2 * u - 1)); break;
     case HONE_DTYPE_I64: ((int64_t *)t->data)[i] = v; break;
     case HONE_DTYPE_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
     case HONE_DTYPE_BOOL: ((uint8_t *)t->data)[i] = v & 1; break;

@@ -225,8 +225,7 @@ static void widen(void *arg, int64_t index, uint32_t thread) {
   const int64_t head = index / 2, at = ((w->b * h->kv_heads + head) * h->room + w->from) * h->size;
   const char *x = (const char *)w->r->out[index % 2 ? PRESENT_VALUE : PRESENT_KEY] + at * 2;
   float *y = (float *)w->r->workspace + h->wide_at + index % 2 * h->wide_floats + head * w->n * h->size;
-  const size_t n =
-      (size_t)(HN_FAULT("group_query_widens_less") && w->n > 1 ? w->n - 1 : w->n) * (size_t)h->size;
+  const size_t n = (size_t)(w->n - (HN_FAULT("group_query_widens_less") ? 1 : 0)) * (size_t)h->size;
   (void)thread;
   if (h->cache == HONE_DTYPE_F16)
     o->from_f16(y, x, n);
