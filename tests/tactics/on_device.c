@@ -375,8 +375,9 @@ static bool try_tactic(device_run *r, const one_case *c, size_t k, const hone_ta
   static const hone_math maths[] = {HONE_MATH_FAST, HONE_MATH_TF32, HONE_MATH_FP8};
   const hone_machine *m = r->place.backend->machine(r->place.device);
   for (size_t i = 0; i < sizeof maths / sizeof *maths; i++) {
-    step->math = maths[i];
-    /* f32 as f32, and where that is refused with operands rounded to tf32, or to e4m3. */
+    /* f32 as f32, of every other case in all its bits, and where that is refused with operands rounded to
+     * tf32, or to e4m3. */
+    step->math = i == 0 && r->cases % 2 ? HONE_MATH_F32 : maths[i];
     if (!t->accepts(step, m, why)) continue;
     r->reached[k] |= storage_bit(r);
     if (r->o->thin && !is_new(r, k, layout, widen)) return false;

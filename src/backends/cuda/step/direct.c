@@ -37,8 +37,14 @@ void hn_cuda_direct_define(hn_cuda_direct *p, const char *name, int64_t value) {
   snprintf(p->defines + n, sizeof p->defines - n, "#define %s %lld\n", name, (long long)value);
 }
 
+/* Elements of 4 bits have a byte each in memory, signed ones with their sign in all of it. */
+static hone_dtype in_memory(hone_dtype t) {
+  return t == HONE_DTYPE_U4 ? HONE_DTYPE_U8 : t == HONE_DTYPE_I4 ? HONE_DTYPE_I8 : t;
+}
+
 static bool tensor_fits(const hone_tensor_desc *d, const char *what, uint32_t i, hone_reason *why) {
-  if (!hn_cuda_value(d->dtype)) return hn_refuse(why, "%s %u is %s", what, i, hone_dtype_name(d->dtype));
+  if (!hn_cuda_value(in_memory(d->dtype)))
+    return hn_refuse(why, "%s %u is %s", what, i, hone_dtype_name(d->dtype));
   return hn_strided_dense(d) ? true : hn_refuse(why, "%s %u is not row-major", what, i);
 }
 
@@ -90,6 +96,7 @@ hone_status hn_cuda_direct_need(const hone_step *s, const hone_machine *m,
 
 /* bool's name is a macro of C: its elements are bytes. */
 static void define_type(hn_str *text, char side, uint32_t i, hone_dtype t) {
+  t = in_memory(t);
   hn_str_printf(text, "#define HN_%c%u %s\n", side, i, t == HONE_DTYPE_BOOL ? "u8" : hone_dtype_name(t));
 }
 

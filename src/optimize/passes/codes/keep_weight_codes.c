@@ -3,7 +3,8 @@
  *
  * Weights of 4 and 8 bits stay codes: what multiplies widens them as it reads them (kernels/coded). Not where
  * a is dequantised, too: sums of codes are integers then. One scale for all, for each column or for blocks
- * along K: a column's is that of each of its blocks. On processors. */
+ * along K: a column's is that of each of its blocks. On processors, and of 4 bits on accelerators that read
+ * codes: what has 8 there is multiplied by decoded weights, at the rate of all tensor cores. */
 #include "model/ir/bytes.h"
 #include "model/ops/microsoft/codes/nbits.h"
 #include "optimize/passes/common/pass.h"
@@ -204,15 +205,16 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   const hn_optimize_options *o = ctx->options;
   weights w = {0};
   hn_value *in[6] = {NULL};
-  if (!o->lowered || !o->processor || (!hn_is_op(n, "MatMul") && !hn_is_op(n, "Gemm")) || !n->in[1] ||
-      n->in[0]->desc.dtype != HONE_DTYPE_F32 || n->in[0]->desc.rank < 1 || !n->in[1]->producer)
+  if (!o->lowered || !(o->processor || o->codes) || (!hn_is_op(n, "MatMul") && !hn_is_op(n, "Gemm")) ||
+      !n->in[1] || n->in[0]->desc.dtype != HONE_DTYPE_F32 || n->in[0]->desc.rank < 1 || !n->in[1]->producer)
     return HN_PASS_NONE;
   const char *why = read_weights(n, &w);
   if (why) return *why ? hn_pass_miss(ctx, "%s", why) : HN_PASS_NONE;
+  if (!o->processor && w.to.bits != 4) return hn_pass_miss(ctx, "weights of 8 bits, on an accelerator");
   if (!bias_of(n, w.to.columns, &in[5]))
     return hn_pass_miss(ctx, "a Gemm with factors, or a C that is no bias");
   const hone_tensor_desc *a = &n->in[0]->desc;
-  if (o->coarse && (!hone_desc_known(a) || hone_desc_count(a) >= (FEW + 1) * w.to.rows))
+  if (o->processor && o->coarse && (!hone_desc_known(a) || hone_desc_count(a) >= (FEW + 1) * w.to.rows))
     return hn_pass_miss(ctx, "bf16 products of many rows read no codes");
   const hone_op_desc *op = operator_of(ctx);
   if (!op) return ctx->status == HONE_OK ? HN_PASS_NONE : HN_PASS_FAIL;
