@@ -47,7 +47,7 @@ typedef struct told {
 } told;
 typedef const told *teller(unsigned at);
 /* Places in glibc's table, zeros where it has no such. */
-enum { TOLD_LEAF1 = 0, TOLD_LEAF7 = 1, TOLD_LEAF7_1 = 6 };
+enum { TOLD_LEAF1 = 0, TOLD_LEAF7 = 1, TOLD_LEAF1_MORE = 2, TOLD_LEAF7_1 = 6 };
 
 static bool hear(hn_cpuid_basics *b) {
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -58,6 +58,7 @@ static bool hear(hn_cpuid_basics *b) {
   b->leaf1 = tell(TOLD_LEAF1)->heard;
   b->leaf7 = tell(TOLD_LEAF7)->heard;
   b->leaf7_1 = tell(TOLD_LEAF7_1)->heard;
+  b->leaf1_more = tell(TOLD_LEAF1_MORE)->heard;
   return true;
 #else
   (void)b;

@@ -12,7 +12,8 @@ typedef struct hn_cpuid_regs {
 /* The leaves that say which instructions there are; all zero where the processor has no such leaf. */
 typedef struct hn_cpuid_basics {
   hn_cpuid_regs leaf0, leaf1, leaf7, leaf7_1;
-  bool told;     /* the C library said so: it keeps what it heard, sizes of Intel's caches (sysconf), too */
+  hn_cpuid_regs leaf1_more; /* 0x80000001, where the C library told it; else zeros */
+  bool told; /* the C library said so: it keeps what it heard, sizes of caches of one core (sysconf), too */
   uint64_t xcr0; /* states that the operating system saves; 0: it saves none of them */
 } hn_cpuid_basics;
 

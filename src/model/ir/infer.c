@@ -9,8 +9,9 @@
 #include <string.h>
 
 /* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not
- * worth it. */
-enum { SIDE_ELEMENTS = 1024, SIDE_BYTES = 8 << 20 }; /* a value; all of them */
+ * worth it. Of floats those are that sizes are computed in, Resize's scales and corners at the most: what is
+ * longer are weights, such as the biases that a file in 8 bits makes by DequantizeLinear. */
+enum { SIDE_ELEMENTS = 1024, SIDE_FLOATS = 2 * HONE_MAX_RANK, SIDE_BYTES = 8 << 20 }; /* a value; all of them */
 
 typedef struct inference {
   hn_arena arena;
@@ -50,6 +51,7 @@ static void fold_aside(hone_node *n, inference *inf) {
     inf->value[n->out[0]->id] = shown;
     return;
   }
+  if (hone_dtype_is_float(od->dtype) && count > SIDE_FLOATS) return;
   hone_tensor result = {0};
   hone_tensor *out = &result;
   if (hn_eval_node(n, in, &out, &inf->arena, &inf->budget, NULL) != HONE_OK) return;

@@ -74,37 +74,51 @@ static bool is_vendor(const char *twelve) {
 }
 static bool detect_amd(void) { return is_vendor("AuthenticAMD"); }
 
-/* Of AMD's last cache C libraries tell what all dies have together. */
+/* A leaf with one cache: leaf 4 (Intel) and 0x8000001d (AMD) share their format. */
+enum { CACHES_INTEL = 4, CACHE_NONE = 0, CACHE_OF_CODE = 2 };
+#define CACHES_AMD 0x8000001du
+static uint32_t cache_type(regs r) { return r.a & 31; }
+static uint32_t cache_level(regs r) { return r.a >> 5 & 7; }
+static size_t cache_size(regs r) {
+  return (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
+}
+
+/* Every question is a trap of a virtual machine, 4 to 8 us, and C libraries know most of it. But of AMD's last
+ * cache they tell what all dies have together, so that the processor says what one has. */
 static bool told_caches(hn_cpu_info *o) {
-  if (!hn_cpuid_known()->told || !is_vendor("GenuineIntel")) return false;
-  const long l1d = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE),
-             l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  const hn_cpuid_basics *k = hn_cpuid_known();
+  const bool amd = is_vendor("AuthenticAMD") && bit(k->leaf1_more.c, 22); /* it has CACHES_AMD */
+  if (!k->told || !(amd || is_vendor("GenuineIntel"))) return false;
+  const long l1d = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  long l3 = amd ? 0 : sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (l1d <= 0 || l2 <= 0) return false;
+  if (amd) {
+    const regs r = hn_cpuid(CACHES_AMD, 3);
+    if (cache_type(r) != CACHE_NONE && cache_level(r) != 3) return false;
+    if (cache_type(r) != CACHE_NONE) l3 = (long)cache_size(r);
+  }
   o->l1d = (size_t)l1d, o->l2 = (size_t)l2;
   if (l3 > 0) o->l3 = (size_t)l3;
   return true;
 }
 
-/* Deterministic cache parameters: leaf 4 (Intel) or 0x8000001d (AMD) share one format. */
 static void detect_caches(hn_cpu_info *o) {
   if (told_caches(o)) return;
-  uint32_t leaf = 4;
+  uint32_t leaf = CACHES_INTEL;
   regs r = {0};
-  if (hn_cpuid_known()->leaf0.a >= 4) r = hn_cpuid(4, 0);
-  if (!(r.a & 31)) {
-    if (hn_cpuid(0x80000000u, 0).a < 0x8000001du) return;
-    r = hn_cpuid(leaf = 0x8000001du, 0);
+  if (hn_cpuid_known()->leaf0.a >= CACHES_INTEL) r = hn_cpuid(CACHES_INTEL, 0);
+  if (cache_type(r) == CACHE_NONE) {
+    if (hn_cpuid(0x80000000u, 0).a < CACHES_AMD) return;
+    r = hn_cpuid(leaf = CACHES_AMD, 0);
   }
   for (uint32_t i = 0; i < 8; r = hn_cpuid(leaf, ++i)) {
-    uint32_t type = r.a & 31, level = r.a >> 5 & 7;
-    if (!type) break;
-    if (type == 2) continue; /* instruction cache */
-    size_t size = (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
-    if (level == 1) o->l1d = size;
-    if (level == 2) o->l2 = size;
-    if (level == 3) {
-      o->l3 = size;
-      break; /* every question is a trap of a virtual machine */
+    if (cache_type(r) == CACHE_NONE) break;
+    if (cache_type(r) == CACHE_OF_CODE) continue;
+    if (cache_level(r) == 1) o->l1d = cache_size(r);
+    if (cache_level(r) == 2) o->l2 = cache_size(r);
+    if (cache_level(r) == 3) {
+      o->l3 = cache_size(r);
+      break;
     }
   }
 }
