@@ -1,8 +1,10 @@
 """Process start to first output: several hones and ONNX Runtime in turn, on built-in networks and model files.
 
-Each process runs alone. hone's time is that of the whole `hone run` process, nothing cached; ONNX Runtime's is from creating its
-session to the first output, without Python and imports. Medians of all rounds, and their ratios. Two binaries are compared as
-copies, because one that the linker wrote lies in other pages than one that cp wrote. On a busy machine: chrt -f 1 before it.
+Each process runs alone. hone's time is that of the `hone run` process, nothing cached, to what it says of the first output, and
+to its end, when the system has taken its memory back; ONNX Runtime's is from creating its session to the first output, without
+Python and imports, and without an end. Medians of all rounds, and their ratios. Two binaries are compared as copies, because one
+that the linker wrote lies in other pages than one that cp wrote, and by several of each, --copies, because copies of one file
+differ by 5 % of a small model's start. On a busy machine: chrt -f 1 before it.
 
 python bench/peers/loading.py BEFORE AFTER --models zoo:mobilenetv2,squeezenet.onnx --threads 1,2 --rounds 11
 
@@ -25,15 +27,23 @@ from engines import HERE, Case, Ort, json_of, output_of
 from main import SHAPES, words
 
 
-def lasted(command, env, quiet):
-    """Milliseconds from the start of a process to its end. Spawned without a copy of this process's page tables."""
+def lasted(command, env):
+    """Milliseconds from the start of a process to its first words, and to its end. Spawned without a copy of this process's page
+    tables. Who says nothing is done at its end."""
+    ear, mouth = os.pipe()
     start = time.perf_counter()
-    pid = os.posix_spawn(command[0], command, env, file_actions=[(os.POSIX_SPAWN_DUP2, quiet, 1)])
+    pid = os.posix_spawn(command[0], command, env, file_actions=[(os.POSIX_SPAWN_DUP2, mouth, 1)])
+    os.close(mouth)
+    said = os.read(ear, 4096)
+    spoke = time.perf_counter()
+    while said and os.read(ear, 4096):
+        pass
     status = os.waitpid(pid, 0)[1]
-    took = (time.perf_counter() - start) * 1e3
+    end = time.perf_counter()
+    os.close(ear)
     if status:
         raise SystemExit("loading: %s: status %d" % (" ".join(command), status))
-    return took
+    return ((spoke if said else end) - start) * 1e3, (end - start) * 1e3
 
 
 FIRST_OUTPUT = {
@@ -78,14 +88,16 @@ def main():
     p.add_argument("--precision", default="f32")
     p.add_argument("--no-peer", action="store_true", help="hone alone")
     p.add_argument("--batch", default="1")
+    p.add_argument("--copies", type=int, default=3, help="of each command, in turn")
     p.add_argument("--memory", action="store_true")
     p.add_argument("--python", action="store_true", help="the two Python packages")
     p.add_argument("--plans", action="store_true", help="hone from saved plans")
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        hones = []
-        for i, path in enumerate(a.hone):
-            hones.append(shutil.copy(path, os.path.join(folder, "hone%d" % i)))
+        copies = [[shutil.copy(path, os.path.join(folder, "hone%d_%d" % (i, k))) for k in range(a.copies)]
+                  for i, path in enumerate(a.hone)]
+        os.sync()  # else the copies are written while the first of them run
+        hones = [c[0] for c in copies]
         libraries = [os.path.join(os.path.dirname(os.path.abspath(path)), "libhone.so") for path in a.hone]
         env = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, "cache"))
         envs = [env] * (len(hones) + 1)
@@ -93,9 +105,8 @@ def main():
             package = shutil.copytree(os.path.join(HERE, "..", "..", "python"), os.path.join(folder, "python"))
             env.pop("PYTHONDONTWRITEBYTECODE", None)
             envs = [dict(env, PYTHONPATH=package, HONE_LIBRARY=library) for library in libraries] + [env]
-        quiet = os.open(os.devnull, os.O_WRONLY)
         peer = None if a.no_peer else Ort(None)
-        print("| model | threads | %s | ONNX Runtime, ms | ratios |%s" % (
+        print("| model | threads | %s | ONNX Runtime, ms | ratios | to the end | ratios |%s" % (
             ", ".join("hone %d, ms" % i for i in range(len(hones))), " peaks | ratios |" if a.memory else ""))
         for name in a.models:
             model = name
@@ -115,12 +126,15 @@ def main():
                                     ([] if a.plans or a.precision == "f32" else ["--precision", a.precision]))
                 if a.python:
                     commands = [python("hone", case, threads)] * len(hones) + [python("onnxruntime", case, threads)]
-                times, peaks = [[] for _ in range(len(hones) + 1)], [[] for _ in range(len(hones) + 1)]
+                times, ends, peaks = ([[] for _ in range(len(hones) + 1)] for _ in range(3))
                 for k in range(a.rounds):
                     turn = list(range(len(commands)))
                     for i in turn if k % 2 else turn[::-1]:
-                        lasted(commands[i], envs[i], quiet)  # what the host took back of memory and caches comes here
-                        times[i].append(lasted(commands[i], envs[i], quiet))
+                        command = commands[i] if a.python else [copies[i][k % a.copies], *commands[i][1:]]
+                        lasted(command, envs[i])  # what the host took back of memory and caches comes here
+                        first, end = lasted(command, envs[i])
+                        times[i].append(first)
+                        ends[i].append(end)
                         if a.memory:
                             peaks[i].append(peak_of(commands[i], env))
                     if peer and not a.python:
@@ -128,10 +142,11 @@ def main():
                         times[-1].append(said["load_ms"])
                         peaks[-1].append(said["rss_mib"])
                 middle = [statistics.median(t) if t else 0 for t in times]
-                print("| %s | %s | %s | %.2f | %s |" % (
+                last = [statistics.median(t) for t in ends[:-1]]
+                print("| %s | %s | %s | %.2f | %s | %s | %s |" % (
                     label, threads, ", ".join("%.2f (%.2f)" % (m, min(t)) for m, t in zip(middle, times[:-1])), middle[-1],
-                    ", ".join("%.3f" % (m / (middle[-1] or middle[0])) for m in middle[:-1])) + (memory(peaks) if a.memory else ""),
-                    flush=True)
+                    ", ".join("%.3f" % (m / (middle[-1] or middle[0])) for m in middle[:-1]), ", ".join("%.2f" % m for m in last),
+                    ", ".join("%.3f" % (m / (middle[-1] or last[0])) for m in last)) + (memory(peaks) if a.memory else ""), flush=True)
             case.drop()
 
 

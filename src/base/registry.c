@@ -71,6 +71,7 @@ static hn_listing *new_listing(uint32_t n, hone_error *error) {
 
 static hn_listing *now(hn_registry *r) {
   if (!r->now) {
+    if (r->make) r->make();
     fill_table(&r->builtin, r);
     r->now = &r->builtin;
   }

@@ -50,6 +50,7 @@ typedef struct hn_listing {
 
 struct hn_registry { /* static, made by HN_REGISTRY */
   const hn_kind *kind;
+  void (*make)(void); /* fills in the units of the .def list when they are first asked for; NULL: they stand */
   pthread_mutex_t lock;
   hn_listing builtin;
   hn_listing *now;    /* NULL: nobody has asked yet */
@@ -60,9 +61,12 @@ struct hn_registry { /* static, made by HN_REGISTRY */
 
 #define HN_REGISTRY_SLOTS(n) ((n) < 8 ? 16 : (n) < 64 ? 128 : (n) < 512 ? 1024 : (n) < 4096 ? 8192 : 1 << 20)
 /* Initialises a static registry. UNITS is a static array of const void *, with at least one. */
-#define HN_REGISTRY(KIND, UNITS)                                                                             \
+#define HN_REGISTRY(KIND, UNITS) HN_REGISTRY_MADE(KIND, UNITS, NULL)
+/* One whose units few programs ask for: MAKE fills in UNITS. Every pointer that the compiler writes into a
+ * table is moved by the loader at every start, 2 us a page. */
+#define HN_REGISTRY_MADE(KIND, UNITS, MAKE)                                                                  \
   {                                                                                                          \
-    .kind = (KIND), .lock = PTHREAD_MUTEX_INITIALIZER, .builtin = {                                          \
+    .kind = (KIND), .make = (MAKE), .lock = PTHREAD_MUTEX_INITIALIZER, .builtin = {                          \
       .n = sizeof(UNITS) / sizeof *(UNITS),                                                                  \
       .unit = (UNITS),                                                                                       \
       .slot = (uint32_t[HN_REGISTRY_SLOTS(sizeof(UNITS) / sizeof *(UNITS))]){0},                             \

@@ -36,18 +36,51 @@
 #include "backends/cuda/sampling/resize.h"
 #include "backends/cuda/signal/taper.h"
 
+/* 420 rows as constants would be 63 KB that the loader fills with addresses at every start, of which most
+ * never look for a GPU. So each is a function that writes its descriptor. */
+#undef HN_TACTIC
+#define HN_TACTIC(DEVICE, NAME, ANCHOR, VERSION, ...)                                                        \
+  static void describe_##NAME(hone_tactic_desc *out) {                                                       \
+    *out = (hone_tactic_desc){HONE_DESC_HEAD(hone_tactic_desc),                                              \
+                              .name = #NAME,                                                                 \
+                              .device = #DEVICE,                                                             \
+                              .anchor = ANCHOR,                                                              \
+                              .version = VERSION,                                                            \
+                              __VA_ARGS__};                                                                  \
+  }
+
 #define TACTIC(NAME) extern const hone_tactic_desc hn_cuda_tactic_##NAME;
-#define TACTIC_OF(NAME, ANCHOR, FAMILY, ...) hn_cuda_##FAMILY##_tactic(NAME, ANCHOR, __VA_ARGS__);
+#define TACTIC_OF(NAME, ANCHOR, FAMILY, ...) hn_cuda_##FAMILY##_tactic(NAME, ANCHOR, __VA_ARGS__)
 #include "backends/cuda/tactics.def"
 #undef TACTIC
 #undef TACTIC_OF
 
-static const void *const builtin[] = {
-#define TACTIC(NAME) &hn_cuda_tactic_##NAME,
-#define TACTIC_OF(NAME, ...) TACTIC(NAME)
+enum {
+#define TACTIC(NAME)
+#define TACTIC_OF(NAME, ...) ROW_##NAME,
 #include "backends/cuda/tactics.def"
+  ROWS,
+#undef TACTIC
+#undef TACTIC_OF
+#define TACTIC(NAME) UNIT_##NAME,
+#define TACTIC_OF(NAME, ...) UNIT_##NAME,
+#include "backends/cuda/tactics.def"
+  UNITS
 #undef TACTIC
 #undef TACTIC_OF
 };
 
-hn_registry hn_cuda_tactics = HN_REGISTRY(&hn_tactic_kind, builtin);
+static hone_tactic_desc row[ROWS];
+static const void *unit[UNITS];
+
+static void make(void) {
+#define TACTIC(NAME) unit[UNIT_##NAME] = &hn_cuda_tactic_##NAME;
+#define TACTIC_OF(NAME, ...)                                                                                 \
+  describe_##NAME(&row[ROW_##NAME]);                                                                         \
+  unit[UNIT_##NAME] = &row[ROW_##NAME];
+#include "backends/cuda/tactics.def"
+#undef TACTIC
+#undef TACTIC_OF
+}
+
+hn_registry hn_cuda_tactics = HN_REGISTRY_MADE(&hn_tactic_kind, unit, make);
