@@ -1,7 +1,8 @@
 #include "base/registry.h"
 
 #include "base/error.h"
-#include "base/map.h"
+#include "base/mem.h"
+#include "base/quick_hash.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ hone_status hn_check_desc(const char *noun, const char *name, uint32_t struct_si
 /* The slot of a key, or the empty one where it would be. */
 static uint32_t *slot_of(const hn_listing *l, const char *key) {
   const hn_kind *kind = l->of->kind;
-  for (uint64_t i = hn_hash(key, strlen(key), 0);; i++) {
+  for (uint64_t i = hn_quick_hash(key, strlen(key), 0);; i++) {
     uint32_t *s = &l->slot[i & (l->n_slots - 1)];
     if (!*s || strcmp(kind->key(l->unit[*s - 1]), key) == 0) return s;
   }

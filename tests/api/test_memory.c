@@ -232,12 +232,40 @@ static void shape_arithmetic_has_a_bound(void **state) {
   hone_model_release(m);
 }
 
+/* A size that is the largest of n floats, which are computed, too. */
+static int64_t size_of_floats(int64_t n) {
+  static const float halves[32] = {1.5f, 1.5f, 1.5f, 1.5f};
+  hn_model *m = net_begin();
+  hone_tensor_desc d = hone_desc(HONE_DTYPE_F32, 1, &n);
+  hn_value *c = hn_value_constant(m->graph, NULL, &d, halves, true);
+  hn_value *most = net_op(m, "ReduceMax", (hn_value *[]){net_op(m, "Add", (hn_value *[]){c, c}, 2)}, 1);
+  hn_value *whole = net_op(m, "Cast", &most, 1);
+  assert_true(hn_node_set_int(whole->producer, "to", HONE_DTYPE_I64));
+  hn_value *y = net_op(m, "ConstantOfShape", &whole, 1);
+  assert_true(hn_graph_add_output(m->graph, y));
+  hone_error e = {0};
+  assert_int_equal(hn_model_resolve(m, &e), HONE_OK);
+  assert_int_equal(hn_model_infer(m, &e), HONE_OK);
+  const int64_t size = y->desc.dim[0];
+  hone_model_release(m);
+  return size;
+}
+
+/* Scales of Resize and the like are known beforehand, weights that a file computes are not. */
+static void sizes_are_computed_in_few_floats(void **state) {
+  (void)state;
+  assert_int_equal(size_of_floats(4), 3);
+  assert_int_equal(size_of_floats(2 * HONE_MAX_RANK), 3);
+  assert_int_equal(size_of_floats(2 * HONE_MAX_RANK + 1), -1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_alignment_gives_the_same_answer),
       cmocka_unit_test(scaling_beyond_the_range_is_left_alone),
       cmocka_unit_test(preferring_memory_packs_less),
       cmocka_unit_test(shape_arithmetic_has_a_bound),
+      cmocka_unit_test(sizes_are_computed_in_few_floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

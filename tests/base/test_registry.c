@@ -195,11 +195,39 @@ static void many_readers(void **state) {
   hn_registry_reset(&fruits);
 }
 
+/* Units that are written down when somebody asks for them: once, whatever comes and goes. */
+static fruit basket[2];
+static const void *made_units[2];
+static int times_made;
+static void make_fruits(void) {
+  times_made++;
+  basket[0] = plum, basket[1] = lime;
+  made_units[0] = &basket[0], made_units[1] = &basket[1];
+}
+static hn_registry made_fruits = HN_REGISTRY_MADE(&kind, made_units, make_fruits);
+
+static void made_when_asked(void **state) {
+  (void)state;
+  hone_error e = {0};
+  assert_int_equal(times_made, 0);
+  const hn_listing *l = hn_registry_take(&made_fruits);
+  assert_string_equal(names(l, NULL), "plum lime ");
+  assert_ptr_equal(hn_listing_find(l, "citrus"), &basket[1]);
+  hn_listing_drop(l);
+  const void *more[] = {&cherry};
+  assert_int_equal(hn_registry_add(&made_fruits, more, 1, &e), HONE_OK);
+  hn_registry_reset(&made_fruits);
+  l = hn_registry_take(&made_fruits);
+  assert_string_equal(names(l, NULL), "plum lime ");
+  hn_listing_drop(l);
+  assert_int_equal(times_made, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(looked_up), cmocka_unit_test(added_and_removed),
-      cmocka_unit_test(refused),   cmocka_unit_test(without_memory),
-      cmocka_unit_test(many),      cmocka_unit_test(many_readers),
+      cmocka_unit_test(looked_up),      cmocka_unit_test(added_and_removed), cmocka_unit_test(refused),
+      cmocka_unit_test(without_memory), cmocka_unit_test(many),              cmocka_unit_test(many_readers),
+      cmocka_unit_test(made_when_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -328,10 +328,11 @@ static hone_status find(hn_graph *g, const spelling_list *s, candidate_list *hit
   bool ok = true;
   for (hone_node *n = g->first; n && ok; n = n->next) {
     n->mark = order++;
-    candidate nearest = {0};
-    hone_reason why = {""};
+    candidate nearest; /* kilobytes, and few nodes are the last of a pattern: they are not cleared */
+    hone_reason why;
+    nearest.desc = NULL;
     for (size_t i = 0; i < s->len && ok; i++) {
-      if (!hn_pattern_ends_at(s->ptr[i].pattern, n)) continue; /* what follows clears kilobytes */
+      if (!hn_pattern_ends_at(s->ptr[i].pattern, n)) continue;
       candidate c = {.desc = s->ptr[i].desc, .index = s->ptr[i].index, .order = n->mark};
       hone_reason reason = {""};
       hn_match_result r = hn_pattern_match(s->ptr[i].pattern, n, &c.match, &reason);

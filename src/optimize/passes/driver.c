@@ -187,8 +187,8 @@ static void visited(hn_pass_context *ctx, hone_node *at) {
 
 static hn_pass_result match_at(hn_pass_context *ctx, const hn_pattern *patterns, uint32_t n_patterns,
                                hone_node *node) {
-  hone_match m, near;
-  hone_reason why, near_why = {""};
+  hone_match m, near; /* kilobytes, and most nodes need none of them: neither these nor reasons are cleared */
+  hone_reason why, near_why;
   bool have_near = false;
   for (uint32_t i = 0; i < n_patterns; i++) {
     hn_match_result found = hn_pattern_match(&patterns[i], node, &m, &why);
@@ -373,6 +373,14 @@ static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
   return status;
 }
 
+/* What a pass did when it last ran. */
+typedef struct last_run {
+  /* How often the graph had changed when the pass had gone over it without changing anything, or 0: what has
+   * not changed since would be gone over for nothing. */
+  uint64_t edits;
+  bool missed; /* it left near misses in the report */
+} last_run;
+
 hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_pass_report *report,
                         hone_error *error) {
   hn_optimize_options o = options ? *options : (hn_optimize_options){.level = 2};
@@ -407,11 +415,10 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
   if (any && status == HONE_OK && o.verify_each)
     status = hn_verifier_create(model, o.verify_seed, o.cancel, &verifier, error);
   bool changed = any;
-  /* How often the graph had changed when each pass had last gone over it without changing anything: what has
-   * not changed since would be gone over for nothing. */
-  uint64_t edits = 1, listed = 0, *seen = hn_calloc(passes->n + 1, sizeof *seen);
+  uint64_t edits = 1, listed = 0;
   roster list = {0}; /* as the graph was after `listed` edits */
-  if (!seen) status = hn_fail_memory(error, passes->n * sizeof *seen, "the optimizer");
+  last_run *last = hn_calloc(passes->n + 1, sizeof *last);
+  if (!last) status = hn_fail_memory(error, passes->n * sizeof *last, "the optimizer");
   while (changed && status == HONE_OK && r->rounds < MAX_ROUNDS) {
     changed = false;
     r->rounds++;
@@ -422,12 +429,13 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
         status = hn_fail(error, HONE_ERROR_CANCELLED, "the optimizer was cancelled");
         break;
       }
-      if (seen[i] == edits) {
+      if (last[i].edits == edits) {
         t++;
         continue;
       }
       uint64_t start = hn_now_ns();
-      drop_near_misses(r, ctx.pass->name);
+      if (last[i].missed) drop_near_misses(r, ctx.pass->name);
+      last[i].missed = false;
       if (listed != edits) {
         if (!take_roster(&list, model->graph)) {
           status = hn_fail_memory(error, model->graph->n_nodes, "the optimizer");
@@ -436,7 +444,7 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
         listed = edits;
       }
       if (!concerns(ctx.pass, &list.present)) {
-        seen[i] = edits;
+        last[i].edits = edits;
         t++;
         continue;
       }
@@ -447,12 +455,16 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
       if (status == HONE_OK && ctx.changed) status = after_pass(&ctx, verifier);
       changed |= ctx.changed;
       edits += ctx.changed;
-      seen[i] = ctx.changed ? 0 : edits;
-      for (size_t k = first; k < r->records.len; k++) r->totals.ptr[t].hits += r->records.ptr[k].hit;
-      r->totals.ptr[t++].seconds += (double)(hn_now_ns() - start) * 1e-9;
+      last[i].edits = ctx.changed ? 0 : edits;
+      hn_pass_total *total = &r->totals.ptr[t++];
+      for (size_t k = first; k < r->records.len; k++) {
+        total->hits += r->records.ptr[k].hit;
+        last[i].missed |= !r->records.ptr[k].hit;
+      }
+      total->seconds += (double)(hn_now_ns() - start) * 1e-9;
     }
   }
-  hn_free(seen);
+  hn_free(last);
   drop_roster(&list);
   if (status == HONE_OK && !near_misses_last(r)) status = hn_fail_memory(error, 0, "the passes' report");
   r->fixed_point = !changed;
