@@ -50,7 +50,7 @@ typedef struct hn_listing {
 
 struct hn_registry { /* static, made by HN_REGISTRY */
   const hn_kind *kind;
-  void (*make)(void); /* fills in the units of the .def list when they are first asked for; NULL: they stand */
+  void (*make)(void); /* fills in the units of the .def list when they are first asked for, or NULL */
   pthread_mutex_t lock;
   hn_listing builtin;
   hn_listing *now;    /* NULL: nobody has asked yet */

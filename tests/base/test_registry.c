@@ -225,8 +225,12 @@ static void made_when_asked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(looked_up),      cmocka_unit_test(added_and_removed), cmocka_unit_test(refused),
-      cmocka_unit_test(without_memory), cmocka_unit_test(many),              cmocka_unit_test(many_readers),
+      cmocka_unit_test(looked_up),
+      cmocka_unit_test(added_and_removed),
+      cmocka_unit_test(refused),
+      cmocka_unit_test(without_memory),
+      cmocka_unit_test(many),
+      cmocka_unit_test(many_readers),
       cmocka_unit_test(made_when_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

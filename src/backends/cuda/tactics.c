@@ -59,9 +59,11 @@ enum {
 #define TACTIC(NAME)
 #define TACTIC_OF(NAME, ...) ROW_##NAME,
 #include "backends/cuda/tactics.def"
-  ROWS,
+  ROWS
 #undef TACTIC
 #undef TACTIC_OF
+};
+enum {
 #define TACTIC(NAME) UNIT_##NAME,
 #define TACTIC_OF(NAME, ...) UNIT_##NAME,
 #include "backends/cuda/tactics.def"

@@ -11,7 +11,8 @@
 /* Values that inference needs beforehand (shape arithmetic) are computed on the side; larger ones are not
  * worth it. Of floats those are that sizes are computed in, Resize's scales and corners at the most: what is
  * longer are weights, such as the biases that a file in 8 bits makes by DequantizeLinear. */
-enum { SIDE_ELEMENTS = 1024, SIDE_FLOATS = 2 * HONE_MAX_RANK, SIDE_BYTES = 8 << 20 }; /* a value; all of them */
+enum { SIDE_ELEMENTS = 1024, SIDE_BYTES = 8 << 20 }; /* a value; all of them */
+enum { SIDE_FLOATS = 2 * HONE_MAX_RANK };
 
 typedef struct inference {
   hn_arena arena;

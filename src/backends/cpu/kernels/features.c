@@ -83,8 +83,8 @@ static size_t cache_size(regs r) {
   return (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1u);
 }
 
-/* Every question is a trap of a virtual machine, 4 to 8 us, and C libraries know most of it. But of AMD's last
- * cache they tell what all dies have together, so that the processor says what one has. */
+/* Every question is a trap of a virtual machine, 4 to 8 us, and C libraries know most of it. But of AMD's
+ * last cache they tell what all dies have together, so that the processor says what one has. */
 static bool told_caches(hn_cpu_info *o) {
   const hn_cpuid_basics *k = hn_cpuid_known();
   const bool amd = is_vendor("AuthenticAMD") && bit(k->leaf1_more.c, 22); /* it has CACHES_AMD */
