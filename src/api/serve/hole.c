@@ -20,7 +20,7 @@ typedef struct trial {
 
 /* What a run gives: logits of new tokens, and of each cache the rows of new tokens. */
 typedef struct given {
-  double *at;
+  float *at;
   size_t n, logits; /* numbers; of these the first so many are logits */
   uint64_t real;    /* tokens */
 } given;
@@ -70,7 +70,7 @@ static void fill(const trial *k, const hn_decoder_input *in, uint64_t which, con
 /* ------------------------------------------------------------------ a run */
 
 static void take(given *g, const hone_tensor *t, int64_t from, int64_t count) {
-  for (int64_t i = 0; i < count; i++) g->at[g->n++] = hn_get_f64(t, from + i);
+  for (int64_t i = 0; i < count; i++) g->at[g->n++] = (float)hn_get_f64(t, from + i);
 }
 
 static void take_all(const trial *k, const hone_context *context, uint64_t past, given *g) {
@@ -129,11 +129,11 @@ static hone_status run_anew(const trial *k, uint64_t tokens, uint64_t past, give
 /* ------------------------------------------------------------------ comparisons */
 
 /* How far a part of the numbers is from what it should be, against the largest of them. */
-static double apart(const double *a, const double *b, size_t n) {
+static double apart(const float *a, const float *b, size_t n) {
   double most = 0, far = 0;
   for (size_t i = 0; i < n; i++) {
     if (!isfinite(a[i]) || !isfinite(b[i])) return INFINITY;
-    most = fmax(most, fabs(b[i])), far = fmax(far, fabs(a[i] - b[i]));
+    most = fmax(most, fabs((double)b[i])), far = fmax(far, fabs((double)a[i] - (double)b[i]));
   }
   return far > 0 ? far / most : 0;
 }
@@ -150,7 +150,7 @@ static double allowed(const hn_slots *s) {
 
 /* All of `is`, against the first tokens of `should`. */
 static bool alike(const hn_slots *s, const given *is, const given *should, double *far) {
-  const double *a = is->at + is->logits, *b = should->at + should->logits;
+  const float *a = is->at + is->logits, *b = should->at + should->logits;
   if (is->logits > should->logits) return false;
   *far = apart(is->at, should->at, is->logits);
   for (uint32_t i = 0; i < s->n_caches; i++)
@@ -220,22 +220,25 @@ static hone_status check_size(hn_slots *s, const hn_run_size *z, given *should, 
 
 /* Of several sequences it is proved that they are as one. */
 hone_status hn_hole_check(hn_slots *s, hone_error *error) {
-  given should[32] = {{0}}; /* by the logarithm of tokens */
+  given should = {0}; /* of as many tokens: plans of as many follow each other */
+  uint32_t tokens = 0;
   hone_error own = {0};
   hone_status status = HONE_OK;
   for (size_t i = 0; i < s->size.len && status == HONE_OK;) {
     hn_run_size *z = &s->size.ptr[i];
-    uint32_t log = 0;
     bool holds = true;
-    while (1u << log < z->tokens) log++;
-    if (z->batch == 1) status = check_size(s, z, &should[log], &holds, &own);
+    if (z->tokens != tokens) {
+      hn_free(should.at);
+      should = (given){0}, tokens = z->tokens;
+    }
+    if (z->batch == 1) status = check_size(s, z, &should, &holds, &own);
     if (status == HONE_OK && !holds && z->tokens == 1) status = HONE_ERROR_UNSUPPORTED;
     if (status == HONE_OK && !holds)
       hn_sizes_drop(s, i);
     else
       i++;
   }
-  for (size_t i = 0; i < sizeof should / sizeof *should; i++) hn_free(should[i].at);
+  hn_free(should.at);
   if (status == HONE_OK || status == HONE_ERROR_MEMORY) {
     if (status != HONE_OK && error) *error = own;
     return status;
