@@ -1,9 +1,9 @@
 #!/bin/sh
 # All tests: the release build's tests (command line, conformance), those that run on the processor again as on a smaller one (HONE_CPU=scalar and
-# avx2, that on one core), lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. HOME is an empty
-# folder. Ends with what was skipped and why, the ten slowest tests, the seconds of every stage and the line "N passed, N failed" (with
-# ", N skipped" where tests found nothing here that they could test). HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz;
-# HONE_FUZZ_SECONDS is the time of a fuzz target (4; importers half of it).
+# avx2, that on one core), lint, everything under ASan + UBSan, what uses threads under TSan, a short fuzz of each target. What comes later is
+# built beside the tests, on what they leave idle. HOME is an empty folder. Ends with what was skipped and why, the ten slowest tests, the
+# seconds of every stage and the line "N passed, N failed" (with ", N skipped" where tests found nothing here that they could test).
+# HONE_TEST_FAST=1 leaves out lint, sanitizers and fuzz; HONE_FUZZ_SECONDS is the time of a fuzz target (4; importers half of it).
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0 skipped=0 stages='' stage='' since=0
@@ -12,6 +12,16 @@ export HOME
 notes=$HOME.notes # of skips and times, a line each
 : >"$notes"
 ahead='' # process group of what is built beside the tests
+# Tests wait, for clocks, children and disks, and the last of a stage leaves a processor alone: a build of the least priority takes that.
+# What it says does not matter: the build itself comes afterwards, and does what is left.
+build_ahead() { # command
+  [ -z "${HONE_TEST_FAST:-}" ] || return 0
+  # The second line is for kernels that share processors by session first.
+  setsid nice -n 19 sh -c "{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+    $1" >/dev/null 2>&1 &
+  ahead=$!
+}
+end_ahead() { [ -z "$ahead" ] || wait "$ahead"; ahead=''; }
 stop_ahead() { [ -z "$ahead" ] || { kill -- "-$ahead" && wait "$ahead"; } 2>/dev/null; ahead=''; }
 trap 'stop_ahead; rm -rf "$HOME" "$notes"' EXIT
 trap 'exit 143' TERM INT HUP
@@ -27,6 +37,7 @@ count() { # name status
 }
 build() { # preset, build folder
   say "build: $1"
+  end_ahead
   cmake --preset "$1" >"$2.log" 2>&1 && cmake --build "$2" >>"$2.log" 2>&1
   s=$?
   count "build $1" $s
@@ -54,32 +65,32 @@ tests() { # name, build folder, processes, command before ctest..., --, argument
     "$folder/Testing/Temporary/LastTest.log" >>"$notes"
   [ "$f" = 0 ] || { sed -n '/The following tests FAILED/,$p' "$log"; grep -B2 -A25 -E 'FAILED|ERROR|FAIL|WRONG|runtime error|Assert' "$log" | head -150; }
 }
+processors=$(nproc)
+seconds=${HONE_FUZZ_SECONDS:-4}
 if build release build; then
-  tests release build "$(nproc)" --
+  build_ahead "cmake --preset asan && cmake --build build-asan -j $processors"
+  # What fails on purpose at every call is for the sanitizers, which follow.
+  if [ -n "${HONE_TEST_FAST:-}" ]; then tests release build "$processors" --; else tests release build "$processors" -- -LE sanitized; fi
   # As on other machines. Tests of the GPU's backend, of its texts and of failing calls do not depend on the processor.
   # What commands say and refuse is the same on every processor: once more is enough.
-  tests 'as with scalar' build "$(nproc)" env HONE_CPU=scalar -- -LE 'emulated|any_processor|slow_in_scalar'
-  cores=$(taskset -cp $$ | awk '{ n = split($NF, part, ",")
-    for (i = 1; i <= n; i++) { split(part[i], to, "-"); for (c = to[1] + 0; c <= (to[2] == "" ? to[1] : to[2]) + 0; c++) print c } }')
-  core=$(echo "$cores" | head -1) others=$(echo "$cores" | sed 1d | paste -sd,)
-  # The processors that this leaves idle begin to build what comes next; what is not done by then, the build itself does.
-  if [ -z "${HONE_TEST_FAST:-}" ] && [ -n "$others" ]; then
-    setsid taskset -c "$others" sh -c 'cmake --preset asan && cmake --build build-asan' >/dev/null 2>&1 &
-    ahead=$!
-  fi
+  tests 'as with scalar' build "$processors" env HONE_CPU=scalar -- -LE 'emulated|any_processor|slow_in_scalar'
+  core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
   tests 'as with avx2, on one core' build 1 taskset -c "$core" env HONE_CPU=avx2 -- -LE 'emulated|any_processor|any_tier'
-  stop_ahead
 fi
 if [ -z "${HONE_TEST_FAST:-}" ]; then
   say lint
   sh tools/lint.sh
   count lint $?
-  build asan build-asan && tests asan build-asan "$(nproc)" -- -LE accuracy
+  if build asan build-asan; then
+    build_ahead "sh tools/tsan.sh build; sh tools/fuzz.sh $seconds '*' build"
+    tests asan build-asan "$processors" -- -LE accuracy
+  fi
   say "threads, under TSan"
+  end_ahead
   sh tools/tsan.sh
   count tsan $?
-  say "fuzz, ${HONE_FUZZ_SECONDS:-4} seconds a target"
-  sh tools/fuzz.sh "${HONE_FUZZ_SECONDS:-4}"
+  say "fuzz, $seconds seconds a target"
+  sh tools/fuzz.sh "$seconds"
   count fuzz $?
 fi
 lap ''

@@ -1,4 +1,4 @@
-foreach(name test_cli test_cli_json test_cli_commit test_cli_long)
+foreach(name test_cli test_cli_json test_cli_commit test_cli_long test_cli_busy)
   hone_test(${name} ${name}.c command.c process.c)
   target_link_libraries(${name} PRIVATE PkgConfig::JANSSON)
   target_compile_definitions(${name} PRIVATE HONE_BINARY="${CMAKE_BINARY_DIR}/hone")

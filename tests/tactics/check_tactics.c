@@ -376,7 +376,7 @@ static int check_stored(const char *line, hone_dtype storage) {
       break;
     }
     if (storage != HONE_DTYPE_F32) round_inputs(&c, storage);
-    compute_reference(&c, &keep);
+    compute_reference(&c, storage, &keep);
     const bool has = append_epilogue(&c, e, &v.epilogue);
     if (has) {
       apply_epilogue(&c, &v.epilogue);

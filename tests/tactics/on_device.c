@@ -462,7 +462,7 @@ static void check_unit(device_run *r, const char *line, hone_dtype storage, int 
   r->variant = epilogue;
   if ((storage == HONE_DTYPE_F32 || has_floats(&c)) && any_is_due(r, anchor_of(&c))) {
     round_inputs(&c, storage);
-    compute_reference(&c, &keep);
+    compute_reference(&c, storage, &keep);
     if (append_epilogue(&c, epilogue, &r->epilogue)) {
       apply_epilogue(&c, &r->epilogue);
       const int widths = storage == HONE_DTYPE_F32 || r->o->sizes ? 1 : 2;

@@ -273,12 +273,53 @@ void read_case(one_case *c, const char *line, hn_rng *rng) {
   for (uint32_t i = 0; i < n_attributes; i++) read_attribute(c, attributes[i]);
 }
 
-void compute_reference(one_case *c, hn_arena *keep) {
+/* The last cases' references: one line comes many times, with another epilogue each. */
+enum { KEPT = 3 }; /* storage types */
+static struct kept {
+  char line[sizeof((one_case *)0)->line];
+  hone_dtype storage;
+  uint32_t n;
+  hone_tensor want[MAX_TENSORS];
+} kept[KEPT];
+
+static void copy_tensor(hone_tensor *to, const hone_tensor *from, const char *line) {
+  const size_t bytes = (size_t)hone_desc_bytes(&from->desc);
+  *to = *from;
+  to->data = hn_aligned(64, hn_round_up(bytes + 1, 64));
+  if (!to->data) die("no memory", line);
+  memcpy(to->data, from->data, bytes);
+}
+
+static bool recall(one_case *c, hone_dtype storage) {
+  for (const struct kept *k = kept; k < kept + KEPT; k++) {
+    if (k->storage != storage || k->n != c->n_out || strcmp(k->line, c->line)) continue;
+    for (uint32_t i = 0; i < k->n; i++) copy_tensor(&c->want[i], &k->want[i], c->line);
+    return true;
+  }
+  return false;
+}
+
+static void remember(const one_case *c, hone_dtype storage) {
+  static unsigned next;
+  struct kept *k = &kept[next++ % KEPT];
+  for (uint32_t i = 0; i < k->n; i++) hn_free(k->want[i].data);
+  k->n = 0;
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->want[i].desc.dtype == HONE_DTYPE_STRING) return;
+  memcpy(k->line, c->line, sizeof k->line);
+  k->storage = storage, k->n = c->n_out;
+  for (uint32_t i = 0; i < k->n; i++) copy_tensor(&k->want[i], &c->want[i], c->line);
+}
+
+void compute_reference(one_case *c, hone_dtype storage, hn_arena *keep) {
   hone_error error = {0};
   const hone_tensor *in[MAX_TENSORS] = {NULL};
   hone_tensor *out[MAX_TENSORS];
   hn_budget budget = {0};
   hone_status s = hn_model_ready(c->model, &error);
+  if (s) die(error.what, c->line);
+  c->moves = c->node->op->flags & HONE_OP_MOVE;
+  if (recall(c, storage)) return;
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->present[i]) in[i] = &c->in[i];
   hone_tensor sum = c->in[0];
@@ -305,7 +346,7 @@ void compute_reference(one_case *c, hn_arena *keep) {
     for (int64_t i = 0, n = c->present[5] ? hone_desc_count(&c->want[0].desc) : 0; i < n; i++)
       ((float *)c->want[0].data)[i] = fmaxf(((float *)c->want[0].data)[i] + ((float *)c->in[5].data)[i], 0);
   }
-  c->moves = c->node->op->flags & HONE_OP_MOVE;
+  remember(c, storage);
 }
 
 /* ---------------------------------------------------------------- layouts */

@@ -40,7 +40,8 @@ typedef struct case_file {
 bool next_case(case_file *f, const char *filter, char line[1024]);
 /* Inputs come from the generator, so that a line is always the same case. */
 void read_case(one_case *c, const char *line, hn_rng *rng);
-void compute_reference(one_case *c, hn_arena *keep);
+/* `storage`: what inputs were rounded to. */
+void compute_reference(one_case *c, hone_dtype storage, hn_arena *keep);
 void free_case(one_case *c);
 
 /* Identity's reference is also that of the step that changes layouts. */
