@@ -166,7 +166,8 @@ def small_models():
                        grouped(channels * group, group, size, stride))
     yield "DynamicQuantizeLSTM, 128 units", coded_lstm(128, 64)
     yield "DynamicQuantizeLSTM, 512 units", coded_lstm(512, 64)
-    yield "DynamicQuantizeLSTM, 128 units, batch 8", coded_lstm(128, 64, 8)
+    for batch in (2, 4, 8):
+        yield "DynamicQuantizeLSTM, 128 units, batch %d" % batch, coded_lstm(128, 64, batch)
     for act in ("Tanh", "Sigmoid", "Relu"):
         yield "Products of f64 with " + act, doubles(act)
     yield "OneHotEncoder and linear", categories()

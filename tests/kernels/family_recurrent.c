@@ -150,6 +150,7 @@ static step make_step(ck *c, const struct hn_recurrent_ops *ops, const form *f, 
   const enum ck_fill states = fill == CK_SPECIAL ? CK_RANDOM : fill;
   step s = {.cell = {.pass = f->pass,
                      .hidden = n,
+                     .k = n,
                      .padded = padded,
                      .f = f->f,
                      .clip = f->clip,

@@ -69,6 +69,17 @@ static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *
          vectors * rows * functions * ACTIVATION_CYCLES;
 }
 
+/* The same by codes: a product of bytes for four values of k, of three rows for each. */
+static double coded_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m,
+                           int64_t k, int64_t rows, double share) {
+  const double columns = (double)(p->gates * p->hidden) * share, quads = columns / 16 * (double)k / 4;
+  const double products = quads * 3 * (double)rows * 1.1;
+  const double reads =
+      columns * (double)k / (beyond(columns * (double)k, m) > 0 ? FAR_BYTES_PER_CYCLE : L2_BYTES_PER_CYCLE);
+  return hn_overlapped_cycles(products, reads) + (double)rows * (double)k * 0.5 +
+         (double)(p->padded / o->vw) * (double)rows * share * 5 * ACTIVATION_CYCLES + 200;
+}
+
 /* Threads that share the units of each step, each with its part of R, of all directions at once or of one
  * after the other: taken when that is faster. */
 static void plan_team(hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m, int64_t turns,
@@ -78,13 +89,13 @@ static void plan_team(hn_recurrent *p, const struct hn_recurrent_ops *o, const h
   const int64_t team = hn_min(hn_min(panels, threads), HN_TEAM_MOST);
   if (team < 2) return;
   const double part = (double)(side * hn_div_up(panels, team)) / (double)panels;
-  const double seconds =
-      (double)(turns * p->seq) *
-      (step_cycles(p, o, m, p->batch, part, part * r_bytes(p)) / hertz + (double)p->passes * MEETING_SECONDS);
+  const double cycles = p->coded ? coded_cycles(p, o, m, p->hidden, p->batch, part)
+                                 : step_cycles(p, o, m, p->batch, part, part * r_bytes(p));
+  const double seconds = (double)(turns * p->seq) * (cycles / hertz + (double)p->passes * MEETING_SECONDS);
   if (seconds >= p->step_seconds) return;
   p->row_tasks = 1, p->samples = p->batch;
   p->team = team, p->turns = turns;
-  p->far = beyond(part * r_bytes(p), m) > 0;
+  p->far = !p->coded && beyond(part * r_bytes(p), m) > 0;
   p->step_seconds = seconds;
 }
 
@@ -109,9 +120,15 @@ void hn_recurrent_plan(hn_recurrent *p, const hone_machine *m) {
   p->samples = hn_div_up(p->batch, p->row_tasks);
   p->row_tasks = p->samples ? hn_div_up(p->batch, p->samples) : 1;
   p->team = 0, p->turns = 1;
-  p->far = beyond(r_bytes(p), m) > 0;
+  p->far = !p->coded && beyond(r_bytes(p), m) > 0;
   p->step_seconds = (double)p->seq * (double)hn_div_up(p->directions * p->row_tasks, threads) *
                     step_cycles(p, o, m, p->samples, 1, r_bytes(p)) / hertz;
+  if (p->coded) {
+    p->step_seconds = (double)p->seq * (double)hn_div_up(p->directions * p->row_tasks, threads) *
+                      coded_cycles(p, o, m, p->hidden, p->samples, 1) / hertz;
+    /* Members of a team have whole panels of codes. */
+    if (p->hidden % HN_CODED_PANEL || o->vw % HN_CODED_PANEL) return;
+  }
   plan_team(p, o, m, 1, hertz);
   if (p->directions > 1) plan_team(p, o, m, p->directions, hertz);
 }
@@ -129,9 +146,15 @@ static size_t row_floats(const hn_recurrent *p) {
 }
 enum { STATES = 5 }; /* two of h, c, and a GRU's z and r * h */
 
+/* Of a thread, by codes. */
+static size_t coded_scratch(const hn_recurrent *p) {
+  return hn_byte_parts_scratch(hn_max(p->input, p->padded));
+}
+
 size_t hn_recurrent_workspace(const hn_recurrent *p, uint32_t threads) {
-  return hn_round_up(hn_matmul_workspace(&p->inputs, threads), 16) + products(p) + STATES * states(p) +
-         tasks(p) * row_floats(p);
+  const size_t inputs =
+      p->coded ? threads * coded_scratch(p) : hn_round_up(hn_matmul_workspace(&p->inputs, threads), 16);
+  return inputs + products(p) + STATES * states(p) + tasks(p) * row_floats(p);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -141,7 +164,8 @@ typedef struct job {
   const hn_recurrent_weights *w;
   const hn_recurrent_io *io;
   const struct hn_recurrent_ops *ops;
-  const float *products; /* [rows of x][directions][gates][hidden] */
+  float *products; /* [rows of x][directions][gates][hidden] */
+  float *scratch;  /* by codes: of the threads */
   float *h[2], *c, *update, *reset;
   hn_recurrent_row *rows;
   size_t row_floats;
@@ -183,6 +207,7 @@ static hn_recurrent_cell cell_of(const job *j, int64_t d, hn_recurrent_pass pass
   const hn_recurrent *p = j->p;
   return (hn_recurrent_cell){.pass = pass,
                              .hidden = (size_t)p->hidden,
+                             .k = p->coded ? 0 : (size_t)p->hidden,
                              .padded = (size_t)p->padded,
                              .f = p->act[d],
                              .clip = p->clip,
@@ -203,9 +228,9 @@ static void run_pass(const job *j, int64_t d, int64_t pass, const hn_recurrent_r
   hn_recurrent_cell cell = cell_of(j, d, p->pass[pass]);
   const int64_t vw = j->ops->vw, blocks = p->padded / vw, most = hn_recurrent_blocks(cell.pass);
   const size_t packed = hn_recurrent_packed(j->ops, cell.pass, cell.hidden);
-  const float *r = j->w->rec[pass] + (size_t)d * packed;
+  const float *r = p->coded ? j->products : j->w->rec[pass] + (size_t)d * packed; /* not read by codes */
   const uint32_t groups = hn_div_up(rows, j->ops->rows);
-  const ptrdiff_t whole = (ptrdiff_t)(most * vw * p->hidden) * hn_recurrent_gates(cell.pass);
+  const ptrdiff_t whole = (ptrdiff_t)(most * vw * (int64_t)cell.k) * hn_recurrent_gates(cell.pass);
   for (int64_t i = begin; i < end; i++) {
     const int64_t at = turned ? begin + end - 1 - i : i;
     const uint32_t side = (uint32_t)hn_min(blocks - at * most, most);
@@ -223,6 +248,48 @@ static hn_recurrent_row *rows_at(const job *j, int64_t task) {
   return (hn_recurrent_row *)(void *)((float *)(void *)j->rows + (size_t)task * j->row_floats);
 }
 
+/* R h of coded weights comes to what W x is, and cells find no product left. Units [u0, u1) of each gate. */
+static void coded_product(const job *j, int64_t d, const hn_recurrent_row *row, uint32_t rows, int64_t u0,
+                          int64_t u1, uint32_t thread) {
+  const hn_recurrent *p = j->p;
+  const hn_coded *r = &j->w->codes[d][1];
+  const bool all = u0 == 0 && u1 == p->hidden;
+  float *scratch = j->scratch + thread * coded_scratch(p), *to[HN_BYTE_PARTS_ROWS];
+  const float *from[HN_BYTE_PARTS_ROWS];
+  for (uint32_t i = 0, n; i < rows; i += n) {
+    n = rows - i < HN_BYTE_PARTS_ROWS ? rows - i : HN_BYTE_PARTS_ROWS;
+    for (uint32_t k = 0; k < n; k++)
+      from[k] = row[i + k].h, to[k] = j->products + (row[i + k].x - j->products);
+    hn_byte_parts_bring(r, p->isa, from, p->hidden, n, scratch);
+    for (int64_t g = 0; g < (all ? 1 : p->gates); g++)
+      hn_byte_parts_add(r, p->isa, n, g * p->hidden + u0, all ? p->gates * p->hidden : g * p->hidden + u1, to,
+                        scratch);
+  }
+}
+
+/* W x and the biases of some rows of x, by codes. */
+static void coded_inputs(void *arg, int64_t task, uint32_t thread) {
+  const job *j = arg;
+  const hn_recurrent *p = j->p;
+  const int64_t columns = p->gates * p->hidden, first = task * HN_BYTE_PARTS_ROWS;
+  const uint32_t n = (uint32_t)hn_min(HN_BYTE_PARTS_ROWS, p->inputs.m - first);
+  const float *from[HN_BYTE_PARTS_ROWS];
+  float *to[HN_BYTE_PARTS_ROWS];
+  for (int64_t d = 0; d < p->directions; d++) {
+    for (uint32_t i = 0; i < n; i++) {
+      from[i] = j->io->x + (first + i) * p->input;
+      to[i] = j->products + ((first + i) * p->directions + d) * columns;
+      if (j->w->bias)
+        memcpy(to[i], j->w->bias + d * columns, (size_t)columns * sizeof(float));
+      else
+        memset(to[i], 0, (size_t)columns * sizeof(float));
+    }
+    float *scratch = j->scratch + thread * coded_scratch(p);
+    hn_byte_parts_bring(&j->w->codes[d][0], p->isa, from, p->input, n, scratch);
+    hn_byte_parts_add(&j->w->codes[d][0], p->isa, n, 0, columns, to, scratch);
+  }
+}
+
 /* All steps of some samples of a direction. */
 static void whole(void *arg, int64_t task, uint32_t thread) {
   const job *j = arg;
@@ -230,10 +297,10 @@ static void whole(void *arg, int64_t task, uint32_t thread) {
   const int64_t d = task / p->row_tasks, n0 = task % p->row_tasks * p->samples,
                 n1 = hn_min(n0 + p->samples, p->batch);
   hn_recurrent_row *row = rows_at(j, task);
-  (void)thread;
   for (int64_t step = 0; step < p->seq; step++) {
     const uint32_t rows = rows_of(j, d, n0, n1, step, row);
     if (!rows) break;
+    if (p->coded) coded_product(j, d, row, rows, 0, p->hidden, thread);
     for (int64_t i = 0; i < p->passes; i++)
       run_pass(j, d, i, row, rows, 0, panels_of(j, p->pass[i]), step % 2);
   }
@@ -260,7 +327,9 @@ static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) 
     const int64_t d = turn * side + i, first = begin > i * panels ? begin - i * panels : 0;
     const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
     ask_for_states(j, pass, row, rows);
-    if (rows) run_pass(j, d, pass, row, rows, first, hn_min(end - i * panels, panels), step % 2);
+    const int64_t last = hn_min(end - i * panels, panels), vw = j->ops->vw;
+    if (rows && p->coded) coded_product(j, d, row, rows, first * vw, hn_min(last * vw, p->hidden), member);
+    if (rows) run_pass(j, d, pass, row, rows, first, last, step % 2);
   }
 }
 
@@ -303,7 +372,11 @@ void hn_recurrent_exec(const hn_recurrent *p, const hn_recurrent_weights *w, con
   j.products = at;
   begin_states(&j);
   if (p->seq && p->batch) {
-    hn_matmul_exec(&p->inputs, io->x, w->w, at, &e, at + products(p), parallel, pool);
+    j.scratch = at + products(p);
+    if (p->coded)
+      parallel(pool, hn_div_up(p->inputs.m, HN_BYTE_PARTS_ROWS), coded_inputs, &j);
+    else
+      hn_matmul_exec(&p->inputs, io->x, w->w, at, &e, j.scratch, parallel, pool);
     if (p->team)
       hn_team_run(p->turns * p->seq * p->passes, (uint32_t)p->team, shared, &j, parallel, pool);
     else

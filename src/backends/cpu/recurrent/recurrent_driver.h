@@ -4,6 +4,7 @@
 #define HN_CPU_RECURRENT_RECURRENT_DRIVER_H
 
 #include "backends/cpu/product/matmul_driver.h"
+#include "backends/cpu/recurrent/byte_parts.h"
 #include "backends/cpu/kernels/recurrent/recurrent.h"
 
 typedef struct hn_recurrent {
@@ -13,6 +14,7 @@ typedef struct hn_recurrent {
   hn_recurrent_pass pass[2]; /* of a step, in order */
   int64_t passes;
   int64_t backwards, batch_first, coupled; /* backwards: the first direction */
+  int64_t coded;                           /* W and R are codes of 8 bits; no team, one pass */
   float clip;
   hn_activation act[2][HN_RNN_MAX_ACTIVATIONS]; /* of the directions */
   /* the plan, set by hn_recurrent_plan */
@@ -32,6 +34,7 @@ typedef struct hn_recurrent_weights {
   const float *bias;              /* [directions][gates][hidden], what is added to W x; NULL: zero */
   const float *rec[2];            /* packed R of the passes, one direction after the other */
   const float *peepholes, *later; /* [directions][3][padded]; [directions][padded]; NULL: none */
+  hn_coded codes[2][2];           /* of the directions, W and R, in place of w and rec */
 } hn_recurrent_weights;
 
 typedef struct hn_recurrent_io {

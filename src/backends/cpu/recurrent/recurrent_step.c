@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/product/coded_step.h"
+#include "base/error.h"
 #include "base/fault.h"
+#include "base/integers.h"
 #include "base/mem.h"
+#include "model/ops/microsoft/codes/lstm_codes.h"
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, INPUTS };
 
@@ -12,21 +16,32 @@ enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, INPUTS };
 typedef struct plan {
   hn_recurrent p;
   size_t w, bias, rec[2], peepholes, later, bytes;
+  hn_coded_step form[2]; /* codes of W and of R, those of a direction */
+  size_t codes[2];       /* of the first direction; the second's lie behind */
 } plan;
 
 static bool has(const hone_step *s, uint32_t i) { return i < s->n_anchor_inputs && hn_step_has(s, i); }
 
+/* The type that input i has. */
+static hone_dtype wanted(const hone_step *s, uint32_t i, bool coded) {
+  const bool codes =
+      coded && (i == W || i == R || i == HN_DQ_LSTM_W_SCALE + 1 || i == HN_DQ_LSTM_R_SCALE + 1);
+  if (i == LENGTHS) return HONE_DTYPE_I32;
+  return !codes ? HONE_DTYPE_F32 : s->input[i].desc.dtype == HONE_DTYPE_I8 ? HONE_DTYPE_I8 : HONE_DTYPE_U8;
+}
+
 /* Dtypes, layouts and what must be known when the plan is made. */
-static bool readable(const hone_step *s, hone_reason *why) {
+static bool readable(const hone_step *s, bool coded, hone_reason *why) {
   if (s->n_epilogue) return hn_refuse(why, "recurrent steps have no epilogue");
-  for (uint32_t i = 0; i < s->n_anchor_inputs && i < INPUTS; i++) {
+  if (coded && s->n_anchor_inputs < HN_DQ_LSTM_R_SCALE + 2) return hn_refuse(why, "scales are missing");
+  for (uint32_t i = 0; i < s->n_anchor_inputs && i < (coded ? HN_DQ_LSTM_R_SCALE + 2 : INPUTS); i++) {
     const hone_tensor_desc *d = &s->input[i].desc;
     if (!has(s, i)) continue;
-    if (d->dtype != (i == LENGTHS ? HONE_DTYPE_I32 : HONE_DTYPE_F32))
+    if (d->dtype != wanted(s, i, coded))
       return hn_refuse(why, "input %u is %s", i, hone_dtype_name(d->dtype));
     if (!hone_desc_known(d)) return hn_refuse(why, "dimensions of input %u are not known", i);
     if (d->layout != HONE_LAYOUT_ROW_MAJOR) return hn_refuse(why, "input %u is not row-major", i);
-    if ((i == W || i == R || i == B || i == PEEPHOLES) && !s->input[i].constant)
+    if ((i == W || i == R || i == B || i >= PEEPHOLES) && !s->input[i].constant)
       return hn_refuse(why, "input %u (weights) is no constant", i);
   }
   for (uint32_t i = 0; i < s->n_outputs; i++) {
@@ -47,17 +62,36 @@ static void set_passes(hn_recurrent *p, const hn_rnn_kind *kind, bool later) {
   if (p->pass[0] == HN_RECURRENT_GRU_GATES) p->pass[p->passes++] = HN_RECURRENT_GRU_HIDDEN;
 }
 
+/* The codes of W or R of a direction. */
+static hn_coded_step form_of(const hn_recurrent *p, int64_t k) {
+  enum { GROUP = 16 };
+  return (hn_coded_step){.isa = p->isa,
+                         .n = p->gates * p->hidden,
+                         .k = k,
+                         .bits = 8,
+                         .block = hn_fill_up(k, GROUP),
+                         .blocks = 1,
+                         .zeros = 1};
+}
+
+static size_t codes_bytes(const hn_coded_step *form) { return hn_round_up(hn_coded_panels_bytes(form), 64); }
+
 static bool describe(const hone_step *s, const hone_machine *m, const hn_recurrent_config *config, plan *d,
                      hone_reason *why) {
   const hn_rnn_kind *kind = config->kind;
   const hone_tensor_desc *desc[INPUTS] = {NULL};
   hone_error error = {0};
+  hone_tensor_desc decoded[2];
   hn_rnn r;
   memset(d, 0, sizeof *d);
-  if (!readable(s, why)) return false;
+  if (!readable(s, config->coded, why)) return false;
   for (uint32_t i = 0; i < INPUTS; i++)
     if (has(s, i)) desc[i] = &s->input[i].desc;
-  if (hn_rnn_init(&r, s->node, kind, desc, s->n_anchor_inputs, &error) != HONE_OK)
+  for (uint32_t i = W; i <= R && config->coded; i++) {
+    decoded[i - W] = hn_lstm_codes_desc(desc[i]);
+    desc[i] = &decoded[i - W];
+  }
+  if (hn_rnn_init(&r, s->node, kind, desc, hn_min(s->n_anchor_inputs, INPUTS), &error) != HONE_OK)
     return hn_refuse(why, "%.140s", error.what);
   if (r.input < 1 || r.hidden < 1)
     return hn_refuse(why, "the %s size is 0", r.input < 1 ? "input" : "hidden");
@@ -71,14 +105,21 @@ static bool describe(const hone_step *s, const hone_machine *m, const hn_recurre
   p->coupled = kind->gates == 4 && hone_node_int(s->node, "input_forget", 0) != 0;
   for (int64_t i = 0; i < r.directions; i++)
     memcpy(p->act[i], r.act + i * kind->activations, (size_t)kind->activations * sizeof *r.act);
+  p->coded = config->coded;
+  if (p->coded && (!hn_coded_int8_find(p->isa) || r.input > 65536 || r.hidden > 65536))
+    return hn_refuse(why, "no kernels for codes, or sums beyond i32");
   const bool later = kind->gates == 3 && hone_node_int(s->node, "linear_before_reset", 0) != 0;
   set_passes(p, kind, later);
   hn_recurrent_plan(p, m);
   size_t at = hn_round_up(sizeof *d, 64);
   const size_t directions = (size_t)p->directions, units = directions * (size_t)p->padded;
 #define PLACE(field, floats) d->field = at, at = hn_round_up(at + (floats) * sizeof(float), 64)
-  PLACE(w, hn_matmul_packed(&p->inputs));
-  for (int64_t i = 0; i < p->passes; i++)
+  for (int i = 0; i < 2 && p->coded; i++) {
+    d->form[i] = form_of(p, i ? p->hidden : p->input);
+    PLACE(codes[i], directions * codes_bytes(&d->form[i]) / sizeof(float));
+  }
+  if (!p->coded) PLACE(w, hn_matmul_packed(&p->inputs));
+  for (int64_t i = 0; i < p->passes && !p->coded; i++)
     PLACE(rec[i], directions * hn_recurrent_packed(o, p->pass[i], (size_t)p->hidden));
   if (has(s, B)) PLACE(bias, (size_t)p->inputs.n);
   if (has(s, B) && later) PLACE(later, units);
@@ -97,6 +138,7 @@ static double cost_of(const plan *d, const hone_step *s, const hone_machine *m) 
 static void need_of(const plan *d, const hone_step *s, const hone_machine *m, hone_tactic_need *n) {
   n->blob_bytes = d->bytes;
   n->packed = 1u << W | 1u << R;
+  if (d->p.coded) n->packed |= 15u << HN_DQ_LSTM_W_SCALE;
   if (has(s, B)) n->packed |= 1u << B;
   if (has(s, PEEPHOLES)) n->packed |= 1u << PEEPHOLES;
   n->bytewise = n->packed;
@@ -128,15 +170,48 @@ static void pack_bias(const hone_step *s, const plan *d, float *bias, float *lat
     }
 }
 
+/* A code, less the middle of its type's range. */
+static int32_t code_of(const hone_step *s, uint32_t input, size_t i) {
+  const unsigned char byte = ((const unsigned char *)s->input[input].constant)[i];
+  return s->input[input].desc.dtype == HONE_DTYPE_I8 ? (int8_t)byte : byte - 128;
+}
+
+/* The codes of direction `way`, which the file has row by row of [k][columns]. */
+static hone_status put_codes(const hone_step *s, const hn_coded_step *form, uint32_t input, uint32_t scale,
+                             size_t way, void *to, hone_error *error) {
+  const size_t n = (size_t)form->n, k = (size_t)form->k, block = (size_t)form->block;
+  const bool columns = s->input[scale].desc.rank == 2, zeros = s->input[scale + 1].desc.rank == 2;
+  const size_t bytes = n * (sizeof(float) + block + 1);
+  float *scales = hn_malloc(bytes);
+  if (!scales) return hn_fail_memory(error, bytes, "packing codes");
+  uint8_t *codes = (uint8_t *)(scales + n), *zero = codes + n * block;
+  memset(codes, 0, n * block);
+  for (size_t c = 0; c < n; c++) {
+    for (size_t i = 0; i < k; i++)
+      codes[c * block + i] = (uint8_t)(code_of(s, input, (way * k + i) * n + c) + 128);
+    scales[c] = value(s, scale, columns ? way * n + c : way);
+    zero[c] = (uint8_t)(code_of(s, scale + 1, zeros ? way * n + c : way) + 128);
+  }
+  hn_coded_put(form, codes, scales, zero, to);
+  hn_free(scales);
+  return HONE_OK;
+}
+
 static hone_status fill(plan *d, const hone_step *s, void *blob, hone_error *error) {
-  (void)error;
   const hn_recurrent *p = &d->p;
   const struct hn_recurrent_ops *o = hn_recurrent_find(p->isa);
   const size_t hidden = (size_t)p->hidden, padded = (size_t)p->padded, directions = (size_t)p->directions;
   memset(blob, 0, d->bytes);
   memcpy(blob, d, sizeof *d);
-  hn_matmul_pack(&p->inputs, s->input[W].constant, floats_at(blob, d->w));
-  for (size_t dir = 0; dir < directions; dir++) {
+  for (size_t i = 0; i < 2 * directions && p->coded; i++) {
+    const uint32_t of = i % 2 ? R : W, scale = i % 2 ? HN_DQ_LSTM_R_SCALE : HN_DQ_LSTM_W_SCALE;
+    const hn_coded_step *form = &d->form[i % 2];
+    const hone_status status = put_codes(s, form, of, scale, i / 2,
+                                         (char *)blob + d->codes[i % 2] + i / 2 * codes_bytes(form), error);
+    if (status) return status;
+  }
+  if (!p->coded) hn_matmul_pack(&p->inputs, s->input[W].constant, floats_at(blob, d->w));
+  for (size_t dir = 0; dir < directions && !p->coded; dir++) {
     const char *r =
         (const char *)s->input[R].constant + dir * (size_t)p->gates * hidden * hidden * sizeof(float);
     for (int64_t i = 0; i < p->passes; i++) {
@@ -165,8 +240,11 @@ hone_status hn_recurrent_run(const hone_step_run *r, const hn_recurrent_config *
   const hone_step *s = r->step;
   const unsigned char *blob = r->blob;
 #define AT(field) (d->field ? (const float *)(const void *)(blob + d->field) : NULL)
-  const hn_recurrent_weights w = {AT(w), AT(bias), {AT(rec[0]), AT(rec[1])}, AT(peepholes), AT(later)};
+  hn_recurrent_weights w = {AT(w), AT(bias), {AT(rec[0]), AT(rec[1])}, AT(peepholes), AT(later), {{{0}}}};
 #undef AT
+  for (int64_t i = 0; i < 2 * d->p.directions && d->p.coded; i++)
+    w.codes[i / 2][i % 2] =
+        hn_coded_at(&d->form[i % 2], blob + d->codes[i % 2] + (size_t)(i / 2) * codes_bytes(&d->form[i % 2]));
   const hn_recurrent_io io = {.x = r->in[X],
                               .lengths = has(s, LENGTHS) ? r->in[LENGTHS] : NULL,
                               .h = has(s, INITIAL_H) ? r->in[INITIAL_H] : NULL,

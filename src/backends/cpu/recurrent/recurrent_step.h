@@ -7,11 +7,12 @@
 
 typedef struct hn_recurrent_config {
   const hn_rnn_kind *kind;
+  bool coded; /* W and R are codes of 8 bits with scales and zero points */
 } hn_recurrent_config;
 
 HN_FAMILY_PACKED(hn_recurrent);
 
 #define hn_cpu_recurrent_tactic(NAME, ANCHOR, ...)                                                           \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 2, hn_recurrent, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 3, hn_recurrent, __VA_ARGS__)
 
 #endif

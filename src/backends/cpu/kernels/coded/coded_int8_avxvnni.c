@@ -51,9 +51,11 @@ static void narrow(const hn_coded *w, const float *a, int8_t *to, float *scale, 
 TILE(one_row, 1, 4)
 TILE(one_by_one, 1, 1)
 TILE(two_rows, 2, 2)
+TILE(three_rows, 3, 1)
 TILE(four_rows, 4, 1)
 
-static const tile_kind kinds[] = {{four_rows, 4, 1}, {two_rows, 2, 2}, {one_row, 1, 4}, {one_by_one, 1, 1}};
+static const tile_kind kinds[] = {
+    {four_rows, 4, 1}, {three_rows, 3, 1}, {two_rows, 2, 2}, {one_row, 1, 4}, {one_by_one, 1, 1}};
 
 static void product(const hn_coded *w, const hn_coded_rows *a, size_t rows, size_t from, size_t end, float *y,
                     ptrdiff_t y_row) {

@@ -43,6 +43,7 @@ static inline uint32_t hn_recurrent_blocks(hn_recurrent_pass p) {
 typedef struct hn_recurrent_cell {
   hn_recurrent_pass pass;
   size_t hidden, padded;
+  size_t k;               /* elements of h that meet R: hidden, or 0 where their product is a part of x */
   const hn_activation *f; /* as in the operator: gates', cell's, output's */
   float clip;             /* of what enters an activation of a gate; 0: none */
   uint32_t coupled;       /* LSTM: forget gate = 1 - input gate */

@@ -183,7 +183,7 @@ static void panel(const hn_recurrent_cell *cell, const float *b, size_t first, u
 #undef ENTRY
   _Alignas(64) float sums[MR * NV * VEC_W];
   ask_for_x(cell, first, blocks, row, rows);
-  table[rows - 1](b, cell->hidden, cell->far, row, cell->pass == HN_RECURRENT_GRU_HIDDEN, sums,
+  table[rows - 1](b, cell->k, cell->far, row, cell->pass == HN_RECURRENT_GRU_HIDDEN, sums,
                   blocks * hn_recurrent_gates(cell->pass));
   const bool usual = is_usual(cell);
 #define PASS(p)                                                                                              \
