@@ -116,5 +116,5 @@ static void work(const hone_step *s, const hone_machine *m, hone_work *w) {
 
 HN_DESCRIBED_SIZED(hn_coded_step, hn_coded_fill)
 
-HN_TACTIC(cpu, matmul_n_bits_int8, "com.microsoft.MatMulNBits", 1, .accepts = accepts, .cost = cost,
+HN_TACTIC(cpu, matmul_n_bits_int8, "com.microsoft.MatMulNBits", 2, .accepts = accepts, .cost = cost,
           .need = need, .prepack = prepack, .run = run, .work = work, .shared = hn_coded_shared_nbits);

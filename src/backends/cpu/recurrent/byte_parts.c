@@ -6,7 +6,13 @@
 #include "base/integers.h"
 #include "base/wide.h"
 
-enum { BLOCK = 16, EACH = 3, PARTS = EACH * HN_BYTE_PARTS_ROWS, COLUMNS = 64, NEAR = 4096 /* floats that stay in L1 */ };
+enum {
+  BLOCK = 16,
+  EACH = 3,
+  PARTS = EACH * HN_BYTE_PARTS_ROWS,
+  COLUMNS = 64,
+  NEAR = 4096 /* floats that stay in L1 */
+};
 
 static int64_t row_of(int64_t k) { return hn_fill_up(k, 64); }
 
@@ -18,7 +24,8 @@ size_t hn_byte_parts_scratch(int64_t k) {
 typedef float floats __attribute__((vector_size(BLOCK * sizeof(float))));
 typedef int8_t bytes __attribute__((vector_size(BLOCK)));
 
-/* What numbers leave of a row of whole blocks. Halves, as the largest number times its scale may be infinite. */
+/* What numbers leave of a row of whole blocks. Halves, as the largest number times its scale may be infinite.
+ */
 HN_WIDE_BODY void leave_body(float *row, const int8_t *numbers, float scale, int64_t n) {
   floats x;
   bytes b;

@@ -74,10 +74,11 @@ static double coded_cycles(const hn_recurrent *p, const struct hn_recurrent_ops 
                            int64_t k, int64_t rows, double share) {
   const double columns = (double)(p->gates * p->hidden) * share, quads = columns / 16 * (double)k / 4;
   const double products = quads * 3 * (double)rows * 1.1;
+  const int64_t blocks = p->padded / o->vw;
   const double reads =
       columns * (double)k / (beyond(columns * (double)k, m) > 0 ? FAR_BYTES_PER_CYCLE : L2_BYTES_PER_CYCLE);
   return hn_overlapped_cycles(products, reads) + (double)rows * (double)k * 0.5 +
-         (double)(p->padded / o->vw) * (double)rows * share * 5 * ACTIVATION_CYCLES + 200;
+         (double)blocks * (double)rows * share * 5 * ACTIVATION_CYCLES + 200;
 }
 
 /* Threads that share the units of each step, each with its part of R, of all directions at once or of one

@@ -17,7 +17,9 @@ static inline ints turned(ints x, int bits) {
   if (bits == 8) return _mm512_xor_si512(x, _mm512_set1_epi8((char)0x80));
   return _mm512_ternarylogic_epi32(x, _mm512_set1_epi8(0x0f), _mm512_set1_epi8(0x08), 0x6a);
 }
+#if defined(HN_INSTRUMENTED)
 static inline ints dot(ints sum, ints u, ints s) { return _mm512_dpbusd_epi32(sum, u, s); }
+#endif
 
 #include "backends/cpu/kernels/coded/coded_int8_body.h"
 

@@ -13,7 +13,7 @@
 /* PARTS: vectors of a panel. */
 enum { PANEL = HN_CODED_PANEL, GROUP = HN_CODED_GROUP_BYTES, PARTS = PANEL / LANES, MOST = 8 };
 
-static inline ints group_of(const int8_t *a) {
+static inline __attribute__((unused)) ints group_of(const int8_t *a) {
   int32_t four;
   memcpy(&four, a, sizeof four);
   return set_all(four);
