@@ -290,10 +290,11 @@ HONE_API hone_status hone_context_rebind(hone_context *context, const hone_bindi
  * HONE_ERROR_UNSUPPORTED: steps of the host read what lies in the device's memory. */
 HONE_API hone_status hone_context_bind_input(hone_context *context, uint32_t i, const hone_tensor *tensor,
                                              hone_error *error);
-/* Output i goes there, and hone_context_output tells the same. A row-major tensor is written by the step that
- * makes it, on a device that shares the host's memory, where the output has memory of its own; otherwise the
- * output is copied once, when all steps are done; into memory of the device, or pinned memory, by the device
- * (HONE_ERROR_UNSUPPORTED for the device's where the host makes it). After a run that failed, anything may
+/* Output i goes there, and hone_context_output tells the same. A row-major tensor in the memory that the
+ * device computes in (on an accelerator its own, aligned to 256 bytes) is written by the step that makes it,
+ * where the output has memory of its own; otherwise the output is copied once, when all steps are done; into
+ * memory of the device, or pinned memory, by the device (HONE_ERROR_UNSUPPORTED for the device's where the
+ * host makes it). After a run that failed, anything may
  * lie there. Where the run finds out the dimensions, a row-major tensor of any shape is room for as many
  * bytes, and a result that takes more is HONE_ERROR_USAGE.
  *

@@ -147,10 +147,9 @@ hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
 }
 
 /* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work
- * knows addresses: when one changes it is captured anew. */
-static hone_status place_inputs(hn_context *c, hone_error *error) {
+ * knows addresses: when one changes it is captured anew. moved: that of an output did. */
+static hone_status place_inputs(hn_context *c, bool moved, hone_error *error) {
   const hn_plan *p = c->plan;
-  bool moved = false;
   for (uint32_t i = 0; i < c->remote.n_inputs; i++) {
     const hn_remote_input *s = &c->remote.input[i];
     const hone_tensor *t = c->given[s->input];
@@ -169,7 +168,7 @@ static hone_status check_refused(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const hone_node *node = p->backend->refused(c->remote.queue);
   if (!node) return HONE_OK;
-  hn_fail(error, HONE_ERROR_INPUT, "an index is outside of what it indexes");
+  hn_fail(error, HONE_ERROR_INPUT, "an index, a length or a position is outside of what there is");
   for (size_t k = 0; k < p->steps.len; k++) {
     const hone_step *s = &p->steps.ptr[k].desc;
     if (s->node != node) continue;
@@ -179,10 +178,10 @@ static hone_status check_refused(hn_context *c, hone_error *error) {
   return HONE_ERROR_INPUT;
 }
 
-hone_status hn_apart_run(hn_context *c, hone_error *error) {
+hone_status hn_apart_run(hn_context *c, bool moved, hone_error *error) {
   const hn_plan *p = c->plan;
   const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
-  hone_status status = place_inputs(c, error);
+  hone_status status = place_inputs(c, moved, error);
   c->copying = false;
   p->backend->refused(c->remote.queue); /* nothing of work that was no run */
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);

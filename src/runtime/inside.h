@@ -79,6 +79,6 @@ hone_status hn_apart_capture(hn_context *c, hone_error *error);
 /* The pieces in order; whole: as they were captured, otherwise step by step. */
 hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error);
 /* Inputs to the device, the pieces in order, outputs back. */
-hone_status hn_apart_run(hn_context *c, hone_error *error);
+hone_status hn_apart_run(hn_context *c, bool moved, hone_error *error); /* moved: the place of an output */
 
 #endif

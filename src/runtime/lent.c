@@ -32,11 +32,13 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
   return HONE_OK;
 }
 
-/* May the output's slot lie in the caller's memory? It has bytes of its own that no other output shows. */
+/* May the output's slot lie in the caller's memory, of the kind that its step writes? It has bytes of its own
+ * that no other output shows. */
 static bool movable(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
   const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
-  if (p->backend->asynchronous || p->slices > 1 || r->place != HN_PLACE_ARENA || !r->bytes) return false;
+  if (p->slices > 1 || r->place != HN_PLACE_ARENA || !r->bytes) return false;
+  if (p->backend->asynchronous && !s->desc.device) return false;
   if (s->bytes != r->bytes || (slot != root && s->offset)) return false;
   if (!hn_strided_dense(&s->desc) && p->output_desc[i].layout != HONE_LAYOUT_CHANNELS_LAST) return false;
   if (s->desc.dtype != p->output_desc[i].dtype) return false;
@@ -68,6 +70,11 @@ static bool reached(const hn_plan *p, uint32_t i, const hone_tensor *t) {
   return at == HONE_MEMORY_PINNED || at == HONE_MEMORY_DEVICE;
 }
 
+/* Is that memory of the kind that the step writes? Kernels expect the alignment of all tensors there. */
+static bool written_there(const hn_plan *p, const hone_tensor *t) {
+  return !p->backend->asynchronous || (t->desc.device && (uintptr_t)t->data % 256 == 0);
+}
+
 static hone_status bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const hn_lent_output *now,
                                hone_error *error) {
   if (!l->output) {
@@ -91,9 +98,9 @@ hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const 
   if (t) {
     now.bound = true;
     now.to = *t;
-    now.here = movable(p, i) && hn_strided_dense(&t->desc);
-    now.straight = reached(p, i, t);
-    if (t->desc.device && !now.straight)
+    now.here = movable(p, i) && hn_strided_dense(&t->desc) && written_there(p, t);
+    now.straight = !now.here && reached(p, i, t);
+    if (t->desc.device && !now.here && !now.straight)
       return hn_fail(error, HONE_ERROR_UNSUPPORTED,
                      "output '%s' is made on the host, or its shape in the run: bind memory of the host",
                      p->outputs[i]->name);
@@ -103,7 +110,8 @@ hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const 
 
 hone_status hn_lent_bind_allocator(const hn_plan *p, hn_lent *l, uint32_t i, hone_allocate allocate,
                                    void *arg, hone_error *error) {
-  const hn_lent_output now = {.bound = true, .allocate = allocate, .arg = arg, .here = movable(p, i)};
+  const bool here = !p->backend->asynchronous && movable(p, i);
+  const hn_lent_output now = {.bound = true, .allocate = allocate, .arg = arg, .here = here};
   if (!allocate) return hn_lent_bind_output(p, l, i, NULL, error);
   return bind_output(p, l, i, &now, error);
 }
@@ -182,7 +190,9 @@ void hn_slot_move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to
     if (hn_slot_root(p, k) == root) tensor[k].data = (char *)to + (k == root ? 0 : p->slots.ptr[k].offset);
 }
 
-hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, void *arena, hone_error *error) {
+hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, void *arena, bool *moved,
+                          hone_error *error) {
+  *moved = false;
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++) {
     hn_lent_output *o = &l->output[i];
     const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
@@ -197,6 +207,7 @@ hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, voi
     if (want == o->at) continue;
     hn_slot_move(p, tensor, root, want ? want : (char *)arena + p->slots.ptr[root].offset);
     o->at = want;
+    *moved = true;
   }
   return HONE_OK;
 }
@@ -236,7 +247,8 @@ int32_t hn_lent_over(const hn_plan *p, uint32_t i) {
       if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;
       const uint32_t root = hn_slot_root(p, s->in[in]);
       const hn_slot *from = &p->slots.ptr[root];
-      if (from->place != HN_PLACE_INPUT || from->last != k || from->bytes != p->slots.ptr[slot].bytes)
+      if ((from->place != HN_PLACE_INPUT && from->place != HN_PLACE_STAGED) || from->last != k ||
+          from->bytes != p->slots.ptr[slot].bytes)
         return -1;
       for (uint32_t q = 0, readers = 0; q < s->desc.n_inputs + s->n_captured; q++)
         if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return -1;
@@ -249,6 +261,8 @@ int32_t hn_lent_over(const hn_plan *p, uint32_t i) {
 void hn_lent_forget(const hn_plan *p, hn_lent *l) {
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++) l->output[i].at = NULL;
 }
+
+bool hn_lent_moved(const hn_lent *l, uint32_t i) { return l->output && l->output[i].at; }
 
 void *hn_lent_straight(const hn_lent *l, uint32_t i) {
   return l->output && l->output[i].straight ? l->output[i].to.data : NULL;

@@ -108,7 +108,7 @@ hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, 
       r->timed ? b->event_record(p->device, r->queue, r->mark[HN_MARK_DONE], error) : HONE_OK;
   for (uint32_t i = 0; i < p->n_outputs && status == HONE_OK; i++) {
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
-    if (r->returned_at[i] == UINT64_MAX || !s->bytes) continue;
+    if (r->returned_at[i] == UINT64_MAX || !s->bytes || hn_lent_moved(lent, i)) continue;
     void *straight = hn_lent_straight(lent, i);
     status = b->cross(p->device, r->queue, straight ? straight : (char *)r->returned + r->returned_at[i],
                       tensor[p->output_slot[i]].data, s->bytes, error);

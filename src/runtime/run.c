@@ -113,9 +113,10 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
   gather_lent(c, in);
-  hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, error);
+  bool moved;
+  hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, &moved, error);
   if (status == HONE_OK)
-    status = c->apart              ? hn_apart_run(c, error)
+    status = c->apart              ? hn_apart_run(c, moved, error)
              : c->plan->slices > 1 ? run_slices(c, error)
                                    : hn_steps_all(c, error);
   if (status == HONE_OK) status = show_outputs(c, error);

@@ -389,6 +389,72 @@ static void test_large(void **state) {
   free(l);
 }
 
+/* ------------------------------------------------------------------ made over its input */
+
+#define DECODER                                                                                              \
+  "opset 21\nopset \"com.microsoft\" 1\n"                                                                    \
+  "graph g(%q: f32[3x1x128], %k: f32[3x1x64], %v: f32[3x1x64], %pk: f32[3x2x64x32], %pv: f32[3x2x64x32], "   \
+  "%n: i32[3]) -> (%y, %ok, %ov) {\n"                                                                        \
+  "  %y, %ok, %ov = com.microsoft::GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, i32[1]{64}) "               \
+  "{num_heads=4, kv_num_heads=2}\n}\n"
+enum { CACHE = 3 * 2 * 64 * 32 };
+
+/* The caches of a decoder that lie in the device's memory are written there, and never cross. */
+static void test_over(void **state) {
+  (void)state;
+  hone_plan *p = plan_of(DECODER, "f32");
+  hone_context *plain = context_of(p), *c = context_of(p);
+  float q[3 * 128], k[3 * 64], v[3 * 64], *cache[2], *back = malloc(CACHE * sizeof *back);
+  int32_t n[3] = {0, 9, 40};
+  void *data[] = {q, k, v, NULL, NULL, n};
+  hone_tensor in[6], there[2];
+  const hone_tensor *given[6], *own[6], *out[3] = {NULL, &there[0], &there[1]};
+  for (uint32_t i = 0; i < 6; i++) {
+    if (i == 3 || i == 4) fill(data[i] = cache[i - 3] = malloc(CACHE * sizeof(float)), CACHE, i);
+    in[i] = (hone_tensor){*hone_plan_input_desc(p, i), data[i]};
+    given[i] = own[i] = &in[i];
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    assert_int_equal(hone_plan_output_over(p, 1 + i), 3 + i);
+    there[i] = (hone_tensor){in[3 + i].desc, new_memory(HONE_MEMORY_DEVICE, CACHE * sizeof(float))};
+    there[i].desc.device = 1;
+    copy(there[i].data, cache[i], CACHE * sizeof(float));
+    assert_int_equal(hone_context_bind_input(c, 3 + i, &there[i], NULL), HONE_OK);
+    own[3 + i] = NULL;
+  }
+  assert_int_equal(hone_context_bind_outputs(c, out, NULL), HONE_OK);
+  for (unsigned token = 0; token < 4; token++) {
+    fill(q, 3 * 128, token), fill(k, 3 * 64, token + 1), fill(v, 3 * 64, token + 2);
+    run(plain, given);
+    run(c, own);
+    assert_memory_equal(hone_context_output(c, 0)->data, hone_context_output(plain, 0)->data, sizeof q);
+    for (uint32_t i = 0; i < 2; i++) {
+      assert_ptr_equal(hone_context_output(c, 1 + i)->data, there[i].data);
+      copy(back, there[i].data, CACHE * sizeof(float));
+      memcpy(cache[i], hone_context_output(plain, 1 + i)->data, CACHE * sizeof(float));
+      assert_memory_equal(back, cache[i], CACHE * sizeof(float));
+    }
+    for (int b = 0; b < 3; b++) n[b]++;
+  }
+  /* Not bound any more: back in the context's own memory. */
+  for (uint32_t i = 0; i < 2; i++) hone_context_bind_input(c, 3 + i, NULL, NULL);
+  assert_int_equal(hone_context_bind_outputs(c, NULL, NULL), HONE_OK);
+  run(plain, given);
+  run(c, given);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_memory_equal(hone_context_output(c, i)->data, hone_context_output(plain, i)->data,
+                        i ? CACHE * sizeof(float) : sizeof q);
+  /* A length that the cache has no room for ends the run. */
+  hone_error e = {0};
+  n[1] = 64;
+  assert_int_equal(hone_context_run(c, given, NULL, &e), HONE_ERROR_INPUT);
+  hone_context_destroy(plain);
+  hone_context_destroy(c);
+  hone_plan_destroy(p);
+  for (uint32_t i = 0; i < 2; i++) free(cache[i]), hone_memory_free(engine, there[i].data);
+  free(back);
+}
+
 /* ------------------------------------------------------------------ inputs as they come */
 
 #define PICTURE                                                                                              \
@@ -464,9 +530,9 @@ int main(void) {
   if (status != HONE_OK) return printf("FAIL %s\n", e.what), 1;
   emulated = getenv("HONE_LIBCUDA") != NULL;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds),    cmocka_unit_test(test_inputs),  cmocka_unit_test(test_outputs),
-      cmocka_unit_test(test_clock),    cmocka_unit_test(test_refused), cmocka_unit_test(test_large),
-      cmocka_unit_test(test_arriving),
+      cmocka_unit_test(test_kinds), cmocka_unit_test(test_inputs),   cmocka_unit_test(test_outputs),
+      cmocka_unit_test(test_clock), cmocka_unit_test(test_refused),  cmocka_unit_test(test_large),
+      cmocka_unit_test(test_over),  cmocka_unit_test(test_arriving),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   hone_engine_destroy(engine);

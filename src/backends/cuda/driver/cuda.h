@@ -55,9 +55,9 @@ hone_status hn_cuda_in_order(hn_cuda_queue *q, void *spare, hone_error *error);
 /* Sets bytes of device memory to zero, in order. */
 hone_status hn_cuda_zero(hn_cuda_queue *q, void *at, size_t bytes, hone_error *error);
 
-/* Where a kernel says that it met what it cannot do (an index outside of what it indexes): it writes the
- * address of the step's node there, in the host's memory, and goes on with something harmless. The run fails
- * when it has ended. NULL: of a dry queue. */
+/* Where a kernel says that it met what it cannot do (an index outside of what it indexes, a length that a
+ * cache has no room for): it writes the address of the step's node there, in the host's memory, and goes on
+ * with something harmless. The run fails when it has ended. NULL: of a dry queue. */
 uint64_t *hn_cuda_refusal(const hn_cuda_queue *q);
 
 bool hn_cuda_dry(const hn_cuda_queue *q);     /* plan time: prepare, launch nothing */
