@@ -122,6 +122,9 @@ typedef struct hone_plan_options {
                       so many, or an error says why not */
   const hone_weights *weights; /* of this engine and model: where plans leave packed weights and look for
                                   them; NULL: the plan has its own */
+  bool over_bound; /* outputs that can be made over an input (hone_plan_output_over: a decoder's caches) always
+                      are bound, and on an accelerator these inputs, too: contexts have no room for them, and a
+                      run without is HONE_ERROR_USAGE */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */
@@ -140,7 +143,7 @@ HONE_API hone_status hone_plan_rebind(hone_plan *plan, const hone_binding *bindi
                                       bool *done, hone_error *error);
 
 /* Packed weights that plans of one model for different shapes have in common: what of them says nothing of
- * shapes is packed by the first plan and read by all others (on the CPU; accelerators share nothing yet).
+ * shapes is packed by the first plan and read by all others; on an accelerator what is the same on it.
  * Keeps the model alive and borrows the engine; plans may be made with it from several threads at once. What
  * plans still read stays when it is destroyed, and what none reads is given back with the last that did. */
 HONE_API hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,

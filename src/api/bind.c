@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "base/strided.h"
+#include "optimize/plan/plan.h"
 #include "runtime/context.h"
 #include "runtime/remote.h"
 
@@ -187,7 +188,7 @@ hone_status hn_bound_reached(const hn_plan *p, uint32_t i, const hone_tensor *in
 static bool made_over(const hn_plan *p, const hn_lent *l, uint32_t i, uint32_t input, const hone_tensor *in) {
   const hone_tensor *to = hn_lent_given_output(l, i);
   return to && to->data == in->data && hone_desc_same_dims(&to->desc, &in->desc) &&
-         hn_strided_dense(&to->desc) && hn_strided_dense(&in->desc) && hn_lent_over(p, i) == (int32_t)input;
+         hn_strided_dense(&to->desc) && hn_strided_dense(&in->desc) && hn_plan_over(p, i) == (int32_t)input;
 }
 
 hone_status hn_bound_apart(const hn_plan *p, hn_context *c, uint32_t i, const hone_tensor *in,
@@ -200,7 +201,7 @@ hone_status hn_bound_apart(const hn_plan *p, hn_context *c, uint32_t i, const ho
   if (made_over(p, lent, (uint32_t)at, i, given) && hn_lent_overlap(p, lent, given, at) < 0) return HONE_OK;
   hn_fail(error, HONE_ERROR_USAGE, "input '%s' overlaps the memory bound to output '%s'", p->inputs[i]->name,
           p->outputs[at]->name);
-  hn_error_hint(error, hn_lent_over(p, (uint32_t)at) == (int32_t)i
+  hn_error_hint(error, hn_plan_over(p, (uint32_t)at) == (int32_t)i
                            ? "bind the output just where the input lies, or to other memory"
                            : "bind the output to other memory: it is written while inputs are still read");
   return HONE_ERROR_USAGE;

@@ -77,6 +77,7 @@ static hone_status compile(hone_plan *p, making *w, hn_model *bound, uint32_t sl
                              .stored = o->precision ? NULL : model,
                              .reference = o->reference,
                              .prefer_memory = o->prefer == HONE_PREFER_MEMORY,
+                             .lends = o->over_bound,
                              .tactics = p->engine->tactics,
                              .tuned = o->untuned || o->reference ? NULL : p->engine->tuned,
                              .chains = o->chains,
@@ -310,7 +311,7 @@ const hone_tensor_desc *hone_plan_output_desc(const hone_plan *p, uint32_t i) {
   return i < p->plan->n_outputs ? &p->plan->output_desc[i] : NULL;
 }
 int32_t hone_plan_output_over(const hone_plan *p, uint32_t i) {
-  return p && i < p->plan->n_outputs ? hn_lent_over(p->plan, i) : -1;
+  return p && i < p->plan->n_outputs ? hn_plan_over(p->plan, i) : -1;
 }
 const hone_bound_shape *hone_plan_bound(const hone_plan *p, uint32_t i) {
   if (!p) return NULL;

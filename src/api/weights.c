@@ -13,8 +13,9 @@ struct hone_weights {
   hn_model *model;        /* keys are addresses of its weights */
   hn_model *prepared;     /* what plans are made of; NULL: none was yet */
   pthread_mutex_t lock;   /* for it */
-  hn_packed_store *store; /* NULL: on devices with memory of their own */
-  hn_lines *lines;        /* what plans made with it have in common beside their weights; NULL: likewise */
+  hn_packed_store *store;
+  hn_lines *lines; /* what plans made with it have in common beside their weights; NULL: on devices with
+                      memory of their own */
 };
 
 hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,
@@ -26,8 +27,8 @@ hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_wei
   hn_device *device = NULL;
   const hn_backend *backend = hn_api_backend(engine, &device);
   hone_weights *w = hn_calloc(1, sizeof *w);
-  if (w && !backend->asynchronous &&
-      (!(w->store = hn_packed_store_create(backend, device)) || !(w->lines = hn_lines_create()))) {
+  if (w && (!(w->store = hn_packed_store_create(backend, device)) ||
+            (!backend->asynchronous && !(w->lines = hn_lines_create())))) {
     hn_packed_store_drop(w->store);
     hn_free(w);
     w = NULL;
@@ -51,7 +52,7 @@ void hone_weights_destroy(hone_weights *w) {
 }
 
 uint64_t hone_weights_bytes(const hone_weights *w) {
-  return w && w->store ? hn_packed_store_bytes(w->store, NULL) : 0;
+  return w ? hn_packed_store_bytes(w->store, NULL) : 0;
 }
 
 /* The model with what moves its weights done: a Transpose of an embedding that is the last layer's matrix,
@@ -81,7 +82,7 @@ hone_status hn_api_weights(const hone_weights *given, const hone_engine *engine,
                    "hone_plan_create: the packed weights belong to another model or engine");
   *store = w->store;
   *lines = w->lines;
-  if (!folds || !w->store) return HONE_OK;
+  if (!folds) return HONE_OK;
   pthread_mutex_lock(&w->lock);
   if (!w->prepared) w->prepared = prepare(model);
   *prepared = w->prepared;

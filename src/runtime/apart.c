@@ -102,7 +102,7 @@ hone_status hn_apart_open(hn_context *c, hone_error *error) {
     last->count++;
   }
   hn_free(copied);
-  return hn_apart_capture(c, error);
+  return p->lends ? HONE_OK : hn_apart_capture(c, error); /* what is lent has no address yet */
 }
 
 void hn_apart_close(hn_context *c) {
@@ -155,6 +155,12 @@ static hone_status place_inputs(hn_context *c, bool moved, hone_error *error) {
     const hone_tensor *t = c->given[s->input];
     const bool there =
         t->desc.device && (uintptr_t)t->data % 256 == 0 && t == hn_lent_input_of(&c->lent, s->input);
+    if (!there && p->slots.ptr[s->slot].lent) {
+      hn_fail(error, HONE_ERROR_USAGE, "input '%s' is not bound to the device's memory, aligned to 256 bytes",
+              p->inputs[s->input]->name);
+      hn_error_hint(error, "the plan was made with hone_plan_options.over_bound");
+      return HONE_ERROR_USAGE;
+    }
     void *want = there ? t->data : (char *)c->remote.staged + s->offset;
     if (c->tensor[s->slot].data == want) continue;
     hn_slot_move(p, c->tensor, s->slot, want);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/strided.h"
+#include "optimize/plan/plan.h"
 
 #include <string.h>
 
@@ -30,21 +31,6 @@ hone_status hn_lent_bind_input(const hn_plan *p, hn_lent *l, uint32_t i, const h
   hn_device_free(p->backend, p->device, true, l->input[i].own);
   l->input[i] = now;
   return HONE_OK;
-}
-
-/* May the output's slot lie in the caller's memory, of the kind that its step writes? It has bytes of its own
- * that no other output shows. */
-static bool movable(const hn_plan *p, uint32_t i) {
-  const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
-  const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
-  if (p->slices > 1 || r->place != HN_PLACE_ARENA || !r->bytes) return false;
-  if (p->backend->asynchronous && !s->desc.device) return false;
-  if (s->bytes != r->bytes || (slot != root && s->offset)) return false;
-  if (!hn_strided_dense(&s->desc) && p->output_desc[i].layout != HONE_LAYOUT_CHANNELS_LAST) return false;
-  if (s->desc.dtype != p->output_desc[i].dtype) return false;
-  for (uint32_t k = 0; k < p->n_outputs; k++)
-    if (k != i && hn_slot_root(p, p->output_slot[k]) == root) return false;
-  return true;
 }
 
 /* May the output be made in the caller's memory when its shape is known? The step decides when it is bound.
@@ -98,7 +84,7 @@ hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const 
   if (t) {
     now.bound = true;
     now.to = *t;
-    now.here = movable(p, i) && hn_strided_dense(&t->desc) && written_there(p, t);
+    now.here = hn_plan_movable(p, i) && hn_strided_dense(&t->desc) && written_there(p, t);
     now.straight = !now.here && reached(p, i, t);
     if (t->desc.device && !now.here && !now.straight)
       return hn_fail(error, HONE_ERROR_UNSUPPORTED,
@@ -110,7 +96,7 @@ hone_status hn_lent_bind_output(const hn_plan *p, hn_lent *l, uint32_t i, const 
 
 hone_status hn_lent_bind_allocator(const hn_plan *p, hn_lent *l, uint32_t i, hone_allocate allocate,
                                    void *arg, hone_error *error) {
-  const bool here = !p->backend->asynchronous && movable(p, i);
+  const bool here = !p->backend->asynchronous && hn_plan_movable(p, i);
   const hn_lent_output now = {.bound = true, .allocate = allocate, .arg = arg, .here = here};
   if (!allocate) return hn_lent_bind_output(p, l, i, NULL, error);
   return bind_output(p, l, i, &now, error);
@@ -193,6 +179,13 @@ void hn_slot_move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to
 hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, void *arena, bool *moved,
                           hone_error *error) {
   *moved = false;
+  for (uint32_t i = 0; p->lends && i < p->n_outputs; i++) {
+    if (!p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent || (l->output && l->output[i].here)) continue;
+    hn_fail(error, HONE_ERROR_USAGE, "output '%s' is not bound to memory that its step can write",
+            p->outputs[i]->name);
+    hn_error_hint(error, "the plan was made with hone_plan_options.over_bound");
+    return HONE_ERROR_USAGE;
+  }
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++) {
     hn_lent_output *o = &l->output[i];
     const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
@@ -233,29 +226,6 @@ bool hn_lent_holds(const hn_plan *p, const hn_lent *l, const void *data) {
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++)
     if (l->output[i].late_at == data) return true;
   return false;
-}
-
-int32_t hn_lent_over(const hn_plan *p, uint32_t i) {
-  const uint32_t slot = p->output_slot[i];
-  if (!movable(p, i)) return -1;
-  for (uint32_t k = 0; k < p->steps.len; k++) {
-    const hn_step *s = &p->steps.ptr[k];
-    for (uint32_t j = 0; j < s->desc.n_outputs; j++) {
-      if (s->out[j] != slot) continue;
-      if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return -1;
-      const int32_t in = s->tactic->over(&s->desc, j);
-      if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;
-      const uint32_t root = hn_slot_root(p, s->in[in]);
-      const hn_slot *from = &p->slots.ptr[root];
-      if ((from->place != HN_PLACE_INPUT && from->place != HN_PLACE_STAGED) || from->last != k ||
-          from->bytes != p->slots.ptr[slot].bytes)
-        return -1;
-      for (uint32_t q = 0, readers = 0; q < s->desc.n_inputs + s->n_captured; q++)
-        if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return -1;
-      return (int32_t)from->input;
-    }
-  }
-  return -1;
 }
 
 void hn_lent_forget(const hn_plan *p, hn_lent *l) {

@@ -72,9 +72,6 @@ hone_status hn_lent_late(const hn_plan *plan, hn_lent *lent, uint32_t slot, cons
                          void **at, hone_error *error);
 /* Did a late step write these bytes where the caller wanted them? */
 bool hn_lent_holds(const hn_plan *plan, const hn_lent *lent, const void *data);
-/* The input over which output i may be made, since the step that makes it can, and nobody reads the input
- * behind it; -1: none. */
-int32_t hn_lent_over(const hn_plan *plan, uint32_t i);
 /* The arena has another place, and all slots are in it. */
 void hn_lent_forget(const hn_plan *plan, hn_lent *lent);
 /* Where the device itself copies output i to; NULL: nowhere. */

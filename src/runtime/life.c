@@ -23,7 +23,9 @@ static void lay_out(hn_context *c) {
   const hn_plan *p = c->plan;
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
-    if (root->place == HN_PLACE_ARENA)
+    if (root->lent)
+      c->tensor[i].data = NULL; /* bound before each run */
+    else if (root->place == HN_PLACE_ARENA)
       c->tensor[i].data = (char *)(c->apart && !root->desc.device ? c->remote.host : c->arena) +
                           root->offset + (s == root ? 0 : s->offset);
   }
@@ -35,7 +37,7 @@ static void describe(hn_context *c) {
   for (uint32_t i = 0; i < p->slots.len; i++) {
     const hn_slot *s = &p->slots.ptr[i], *root = &p->slots.ptr[hn_slot_root(p, i)];
     c->tensor[i].desc = s->desc;
-    if (root->place == HN_PLACE_STAGED)
+    if (root->place == HN_PLACE_STAGED && !root->lent)
       c->tensor[i].data = (char *)c->remote.staged + root->offset + (s == root ? 0 : s->offset);
     else if (root->place == HN_PLACE_CONST)
       c->tensor[i].data = (void *)s->constant;

@@ -36,7 +36,8 @@ hone_status hn_remote_open(const hn_plan *p, hn_remote *r, hone_error *error) {
   for (uint32_t i = 0; i < p->n_outputs; i++) {
     const hn_slot *s = &p->slots.ptr[p->output_slot[i]];
     r->returned_at[i] = s->desc.device ? returned : UINT64_MAX;
-    if (s->desc.device) returned += hn_round_up(s->bytes, 256);
+    if (s->desc.device && !p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent)
+      returned += hn_round_up(s->bytes, 256);
   }
   const struct {
     void **at;

@@ -1,6 +1,8 @@
 /* See decoder.h. */
 #include "decoder_parts.h"
 
+#include "base/half.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +36,19 @@ hn_value *decoder_to(decoder_builder *b, hn_value *x, hone_dtype type) {
   return y;
 }
 
+/* Of the model's type, as a file would have it. */
+static hn_value *constant(decoder_builder *b, int32_t rank, const int64_t *dim, const float *x) {
+  if (!b->z->halves) return net_constant(b->m, HONE_DTYPE_F32, rank, dim, x);
+  int64_t n = 1;
+  for (int32_t i = 0; i < rank; i++) n *= dim[i];
+  uint16_t *h = malloc((size_t)n * sizeof *h);
+  assert_non_null(h);
+  for (int64_t i = 0; i < n; i++) h[i] = hn_f32_to_f16(x[i]);
+  hn_value *v = net_constant(b->m, HONE_DTYPE_F16, rank, dim, h);
+  free(h);
+  return v;
+}
+
 /* Weights of unit gain. */
 static hn_value *weights(decoder_builder *b, int64_t rows, int64_t columns, double gain) {
   const int64_t n = rows * columns;
@@ -42,9 +57,9 @@ static hn_value *weights(decoder_builder *b, int64_t rows, int64_t columns, doub
   for (int64_t i = 0; i < n; i++)
     w[i] = (float)(gain * sqrt(12.0) *
                    ((double)((b->seed = b->seed * 1664525u + 1013904223u) >> 8) / 16777216.0 - 0.5));
-  hn_value *v = net_constant(b->m, HONE_DTYPE_F32, 2, (const int64_t[]){rows, columns}, w);
+  hn_value *v = constant(b, 2, (const int64_t[]){rows, columns}, w);
   free(w);
-  return b->z->halves ? decoder_to(b, v, HONE_DTYPE_F16) : v;
+  return v;
 }
 
 /* Of poison the last id's row is infinite. */
@@ -68,9 +83,8 @@ static hn_value *normal(decoder_builder *b, hn_value *x) {
   float *ones = malloc((size_t)b->d * sizeof *ones);
   assert_non_null(ones);
   for (int64_t i = 0; i < b->d; i++) ones[i] = 1;
-  hn_value *gamma = net_constant(b->m, HONE_DTYPE_F32, 1, &b->d, ones);
+  hn_value *gamma = constant(b, 1, &b->d, ones);
   free(ones);
-  if (b->z->halves) gamma = decoder_to(b, gamma, HONE_DTYPE_F16);
   return decoder_op(b, "LayerNormalization", x, gamma);
 }
 
@@ -83,10 +97,8 @@ static void tables(decoder_builder *b) {
       const double angle = (double)p * pow(10000, -(double)i / (double)half);
       c[p * half + i] = (float)cos(angle), s[p * half + i] = (float)sin(angle);
     }
-  b->cos = net_constant(b->m, HONE_DTYPE_F32, 2, dim, c);
-  b->sin = net_constant(b->m, HONE_DTYPE_F32, 2, dim, s);
-  if (b->z->halves)
-    b->cos = decoder_to(b, b->cos, HONE_DTYPE_F16), b->sin = decoder_to(b, b->sin, HONE_DTYPE_F16);
+  b->cos = constant(b, 2, dim, c);
+  b->sin = constant(b, 2, dim, s);
   free(c);
   free(s);
 }

@@ -1,7 +1,7 @@
 /* What it is worth that sequences come and go between two steps: tokens a second of the same requests one
  * after the other, in batches of which each waits for its longest sequence, and as they come.
  *
- *   generate_bench [layers [heads [vocabulary [rounds [form [halves]]]]]]
+ *   generate_bench [layers [heads [vocabulary [rounds [form [halves [device]]]]]]]
  *
  * Heads have 64 values; form is a number of decoder.h's, halves 1 for f16.
  *
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
   hone_error e = {0};
   hone_model *m = decoder_build(&z);
   const double begun = now();
-  if (hone_engine_create(NULL, &engine, &e) != HONE_OK ||
+  if (hone_engine_create(&(hone_engine_options){.device = argc > 7 ? argv[7] : NULL}, &engine, &e) != HONE_OK ||
       hone_server_create(engine, NULL, &server, &e) != HONE_OK ||
       hone_server_add(server, m, &(hone_served_options){.name = "net", .sequences = AT_ONCE}, &e) !=
           HONE_OK ||

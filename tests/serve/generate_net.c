@@ -19,10 +19,12 @@ const decoder_size small = {
     .vocabulary = VOCABULARY, .heads = 4, .kv_heads = 2, .size = 8, .layers = 2, .positions = 128, .seed = 7};
 
 hone_engine *engine;
+const char *device;
 
 int start(void **state) {
   (void)state;
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 2}, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.device = device, .threads = 2}, &engine, NULL),
+                   HONE_OK);
   return 0;
 }
 
@@ -69,7 +71,7 @@ void plain_open(hone_model *m, int64_t tokens, int64_t past, int64_t keys, plain
                     : strcmp(port.symbol[k], "past") == 0   ? past
                                                             : keys;
   }
-  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 1, .bindings = b, .n_bindings = n}, &p->plan,
+  if (hone_plan_create(engine, m, &(hone_plan_options){.level = device ? 2 : 1, .bindings = b, .n_bindings = n}, &p->plan,
                        &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(p->plan, &p->context, NULL), HONE_OK);

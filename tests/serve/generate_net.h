@@ -11,6 +11,7 @@ enum { CONTEXT = 96, LONGEST = 512, SEQUENCES = 4, ASKED = 7, MOST = 64, VOCABUL
 
 extern const decoder_size small;
 extern hone_engine *engine;
+extern const char *device; /* that tests run on; NULL: the processor */
 
 int start(void **state); /* the engine: cmocka's setup, and its teardown */
 int end(void **state);

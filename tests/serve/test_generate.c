@@ -24,6 +24,7 @@ static uint32_t differing(const decoder_size *z, hone_served_options o, uint32_t
   o.context = prompts.room;
   hone_server *s = serve(z, NULL, o);
   struct hn_generator *g = s->model[0]->generator;
+  if (!g) fail_msg("%s", s->model[0]->no_decoder.text);
   hone_server_response r[ASKED];
   int64_t want[MOST], got[MOST];
   uint32_t wrong = 0;
@@ -60,18 +61,20 @@ static void together_is_alone(void **state) {
   (void)state;
   decoder_size z = small;
   for (uint32_t pace = 0; pace < 4; pace++)
-    assert_int_equal(differing(&z, (hone_served_options){0}, pace), 0);
-  assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 2), 0);
-  assert_int_equal(differing(&z, (hone_served_options){.sequences = 1}, 1), 0);
-  z.places = true;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
+    if (!device || pace == 2) assert_int_equal(differing(&z, (hone_served_options){0}, pace), 0);
+  if (!device) {
+    assert_int_equal(differing(&z, (hone_served_options){.sequences = 7}, 2), 0);
+    assert_int_equal(differing(&z, (hone_served_options){.sequences = 1}, 1), 0);
+    z.places = true;
+    assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
+  }
   z.places = false, z.lengths = true;
   assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   z.kv_heads = 4;
-  assert_int_equal(differing(&z, (hone_served_options){0}, 3), 0);
+  if (!device) assert_int_equal(differing(&z, (hone_served_options){0}, 3), 0);
   z = small, z.single = true; /* from token to token, but each by itself */
   assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
-  z = small, z.halves = true;
+  z = small, z.halves = true, z.heads = 8; /* weights that are large enough to say the precision */
   assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
   assert_true(moved > 0); /* or this test saw none of it */
 }
@@ -220,7 +223,9 @@ static void faults_are_seen(void **state) {
 #endif
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) device = argv[1];
+  if (argc > 2) cmocka_set_test_filter(argv[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(together_is_alone),
       cmocka_unit_test(long_prompts_are_read_beside_others),

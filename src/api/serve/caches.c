@@ -1,8 +1,10 @@
-/* The memory of keys and values. What else there is of generation does not touch its bytes. */
+/* The memory of keys and values: the host's, or the device's where that has its own. What else there is of
+ * generation does not touch its bytes. */
 #include "api/serve/slots.h"
 #include "base/error.h"
 #include "base/fault.h"
 
+#include <hone/device_memory.h>
 #include <string.h>
 
 enum { PAGE = 4096 };
@@ -33,7 +35,13 @@ hone_status hn_caches_create(hn_slots *s, hone_error *error) {
     hn_cache *c = &s->cache[i];
     const size_t bytes = hn_round_up(c->slot * s->n, PAGE);
     all += bytes;
-    c->data = hn_pages(PAGE, bytes);
+    if (s->apart) {
+      void *data = NULL;
+      const hone_status status = hone_memory_alloc(s->engine, HONE_MEMORY_DEVICE, bytes, &data, error);
+      if (status != HONE_OK) return status;
+      c->data = data;
+    } else
+      c->data = hn_pages(PAGE, bytes);
     c->bytes = c->data ? bytes : 0;
     good = c->data != NULL;
   }
@@ -41,8 +49,13 @@ hone_status hn_caches_create(hn_slots *s, hone_error *error) {
 }
 
 void hn_caches_free(hn_slots *s) {
-  for (uint32_t i = 0; i < s->n_caches; i++)
-    if (s->cache[i].data) hn_pages_free(s->cache[i].data, s->cache[i].bytes);
+  for (uint32_t i = 0; i < s->n_caches; i++) {
+    if (!s->cache[i].data) continue;
+    if (s->apart)
+      hone_memory_free(s->engine, s->cache[i].data);
+    else
+      hn_pages_free(s->cache[i].data, s->cache[i].bytes);
+  }
   hn_free(s->cache);
 }
 
@@ -61,14 +74,20 @@ uint64_t hn_slots_bytes(const hn_slots *s) {
 /* Bytes of a slot as they lie now. */
 static size_t slot_of(const hn_slots *s, const hn_cache *c) { return (size_t)c->heads * s->room * c->row; }
 
-void hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens) {
-  for (uint32_t i = 0; i < s->n_caches; i++) {
+hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++) {
     const hn_cache *c = &s->cache[i];
     const size_t head = c->row * s->room, slot = slot_of(s, c);
+    if (s->apart) { /* a call of the device costs more than what it copies too much */
+      status = hone_memory_copy(s->engine, c->data + to * slot, c->data + from * slot, slot, error);
+      continue;
+    }
     for (size_t h = 0; h < (size_t)c->heads; h++)
       memcpy(c->data + to * slot + h * head, c->data + from * slot + h * head, tokens * c->row);
   }
-  if (s->written[to] < tokens) s->written[to] = (uint32_t)tokens;
+  if (status == HONE_OK && s->written[to] < tokens) s->written[to] = (uint32_t)tokens;
+  return status;
 }
 
 /* Heads go to their new places one after the other, so that none is written over before it has gone. */
@@ -104,13 +123,32 @@ void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n) {
   }
 }
 
-void hn_caches_give(hn_slots *s, const hn_run_size *z, uint32_t first) {
+/* Captured work knows addresses: what is bound stays so until a run begins at another slot. */
+static hone_status bind_apart(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++) {
+    const hn_cache *c = &s->cache[i];
+    s->given[c->in] = NULL;
+    if (z->bound == first) continue;
+    s->in[c->in].desc.device = 1;
+    s->out[c->out] = s->in[c->in];
+    s->bound[c->out] = &s->out[c->out];
+    status = hone_context_bind_input(z->context, c->in, &s->in[c->in], error);
+  }
+  if (status == HONE_OK && z->bound != first) status = hone_context_bind_outputs(z->context, s->bound, error);
+  z->bound = status == HONE_OK ? (int64_t)first : -1;
+  return status;
+}
+
+hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error) {
+  memset((void *)s->bound, 0, s->d->n_out * sizeof *s->bound);
   for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
     s->in[c->in].data = c->data + first * slot_of(s, c);
     s->out[c->out] = s->in[c->in];
     if (hone_plan_output_over(z->plan, c->out) == (int32_t)c->in) s->bound[c->out] = &s->out[c->out];
   }
+  return s->apart ? bind_apart(s, z, first, error) : hone_context_bind_outputs(z->context, s->bound, error);
 }
 
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n) {
@@ -119,7 +157,7 @@ void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_
   for (uint32_t k = 0; k < n && joined; k++)
     if (part[k].of->fed + part[k].tokens > most) most = part[k].of->fed + part[k].tokens;
   hn_caches_stretch(s, hn_sizes_past(s, most));
-  for (uint32_t i = 0; i < s->n_caches; i++) {
+  for (uint32_t i = 0; i < s->n_caches && !s->apart; i++) {
     const hn_cache *c = &s->cache[i];
     if (s->bound[c->out]) continue;
     const hone_tensor *made = hone_context_output(z->context, c->out);

@@ -238,10 +238,6 @@ static hone_status find_decoder(hn_served *m, const hone_served_options *o, hone
     hn_refuse(&m->no_decoder, "options say the shapes of its inputs");
     return HONE_OK;
   }
-  if (strcmp(hone_engine_machine(m->replica[0].engine)->device, "cpu") != 0) {
-    hn_refuse(&m->no_decoder, "generation runs on the processor");
-    return HONE_OK;
-  }
   hone_status status = hn_decoder_find(m->model, &d, &m->no_decoder, error);
   if (status == HONE_OK && d.form != HN_DECODER_NONE) {
     hone_error own = {0};

@@ -7,6 +7,7 @@
 #include "model/operators.h"
 #include "runtime/context.h"
 
+#include <hone/device_memory.h>
 #include <string.h>
 
 enum {
@@ -200,6 +201,10 @@ static hone_status check(hn_slots *s, const hone_plan *plan, int64_t batch, int6
   if (!hone_desc_known(l) || row < 1 || row > INT32_MAX || l->dim[0] != batch || (s->row && row != s->row))
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' does not follow the batch and the tokens",
                    hone_plan_output_name(plan, d->logits));
+  for (uint32_t i = 0; i < s->n_caches && s->apart; i++)
+    if (hone_plan_output_over(plan, s->cache[i].out) != (int32_t)s->cache[i].in)
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the device cannot write cache '%.80s' where it lies",
+                     hone_plan_input_name(plan, s->cache[i].in));
   s->row = row;
   if (tokens > 1) s->each_row = l->rank == 3 && l->dim[1] == tokens;
   s->vocabulary = d->vocabulary > 0 && d->vocabulary < row ? d->vocabulary : row;
@@ -215,7 +220,8 @@ hone_status hn_sizes_plan(const hn_slots *s, int64_t batch, int64_t tokens, int6
   o.n_bindings = hn_sizes_bindings(s, batch, tokens, past, room);
   o.batch = 0;
   o.weights = s->weights;
-  const hone_status status = hone_plan_create(s->m->replica[0].engine, s->model, &o, out, error);
+  o.over_bound = s->d->form != HN_DECODER_JOINED;
+  const hone_status status = hone_plan_create(s->engine, s->model, &o, out, error);
   hn_free(room);
   return status;
 }
@@ -224,7 +230,7 @@ static hone_status add_size(hn_slots *s, uint32_t batch, uint32_t tokens, uint32
   for (size_t i = 0; i < s->size.len; i++)
     if (s->size.ptr[i].batch == batch && s->size.ptr[i].tokens == tokens && s->size.ptr[i].past == past)
       return HONE_OK;
-  hn_run_size z = {batch, tokens, past, NULL, NULL};
+  hn_run_size z = {batch, tokens, past, NULL, NULL, -1};
   hone_status status = hn_sizes_plan(s, batch, tokens, past, &z.plan, error);
   if (status == HONE_OK) status = check(s, z.plan, batch, tokens, error);
   if (status == HONE_OK && !hn_vec_push(&s->size, z))
@@ -243,8 +249,10 @@ hone_status hn_sizes_contexts(hn_slots *s, hone_error *error) {
     if (needs > most) most = needs;
   }
   s->block_bytes = hn_round_up((size_t)most, PAGE);
-  s->block = hn_pages(PAGE, s->block_bytes);
-  if (!s->block) return hn_fail_memory(error, s->block_bytes, "a decoder's runs");
+  if (s->apart)
+    status = hone_memory_alloc(s->engine, HONE_MEMORY_DEVICE, s->block_bytes, &s->block, error);
+  else if (!(s->block = hn_pages(PAGE, s->block_bytes)))
+    status = hn_fail_memory(error, s->block_bytes, "a decoder's runs");
   for (size_t i = 0; i < s->size.len && status == HONE_OK; i++)
     status = hn_api_context_in(s->size.ptr[i].plan, s->block, &s->size.ptr[i].context, error);
   return status;
@@ -315,10 +323,10 @@ hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error) {
   return status;
 }
 
-const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past) {
-  const hn_run_size *found = NULL;
+hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past) {
+  hn_run_size *found = NULL;
   for (size_t i = 0; i < s->size.len; i++) {
-    const hn_run_size *z = &s->size.ptr[i];
+    hn_run_size *z = &s->size.ptr[i];
     if (z->batch == batch && z->tokens == tokens && z->past >= past && (!found || z->past < found->past))
       found = z;
   }
@@ -335,7 +343,10 @@ void hn_sizes_drop(hn_slots *s, size_t i) {
 void hn_sizes_free(hn_slots *s) {
   while (s->size.len) hn_sizes_drop(s, s->size.len - 1);
   hn_vec_free(&s->size);
-  if (s->block) hn_pages_free(s->block, s->block_bytes);
+  if (s->block && s->apart)
+    hone_memory_free(s->engine, s->block);
+  else if (s->block)
+    hn_pages_free(s->block, s->block_bytes);
   hone_weights_destroy(s->weights);
   hn_model_destroy(s->model);
 }

@@ -8,6 +8,7 @@
  * s->room, which is no less than the longest of them has. Between what a sequence has and what is new lies a
  * hole of zeros, of which the mask tells; what is new is then taken to where the sequence ends. */
 #include "api/serve/slots.h"
+#include "api/api.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/half.h"
@@ -57,7 +58,15 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   hone_binding *room = hn_calloc(d->n_in + 1, sizeof *room);
   hone_status status = s && room ? HONE_OK : hn_fail_memory(error, d->n_in * sizeof *room, "a decoder");
   if (status == HONE_OK) {
+    hn_device *device = NULL;
     s->m = m, s->d = d;
+    s->engine = m->replica[0].engine;
+    s->apart = hn_api_backend(s->engine, &device)->asynchronous;
+    if (s->apart && d->form == HN_DECODER_JOINED)
+      status = hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                       "its new keys are joined to the cache, which is generated with on the processor alone");
+  }
+  if (status == HONE_OK) {
     s->options = m->plan_options;
     s->options.slices = 1; /* caches are written where they lie, of the whole batch */
     status = hn_sizes_context(s, o, error);
@@ -65,7 +74,7 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   if (status == HONE_OK) status = hn_sizes_model(s, d, error);
   if (status == HONE_OK) status = hn_caches_find(s, error);
   if (status == HONE_OK) status = hn_sizes_sequences(s, o, error);
-  if (status == HONE_OK) status = hone_weights_create(m->replica[0].engine, s->model, &s->weights, error);
+  if (status == HONE_OK) status = hone_weights_create(s->engine, s->model, &s->weights, error);
   if (status == HONE_OK) status = unfit(hn_sizes_plans(s, room, error), error);
   if (status == HONE_OK) status = hn_sizes_contexts(s, error);
   if (status == HONE_OK) status = make_room(s, error);
@@ -130,29 +139,33 @@ void hn_slots_give_back(hn_slots *s, hn_sequence *q) {
 }
 
 /* The sequence in slot `from` goes to slot `to`, which is free. */
-static void move(hn_slots *s, uint32_t from, uint32_t to) {
+static hone_status move(hn_slots *s, uint32_t from, uint32_t to, hone_error *error) {
   hn_sequence *q = s->at[from];
-  hn_caches_move(s, from, to, q->fed);
+  const hone_status status = hn_caches_move(s, from, to, q->fed, error);
+  if (status != HONE_OK) return status;
   s->at[to] = q;
   s->at[from] = NULL;
   q->slot = (int32_t)to;
   s->moved++;
+  return HONE_OK;
 }
 
 /* Brings the parts together at the front, where that makes a smaller run. */
-static uint32_t gather(hn_slots *s, const hn_part *part, uint32_t n) {
+static hone_status gather(hn_slots *s, const hn_part *part, uint32_t n, uint32_t *batch, hone_error *error) {
+  hone_status status = HONE_OK;
   uint32_t used = 0;
   for (uint32_t i = 0; i < s->n; i++) used += s->at[i] != NULL;
-  for (;;) {
+  while (status == HONE_OK) {
     uint32_t last = 0, hole = 0;
     for (uint32_t i = 0; i < n; i++)
       if ((uint32_t)part[i].of->slot > last) last = (uint32_t)part[i].of->slot;
-    const uint32_t batch = hn_sizes_batch(s, last + 1);
-    if (batch <= hn_sizes_batch(s, used) || HN_FAULT("generate_slot_taken_early")) return batch;
+    *batch = hn_sizes_batch(s, last + 1);
+    if (*batch <= hn_sizes_batch(s, used) || HN_FAULT("generate_slot_taken_early")) break;
     while (hole < last && s->at[hole]) hole++;
-    if (hole == last) return batch;
-    move(s, last, hole);
+    if (hole == last) break;
+    status = move(s, last, hole, error);
   }
+  return status;
 }
 
 /* Rows of the caches that a run needs. */
@@ -235,14 +248,12 @@ static void *data_for(hn_slots *s, const hn_decoder_input *in, uint32_t first, i
 
 static void set_inputs(hn_slots *s, const hn_run_size *z, uint32_t first) {
   const hn_decoder *d = s->d;
-  memset((void *)s->bound, 0, d->n_out * sizeof *s->bound);
   for (uint32_t i = 0; i < d->n_in; i++) {
     s->in[i] = (hone_tensor){.desc = *hone_plan_input_desc(z->plan, i)};
     s->given[i] = &s->in[i];
     if (d->in[i].role != HN_DECODER_CACHE)
       s->in[i].data = data_for(s, &d->in[i], first, hone_desc_count(&s->in[i].desc));
   }
-  hn_caches_give(s, z, first);
 }
 
 /* Of token `last` of row b. */
@@ -259,7 +270,7 @@ static void take_logits(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t 
 static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch,
                        uint32_t at, const hone_run_options *options, hone_error *error) {
   const uint32_t tokens = size_of(s, part[0].tokens);
-  const hn_run_size *z = hn_sizes_find(s, batch, tokens, rows_needed(s));
+  hn_run_size *z = hn_sizes_find(s, batch, tokens, rows_needed(s));
   if (!z) return hn_fail(error, HONE_ERROR_INTERNAL, "no plan for %u sequences and %u tokens", batch, tokens);
   for (uint32_t b = 0; b < batch; b++) {
     const hn_part *mine = NULL;
@@ -272,7 +283,7 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
     hn_caches_clear(s, first, batch);
   }
   set_inputs(s, z, first);
-  hone_status status = hone_context_bind_outputs(z->context, s->bound, error);
+  hone_status status = hn_caches_give(s, z, first, error);
   if (status == HONE_OK) status = hone_context_run(z->context, s->given, options, error);
   if (status != HONE_OK) return status;
   hn_caches_keep(s, z, first, part, n);
@@ -285,7 +296,11 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
 hone_status hn_slots_run(hn_slots *s, const hn_part *part, uint32_t n, const hone_run_options *options,
                          hone_error *error) {
   hone_status status = HONE_OK;
-  if (n > 1 && s->share) return run(s, part, n, 0, gather(s, part, n), 0, options, error);
+  if (n > 1 && s->share) {
+    uint32_t batch = 0;
+    status = gather(s, part, n, &batch, error);
+    return status == HONE_OK ? run(s, part, n, 0, batch, 0, options, error) : status;
+  }
   for (uint32_t i = 0; i < n && status == HONE_OK; i++)
     status = run(s, &part[i], 1, (uint32_t)part[i].of->slot, 1, i, options, error);
   return status;

@@ -26,10 +26,13 @@ typedef struct hn_run_size {
   uint32_t past; /* rows of the caches that come */
   hone_plan *plan;
   hone_context *context;
+  int64_t bound; /* the slot from which on the caches are bound to it on a device, or -1 */
 } hn_run_size;
 
 struct hn_slots {
   const hn_served *m;
+  hone_engine *engine;
+  bool apart;      /* it computes in memory of its own, where the caches lie, too */
   hn_model *model; /* that is planned */
   const hn_decoder *d;
   hone_plan_options options;
@@ -85,7 +88,7 @@ uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows);
 /* The fewest rows of caches in a run that hold so many. */
 uint32_t hn_sizes_past(const hn_slots *s, uint32_t rows);
 /* That with the fewest rows of caches that hold `past`. NULL: none. */
-const hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past);
+hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past);
 
 /* ---- caches.c */
 /* Which there are, and how large one slot of each is. */
@@ -94,14 +97,14 @@ hone_status hn_caches_create(hn_slots *s, hone_error *error); /* memory for s->n
 void hn_caches_free(hn_slots *s);
 uint64_t hn_caches_slot_bytes(const hn_slots *s); /* of one slot in all caches */
 /* The first `tokens` tokens of slot `from` go to slot `to`. */
-void hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens);
+hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens, hone_error *error);
 /* From now on slots have room for so many rows. What sequences have stays. */
 void hn_caches_stretch(hn_slots *s, uint32_t room);
 /* Behind what sequences have there is nothing but zeros, in `n` slots from `first` on. */
 void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n);
-/* Into s->in, s->out and s->bound: the caches from slot `first` on are inputs of a run, and outputs where the
- * plan can write them there. s->in has the run's shapes. */
-void hn_caches_give(hn_slots *s, const hn_run_size *z, uint32_t first);
+/* The caches from slot `first` on are inputs of the next run, and outputs where the plan can write them there.
+ * s->in has the run's shapes. */
+hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error);
 /* What of them the run made elsewhere goes where it belongs: the new tokens of each part. */
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n);
 

@@ -1,4 +1,5 @@
 /* What a plan needs on a device with memory of its own: weights and constants sent there, kernels made ready.
+ * With a store, what plans of one model have in common is sent once.
  *
  * Everything crosses through two pinned buffers, each with its queue: one is filled while the other crosses.
  */
@@ -6,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "optimize/plan/packed.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -97,23 +99,151 @@ static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
   return status;
 }
 
-hone_status hn_plan_upload(hn_plan *p, const void *blob, hone_error *error) {
-  crossing c;
-  hone_status status = crossing_begin(&c, p, error);
-  if (status == HONE_OK && p->blob_bytes) {
-    p->blob =
-        hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, p->blob_bytes);
-    status = p->blob
-                 ? send(&c, p->blob, blob, p->blob_bytes, error)
-                 : hn_plan_no_memory(p, p->blob_bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
-  }
-  if (status == HONE_OK) status = send_constants(&c, p, error);
-  if (status == HONE_OK) status = crossed(&c, error);
-  crossing_end(&c);
+static hone_status send_blob(crossing *c, hn_plan *p, const void *blob, hone_error *error) {
+  if (!p->blob_bytes) return HONE_OK;
+  p->blob = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, p->blob_bytes);
+  if (!p->blob)
+    return hn_plan_no_memory(p, p->blob_bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
   for (size_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
-    if (s->blob) s->blob = status == HONE_OK ? (char *)p->blob + s->blob_offset : NULL;
+    if (s->blob) s->blob = (char *)p->blob + s->blob_offset;
   }
+  return send(c, p->blob, blob, p->blob_bytes, error);
+}
+
+/* ------------------------------------------------------------------ what plans have in common */
+
+/* Bytes that a step's blob, or a constant's slot, shows on the device. */
+typedef struct parcel {
+  const void *from;
+  uint64_t bytes;
+  uint32_t number;   /* of the step, or of the slot, a root */
+  bool constant;
+  const void *there; /* where they are; NULL: they are still to be sent, */
+  uint64_t at;       /* ...to this place of the plan's own block */
+} parcel;
+
+typedef struct parcels {
+  HN_VEC(parcel) list;
+  HN_VEC(hn_packed_piece) news; /* what this plan is the first to send; `at` is its place in the block and 1 */
+  uint64_t bytes;               /* of the block */
+} parcels;
+
+static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
+  bool *seen = hn_calloc(p->slots.len + 1, sizeof *seen), good = seen != NULL;
+  for (uint32_t k = 0; good && k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    if (s->blob)
+      good = hn_vec_push(&x->list, (parcel){.from = (const char *)blob + s->blob_offset,
+                                            .bytes = s->need.blob_bytes,
+                                            .number = k});
+    for (uint32_t i = 0; i < s->desc.n_inputs && good; i++) {
+      if (!reads(p, s, i)) continue;
+      const uint32_t root = hn_slot_root(p, s->in[i]);
+      const hn_slot *c = &p->slots.ptr[root];
+      if (!seen[root] && c->bytes)
+        good = hn_vec_push(&x->list, (parcel){c->constant, c->bytes, root, true, NULL, 0});
+      seen[root] = true;
+    }
+  }
+  hn_free(seen);
+  return good;
+}
+
+/* Bytes that a plan before brought to the device, or this one already, are not sent again: they are known by
+ * what they are, whichever tactic packed them. */
+static bool find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
+  for (size_t i = 0; i < x->list.len; i++) {
+    parcel *a = &x->list.ptr[i];
+    hn_packed_piece piece = {.bytes = (size_t)a->bytes};
+    const hn_packed_piece *twin = NULL;
+    for (uint64_t k = 0; k < 2; k++) piece.key.part[k] = hn_hash(a->from, (size_t)a->bytes, k);
+    if (hn_packed_find(store, &piece.key, piece.bytes, &p->blocks, &piece)) {
+      a->there = piece.at;
+      p->found_bytes += a->bytes;
+      continue;
+    }
+    for (size_t k = 0; k < x->news.len && !twin; k++) {
+      const hn_packed_piece *n = &x->news.ptr[k];
+      if (n->bytes == piece.bytes && memcmp(&n->key, &piece.key, sizeof n->key) == 0) twin = n;
+    }
+    a->at = twin ? (uint64_t)(uintptr_t)twin->at - 1 : x->bytes;
+    if (twin) {
+      a->bytes = 0; /* to be sent */
+      continue;
+    }
+    piece.at = (const void *)(uintptr_t)(x->bytes + 1);
+    if (!hn_vec_push(&x->news, piece)) return false;
+    x->bytes += hn_round_up(a->bytes, ALIGN);
+  }
+  return true;
+}
+
+static void show_parcels(hn_plan *p, const parcels *x) {
+  for (size_t i = 0; i < x->list.len; i++) {
+    const parcel *a = &x->list.ptr[i];
+    if (a->constant)
+      p->slots.ptr[a->number].resident = a->there;
+    else
+      p->steps.ptr[a->number].blob = a->there;
+  }
+  for (uint32_t i = 0; i < p->slots.len; i++) {
+    hn_slot *s = &p->slots.ptr[i];
+    const hn_slot *root = &p->slots.ptr[hn_slot_root(p, i)];
+    if (s->alias != HN_NO_SLOT && root->resident) s->resident = (const char *)root->resident + s->offset;
+  }
+}
+
+/* The block is the store's from now on. */
+static hone_status leave(hn_plan *p, parcels *x, hn_packed_store *store, void *block, hone_error *error) {
+  for (size_t i = 0; i < x->news.len; i++)
+    x->news.ptr[i].at = (const char *)block + ((uintptr_t)x->news.ptr[i].at - 1);
+  return hn_packed_leave(store, block, (size_t)x->bytes, x->news.ptr, (uint32_t)x->news.len, &p->blocks)
+             ? HONE_OK
+             : hn_fail_memory(error, sizeof(hn_packed_piece), "sending weights");
+}
+
+static hone_status send_parcels(crossing *c, hn_plan *p, const void *blob, hn_packed_store *store,
+                                hone_error *error) {
+  parcels x = {.bytes = 0};
+  void *block = NULL;
+  hone_status status = HONE_OK;
+  if (!list_parcels(p, blob, &x) || !find_parcels(p, &x, store))
+    status = hn_fail_memory(error, p->steps.len * sizeof(parcel), "sending weights");
+  if (status == HONE_OK && x.bytes) {
+    block = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, x.bytes);
+    if (!block)
+      status = hn_plan_no_memory(p, x.bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
+  }
+  for (size_t i = 0; i < x.list.len && status == HONE_OK; i++) {
+    parcel *a = &x.list.ptr[i];
+    if (a->there) continue;
+    a->there = (char *)block + a->at;
+    status = send(c, (char *)block + a->at, a->from, a->bytes, error);
+  }
+  if (status == HONE_OK) status = crossed(c, error); /* others may read it as soon as it is left */
+  if (status == HONE_OK) show_parcels(p, &x);
+  if (block && status == HONE_OK)
+    status = leave(p, &x, store, block, error);
+  else if (block)
+    p->backend->free(p->device, block);
+  hn_vec_free(&x.list);
+  hn_vec_free(&x.news);
+  return status;
+}
+
+hone_status hn_plan_upload(hn_plan *p, const void *blob, hn_packed_store *store, hone_error *error) {
+  crossing c;
+  hone_status status = crossing_begin(&c, p, error);
+  if (store) {
+    if (status == HONE_OK) status = send_parcels(&c, p, blob, store, error);
+  } else {
+    if (status == HONE_OK) status = send_blob(&c, p, blob, error);
+    if (status == HONE_OK) status = send_constants(&c, p, error);
+    if (status == HONE_OK) status = crossed(&c, error);
+  }
+  crossing_end(&c);
+  for (size_t i = 0; i < p->steps.len && status != HONE_OK; i++) p->steps.ptr[i].blob = NULL;
   return status;
 }
 
@@ -121,7 +251,11 @@ hone_status hn_plan_download(const hn_plan *p, void *blob, hone_error *error) {
   hn_queue *queue;
   hone_status status = p->backend->queue_open(p->device, &queue, error);
   if (status != HONE_OK) return status;
-  status = p->backend->copy(p->device, queue, blob, p->blob, p->blob_bytes, error);
+  for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
+    const hn_step *s = &p->steps.ptr[i];
+    if (s->blob)
+      status = p->backend->copy(p->device, queue, (char *)blob + s->blob_offset, s->blob, s->need.blob_bytes, error);
+  }
   if (status == HONE_OK) status = p->backend->sync(p->device, queue, error);
   p->backend->queue_close(p->device, queue);
   return status;

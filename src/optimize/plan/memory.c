@@ -127,7 +127,7 @@ static hone_status arrange(hn_plan *p, const touching *t, bool host, uint64_t *t
   }
   for (uint32_t i = 0; i < p->slots.len; i++) {
     hn_slot *s = &p->slots.ptr[i];
-    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA) continue;
+    if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_ARENA || s->lent) continue;
     if (host != (p->backend->asynchronous && !s->desc.device)) continue;
     order[n++] = (order_entry){s->bytes, i};
     p->naive_bytes += s->bytes;
@@ -180,7 +180,7 @@ static hone_status arrange_all(hn_plan *p, hone_error *error) {
     p->has_heap |= s->place == HN_PLACE_HEAP;
     if (s->alias != HN_NO_SLOT || s->place != HN_PLACE_STAGED) continue;
     s->offset = p->staged_bytes;
-    p->staged_bytes += hn_round_up(s->bytes, ALIGN);
+    if (!s->lent) p->staged_bytes += hn_round_up(s->bytes, ALIGN);
   }
   touching t;
   hone_status status = note_touching(p, &t, error);
@@ -193,11 +193,13 @@ static hone_status arrange_all(hn_plan *p, hone_error *error) {
 hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   find_lives(p);
   in_place(p);
+  hn_plan_lend(p);
   return arrange_all(p, error);
 }
 
 hone_status hn_plan_place_again(hn_plan *p, hone_error *error) {
   p->arena_bytes = p->naive_bytes = p->host_bytes = p->staged_bytes = p->workspace_bytes = 0;
   find_lives(p);
+  hn_plan_lend(p);
   return arrange_all(p, error);
 }

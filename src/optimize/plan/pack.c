@@ -627,7 +627,7 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
   }
   if (p->backend->asynchronous) {
     const void *blob = p->saved ? p->saved->file.data + p->saved->head.blob_at : k.blob;
-    if (status == HONE_OK) status = hn_plan_upload(p, blob, error);
+    if (status == HONE_OK) status = hn_plan_upload(p, blob, r->store, error);
     host_free(p, k.blob);
   } else
     p->blob = k.blob;

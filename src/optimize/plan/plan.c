@@ -240,6 +240,7 @@ hone_status hn_plan_build(const hn_plan_request *r, hn_plan **out, hone_error *e
   p->separate = r->separate;
   p->preview = r->preview;
   p->prefer_memory = r->prefer_memory;
+  p->lends = r->lends;
   p->tuned = r->tuned;
   p->chains = r->chains;
   p->fusions_off = r->fusions_off;

@@ -9,6 +9,13 @@
  * knows? */
 bool hn_step_apart(const hn_plan *p, const hn_step *s);
 
+/* May output i's slot lie in the caller's memory, of the kind that its step writes? It has bytes of its own that
+ * no other output shows. */
+bool hn_plan_movable(const hn_plan *plan, uint32_t i);
+/* The input over which output i may be made, since the step that makes it can, and nobody reads the input
+ * behind it; -1: none. */
+int32_t hn_plan_over(const hn_plan *plan, uint32_t i);
+
 typedef struct hn_plan_request {
   const hn_backend *backend;
   hn_device *device;
@@ -25,12 +32,13 @@ typedef struct hn_plan_request {
   bool own_model;      /* nobody else reads the model's own constants: those that were packed may go */
   bool *beyond; /* NULL, or: set when deferred weights leave f32's range; optimise without deferring then */
   hn_tuned *tuned;          /* measured choices or NULL; borrowed until the plan is built */
-  hn_packed_store *store;   /* NULL, or where weights are left and looked for; hosts' memory only */
+  hn_packed_store *store;   /* NULL, or where weights are left and looked for */
   hn_saved *saved;          /* NULL, or a file whose decisions are followed; taken, also on failure */
   const hn_decisions *like; /* NULL, or those of a plan for other shapes, which are taken as they are: where
                                they lead to other questions, there is no plan (HONE_ERROR_UNSUPPORTED) */
   hone_chains chains;
   uint32_t fusions_off;  /* bits 1 << hn_fusion: never made */
+  bool lends;            /* outputs made over an input are always bound: hone_plan_options.over_bound */
   bool separate;         /* no step of several nodes */
   bool keep_concats;     /* none is left out */
   bool preview;          /* decisions only: nothing is packed or placed, and the plan cannot run */
@@ -53,6 +61,8 @@ void hn_plan_elide(hn_plan *plan);                   /* elide.c: leaves out Conc
 void hn_plan_narrow_images(hn_plan *plan);           /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
+/* over.c. Where hn_plan.lends: which slots are lent. Part of hn_plan_place. */
+void hn_plan_lend(hn_plan *plan);
 /* For tensors that have other sizes now; what shares memory is as it was decided. */
 hone_status hn_plan_place_again(hn_plan *plan, hone_error *error);
 hone_status hn_plan_needs(hn_plan *plan, hone_error *error); /* pack.c: what every step wants to have */
@@ -62,7 +72,7 @@ hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
 /* device.c, for devices with memory of their own: sends the packed weights (`blob`, host memory) and the
  * constants that steps read; brings the weights back (into blob_bytes); makes ready what steps will launch.
  */
-hone_status hn_plan_upload(hn_plan *plan, const void *blob, hone_error *error);
+hone_status hn_plan_upload(hn_plan *plan, const void *blob, hn_packed_store *store, hone_error *error);
 hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error);
 hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
 /* Of one step, as one tactic would run it; from any thread. */

@@ -241,10 +241,10 @@ hone_status hn_saved_write(const hn_plan *p, const char *path, hone_error *error
     fetched = hn_aligned(HN_MEM_ALIGN, (size_t)p->blob_bytes);
     if (!fetched)
       status = hn_fail_memory(error, p->blob_bytes, "saving a plan");
-    else if (parts)
-      bring_together(p, fetched);
-    else
+    else if (p->backend->asynchronous)
       status = hn_plan_download(p, fetched, error);
+    else
+      bring_together(p, fetched);
   }
   const void *blob = fetched ? fetched : p->blob;
   status = hn_settle(status, lost, error); /* nothing is written of a plan that is told of in part */

@@ -36,6 +36,7 @@ typedef struct hn_slot {
   uint32_t input;
   const void *constant;
   const void *resident; /* of constants that steps on an accelerator read: where they are in its memory */
+  bool lent;            /* callers always bind it: contexts have no room for it */
   bool packed;          /* of constants: its bytes are in the blob, and nobody needs them elsewhere */
   const hn_deferred *deferred; /* of constants, until packing: the bytes are still to be made from this;
                                   `constant` shows where they come from */
@@ -138,6 +139,7 @@ typedef struct hn_plan {
   bool separate;
   bool preview;
   bool prefer_memory;
+  bool lends; /* outputs made over an input are lent, and on an accelerator these inputs */
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
   uint32_t fusions_off; /* bits 1 << hn_fusion */

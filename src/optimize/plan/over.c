@@ -1,0 +1,50 @@
+/* Outputs that may lie elsewhere than in the arena: in the caller's memory, or over an input. */
+#include "base/strided.h"
+#include "optimize/plan/plan.h"
+
+bool hn_plan_movable(const hn_plan *p, uint32_t i) {
+  const uint32_t slot = p->output_slot[i], root = hn_slot_root(p, slot);
+  const hn_slot *s = &p->slots.ptr[slot], *r = &p->slots.ptr[root];
+  if (p->slices > 1 || r->place != HN_PLACE_ARENA || !r->bytes) return false;
+  if (p->backend->asynchronous && !s->desc.device) return false;
+  if (s->bytes != r->bytes || (slot != root && s->offset)) return false;
+  if (!hn_strided_dense(&s->desc) && p->output_desc[i].layout != HONE_LAYOUT_CHANNELS_LAST) return false;
+  if (s->desc.dtype != p->output_desc[i].dtype) return false;
+  for (uint32_t k = 0; k < p->n_outputs; k++)
+    if (k != i && hn_slot_root(p, p->output_slot[k]) == root) return false;
+  return true;
+}
+
+int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
+  const uint32_t slot = p->output_slot[i];
+  if (!hn_plan_movable(p, i)) return -1;
+  for (uint32_t k = 0; k < p->steps.len; k++) {
+    const hn_step *s = &p->steps.ptr[k];
+    for (uint32_t j = 0; j < s->desc.n_outputs; j++) {
+      if (s->out[j] != slot) continue;
+      if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return -1;
+      const int32_t in = s->tactic->over(&s->desc, j);
+      if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;
+      const uint32_t root = hn_slot_root(p, s->in[in]);
+      const hn_slot *from = &p->slots.ptr[root];
+      if ((from->place != HN_PLACE_INPUT && from->place != HN_PLACE_STAGED) || from->last != k ||
+          from->bytes != p->slots.ptr[slot].bytes)
+        return -1;
+      for (uint32_t q = 0, readers = 0; q < s->desc.n_inputs + s->n_captured; q++)
+        if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return -1;
+      return (int32_t)from->input;
+    }
+  }
+  return -1;
+}
+
+void hn_plan_lend(hn_plan *p) {
+  for (uint32_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].lent = false;
+  for (uint32_t i = 0; p->lends && i < p->n_outputs; i++) {
+    const int32_t in = hn_plan_over(p, i);
+    if (in < 0) continue;
+    p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent = true;
+    hn_slot *from = &p->slots.ptr[hn_slot_root(p, p->input_slot[in])];
+    if (from->place == HN_PLACE_STAGED) from->lent = true;
+  }
+}
