@@ -242,6 +242,36 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   return HONE_OK;
 }
 
+/* Between f32 that is stored in 16 bits and these 16 bits a Cast is a change of name. */
+static hone_status emit_cast_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
+  *done = false;
+  const hn_value *x = u->in[0], *y = u->out;
+  const hone_dtype stored = l->plan->storage;
+  if (l->plan->level < 2 || stored == HONE_DTYPE_F32 || strcmp(u->anchor, "Cast") != 0 || !x || x->constant ||
+      !hone_desc_known(&x->desc))
+    return HONE_OK;
+  const bool narrows = x->desc.dtype == HONE_DTYPE_F32 && y->desc.dtype == stored,
+             widens = x->desc.dtype == stored && y->desc.dtype == HONE_DTYPE_F32;
+  if ((!narrows && !widens) || (widens && y->is_output)) return HONE_OK;
+  const hn_form froms[] = {narrows ? HN_ROW | HN_NARROW : HN_ROW,
+                           narrows ? HN_LAST | HN_NARROW : HN_LAST};
+  hn_form from = hn_form_at_hand(l, x, froms, 2);
+  uint32_t in, *ys = hn_slots_of(l, y);
+  if (!ys) return hn_fail_memory(error, sizeof *ys, "lowering");
+  if (from == HN_FORMS && narrows) return HONE_OK;
+  if (from == HN_FORMS) from = HN_ROW;
+  const hone_status status = hn_slot_for(l, x, from, &in, error);
+  if (status != HONE_OK) return status;
+  const hn_place place = l->plan->slots.ptr[hn_slot_root(l->plan, in)].place;
+  if (place == HN_PLACE_CONST || (y->is_output && place == HN_PLACE_INPUT)) return HONE_OK;
+  const hn_form to = from ^ HN_NARROW;
+  const hone_tensor_desc d = hn_laid_out(l->plan, &y->desc, to);
+  ys[to] = hn_slot_alias(l->plan, in, &d, y);
+  if (ys[to] == HN_NO_SLOT) return hn_fail_memory(error, sizeof d, "lowering");
+  *done = true;
+  return HONE_OK;
+}
+
 /* A part of a row-major tensor whose elements follow each other is a name for them, on the processor: a
  * device wants whole vectors. */
 static hone_status emit_part_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
@@ -458,6 +488,7 @@ static hone_status emit_unit(hn_lowering *l, hn_unit *u, hone_error *error) {
     if (status != HONE_OK || done) return status;
   } else if (u->kind == HN_UNIT_NODE && !l->plan->reference) {
     status = emit_transpose_view(l, u, &done, error);
+    if (status == HONE_OK && !done) status = emit_cast_view(l, u, &done, error);
     if (status == HONE_OK && !done) status = emit_part_view(l, u, &done, error);
     if (status != HONE_OK || done) return status;
   }
