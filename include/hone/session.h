@@ -122,9 +122,9 @@ typedef struct hone_plan_options {
                       so many, or an error says why not */
   const hone_weights *weights; /* of this engine and model: where plans leave packed weights and look for
                                   them; NULL: the plan has its own */
-  bool over_bound; /* outputs that can be made over an input (hone_plan_output_over: a decoder's caches) always
-                      are bound, and on an accelerator these inputs, too: contexts have no room for them, and a
-                      run without is HONE_ERROR_USAGE */
+  bool over_bound; /* outputs that can be made over an input (hone_plan_output_over: a decoder's caches)
+                      always are bound, and on an accelerator these inputs, too: contexts have no room for
+                      them, and a run without is HONE_ERROR_USAGE */
 } hone_plan_options;
 
 /* The plan keeps the model alive. Errors name the node. */

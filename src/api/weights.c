@@ -10,9 +10,9 @@
 
 struct hone_weights {
   const hone_engine *engine;
-  hn_model *model;        /* keys are addresses of its weights */
-  hn_model *prepared;     /* what plans are made of; NULL: none was yet */
-  pthread_mutex_t lock;   /* for it */
+  hn_model *model;      /* keys are addresses of its weights */
+  hn_model *prepared;   /* what plans are made of; NULL: none was yet */
+  pthread_mutex_t lock; /* for it */
   hn_packed_store *store;
   hn_lines *lines; /* what plans made with it have in common beside their weights; NULL: on devices with
                       memory of their own */
@@ -51,9 +51,7 @@ void hone_weights_destroy(hone_weights *w) {
   hn_free(w);
 }
 
-uint64_t hone_weights_bytes(const hone_weights *w) {
-  return w ? hn_packed_store_bytes(w->store, NULL) : 0;
-}
+uint64_t hone_weights_bytes(const hone_weights *w) { return w ? hn_packed_store_bytes(w->store, NULL) : 0; }
 
 /* The model with what moves its weights done: a Transpose of an embedding that is the last layer's matrix,
  * too, would else be made anew for every plan, with bytes that no key can name by their address. Nothing but

@@ -95,7 +95,8 @@ int main(int argc, char **argv) {
   hone_error e = {0};
   hone_model *m = decoder_build(&z);
   const double begun = now();
-  if (hone_engine_create(&(hone_engine_options){.device = argc > 7 ? argv[7] : NULL}, &engine, &e) != HONE_OK ||
+  if (hone_engine_create(&(hone_engine_options){.device = argc > 7 ? argv[7] : NULL}, &engine, &e) !=
+          HONE_OK ||
       hone_server_create(engine, NULL, &server, &e) != HONE_OK ||
       hone_server_add(server, m, &(hone_served_options){.name = "net", .sequences = AT_ONCE}, &e) !=
           HONE_OK ||

@@ -71,8 +71,9 @@ void plain_open(hone_model *m, int64_t tokens, int64_t past, int64_t keys, plain
                     : strcmp(port.symbol[k], "past") == 0   ? past
                                                             : keys;
   }
-  if (hone_plan_create(engine, m, &(hone_plan_options){.level = device ? 2 : 1, .bindings = b, .n_bindings = n}, &p->plan,
-                       &e) != HONE_OK)
+  if (hone_plan_create(engine, m,
+                       &(hone_plan_options){.level = device ? 2 : 1, .bindings = b, .n_bindings = n},
+                       &p->plan, &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(p->plan, &p->context, NULL), HONE_OK);
   for (uint32_t i = 0; i < hone_plan_inputs(p->plan); i++) {

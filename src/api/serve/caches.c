@@ -23,6 +23,14 @@ hone_status hn_caches_find(hn_slots *s, hone_error *error) {
     if (bytes < 1 || bytes > (int64_t)1 << 40)
       return hn_fail(error, HONE_ERROR_USAGE, "a sequence's cache '%.80s' would be too large", in->name);
     c->slot = (size_t)bytes;
+    if (s->apart && c->slot % 256 != 0) {
+      hn_fail(
+          error, HONE_ERROR_UNSUPPORTED,
+          "a sequence's cache '%.80s' of %u tokens has %zu bytes, no multiple of 256, which a device reads",
+          in->name, s->context, c->slot);
+      hn_error_hint(error, "take a --context that is a multiple of 64");
+      return HONE_ERROR_UNSUPPORTED;
+    }
     c->row = (size_t)c->size * hone_dtype_size(c->dtype);
   }
   return HONE_OK;

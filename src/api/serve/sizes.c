@@ -259,11 +259,18 @@ hone_status hn_sizes_contexts(hn_slots *s, hone_error *error) {
 }
 
 /* 1, 2, 3, 4, 6, 8, 12, 16... : at most a third of a run's rows are nobody's. */
-static uint32_t next_batch(uint32_t b) { return b < 2 ? b + 1 : (b & (b - 1)) == 0 ? b + b / 2 : b / 3 * 4; }
+static uint32_t next_batch(const hn_slots *s, uint32_t b) {
+  if (s->apart) return 2 * b; /* a device takes about as long for any few */
+  return b < 2 ? b + 1 : (b & (b - 1)) == 0 ? b + b / 2 : b / 3 * 4;
+}
+
+uint32_t hn_sizes_next_chunk(const hn_slots *s, uint32_t tokens) {
+  return s->apart ? (tokens < 2 ? 8 : 4 * tokens) : 2 * tokens;
+}
 
 uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows) {
   uint32_t b = 1;
-  while (b < rows) b = next_batch(b);
+  while (b < rows) b = next_batch(s, b);
   return b < s->n ? b : s->n;
 }
 
@@ -291,7 +298,8 @@ static hone_status make_shared(hn_slots *s, hone_binding *room, hone_error *erro
 /* Prompts are read in runs of more tokens where the model takes them. */
 static hone_status make_chunks(hn_slots *s, hone_error *error) {
   hone_status status = HONE_OK;
-  for (uint32_t t = 2; t <= s->chunk && status == HONE_OK; t *= 2)
+  for (uint32_t t = hn_sizes_next_chunk(s, 1); t <= s->chunk && status == HONE_OK;
+       t = hn_sizes_next_chunk(s, t))
     for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK; i++) {
       hone_error own = {0};
       status = add_size(s, 1, t, s->past[i], &own);
@@ -312,8 +320,8 @@ hone_status hn_sizes_plans(hn_slots *s, hone_binding *room, hone_error *error) {
   if (fixed(ids, 1) && ids->dim[1] != 1)
     return hn_fail(error, HONE_ERROR_UNSUPPORTED, "the model fixes the tokens of a run at %lld",
                    (long long)ids->dim[1]);
-  s->chunk = fixed(ids, 1) ? 1 : CHUNK;
-  while (s->chunk > s->context) s->chunk /= 2;
+  const uint32_t most = fixed(ids, 1) ? 1 : s->context < CHUNK ? s->context : CHUNK;
+  for (s->chunk = 1; hn_sizes_next_chunk(s, s->chunk) <= most;) s->chunk = hn_sizes_next_chunk(s, s->chunk);
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i < s->n_pasts && status == HONE_OK; i++)
     status = add_size(s, 1, 1, s->past[i], error);

@@ -63,8 +63,9 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
     s->engine = m->replica[0].engine;
     s->apart = hn_api_backend(s->engine, &device)->asynchronous;
     if (s->apart && d->form == HN_DECODER_JOINED)
-      status = hn_fail(error, HONE_ERROR_UNSUPPORTED,
-                       "its new keys are joined to the cache, which is generated with on the processor alone");
+      status =
+          hn_fail(error, HONE_ERROR_UNSUPPORTED,
+                  "its new keys are joined to the cache, which is generated with on the processor alone");
   }
   if (status == HONE_OK) {
     s->options = m->plan_options;
@@ -177,20 +178,22 @@ static uint32_t rows_needed(const hn_slots *s) {
   return most;
 }
 
-/* Sizes are powers of two. What nearly fills one goes in a run of it, whose last tokens are nobody's: they
- * lie behind what is read, and what comes next is written over them. */
+/* What nearly fills a size goes in a run of it, whose last tokens are nobody's: they lie behind what is read,
+ * and what comes next is written over them. On a device a run of nearly any number takes as long. */
 uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens) {
   const uint32_t rows = rows_needed(s);
-  uint32_t chunk = 1;
-  while (chunk < s->chunk && chunk * 2 <= tokens && hn_sizes_find(s, 1, chunk * 2, rows)) chunk *= 2;
-  const bool fills = s->pads && chunk < s->chunk && tokens >= chunk + chunk / 2 && tokens < 2 * chunk &&
-                     q->fed + 2 * chunk <= s->context && hn_sizes_find(s, 1, 2 * chunk, rows);
+  uint32_t chunk = 1, next = hn_sizes_next_chunk(s, 1);
+  while (chunk < s->chunk && next <= tokens && hn_sizes_find(s, 1, next, rows))
+    chunk = next, next = hn_sizes_next_chunk(s, chunk);
+  const bool fills = s->pads && chunk < s->chunk && tokens > chunk && tokens < next &&
+                     (s->apart || tokens >= chunk + chunk / 2) && q->fed + next <= s->context &&
+                     hn_sizes_find(s, 1, next, rows);
   return fills ? tokens : chunk;
 }
 
 static uint32_t size_of(const hn_slots *s, uint32_t tokens) {
   uint32_t size = 1;
-  while (size < tokens && size < s->chunk) size *= 2;
+  while (size < tokens && size < s->chunk) size = hn_sizes_next_chunk(s, size);
   return size;
 }
 

@@ -83,6 +83,8 @@ uint32_t hn_sizes_bindings(const hn_slots *s, int64_t batch, int64_t tokens, int
 hone_status hn_sizes_plan(const hn_slots *s, int64_t batch, int64_t tokens, int64_t past, hone_plan **out,
                           hone_error *error);
 void hn_sizes_drop(hn_slots *s, size_t i); /* the i-th plan */
+/* Tokens of a run of one sequence: 1, and what comes next. */
+uint32_t hn_sizes_next_chunk(const hn_slots *s, uint32_t tokens);
 /* The least number of sequences that a run has and that holds so many. */
 uint32_t hn_sizes_batch(const hn_slots *s, uint32_t rows);
 /* The fewest rows of caches in a run that hold so many. */
@@ -102,8 +104,8 @@ hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t token
 void hn_caches_stretch(hn_slots *s, uint32_t room);
 /* Behind what sequences have there is nothing but zeros, in `n` slots from `first` on. */
 void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n);
-/* The caches from slot `first` on are inputs of the next run, and outputs where the plan can write them there.
- * s->in has the run's shapes. */
+/* The caches from slot `first` on are inputs of the next run, and outputs where the plan can write them
+ * there. s->in has the run's shapes. */
 hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error);
 /* What of them the run made elsewhere goes where it belongs: the new tokens of each part. */
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n);

@@ -253,8 +253,7 @@ static hone_status emit_cast_view(hn_lowering *l, const hn_unit *u, bool *done, 
   const bool narrows = x->desc.dtype == HONE_DTYPE_F32 && y->desc.dtype == stored,
              widens = x->desc.dtype == stored && y->desc.dtype == HONE_DTYPE_F32;
   if ((!narrows && !widens) || (widens && y->is_output)) return HONE_OK;
-  const hn_form froms[] = {narrows ? HN_ROW | HN_NARROW : HN_ROW,
-                           narrows ? HN_LAST | HN_NARROW : HN_LAST};
+  const hn_form froms[] = {narrows ? HN_ROW | HN_NARROW : HN_ROW, narrows ? HN_LAST | HN_NARROW : HN_LAST};
   hn_form from = hn_form_at_hand(l, x, froms, 2);
   uint32_t in, *ys = hn_slots_of(l, y);
   if (!ys) return hn_fail_memory(error, sizeof *ys, "lowering");

@@ -117,7 +117,7 @@ static hone_status send_blob(crossing *c, hn_plan *p, const void *blob, hone_err
 typedef struct parcel {
   const void *from;
   uint64_t bytes;
-  uint32_t number;   /* of the step, or of the slot, a root */
+  uint32_t number; /* of the step, or of the slot, a root */
   bool constant;
   const void *there; /* where they are; NULL: they are still to be sent, */
   uint64_t at;       /* ...to this place of the plan's own block */
@@ -125,8 +125,9 @@ typedef struct parcel {
 
 typedef struct parcels {
   HN_VEC(parcel) list;
-  HN_VEC(hn_packed_piece) news; /* what this plan is the first to send; `at` is its place in the block and 1 */
-  uint64_t bytes;               /* of the block */
+  HN_VEC(hn_packed_piece)
+  news;           /* what this plan is the first to send; `at` is its place in the block and 1 */
+  uint64_t bytes; /* of the block */
 } parcels;
 
 static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
@@ -134,9 +135,9 @@ static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
   for (uint32_t k = 0; good && k < p->steps.len; k++) {
     const hn_step *s = &p->steps.ptr[k];
     if (s->blob)
-      good = hn_vec_push(&x->list, (parcel){.from = (const char *)blob + s->blob_offset,
-                                            .bytes = s->need.blob_bytes,
-                                            .number = k});
+      good = hn_vec_push(
+          &x->list,
+          (parcel){.from = (const char *)blob + s->blob_offset, .bytes = s->need.blob_bytes, .number = k});
     for (uint32_t i = 0; i < s->desc.n_inputs && good; i++) {
       if (!reads(p, s, i)) continue;
       const uint32_t root = hn_slot_root(p, s->in[i]);
@@ -212,8 +213,7 @@ static hone_status send_parcels(crossing *c, hn_plan *p, const void *blob, hn_pa
     status = hn_fail_memory(error, p->steps.len * sizeof(parcel), "sending weights");
   if (status == HONE_OK && x.bytes) {
     block = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, x.bytes);
-    if (!block)
-      status = hn_plan_no_memory(p, x.bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
+    if (!block) status = hn_plan_no_memory(p, x.bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
   }
   for (size_t i = 0; i < x.list.len && status == HONE_OK; i++) {
     parcel *a = &x.list.ptr[i];
@@ -254,7 +254,8 @@ hone_status hn_plan_download(const hn_plan *p, void *blob, hone_error *error) {
   for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
     const hn_step *s = &p->steps.ptr[i];
     if (s->blob)
-      status = p->backend->copy(p->device, queue, (char *)blob + s->blob_offset, s->blob, s->need.blob_bytes, error);
+      status = p->backend->copy(p->device, queue, (char *)blob + s->blob_offset, s->blob, s->need.blob_bytes,
+                                error);
   }
   if (status == HONE_OK) status = p->backend->sync(p->device, queue, error);
   p->backend->queue_close(p->device, queue);

@@ -22,7 +22,8 @@ int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
     const hn_step *s = &p->steps.ptr[k];
     for (uint32_t j = 0; j < s->desc.n_outputs; j++) {
       if (s->out[j] == HN_NO_SLOT || hn_slot_root(p, s->out[j]) != hn_slot_root(p, slot)) continue;
-      if (p->slots.ptr[s->out[j]].bytes != p->slots.ptr[slot].bytes) return -1; /* one of several that make it */
+      if (p->slots.ptr[s->out[j]].bytes != p->slots.ptr[slot].bytes)
+        return -1; /* one of several that make it */
       if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return -1;
       const int32_t in = s->tactic->over(&s->desc, j);
       if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;

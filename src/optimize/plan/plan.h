@@ -9,8 +9,8 @@
  * knows? */
 bool hn_step_apart(const hn_plan *p, const hn_step *s);
 
-/* May output i's slot lie in the caller's memory, of the kind that its step writes? It has bytes of its own that
- * no other output shows. */
+/* May output i's slot lie in the caller's memory, of the kind that its step writes? It has bytes of its own
+ * that no other output shows. */
 bool hn_plan_movable(const hn_plan *plan, uint32_t i);
 /* The input over which output i may be made, since the step that makes it can, and nobody reads the input
  * behind it; -1: none. */

@@ -139,7 +139,7 @@ typedef struct hn_plan {
   bool separate;
   bool preview;
   bool prefer_memory;
-  bool lends; /* outputs made over an input are lent, and on an accelerator these inputs */
+  bool lends;      /* outputs made over an input are lent, and on an accelerator these inputs */
   hn_tuned *tuned; /* consulted while the plan is built; borrowed, or NULL */
   hone_chains chains;
   uint32_t fusions_off; /* bits 1 << hn_fusion */

@@ -22,10 +22,10 @@ typedef struct plan {
   hn_cached_place_args place; /* without addresses */
   hn_cached_attention_args attend;
   hone_dtype type;
-  bool split3;                                  /* f32 as three products */
-  uint32_t depth, warps, parts, keys, ring;     /* depth rounded up */
-  uint32_t vectors;                             /* bytes that are copied together; 0: elements alone */
-  int64_t tiles, new_elements, cache_elements;  /* of Q, K and V; of both caches */
+  bool split3;                                 /* f32 as three products */
+  uint32_t depth, warps, parts, keys, ring;    /* depth rounded up */
+  uint32_t vectors;                            /* bytes that are copied together; 0: elements alone */
+  int64_t tiles, new_elements, cache_elements; /* of Q, K and V; of both caches */
   size_t shared, q_bytes, arrived_bytes, parts_bytes;
 } plan;
 
@@ -44,7 +44,8 @@ static bool read_types(const hone_step *s, const hone_machine *m, plan *p, hone_
   if (!hn_cuda_type(p->type)) return hn_refuse(why, "queries are not of a floating type");
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     if (has(s, same[i]) && !is(&s->input[same[i]], p->type))
-      return hn_refuse(why, "input %u is not row-major %s of a known shape", same[i], hone_dtype_name(p->type));
+      return hn_refuse(why, "input %u is not row-major %s of a known shape", same[i],
+                       hone_dtype_name(p->type));
   for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
     if (has(s, floats[i]) && (!hn_cuda_type(s->input[floats[i]].desc.dtype) ||
                               !is(&s->input[floats[i]], s->input[floats[i]].desc.dtype)))
@@ -83,7 +84,8 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
   p->tiles = (int64_t)z->batch * z->kv_heads * p->attend.row_tiles;
   p->keys = p->depth > 128 || p->type == HONE_DTYPE_F32 || p->warps < 4 ? 32 : 64;
   for (p->parts = MOST_PARTS / p->warps;; p->parts /= 2) {
-    for (p->ring = 2; p->ring && (p->shared = shared_of(p)) > m->shared_bytes; p->ring--) {}
+    for (p->ring = 2; p->ring && (p->shared = shared_of(p)) > m->shared_bytes; p->ring--) {
+    }
     if (p->ring) break;
     if (p->parts == 1) return hn_refuse(why, "%zu bytes of shared memory", p->shared);
   }
@@ -92,9 +94,9 @@ static bool choose(plan *p, const hone_machine *m, hone_reason *why) {
   p->attend.splits = splits < 1 ? 1 : splits > MOST_SPLITS ? MOST_SPLITS : (uint32_t)splits;
   if (!fits(p->tiles * p->attend.splits)) return hn_refuse(why, "more than 2^31 blocks");
   p->arrived_bytes = p->attend.splits > 1 ? hn_round_up((size_t)p->tiles * sizeof(uint32_t), 256) : 0;
-  p->parts_bytes = p->attend.splits > 1 ? (size_t)p->tiles * p->attend.splits * 16 * p->warps *
-                                              (p->depth + 2) * sizeof(float)
-                                        : 0;
+  p->parts_bytes = p->attend.splits > 1
+                       ? (size_t)p->tiles * p->attend.splits * 16 * p->warps * (p->depth + 2) * sizeof(float)
+                       : 0;
   return true;
 }
 
@@ -119,6 +121,8 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   for (uint32_t i = FURTHER; i < s->n_inputs; i++)
     if (has(s, i) && i != SINK) return hn_refuse(why, "input %u", i);
   if (!read_types(s, m, p, why)) return false;
+  if (!s->input[TOTAL].constant)
+    return hn_refuse(why, "total_sequence_length is not known"); /* the host has it */
   const hone_tensor_desc *q = &s->input[Q].desc, *present = &s->output[PRESENT_KEY].desc;
   const bool packed = !has(s, K), turned = hone_node_int(s->node, "do_rotary", 0) != 0;
   const int64_t heads = hone_node_int(s->node, "num_heads", 0),
@@ -131,14 +135,16 @@ static bool describe(const hone_step *s, const hone_machine *m, plan *p, hone_re
   p->cache_elements = 2 * hone_desc_count(present);
   if (!fits(p->new_elements) || !fits(hn_div_up(p->cache_elements, THREADS)) || !fits(present->dim[2]))
     return hn_refuse(why, "more than 2^31 elements");
-  p->attend.z = p->place.z = (hn_cached_sizes){.batch = (uint32_t)q->dim[0],
-                                               .tokens = (uint32_t)q->dim[1],
-                                               .heads = (uint32_t)heads,
-                                               .kv_heads = (uint32_t)kv_heads,
-                                               .group = (uint32_t)(heads / kv_heads),
-                                               .size = (uint32_t)size,
-                                               .had = (uint32_t)had,
-                                               .room = (uint32_t)present->dim[2]};
+  p->attend.z = p->place.z =
+      (hn_cached_sizes){.batch = (uint32_t)q->dim[0],
+                        .tokens = (uint32_t)q->dim[1],
+                        .fresh = *(const int32_t *)s->input[TOTAL].constant == q->dim[1],
+                        .heads = (uint32_t)heads,
+                        .kv_heads = (uint32_t)kv_heads,
+                        .group = (uint32_t)(heads / kv_heads),
+                        .size = (uint32_t)size,
+                        .had = (uint32_t)had,
+                        .room = (uint32_t)present->dim[2]};
   for (int i = 0; i < 3; i++) {
     p->place.row[i] = packed ? q->dim[2] : (i ? kv_heads : heads) * size;
     p->place.at[i] = packed && i ? (heads + (i - 1) * kv_heads) * size : 0;
@@ -182,7 +188,7 @@ static void set_addresses(plan *p, const hone_step_run *r) {
   char *room = r->workspace;
   hn_cached_place_args *a = &p->place;
   const bool packed = !has(s, K);
-  a->z.lengths = p->attend.z.lengths = r->in[LENGTHS], a->z.total = p->attend.z.total = r->in[TOTAL];
+  a->z.lengths = p->attend.z.lengths = r->in[LENGTHS];
   for (int i = 0; i < 3; i++) a->now[i] = r->in[packed ? Q : i];
   for (int i = 0; i < 2; i++) {
     a->past[i] = has(s, PAST_KEY) ? r->in[PAST_KEY + i] : NULL;
@@ -230,21 +236,20 @@ static hone_status attend(const hone_step_run *r, const plan *p, hone_error *err
                  blocks = by_shared < by_registers ? by_shared : by_registers;
   hn_str text = {0};
   if (p->vectors) hn_str_printf(&text, "#define HN_VECTORS %u\n", p->vectors);
-  hn_str_printf(&text,
-                "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V DEPTH\n#define WARPS %u\n#define PARTS %u\n"
-                "#define KEYS %u\n#define RING %u\n#define BLOCKS %u\n#define HN_SINK %s\n%s%s",
-                hn_cuda_type(p->type), p->depth, p->warps, p->parts, p->keys, p->ring, blocks ? blocks : 1,
-                hn_cuda_type(has(s, SINK) ? s->input[SINK].desc.dtype : p->type),
-                p->split3 ? "#define HN_SPLIT3 1\n" : "",
-                p->type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
+  hn_str_printf(
+      &text,
+      "#define HN_T %s\n#define DEPTH %u\n#define DEPTH_V DEPTH\n#define WARPS %u\n#define PARTS %u\n"
+      "#define KEYS %u\n#define RING %u\n#define BLOCKS %u\n#define HN_SINK %s\n%s%s",
+      hn_cuda_type(p->type), p->depth, p->warps, p->parts, p->keys, p->ring, blocks ? blocks : 1,
+      hn_cuda_type(has(s, SINK) ? s->input[SINK].desc.dtype : p->type),
+      p->split3 ? "#define HN_SPLIT3 1\n" : "", p->type != HONE_DTYPE_F32 ? "#define HN_FAST_MATH 1\n" : "");
   const hn_cuda_kernel k = {"attention_cached", text.ptr, "attention_cached"};
   const hn_cuda_shape shape = {.grid = {(uint32_t)p->tiles * p->attend.splits, 1, 1},
                                .threads = threads,
                                .shared = (uint32_t)p->shared,
                                .overlap = true};
-  const hone_status st = text.failed
-                             ? hn_fail_memory(error, text.cap, "device text")
-                             : hn_cuda_launch(q, &k, &shape, &p->attend, sizeof p->attend, error);
+  const hone_status st = text.failed ? hn_fail_memory(error, text.cap, "device text")
+                                     : hn_cuda_launch(q, &k, &shape, &p->attend, sizeof p->attend, error);
   hn_str_free(&text);
   return st;
 }

@@ -9,7 +9,7 @@
 /* Tokens of input b that stood in the cache before; none where the run is about all there are. -1: the lengths say
  * what cannot be. */
 HN_FN i64 hn_cached_before(const hn_cached_sizes *z, u32 b) {
-  const i64 old = z->total[0] == (i32)z->tokens ? 0 : (i64)z->lengths[b] + 1 - z->tokens;
+  const i64 old = z->fresh ? 0 : (i64)z->lengths[b] + 1 - z->tokens;
   return old < 0 || old > z->had || old + z->tokens > z->room ? -1 : old;
 }
 
