@@ -238,6 +238,10 @@ static hone_status find_decoder(hn_served *m, const hone_served_options *o, hone
     hn_refuse(&m->no_decoder, "options say the shapes of its inputs");
     return HONE_OK;
   }
+  if (m->n_replicas > 1) {
+    hn_refuse(&m->no_decoder, "it is on several devices, and a text's cache lies on one");
+    return HONE_OK;
+  }
   hone_status status = hn_decoder_find(m->model, &d, &m->no_decoder, error);
   if (status == HONE_OK && d.form != HN_DECODER_NONE) {
     hone_error own = {0};
