@@ -5,8 +5,10 @@
  */
 #include "optimize/plan/plan.h"
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/quick_hash.h"
 #include "optimize/plan/packed.h"
 
 #include <stdatomic.h>
@@ -115,6 +117,7 @@ static hone_status send_blob(crossing *c, hn_plan *p, const void *blob, hone_err
 
 /* Bytes that a step's blob, or a constant's slot, shows on the device. */
 typedef struct parcel {
+  hn_packed_key key; /* what the bytes are */
   const void *from;
   uint64_t bytes;
   uint32_t number; /* of the step, or of the slot, a root */
@@ -143,7 +146,8 @@ static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
       const uint32_t root = hn_slot_root(p, s->in[i]);
       const hn_slot *c = &p->slots.ptr[root];
       if (!seen[root] && c->bytes)
-        good = hn_vec_push(&x->list, (parcel){c->constant, c->bytes, root, true, NULL, 0});
+        good = hn_vec_push(
+            &x->list, (parcel){.from = c->constant, .bytes = c->bytes, .number = root, .constant = true});
       seen[root] = true;
     }
   }
@@ -151,14 +155,21 @@ static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
   return good;
 }
 
+static void name_parcel(void *arg, int64_t task, uint32_t thread) {
+  parcel *a = &((parcels *)arg)->list.ptr[task];
+  (void)thread;
+  a->key.part[0] = hn_checksum(a->from, (size_t)a->bytes);
+  a->key.part[1] = hn_quick_hash(a->from, (size_t)a->bytes, 1);
+}
+
 /* Bytes that a plan before brought to the device, or this one already, are not sent again: they are known by
  * what they are, whichever tactic packed them. */
 static bool find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
+  p->backend->parallel(p->device, (int64_t)x->list.len, name_parcel, x);
   for (size_t i = 0; i < x->list.len; i++) {
     parcel *a = &x->list.ptr[i];
-    hn_packed_piece piece = {.bytes = (size_t)a->bytes};
+    hn_packed_piece piece = {.key = a->key, .bytes = (size_t)a->bytes};
     const hn_packed_piece *twin = NULL;
-    for (uint64_t k = 0; k < 2; k++) piece.key.part[k] = hn_hash(a->from, (size_t)a->bytes, k);
     if (hn_packed_find(store, &piece.key, piece.bytes, &p->blocks, &piece)) {
       a->there = piece.at;
       p->found_bytes += a->bytes;
