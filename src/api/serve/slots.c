@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/half.h"
-#include "model/ops/common/op.h"
+#include "model/ops/common/bulk.h"
 
 #include <string.h>
 
@@ -264,10 +264,7 @@ static void take_logits(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t 
   const hone_tensor *l = hone_context_output(z->context, s->d->logits);
   const int64_t rows = l->desc.rank == 3 ? l->desc.dim[1] : 1,
                 from = (b * rows + (last < rows ? last : rows - 1)) * s->row;
-  if (l->desc.dtype == HONE_DTYPE_F32)
-    memcpy(to, (const float *)l->data + from, (size_t)s->row * sizeof *to);
-  else
-    for (int64_t i = 0; i < s->row; i++) to[i] = (float)hn_get_f64(l, from + i);
+  hn_load_f32(to, l, from, s->row);
 }
 
 static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t first, uint32_t batch,
