@@ -60,13 +60,27 @@ static hone_status issue_piece(hn_context *c, const hn_piece *x, hone_error *err
   return status == HONE_OK ? met : status;
 }
 
+static void drop_segments(hn_context *c) {
+  for (uint32_t i = 0; i < c->n_pieces; i++) {
+    if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
+    c->pieces[i].segment = NULL;
+  }
+}
+
+static bool all_have_addresses(const hn_context *c) {
+  for (uint32_t i = 0; i < c->plan->slots.len && c->plan->lends; i++)
+    if (c->plan->slots.ptr[i].lent && !c->tensor[i].data) return false;
+  return true;
+}
+
 hone_status hn_apart_capture(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
+  drop_segments(c); /* what is left of a capture that fails knows no old addresses */
+  c->stale = true;
+  if (!all_have_addresses(c)) return HONE_OK;
   for (uint32_t i = 0; i < c->n_pieces; i++) {
     hn_piece *x = &c->pieces[i];
     if (x->apart) continue;
-    if (x->segment) p->backend->segment_free(p->device, x->segment);
-    x->segment = NULL;
     hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
     if (status != HONE_OK) return status;
     status = issue_piece(c, x, error);
@@ -76,6 +90,7 @@ hone_status hn_apart_capture(hn_context *c, hone_error *error) {
     if (status == HONE_OK) status = ended;
     if (status != HONE_OK) return status;
   }
+  c->stale = false;
   return HONE_OK;
 }
 
@@ -102,12 +117,11 @@ hone_status hn_apart_open(hn_context *c, hone_error *error) {
     last->count++;
   }
   hn_free(copied);
-  return p->lends ? HONE_OK : hn_apart_capture(c, error); /* what is lent has no address yet */
+  return hn_apart_capture(c, error);
 }
 
 void hn_apart_close(hn_context *c) {
-  for (uint32_t i = 0; i < c->n_pieces; i++)
-    if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
+  drop_segments(c);
   hn_free(c->pieces);
 }
 
@@ -147,8 +161,8 @@ hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
 }
 
 /* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work
- * knows addresses: when one changes it is captured anew. moved: that of an output did. */
-static hone_status place_inputs(hn_context *c, bool moved, hone_error *error) {
+ * knows addresses: when one changes, also of an output, it is captured anew. */
+static hone_status place_inputs(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   for (uint32_t i = 0; i < c->remote.n_inputs; i++) {
     const hn_remote_input *s = &c->remote.input[i];
@@ -164,9 +178,9 @@ static hone_status place_inputs(hn_context *c, bool moved, hone_error *error) {
     void *want = there ? t->data : (char *)c->remote.staged + s->offset;
     if (c->tensor[s->slot].data == want) continue;
     hn_slot_move(p, c->tensor, s->slot, want);
-    moved = true;
+    c->stale = true;
   }
-  return moved ? hn_apart_capture(c, error) : HONE_OK;
+  return c->stale ? hn_apart_capture(c, error) : HONE_OK;
 }
 
 /* What a kernel could not do ends the run as it does on the host, if later. */
@@ -184,10 +198,10 @@ static hone_status check_refused(hn_context *c, hone_error *error) {
   return HONE_ERROR_INPUT;
 }
 
-hone_status hn_apart_run(hn_context *c, bool moved, hone_error *error) {
+hone_status hn_apart_run(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   const bool whole = !c->watch && (!hn_recording(&c->recorder) || c->recorder.trace);
-  hone_status status = place_inputs(c, moved, error);
+  hone_status status = place_inputs(c, error);
   c->copying = false;
   p->backend->refused(c->remote.queue); /* nothing of work that was no run */
   if (status == HONE_OK) status = hn_recorder_mark(&c->recorder, HONE_SPAN_COPY_H2D, -1, error);

@@ -28,7 +28,8 @@ struct hn_context {
   hn_late late;
   hn_piece *pieces;
   uint32_t n_pieces;
-  bool copying;          /* copies may be on their way between the device and the host's arena */
+  bool stale;   /* something lies elsewhere than when the pieces were captured, or not all of them were */
+  bool copying; /* copies may be on their way between the device and the host's arena */
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_slices slices;      /* of plans that run a slice of the batch after the other */
   hn_lent lent;
@@ -74,11 +75,12 @@ hone_status hn_steps_all(hn_context *c, hone_error *error);
  * captured is launched step by step. */
 hone_status hn_apart_open(hn_context *c, hone_error *error);
 void hn_apart_close(hn_context *c);
-/* Captures the pieces, again when they were before: what a trace wants to know of them goes into segments. */
+/* Captures the pieces, again when they were before: what a trace wants to know of them goes into segments.
+ * Where something that is lent has no address yet, there is nothing to capture. */
 hone_status hn_apart_capture(hn_context *c, hone_error *error);
 /* The pieces in order; whole: as they were captured, otherwise step by step. */
 hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error);
 /* Inputs to the device, the pieces in order, outputs back. */
-hone_status hn_apart_run(hn_context *c, bool moved, hone_error *error); /* moved: the place of an output */
+hone_status hn_apart_run(hn_context *c, hone_error *error);
 
 #endif

@@ -178,7 +178,6 @@ void hn_slot_move(const hn_plan *p, hone_tensor *tensor, uint32_t root, void *to
 
 hone_status hn_lent_place(const hn_plan *p, hn_lent *l, hone_tensor *tensor, void *arena, bool *moved,
                           hone_error *error) {
-  *moved = false;
   for (uint32_t i = 0; p->lends && i < p->n_outputs; i++) {
     if (!p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent || (l->output && l->output[i].here)) continue;
     hn_fail(error, HONE_ERROR_USAGE, "output '%s' is not bound to memory that its step can write",
@@ -230,6 +229,12 @@ bool hn_lent_holds(const hn_plan *p, const hn_lent *l, const void *data) {
 
 void hn_lent_forget(const hn_plan *p, hn_lent *l) {
   for (uint32_t i = 0; l->output && i < p->n_outputs; i++) l->output[i].at = NULL;
+}
+
+bool hn_lent_stays(const hn_plan *p, const hn_lent *l) {
+  for (uint32_t i = 0; l->output && i < p->n_outputs; i++)
+    if (l->output[i].at != (l->output[i].here ? l->output[i].to.data : NULL)) return false;
+  return true;
 }
 
 bool hn_lent_moved(const hn_lent *l, uint32_t i) { return l->output && l->output[i].at; }

@@ -60,10 +60,12 @@ bool hn_lent_gathers(const hn_plan *plan, const hn_lent *lent, const hone_tensor
 void hn_lent_gather(const hn_plan *plan, const hn_lent *lent, const hone_tensor *const *in);
 /* Gives the root slot's bytes, and all views of them, another place (tensor: the context's, by slot). */
 void hn_slot_move(const hn_plan *plan, hone_tensor *tensor, uint32_t root, void *to);
-/* Before a run: moves slots (tensor: the context's) to the caller's memory, and back; *moved: any. On a
- * device with memory of its own that is what lies there. */
+/* Before a run: moves slots (tensor: the context's) to the caller's memory, and back; *moved becomes true
+ * where any did. On a device with memory of its own that is what lies there. */
 hone_status hn_lent_place(const hn_plan *plan, hn_lent *lent, hone_tensor *tensor, void *arena, bool *moved,
                           hone_error *error);
+/* Are all outputs where the last run had them? */
+bool hn_lent_stays(const hn_plan *plan, const hn_lent *lent);
 /* Is output i's slot in the caller's memory? */
 bool hn_lent_moved(const hn_lent *lent, uint32_t i);
 /* In a run, where the caller wants the tensor of a slot on the heap, whose shape is known now; *at NULL:

@@ -14,9 +14,18 @@ hone_status hn_context_times(const hn_context *c, double *h2d, double *infer, do
   return c->apart ? hn_remote_times(c->plan, &c->remote, h2d, infer, d2h, error) : HONE_OK;
 }
 
+/* Steps can be done again where everything is as the last run had it. */
+static hone_status has_run(const hn_context *c, hone_error *error) {
+  if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
+  return hn_lent_stays(c->plan, &c->lent)
+             ? HONE_OK
+             : hn_fail(error, HONE_ERROR_USAGE, "outputs were bound elsewhere since the last run");
+}
+
 /* The steps once more, on the inputs that lie there. */
 static hone_status again(hn_context *c, hone_error *error) {
-  if (!c->given) return hn_fail(error, HONE_ERROR_USAGE, "a context runs before it repeats");
+  const hone_status ran = has_run(c, error);
+  if (ran != HONE_OK) return ran;
   hn_steps_drop(c);
   hn_arena_free(&c->ref.keep);
   c->ref.budget = (hn_budget){.cancel = &c->cancel};
@@ -97,6 +106,8 @@ hone_status hn_context_counters(hn_context *c, const uint32_t *steps, uint32_t n
   const uint32_t most = steps ? n_steps : (uint32_t)p->steps.len;
   if (!p->backend->counters)
     return hn_fail(error, HONE_ERROR_MISSING, "device %s has no counters", p->backend->name);
+  const hone_status ran = has_run(c, error);
+  if (ran != HONE_OK) return ran;
   counted w = {c, hn_calloc(most + 1, sizeof *w.step)};
   hn_counts *out = hn_calloc(most + 1, sizeof *out);
   uint32_t n = 0;

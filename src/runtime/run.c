@@ -69,6 +69,7 @@ static hone_status show_outputs(hn_context *c, hone_error *error) {
       c->returned[i] =
           (hone_tensor){c->tensor[slot].desc, (char *)c->remote.returned + c->remote.returned_at[i]};
       c->returned[i].desc.device = 0;
+      if (c->plan->slots.ptr[root].lent) c->returned[i].data = NULL; /* there is no room for it */
     } else if (c->plan->slots.ptr[root].place == HN_PLACE_HEAP && slot == root)
       c->tensor[slot].desc.device = 0;
     status = hn_lent_fill(c->plan, &c->lent, i, made(c, i), error);
@@ -113,13 +114,13 @@ hone_status hn_context_run(hn_context *c, const hone_tensor *const *in, const hn
   if (HN_FAULT("sleep_uninstrumented")) hn_sleep_ms(20);
   hn_recorder_run_begin(&c->recorder);
   gather_lent(c, in);
-  bool moved;
-  hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, &moved, error);
+  hone_status status = hn_lent_place(c->plan, &c->lent, c->tensor, c->arena, &c->stale, error);
   if (status == HONE_OK)
-    status = c->apart              ? hn_apart_run(c, moved, error)
+    status = c->apart              ? hn_apart_run(c, error)
              : c->plan->slices > 1 ? run_slices(c, error)
                                    : hn_steps_all(c, error);
   if (status == HONE_OK) status = show_outputs(c, error);
+  if (status != HONE_OK) c->given = NULL; /* nothing to repeat */
   hn_recorder_run_end(&c->recorder, status == HONE_OK);
   atomic_store(&c->cancel, false);
   if (c->recorder.facts) hn_recorder_wall(&c->recorder, hn_now_raw_ns() - outer);

@@ -62,7 +62,8 @@ void hn_steps_done(hn_context *c, const hn_step *s, uint32_t k) {
   for (uint32_t i = 0; i < s->desc.n_outputs; i++) {
     if (s->out[i] == HN_NO_SLOT) continue;
     const hn_slot *r = &p->slots.ptr[hn_slot_root(p, s->out[i])];
-    if (r->place == HN_PLACE_ARENA && r->offset + r->bytes > c->touched) c->touched = r->offset + r->bytes;
+    if (r->place == HN_PLACE_ARENA && !r->lent && r->offset + r->bytes > c->touched)
+      c->touched = r->offset + r->bytes;
   }
   if (c->ref.budget.bytes > c->heap_peak) c->heap_peak = c->ref.budget.bytes;
   if (!p->has_heap) return;

@@ -455,6 +455,97 @@ static void test_over(void **state) {
   free(back);
 }
 
+static void refuse_run(hone_context *c, const hone_tensor *const *in, const char *word) {
+  hone_error e = {0};
+  assert_int_equal(hone_context_run(c, in, NULL, &e), HONE_ERROR_USAGE);
+  if (!strstr(e.what, word)) fail_msg("%s", e.what);
+}
+
+/* Contexts have no room for what is always bound: a run without ends, and the next one is as if it had not
+ * been. */
+static void test_lent(void **state) {
+  (void)state;
+  hn_model *m = net_parse("transfer", DECODER);
+  hone_plan *p = NULL, *whole = plan_of(DECODER, "f32");
+  hone_error e = {0};
+  double seconds;
+  if (hone_plan_create(engine, m, &(hone_plan_options){.level = 2, .precision = "f32", .over_bound = true},
+                       &p, &e))
+    fail_msg("%s", e.what);
+  hone_model_release(m);
+  hone_context *plain = context_of(whole), *c = context_of(p);
+  float q[3 * 128], k[3 * 64], v[3 * 64], *cache[2], *back = malloc(CACHE * sizeof *back);
+  int32_t n[3] = {0, 9, 40};
+  void *data[] = {q, k, v, NULL, NULL, n};
+  hone_tensor in[6], there[2][2];
+  const hone_tensor *given[6], *own[6], *half[6];
+  fill(q, 3 * 128, 1), fill(k, 3 * 64, 2), fill(v, 3 * 64, 3);
+  for (uint32_t i = 0; i < 6; i++) {
+    if (i == 3 || i == 4) fill(data[i] = cache[i - 3] = malloc(CACHE * sizeof(float)), CACHE, i);
+    in[i] = (hone_tensor){*hone_plan_input_desc(p, i), data[i]};
+    given[i] = own[i] = &in[i];
+  }
+  own[3] = own[4] = NULL;
+  memcpy(half, given, sizeof half);
+  half[3] = NULL; /* the second one alone comes from the host */
+  run(plain, given);
+  refuse_run(c, given, "output 'ok'");
+  assert_int_not_equal(hone_context_repeat(c, &seconds, &e), HONE_OK);
+  for (int set = 0; set < 2; set++) {
+    const hone_tensor *const out[3] = {NULL, &there[set][0], &there[set][1]};
+    for (uint32_t i = 0; i < 2; i++) {
+      there[set][i] = (hone_tensor){in[3 + i].desc, new_memory(HONE_MEMORY_DEVICE, CACHE * sizeof(float))};
+      there[set][i].desc.device = 1;
+      copy(there[set][i].data, cache[i], CACHE * sizeof(float));
+    }
+    assert_int_equal(hone_context_bind_outputs(c, out, NULL), HONE_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+      hone_context_bind_input(c, 3 + i, NULL, NULL);
+      refuse_run(c, i ? half : given, i ? "input 'pv'" : "input 'pk'");
+      assert_int_equal(hone_context_bind_input(c, 3 + i, &there[set][i], NULL), HONE_OK);
+    }
+    run(c, own);
+    assert_memory_equal(hone_context_output(c, 0)->data, hone_context_output(plain, 0)->data, sizeof q);
+    for (uint32_t i = 0; i < 2; i++) {
+      copy(back, there[set][i].data, CACHE * sizeof(float));
+      assert_memory_equal(back, hone_context_output(plain, 1 + i)->data, CACHE * sizeof(float));
+    }
+  }
+  /* What was bound may go: nothing is repeated into it. */
+  assert_int_equal(hone_context_bind_outputs(c, NULL, NULL), HONE_OK);
+  assert_int_equal(hone_context_repeat(c, &seconds, &e), HONE_ERROR_USAGE);
+  hone_context_destroy(plain);
+  hone_context_destroy(c);
+  hone_plan_destroy(p);
+  hone_plan_destroy(whole);
+  for (uint32_t i = 0; i < 2; i++) {
+    free(cache[i]);
+    for (int set = 0; set < 2; set++) hone_memory_free(engine, there[set][i].data);
+  }
+  free(back);
+}
+
+/* A context that forgets what was bound writes there no more. */
+static void test_forgotten(void **state) {
+  (void)state;
+  two t;
+  bool done = true;
+  open_two(&t, "f32");
+  hone_tensor out = {*hone_plan_output_desc(t.plan, 0), new_memory(HONE_MEMORY_DEVICE, Y * sizeof(float))};
+  assert_int_equal(hone_context_bind_output(t.c, 0, &out, NULL), HONE_OK);
+  plain_run(&t, 1);
+  run(t.c, (const hone_tensor *[]){&t.in[0][0], &t.in[0][1]});
+  hone_context_destroy(t.plain); /* who is rebound is alone */
+  assert_int_equal(hone_context_rebind(t.c, NULL, 0, &done, NULL), HONE_OK);
+  assert_false(done);
+  hone_memory_free(engine, out.data);
+  t.plain = context_of(t.plan);
+  plain_run(&t, 2);
+  run(t.c, (const hone_tensor *[]){&t.in[0][0], &t.in[0][1]});
+  same_two(&t);
+  close_two(&t);
+}
+
 /* ------------------------------------------------------------------ inputs as they come */
 
 #define PICTURE                                                                                              \
@@ -530,9 +621,10 @@ int main(void) {
   if (status != HONE_OK) return printf("FAIL %s\n", e.what), 1;
   emulated = getenv("HONE_LIBCUDA") != NULL;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds), cmocka_unit_test(test_inputs),   cmocka_unit_test(test_outputs),
-      cmocka_unit_test(test_clock), cmocka_unit_test(test_refused),  cmocka_unit_test(test_large),
-      cmocka_unit_test(test_over),  cmocka_unit_test(test_arriving),
+      cmocka_unit_test(test_kinds),    cmocka_unit_test(test_inputs),  cmocka_unit_test(test_outputs),
+      cmocka_unit_test(test_clock),    cmocka_unit_test(test_refused), cmocka_unit_test(test_large),
+      cmocka_unit_test(test_over),     cmocka_unit_test(test_lent),    cmocka_unit_test(test_forgotten),
+      cmocka_unit_test(test_arriving),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   hone_engine_destroy(engine);

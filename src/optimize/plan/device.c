@@ -262,6 +262,7 @@ hone_status hn_plan_download(const hn_plan *p, void *blob, hone_error *error) {
   hn_queue *queue;
   hone_status status = p->backend->queue_open(p->device, &queue, error);
   if (status != HONE_OK) return status;
+  memset(blob, 0, p->blob_bytes); /* what lies between them is no part of the file that is made of it */
   for (size_t i = 0; i < p->steps.len && status == HONE_OK; i++) {
     const hn_step *s = &p->steps.ptr[i];
     if (s->blob)

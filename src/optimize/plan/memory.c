@@ -33,8 +33,7 @@ static int larger_first(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* On several lanes: is everything else that reads the slot done before step k begins? */
-static bool all_before(const hn_plan *p, uint32_t root, uint32_t k) {
+bool hn_plan_all_before(const hn_plan *p, uint32_t root, uint32_t k) {
   for (uint32_t j = 0; p->before && j < p->steps.len; j++) {
     const hn_step *s = &p->steps.ptr[j];
     if (j == k || hn_before(p, j, k)) continue;
@@ -64,7 +63,7 @@ static void in_place(hn_plan *p) {
                   hone_desc_same_dims(&p->slots.ptr[s->in[i]].desc, &out->desc) && root != s->out[0];
       for (uint32_t j = 0; same && j < s->desc.n_inputs; j++)
         same = s->in[j] == HN_NO_SLOT || s->in[j] == s->in[i] || hn_slot_root(p, s->in[j]) != root;
-      if (!same || !all_before(p, root, k)) continue;
+      if (!same || !hn_plan_all_before(p, root, k)) continue;
       out->alias = root;
       in->last = out->last;
       break;

@@ -15,38 +15,56 @@ bool hn_plan_movable(const hn_plan *p, uint32_t i) {
   return true;
 }
 
-int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
+/* The slot, a root, over which output i may be made, or HN_NO_SLOT. */
+static uint32_t over(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i];
-  if (!hn_plan_movable(p, i)) return -1;
+  if (!hn_plan_movable(p, i)) return HN_NO_SLOT;
   for (uint32_t k = 0; k < p->steps.len; k++) {
     const hn_step *s = &p->steps.ptr[k];
     for (uint32_t j = 0; j < s->desc.n_outputs; j++) {
       if (s->out[j] == HN_NO_SLOT || hn_slot_root(p, s->out[j]) != hn_slot_root(p, slot)) continue;
       if (p->slots.ptr[s->out[j]].bytes != p->slots.ptr[slot].bytes)
-        return -1; /* one of several that make it */
-      if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return -1;
+        return HN_NO_SLOT; /* one of several that make it */
+      if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return HN_NO_SLOT;
       const int32_t in = s->tactic->over(&s->desc, j);
-      if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return -1;
+      if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) return HN_NO_SLOT;
       const uint32_t root = hn_slot_root(p, s->in[in]);
       const hn_slot *from = &p->slots.ptr[root];
       if ((from->place != HN_PLACE_INPUT && from->place != HN_PLACE_STAGED) || from->last != k ||
-          from->bytes != p->slots.ptr[slot].bytes)
-        return -1;
+          from->bytes != p->slots.ptr[slot].bytes || !hn_plan_all_before(p, root, k))
+        return HN_NO_SLOT;
       for (uint32_t q = 0, readers = 0; q < s->desc.n_inputs + s->n_captured; q++)
-        if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return -1;
-      return (int32_t)from->input;
+        if (s->in[q] != HN_NO_SLOT && hn_slot_root(p, s->in[q]) == root && ++readers > 1) return HN_NO_SLOT;
+      return root;
     }
   }
-  return -1;
+  return HN_NO_SLOT;
+}
+
+int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
+  const uint32_t root = over(p, i);
+  return root == HN_NO_SLOT ? -1 : (int32_t)p->slots.ptr[root].input;
+}
+
+/* On an accelerator: does the host read the input, too? Then it cannot lie in the device's memory. */
+static bool read_here(const hn_plan *p, uint32_t input) {
+  for (size_t k = 0; k < p->steps.len; k++)
+    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs + p->steps.ptr[k].n_captured; i++) {
+      if (p->steps.ptr[k].in[i] == HN_NO_SLOT) continue;
+      const hn_slot *s = &p->slots.ptr[hn_slot_root(p, p->steps.ptr[k].in[i])];
+      if (s->place == HN_PLACE_INPUT && s->input == input) return true;
+    }
+  return false;
 }
 
 void hn_plan_lend(hn_plan *p) {
   for (uint32_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].lent = false;
   for (uint32_t i = 0; p->lends && i < p->n_outputs; i++) {
-    const int32_t in = hn_plan_over(p, i);
-    if (in < 0) continue;
+    const uint32_t root = over(p, i);
+    if (root == HN_NO_SLOT) continue;
+    hn_slot *from = &p->slots.ptr[root];
+    if (from->place == HN_PLACE_STAGED && read_here(p, from->input)) continue;
     p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent = true;
-    hn_slot *from = &p->slots.ptr[hn_slot_root(p, p->input_slot[in])];
-    if (from->place == HN_PLACE_STAGED) from->lent = true;
+    from->lent = from->place == HN_PLACE_STAGED;
   }
 }

@@ -61,6 +61,8 @@ void hn_plan_elide(hn_plan *plan);                   /* elide.c: leaves out Conc
 void hn_plan_narrow_images(hn_plan *plan);           /* images.c: pixels of few channels, for accelerators */
 hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what may run beside what */
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
+/* On several lanes: is everything else that reads the slot, a root, done before step k begins? */
+bool hn_plan_all_before(const hn_plan *plan, uint32_t root, uint32_t k);
 /* over.c. Where hn_plan.lends: which slots are lent. Part of hn_plan_place. */
 void hn_plan_lend(hn_plan *plan);
 /* For tensors that have other sizes now; what shares memory is as it was decided. */
