@@ -22,7 +22,7 @@ build_ahead() { # command
   ahead=$!
 }
 end_ahead() { [ -z "$ahead" ] || wait "$ahead"; ahead=''; }
-stop_ahead() { [ -z "$ahead" ] || { kill -- "-$ahead" && wait "$ahead"; } 2>/dev/null; ahead=''; }
+stop_ahead() { [ -z "$ahead" ] || { kill -- "-$ahead" || kill "$ahead"; wait "$ahead"; } 2>/dev/null; ahead=''; }
 trap 'stop_ahead; rm -rf "$HOME" "$notes"' EXIT
 trap 'exit 143' TERM INT HUP
 lap() { # ends the stage before: its name and seconds are kept

@@ -143,9 +143,10 @@ HONE_API hone_status hone_plan_rebind(hone_plan *plan, const hone_binding *bindi
                                       bool *done, hone_error *error);
 
 /* Packed weights that plans of one model for different shapes have in common: what of them says nothing of
- * shapes is packed by the first plan and read by all others; on an accelerator what is the same on it.
- * Keeps the model alive and borrows the engine; plans may be made with it from several threads at once. What
- * plans still read stays when it is destroyed, and what none reads is given back with the last that did. */
+ * shapes is packed by the first plan and read by all others; on an accelerator what is the same on it (of
+ * plans that are made at the same time each may keep its own). Keeps the model alive and borrows the engine;
+ * plans may be made with it from several threads at once. What plans still read stays when it is destroyed,
+ * and what none reads is given back with the last that did. */
 HONE_API hone_status hone_weights_create(hone_engine *engine, hone_model *model, hone_weights **out,
                                          hone_error *error);
 HONE_API void hone_weights_destroy(hone_weights *weights);         /* before the engine */

@@ -42,8 +42,10 @@ static hone_dtype in_memory(hone_dtype t) {
   return t == HONE_DTYPE_U4 ? HONE_DTYPE_U8 : t == HONE_DTYPE_I4 ? HONE_DTYPE_I8 : t;
 }
 
-static bool tensor_fits(const hone_tensor_desc *d, const char *what, uint32_t i, hone_reason *why) {
-  if (!hn_cuda_value(in_memory(d->dtype)))
+static bool tensor_fits(const hone_tensor_desc *d, bool read, uint32_t i, hone_reason *why) {
+  const char *what = read ? "input" : "output";
+  /* What is written would have to be cut to 4 bits. */
+  if (!hn_cuda_value(read ? in_memory(d->dtype) : d->dtype))
     return hn_refuse(why, "%s %u is %s", what, i, hone_dtype_name(d->dtype));
   return hn_strided_dense(d) ? true : hn_refuse(why, "%s %u is not row-major", what, i);
 }
@@ -55,9 +57,9 @@ static bool describe(hn_cuda_direct_plan plan, const hone_step *s, hn_cuda_direc
     return hn_refuse(why, "%u inputs and %u outputs", s->n_anchor_inputs, s->n_outputs);
   if (!hn_cuda_known(s, why)) return false;
   for (uint32_t i = 0; i < s->n_anchor_inputs; i++)
-    if (hn_cuda_has(s, i) && !tensor_fits(&s->input[i].desc, "input", i, why)) return false;
+    if (hn_cuda_has(s, i) && !tensor_fits(&s->input[i].desc, true, i, why)) return false;
   for (uint32_t i = 0; i < s->n_outputs; i++)
-    if (hn_cuda_gives(s, i) && !tensor_fits(&s->output[i].desc, "output", i, why)) return false;
+    if (hn_cuda_gives(s, i) && !tensor_fits(&s->output[i].desc, false, i, why)) return false;
   if (!plan(s, p, why)) return false;
   for (uint32_t i = 0; p->counted && i < s->n_outputs; i++)
     if (hn_cuda_gives(s, i) && s->output[i].desc.rank > HN_COUNTED_RANK)
