@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/strided.h"
+#include "optimize/plan/plan.h"
 
 #include <string.h>
 
@@ -93,13 +94,7 @@ bool hn_remote_here(const hn_plan *p, uint32_t input) {
     const hn_slot *s = &p->slots.ptr[hn_slot_root(p, p->output_slot[i])];
     if (s->place == HN_PLACE_INPUT && s->input == input) return true;
   }
-  for (size_t k = 0; k < p->steps.len; k++)
-    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs + p->steps.ptr[k].n_captured; i++) {
-      if (p->steps.ptr[k].in[i] == HN_NO_SLOT) continue;
-      const hn_slot *s = &p->slots.ptr[hn_slot_root(p, p->steps.ptr[k].in[i])];
-      if (s->place == HN_PLACE_INPUT && s->input == input) return true;
-    }
-  return false;
+  return hn_plan_read_here(p, input);
 }
 
 hone_status hn_remote_take(const hn_plan *p, hn_remote *r, const hn_lent *lent, const hone_tensor *tensor,

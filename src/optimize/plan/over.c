@@ -46,8 +46,7 @@ int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
   return root == HN_NO_SLOT ? -1 : (int32_t)p->slots.ptr[root].input;
 }
 
-/* On an accelerator: does the host read the input, too? Then it cannot lie in the device's memory. */
-static bool read_here(const hn_plan *p, uint32_t input) {
+bool hn_plan_read_here(const hn_plan *p, uint32_t input) {
   for (size_t k = 0; k < p->steps.len; k++)
     for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs + p->steps.ptr[k].n_captured; i++) {
       if (p->steps.ptr[k].in[i] == HN_NO_SLOT) continue;
@@ -63,7 +62,7 @@ void hn_plan_lend(hn_plan *p) {
     const uint32_t root = over(p, i);
     if (root == HN_NO_SLOT) continue;
     hn_slot *from = &p->slots.ptr[root];
-    if (from->place == HN_PLACE_STAGED && read_here(p, from->input)) continue;
+    if (from->place == HN_PLACE_STAGED && hn_plan_read_here(p, from->input)) continue;
     p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent = true;
     from->lent = from->place == HN_PLACE_STAGED;
   }

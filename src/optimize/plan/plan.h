@@ -15,6 +15,9 @@ bool hn_plan_movable(const hn_plan *plan, uint32_t i);
 /* The input over which output i may be made, since the step that makes it can, and nobody reads the input
  * behind it; -1: none. */
 int32_t hn_plan_over(const hn_plan *plan, uint32_t i);
+/* On an accelerator: do steps of the host read plan input `input`? Then it cannot lie in the device's memory.
+ */
+bool hn_plan_read_here(const hn_plan *plan, uint32_t input);
 
 typedef struct hn_plan_request {
   const hn_backend *backend;
