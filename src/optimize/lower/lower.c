@@ -242,13 +242,13 @@ static hone_status emit_transpose_view(hn_lowering *l, const hn_unit *u, bool *d
   return HONE_OK;
 }
 
-/* Between f32 that is stored in 16 bits and these 16 bits a Cast is a change of name. */
+/* Between f32 that is stored in 16 bits and these 16 bits a Cast is a change of name, on a device. */
 static hone_status emit_cast_view(hn_lowering *l, const hn_unit *u, bool *done, hone_error *error) {
   *done = false;
   const hn_value *x = u->in[0], *y = u->out;
   const hone_dtype stored = l->plan->storage;
-  if (l->plan->level < 2 || stored == HONE_DTYPE_F32 || strcmp(u->anchor, "Cast") != 0 || !x || x->constant ||
-      !hone_desc_known(&x->desc))
+  if (l->plan->level < 2 || !l->plan->backend->asynchronous || stored == HONE_DTYPE_F32 ||
+      strcmp(u->anchor, "Cast") != 0 || !x || x->constant || !hone_desc_known(&x->desc))
     return HONE_OK;
   const bool narrows = x->desc.dtype == HONE_DTYPE_F32 && y->desc.dtype == stored,
              widens = x->desc.dtype == stored && y->desc.dtype == HONE_DTYPE_F32;

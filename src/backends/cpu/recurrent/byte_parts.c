@@ -77,8 +77,8 @@ void hn_byte_parts_bring(const hn_coded *w, hn_isa isa, const float *const *from
     for (int64_t part = 0, at = EACH * i; part < EACH; part++, at++) {
       if (part) leave(scratch, p.numbers + (at - 1) * block, p.scale[at - 1], block);
       ops->narrow(w, scratch, p.numbers + at * block, &p.scale[at], &p.sum[at]);
-      if (part == 1 && HN_FAULT("byte_parts_second")) p.scale[at] = 0;
     }
+    if (HN_FAULT("byte_parts_second")) p.scale[EACH * i + 1] = 0;
   }
 }
 
