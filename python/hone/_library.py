@@ -58,7 +58,7 @@ class PlanOptions(c.Structure):
                 ("n_f32_nodes", c.c_uint32), ("bindings", c.POINTER(Binding)), ("n_bindings", c.c_uint32),
                 ("batch", c.c_int64), ("reference", c.c_bool), ("passes", c.c_char_p), ("fold_seconds", c.c_double),
                 ("prefer", c.c_int), ("untuned", c.c_bool), ("chains", c.c_int), ("separate", c.c_bool),
-                ("preview", c.c_bool), ("slices", c.c_uint32), ("weights", c.c_void_p)]
+                ("preview", c.c_bool), ("slices", c.c_uint32), ("weights", c.c_void_p), ("over_bound", c.c_bool)]
 
 
 class RunOptions(c.Structure):
