@@ -83,6 +83,7 @@ int main(void) {
   AT(hone_plan_options, preview);
   AT(hone_plan_options, slices);
   AT(hone_plan_options, weights);
+  AT(hone_plan_options, over_bound);
 
   SIZE(hone_run_options);
   AT(hone_run_options, max_seconds);
