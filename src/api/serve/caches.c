@@ -138,6 +138,7 @@ static hone_status bind_apart(hn_slots *s, hn_run_size *z, uint32_t first, hone_
     const hn_cache *c = &s->cache[i];
     s->given[c->in] = NULL;
     if (z->bound == first) continue;
+    s->in[c->in].data = c->data + first * slot_of(s, c);
     s->in[c->in].desc.device = 1;
     s->out[c->out] = s->in[c->in];
     s->bound[c->out] = &s->out[c->out];
@@ -149,6 +150,7 @@ static hone_status bind_apart(hn_slots *s, hn_run_size *z, uint32_t first, hone_
 }
 
 hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error) {
+  if (s->apart) return bind_apart(s, z, first, error);
   memset((void *)s->bound, 0, s->d->n_out * sizeof *s->bound);
   for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
@@ -156,7 +158,7 @@ hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_err
     s->out[c->out] = s->in[c->in];
     if (hone_plan_output_over(z->plan, c->out) == (int32_t)c->in) s->bound[c->out] = &s->out[c->out];
   }
-  return s->apart ? bind_apart(s, z, first, error) : hone_context_bind_outputs(z->context, s->bound, error);
+  return hone_context_bind_outputs(z->context, s->bound, error);
 }
 
 void hn_caches_keep(hn_slots *s, const hn_run_size *z, uint32_t first, const hn_part *part, uint32_t n) {

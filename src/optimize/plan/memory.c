@@ -192,13 +192,13 @@ static hone_status arrange_all(hn_plan *p, hone_error *error) {
 hone_status hn_plan_place(hn_plan *p, hone_error *error) {
   find_lives(p);
   in_place(p);
-  hn_plan_lend(p);
-  return arrange_all(p, error);
+  const hone_status status = hn_plan_find_over(p, error);
+  return status == HONE_OK ? arrange_all(p, error) : status;
 }
 
 hone_status hn_plan_place_again(hn_plan *p, hone_error *error) {
   p->arena_bytes = p->naive_bytes = p->host_bytes = p->staged_bytes = p->workspace_bytes = 0;
   find_lives(p);
-  hn_plan_lend(p);
-  return arrange_all(p, error);
+  const hone_status status = hn_plan_find_over(p, error);
+  return status == HONE_OK ? arrange_all(p, error) : status;
 }

@@ -1,4 +1,5 @@
 /* Outputs that may lie elsewhere than in the arena: in the caller's memory, or over an input. */
+#include "base/error.h"
 #include "base/strided.h"
 #include "optimize/plan/plan.h"
 
@@ -16,7 +17,7 @@ bool hn_plan_movable(const hn_plan *p, uint32_t i) {
 }
 
 /* The slot, a root, over which output i may be made, or HN_NO_SLOT. */
-static uint32_t over(const hn_plan *p, uint32_t i) {
+static uint32_t find_over(const hn_plan *p, uint32_t i) {
   const uint32_t slot = p->output_slot[i];
   if (!hn_plan_movable(p, i)) return HN_NO_SLOT;
   for (uint32_t k = 0; k < p->steps.len; k++) {
@@ -42,7 +43,7 @@ static uint32_t over(const hn_plan *p, uint32_t i) {
 }
 
 int32_t hn_plan_over(const hn_plan *p, uint32_t i) {
-  const uint32_t root = over(p, i);
+  const uint32_t root = p->over ? p->over[i] : HN_NO_SLOT;
   return root == HN_NO_SLOT ? -1 : (int32_t)p->slots.ptr[root].input;
 }
 
@@ -56,14 +57,20 @@ bool hn_plan_read_here(const hn_plan *p, uint32_t input) {
   return false;
 }
 
-void hn_plan_lend(hn_plan *p) {
+hone_status hn_plan_find_over(hn_plan *p, hone_error *error) {
+  if (!p->over && !(p->over = hn_arena_alloc(&p->arena, (p->n_outputs + 1) * sizeof *p->over)))
+    return hn_fail_memory(error, p->n_outputs * sizeof *p->over, "a plan's outputs");
   for (uint32_t i = 0; i < p->slots.len; i++) p->slots.ptr[i].lent = false;
-  for (uint32_t i = 0; p->lends && i < p->n_outputs; i++) {
-    const uint32_t root = over(p, i);
-    if (root == HN_NO_SLOT) continue;
+  bool any = false; /* few tactics can: other plans are not searched */
+  for (size_t k = 0; k < p->steps.len && !any; k++)
+    any = p->steps.ptr[k].tactic && p->steps.ptr[k].tactic->over;
+  for (uint32_t i = 0; i < p->n_outputs; i++) {
+    const uint32_t root = p->over[i] = any ? find_over(p, i) : HN_NO_SLOT;
+    if (root == HN_NO_SLOT || !p->lends) continue;
     hn_slot *from = &p->slots.ptr[root];
     if (from->place == HN_PLACE_STAGED && hn_plan_read_here(p, from->input)) continue;
     p->slots.ptr[hn_slot_root(p, p->output_slot[i])].lent = true;
     from->lent = from->place == HN_PLACE_STAGED;
   }
+  return HONE_OK;
 }

@@ -66,8 +66,8 @@ hone_status hn_plan_lanes(hn_plan *plan, hone_error *error); /* lanes.c: what ma
 hone_status hn_plan_place(hn_plan *plan, hone_error *error); /* memory.c: lifetimes and offsets */
 /* On several lanes: is everything else that reads the slot, a root, done before step k begins? */
 bool hn_plan_all_before(const hn_plan *plan, uint32_t root, uint32_t k);
-/* over.c. Where hn_plan.lends: which slots are lent. Part of hn_plan_place. */
-void hn_plan_lend(hn_plan *plan);
+/* over.c: hn_plan.over and, where hn_plan.lends, which slots are lent. Part of hn_plan_place. */
+hone_status hn_plan_find_over(hn_plan *plan, hone_error *error);
 /* For tensors that have other sizes now; what shares memory is as it was decided. */
 hone_status hn_plan_place_again(hn_plan *plan, hone_error *error);
 hone_status hn_plan_needs(hn_plan *plan, hone_error *error); /* pack.c: what every step wants to have */

@@ -157,6 +157,8 @@ typedef struct hn_plan {
   hone_tensor_desc *input_desc, *output_desc; /* as callers see them */
   uint32_t slices; /* of the batch that a run takes one after the other, at least 1: the steps, slots and
                       values are those of one (plan/slices.h) */
+  uint32_t *
+      over; /* by output: the slot, a root, over which it may be made, or HN_NO_SLOT; NULL: none was placed */
   uint32_t *input_slot, *output_slot; /* input_slot HN_NO_SLOT: nobody reads it */
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
   uint64_t host_bytes;     /* accelerators: the host arena */
