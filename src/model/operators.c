@@ -94,11 +94,7 @@ const hone_op_desc *hn_op_find(const hn_listing *l, const char *domain, const ch
   const hone_op_desc *near = NULL, *found = definition(l, domain, op_type, opset, &near);
   if (found || !why) return found;
   if (hn_same_name(domain, "ai.onnx")) domain = "";
-  if (strcmp(domain, "com.microsoft.nchwc") == 0)
-    snprintf(why->text, sizeof why->text,
-             "%s is laid out for one processor: let ONNX Runtime save the file at its level \"extended\"",
-             domain);
-  else if (!near)
+  if (!near)
     snprintf(why->text, sizeof why->text, "operator %s%s%s is not implemented", domain, *domain ? "." : "",
              op_type);
   else if (!opset)

@@ -3,10 +3,18 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/open_blocked.h"
 #include "model/open_flex.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* An attribute whose type changed has a row for each. */
+static bool has_type(const hone_op_desc *d, const char *name, hone_attr_type type) {
+  for (const hone_attr_desc *a = d->attrs; a && a->name; a++)
+    if (a->type == type && hn_same_name(a->name, name)) return true;
+  return false;
+}
 
 /* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong
  * (rather than hone incomplete). */
@@ -34,7 +42,7 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
     bool exists = (!a->since || n->opset >= a->since) && (!a->until || n->opset <= a->until);
     if (!have && a->required && exists)
       return snprintf(why->text, sizeof why->text, "%s lacks its attribute '%s'", n->op_type, a->name), false;
-    if (have && have->type != a->type)
+    if (have && have->type != a->type && !has_type(d, a->name, have->type))
       return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name,
                       n->op_type),
              false;
@@ -119,7 +127,8 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
 
 hone_status hn_model_ready(hn_model *m, hone_error *error) {
   bool opened = false;
-  hone_status status = hn_model_resolve(m, error);
+  hone_status status = hn_open_blocked(m, error);
+  if (status == HONE_OK) status = hn_model_resolve(m, error);
   if (status == HONE_OK) status = hn_model_infer(m, error);
   if (status == HONE_OK) status = hn_open_flex(m, &opened, error);
   if (status == HONE_OK && opened) status = hn_model_resolve(m, error);

@@ -1,0 +1,348 @@
+/* com.microsoft.nchwc, which ONNX Runtime writes at its level "all", its default:
+ *
+ *   ReorderInput(x)        ->  Pad(x): channels of zeros up to whole blocks
+ *   ReorderOutput(x)       ->  Slice(x): without what lies behind its channels
+ *   Conv(x, w, b, z)       ->  FusedConv(x, w', b, z)
+ *   MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Upsample  ->  the same
+ *
+ * Tensors there lie as [N, C / block, H, W, block] under the shape [N, C, H, W]. What is computed of them
+ * does not hang on how they lie, and so they become row-major here. Weights must be put in order: rows of
+ * outputs lie in blocks, and columns, too, but where each output has one channel of its own or x is no tensor
+ * of blocks.
+ *
+ * A block is 16 channels on processors with AVX-512, 8 on others, and the file does not say which: it shows
+ * where a number of channels fits one of them alone. Where none does, HONE_NCHWC says it. */
+#include "model/open_blocked.h"
+
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+static const char domain[] = "com.microsoft.nchwc";
+
+enum { X, W, BIAS, SUM };
+enum { SHORT = 8, LONG = 16 };
+
+static bool is_blocked_node(const hone_node *n) { return strcmp(n->domain, domain) == 0; }
+static bool is(const hone_node *n, const char *type) {
+  return is_blocked_node(n) && strcmp(n->op_type, type) == 0;
+}
+
+static hone_status refuse(const hone_node *n, hone_error *error, const char *what) {
+  hn_fail(error, HONE_ERROR_UNSUPPORTED, "%s of %s: %s", n->op_type, domain, what);
+  hn_error_where(error, "node '%.80s'", n->name);
+  return HONE_ERROR_UNSUPPORTED;
+}
+
+/* Which values of a graph are tensors of blocks, by index. */
+static bool *tensors_of_blocks(const hn_graph *g, hn_arena *arena) {
+  bool *of = HN_NEW_ARRAY(arena, bool, g->values.len + 1);
+  if (!of) return NULL;
+  memset(of, 0, g->values.len + 1);
+  for (const hone_node *n = g->first; n; n = n->next) {
+    bool blocks = is_blocked_node(n);
+    for (uint32_t i = 0; i < n->n_in && !blocks; i++)
+      blocks = n->in[i] && n->in[i]->graph == g && of[n->in[i]->index];
+    if (is(n, "ReorderOutput")) blocks = false;
+    for (uint32_t i = 0; i < n->n_out && blocks; i++)
+      if (n->out[i]) of[n->out[i]->index] = true;
+  }
+  return of;
+}
+
+static const hone_tensor *weights_of(const hone_node *n) {
+  const hn_value *w = n->n_in > W ? n->in[W] : NULL;
+  const hone_tensor *t = w ? w->constant : NULL;
+  return t && t->desc.dtype == HONE_DTYPE_F32 && t->desc.rank == 4 ? t : NULL;
+}
+
+/* Channels that `v` has as a tensor of blocks: those that a convolution reads of it, or of what has as many;
+ * with `block` known also those that are left of it, in whole blocks. 0: not known. */
+static int64_t channels_read(const hn_value *v, int64_t block, int depth) {
+  enum { DEEPEST = 32 };
+  int64_t found = 0;
+  for (size_t i = 0; i < v->users.len && !found && depth < DEEPEST; i++) {
+    const hone_node *n = v->users.ptr[i].node;
+    if (!n) continue;
+    if (is(n, "Conv") && v->users.ptr[i].index != SUM) {
+      const hone_tensor *w = weights_of(n);
+      const int64_t group = hone_node_int(n, "group", 1);
+      if (w && group > 0 && group <= w->desc.dim[0]) found = w->desc.dim[1] * group;
+    } else if (is(n, "Conv")) {
+      if (weights_of(n)) found = weights_of(n)->desc.dim[0];
+    } else if (is(n, "ReorderOutput")) {
+      const int64_t left = hone_node_int(n, "channels", 0);
+      if (block && left > 0 && left < INT32_MAX) found = (left + block - 1) / block * block;
+    } else if (strcmp(n->op_type, "Concat") != 0 && n->n_out && n->out[0])
+      found = channels_read(n->out[0], block, depth + 1);
+  }
+  return found;
+}
+
+/* What the node shows of the length of blocks; 0: nothing. */
+static int64_t shown_by(const hone_node *n, const bool *blocks) {
+  if (is(n, "ReorderInput") && n->n_in && n->in[X] && n->out[0]) {
+    const hone_tensor_desc *x = &n->in[X]->desc;
+    const int64_t read = channels_read(n->out[0], 0, 0),
+                  has = x->rank == 4 ? x->dim[hone_node_int(n, "channels_last", 0) ? 3 : 1] : -1;
+    if (read % LONG) return SHORT;
+    return read && has > 0 && read - has >= SHORT ? LONG : 0;
+  }
+  if (is(n, "ReorderOutput") && n->n_in && n->in[X] && n->in[X]->producer) {
+    const hone_node *from = n->in[X]->producer;
+    const hone_tensor *w = is(from, "Conv") ? weights_of(from) : NULL;
+    return w && w->desc.dim[0] - hone_node_int(n, "channels", 0) >= SHORT ? LONG : 0;
+  }
+  const hone_tensor *w = is(n, "Conv") ? weights_of(n) : NULL;
+  if (!w || !n->in[X]) return 0;
+  if (w->desc.dim[0] % LONG) return SHORT;
+  if (hone_node_int(n, "group", 1) != 1) return 0;
+  const bool of_blocks = n->in[X]->graph == n->graph && blocks[n->in[X]->index];
+  if (of_blocks) return w->desc.dim[1] % LONG ? SHORT : 0;
+  return w->desc.dim[1] >= SHORT ? LONG : 0;
+}
+
+/* *length: what the graph and those in it show; 0: nothing. *any: it has such a node. */
+static hone_status look(const hn_graph *g, int64_t *length, const hone_node **any, hone_error *error) {
+  hn_arena arena = {0};
+  const bool *blocks = tensors_of_blocks(g, &arena);
+  hone_status s = blocks ? HONE_OK : hn_fail_memory(error, g->values.len, "tensors of blocks");
+  for (const hone_node *n = g->first; n && !s; n = n->next) {
+    for (uint32_t k = 0; k < n->n_attr && !s; k++)
+      if (n->attr[k].type == HONE_ATTR_GRAPH) s = look(n->attr[k].g, length, any, error);
+    if (s || !is_blocked_node(n)) continue;
+    *any = n;
+    const int64_t shown = shown_by(n, blocks);
+    if (shown && *length && shown != *length)
+      s = refuse(n, error, "some weights lie in blocks of 8, others in blocks of 16");
+    if (shown) *length = shown;
+  }
+  hn_arena_free(&arena);
+  return s;
+}
+
+static hone_status length_of_blocks(const hone_node *any, int64_t *length, hone_error *error) {
+  const char *said = getenv("HONE_NCHWC");
+  if (*length) return HONE_OK;
+  if (said && (strcmp(said, "8") == 0 || strcmp(said, "16") == 0)) {
+    *length = strcmp(said, "8") == 0 ? SHORT : LONG;
+    return HONE_OK;
+  }
+  refuse(any, error, "weights lie in blocks of 8 or of 16 channels, and no number of channels shows which");
+  hn_error_hint(
+      error, "HONE_NCHWC=16 where the file was saved on a processor with AVX-512, else HONE_NCHWC=8; or let "
+             "ONNX Runtime save it at its level \"extended\"");
+  return HONE_ERROR_UNSUPPORTED;
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+typedef struct opening {
+  hone_node *node;
+  int64_t opset, block;
+  bool memory; /* was refused */
+} opening;
+
+static hn_value *add(opening *o, const char *op, const char *where, hn_value *const *in, uint32_t n_in) {
+  hn_value *y = hn_value_create(o->node->graph, NULL);
+  hone_node *n = y ? hn_node_create(o->node->graph, o->node, op, where, NULL, in, n_in, &y, 1) : NULL;
+  if (n && hn_node_inherit(n, o->node)) return y;
+  o->memory = true;
+  return NULL;
+}
+
+static hn_value *constant(opening *o, hone_dtype type, int64_t n, const void *data) {
+  const hone_tensor_desc d = hone_desc(type, 1, &n);
+  hn_value *v = hn_value_constant(o->node->graph, NULL, &d, data, true);
+  o->memory |= !v;
+  return v;
+}
+
+static void with_ints(opening *o, hn_value *v, const char *name, const int64_t *at, size_t n) {
+  if (v && !hn_node_set_ints(v->producer, name, at, n)) o->memory = true;
+}
+static void with_string(opening *o, hn_value *v, const char *name, const char *text) {
+  if (v && !hn_node_set_string(v->producer, name, text, strlen(text))) o->memory = true;
+}
+
+/* v from `first` to `end` along an axis. */
+static hn_value *cut(opening *o, hn_value *v, int64_t first, int64_t end, int64_t axis) {
+  if (v && o->opset >= 10) {
+    hn_value *in[4] = {v, constant(o, HONE_DTYPE_I64, 1, &first), constant(o, HONE_DTYPE_I64, 1, &end),
+                       constant(o, HONE_DTYPE_I64, 1, &axis)};
+    return o->memory ? NULL : add(o, "Slice", "", in, 4);
+  }
+  v = v ? add(o, "Slice", "", &v, 1) : NULL;
+  with_ints(o, v, "starts", &first, 1);
+  with_ints(o, v, "ends", &end, 1);
+  with_ints(o, v, "axes", &axis, 1);
+  return v;
+}
+
+static hn_value *turned(opening *o, hn_value *v, const int64_t perm[4]) {
+  v = v ? add(o, "Transpose", "", &v, 1) : NULL;
+  with_ints(o, v, "perm", perm, 4);
+  return v;
+}
+
+/* v with channels of zeros behind its own, `has` of them (-1: the run knows), up to `wants` (0: to a whole
+ * block). Opsets that pad by attributes alone have v's own channels there, where it is not known how many:
+ * what reads them multiplies them by zeros. */
+static hn_value *up_to(opening *o, hn_value *v, int64_t has, int64_t wants) {
+  const int64_t zero[5] = {0}, one = 1, two = 2,
+                more = has < 0 ? 0
+                       : wants ? wants - has
+                               : (o->block - has % o->block) % o->block,
+                pads[8] = {0, 0, 0, 0, 0, more, 0, 0};
+  if (has >= 0 && o->opset < 11) {
+    v = v ? add(o, "Pad", "", &v, 1) : NULL;
+    with_ints(o, v, "pads", pads, 8);
+    return v;
+  }
+  if (o->opset < 11) {
+    hn_value *const twice[2] = {v, v};
+    v = v ? add(o, "Concat", "", twice, 2) : NULL;
+    if (v && !hn_node_set_int(v->producer, "axis", 1)) o->memory = true;
+    return cut(o, v, 0, wants, 1);
+  }
+  hn_value *amount = has >= 0 ? constant(o, HONE_DTYPE_I64, 1, &more) : NULL;
+  if (has < 0 && v) {
+    hn_value *shape = cut(o, add(o, "Shape", "", &v, 1), one, two, 0);
+    hn_value *const both[2] = {constant(o, HONE_DTYPE_I64, 1, &wants), shape};
+    amount = o->memory ? NULL : add(o, "Sub", "", both, 2);
+  }
+  hn_value *const parts[3] = {constant(o, HONE_DTYPE_I64, 5, zero), amount,
+                              constant(o, HONE_DTYPE_I64, 2, zero)};
+  hn_value *in[2] = {v, o->memory ? NULL : add(o, "Concat", "", parts, 3)};
+  if (in[1] && !hn_node_set_int(in[1]->producer, "axis", 0)) o->memory = true;
+  return v && in[1] ? add(o, "Pad", "", in, 2) : NULL;
+}
+
+static hone_status open_input(opening *o, hn_value **out, hone_error *error) {
+  static const int64_t first[4] = {0, 3, 1, 2};
+  hn_value *v = o->node->in[X];
+  const bool last = hone_node_int(o->node, "channels_last", 0) != 0;
+  const int64_t has = v->desc.rank == 4 ? v->desc.dim[last ? 3 : 1] : -1,
+                wants = channels_read(o->node->out[0], o->block, 0);
+  if (last) v = turned(o, v, first);
+  if (has > 0 ? has % o->block != 0 : wants > 0) v = up_to(o, v, has, wants);
+  if (has < 1 && !wants) return refuse(o->node, error, "how many channels its input has is not declared");
+  *out = v;
+  return HONE_OK;
+}
+
+static hone_status open_output(opening *o, hn_value **out, hone_error *error) {
+  static const int64_t last[4] = {0, 2, 3, 1};
+  const int64_t channels = hone_node_int(o->node, "channels", 0);
+  if (channels < 1) return refuse(o->node, error, "it has no channels");
+  hn_value *v = cut(o, o->node->in[X], 0, channels, 1);
+  *out = hone_node_int(o->node, "channels_last", 0) ? turned(o, v, last) : v;
+  return HONE_OK;
+}
+
+/* to[out][in][h][w] of weights in blocks of rows, and of columns where `columns`. */
+static void put_in_order(const float *from, const int64_t d[4], int64_t b, bool columns, float *to) {
+  const int64_t plane = d[2] * d[3];
+  for (int64_t r = 0; r < d[0]; r++)
+    for (int64_t c = 0; c < d[1]; c++)
+      for (int64_t p = 0; p < plane; p++) {
+        const int64_t at = columns ? (((r / b * (d[1] / b) + c / b) * plane + p) * b + c % b) * b + r % b
+                                   : ((r / b * d[1] + c) * plane + p) * b + r % b;
+        to[(r * d[1] + c) * plane + p] = from[at];
+      }
+}
+
+static hone_status open_conv(opening *o, hn_value **out, hone_error *error) {
+  hone_node *n = o->node;
+  const hone_tensor *w = weights_of(n);
+  const int64_t group = hone_node_int(n, "group", 1), b = o->block;
+  if (!w) return refuse(n, error, "its weights are no constant of f32 and rank 4");
+  const int64_t *d = w->desc.dim;
+  const bool rows = (group == 1 && d[1] < b) || (group == d[0] && d[1] == 1);
+  if (d[0] % b || (!rows && d[1] % b)) return refuse(n, error, "its weights are no whole blocks");
+  float *data = HN_NEW_ARRAY(&n->graph->model->arena, float, (size_t)hone_desc_count(&w->desc) + 1);
+  if (!data) return hn_fail_memory(error, (size_t)hone_desc_bytes(&w->desc), "weights");
+  put_in_order(w->data, d, b, !rows, data);
+  hn_value *in[4] = {n->in[X], hn_value_constant(n->graph, NULL, &w->desc, data, false)};
+  for (uint32_t i = BIAS; i <= SUM; i++) in[i] = i < n->n_in ? n->in[i] : NULL;
+  hn_value *v = in[W] ? add(o, "FusedConv", "com.microsoft", in, n->n_in < 4 ? n->n_in : 4) : NULL;
+  if (!v || !hn_node_copy_attrs(v->producer, n)) o->memory = true;
+  *out = v;
+  return HONE_OK;
+}
+
+static hone_status open_upsample(opening *o, hn_value **out, hone_error *error) {
+  size_t n = 0;
+  const int64_t *whole = hone_node_ints(o->node, "scales", &n);
+  float scale[4];
+  const char *mode = hone_node_string(o->node, "mode", "nearest");
+  if (n != 4) return refuse(o->node, error, "it has no scales of four dimensions");
+  for (int i = 0; i < 4; i++) scale[i] = (float)whole[i];
+  hn_value *x = o->node->in[X], *by = o->opset >= 9 ? constant(o, HONE_DTYPE_F32, 4, scale) : NULL;
+  hn_value *const three[3] = {x, NULL, by}, *const two[2] = {x, by};
+  hn_value *v = o->memory        ? NULL
+                : o->opset >= 11 ? add(o, "Resize", "", three, 3)
+                                 : add(o, o->opset == 10 ? "Resize" : "Upsample", "", two, by ? 2 : 1);
+  with_string(o, v, "mode", mode);
+  if (v && !by && !hn_node_set_floats(v->producer, "scales", scale, 4)) o->memory = true;
+  if (o->opset >= 11) {
+    with_string(o, v, "coordinate_transformation_mode",
+                hone_node_string(o->node, "coordinate_transformation_mode", "asymmetric"));
+    if (strcmp(mode, "nearest") == 0) with_string(o, v, "nearest_mode", "floor");
+  }
+  *out = v;
+  return HONE_OK;
+}
+
+static hone_status open_node(opening *o, hone_error *error) {
+  hone_node *n = o->node;
+  hn_value *v = NULL;
+  hone_status s = HONE_OK;
+  if (!n->n_in || !n->in[X] || n->n_out != 1 || !n->out[0]) return refuse(n, error, "it lacks an operand");
+  static const char *const same[] = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", NULL};
+  const char *const *name = same;
+  while (*name && strcmp(*name, n->op_type) != 0) name++;
+  if (is(n, "ReorderInput"))
+    s = open_input(o, &v, error);
+  else if (is(n, "ReorderOutput"))
+    s = open_output(o, &v, error);
+  else if (is(n, "Conv"))
+    s = open_conv(o, &v, error);
+  else if (is(n, "Upsample"))
+    s = open_upsample(o, &v, error);
+  else if (*name) {
+    v = add(o, *name, "", n->in, 1);
+    if (v && !hn_node_copy_attrs(v->producer, n)) o->memory = true;
+  } else
+    return refuse(n, error, "it is not implemented");
+  if (s) return s;
+  if (!v || o->memory || !hn_value_replace(n->out[0], v)) return hn_fail_memory(error, 1, domain);
+  hn_node_remove(n);
+  return HONE_OK;
+}
+
+static hone_status open_graph(hn_graph *g, int64_t opset, int64_t block, hone_error *error) {
+  hone_status s = HONE_OK;
+  for (hone_node *n = g->first, *next; n && !s; n = next) {
+    next = n->next;
+    for (uint32_t k = 0; k < n->n_attr && !s; k++)
+      if (n->attr[k].type == HONE_ATTR_GRAPH) s = open_graph(n->attr[k].g, opset, block, error);
+    if (!s && is_blocked_node(n)) s = open_node(&(opening){.node = n, .opset = opset, .block = block}, error);
+  }
+  return s;
+}
+
+hone_status hn_open_blocked(hn_model *m, hone_error *error) {
+  int64_t length = 0;
+  const hone_node *any = NULL;
+  if (!hn_model_opset(m, domain)) return HONE_OK;
+  hone_status s = look(m->graph, &length, &any, error);
+  if (s || !any) return s;
+  if ((s = length_of_blocks(any, &length, error))) return s;
+  if (!hn_model_opset(m, "com.microsoft")) {
+    const hn_opset fused = {"com.microsoft", 1};
+    if (!hn_vec_push(&m->opsets, fused)) return hn_fail_memory(error, sizeof fused, "an operator set");
+  }
+  return open_graph(m->graph, hn_model_opset(m, ""), length, error);
+}
