@@ -192,6 +192,8 @@ static hone_status check_refused(hn_context *c, hone_error *error) {
   for (size_t k = 0; k < p->steps.len; k++) {
     const hone_step *s = &p->steps.ptr[k].desc;
     if (s->node != node) continue;
+    if (strcmp(s->anchor, "Div") == 0 || strcmp(s->anchor, "Mod") == 0)
+      hn_fail(error, HONE_ERROR_INPUT, "integer division by zero");
     if (error) hn_error_where(error, "node '%s' (%s)", s->name, s->anchor);
     break;
   }

@@ -47,6 +47,15 @@ static const late_case cases[] = {
           "  %y = Tanh(%g)\n}\n",
      .run =
          {{{0, 0, 12, 12}, 0}, {{2, 3, 9, 8}, 0}, {{1, 1, -1, -1}, 0}, {{2, 3, 9, 8}, 0}, {{0, 0, 1, 1}, 0}}},
+    {"integers divided by integers",
+     HEAD "graph g(%x: f32[3], %n: i64[3], %d: i64[3]) -> (%y) {\n"
+          "  %q = Div(%n, %d)\n  %r = Mod(%n, %d)\n  %s = Add(%q, %r)\n  %f = Cast(%s) {to=1}\n"
+          "  %y = Mul(%x, %f)\n}\n",
+     .run = {{{7, 8, -9, 2, 3, 4}, 0},
+             {{7, 8, 9, 2, 0, 4}, 1},
+             {{7, 8, 9, 2, 3, 0}, 1},
+             {{7, 8, 9, -1, 3, 4}, 0},
+             {{0, 0, 0, 1, 1, 1}, 0}}},
     {"shapes of shapes",
      HEAD "graph g(%x: f32[4x6], %z: f32[24], %s: i64[2]) -> (%y, %n) {\n"
           "  %r = Reshape(%x, %s)\n  %sh = Shape(%r)\n  %d = Gather(%sh, i64[1]{0})\n"

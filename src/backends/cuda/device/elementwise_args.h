@@ -14,6 +14,8 @@ typedef struct hn_elementwise_args {
   hn_divisor per_row; /* vectors of the innermost dimension */
   u32 vectors;        /* of all rows, below 2^31 */
   i64 row;            /* elements of the innermost dimension that exist; what follows is padding */
+  void *refused;      /* hn_cuda_refusal */
+  u64 node;           /* what is written there */
 } hn_elementwise_args;
 
 #endif

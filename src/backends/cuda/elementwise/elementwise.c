@@ -294,6 +294,7 @@ hone_status hn_cuda_elementwise_launch(hn_cuda_queue *q, const hone_step *s, con
   a.per_row = hn_cuda_divisor((uint32_t)p->per_row);
   a.vectors = (uint32_t)p->vectors;
   a.row = p->row;
+  a.refused = hn_cuda_refusal(q), a.node = (uintptr_t)s->node;
   write_text(s, p, body, &text);
   hone_status status = HONE_OK;
   if (text.failed) {

@@ -210,6 +210,11 @@ static void write_where(const hone_step *s, const hn_cuda_elementwise *plan, hn_
   hn_str_puts(text, "    o0 = i0 ? i1 : i2;\n");
 }
 
+/* Integers divided by zero end the run. What lies beyond a row is not looked at. */
+static void refuse_zero(hn_str *text) {
+  hn_str_puts(text, "    if (i1 == 0 && p->col + k < a->row) *(volatile u64 *)a->refused = a->node;\n");
+}
+
 static void body(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *text) {
   const hone_dtype t = s->input[0].desc.dtype;
   const operation *o = find(s->anchor);
@@ -219,6 +224,7 @@ static void body(const hone_step *s, const hn_cuda_elementwise *plan, hn_str *te
     return;
   }
   hn_str_printf(text, "    typedef %s V;\n    typedef %s W;\n    V x = i0;\n", hn_cuda_value(t), wide(t));
+  if (!hone_dtype_is_float(t) && (!strcmp(s->anchor, "Div") || !strcmp(s->anchor, "Mod"))) refuse_zero(text);
   if (p) {
     if (p->operands == 2 && strcmp(s->anchor, "Pow")) hn_str_puts(text, "    const V y = i1;\n");
     p->write(s, t, text);

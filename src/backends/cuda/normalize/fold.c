@@ -143,7 +143,9 @@ static void write_prefix(const hone_step *s, const hn_fold_rule *rule, const pla
   hn_str_printf(t, "#define HN_VALUE %s\n#define HN_RESULT %s\n#define HN_ACC %s\n", hn_cuda_value(x),
                 hn_cuda_value(y), accumulator(x, rule));
   hn_str_printf(t, "#define HN_W %d\n#define HN_PART %d\n", p->width, p->columns ? p->width : 1);
-  if (rule->power) hn_str_printf(t, "#define HN_P %lld.0\n", (long long)hone_node_int(s->node, "p", 2));
+  if (rule->power)
+    hn_str_printf(t, "#define HN_P %lld.0\n",
+                  (long long)hone_node_int(s->node, "p", (int64_t)hone_node_float(s->node, "p", 2)));
   if (rule->pair) hn_str_puts(t, "#define HN_EXP_SUM 1\n");
   hn_str_puts(t, "#define HN_LEAST ((i64)((u64)1 << 63))\n#define HN_MOST ((i64)(~(u64)0 >> 1))\n");
   hn_str_printf(t, "#define HN_ZERO %s\n", zero);

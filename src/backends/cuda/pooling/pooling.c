@@ -76,7 +76,8 @@ static void write_prefix(const hone_step *s, hn_cuda_pooling kind, const hn_cuda
     hn_str_printf(t, "#define HN_AVERAGE %d\n", hone_node_int(s->node, "count_include_pad", 0) != 0);
     break;
   case HN_CUDA_POOL_LP:
-    hn_str_printf(t, "#define HN_LP %lld\n", (long long)hone_node_int(s->node, "p", 2));
+    hn_str_printf(t, "#define HN_LP %lld\n",
+                  (long long)hone_node_int(s->node, "p", (int64_t)hone_node_float(s->node, "p", 2)));
     break;
   }
 }
