@@ -1,5 +1,7 @@
 """Operators of com.microsoft against ONNX Runtime, on random numbers, by the references and fast."""
 
+import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -17,6 +19,7 @@ from hone import backend
 RANDOM = np.random.default_rng(11)
 HEADS, SIZE = 2, 8
 HIDDEN = HEADS * SIZE
+SCORES = ("MultiHeadAttention", "DecoderMaskedMultiHeadAttention")  # whose fourth output says its type itself
 
 
 def numbers(*shape: int) -> np.ndarray:
@@ -36,7 +39,8 @@ def model_of(op: str, inputs: dict, outputs: int, constants: tuple, domain: str,
     kind = {k: helper.np_dtype_to_tensor_dtype(v.dtype) for k, v in given.items()}
     graph = helper.make_graph(
         [node], op, [helper.make_tensor_value_info(k, kind[k], v.shape) for k, v in given.items() if k not in constants],
-        [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)],
+        [helper.make_tensor_value_info("y3", TensorProto.FLOAT, None) if op in SCORES and i == 3 else
+         helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)],
         initializer=[onnx.numpy_helper.from_array(given[k], k) for k in constants])
     return helper.make_model(graph, ir_version=9, opset_imports=[
         helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]).SerializeToString()
@@ -145,6 +149,8 @@ class AgainstOnnxRuntime(unittest.TestCase):
         self.same(op, q, *here, None, None, None, *past, num_heads=HEADS, outputs=3)
         self.same(op, q, *here, None, None, None, *past, num_heads=HEADS, outputs=3, unidirectional=1)
         self.same(op, q, *here, num_heads=HEADS, unidirectional=1)
+        self.same(op, q, k, v, bias, keep, numbers(batch, HEADS, tokens, keys), num_heads=HEADS, outputs=4, near=2e-3)
+        self.same(op, q, *here, None, None, None, *past, num_heads=HEADS, outputs=4, scale=0.3)
 
     def packed(self, op: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
         """K and V, or all three, in one tensor, which ONNX Runtime's CPU kernel does not take: as if apart."""
@@ -175,7 +181,7 @@ class AgainstOnnxRuntime(unittest.TestCase):
             if not room:
                 past = [np.zeros((batch, kv, 0, size), "f")] * 2
             self.same(op, q, k, v, *past, np.array(lengths, "i4"), np.array(total, "i4").reshape(1),
-                      *(turn if rotary else (None, None)), None, bias, sink, outputs=3, **attributes,
+                      *(turn if rotary else (None, None)), None, bias, sink, outputs=4 if "qk_output" in more else 3, **attributes,
                       **({"do_rotary": 1} if rotary else {}), **more)
 
         call(5, [4, 4], 5, 0)
@@ -191,6 +197,12 @@ class AgainstOnnxRuntime(unittest.TestCase):
         call(5, [4, 4], 5, 0, sink=numbers(heads))
         call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), softcap=5.0)
         call(1, [8, 8], 9, 8, sink=4 * numbers(heads), rotary=True)
+        for scores in (1, 2):
+            call(5, [4, 4], 5, 0, qk_output=scores)
+            call(1, [8, 8], 9, 8, rotary=True, qk_output=scores)
+            call(6, [5, 5], 6, 0, local_window_size=3, softcap=5.0, qk_output=scores)
+            call(5, [4, 4], 5, 0, sink=numbers(heads), bias=numbers(1, 1, 5, 5), qk_output=scores)
+            call(1, [8, 8], 9, 8, smooth_softmax=1, local_window_size=4, qk_output=scores)
 
     def test_group_query_attention_of_other_caches(self) -> None:
         heads, kv, size = 4, 2, 16
@@ -226,6 +238,41 @@ class AgainstOnnxRuntime(unittest.TestCase):
             call(3, length, 5, keeps=keeps, bias=numbers(1, 1, 3, length), **window)
             call(3, length, 5, 2, keeps=keeps, **window)
         call(9, 12, 5, keeps=3, **window)
+
+    def test_group_query_attention_of_f8(self) -> None:
+        """ONNX Runtime has such caches on GPUs alone: against one of f32 that holds the same numbers."""
+        size, room, scale, kind = 16, 5, 0.5, TensorProto.FLOAT8E4M3FN
+        q, k, v, *past = numbers(1, 2, size), *(200 * numbers(1, 2, size) for _ in range(2)), *(
+            numbers(1, 1, room, size) for _ in range(2))
+
+        def rounded(*arrays: np.ndarray) -> list:
+            nodes = [helper.make_node("Cast", [f"x{i}"], [f"c{i}"], to=kind) for i in range(len(arrays))]
+            nodes += [helper.make_node("Cast", [f"c{i}"], [f"y{i}"], to=TensorProto.FLOAT) for i in range(len(arrays))]
+            return self.run_nodes(nodes, {f"x{i}": a / scale for i, a in enumerate(arrays)}, "y", len(arrays))
+
+        k8, v8, *past8 = (scale * a for a in rounded(k, v, *past))
+        lengths = {"n": np.array([6], "i4"), "t": np.array(7, "i4")}
+        names = ["q", "k", "v", "p", "w", "n", "t"]
+        attributes = {"domain": "com.microsoft", "num_heads": 1, "kv_num_heads": 1}
+        want = self.run_nodes([helper.make_node("GroupQueryAttention", names, ["y0", "y1", "y2"], **attributes)],
+                              {"q": q, "k": k8, "v": v8, "p": past8[0], "w": past8[1], **lengths}, "y", 3)
+        nodes = [helper.make_node("Cast", [x], [f"{x}8"], to=kind) for x in "pw"]
+        nodes += [helper.make_node("GroupQueryAttention", ["q", "k", "v", "p8", "w8", "n", "t", *[""] * 5, "s", "s"],
+                                   ["y0", "a", "b"], k_quant_type="PER_TENSOR", v_quant_type="PER_TENSOR",
+                                   kv_cache_bit_width=8, **attributes)]
+        nodes += [helper.make_node("Cast", [x], [y], to=TensorProto.FLOAT) for x, y in (("a", "y1"), ("b", "y2"))]
+        got = self.run_nodes(nodes, {"q": q, "k": k, "v": v, "p": past[0] / scale, "w": past[1] / scale,
+                                     "s": np.array([scale], "f"), **lengths}, "y", 3)
+        for a, b, by in zip(got, want, (1, scale, scale)):
+            np.testing.assert_allclose(by * a, b, rtol=1e-5, atol=1e-5)
+
+    def run_nodes(self, nodes: list, inputs: dict, out: str, n: int) -> list:
+        kinds = {x: helper.np_dtype_to_tensor_dtype(a.dtype) for x, a in inputs.items()}
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(x, kinds[x], a.shape) for x, a in inputs.items()],
+                                  [helper.make_empty_tensor_value_info(f"{out}{i}") for i in range(n)])
+        model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21),
+                                                                       helper.make_opsetid("com.microsoft", 1)])
+        return backend.prepare(model.SerializeToString()).run(inputs)
 
     def test_group_query_attention_with_norms(self) -> None:
         """ONNX Runtime's CPU has none: against queries and keys that are normalised before."""
@@ -306,6 +353,8 @@ class AgainstOnnxRuntime(unittest.TestCase):
                       past_present_share_buffer=1)
         apart = [numbers(batch, HEADS, 6, SIZE) for _ in range(2)]
         self.same(op, here[0], *apart, np.array([[1, 1, 0, 1, 1, 0], [0, 1, 1, 1, 1, 1]], "i4"), num_heads=HEADS)
+        self.same(op, *here, keep, None, *past, length, None, None, numbers(3 * HIDDEN), num_heads=HEADS, outputs=4,
+                  output_qk=1, past_present_share_buffer=1, near=2e-3)
 
     def test_coded_layers(self) -> None:
         for kind in (0, 1):
@@ -437,12 +486,37 @@ class AgainstOnnxRuntime(unittest.TestCase):
                       np.abs(rate) if rule == "delta" else None, state, outputs=2, update_rule=rule, scale=0.5)
 
     def test_files_for_one_processor(self) -> None:
-        node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
-        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 4, 4])],
-                                  [helper.make_empty_tensor_value_info("y")])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("com.microsoft.nchwc", 1)])
-        with self.assertRaisesRegex(hone.UnsupportedError, "extended"):
-            backend.prepare(model)
+        """As ONNX Runtime saves them at its level "all", here for the processor that the test runs on."""
+        def conv(x: str, y: str, i: int, o: int, kernel: int, **more: object) -> onnx.NodeProto:
+            weights[f"{y}_w"] = 0.2 * numbers(o, i, kernel, kernel)
+            weights[f"{y}_b"] = numbers(o)
+            return helper.make_node("Conv", [x, f"{y}_w", f"{y}_b"], [y], pads=[kernel // 2] * 4, **more)
+        for opset in (9, 10, 13, 19):
+            weights: dict = {}
+            nodes = [conv("x", "a", 3, 24, 3, strides=[2, 2]), helper.make_node("Relu", ["a"], ["b"]),
+                     conv("b", "c", 1, 24, 3, group=24), helper.make_node("LeakyRelu", ["c"], ["d"], alpha=0.1),
+                     conv("d", "e", 24, 40, 1), conv("b", "f", 24, 40, 1), helper.make_node("Add", ["e", "f"], ["g"]),
+                     helper.make_node("MaxPool", ["g"], ["h"], kernel_shape=[2, 2], strides=[2, 2]),
+                     conv("h", "i", 40, 32, 3), helper.make_node("Concat", ["h", "i"], ["j"], axis=1),
+                     helper.make_node("AveragePool", ["j"], ["k"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+                     helper.make_node("ReduceMean", ["k"], ["l"], axes=[0], keepdims=1) if opset < 18 else
+                     helper.make_node("Sin", ["k"], ["l"]),
+                     conv("l", "m", 72, 20, 1), helper.make_node("GlobalAveragePool", ["m"], ["y"])]
+            graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 20, 1, 1])],
+                                      initializer=[onnx.numpy_helper.from_array(w, n) for n, w in weights.items()])
+            model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
+            options, feeds = onnxruntime.SessionOptions(), {"x": numbers(1, 3, 16, 16)}
+            options.log_severity_level = 4
+            with tempfile.TemporaryDirectory() as folder:
+                options.optimized_model_filepath = os.path.join(folder, "all.onnx")
+                session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                                       providers=["CPUExecutionProvider"])
+                saved = onnx.load(options.optimized_model_filepath)
+            (want,) = session.run(None, feeds)
+            for level in (0, 2):
+                with self.subTest(opset=opset, level=level):
+                    np.testing.assert_allclose(backend.prepare(saved, level=level).run(feeds)[0], want, rtol=1e-4, atol=1e-4)
 
     def test_images(self) -> None:
         x = numbers(2, 3, 7, 6)

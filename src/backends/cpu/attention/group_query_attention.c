@@ -77,6 +77,7 @@ static bool describe(const hone_step *s, const hone_machine *m, blob_head *h, ho
   if (s->n_outputs <= PRESENT_VALUE || s->output[PRESENT_KEY].desc.dtype == HONE_DTYPE_NONE ||
       s->output[PRESENT_VALUE].desc.dtype == HONE_DTYPE_NONE)
     return hn_refuse(why, "the cache is not handed on");
+  if (hone_node_int(s->node, "qk_output", 0)) return hn_refuse(why, "the scores are handed on, too");
   if (hone_node_int(s->node, "sliding_window_cache", 0) > 0) return hn_refuse(why, "the cache drops tokens");
   for (uint32_t i = FURTHER; i < s->n_inputs; i++)
     if (hn_step_has(s, i) && i != SINK) return hn_refuse(why, "input %u", i);

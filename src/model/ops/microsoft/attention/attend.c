@@ -49,7 +49,7 @@ hone_status hn_attend_run(hone_call *call, const hn_attend *a, hone_error *error
   hn_inner_float(&n, "softcap", a->cap);
   if (a->scale != 0) hn_inner_float(&n, "scale", a->scale);
   if (a->window >= 0) hn_inner_int(&n, "left_window_size", a->window);
-  if (a->seen) hn_inner_int(&n, "qk_matmul_output_mode", 3);
+  if (a->seen) hn_inner_int(&n, "qk_matmul_output_mode", a->weights ? 3 : 2);
   if (!hn_inner_tensor(call, a->q->desc.dtype, 4, dim, &apart, error)) return HONE_ERROR_MEMORY;
   const hone_tensor *const in[6] = {a->q, a->k, a->v, a->added, a->past_k, a->past_v};
   hone_tensor *const out[4] = {&apart, a->present_k, a->present_v, a->seen};

@@ -26,7 +26,8 @@ typedef struct hn_attend {
   int64_t window;                            /* keys before its own that a query sees; < 0: all */
   float scale, cap;                          /* scale 0: 1 / sqrt(size) */
   hone_tensor *y;                            /* [batch, tokens, heads x size] */
-  hone_tensor *present_k, *present_v, *seen; /* or NULL; seen: the scores behind softmax */
+  hone_tensor *present_k, *present_v, *seen; /* or NULL; seen: the scores, with what is added to them */
+  bool weights;                              /* seen: behind Softmax */
 } hn_attend;
 hone_status hn_attend_run(hone_call *call, const hn_attend *a, hone_error *error);
 

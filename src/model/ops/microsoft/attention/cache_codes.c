@@ -11,9 +11,9 @@ hone_status hn_cache_codes_of(const hone_node *node, const char *name, const hon
   if (strcmp(type, "PER_TENSOR") && strcmp(type, "PER_CHANNEL"))
     return hn_op_bad(node, error, "%s is \"%s\"", name, type);
   if (!past) return hn_op_refuse(node, error, "a cache of codes that is not there yet");
-  if (d && d != HONE_DTYPE_I8 && d != HONE_DTYPE_U8)
+  if (d && d != HONE_DTYPE_I8 && d != HONE_DTYPE_U8 && d != HONE_DTYPE_F8E4M3FN)
     return hn_op_refuse(node, error, "a cache of %s", hone_dtype_name(d));
-  out->bits = d == HONE_DTYPE_U8 ? 4 : 8;
+  out->bits = d == HONE_DTYPE_U8 ? 4 : 8, out->type = d;
   const int64_t width = hone_node_int(node, "kv_cache_bit_width", 0);
   if (width && d && width != out->bits)
     return hn_op_bad(node, error, "kv_cache_bit_width is %lld, and the cache is %s", (long long)width,
@@ -47,11 +47,14 @@ bool hn_cache_encode(hone_call *call, const hn_cache_codes *codes, const hone_te
                      hone_error *error) {
   const int64_t *d = x->desc.dim, size = d[3], tokens = d[2];
   const int64_t dim[4] = {1, d[1], tokens, size * codes->bits / 8};
-  if (!hn_inner_tensor(call, codes->bits == 4 ? HONE_DTYPE_U8 : HONE_DTYPE_I8, 4, dim, out, error))
-    return false;
+  if (!hn_inner_tensor(call, codes->type, 4, dim, out, error)) return false;
   for (int64_t i = 0, n = hn_count(x); i < n; i++) {
     const float scale = scale_at(codes, i / (tokens * size) * size + i % size);
     const double v = scale != 0 ? hn_get_f64(x, i) / (double)scale : 0;
+    if (codes->type == HONE_DTYPE_F8E4M3FN) {
+      ((uint8_t *)out->data)[i] = hn_narrow_from_f64(codes->type, v, (hn_narrow_rule){.overflow = false});
+      continue;
+    }
     if (codes->bits == 8) {
       ((int8_t *)out->data)[i] = (int8_t)code_of(v, -128, 127);
       continue;
@@ -70,10 +73,11 @@ bool hn_cache_decode(hone_call *call, const hn_cache_codes *codes, const hone_te
   if (!hn_inner_tensor(call, dtype, 4, dim, out, error)) return false;
   for (int64_t i = 0, n = hn_count(out); i < n; i++) {
     const uint8_t *at = (const uint8_t *)x->data + (codes->bits == 8 ? i : i / 2);
-    const int code =
-        codes->bits == 8 ? (int)*(const int8_t *)(const void *)at : (i % 2 ? *at >> 4 : *at & 15) - 8;
+    const float code = codes->type == HONE_DTYPE_F8E4M3FN ? hn_narrow_to_f32(codes->type, *at)
+                       : codes->bits == 8                 ? (float)*(const int8_t *)(const void *)at
+                                                          : (float)((i % 2 ? *at >> 4 : *at & 15) - 8);
     const float scale = scale_at(codes, i / (tokens * size) * size + i % size);
-    hn_set_f64(out, i, i / size % tokens < zeros ? 0 : (double)((float)code * scale));
+    hn_set_f64(out, i, i / size % tokens < zeros ? 0 : (double)(code * scale));
   }
   return true;
 }

@@ -1,5 +1,6 @@
-/* Caches of keys and values as codes: i8, or two codes of 4 bits (8 is 0) in a byte, the first one low. One
- * scale for all, or one for each channel of each head. */
+/* Caches of keys and values as codes: i8, two codes of 4 bits (8 is 0) in a byte, the first one low, or
+ * f8e4m3fn, where what is too large becomes the largest. One scale for all, or one for each channel of each
+ * head. */
 #ifndef HN_MODEL_OPS_MICROSOFT_CACHE_CODES_H
 #define HN_MODEL_OPS_MICROSOFT_CACHE_CODES_H
 
@@ -7,6 +8,7 @@
 
 typedef struct hn_cache_codes {
   int64_t bits;             /* 8 or 4; 0: the cache has no codes */
+  hone_dtype type;          /* of the cache's elements */
   const hone_tensor *scale; /* of a run */
 } hn_cache_codes;
 

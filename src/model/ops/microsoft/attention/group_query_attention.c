@@ -29,7 +29,8 @@ enum {
   K_NORM,
   QUERY_LENGTHS
 };
-enum { Y, PRESENT_KEY, PRESENT_VALUE };
+enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
+enum { SCORES_NONE, SCORES_EARLY, SCORES_LATE }; /* qk_output: before Softmax, behind it */
 
 /* The sizes, and what the caches are: of keys and of values. */
 typedef struct cached_heads {
@@ -44,7 +45,12 @@ static hone_status check_attrs(const hone_infer *io, hone_error *error) {
     return hn_op_bad(n, error, "seqlens_k or total_sequence_length is left out");
   if (hn_has_input(io, K) != hn_has_input(io, V))
     return hn_op_bad(n, error, "key and value must be given together");
-  if (hone_node_int(n, "qk_output", 0) > 0) return hn_op_refuse(n, error, "qk_output");
+  const int64_t scores = hone_node_int(n, "qk_output", SCORES_NONE);
+  if (scores < SCORES_NONE || scores > SCORES_LATE)
+    return hn_op_bad(n, error, "qk_output is %lld", (long long)scores);
+  if ((scores != SCORES_NONE) != (io->n_outputs > SCORES && io->output[SCORES]))
+    return hn_op_bad(n, error, "qk_output is %lld, and output %d is %s", (long long)scores, (int)SCORES,
+                     scores ? "not there" : "wanted");
   if (hn_has_input(io, PAST_KEY) != hn_has_input(io, PAST_VALUE))
     return hn_op_bad(n, error, "past_key and past_value must be given together");
   if (hone_node_int(n, "do_rotary", 0) && (!hn_has_input(io, COS) || !hn_has_input(io, SIN)))
@@ -156,6 +162,7 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   hn_infer_set(io, Y, q->dtype, 3, (const int64_t[]){z->batch, z->queries, all});
   hn_infer_set(io, PRESENT_KEY, type, 4, present);
   hn_infer_set(io, PRESENT_VALUE, type, 4, present);
+  hn_infer_set(io, SCORES, q->dtype, 4, (const int64_t[]){z->batch, z->heads, z->queries, total});
   return HONE_OK;
 }
 
@@ -320,6 +327,24 @@ static bool take(hone_call *call, const cached_heads *c, int i, int64_t b, const
          hn_cache_decode(call, &codes, &coded, zeros, type, was, error);
 }
 
+/* The scores of input b among those of all keys; what a query does not see is 0. `zeros`: keys of sinks. */
+static void show(hone_call *call, const cached_heads *c, int64_t b, const one_input *o, int64_t zeros,
+                 const hone_tensor *seen) {
+  hone_tensor *out = call->output[SCORES];
+  const hn_grouped *z = &c->z;
+  const int64_t total = out->desc.dim[3], keys = o->kept + o->tokens, gone = o->old - o->kept,
+                local = hone_node_int(call->node, "local_window_size", -1);
+  const bool causal = hone_node_int(call->node, "causal", 1) != 0;
+  for (int64_t h = 0; h < z->heads; h++)
+    for (int64_t q = 0; q < o->tokens; q++)
+      for (int64_t k = 0; k < keys && gone + k < total; k++) {
+        const bool sees = (!causal || k <= o->kept + q) && (local <= 0 || k > o->kept + q - local);
+        if (sees)
+          hn_set_f64(out, ((b * z->heads + h) * z->queries + q) * total + gone + k,
+                     hn_get_f64(seen, (h * o->tokens + q) * (zeros + keys) + zeros + k));
+      }
+}
+
 static hone_status attend(hone_call *call, const cached_heads *c, const hone_tensor part[3],
                           hone_tensor *const present[2], int64_t b, hone_error *error) {
   const hone_tensor *bias = given(call, ADDED), *added;
@@ -367,8 +392,16 @@ static hone_status attend(hone_call *call, const cached_heads *c, const hone_ten
                  .scale = hone_node_float(call->node, "scale", 0),
                  .cap = hone_node_float(call->node, "softcap", 0),
                  .y = &y};
+  hone_tensor seen;
+  if (hone_node_int(call->node, "qk_output", SCORES_NONE) != SCORES_NONE) {
+    const int64_t dim[4] = {1, z.heads, o.tokens, sinks + o.kept + o.tokens};
+    if (!hn_inner_tensor(call, q.desc.dtype, 4, dim, &seen, error)) return HONE_ERROR_MEMORY;
+    a.seen = &seen, a.weights = hone_node_int(call->node, "qk_output", 0) == SCORES_LATE;
+  }
   if (sinks) s = sink(call, &z, o.kept, &a, &beside, error);
-  return s ? s : hn_attend_run(call, &a, error);
+  if (!s) s = hn_attend_run(call, &a, error);
+  if (!s && a.seen) show(call, c, b, &o, sinks, &seen);
+  return s;
 }
 
 /* Each head over the root of its mean square, times the weights: in place, as `x` is this call's own. */
@@ -399,6 +432,13 @@ static hone_status make_room(hone_call *call, const cached_heads *c, hone_tensor
     present[i] = at < call->n_outputs ? call->output[at] : NULL;
     if (present[i] && !present[i]->data) s = call->alloc_output(call, at, &d, error);
   }
+  if (s || call->n_outputs <= SCORES || !call->output[SCORES]) return s;
+  hone_tensor *scores = call->output[SCORES];
+  const int64_t all[4] = {z->batch, z->heads, z->queries, hn_get_i64(call->input[TOTAL], 0)};
+  const hone_tensor_desc d = hone_desc(call->input[Q]->desc.dtype, 4, all);
+  if (all[3] < 0) return hn_op_bad(call->node, error, "total_sequence_length is %lld", (long long)all[3]);
+  if (!scores->data) s = call->alloc_output(call, SCORES, &d, error);
+  if (!s && hn_count(scores) > 0) memset(scores->data, 0, (size_t)hone_desc_bytes(&scores->desc));
   return s;
 }
 
@@ -450,7 +490,7 @@ HN_OP(group_query_attention) = {HONE_DESC_HEAD(hone_op_desc),
                                 .op_type = "GroupQueryAttention",
                                 .since = 1,
                                 HN_INPUTS(1, 17),
-                                HN_OUTPUTS(1, 3),
+                                HN_OUTPUTS(1, 4),
                                 .types = HN_TYPES_FLOAT,
                                 .attrs = attrs,
                                 .infer = infer,

@@ -19,7 +19,9 @@ hone_status hn_experts_of(const hone_node *node, hn_experts *out, hone_error *er
   while (i < sizeof names / sizeof *names && strcmp(act, names[i]) != 0) i++;
   if (i == sizeof names / sizeof *names) return hn_op_bad(node, error, "activation_type is '%s'", act);
   out->act = (hn_expert_act)i;
-  if (hone_node_int(node, "use_sparse_mixer", 0)) return hn_op_refuse(node, error, "use_sparse_mixer");
+  out->mixer = hone_node_int(node, "use_sparse_mixer", 0) != 0;
+  if (out->mixer && out->k != 2)
+    return hn_op_bad(node, error, "use_sparse_mixer is for k = 2, and k is %lld", (long long)out->k);
   if (hone_node_int(node, "swiglu_limit_after_activation", 0))
     return hn_op_refuse(node, error, "swiglu_limit_after_activation");
   if (out->k < 1) return hn_op_bad(node, error, "k is %lld", (long long)out->k);
@@ -65,9 +67,28 @@ static void best(const hn_experts *e, const float *scores, int32_t *expert) {
   }
 }
 
+/* 1 / the sum of what Softmax makes of the scores near that of expert[j], those before it left out. */
+static void mix(const hn_experts *e, const float *scores, const int32_t *expert, float *weight) {
+  const float far = 2 * 0.01f;
+  for (int64_t j = 0; j < e->k; j++) {
+    const float top = scores[expert[j]];
+    double all = 0;
+    for (int32_t i = 0; i < e->experts; i++) {
+      const bool gone = j > 0 && i == expert[0];
+      const float size = fmaxf(fabsf(scores[i]), top);
+      if (!gone && !((top - scores[i]) / size > far)) all += exp((double)(scores[i] - top));
+    }
+    weight[j] = (float)(1 / all);
+  }
+}
+
 void hn_experts_route(const hn_experts *e, const float *scores, const float *given, int32_t *expert,
                       float *weight) {
   best(e, scores, expert);
+  if (e->mixer) {
+    mix(e, scores, expert, weight);
+    return;
+  }
   double all = 0, chosen = 0;
   for (int64_t i = 0; i < e->experts && !given; i++) all += exp((double)(scores[i] - scores[expert[0]]));
   for (int64_t j = 0; j < e->k; j++) {

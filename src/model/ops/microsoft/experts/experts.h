@@ -30,7 +30,7 @@ typedef struct hn_experts {
   hn_expert_act act;
   hn_expert_pairs pairs;
   bool third; /* there is fc3 */
-  bool normalise;
+  bool normalise, mixer;
   float alpha, beta, limit;
 } hn_experts;
 
@@ -49,7 +49,9 @@ static inline int64_t hn_experts_fusion(const hn_experts *e) { return e->pairs =
 hone_status hn_experts_tokens(const hone_infer *io, hn_experts *e, hone_error *error);
 
 /* The experts of one token and their weights, [k] each. scores, and given (may be NULL: weights by Softmax of
- * the scores): [experts]. */
+ * the scores): [experts]. With `mixer` each of the two is weighed by Softmax of the scores that come near its
+ * own, lower by no more than a fiftieth, the first expert's left out for the second (SparseMixer of
+ * Phi-3.5-MoE). */
 void hn_experts_route(const hn_experts *e, const float *scores, const float *given, int32_t *expert,
                       float *weight);
 /* What enters fc2, [inter], of fc1's and fc3's rows (NULL without). */

@@ -73,6 +73,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   if (!s) s = hn_infer_same_dtype(io, X, ROUTER, error);
   if (!s) s = hn_infer_same_dtype(io, X, WEIGHTS, error);
   if (s) return s;
+  if (e.mixer && hn_has_input(io, WEIGHTS))
+    return hn_op_refuse(io->node, error, "use_sparse_mixer beside router_weights");
   const bool third = hn_has_input(io, FC3);
   if (!hn_has_input(io, FC2)) return hn_op_bad(io->node, error, "fc2_experts_weights are left out");
   if (third && e.pairs != HN_EXPERT_ONE)
