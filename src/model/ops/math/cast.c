@@ -1,13 +1,31 @@
-/* Cast: elements in another dtype. */
+/* Cast: elements in another dtype. Before opset 6 its name says which. */
 #include "model/ops/math/cast_core.h"
 
+#include <strings.h>
+
+static hone_dtype named(const char *name) {
+  static const char *const names[] = {
+      [HONE_DTYPE_F32] = "FLOAT",   [HONE_DTYPE_U8] = "UINT8",      [HONE_DTYPE_I8] = "INT8",
+      [HONE_DTYPE_U16] = "UINT16",  [HONE_DTYPE_I16] = "INT16",     [HONE_DTYPE_I32] = "INT32",
+      [HONE_DTYPE_I64] = "INT64",   [HONE_DTYPE_STRING] = "STRING", [HONE_DTYPE_BOOL] = "BOOL",
+      [HONE_DTYPE_F16] = "FLOAT16", [HONE_DTYPE_F64] = "DOUBLE",    [HONE_DTYPE_U32] = "UINT32",
+      [HONE_DTYPE_U64] = "UINT64"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i] && strcasecmp(names[i], name) == 0) return (hone_dtype)i;
+  return HONE_DTYPE_NONE;
+}
+
 static hone_dtype target(const hone_node *node) {
+  const char *name = hone_node_opset(node) < 6 ? hone_node_string(node, "to", NULL) : NULL;
+  if (name) return named(name);
   int64_t to = hone_node_int(node, "to", 0);
   return to > 0 && to < HONE_DTYPE_COUNT ? (hone_dtype)to : HONE_DTYPE_NONE;
 }
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   hone_dtype to = target(io->node);
+  if (to == HONE_DTYPE_NONE && hone_node_string(io->node, "to", NULL))
+    return hn_op_refuse(io->node, error, "to \"%.40s\"", hone_node_string(io->node, "to", ""));
   if (to == HONE_DTYPE_NONE || to == HONE_DTYPE_C64 || to == HONE_DTYPE_C128)
     return hn_op_refuse(io->node, error, "to dtype number %lld", (long long)hone_node_int(io->node, "to", 0));
   hn_infer_set(io, 0, to, io->input[0]->rank, io->input[0]->dim);
@@ -19,6 +37,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 }
 
 static const hone_attr_desc attrs[] = {
+    {.name = "to", .type = HONE_ATTR_STRING, .required = true, .until = 5},
     {.name = "to", .type = HONE_ATTR_INT, .required = true, .since = 6},
     {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
     {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
@@ -26,7 +45,7 @@ static const hone_attr_desc attrs[] = {
 
 HN_OP(cast) = {HN_OP_HEAD,
                .op_type = "Cast",
-               .since = 6,
+               .since = 1,
                .flags = HONE_OP_POINTWISE,
                HN_INPUTS(1, 1),
                HN_OUTPUTS(1, 1),

@@ -23,6 +23,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor *value = by_input ? io->value[1] : NULL;
   if (by_input && io->input[1]->dtype && io->input[1]->dtype != HONE_DTYPE_I64)
     return hn_op_bad(io->node, error, "split is %s, not i64", hone_dtype_name(io->input[1]->dtype));
+  if (hone_node_opset(io->node) < 13 && hn_has_input(io, 1)) /* opset 1 has them as numbers of x's type */
+    return hn_op_refuse(io->node, error, "sizes as an input");
   int32_t axis = 0;
   if (x->rank >= 0) {
     hone_status status = hn_axis(hone_node_int(io->node, "axis", 0), x->rank, &axis, error);
@@ -82,14 +84,15 @@ static hone_status reference(hone_call *call, hone_error *error) {
   return HONE_OK;
 }
 
-static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT},
+static const hone_attr_desc attrs[] = {{.name = "axis", .type = HONE_ATTR_INT, .required = true, .until = 1},
+                                       {.name = "axis", .type = HONE_ATTR_INT, .since = 2},
                                        {.name = "split", .type = HONE_ATTR_INTS, .until = 12},
                                        {.name = "num_outputs", .type = HONE_ATTR_INT, .since = 18},
                                        {0}};
 
 HN_OP(split) = {HN_OP_HEAD,
                 .op_type = "Split",
-                .since = 2,
+                .since = 1,
                 .flags = HONE_OP_MOVE,
                 HN_INPUTS(1, 2),
                 HN_OUTPUTS(1, HONE_VARIADIC),

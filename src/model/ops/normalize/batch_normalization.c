@@ -2,6 +2,7 @@
  * are the batch's own, and outputs are the running ones and, up to opset 13, the batch's mean and what 1 is
  * divided by its standard deviation. */
 #include "model/ops/common/bulk.h"
+#include "model/ops/common/elementwise.h"
 #include "model/ops/normalize/moments.h"
 #include "model/ops/normalize/training.h"
 
@@ -86,14 +87,17 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_flops(cost, 2 * hn_known_count(io->input[0]));
 }
 
-static const hone_attr_desc attrs[] = {
-    {"epsilon", HONE_ATTR_FLOAT, false, 0, 0},      {"momentum", HONE_ATTR_FLOAT, false, 0, 0},
-    {"spatial", HONE_ATTR_INT, false, 0, 8},        {"is_test", HONE_ATTR_INT, false, 0, 6},
-    {"training_mode", HONE_ATTR_INT, false, 14, 0}, {0}};
+static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0},
+                                       {"momentum", HONE_ATTR_FLOAT, false, 0, 0},
+                                       {"spatial", HONE_ATTR_INT, false, 0, 8},
+                                       {"is_test", HONE_ATTR_INT, false, 0, 6},
+                                       {"training_mode", HONE_ATTR_INT, false, 14, 0},
+                                       HN_CONSUMED_INPUTS,
+                                       {0}};
 
 HN_OP(batch_normalization) = {HN_OP_HEAD,
                               .op_type = "BatchNormalization",
-                              .since = 6,
+                              .since = 1,
                               HN_INPUTS(5, 5),
                               HN_OUTPUTS(1, 5),
                               .types = HN_TYPES_FLOAT,

@@ -1,5 +1,6 @@
 /* InstanceNormalization: normalises each plane of each sample, then scales and shifts by channel. */
 #include "model/ops/common/bulk.h"
+#include "model/ops/common/elementwise.h"
 #include "model/ops/normalize/moments.h"
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
@@ -36,11 +37,11 @@ static void cost(const hone_infer *io, hone_cost *cost) {
   hn_cost_flops(cost, 7 * hn_known_count(io->input[0]));
 }
 
-static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {{"epsilon", HONE_ATTR_FLOAT, false, 0, 0}, HN_CONSUMED_INPUTS, {0}};
 
 HN_OP(instance_normalization) = {HN_OP_HEAD,
                                  .op_type = "InstanceNormalization",
-                                 .since = 6,
+                                 .since = 1,
                                  HN_INPUTS(3, 3),
                                  HN_OUTPUTS(1, 1),
                                  .types = HN_TYPES_FLOAT,

@@ -2,26 +2,25 @@
 #include "model/ops/pooling/pool.h"
 
 static double norm(const hone_node *node, const double *x, int64_t n) {
-  double sum = 0, p = (double)hone_node_int(node, "p", 2);
+  double sum = 0, p = (double)hn_lp_exponent(node);
   for (int64_t i = 0; i < n; i++) sum += hn_lp_term(x[i], p);
   return hn_lp_root(sum, p);
 }
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  int64_t p = hone_node_int(io->node, "p", 2);
-  if (p < 1) return hn_op_bad(io->node, error, "p is %lld", (long long)p);
-  return hn_global_pool_infer(io, error);
+  const hone_status s = hn_lp_check(io->node, error);
+  return s ? s : hn_global_pool_infer(io, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
   return hn_global_pool_run(call, norm, error);
 }
 
-static const hone_attr_desc attrs[] = {{"p", HONE_ATTR_INT, false, 0, 0}, {0}};
+static const hone_attr_desc attrs[] = {HN_LP_ATTRS, {0}};
 
 HN_OP(global_lp_pool) = {HN_OP_HEAD,
                          .op_type = "GlobalLpPool",
-                         .since = 2,
+                         .since = 1,
                          HN_INPUTS(1, 1),
                          HN_OUTPUTS(1, 1),
                          .types = HN_TYPES_FLOAT,

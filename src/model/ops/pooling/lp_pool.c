@@ -13,22 +13,21 @@ static double window_norm(void *arg, const hn_pool_tile *t, const double *x, int
 }
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
-  int64_t p = hone_node_int(io->node, "p", 2);
-  if (p < 1) return hn_op_bad(io->node, error, "p is %lld", (long long)p);
-  return hn_pool_infer(io, error);
+  const hone_status s = hn_lp_check(io->node, error);
+  return s ? s : hn_pool_infer(io, error);
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  double p = (double)hone_node_int(call->node, "p", 2);
+  double p = (double)hn_lp_exponent(call->node);
   return hn_pool_run(call, window_norm, &p, error);
 }
 
 static const hone_attr_desc attrs[] = {HN_POOL_ATTRS,
-                                       {"p", HONE_ATTR_INT, false, 0, 0},
+                                       HN_LP_ATTRS,
                                        {"ceil_mode", HONE_ATTR_INT, false, 18, 0},
                                        {"dilations", HONE_ATTR_INTS, false, 18, 0},
                                        {0}};
 
-HN_OP(lp_pool) = {HN_OP_HEAD,           .op_type = "LpPool",     .since = 2,     HN_INPUTS(1, 1),
+HN_OP(lp_pool) = {HN_OP_HEAD,           .op_type = "LpPool",     .since = 1,     HN_INPUTS(1, 1),
                   HN_OUTPUTS(1, 1),     .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
                   .cost = hn_pool_cost, .reference = reference};

@@ -95,3 +95,8 @@ void hn_global_pool_cost(const hone_infer *io, hone_cost *cost) {
 
 double hn_lp_term(double x, double p) { return p == 2 ? x * x : p == 1 ? fabs(x) : pow(fabs(x), p); }
 double hn_lp_root(double sum, double p) { return p == 2 ? sqrt(sum) : p == 1 ? sum : pow(sum, 1 / p); }
+
+hone_status hn_lp_check(const hone_node *node, hone_error *error) {
+  const double p = hone_node_float(node, "p", (float)hone_node_int(node, "p", 2));
+  return hn_lp_exponent(node) ? HONE_OK : hn_op_bad(node, error, "p is %g", p);
+}

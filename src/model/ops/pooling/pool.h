@@ -34,6 +34,14 @@ void hn_global_pool_cost(const hone_infer *io, hone_cost *cost);
  * sum. */
 double hn_lp_term(double x, double p);
 double hn_lp_root(double sum, double p);
+/* p, which opset 1 has as a float. 0: it is no whole number above 0. */
+static inline int64_t hn_lp_exponent(const hone_node *node) {
+  const float p = hone_node_float(node, "p", (float)hone_node_int(node, "p", 2));
+  return p >= 1 && p < 0x1p30f && p == floorf(p) ? (int64_t)p : 0;
+}
+hone_status hn_lp_check(const hone_node *node, hone_error *error);
+#define HN_LP_ATTRS                                                                                          \
+  {"p", HONE_ATTR_FLOAT, false, 0, 1}, { "p", HONE_ATTR_INT, false, 2, 0 }
 
 #define HN_POOL_ATTRS                                                                                        \
   {"auto_pad", HONE_ATTR_STRING, false, 0, 0}, {"kernel_shape", HONE_ATTR_INTS, true, 0, 0},                 \

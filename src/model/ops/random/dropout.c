@@ -4,6 +4,7 @@
 #include "base/mersenne.h"
 #include "model/ops/common/bulk.h"
 #include "model/ops/common/convert.h"
+#include "model/ops/common/elementwise.h"
 #include "model/ops/random/random.h"
 
 /* The ratio at which elements are dropped; 0: none. run: missing values are left out, not unknown. */
@@ -11,7 +12,7 @@ static hone_status ratio_of(const hone_node *node, const hone_tensor *const *val
                             double *ratio, hone_error *error) {
   *ratio = 0;
   if (hone_node_opset(node) < 7 && !hone_node_int(node, "is_test", 0))
-    return hn_op_refuse(node, error, "training of opset 6 (is_test is 0)");
+    return hn_op_refuse(node, error, "training (is_test is 0)");
   if (hone_node_opset(node) < 12 || n < 3 || !value[2]) return HONE_OK;
   if (hn_count(value[2]) != 1) return hn_op_bad(node, error, "training_mode must be one value");
   if (!hn_get_i64(value[2], 0) || (!value[1] && !run && n > 1)) return HONE_OK;
@@ -66,11 +67,12 @@ static hone_status reference(hone_call *call, hone_error *error) {
 static const hone_attr_desc attrs[] = {{"ratio", HONE_ATTR_FLOAT, false, 0, 11},
                                        {"is_test", HONE_ATTR_INT, false, 0, 6},
                                        {"seed", HONE_ATTR_INT, false, 12, 0},
+                                       HN_CONSUMED_INPUTS,
                                        {0}};
 
 HN_OP(dropout) = {HN_OP_HEAD,
                   .op_type = "Dropout",
-                  .since = 6,
+                  .since = 1,
                   HN_INPUTS(1, 3),
                   HN_OUTPUTS(1, 2),
                   .types = HN_TYPES_FLOAT,

@@ -35,8 +35,8 @@ static hone_status reference(hone_call *call, hone_error *error) {
 }
 
 static const hone_attr_desc attrs[] = {
-    HN_RNN_ATTRS, {"linear_before_reset", HONE_ATTR_INT, false, 0, 0}, {0}};
+    HN_RNN_ATTRS, {"linear_before_reset", HONE_ATTR_INT, false, 3, 0}, {0}};
 
-HN_OP(gru) = {HN_OP_HEAD,       .op_type = "GRU",        .since = 7,     HN_INPUTS(3, 6),
+HN_OP(gru) = {HN_OP_HEAD,       .op_type = "GRU",        .since = 1,     HN_INPUTS(3, 6),
               HN_OUTPUTS(0, 2), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
               .cost = cost,     .reference = reference};

@@ -30,6 +30,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_RNN_ATTRS, {"input_forget", HONE_ATTR_INT, false, 0, 0}, {0}};
 
-HN_OP(lstm) = {HN_OP_HEAD,       .op_type = "LSTM",       .since = 7,     HN_INPUTS(3, 8),
+HN_OP(lstm) = {HN_OP_HEAD,       .op_type = "LSTM",       .since = 1,     HN_INPUTS(3, 8),
                HN_OUTPUTS(0, 3), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
                .cost = cost,     .reference = reference};

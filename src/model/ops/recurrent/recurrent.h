@@ -73,7 +73,8 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
 #define HN_RNN_ATTRS                                                                                         \
   {"activation_alpha", HONE_ATTR_FLOATS, false, 0, 0}, {"activation_beta", HONE_ATTR_FLOATS, false, 0, 0},   \
       {"activations", HONE_ATTR_STRINGS, false, 0, 0}, {"clip", HONE_ATTR_FLOAT, false, 0, 0},               \
-      {"direction", HONE_ATTR_STRING, false, 0, 0}, {"hidden_size", HONE_ATTR_INT, false, 0, 0}, {           \
+      {"direction", HONE_ATTR_STRING, false, 0, 0}, {"hidden_size", HONE_ATTR_INT, false, 0, 0},             \
+      {"output_sequence", HONE_ATTR_INT, false, 0, 6}, { /* whether Y is wanted, which its name says */      \
     "layout", HONE_ATTR_INT, false, 14, 0                                                                    \
   }
 

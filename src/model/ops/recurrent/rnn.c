@@ -21,6 +21,6 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {HN_RNN_ATTRS, {0}};
 
-HN_OP(rnn) = {HN_OP_HEAD,       .op_type = "RNN",        .since = 7,     HN_INPUTS(3, 6),
+HN_OP(rnn) = {HN_OP_HEAD,       .op_type = "RNN",        .since = 1,     HN_INPUTS(3, 6),
               HN_OUTPUTS(0, 2), .types = HN_TYPES_FLOAT, .attrs = attrs, .infer = infer,
               .cost = cost,     .reference = reference};

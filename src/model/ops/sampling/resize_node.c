@@ -165,6 +165,12 @@ hone_status hn_resize_init(hn_resize *r, const hone_node *node, const hone_tenso
   }
   size_t n_attr = 0;
   const float *attr = hone_node_floats(node, "scales", &n_attr); /* Upsample up to opset 8 */
+  const float plane[4] = {1, 1, hone_node_float(node, "height_scale", 0),
+                          hone_node_float(node, "width_scale", 0)};
+  if (hone_node_has(node, "height_scale") && hone_node_opset(node) < 7) {
+    if (n != 4) return hn_op_bad(node, error, "the input has rank %d, expected 4", (int)n);
+    return apply_scales(r, node, plane, axes, n, known, error);
+  }
   if (n_attr) {
     if (n_attr != (size_t)n)
       return hn_op_bad(node, error, "scales has %zu values, expected %d", n_attr, (int)n);

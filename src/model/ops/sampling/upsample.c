@@ -1,12 +1,16 @@
-/* Upsample: Resize's forerunner; scales are an attribute in opset 7 and an input in opset 9. */
+/* Upsample: Resize's forerunner; scales are an attribute in opset 7 and an input in opset 9. Before opset 7
+ * two attributes say those of height and width. */
 #include "model/ops/sampling/resample.h"
 
-static const hone_attr_desc attrs[] = {
-    {"mode", HONE_ATTR_STRING, false, 0, 0}, {"scales", HONE_ATTR_FLOATS, false, 7, 8}, {0}};
+static const hone_attr_desc attrs[] = {{"mode", HONE_ATTR_STRING, false, 0, 0},
+                                       {"scales", HONE_ATTR_FLOATS, false, 7, 8},
+                                       {"height_scale", HONE_ATTR_FLOAT, true, 0, 6},
+                                       {"width_scale", HONE_ATTR_FLOAT, true, 0, 6},
+                                       {0}};
 
 HN_OP(upsample) = {HN_OP_HEAD,
                    .op_type = "Upsample",
-                   .since = 7,
+                   .since = 1,
                    .until = 9,
                    HN_INPUTS(1, 2),
                    HN_OUTPUTS(1, 1),
