@@ -51,6 +51,7 @@ hone_engine *hn_api_engine(const hone_plan *plan);
 const hn_backend *hn_api_backend(const hone_engine *engine, hn_device **device);
 struct hn_context;
 const struct hn_context *hn_api_context(const hone_context *context);
+struct hn_context *hn_api_context_inside(hone_context *context);
 /* A context whose activations and workspace lie in a block of the caller's: hn_context_create_in. */
 hone_status hn_api_context_in(hone_plan *plan, void *block, hone_context **out, hone_error *error);
 hn_tuned *hn_api_tuned(const hone_plan *plan, const char **path);

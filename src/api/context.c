@@ -25,6 +25,7 @@ struct hone_context {
 };
 
 const hn_context *hn_api_context(const hone_context *c) { return c->context; }
+hn_context *hn_api_context_inside(hone_context *c) { return c->context; }
 
 hone_status hone_plan_preview(const hone_plan *plan, hone_facts *facts, hone_error *error) {
   if (!plan || !facts) return hn_fail(error, HONE_ERROR_USAGE, "hone_plan_preview needs a plan and facts");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { CAPTURES = 4 }; /* that are kept, unless more are asked for */
+
 /* Must the device have done what it was given before the step begins? The host reads what is copied there; of
  * late steps and work on shapes, which know dimensions when the steps before have been given, only those that
  * do. copied: by slot, whether the device copies something to it. */
@@ -60,11 +62,20 @@ static hone_status issue_piece(hn_context *c, const hn_piece *x, hone_error *err
   return status == HONE_OK ? met : status;
 }
 
-static void drop_segments(hn_context *c) {
-  for (uint32_t i = 0; i < c->n_pieces; i++) {
-    if (c->pieces[i].segment) c->plan->backend->segment_free(c->plan->device, c->pieces[i].segment);
-    c->pieces[i].segment = NULL;
-  }
+/* ------------------------------------------------------------------ captured work */
+
+static void drop_capture(hn_context *c, hn_capture *x) {
+  for (uint32_t i = 0; x->segment && i < c->n_pieces; i++)
+    if (x->segment[i]) c->plan->backend->segment_free(c->plan->device, x->segment[i]);
+  hn_free(x->segment);
+  hn_free(x->at);
+  *x = (hn_capture){0};
+}
+
+void hn_apart_forget(hn_context *c) {
+  for (uint32_t i = 0; i < c->n_pieces; i++) c->pieces[i].segment = NULL;
+  while (c->n_captures) drop_capture(c, &c->capture[--c->n_captures]);
+  c->stale = true;
 }
 
 static bool all_have_addresses(const hn_context *c) {
@@ -73,26 +84,105 @@ static bool all_have_addresses(const hn_context *c) {
   return true;
 }
 
-hone_status hn_apart_capture(hn_context *c, hone_error *error) {
+/* Address number k of those that callers may change. */
+static void *address(const hn_context *c, uint32_t k) {
+  const uint32_t n = c->remote.n_inputs;
+  return c->tensor[k < n ? c->remote.input[k].slot : hn_slot_root(c->plan, c->plan->output_slot[k - n])].data;
+}
+
+static bool lies_there(const hn_context *c, const hn_capture *x) {
+  for (uint32_t k = 0; k < c->remote.n_inputs + c->plan->n_outputs; k++)
+    if (x->at[k] != address(c, k)) return false;
+  return true;
+}
+
+static void use(hn_context *c, hn_capture *x) {
+  for (uint32_t i = 0; i < c->n_pieces; i++) c->pieces[i].segment = x->segment[i];
+  x->used = c->captures_used++;
+  c->stale = false;
+}
+
+/* A place for one more: that which was not used for longest goes. */
+static hn_capture *room_for_one(hn_context *c) {
+  if (c->n_captures == c->most_captures) {
+    uint32_t last = 0;
+    for (uint32_t i = 1; i < c->n_captures; i++)
+      if (c->capture[i].used < c->capture[last].used) last = i;
+    drop_capture(c, &c->capture[last]);
+    c->capture[last] = c->capture[--c->n_captures];
+  }
+  c->capture[c->n_captures] = (hn_capture){0};
+  return &c->capture[c->n_captures];
+}
+
+static hone_status capture_pieces(hn_context *c, hn_capture *to, hone_error *error) {
   const hn_plan *p = c->plan;
-  drop_segments(c); /* what is left of a capture that fails knows no old addresses */
-  c->stale = true;
-  if (!all_have_addresses(c)) return HONE_OK;
+  const uint32_t n = c->remote.n_inputs + p->n_outputs;
+  to->at = hn_calloc(n + 1, sizeof *to->at);
+  to->segment = hn_calloc(c->n_pieces + 1, sizeof *to->segment);
+  if (!to->at || !to->segment) return hn_fail_memory(error, n * sizeof *to->at, "captured work");
+  for (uint32_t k = 0; k < n; k++) to->at[k] = address(c, k);
   for (uint32_t i = 0; i < c->n_pieces; i++) {
-    hn_piece *x = &c->pieces[i];
+    const hn_piece *x = &c->pieces[i];
     if (x->apart) continue;
     hone_status status = p->backend->capture_begin(p->device, c->remote.queue, error);
     if (status != HONE_OK) return status;
     status = issue_piece(c, x, error);
     hone_error other = {0};
-    hone_status ended =
-        p->backend->capture_end(p->device, c->remote.queue, &x->segment, status == HONE_OK ? error : &other);
+    hone_status ended = p->backend->capture_end(p->device, c->remote.queue, &to->segment[i],
+                                                status == HONE_OK ? error : &other);
     if (status == HONE_OK) status = ended;
     if (status != HONE_OK) return status;
   }
-  c->stale = false;
   return HONE_OK;
 }
+
+static hone_status capture(hn_context *c, hone_error *error) {
+  for (uint32_t i = 0; i < c->n_pieces; i++) c->pieces[i].segment = NULL; /* they may know old addresses */
+  c->stale = true;
+  if (!all_have_addresses(c)) return HONE_OK;
+  hn_capture *x = room_for_one(c);
+  hone_status status = capture_pieces(c, x, error);
+  if (status == HONE_ERROR_MEMORY && c->n_captures) { /* that of others may be what is missing */
+    drop_capture(c, x);
+    hn_apart_forget(c);
+    x = room_for_one(c);
+    status = capture_pieces(c, x, error);
+  }
+  if (status != HONE_OK) {
+    drop_capture(c, x);
+    return status;
+  }
+  c->captured++;
+  c->n_captures++;
+  use(c, x);
+  return HONE_OK;
+}
+
+hone_status hn_apart_capture(hn_context *c, hone_error *error) {
+  hn_apart_forget(c);
+  return capture(c, error);
+}
+
+/* What callers lend may go to and fro between a few places: each has its own. */
+static hone_status follow_addresses(hn_context *c, hone_error *error) {
+  for (uint32_t i = 0; i < c->n_captures; i++) {
+    if (!lies_there(c, &c->capture[i])) continue;
+    use(c, &c->capture[i]);
+    return HONE_OK;
+  }
+  return capture(c, error);
+}
+
+hone_status hn_context_keep_captures(hn_context *c, uint32_t most, hone_error *error) {
+  if (!c->apart || most <= c->most_captures) return HONE_OK;
+  hn_capture *more = hn_realloc(c->capture, most * sizeof *more);
+  if (!more) return hn_fail_memory(error, most * sizeof *more, "captured work");
+  c->capture = more, c->most_captures = most;
+  return HONE_OK;
+}
+
+uint64_t hn_context_captured(const hn_context *c) { return c->captured; }
 
 hone_status hn_apart_open(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
@@ -117,11 +207,13 @@ hone_status hn_apart_open(hn_context *c, hone_error *error) {
     last->count++;
   }
   hn_free(copied);
-  return hn_apart_capture(c, error);
+  const hone_status status = hn_context_keep_captures(c, CAPTURES, error);
+  return status == HONE_OK ? hn_apart_capture(c, error) : status;
 }
 
 void hn_apart_close(hn_context *c) {
-  drop_segments(c);
+  hn_apart_forget(c);
+  hn_free(c->capture);
   hn_free(c->pieces);
 }
 
@@ -161,7 +253,7 @@ hone_status hn_apart_pieces(hn_context *c, bool whole, hone_error *error) {
 }
 
 /* What is bound in the device's memory is read there, everything else in the block of inputs. Captured work
- * knows addresses: when one changes, also of an output, it is captured anew. */
+ * knows addresses: when one changes, also of an output, it is captured anew, unless it was before. */
 static hone_status place_inputs(hn_context *c, hone_error *error) {
   const hn_plan *p = c->plan;
   for (uint32_t i = 0; i < c->remote.n_inputs; i++) {
@@ -180,7 +272,7 @@ static hone_status place_inputs(hn_context *c, hone_error *error) {
     hn_slot_move(p, c->tensor, s->slot, want);
     c->stale = true;
   }
-  return c->stale ? hn_apart_capture(c, error) : HONE_OK;
+  return c->stale ? follow_addresses(c, error) : HONE_OK;
 }
 
 /* What a kernel could not do ends the run as it does on the host, if later. */

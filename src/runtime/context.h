@@ -53,6 +53,10 @@ hone_status hn_context_counters(hn_context *context, const uint32_t *steps, uint
 /* Steps of the last run that the host did since no tactic of the device took their shapes: step[i], at most
  * `most`; returns how many. Those that the plan gave to the host (hn_step_falls_back) are not among them. */
 uint32_t hn_context_fallen_back(const hn_context *context, uint32_t *step, uint32_t most);
+/* Of accelerators: captured work knows addresses, and what callers bind may go to and fro between `most`
+ * places (a few, unless this was called), for each of which it is kept. */
+hone_status hn_context_keep_captures(hn_context *context, uint32_t most, hone_error *error);
+uint64_t hn_context_captured(const hn_context *context); /* how often it was captured so far */
 void hn_context_cancel(hn_context *context);
 /* Threads of its own for the steps of the runs to come; 0: the device's, which all contexts share. */
 hone_status hn_context_set_threads(hn_context *context, uint32_t threads, hone_error *error);

@@ -17,8 +17,15 @@ typedef struct hn_piece {
   bool apart;          /* one step that is not captured: the host's, or one that only the run can describe */
   bool waits;          /* such a step reads what the device makes for the host */
   bool copies;         /* between the device and the host, in any direction */
-  hn_segment *segment; /* NULL: launched step by step */
+  hn_segment *segment; /* NULL: launched step by step. A capture's */
 } hn_piece;
+
+/* Segments of all pieces with what is lent at some addresses. */
+typedef struct hn_capture {
+  void **at;            /* [inputs of the block, outputs] */
+  hn_segment **segment; /* [n_pieces] */
+  uint64_t used;        /* the latest has the highest number */
+} hn_capture;
 
 struct hn_context {
   const hn_plan *plan;
@@ -28,7 +35,10 @@ struct hn_context {
   hn_late late;
   hn_piece *pieces;
   uint32_t n_pieces;
-  bool stale;   /* something lies elsewhere than when the pieces were captured, or not all of them were */
+  hn_capture *capture; /* [most_captures] that were made */
+  uint32_t n_captures, most_captures;
+  uint64_t captured, captures_used; /* how often, so far */
+  bool stale;        /* something lies elsewhere than when the pieces were captured, or not all of them were */
   bool copying; /* copies may be on their way between the device and the host's arena */
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_slices slices;      /* of plans that run a slice of the batch after the other */
@@ -75,6 +85,8 @@ hone_status hn_steps_all(hn_context *c, hone_error *error);
  * captured is launched step by step. */
 hone_status hn_apart_open(hn_context *c, hone_error *error);
 void hn_apart_close(hn_context *c);
+/* Forgets what was captured: it is again when the next run begins. */
+void hn_apart_forget(hn_context *c);
 /* Captures the pieces, again when they were before: what a trace wants to know of them goes into segments.
  * Where something that is lent has no address yet, there is nothing to capture. */
 hone_status hn_apart_capture(hn_context *c, hone_error *error);

@@ -82,7 +82,7 @@ void hn_context_forget(hn_context *c) {
   hn_late_forget(&c->late);
   lay_out(c); /* not in the caller's memory any more, whether the plan becomes another or stays */
   hn_lent_free(c->plan, &c->lent);
-  c->stale = true;
+  hn_apart_forget(c);
   c->given = NULL; /* nothing to repeat */
 }
 

@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "base/half.h"
 #include "net.h"
+#include "runtime/context.h"
 #include "skipped.h"
 
 #include <hone/hone.h>
@@ -546,6 +548,43 @@ static void test_forgotten(void **state) {
   close_two(&t);
 }
 
+/* ------------------------------------------------------------------ captured work */
+
+static void run_at(two *t, float *const place[6], int at, unsigned seed) {
+  float got[Y];
+  const hone_tensor out = {*hone_plan_output_desc(t->plan, 0), place[at]};
+  assert_int_equal(hone_context_bind_output(t->c, 0, &out, NULL), HONE_OK);
+  plain_run(t, seed);
+  run(t->c, (const hone_tensor *[]){&t->in[0][0], &t->in[0][1]});
+  copy(got, place[at], sizeof got);
+  assert_memory_equal(got, hone_context_output(t->plain, 0)->data, sizeof got);
+}
+
+/* What is bound goes to and fro: the same work is not captured twice, as long as there is room for it. */
+static void test_kept(void **state) {
+  (void)state;
+  two t;
+  float *place[6];
+  open_two(&t, "f32");
+  const hn_context *inside = hn_api_context(t.c);
+  for (int i = 0; i < 6; i++) place[i] = new_memory(HONE_MEMORY_DEVICE, Y * sizeof(float));
+  uint64_t before = hn_context_captured(inside);
+  for (unsigned k = 0; k < 8; k++) run_at(&t, place, k % 2, k);
+  assert_int_equal(hn_context_captured(inside) - before, 2);
+  for (unsigned k = 0; k < 12; k++) run_at(&t, place, k % 6, k); /* more than are kept */
+  assert_int_equal(hn_context_keep_captures(hn_api_context_inside(t.c), 6, NULL), HONE_OK);
+  for (unsigned k = 0; k < 6; k++) run_at(&t, place, k % 6, k);
+  before = hn_context_captured(inside);
+  for (unsigned k = 0; k < 12; k++) run_at(&t, place, k % 6, k);
+  assert_int_equal(hn_context_captured(inside), before);
+  /* Memory that was given back and is another one's now is no place of old. */
+  hone_memory_free(engine, place[0]);
+  place[0] = new_memory(HONE_MEMORY_DEVICE, Y * sizeof(float));
+  for (unsigned k = 0; k < 6; k++) run_at(&t, place, k % 6, k);
+  for (int i = 0; i < 6; i++) hone_memory_free(engine, place[i]);
+  close_two(&t);
+}
+
 /* ------------------------------------------------------------------ inputs as they come */
 
 #define PICTURE                                                                                              \
@@ -624,7 +663,7 @@ int main(void) {
       cmocka_unit_test(test_kinds),    cmocka_unit_test(test_inputs),  cmocka_unit_test(test_outputs),
       cmocka_unit_test(test_clock),    cmocka_unit_test(test_refused), cmocka_unit_test(test_large),
       cmocka_unit_test(test_over),     cmocka_unit_test(test_lent),    cmocka_unit_test(test_forgotten),
-      cmocka_unit_test(test_arriving),
+      cmocka_unit_test(test_kept),     cmocka_unit_test(test_arriving),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   hone_engine_destroy(engine);

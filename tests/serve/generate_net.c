@@ -19,18 +19,24 @@ const decoder_size small = {
     .vocabulary = VOCABULARY, .heads = 4, .kv_heads = 2, .size = 8, .layers = 2, .positions = 128, .seed = 7};
 
 hone_engine *engine;
+static hone_engine *host; /* the processor's, where `engine` is a device */
 const char *device;
+static hone_engine *plain_on; /* where plain runs are */
 
 int start(void **state) {
   (void)state;
   assert_int_equal(hone_engine_create(&(hone_engine_options){.device = device, .threads = 2}, &engine, NULL),
                    HONE_OK);
+  if (device)
+    assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &host, NULL), HONE_OK);
+  plain_on = engine;
   return 0;
 }
 
 int end(void **state) {
   (void)state;
   hone_engine_destroy(engine);
+  hone_engine_destroy(host);
   return 0;
 }
 
@@ -71,9 +77,9 @@ void plain_open(hone_model *m, int64_t tokens, int64_t past, int64_t keys, plain
                     : strcmp(port.symbol[k], "past") == 0   ? past
                                                             : keys;
   }
-  if (hone_plan_create(engine, m,
-                       &(hone_plan_options){.level = device ? 2 : 1, .bindings = b, .n_bindings = n},
-                       &p->plan, &e) != HONE_OK)
+  const hone_plan_options o = {
+      .level = device && plain_on == engine ? 2 : 1, .bindings = b, .n_bindings = n};
+  if (hone_plan_create(plain_on, m, &o, &p->plan, &e) != HONE_OK)
     fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(p->plan, &p->context, NULL), HONE_OK);
   for (uint32_t i = 0; i < hone_plan_inputs(p->plan); i++) {
@@ -172,7 +178,9 @@ void alone(const decoder_size *z, uint32_t k, uint32_t most, int64_t *out) {
     int64_t ids[LONGEST];
     const uint32_t n = prompt_of(k, ids);
     const bool joined = z->form == DECODER_CONCAT || z->form == DECODER_ATTENTION;
+    if (device && z->form) plain_on = host; /* each step has a plan of its own, or a node that is the host's */
     (joined ? alone_joined : alone_in_rooms)(m, ids, n, most, kept[k].id);
+    plain_on = engine;
     kept[k].n = most;
     hone_model_release(m);
   }

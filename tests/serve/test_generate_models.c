@@ -137,6 +137,23 @@ static void scattered_caches_are_told_what_is_missing(void **state) {
              "nonpad_kv_seqlen of node");
 }
 
+static void pages_are_the_callers(void **state) {
+  (void)state;
+  not_served("opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[T], %pk: f32[Px16x1x8], %pv: "
+             "f32[Px16x1x8], %ends: i32[E], %past: i32[B], %table: i32[BxM]) -> (%logits, %ok, %ov) {\n"
+             "  const %t: f32[2x8] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}\n  %x = Gather(%t, %input_ids)\n"
+             "  %logits, %ok, %ov = com.microsoft::PagedAttention(%x, %x, %x, %pk, %pv, %ends, %past, %table) "
+             "{num_heads=1, kv_num_heads=1}\n}\n",
+             "'input_ids' is not of integers [batch, tokens]");
+  not_served("opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[1xT], %pk: f32[Px16x1x8], %pv: "
+             "f32[Px16x1x8], %ends: i32[E], %past: i32[B], %table: i32[BxM]) -> (%logits, %ok, %ov) {\n"
+             "  const %t: f32[2x8] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}\n  const %s: i64[2] = {-1,8}\n"
+             "  %e = Gather(%t, %input_ids)\n  %x = Reshape(%e, %s)\n"
+             "  %logits, %ok, %ov = com.microsoft::PagedAttention(%x, %x, %x, %pk, %pv, %ends, %past, %table) "
+             "{num_heads=1, kv_num_heads=1}\n}\n",
+             "caches in pages, which the caller hands out");
+}
+
 /* What the mask and the positions do not say, though nothing but numbers shows it. */
 static void holes_that_are_seen_are_refused(void **state) {
   (void)state;
@@ -218,11 +235,14 @@ static void what_cannot_be_is_refused(void **state) {
   hone_server_destroy(s);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) device = argv[1];
+  if (argc > 2) cmocka_set_test_filter(argv[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(other_models_are_told_what_is_missing),
       cmocka_unit_test(joined_caches_are_told_what_is_missing),
       cmocka_unit_test(scattered_caches_are_told_what_is_missing),
+      cmocka_unit_test(pages_are_the_callers),
       cmocka_unit_test(holes_that_are_seen_are_refused),
       cmocka_unit_test(a_window_may_be_wide_enough),
       cmocka_unit_test(what_cannot_generate_runs),

@@ -10,9 +10,11 @@
 
 #include "api/serve/generate.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What a seed draws does not depend on who else runs. */
@@ -364,6 +366,60 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
   hone_server_destroy(s);
 }
 
+/* The answer is UTF-8 without control characters, whatever was asked. */
+static void answers_well(hone_server *s, const char *body, size_t size, int status, const char *says) {
+  const hone_server_request r = {
+      .method = "POST", .path = "/v2/models/net/generate", .body = body, .size = size};
+  hone_server_response out;
+  hone_server_answer(s, &r, &out);
+  if (out.status != status || !strstr(out.body, says)) fail_msg("%d %s, not %s", out.status, out.body, says);
+  for (size_t i = 0; i < out.size;) {
+    const size_t n = (unsigned char)out.body[i] < 0x80 ? 1 : hn_text_character(out.body + i);
+    if (!n || (unsigned char)out.body[i] < 0x20) fail_msg("byte %zu of %s", i, out.body);
+    i += n;
+  }
+  assert_true(out.size < 2048);
+  hone_server_response_free(&out);
+}
+
+static void hostile_bodies_are_refused(void **state) {
+  (void)state;
+  enum { LARGE = 4 << 20 };
+  hone_server *s = serve(&small, NULL, (hone_served_options){0});
+  char *large = malloc(LARGE + 64), named[512] = "{\"input_ids\":[1],\"parameters\":{\"x";
+  assert_non_null(large);
+  for (int i = 0; i < 100; i++) strcat(named, "\xc3\xa9"); /* what is told of it ends within a character */
+  strcat(named, "\":1}}");
+  answers_well(s, named, strlen(named), 400, "there is no parameter 'x");
+  answers_well(s, NULL, 0, 400, "no JSON");
+#define ANSWERS(body, status, says) answers_well(s, body, sizeof body - 1, status, says)
+  ANSWERS("{\"input_ids\":[1],\"id\":\"\xff\xfe\"}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1],\"id\":\"a\\u0000b\"}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1],\"id\":\"\\ud800\"}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1]}\0{}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1]} {}", 400, "no JSON");
+  ANSWERS("\xef\xbb\xbf{\"input_ids\":[1]}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1],\"parameters\":{\"temperature\":1e999}}", 400, "no JSON");
+  ANSWERS("{\"input_ids\":[1],\"parameters\":{\"temperature\":1e-320}}", 200, "output_ids");
+  ANSWERS("{\"input_ids\":[1],\"parameters\":{\"max_tokens\":-9223372036854775808}}", 400, "'max_tokens'");
+  ANSWERS("{\"input_ids\":[null]}", 400, "at element 0");
+  ANSWERS("{\"input_ids\":[true]}", 400, "at element 0");
+  ANSWERS("{\"input_ids\":[9223372036854775807]}", 400, "got 9223372036854775807");
+  memset(large, '[', LARGE);
+  answers_well(s, large, LARGE, 400, "JSON");
+  size_t n = (size_t)sprintf(large, "{\"input_ids\":[1");
+  for (; n < LARGE; n += 2) memcpy(large + n, ",1", 2);
+  n += (size_t)sprintf(large + n, "]}");
+  answers_well(s, large, n, 400, "hint: a sequence has at most 96 tokens"); /* 140 MB, if it was read */
+  /* What is no memory is nothing to refuse. */
+  n = (size_t)sprintf(large, "{\"input_ids\":[1]");
+  memset(large + n, ' ', LARGE - n);
+  large[LARGE - 1] = '}';
+  answers_well(s, large, LARGE, 200, "output_ids");
+  free(large);
+  hone_server_destroy(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(seeds_decide),
@@ -376,6 +432,7 @@ int main(void) {
       cmocka_unit_test(who_is_gone_leaves_room),
       cmocka_unit_test(a_stopped_server_lets_go),
       cmocka_unit_test(wrong_requests_are_told_what_is_wrong),
+      cmocka_unit_test(hostile_bodies_are_refused),
   };
   return cmocka_run_group_tests(tests, start, end);
 }

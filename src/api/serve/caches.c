@@ -18,7 +18,7 @@ hone_status hn_caches_find(hn_slots *s, hone_error *error) {
     if (in->role != HN_DECODER_CACHE) continue;
     hn_cache *c = &s->cache[s->n_caches++];
     *c = (hn_cache){.in = i, .out = in->output, .dtype = in->dtype, .heads = in->dim[1], .size = in->dim[3]};
-    const hone_tensor_desc one = hn_sizes_shape(s, in, 1, 1, s->context);
+    const hone_tensor_desc one = hn_sizes_shape(s, in, 1, 1, s->apart ? s->past[0] : s->context);
     const int64_t bytes = hone_desc_bytes(&one);
     if (bytes < 1 || bytes > (int64_t)1 << 40)
       return hn_fail(error, HONE_ERROR_USAGE, "a sequence's cache '%.80s' would be too large", in->name);
@@ -34,6 +34,20 @@ hone_status hn_caches_find(hn_slots *s, hone_error *error) {
     c->row = (size_t)c->size * hone_dtype_size(c->dtype);
   }
   return HONE_OK;
+}
+
+/* A copy on the device is the only way to its zeros. */
+static hone_status make_zeros(hn_slots *s, hone_error *error) {
+  size_t most = 0;
+  for (uint32_t i = 0; i < s->n_caches; i++)
+    if (s->cache[i].slot > most) most = s->cache[i].slot;
+  void *here = hn_calloc(most + 1, 1);
+  if (!here) return hn_fail_memory(error, most, "a decoder's caches");
+  hone_status status = hone_memory_alloc(s->engine, HONE_MEMORY_DEVICE, most, &s->zeros, error);
+  if (status == HONE_OK) status = hone_memory_copy(s->engine, s->zeros, here, most, error);
+  hn_free(here);
+  for (uint32_t k = 0; k < s->n; k++) s->written[k] = s->room; /* the memory holds anything */
+  return status;
 }
 
 hone_status hn_caches_create(hn_slots *s, hone_error *error) {
@@ -53,7 +67,8 @@ hone_status hn_caches_create(hn_slots *s, hone_error *error) {
     c->bytes = c->data ? bytes : 0;
     good = c->data != NULL;
   }
-  return good ? HONE_OK : hn_fail_memory(error, all, "a decoder's caches");
+  if (!good) return hn_fail_memory(error, all, "a decoder's caches");
+  return s->apart && s->d->form == HN_DECODER_JOINED ? make_zeros(s, error) : HONE_OK;
 }
 
 void hn_caches_free(hn_slots *s) {
@@ -64,6 +79,7 @@ void hn_caches_free(hn_slots *s) {
     else
       hn_pages_free(s->cache[i].data, s->cache[i].bytes);
   }
+  if (s->zeros) hone_memory_free(s->engine, s->zeros);
   hn_free(s->cache);
 }
 
@@ -118,10 +134,26 @@ void hn_caches_stretch(hn_slots *s, uint32_t room) {
   s->room = room;
 }
 
-void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n) {
-  for (uint32_t k = first; k < first + n; k++) {
+/* On a device nothing is written behind what a sequence has but zeros: a slot is cleared for who begins. */
+static hone_status clear_apart(hn_slots *s, uint32_t k, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++) {
+    const hn_cache *c = &s->cache[i];
+    status = hone_memory_copy(s->engine, c->data + k * slot_of(s, c), s->zeros, slot_of(s, c), error);
+  }
+  if (status == HONE_OK) s->written[k] = 0;
+  return status;
+}
+
+hone_status hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (uint32_t k = first; k < first + n && status == HONE_OK; k++) {
     const uint32_t has = s->at[k] ? s->at[k]->fed : 0;
     if (s->written[k] <= has || HN_FAULT("generate_hole_is_left")) continue;
+    if (s->apart) {
+      if (!has) status = clear_apart(s, k, error);
+      continue;
+    }
     for (uint32_t i = 0; i < s->n_caches; i++) {
       const hn_cache *c = &s->cache[i];
       for (size_t h = 0; h < (size_t)c->heads; h++)
@@ -129,6 +161,7 @@ void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n) {
     }
     s->written[k] = has;
   }
+  return status;
 }
 
 /* Captured work knows addresses: what is bound stays so until a run begins at another slot. */

@@ -423,6 +423,9 @@ static bool take_node(finder *f, const hone_node *n) {
     f->slots++;
     return take_attention(f, n);
   }
+  if (strcmp(n->op_type, "PagedAttention") == 0 && strcmp(n->domain, "com.microsoft") == 0)
+    return hn_refuse(f->why, "node '%.60s' (PagedAttention) has caches in pages, which the caller hands out",
+                     n->name);
   if (scatters(f, n)) {
     f->slots++;
     return take_scattered(f, n);

@@ -23,6 +23,7 @@ typedef enum hn_decoder_role {
   HN_DECODER_TOTAL,      /* one number: the room */
   HN_DECODER_FED,        /* [batch] the length before these tokens */
   HN_DECODER_ENDS,       /* [batch] the length */
+  HN_DECODER_REAL,       /* [batch, 1, tokens, 1] which tokens are somebody's: of adapt.c alone */
   HN_DECODER_CACHE,      /* [batch, heads, room, size] */
   HN_DECODER_ROLES
 } hn_decoder_role;

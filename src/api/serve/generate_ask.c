@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DOCUMENT_BYTES = 64 << 20, MAX_TOKENS = 16 };
+enum { DOCUMENT_BYTES = 64 << 20, LEAST_BYTES = 1 << 20, TOKEN_BYTES = 4 * 72, MAX_TOKENS = 16 };
 
 typedef struct reader {
   const hn_limits *limits;
@@ -168,6 +168,13 @@ static void choose_most(const reader *r, const json_t *list) {
   r->q->most = context - n < MAX_TOKENS ? (uint32_t)(context - n) : MAX_TOKENS;
 }
 
+/* That a request's JSON may take in memory, some 72 a token: who sends many is told how many there may be, and
+ * who sends any number not at that price. */
+static size_t most_bytes(const hn_limits *limits) {
+  const size_t most = LEAST_BYTES + (size_t)limits->context * TOKEN_BYTES;
+  return most < DOCUMENT_BYTES ? most : DOCUMENT_BYTES;
+}
+
 hone_status hn_sequence_read(const hn_limits *limits, const hone_server_request *request, hn_sequence *out,
                              hone_error *error) {
   const reader r = {limits, out, error};
@@ -175,8 +182,11 @@ hone_status hn_sequence_read(const hn_limits *limits, const hone_server_request 
   *out = (hn_sequence){.slot = -1};
   if (request->json_size)
     return bad(&r, "tensors as bytes are for /infer: a request for generation is JSON alone%s", "");
-  if (hn_json_need(request->body, request->size) > DOCUMENT_BYTES)
-    return bad(&r, "the request's JSON takes too much memory%s", "");
+  if (hn_json_need(request->body, request->size) > most_bytes(limits)) {
+    bad(&r, "the request's JSON is larger than any that could be answered%s", "");
+    hn_error_hint(error, "a sequence has at most %u tokens", limits->context);
+    return HONE_ERROR_INPUT;
+  }
   json_t *doc = hn_json_load(request->body, request->size, JSON_REJECT_DUPLICATES, &where);
   if (!doc) {
     hn_fail(error, HONE_ERROR_INPUT, "the request is no JSON: %.120s", where.text);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/ops/common/op.h"
 
+#include <hone/device_memory.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,6 +60,9 @@ static void fill(const trial *k, const hn_decoder_input *in, uint64_t which, con
   case HN_DECODER_POSITIONS:
     for (uint64_t i = 0; i < n; i++) hn_set_i64(t, (int64_t)i, (int64_t)(k->fed + i));
     break;
+  case HN_DECODER_REAL:
+    for (uint64_t i = 0; i < n; i++) hn_set_i64(t, (int64_t)i, i < k->real);
+    break;
   case HN_DECODER_MASK:
     for (uint64_t i = 0; i < n; i++)
       hn_set_i64(t, (int64_t)i, i < k->fed || (i >= past && i < past + k->real));
@@ -73,18 +77,52 @@ static void take(given *g, const hone_tensor *t, int64_t from, int64_t count) {
   for (int64_t i = 0; i < count; i++) g->at[g->n++] = (float)hn_get_f64(t, from + i);
 }
 
-static void take_all(const trial *k, const hone_context *context, uint64_t past, given *g) {
+/* New rows of a cache: behind those that came, or on a device at the beginning (nothing is read there any
+ * more). */
+static hone_status take_rows(const trial *k, const hone_tensor *t, const hn_cache *c, uint64_t past, given *g,
+                             hone_error *error) {
+  const hn_slots *s = k->s;
+  const size_t bytes = (size_t)hone_desc_bytes(&t->desc);
+  hone_tensor here = {t->desc, s->apart ? hn_calloc(bytes + 1, 1) : t->data};
+  hone_status status = here.data ? HONE_OK : hn_fail_memory(error, bytes, "a trial of a decoder");
+  if (status == HONE_OK && s->apart) status = hone_memory_copy(s->engine, here.data, t->data, bytes, error);
+  here.desc.device = 0;
+  for (int64_t h = 0; h < c->heads && status == HONE_OK; h++)
+    take(g, &here, (h * t->desc.dim[2] + (s->apart ? 0 : (int64_t)past)) * c->size,
+         (int64_t)k->real * c->size);
+  if (s->apart) hn_free(here.data);
+  return status;
+}
+
+static hone_status take_all(const trial *k, const hone_context *context, uint64_t past, given *g,
+                            hone_error *error) {
   const hn_slots *s = k->s;
   const hone_tensor *l = hone_context_output(context, s->d->logits);
   const int64_t rows = l->desc.rank == 3 ? l->desc.dim[1] : 1, real = (int64_t)k->real;
+  hone_status status = HONE_OK;
   take(g, l, 0, (rows < real ? rows : real) * s->row);
   g->logits = g->n, g->real = k->real;
-  for (uint32_t i = 0; i < s->n_caches; i++) {
+  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++)
+    status =
+        take_rows(k, hone_context_output(context, s->cache[i].out), &s->cache[i], past, g, error);
+  return status;
+}
+
+/* On a device caches lie in its memory: where the slots are. */
+static hone_status lend(const trial *k, hone_context *context, const hone_tensor *in,
+                        const hone_tensor **list, hone_error *error) {
+  const hn_slots *s = k->s;
+  hone_status status = HONE_OK;
+  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++) {
     const hn_cache *c = &s->cache[i];
-    const hone_tensor *t = hone_context_output(context, c->out);
-    for (int64_t h = 0; h < c->heads; h++)
-      take(g, t, (h * t->desc.dim[2] + (int64_t)past) * c->size, real * c->size);
+    hone_tensor there = {in[c->in].desc, c->data};
+    there.desc.device = 1;
+    status = hone_memory_copy(s->engine, c->data, in[c->in].data, (size_t)hone_desc_bytes(&there.desc), error);
+    if (status == HONE_OK) status = hone_context_bind_input(context, c->in, &there, error);
+    if (status == HONE_OK) status = hone_context_bind_output(context, c->out, &there, error);
+    list[c->in] = NULL;
   }
+  return status;
 }
 
 static hone_status run(const trial *k, const hone_plan *plan, hone_context *context, uint64_t past, given *g,
@@ -106,8 +144,9 @@ static hone_status run(const trial *k, const hone_plan *plan, hone_context *cont
     list[i] = &in[i];
   }
   if (status == HONE_OK) status = hone_context_bind_outputs(context, NULL, error);
+  if (status == HONE_OK && s->apart) status = lend(k, context, in, list, error);
   if (status == HONE_OK) status = hone_context_run(context, list, NULL, error);
-  if (status == HONE_OK) take_all(k, context, past, g);
+  if (status == HONE_OK) status = take_all(k, context, past, g, error);
   for (uint32_t i = 0; in && i < s->d->n_in; i++) hn_free(in[i].data);
   hn_free(in);
   hn_free((void *)list);
@@ -200,9 +239,15 @@ static hone_status check_one(hn_slots *s, const hn_run_size *z, bool *holds, hon
   return status;
 }
 
+/* A device writes what is new into the cache that comes, which is to have room for it. */
+static uint32_t few_rows(const hn_slots *s, uint32_t tokens) {
+  const uint32_t few = s->apart && tokens > FEW ? tokens : FEW;
+  return few < s->past[0] ? few : s->past[0];
+}
+
 static hone_status check_size(hn_slots *s, const hn_run_size *z, given *should, bool *holds,
                               hone_error *why) {
-  const uint32_t t = z->tokens, few = FEW < s->past[0] ? FEW : s->past[0];
+  const uint32_t t = z->tokens, few = few_rows(s, t);
   const bool tail = s->pads && t > 2;
   hone_status status = HONE_OK;
   if (!should->at) status = run_anew(&(trial){.s = s, .fed = few, .real = t}, t, few, should, why);

@@ -37,6 +37,7 @@ hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, i
   int64_t few[HONE_MAX_RANK];
   for (int32_t k = 0; k < HONE_MAX_RANK; k++) few[k] = 1;
   if (in->role != HN_DECODER_TOTAL) few[0] = batch;
+  if (in->role == HN_DECODER_REAL) few[2] = tokens;
   const int64_t *dim = in->role == HN_DECODER_CACHE                                        ? rows
                        : in->role == HN_DECODER_MASK                                       ? keys
                        : in->role == HN_DECODER_TOKENS || in->role == HN_DECODER_POSITIONS ? by_tokens
@@ -46,11 +47,26 @@ hone_tensor_desc hn_sizes_shape(const hn_slots *s, const hn_decoder_input *in, i
 
 static bool fixed(const hn_decoder_input *in, int32_t k) { return in && k < in->rank && in->dim[k] >= 0; }
 
+/* Where each slot begins as a device wants it. */
+static bool aligned(const hn_slots *s, uint32_t rows) {
+  for (uint32_t i = 0; i < s->d->n_in; i++)
+    if (s->d->in[i].role == HN_DECODER_CACHE) {
+      const hone_tensor_desc one = hn_sizes_shape(s, &s->d->in[i], 1, 1, rows);
+      if (hone_desc_bytes(&one) % 256 != 0) return false;
+    }
+  return true;
+}
+
 /* Joined caches cost what the room does, and not what sequences have: they may have less. What is generated
- * last is never read. */
+ * last is never read. In a device's memory they stay where they are. */
 static void choose_pasts(hn_slots *s) {
   if (!joined(s)) s->past[s->n_pasts++] = s->context;
-  for (uint32_t i = 0; i < HN_MOST_PASTS && joined(s); i++) {
+  if (joined(s) && s->apart) {
+    uint32_t rows = s->context - 1;
+    while (rows < s->context + 256 && !aligned(s, rows)) rows++;
+    s->past[s->n_pasts++] = rows;
+  }
+  for (uint32_t i = 0; i < HN_MOST_PASTS && joined(s) && !s->apart; i++) {
     const uint32_t less = 2 * (HN_MOST_PASTS - 1 - i), rows = less ? s->context >> less : s->context - 1;
     if (rows >= FEWEST || !less) s->past[s->n_pasts++] = rows;
   }
@@ -110,33 +126,29 @@ hone_status hn_sizes_sequences(hn_slots *s, const hone_served_options *o, hone_e
 
 /* The room is one number as long as the server lives: where it is an input, it becomes a constant of the
  * model, so that shapes are known beforehand and caches can be written where they lie. */
-hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error) {
-  uint32_t at = 0;
-  while (at < d->n_in && d->in[at].role != HN_DECODER_TOTAL) at++;
-  if (at == d->n_in) {
-    s->model = hn_model_retain(s->m->model);
-    return HONE_OK;
-  }
-  hone_status status = hn_model_clone(s->m->model, &s->model, error);
-  if (status != HONE_OK) return status;
+static hone_status fix_room(hn_slots *s, hn_decoder *d, uint32_t at, hone_error *error) {
   const int32_t room = (int32_t)s->context;
-  hn_graph *g = s->model->graph;
   hone_tensor *t = HN_NEW(&s->model->arena, hone_tensor);
   if (!t || !(t->data = hn_arena_memdup(&s->model->arena, &room, sizeof room)))
     return hn_fail_memory(error, sizeof *t, "a decoder");
   t->desc = hn_sizes_shape(s, &d->in[at], 1, 1, s->context);
-  hn_value *v = hn_value_find(g, d->in[at].name);
-  for (size_t i = 0; i < g->inputs.len; i++)
-    if (g->inputs.ptr[i] == v) {
-      g->inputs.len--;
-      memmove(&g->inputs.ptr[i], &g->inputs.ptr[i + 1], (g->inputs.len - i) * sizeof *g->inputs.ptr);
-      break;
-    }
-  v->is_input = false;
+  hn_value *v = hn_value_find(s->model->graph, d->in[at].name);
+  hn_adapt_drop(s, d, at);
   hn_value_set_constant(v, t);
-  d->n_in--;
-  memmove(&d->in[at], &d->in[at + 1], (d->n_in - at) * sizeof *d->in);
-  return hn_model_ready(s->model, error);
+  return HONE_OK;
+}
+
+hone_status hn_sizes_model(hn_slots *s, hn_decoder *d, hone_error *error) {
+  uint32_t at = 0;
+  while (at < d->n_in && d->in[at].role != HN_DECODER_TOTAL) at++;
+  if (at == d->n_in && !s->apart) {
+    s->model = hn_model_retain(s->m->model);
+    return HONE_OK;
+  }
+  hone_status status = hn_model_clone(s->m->model, &s->model, error);
+  if (status == HONE_OK && at < d->n_in) status = fix_room(s, d, at, error);
+  if (status == HONE_OK && s->apart) status = hn_adapt(s, d, error);
+  return status == HONE_OK ? hn_model_ready(s->model, error) : status;
 }
 
 /* ------------------------------------------------------------------ may sequences share a run? */
@@ -220,7 +232,7 @@ hone_status hn_sizes_plan(const hn_slots *s, int64_t batch, int64_t tokens, int6
   o.n_bindings = hn_sizes_bindings(s, batch, tokens, past, room);
   o.batch = 0;
   o.weights = s->weights;
-  o.over_bound = s->d->form != HN_DECODER_JOINED;
+  o.over_bound = s->apart || s->d->form != HN_DECODER_JOINED;
   const hone_status status = hone_plan_create(s->engine, s->model, &o, out, error);
   hn_free(room);
   return status;
@@ -253,8 +265,12 @@ hone_status hn_sizes_contexts(hn_slots *s, hone_error *error) {
     status = hone_memory_alloc(s->engine, HONE_MEMORY_DEVICE, s->block_bytes, &s->block, error);
   else if (!(s->block = hn_pages(PAGE, s->block_bytes)))
     status = hn_fail_memory(error, s->block_bytes, "a decoder's runs");
-  for (size_t i = 0; i < s->size.len && status == HONE_OK; i++)
-    status = hn_api_context_in(s->size.ptr[i].plan, s->block, &s->size.ptr[i].context, error);
+  for (size_t i = 0; i < s->size.len && status == HONE_OK; i++) {
+    hn_run_size *z = &s->size.ptr[i];
+    status = hn_api_context_in(z->plan, s->block, &z->context, error);
+    if (status == HONE_OK && z->batch == 1) /* it begins at any slot */
+      status = hn_context_keep_captures(hn_api_context_inside(z->context), s->n, error);
+  }
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/half.h"
 #include "model/ops/common/bulk.h"
+#include "runtime/context.h"
 
 #include <string.h>
 
@@ -23,6 +24,7 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   s->at = hn_calloc(n, sizeof *s->at);
   s->tokens = hn_calloc(ids, sizeof *s->tokens);
   s->positions = hn_calloc(ids, sizeof *s->positions);
+  s->real = hn_calloc(ids, sizeof *s->real);
   s->mask = hn_calloc(keys, sizeof *s->mask);
   s->lengths = hn_calloc(n, sizeof *s->lengths);
   s->fed = hn_calloc(n, sizeof *s->fed);
@@ -34,9 +36,9 @@ static hone_status make_room(hn_slots *s, hone_error *error) {
   s->given = hn_calloc(s->d->n_in + 1, sizeof *s->given);
   s->out = hn_calloc(s->d->n_out + 1, sizeof *s->out);
   s->bound = hn_calloc(s->d->n_out + 1, sizeof *s->bound);
-  bool good = s->at && s->tokens && s->positions && s->mask && s->lengths && s->fed && s->ends &&
+  bool good = s->at && s->tokens && s->positions && s->real && s->mask && s->lengths && s->fed && s->ends &&
               s->written && s->masked && s->logits && s->in && s->given && s->out && s->bound;
-  const size_t counts[HN_DECODER_ROLES] = {ids, keys, ids, n, 0, n, n, 0};
+  const size_t counts[HN_DECODER_ROLES] = {ids, keys, ids, n, 0, n, n, ids, 0};
   for (int r = 0; r < HN_DECODER_ROLES; r++) {
     s->typed[r] = hn_calloc(counts[r] + 1, sizeof(int32_t));
     good = good && s->typed[r];
@@ -62,10 +64,6 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
     s->m = m, s->d = d;
     s->engine = m->replica[0].engine;
     s->apart = hn_api_backend(s->engine, &device)->asynchronous;
-    if (s->apart && d->form == HN_DECODER_JOINED)
-      status =
-          hn_fail(error, HONE_ERROR_UNSUPPORTED,
-                  "its new keys are joined to the cache, which is generated with on the processor alone");
   }
   if (status == HONE_OK) {
     s->options = m->plan_options;
@@ -96,6 +94,7 @@ void hn_slots_destroy(hn_slots *s) {
   hn_free(s->at);
   hn_free(s->tokens);
   hn_free(s->positions);
+  hn_free(s->real);
   hn_free(s->mask);
   hn_free(s->lengths);
   hn_free(s->fed);
@@ -112,6 +111,13 @@ void hn_slots_destroy(hn_slots *s) {
 
 uint32_t hn_slots_count(const hn_slots *s) { return s->n; }
 uint64_t hn_slots_moved(const hn_slots *s) { return s->moved; }
+uint64_t hn_slots_captured(const hn_slots *s) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < s->size.len; i++)
+    all += hn_context_captured(hn_api_context(s->size.ptr[i].context));
+  return all;
+}
+
 uint32_t hn_slots_context(const hn_slots *s) { return s->context; }
 int64_t hn_slots_vocabulary(const hn_slots *s) { return s->vocabulary; }
 const float *hn_slots_logits(const hn_slots *s, uint32_t i) { return s->logits + i * (size_t)s->row; }
@@ -178,6 +184,11 @@ static uint32_t rows_needed(const hn_slots *s) {
   return most;
 }
 
+/* Tokens of nobody have a place, too, where runs write caches as they lie. */
+static uint32_t rows_that_fit(const hn_slots *s) {
+  return s->apart && s->room < s->context ? s->room : s->context;
+}
+
 /* What nearly fills a size goes in a run of it, whose last tokens are nobody's: they lie behind what is read,
  * and what comes next is written over them. On a device a run of nearly any number takes as long. */
 uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens) {
@@ -186,7 +197,7 @@ uint32_t hn_slots_chunk(const hn_slots *s, const hn_sequence *q, uint32_t tokens
   while (chunk < s->chunk && next <= tokens && hn_sizes_find(s, 1, next, rows))
     chunk = next, next = hn_sizes_next_chunk(s, chunk);
   const bool fills = s->pads && chunk < s->chunk && tokens > chunk && tokens < next &&
-                     (s->apart || tokens >= chunk + chunk / 2) && q->fed + next <= s->context &&
+                     (s->apart || tokens >= chunk + chunk / 2) && q->fed + next <= rows_that_fit(s) &&
                      hn_sizes_find(s, 1, next, rows);
   return fills ? tokens : chunk;
 }
@@ -226,6 +237,7 @@ static void set_row(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t slot
   for (uint32_t t = 0; t < tokens; t++) {
     s->tokens[b * tokens + t] = part && t < part->tokens ? q->ids[fed + t] : 0;
     s->positions[b * tokens + t] = fed + t;
+    s->real[b * tokens + t] = part && t < part->tokens;
   }
   uint32_t length = fed + tokens;
   if (HN_FAULT("generate_slot_length") && part && tokens == 1 && length < s->context) length++;
@@ -241,7 +253,7 @@ static void set_row(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t slot
 static void *data_for(hn_slots *s, const hn_decoder_input *in, uint32_t first, int64_t count) {
   const size_t mask = s->d->form == HN_DECODER_JOINED ? 0 : (size_t)first * s->context;
   int64_t *wide[HN_DECODER_ROLES] = {s->tokens, s->mask + mask, s->positions, s->lengths,
-                                     NULL,      s->fed,         s->ends,      NULL};
+                                     NULL,      s->fed,         s->ends,      s->real,    NULL};
   if (in->dtype != HONE_DTYPE_I32) return wide[in->role];
   if (in->role == HN_DECODER_MASK) return (int32_t *)s->typed[in->role] + mask;
   int32_t *to = s->typed[in->role];
@@ -278,12 +290,13 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
       if ((uint32_t)part[i].of->slot == first + b) mine = &part[i];
     set_row(s, z, b, first + b, mine);
   }
+  hone_status status = HONE_OK;
   if (s->d->form == HN_DECODER_JOINED) {
     hn_caches_stretch(s, z->past);
-    hn_caches_clear(s, first, batch);
+    status = hn_caches_clear(s, first, batch, error);
   }
   set_inputs(s, z, first);
-  hone_status status = hn_caches_give(s, z, first, error);
+  if (status == HONE_OK) status = hn_caches_give(s, z, first, error);
   if (status == HONE_OK) status = hone_context_run(z->context, s->given, options, error);
   if (status != HONE_OK) return status;
   hn_caches_keep(s, z, first, part, n);

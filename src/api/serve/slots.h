@@ -1,6 +1,6 @@
 /* What the files of slots share. sizes.c: how long and how many sequences are, and the plans of all sizes of
- * a run; caches.c: the memory of keys and values, whose bytes nobody else touches; slots.c: who has which
- * slot, and the run; hole.c: may there be a hole between the keys of a sequence and what is joined to them?
+ * a run; adapt.c: the model as a device runs it; caches.c: the memory of keys and values, whose bytes nobody
+ * else touches; slots.c: who has which slot, and the run; hole.c: may there be a hole between the keys of a sequence and what is joined to them?
  */
 #ifndef HN_API_SERVE_SLOTS_H
 #define HN_API_SERVE_SLOTS_H
@@ -54,11 +54,12 @@ struct hn_slots {
 
   hone_tensor *in, *out; /* [inputs], [outputs] of a run */
   const hone_tensor **given, **bound;
-  int64_t *tokens, *positions;   /* [max(n, chunk)] */
+  int64_t *tokens, *positions, *real; /* [max(n, chunk)] */
   int64_t *mask;                 /* [n][context]; joined: rows of a run, one behind the other */
   uint32_t *masked;              /* [n] ones in that row */
   int64_t *lengths, *fed, *ends; /* [n] */
   uint32_t *written; /* [n] rows of the slot's caches that may be other than zeros; joined alone */
+  void *zeros;       /* joined, on a device: as many as a slot of the largest cache has bytes */
   uint64_t moved;    /* sequences, from slot to slot */
   void *typed[HN_DECODER_ROLES]; /* what of those the plan reads as i32 */
   float *logits;                 /* [n][row] */
@@ -92,6 +93,12 @@ uint32_t hn_sizes_past(const hn_slots *s, uint32_t rows);
 /* That with the fewest rows of caches that hold `past`. NULL: none. */
 hn_run_size *hn_sizes_find(const hn_slots *s, uint32_t batch, uint32_t tokens, uint32_t past);
 
+/* ---- adapt.c, for devices with memory of their own */
+/* The model that is planned becomes one whose caches are written where they lie. HONE_ERROR_UNSUPPORTED. */
+hone_status hn_adapt(hn_slots *s, hn_decoder *d, hone_error *error);
+/* Input `at` is none any more. */
+void hn_adapt_drop(hn_slots *s, hn_decoder *d, uint32_t at);
+
 /* ---- caches.c */
 /* Which there are, and how large one slot of each is. */
 hone_status hn_caches_find(hn_slots *s, hone_error *error);
@@ -103,7 +110,7 @@ hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t token
 /* From now on slots have room for so many rows. What sequences have stays. */
 void hn_caches_stretch(hn_slots *s, uint32_t room);
 /* Behind what sequences have there is nothing but zeros, in `n` slots from `first` on. */
-void hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n);
+hone_status hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n, hone_error *error);
 /* The caches from slot `first` on are inputs of the next run, and outputs where the plan can write them
  * there. s->in has the run's shapes. */
 hone_status hn_caches_give(hn_slots *s, hn_run_size *z, uint32_t first, hone_error *error);

@@ -52,6 +52,22 @@ static void behind_makers(hn_plan *p, const uint32_t *maker, bool parts, uint32_
       add_before(p, maker[i], k);
 }
 
+/* What may be made over an input is made behind all that read that before. */
+static void behind_readers(hn_plan *p, uint32_t k) {
+  const hn_step *s = &p->steps.ptr[k];
+  if (s->kind != HN_STEP_TACTIC || !s->tactic->over) return;
+  for (uint32_t o = 0; o < s->desc.n_outputs; o++) {
+    const int32_t in = s->out[o] == HN_NO_SLOT ? -1 : s->tactic->over(&s->desc, o);
+    if (in < 0 || (uint32_t)in >= s->desc.n_inputs || s->in[in] == HN_NO_SLOT) continue;
+    const uint32_t root = hn_slot_root(p, s->in[in]);
+    for (uint32_t j = 0; j < k; j++) {
+      const hn_step *r = &p->steps.ptr[j];
+      for (uint32_t i = 0; i < r->desc.n_inputs + r->n_captured; i++)
+        if (r->in[i] != HN_NO_SLOT && hn_slot_root(p, r->in[i]) == root) add_before(p, j, k);
+    }
+  }
+}
+
 /* The lane for step k: that of a producer that is the last of its lane, best the latest one; else one whose
  * last step happens before k anyway; else a fresh one. */
 static uint32_t lane_for(const hn_plan *p, const uint32_t *maker, uint32_t k, const uint32_t *tail) {
@@ -98,6 +114,7 @@ hone_status hn_plan_lanes(hn_plan *p, hone_error *error) {
       barrier = k;
       memset(tail, 0xff, sizeof tail);
     } else {
+      behind_readers(p, k);
       s->lane = lane_for(p, maker, k, tail);
       if (tail[s->lane] != UINT32_MAX) add_before(p, tail[s->lane], k);
       tail[s->lane] = k;

@@ -128,6 +128,20 @@ HN_FN void hn_scatter_nd(const hn_indexed_args *a, u32 i) {
   }
 }
 
+/* p: units of a slice, slices of the update, of the cache, blocks of them in an input, circular; in[1]: where each
+ * input's begin, when not NULL */
+HN_FN void hn_tensor_scatter(const hn_indexed_args *a, u32 i) {
+  const u32 inner = (u32)a->p[0], n = (u32)a->p[1], slice = i / inner, block = slice / n;
+  const i64 first = a->in[1] ? ((const i64 *)a->in[1])[block / (u32)a->p[3]] : 0;
+  i64 at = first < 0 ? -1 : (a->p[4] ? first % a->p[2] : first) + (slice - block * n);
+  if (a->p[4] && at >= a->p[2]) at -= a->p[2];
+  if (at < 0 || at >= a->p[2]) {
+    *(volatile u64 *)a->refused = a->node;
+    return;
+  }
+  hn_move_unit(a, (block * a->p[2] + at) * inner + (i - slice * inner), i);
+}
+
 /* p: rows, columns, upper, k; in[1]: k, when not NULL */
 HN_FN void hn_trilu(const hn_indexed_args *a, u32 i) {
   const u32 line = i / (u32)a->p[1];

@@ -97,7 +97,7 @@ hone_status hn_cuda_indexed_run(const hone_step_run *run, const hn_cuda_indexed_
   p.args.out = run->out[0];
   p.args.refused = hn_cuda_refusal(hn_cuda_queue_of(run)), p.args.node = (uintptr_t)s->node;
   for (int i = 0; i < 3; i++) p.args.in[i] = p.in[i] >= 0 ? run->in[p.in[i]] : NULL;
-  if (p.copied)
+  if (p.copied && run->out[0] != run->in[0])
     status = hn_cuda_moves_whole(hn_cuda_queue_of(run), run->out[0], run->in[0],
                                  hone_desc_bytes(&s->output[0].desc), error);
   if (status != HONE_OK || p.args.count == 0) return status;

@@ -1,0 +1,202 @@
+/* A device that fails while sequences are generated: each is told one error, or goes on as if nothing had
+ * been; others do, the server stays, and nothing is left behind. On the emulated GPU, whose driver fails on
+ * purpose (tests/cuda/fake_fail.h). */
+#include "generate_net.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/serve/generate.h"
+
+#include <hone/memory.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fails(const char *what) { assert_int_equal(setenv("HONE_FAKE_FAIL", what ? what : "", 1), 0); }
+
+/* Bytes that anybody holds of the device's memory, and of the host's that it reaches. */
+static uint64_t held(void) {
+  hone_memory_stats m;
+  uint64_t all = 0;
+  assert_int_equal(hone_engine_memory(engine, &m, NULL), HONE_OK);
+  for (uint32_t i = 0; i < m.n_pools; i++) all += m.pool[i].used;
+  hone_memory_stats_free(&m);
+  return all;
+}
+
+/* All events of a stream; how many of these are errors. */
+static uint32_t errors_of(hone_server_response *r, char *text, size_t room) {
+  size_t n = 0;
+  uint32_t errors = 0;
+  for (size_t got; (got = hone_server_stream_read(r->stream, text + n, room - 1 - n)) > 0;) n += got;
+  text[n] = 0;
+  for (const char *at = text; (at = strstr(at, "{\"error\":")); at++) errors++;
+  hone_server_response_free(r);
+  return errors;
+}
+
+static bool right(const decoder_size *z, const char *text, uint32_t k, uint32_t most) {
+  int64_t got[256], want[MOST];
+  uint32_t n = 0;
+  for (const char *at = text; (at = strstr(at, "data: ")); at++) n += ids_of(at, got + n);
+  alone(z, k, most, want);
+  return n == most && memcmp(got, want, most * sizeof *want) == 0;
+}
+
+/* Some memory of the device is not to be had when a server begins, whichever it is. */
+static void memory_may_lack_at_the_beginning(void **state) {
+  (void)state;
+  uint32_t refused = 0;
+  for (uint32_t at = 1;; at += 1 + at / 3) {
+    char what[64];
+    hone_server *s = NULL;
+    hone_error e = {0};
+    end(NULL);
+    assert_int_equal(start(NULL), 0);
+    const uint64_t before = held();
+    hone_model *m = decoder_build(&small);
+    assert_int_equal(hone_server_create(engine, NULL, &s, NULL), HONE_OK);
+    snprintf(what, sizeof what, "cuMemAlloc_v2:%u+", at);
+    fails(what);
+    const hone_status status =
+        hone_server_add(s, m, &(hone_served_options){.name = "net", .context = CONTEXT, .sequences = 2}, &e);
+    fails(NULL);
+    if (status != HONE_OK) {
+      assert_int_equal(status, HONE_ERROR_MEMORY);
+      assert_true(e.what[0] != 0);
+      refused++;
+      assert_int_equal(hone_server_add(s, m,
+                                       &(hone_served_options){.name = "net", .context = CONTEXT, .sequences = 2},
+                                       &e),
+                       HONE_OK); /* as if nothing had been */
+    }
+    asked a = {.server = s, .k = 1, .most = 3};
+    ask(&a);
+    assert_int_equal(a.status, 200);
+    hone_server_destroy(s);
+    hone_model_release(m);
+    assert_int_equal(held(), before);
+    if (status == HONE_OK) break;
+  }
+  assert_true(refused > 2);
+}
+
+/* Two streams at their tokens, and then the driver fails so; how many end with an error. */
+static uint32_t with_two(const decoder_size *z, const char *what, uint32_t *wrong) {
+  static char text[2][1 << 16];
+  hone_server *s = serve(z, NULL, (hone_served_options){.sequences = 2});
+  struct hn_generator *g = s->model[0]->generator;
+  hone_server_response r[2];
+  uint32_t errors = 0;
+  hn_generator_rounds(g, 0);
+  for (uint32_t k = 0; k < 2; k++) r[k] = open_stream(s, k, 8);
+  hn_generator_rounds(g, 3);
+  fails(what);
+  hn_generator_rounds(g, 2);
+  fails(NULL);
+  hn_generator_rounds(g, UINT64_MAX);
+  *wrong = 0;
+  for (uint32_t k = 0; k < 2; k++) {
+    const uint32_t mine = errors_of(&r[k], text[k], sizeof text[k]);
+    assert_true(mine <= 1);
+    errors += mine;
+    *wrong += mine ? !strstr(text[k], "cuda:0") : !right(z, text[k], k, 8);
+  }
+  assert_true(metric(s, "hone_sequences_live{") == 0);
+  asked after = {.server = s, .k = 2, .most = 4};
+  ask(&after);
+  int64_t got[256], want[MOST];
+  if (after.status != 200 || ids_of(after.text, got) != 4) fail_msg("%d %s", after.status, after.text);
+  alone(z, 2, 4, want);
+  assert_memory_equal(got, want, 4 * sizeof *want);
+  hone_server_destroy(s);
+  return errors;
+}
+
+static void a_run_may_fail_in_the_middle(void **state) {
+  (void)state;
+  uint32_t wrong;
+  const uint64_t before = held();
+  decoder_size z = small;
+  for (int form = 0; form < 2; form++) {
+    z.form = form ? DECODER_CONCAT : DECODER_GROUPED;
+    /* What both have together: each by itself goes on. */
+    assert_int_equal(with_two(&z, "cuGraphLaunch:1:2", &wrong), 0);
+    assert_int_equal(wrong, 0);
+    /* The first by itself, too. */
+    assert_int_equal(with_two(&z, "cuGraphLaunch:1:2,cuGraphLaunch:2:2", &wrong), 1);
+    assert_int_equal(wrong, 0);
+  }
+  assert_int_equal(with_two(&small, "cuGraphLaunch:1+:2", &wrong), 2);
+  assert_int_equal(wrong, 0);
+  assert_int_equal(held(), before);
+}
+
+/* Where a sequence stands its work has to be captured first: there is no memory for that. */
+static void memory_may_lack_as_a_sequence_begins(void **state) {
+  (void)state;
+  static char text[1 << 16];
+  const uint64_t before = held();
+  decoder_size z = small;
+  z.single = true;
+  hone_server *s = serve(&z, NULL, (hone_served_options){.sequences = 2});
+  struct hn_generator *g = s->model[0]->generator;
+  hn_generator_rounds(g, 0);
+  hone_server_response first = open_stream(s, 0, 12);
+  hn_generator_rounds(g, 3);
+  hone_server_response second = open_stream(s, 1, 8);
+  fails("cuGraphInstantiateWithFlags:1+:2");
+  hn_generator_rounds(g, 1);
+  fails(NULL);
+  hn_generator_rounds(g, UINT64_MAX);
+  assert_int_equal(errors_of(&second, text, sizeof text), 1);
+  assert_non_null(strstr(text, "out of memory"));
+  assert_int_equal(errors_of(&first, text, sizeof text), 0);
+  assert_true(right(&z, text, 0, 12));
+  asked after = {.server = s, .k = 1, .most = 8};
+  ask(&after);
+  assert_int_equal(after.status, 200);
+  hone_server_destroy(s);
+  assert_int_equal(held(), before);
+}
+
+/* A fault of a kernel: nothing more runs on this device, and all are told so. Last: the device is lost. */
+static void a_lost_device_is_told(void **state) {
+  (void)state;
+  static char text[1 << 16];
+  hone_server *s = serve(&small, NULL, (hone_served_options){.sequences = 2});
+  struct hn_generator *g = s->model[0]->generator;
+  hn_generator_rounds(g, 0);
+  hone_server_response r = open_stream(s, 0, 12);
+  hn_generator_rounds(g, 3);
+  fails("kernel:5:700");
+  hn_generator_rounds(g, UINT64_MAX);
+  assert_int_equal(errors_of(&r, text, sizeof text), 1);
+  fails(NULL);
+  asked after = {.server = s, .k = 1, .most = 8};
+  ask(&after);
+  assert_int_equal(after.status, 500);
+  assert_non_null(strstr(after.text, "\"error\":"));
+  assert_non_null(strstr(after.text, "nothing more runs on it"));
+  const hone_server_request live = {.method = "GET", .path = "/v2/health/live"};
+  hone_server_response out;
+  hone_server_answer(s, &live, &out);
+  assert_int_equal(out.status, 200);
+  hone_server_response_free(&out);
+  hone_server_destroy(s);
+}
+
+int main(void) {
+  device = "cuda";
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(memory_may_lack_at_the_beginning),
+      cmocka_unit_test(a_run_may_fail_in_the_middle),
+      cmocka_unit_test(memory_may_lack_as_a_sequence_begins),
+      cmocka_unit_test(a_lost_device_is_told),
+  };
+  return cmocka_run_group_tests(tests, start, end);
+}
