@@ -55,9 +55,12 @@ static hone_status locate(const hn_plan *p, const char *what, const char *name, 
   if (!b->where || bytes <= 0) return HONE_OK;
   const hone_memory_kind kind = b->where(p->device, t->data, (size_t)bytes);
   const bool device = kind == HONE_MEMORY_DEVICE;
-  if (kind == HONE_MEMORY_UNKNOWN || (t->desc.device && !device))
+  if (kind == HONE_MEMORY_UNKNOWN || (t->desc.device && !device)) {
+    const hone_status lost = b->sync(p->device, NULL, error); /* of a device that is, nothing is known */
+    if (lost != HONE_OK) return lost;
     return hn_fail(error, HONE_ERROR_USAGE, "%s '%s' does not lie in the memory of the plan's device", what,
                    name);
+  }
   t->desc.device = device;
   if (device && !hn_strided_dense(&t->desc))
     return hn_fail(error, HONE_ERROR_UNSUPPORTED,

@@ -410,7 +410,7 @@ static void hostile_bodies_are_refused(void **state) {
   size_t n = (size_t)sprintf(large, "{\"input_ids\":[1");
   for (; n < LARGE; n += 2) memcpy(large + n, ",1", 2);
   n += (size_t)sprintf(large + n, "]}");
-  answers_well(s, large, n, 400, "hint: a sequence has at most 96 tokens"); /* 140 MB, if it was read */
+  answers_well(s, large, n, 400, "(a sequence has at most 96 tokens)"); /* 140 MB, if it was read */
   /* What is no memory is nothing to refuse. */
   n = (size_t)sprintf(large, "{\"input_ids\":[1]");
   memset(large + n, ' ', LARGE - n);

@@ -57,8 +57,8 @@ static hone_status unfit(hone_status status, hone_error *error) {
 hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served_options *o, hn_slots **out,
                             hone_error *error) {
   hn_slots *s = hn_calloc(1, sizeof *s);
-  hone_binding *room = hn_calloc(d->n_in + 1, sizeof *room);
-  hone_status status = s && room ? HONE_OK : hn_fail_memory(error, d->n_in * sizeof *room, "a decoder");
+  hone_binding *room = NULL;
+  hone_status status = s ? HONE_OK : hn_fail_memory(error, sizeof *s, "a decoder");
   if (status == HONE_OK) {
     hn_device *device = NULL;
     s->m = m, s->d = d;
@@ -74,6 +74,8 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
   if (status == HONE_OK) status = hn_caches_find(s, error);
   if (status == HONE_OK) status = hn_sizes_sequences(s, o, error);
   if (status == HONE_OK) status = hone_weights_create(s->engine, s->model, &s->weights, error);
+  if (status == HONE_OK && !(room = hn_calloc(d->n_in + 1, sizeof *room)))
+    status = hn_fail_memory(error, d->n_in * sizeof *room, "a decoder");
   if (status == HONE_OK) status = unfit(hn_sizes_plans(s, room, error), error);
   if (status == HONE_OK) status = hn_sizes_contexts(s, error);
   if (status == HONE_OK) status = make_room(s, error);
@@ -113,8 +115,7 @@ uint32_t hn_slots_count(const hn_slots *s) { return s->n; }
 uint64_t hn_slots_moved(const hn_slots *s) { return s->moved; }
 uint64_t hn_slots_captured(const hn_slots *s) {
   uint64_t all = 0;
-  for (size_t i = 0; i < s->size.len; i++)
-    all += hn_context_captured(hn_api_context(s->size.ptr[i].context));
+  for (size_t i = 0; i < s->size.len; i++) all += hn_context_captured(hn_api_context(s->size.ptr[i].context));
   return all;
 }
 
@@ -252,8 +253,8 @@ static void set_row(hn_slots *s, const hn_run_size *z, uint32_t b, uint32_t slot
 
 static void *data_for(hn_slots *s, const hn_decoder_input *in, uint32_t first, int64_t count) {
   const size_t mask = s->d->form == HN_DECODER_JOINED ? 0 : (size_t)first * s->context;
-  int64_t *wide[HN_DECODER_ROLES] = {s->tokens, s->mask + mask, s->positions, s->lengths,
-                                     NULL,      s->fed,         s->ends,      s->real,    NULL};
+  int64_t *wide[HN_DECODER_ROLES] = {s->tokens, s->mask + mask, s->positions, s->lengths, NULL,
+                                     s->fed,    s->ends,        s->real,      NULL};
   if (in->dtype != HONE_DTYPE_I32) return wide[in->role];
   if (in->role == HN_DECODER_MASK) return (int32_t *)s->typed[in->role] + mask;
   int32_t *to = s->typed[in->role];
