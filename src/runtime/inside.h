@@ -38,7 +38,7 @@ struct hn_context {
   hn_capture *capture; /* [most_captures] that were made */
   uint32_t n_captures, most_captures;
   uint64_t captured, captures_used; /* how often, so far */
-  bool stale;        /* something lies elsewhere than when the pieces were captured, or not all of them were */
+  bool stale;   /* something lies elsewhere than when the pieces were captured, or not all of them were */
   bool copying; /* copies may be on their way between the device and the host's arena */
   hone_tensor *returned; /* by output: what was copied from the device */
   hn_slices slices;      /* of plans that run a slice of the batch after the other */

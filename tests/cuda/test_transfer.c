@@ -660,10 +660,10 @@ int main(void) {
   if (status != HONE_OK) return printf("FAIL %s\n", e.what), 1;
   emulated = getenv("HONE_LIBCUDA") != NULL;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds),    cmocka_unit_test(test_inputs),  cmocka_unit_test(test_outputs),
-      cmocka_unit_test(test_clock),    cmocka_unit_test(test_refused), cmocka_unit_test(test_large),
-      cmocka_unit_test(test_over),     cmocka_unit_test(test_lent),    cmocka_unit_test(test_forgotten),
-      cmocka_unit_test(test_kept),     cmocka_unit_test(test_arriving),
+      cmocka_unit_test(test_kinds), cmocka_unit_test(test_inputs),   cmocka_unit_test(test_outputs),
+      cmocka_unit_test(test_clock), cmocka_unit_test(test_refused),  cmocka_unit_test(test_large),
+      cmocka_unit_test(test_over),  cmocka_unit_test(test_lent),     cmocka_unit_test(test_forgotten),
+      cmocka_unit_test(test_kept),  cmocka_unit_test(test_arriving),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   hone_engine_destroy(engine);

@@ -77,10 +77,8 @@ void plain_open(hone_model *m, int64_t tokens, int64_t past, int64_t keys, plain
                     : strcmp(port.symbol[k], "past") == 0   ? past
                                                             : keys;
   }
-  const hone_plan_options o = {
-      .level = device && plain_on == engine ? 2 : 1, .bindings = b, .n_bindings = n};
-  if (hone_plan_create(plain_on, m, &o, &p->plan, &e) != HONE_OK)
-    fail_msg("%s: %s", e.where, e.what);
+  const hone_plan_options o = {.level = device && plain_on == engine ? 2 : 1, .bindings = b, .n_bindings = n};
+  if (hone_plan_create(plain_on, m, &o, &p->plan, &e) != HONE_OK) fail_msg("%s: %s", e.where, e.what);
   assert_int_equal(hone_context_create(p->plan, &p->context, NULL), HONE_OK);
   for (uint32_t i = 0; i < hone_plan_inputs(p->plan); i++) {
     p->in[i] = (hone_tensor){.desc = *hone_plan_input_desc(p->plan, i)};
@@ -178,7 +176,8 @@ void alone(const decoder_size *z, uint32_t k, uint32_t most, int64_t *out) {
     int64_t ids[LONGEST];
     const uint32_t n = prompt_of(k, ids);
     const bool joined = z->form == DECODER_CONCAT || z->form == DECODER_ATTENTION;
-    if (device && z->form) plain_on = host; /* each step has a plan of its own, or a node that is the host's */
+    if (device && z->form)
+      plain_on = host; /* each step has a plan of its own, or a node that is the host's */
     (joined ? alone_joined : alone_in_rooms)(m, ids, n, most, kept[k].id);
     plain_on = engine;
     kept[k].n = most;

@@ -173,6 +173,11 @@ static void a_lost_device_is_told(void **state) {
   static char text[1 << 16];
   hone_server *s = serve(&small, NULL, (hone_served_options){.sequences = 2});
   struct hn_generator *g = s->model[0]->generator;
+  const hone_server_request before = {.method = "GET", .path = "/v2/health/ready"};
+  hone_server_response out;
+  hone_server_answer(s, &before, &out);
+  assert_int_equal(out.status, 200);
+  hone_server_response_free(&out);
   hn_generator_rounds(g, 0);
   hone_server_response r = open_stream(s, 0, 12);
   hn_generator_rounds(g, 3);
@@ -185,11 +190,16 @@ static void a_lost_device_is_told(void **state) {
   if (after.status != 500) fail_msg("%d %s", after.status, after.text);
   assert_non_null(strstr(after.text, "\"error\":"));
   assert_non_null(strstr(after.text, "nothing more runs on it"));
-  const hone_server_request live = {.method = "GET", .path = "/v2/health/live"};
-  hone_server_response out;
-  hone_server_answer(s, &live, &out);
-  assert_int_equal(out.status, 200);
-  hone_server_response_free(&out);
+  static const struct {
+    const char *path;
+    int status;
+  } asks[] = {{"/v2/health/live", 200}, {"/v2/health/ready", 503}, {"/v2/models/net/ready", 503}};
+  for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+    const hone_server_request health = {.method = "GET", .path = asks[i].path};
+    hone_server_answer(s, &health, &out);
+    assert_int_equal(out.status, asks[i].status);
+    hone_server_response_free(&out);
+  }
   hone_server_destroy(s);
 }
 

@@ -141,14 +141,14 @@ static void pages_are_the_callers(void **state) {
   (void)state;
   not_served(
       "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[T], %pk: f32[Px16x1x8], %pv: "
-      "f32[Px16x1x8], %ends: i32[E], %past: i32[B], %table: i32[BxM]) -> (%logits, %ok, %ov) {\n"
+      "f32[Px16x1x8], %ends: i32[2], %past: i32[1], %table: i32[1xM]) -> (%logits, %ok, %ov) {\n"
       "  const %t: f32[2x8] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}\n  %x = Gather(%t, %input_ids)\n"
       "  %logits, %ok, %ov = com.microsoft::PagedAttention(%x, %x, %x, %pk, %pv, %ends, %past, %table) "
       "{num_heads=1, kv_num_heads=1}\n}\n",
       "'input_ids' is not of integers [batch, tokens]");
   not_served(
       "opset 17\nopset \"com.microsoft\" 1\ngraph g(%input_ids: i64[1xT], %pk: f32[Px16x1x8], %pv: "
-      "f32[Px16x1x8], %ends: i32[E], %past: i32[B], %table: i32[BxM]) -> (%logits, %ok, %ov) {\n"
+      "f32[Px16x1x8], %ends: i32[2], %past: i32[1], %table: i32[1xM]) -> (%logits, %ok, %ov) {\n"
       "  const %t: f32[2x8] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}\n  const %s: i64[2] = {-1,8}\n"
       "  %e = Gather(%t, %input_ids)\n  %x = Reshape(%e, %s)\n"
       "  %logits, %ok, %ov = com.microsoft::PagedAttention(%x, %x, %x, %pk, %pv, %ends, %past, %table) "

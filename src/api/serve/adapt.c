@@ -148,17 +148,16 @@ static const hone_node *scatter_of(const hone_node *n, uint32_t i) {
 static bool takes_its_place(const hone_node *n, const hone_node *const from[2], hone_error *error) {
   const hone_tensor_desc *k = &from[0]->in[PAST]->desc, *v = &from[1]->in[PAST]->desc,
                          *q = n->in[Q] ? &n->in[Q]->desc : NULL;
-  const char *why = q && q->rank == 4 && q->dim[1] < 1                             ? "an open number of heads"
-                    : !q || (q->rank != 3 && q->rank != 4)                         ? "queries of unknown form"
-                    : from[0]->in[UPDATE]->desc.rank != 4                          ? "new keys of unknown form"
-                    : from[1]->in[UPDATE]->desc.rank != 4                          ? "new values of unknown form"
-                    : k->dim[1] != v->dim[1] || k->dim[3] != v->dim[3]             ? "values of another size than keys"
-                    : from[0]->out[0]->users.len > 1 || from[1]->out[0]->users.len > 1
-                        ? "keys that others read"
-                    : hone_node_int(n, "left_window_size", -1) >= 0 ||
-                            hone_node_int(n, "right_window_size", -1) >= 0
-                        ? "a window"
-                        : NULL;
+  const char *why =
+      q && q->rank == 4 && q->dim[1] < 1                                 ? "an open number of heads"
+      : !q || (q->rank != 3 && q->rank != 4)                             ? "queries of unknown form"
+      : from[0]->in[UPDATE]->desc.rank != 4                              ? "new keys of unknown form"
+      : from[1]->in[UPDATE]->desc.rank != 4                              ? "new values of unknown form"
+      : k->dim[1] != v->dim[1] || k->dim[3] != v->dim[3]                 ? "values of another size than keys"
+      : from[0]->out[0]->users.len > 1 || from[1]->out[0]->users.len > 1 ? "keys that others read"
+      : hone_node_int(n, "left_window_size", -1) >= 0 || hone_node_int(n, "right_window_size", -1) >= 0
+          ? "a window"
+          : NULL;
   if (!why) return true;
   hn_fail(error, HONE_ERROR_UNSUPPORTED,
           "node '%.60s' (Attention) has %s, and is generated with on the processor alone", n->name, why);

@@ -77,10 +77,10 @@ hone_status hn_slots_create(const hn_served *m, hn_decoder *d, const hone_served
                             hone_error *error);
 void hn_slots_destroy(hn_slots *s);
 uint32_t hn_slots_count(const hn_slots *s);
-uint32_t hn_slots_context(const hn_slots *s); /* tokens of a sequence */
-uint64_t hn_slots_moved(const hn_slots *s);   /* sequences so far that went to another slot */
+uint32_t hn_slots_context(const hn_slots *s);  /* tokens of a sequence */
+uint64_t hn_slots_moved(const hn_slots *s);    /* sequences so far that went to another slot */
 uint64_t hn_slots_captured(const hn_slots *s); /* how often work of the device was captured so far */
-uint64_t hn_slots_bytes(const hn_slots *s);   /* of all caches */
+uint64_t hn_slots_bytes(const hn_slots *s);    /* of all caches */
 int64_t hn_slots_vocabulary(const hn_slots *s);
 bool hn_slots_share(const hn_slots *s, const char **why); /* may sequences share a run? */
 /* A free slot for the sequence; false: there is none. */

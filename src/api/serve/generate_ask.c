@@ -168,8 +168,8 @@ static void choose_most(const reader *r, const json_t *list) {
   r->q->most = context - n < MAX_TOKENS ? (uint32_t)(context - n) : MAX_TOKENS;
 }
 
-/* That a request's JSON may take in memory, some 72 a token: who sends many is told how many there may be, and
- * who sends any number not at that price. */
+/* That a request's JSON may take in memory, some 72 a token: who sends many is told how many there may be,
+ * and who sends any number not at that price. */
 static size_t most_bytes(const hn_limits *limits) {
   const size_t most = LEAST_BYTES + (size_t)limits->context * TOKEN_BYTES;
   return most < DOCUMENT_BYTES ? most : DOCUMENT_BYTES;

@@ -103,8 +103,7 @@ static hone_status take_all(const trial *k, const hone_context *context, uint64_
   take(g, l, 0, (rows < real ? rows : real) * s->row);
   g->logits = g->n, g->real = k->real;
   for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++)
-    status =
-        take_rows(k, hone_context_output(context, s->cache[i].out), &s->cache[i], past, g, error);
+    status = take_rows(k, hone_context_output(context, s->cache[i].out), &s->cache[i], past, g, error);
   return status;
 }
 
@@ -117,7 +116,8 @@ static hone_status lend(const trial *k, hone_context *context, const hone_tensor
     const hn_cache *c = &s->cache[i];
     hone_tensor there = {in[c->in].desc, c->data};
     there.desc.device = 1;
-    status = hone_memory_copy(s->engine, c->data, in[c->in].data, (size_t)hone_desc_bytes(&there.desc), error);
+    status =
+        hone_memory_copy(s->engine, c->data, in[c->in].data, (size_t)hone_desc_bytes(&there.desc), error);
     if (status == HONE_OK) status = hone_context_bind_input(context, c->in, &there, error);
     if (status == HONE_OK) status = hone_context_bind_output(context, c->out, &there, error);
     list[c->in] = NULL;

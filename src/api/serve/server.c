@@ -1,4 +1,5 @@
 /* The server: its models, and which answer belongs to a request. */
+#include "api/api.h"
 #include "api/serve/generate.h"
 #include "base/error.h"
 #include "base/os.h"
@@ -184,6 +185,24 @@ static void refuse_error(hone_server_response *out, const hone_error *error) {
 
 static bool ready(hone_server *s) { return !atomic_load(&s->stopping); }
 
+/* A device whose context is lost does nothing more in this process: who asks is to go elsewhere. */
+static bool able(const hn_served *m) {
+  for (uint32_t i = 0; i < m->n_replicas; i++) {
+    hn_device *device;
+    const hn_backend *b = hn_api_backend(m->replica[i].engine, &device);
+    if (b->asynchronous && b->sync(device, NULL, NULL) != HONE_OK) return false;
+  }
+  return true;
+}
+
+static bool all_able(hone_server *s) {
+  bool good = ready(s);
+  pthread_mutex_lock(&s->lock);
+  for (uint32_t i = 0; i < s->n_models && good; i++) good = able(s->model[i]);
+  pthread_mutex_unlock(&s->lock);
+  return good;
+}
+
 static void say(hone_server_response *out, int status, const char *text) {
   hn_str o = {0};
   hn_str_puts(&o, text);
@@ -324,10 +343,11 @@ static void models(hone_server *s, const char *path, const hone_server_request *
     hn_tell_model(m, &o);
     respond(out, 200, &o);
   } else {
+    const bool good = ready(s) && able(m);
     hn_str_puts(&o, "{\"name\":");
     hn_tell_text(&o, m->name, strlen(m->name));
-    hn_str_printf(&o, ",\"ready\":%s}", ready(s) ? "true" : "false");
-    respond(out, ready(s) ? 200 : 503, &o);
+    hn_str_printf(&o, ",\"ready\":%s}", good ? "true" : "false");
+    respond(out, good ? 200 : 503, &o);
   }
 }
 
@@ -363,8 +383,10 @@ static void route(hone_server *s, const hone_server_request *r, hone_server_resp
   } else if (is(path, "/v2/health/live")) {
     if (method_is(r, "GET", out)) say(out, 200, "{\"live\":true}");
   } else if (is(path, "/v2/health/ready")) {
-    if (method_is(r, "GET", out))
-      say(out, ready(s) ? 200 : 503, ready(s) ? "{\"ready\":true}" : "{\"ready\":false}");
+    if (method_is(r, "GET", out)) {
+      const bool good = all_able(s);
+      say(out, good ? 200 : 503, good ? "{\"ready\":true}" : "{\"ready\":false}");
+    }
   } else if (is(path, "/v2")) {
     if (method_is(r, "GET", out))
       say(out, 200,

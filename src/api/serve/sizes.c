@@ -16,7 +16,8 @@ enum {
   CONTEXT = 2048,
   MOST_CONTEXT = 1 << 24,
   CHUNK = 128,
-  FEWEST = 4, /* rows */
+  FEWEST = 4,         /* rows */
+  MOST_CAPTURES = 64, /* of a size: each takes some memory of the device */
   PAGE = 4096
 };
 
@@ -269,7 +270,8 @@ hone_status hn_sizes_contexts(hn_slots *s, hone_error *error) {
     hn_run_size *z = &s->size.ptr[i];
     status = hn_api_context_in(z->plan, s->block, &z->context, error);
     if (status == HONE_OK && z->batch == 1) /* it begins at any slot */
-      status = hn_context_keep_captures(hn_api_context_inside(z->context), s->n, error);
+      status = hn_context_keep_captures(hn_api_context_inside(z->context),
+                                        s->n < MOST_CAPTURES ? s->n : MOST_CAPTURES, error);
   }
   return status;
 }

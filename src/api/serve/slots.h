@@ -1,6 +1,7 @@
 /* What the files of slots share. sizes.c: how long and how many sequences are, and the plans of all sizes of
  * a run; adapt.c: the model as a device runs it; caches.c: the memory of keys and values, whose bytes nobody
- * else touches; slots.c: who has which slot, and the run; hole.c: may there be a hole between the keys of a sequence and what is joined to them?
+ * else touches; slots.c: who has which slot, and the run; hole.c: may there be a hole between the keys of a
+ * sequence and what is joined to them?
  */
 #ifndef HN_API_SERVE_SLOTS_H
 #define HN_API_SERVE_SLOTS_H
@@ -55,9 +56,9 @@ struct hn_slots {
   hone_tensor *in, *out; /* [inputs], [outputs] of a run */
   const hone_tensor **given, **bound;
   int64_t *tokens, *positions, *real; /* [max(n, chunk)] */
-  int64_t *mask;                 /* [n][context]; joined: rows of a run, one behind the other */
-  uint32_t *masked;              /* [n] ones in that row */
-  int64_t *lengths, *fed, *ends; /* [n] */
+  int64_t *mask;                      /* [n][context]; joined: rows of a run, one behind the other */
+  uint32_t *masked;                   /* [n] ones in that row */
+  int64_t *lengths, *fed, *ends;      /* [n] */
   uint32_t *written; /* [n] rows of the slot's caches that may be other than zeros; joined alone */
   void *zeros;       /* joined, on a device: as many as a slot of the largest cache has bytes */
   uint64_t moved;    /* sequences, from slot to slot */
