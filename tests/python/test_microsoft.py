@@ -371,6 +371,14 @@ class AgainstOnnxRuntime(unittest.TestCase):
                   np.array([0.005], "f"), np.array([128], "uint8"), np.array([0.004], "f"), np.array([120], "uint8"),
                   outputs=3, hidden_size=8, near=0.03, constants=(1, 2, 8, 9, 10, 11))
 
+    def test_codes_with_channels_last(self) -> None:
+        x, numbers_of = codes(2, 6, 7, 3), [np.array(0.05, "f"), np.array(120, "uint8"), np.array(0.04, "f"), np.array(99, "uint8")]
+        self.same("QLinearGlobalAveragePool", x, *numbers_of, channels_last=1, constants=(1, 2, 3, 4))
+        self.same("QLinearGlobalAveragePool", x, *numbers_of, channels_last=0, constants=(1, 2, 3, 4))
+        for more in ({}, {"pads": [1, 1, 0, 1]}, {"strides": [2, 2], "ceil_mode": 1}, {"pads": [1, 1, 1, 1], "count_include_pad": 1}):
+            self.same("QLinearAveragePool", x, *numbers_of, channels_last=1, constants=(1, 2, 3, 4), kernel_shape=[3, 2],
+                      near=1, **more)  # halves fall either way
+
     def test_rotary_embedding(self) -> None:
         angles = RANDOM.uniform(0, 3, (20, SIZE // 2)).astype("f")
         tables = (np.cos(angles), np.sin(angles))

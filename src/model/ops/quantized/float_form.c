@@ -2,6 +2,11 @@
 
 #include "base/mem.h"
 #include "model/ir/graph.h"
+#include "model/ops/microsoft/common/inner.h"
+
+/* ONNX Runtime's optimiser writes poolings so: the channels are the last dimension of the operand and the
+ * result. */
+static bool is_last(const hone_node *n) { return hone_node_int(n, "channels_last", 0) != 0; }
 
 /* The float operator, as a node of its own with this node's attributes. */
 static hone_node float_node(const hone_node *n) {
@@ -38,8 +43,9 @@ static hone_status check_operand(const hone_infer *io, uint32_t at, hone_error *
 
 static hone_status check(const hone_infer *io, hone_error *error) {
   const hone_float_form *f = io->node->op->float_form;
-  if (hone_node_int(io->node, "channels_last", 0))
-    return hn_op_refuse(io->node, error, "channels_last, as in files that ONNX Runtime optimised");
+  if (is_last(io->node) && hn_has_input(io, f->first) && io->input[f->first]->rank >= 0 &&
+      io->input[f->first]->rank < 3)
+    return hn_op_bad(io->node, error, "the input has rank %d", (int)io->input[f->first]->rank);
   if (!hn_has_input(io, f->y)) return hn_op_bad(io->node, error, "the scale of the output is left out");
   hone_status s = hn_infer_dtype_in(io, f->y, HONE_TYPES(HONE_DTYPE_F32), error);
   if (!s) s = check_one(io, f->y, "a scale", error);
@@ -74,6 +80,7 @@ static hone_status open_view(const hone_infer *io, view *v, hone_error *error) {
   }
   for (uint32_t k = 0; k < n; k++) {
     desc[k] = *io->input[f->first + 3 * k];
+    if (is_last(io->node)) desc[k] = hn_channels_first(&desc[k]);
     desc[k].dtype = HONE_DTYPE_F32;
     v->input[f->plain + k] = &desc[k];
   }
@@ -94,6 +101,7 @@ hone_status hn_float_form_infer(const hone_infer *io, hone_error *error) {
   hone_status s = check(io, error);
   if (!s) s = open_view(io, &v, error);
   if (!s) s = v.node.op->infer(&v.io, error);
+  if (!s && is_last(io->node)) v.y = hn_channels_last(&v.y);
   if (!s)
     hn_infer_set(io, 0, hn_has_input(io, f->y + 1u) ? io->input[f->y + 1]->dtype : io->input[f->first]->dtype,
                  v.y.rank, v.y.dim);
@@ -155,10 +163,17 @@ hone_status hn_float_form_reference(hone_call *call, hone_error *error) {
   for (uint32_t i = 0; i < f->plain; i++) input[i] = call->input[i];
   for (uint32_t k = 0; k < n; k++) {
     if ((s = dequantise(call, f->first + 3 * k, &made[k], error))) return s;
+    if (is_last(call->node)) {
+      const hone_tensor last = made[k];
+      int64_t perm[HONE_MAX_RANK];
+      hn_channels_first_perm(last.desc.rank, perm);
+      if (!hn_inner_transpose(call, &last, perm, &made[k], error)) return HONE_ERROR_MEMORY;
+    }
     input[f->plain + k] = &made[k];
   }
   hone_tensor *y = &made[n];
-  const hone_tensor_desc *d = &call->output[0]->desc;
+  const hone_tensor_desc made_desc = call->output[0]->desc, first = hn_channels_first(&made_desc),
+                         *d = is_last(call->node) ? &first : &made_desc;
   *y = (hone_tensor){hone_desc(HONE_DTYPE_F32, d->rank, d->dim),
                      hn_scratch(call, hone_desc_count(d), sizeof(float), error)};
   if (!y->data) return HONE_ERROR_MEMORY;
@@ -169,5 +184,11 @@ hone_status hn_float_form_reference(hone_call *call, hone_error *error) {
   inner.input = input;
   inner.output = &y;
   s = node.op->reference(&inner, error);
+  if (!s && is_last(call->node)) {
+    const hone_tensor turned = *y;
+    int64_t perm[HONE_MAX_RANK];
+    hn_channels_last_perm(turned.desc.rank, perm);
+    if (!hn_inner_transpose(call, &turned, perm, y, error)) return HONE_ERROR_MEMORY;
+  }
   return s ? s : quantise(call, y->data, error);
 }

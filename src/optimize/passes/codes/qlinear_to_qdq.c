@@ -58,6 +58,7 @@ static hn_pass_result open_form(hn_pass_context *ctx, hone_node *n, const hone_f
   const uint32_t operands = f->operands ? f->operands : (n->n_in - f->first + 1) / 3,
                  all = f->plain + operands;
   const int64_t opset = hn_model_opset(ctx->model, "");
+  if (hone_node_int(n, "channels_last", 0)) return HN_PASS_NONE; /* open_channels_last did not take it */
   if (!f->opset && (hone_node_int(n, "opset", 0) < 13) != (opset < 13))
     return hn_pass_miss(ctx, "%s is meant as of another opset than the model's", f->op->op_type);
   if (!hn_can_replace(n->out[0], n->in[f->first]) || !hn_has_op(ctx, f->op->op_type) ||

@@ -1,5 +1,5 @@
 /* NhwcMaxPool(x)                    ->  Transpose(MaxPool(Transpose(x)))
- * QLinearConv(x) with channels_last ->  the same with QLinearConv of ONNX
+ * QLinearConv(x) with channels_last ->  the same with QLinearConv of ONNX, QLinearAveragePool likewise
  * NhwcConv(x, w), NhwcFusedConv(x)  ->  the same with Conv and FusedConv
  *
  * ONNX Runtime writes files so whose channels are the last dimension; the Transposes of neighbours cancel. */
@@ -25,14 +25,18 @@ static const struct {
 } known[] = {{"NhwcMaxPool", "MaxPool", 1, false, true},
              {"QLinearConv", "QLinearConv", 1, false, true},
              {"NhwcConv", "Conv", 3, false, false},
-             {"NhwcFusedConv", "FusedConv", 1 | 8, true, false}};
+             {"NhwcFusedConv", "FusedConv", 1 | 8, true, false},
+             {"QLinearAveragePool", "QLinearAveragePool", 1, true, false},
+             {"QLinearGlobalAveragePool", "QLinearGlobalAveragePool", 1, true, false}};
 
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || !hn_same_name(n->domain, "com.microsoft")) return HN_PASS_NONE;
   size_t k = 0;
   while (k < sizeof known / sizeof *known && strcmp(n->op_type, known[k].op) != 0) k++;
   if (k == sizeof known / sizeof *known) return HN_PASS_NONE;
-  const bool last = strcmp(n->op_type, "QLinearConv") != 0 || hone_node_int(n, "channels_last", 0) != 0;
+  const bool asks = strncmp(n->op_type, "QLinear", 7) == 0,
+             last = !asks || hone_node_int(n, "channels_last", 0) != 0;
+  if (!last && known[k].ours) return HN_PASS_NONE;
   const char *op = known[k].first;
   if (known[k].codes && (!hn_has_op(ctx, op) || hn_model_opset(ctx->model, "") < 12))
     return hn_pass_miss(ctx, "the opset has no %s of codes", op);
