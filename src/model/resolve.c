@@ -125,9 +125,28 @@ hone_status hn_model_resolve(hn_model *m, hone_error *error) {
   return status;
 }
 
+static bool has_runtime(const hn_graph *g) {
+  for (const hone_node *n = g->first; n; n = n->next) {
+    if (strcmp(n->domain, "com.microsoft") == 0) return true;
+    for (uint32_t k = 0; k < n->n_attr; k++)
+      if (n->attr[k].type == HONE_ATTR_GRAPH && has_runtime(n->attr[k].g)) return true;
+  }
+  return false;
+}
+
+/* ONNX Runtime's tools write its operators into models that do not import them, and it reads these. All of
+ * them have one version. */
+static hone_status import_runtime(hn_model *m, hone_error *error) {
+  const hn_opset import = {"com.microsoft", 1};
+  if (hn_model_opset(m, import.domain) || !has_runtime(m->graph) || hn_vec_push(&m->opsets, import))
+    return HONE_OK;
+  return hn_fail_memory(error, sizeof import, "an operator set");
+}
+
 hone_status hn_model_ready(hn_model *m, hone_error *error) {
   bool opened = false;
-  hone_status status = hn_open_blocked(m, error);
+  hone_status status = import_runtime(m, error);
+  if (status == HONE_OK) status = hn_open_blocked(m, error);
   if (status == HONE_OK) status = hn_model_resolve(m, error);
   if (status == HONE_OK) status = hn_model_infer(m, error);
   if (status == HONE_OK) status = hn_open_flex(m, &opened, error);

@@ -371,6 +371,16 @@ class AgainstOnnxRuntime(unittest.TestCase):
                   np.array([0.005], "f"), np.array([128], "uint8"), np.array([0.004], "f"), np.array([120], "uint8"),
                   outputs=3, hidden_size=8, near=0.03, constants=(1, 2, 8, 9, 10, 11))
 
+    def test_models_without_its_import(self) -> None:
+        """ONNX Runtime reads them, and its tools write them."""
+        model = onnx.load_from_string(model_of("QuickGelu", {"x0": numbers(3)}, 1, (), "com.microsoft", {}))
+        del model.opset_import[1]
+        x = numbers(3)
+        np.testing.assert_allclose(backend.prepare(model).run([x])[0], x / (1 + np.exp(-1.702 * x)), rtol=1e-5)
+        model.graph.node[0].domain = "com.nobody"
+        with self.assertRaises(hone.UnsupportedError):
+            backend.prepare(model)
+
     def test_codes_with_channels_last(self) -> None:
         x, numbers_of = codes(2, 6, 7, 3), [np.array(0.05, "f"), np.array(120, "uint8"), np.array(0.04, "f"), np.array(99, "uint8")]
         self.same("QLinearGlobalAveragePool", x, *numbers_of, channels_last=1, constants=(1, 2, 3, 4))
