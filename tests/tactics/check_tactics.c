@@ -1,15 +1,16 @@
 /* check_tactics: every case of cases.txt through every CPU tactic of its operator, in several layouts and
  * instruction tiers, against the operator's scalar reference.
  *
- * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]]
- *                      [--filter TEXT] [--expect-failure] [-v]
+ * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]
+ *                      [--unjudged]] [--filter TEXT] [--expect-failure] [-v]
  *        check_tactics CASES --blobs FILE [--update-blobs]   what is packed, against the file's sums
  * (blobs.h) With --device through that device's tactics, in every storage type (on_device.c); convolutions
  * and products with epilogues, too (with_epilogue.c): with --tactic (a name, or a beginning and a star) with
  * all of them.
  * --expect-failure, for faults on purpose, ends at the first failure, with exit code 0.
  * --thin runs a part of the variants (is_new in on_device.c).
- * --coverage runs nothing and names the tactics that no case reaches. A case is one line:
+ * --coverage runs nothing and names the tactics that no case reaches. --unjudged runs and compares nothing:
+ * for devices that only record what they are asked for. A case is one line:
  *   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
  *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings |
  *               u8{0,6} a tensor | else a string

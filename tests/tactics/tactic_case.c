@@ -311,14 +311,31 @@ static void remember(const one_case *c, hone_dtype storage) {
   for (uint32_t i = 0; i < k->n; i++) copy_tensor(&k->want[i], &c->want[i], c->line);
 }
 
+static void make_ready(one_case *c) {
+  hone_error error = {0};
+  if (hn_model_ready(c->model, &error)) die(error.what, c->line);
+  c->moves = c->node->op->flags & HONE_OP_MOVE;
+}
+
+bool describe_outputs(one_case *c) {
+  make_ready(c);
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (!hone_desc_known(&c->node->out[i]->desc)) return false;
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    c->want[i].desc = c->node->out[i]->desc;
+    c->want[i].data = hn_calloc(1, (size_t)hone_desc_bytes(&c->want[i].desc) + 1);
+    if (!c->want[i].data) die("no memory", c->line);
+  }
+  return true;
+}
+
 void compute_reference(one_case *c, hone_dtype storage, hn_arena *keep) {
   hone_error error = {0};
+  hone_status s = HONE_OK;
   const hone_tensor *in[MAX_TENSORS] = {NULL};
   hone_tensor *out[MAX_TENSORS];
   hn_budget budget = {0};
-  hone_status s = hn_model_ready(c->model, &error);
-  if (s) die(error.what, c->line);
-  c->moves = c->node->op->flags & HONE_OP_MOVE;
+  make_ready(c);
   if (recall(c, storage)) return;
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->present[i]) in[i] = &c->in[i];

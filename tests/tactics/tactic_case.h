@@ -42,6 +42,9 @@ bool next_case(case_file *f, const char *filter, char line[1024]);
 void read_case(one_case *c, const char *line, hn_rng *rng);
 /* `storage`: what inputs were rounded to. */
 void compute_reference(one_case *c, hone_dtype storage, hn_arena *keep);
+/* Instead of the reference where nobody is judged by it: what outputs are, all of them 0. False: only the
+ * reference could tell. */
+bool describe_outputs(one_case *c);
 void free_case(one_case *c);
 
 /* Identity's reference is also that of the step that changes layouts. */
@@ -74,6 +77,7 @@ typedef struct device_check {
   bool coverage;          /* run nothing: which tactics does no case reach? */
   bool thin;              /* of variants no more than is_new wants */
   bool once;              /* every tactic on the first case that it takes in a storage type */
+  bool unjudged;          /* outputs are looked at by nobody: what counts is which texts are asked for */
   uint32_t shard, shards; /* this process's share, of `shards`; 0 and 1: all */
 } device_check;
 
@@ -82,6 +86,6 @@ typedef struct device_check {
 int check_on_device(const device_check *o, case_file *cases, size_t n_files);
 /* An option of the above at argv[i]; how many words it takes, 0: it is none, -1: its value is wrong. */
 int read_device_option(device_check *o, char **argv, int left);
-#define DEVICE_USAGE "--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]"
+#define DEVICE_USAGE "--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage] [--unjudged]"
 
 #endif
