@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec_half.h"
 #include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 12 sums in either form: of fewer, products would wait for each other. */

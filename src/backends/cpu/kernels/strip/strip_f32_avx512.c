@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec_half.h"
 #include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 28 sums, 2 vectors of B, 1 broadcast of A: 31 of 32 registers. */

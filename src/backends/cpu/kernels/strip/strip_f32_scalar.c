@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/kernels/template.h"
+#include "backends/cpu/kernels/vec/vec_half.h"
 #include "backends/cpu/kernels/vec/vec_spread.h"
 
 /* 8 sums: fits the 16 registers of the baseline instruction set. */
