@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/attention/attention_args.h"
+#include "backends/cuda/attention/attention_cost.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/quantise.h"
@@ -193,8 +194,7 @@ static double cost(const hone_step *s, const hone_machine *m) {
   plan p;
   if (!describe(s, m, &p, NULL)) return HN_REFUSED_SECONDS;
   const double flops = 2.0 * (double)p.batches * p.args.rows * p.args.keys * (p.depth + p.depth_v);
-  const double rate = p.type != HONE_DTYPE_F32 ? m->half_flops : m->tf32_flops / (p.split3 ? 3 : 1);
-  return hn_cuda_seconds(m, flops, rate, hn_cuda_bytes(s), 0.3) + 3e-6;
+  return hn_cuda_attention_seconds(s, m, flops, p.type, p.split3) + 3e-6;
 }
 
 /* Blocks that share a multiprocessor: without a bound on registers fewer would fit. Long rows need more. */

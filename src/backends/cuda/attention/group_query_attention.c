@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cuda/attention/attention_cost.h"
 #include "backends/cuda/attention/cached_args.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
@@ -169,9 +170,8 @@ static bool accepts(const hone_step *s, const hone_machine *m, hone_reason *why)
 static double cost(const hone_step *s, const hone_machine *m) {
   plan p;
   if (!describe(s, m, &p, NULL)) return HN_REFUSED_SECONDS;
-  const double rate = p.type != HONE_DTYPE_F32 ? m->half_flops : m->tf32_flops / (p.split3 ? 3 : 1),
-               rows = 16.0 * p.warps * (double)p.tiles, flops = 4 * rows * p.attend.z.room * p.depth;
-  return hn_cuda_seconds(m, flops, rate, hn_cuda_bytes(s), 0.3) + 6e-6;
+  const double rows = 16.0 * p.warps * (double)p.tiles, flops = 4 * rows * p.attend.z.room * p.depth;
+  return hn_cuda_attention_seconds(s, m, flops, p.type, p.split3) + 6e-6;
 }
 
 static hone_status need(const hone_step *s, const hone_machine *m, hone_tactic_need *n, hone_error *error) {
