@@ -47,7 +47,8 @@ if(HONE_FAULTS)
     file(GLOB sources CONFIGURE_DEPENDS ${cpu}/kernels/${family}/*)
     hone_kernel_faults(${family} ${sources})
   endforeach()
-  hone_kernel_faults(gemm ${cpu}/product/gemm_pack.c ${cpu}/product/conv_driver.c ${cpu}/product/matmul_driver.c
+  hone_kernel_faults(gemm ${cpu}/product/gemm_pack.c ${cpu}/product/conv_plan.c ${cpu}/product/conv_rows.c ${cpu}/product/conv_driver.c
+    ${cpu}/product/matmul_driver.c
     ${cpu}/step/epilogue.c)
   hone_kernel_faults(strassen ${cpu}/product/strassen_driver.c)
   hone_kernel_faults(depthwise ${cpu}/conv/depthwise_driver.c)

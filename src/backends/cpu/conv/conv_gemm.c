@@ -230,5 +230,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_gemm, "Conv", 6, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_gemm, "Conv", 7, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared);

@@ -132,5 +132,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_strassen, "Conv", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, conv_strassen, "Conv", 2, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run, .shared = shared, .work = work);

@@ -193,5 +193,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
   return HONE_OK;
 }
 
-HN_TACTIC(cpu, conv_transpose_phases, "ConvTranspose", 2, .accepts = accepts, .cost = cost, .need = need,
+HN_TACTIC(cpu, conv_transpose_phases, "ConvTranspose", 3, .accepts = accepts, .cost = cost, .need = need,
           .prepack = prepack, .run = run);

@@ -40,6 +40,6 @@ HN_FAMILY_PACKED(hn_matmul_step);
 HN_FAMILY_SHARED(hn_matmul_step);
 
 #define hn_cpu_matmul_tactic(NAME, ANCHOR, ...)                                                              \
-  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 3, hn_matmul_step, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 4, hn_matmul_step, __VA_ARGS__)
 
 #endif

@@ -13,6 +13,6 @@ HN_FAMILY_COUNTED(hn_strassen);
 HN_FAMILY_SHARED(hn_strassen);
 
 #define hn_cpu_strassen_tactic(NAME, ANCHOR, ...)                                                            \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 1, hn_strassen, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 2, hn_strassen, __VA_ARGS__)
 
 #endif

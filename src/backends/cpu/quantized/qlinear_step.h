@@ -61,6 +61,6 @@ typedef struct hn_qlinear_config {
 HN_FAMILY_COUNTED(hn_qlinear);
 
 #define hn_cpu_qlinear_tactic(NAME, ANCHOR, ...)                                                             \
-  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 2, hn_qlinear, __VA_ARGS__)
+  HN_TACTIC_COUNTED(cpu, NAME, ANCHOR, 3, hn_qlinear, __VA_ARGS__)
 
 #endif
