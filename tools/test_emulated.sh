@@ -35,7 +35,7 @@ one() { # name, command...
   "$@" >"$temp/one" 2>&1
   count "$name" $? "$temp/one"
 }
-cases="tests/tactics/cases.txt tests/cuda/cases.txt"
+cases="tests/tactics/cases tests/cuda/cases.txt"
 # shellcheck disable=SC2086 # two words
 spread check_tactics "$build/check_tactics" $cases --device cuda
 # Where tactics are named, products get all epilogues; one tile of each kind of text.

@@ -14,7 +14,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -gt 0 ]; then bin=$(cd "$1" && pwd); elif [ -x "$here/hone" ]; then bin=$here; else bin=$here/../build; fi
 root=$here
-[ -f "$root/tests/tactics/cases.txt" ] || root=$(cd "$here/.." && pwd)
+[ -d "$root/tests/tactics/cases" ] || root=$(cd "$here/.." && pwd)
 parts=${PARTS:-tactics shapes nodes zoo models libraries profile faults sanitizer}
 jobs=${JOBS:-$(nproc)}
 [ "$jobs" -le 32 ] || jobs=32
@@ -105,7 +105,7 @@ if [ $status = 4 ]; then echo "SKIP: $(head -1 "$temp/out")"; exit 0; fi
 "$hone" device --device cuda 2>/dev/null | head -4
 build=$(cat "$bin"/hone "$bin"/libhone.so* "$bin"/check_tactics 2>/dev/null | cksum)
 models=$("$hone" zoo --json | sed -n 's/.*"name": *"\([a-z0-9_-]*\)".*/\1/p')
-cases="$root/tests/tactics/cases.txt $root/tests/cuda/cases.txt"
+cases="$root/tests/tactics/cases $root/tests/cuda/cases.txt"
 
 # shellcheck disable=SC2086 # cases and models are words
 tactics_begin() {

@@ -11,7 +11,7 @@ rm -rf "$folder" && mkdir -p "$folder"
 "$build/check_texts" "$folder" "sm_$HONE_FAKE_ARCH" >"$folder.log" 2>&1
 [ $? != 77 ] || { grep SKIP "$folder.log"; exit 77; }
 # shellcheck disable=SC2086 # no word at all with --all
-"$build/check_tactics" tests/tactics/cases.txt tests/cuda/cases.txt --device cuda $thin --unjudged --tactic '-cu*' >"$folder.log" 2>&1
+"$build/check_tactics" tests/tactics/cases tests/cuda/cases.txt --device cuda $thin --unjudged --tactic '-cu*' >"$folder.log" 2>&1
 "$build/check_codes" >>"$folder.log" 2>&1
 [ ! -x "$build/check_fp8" ] || "$build/check_fp8" >>"$folder.log" 2>&1
 for network in resnet50 mobilenetv2; do

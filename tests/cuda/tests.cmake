@@ -94,7 +94,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_emulated(check_late check_late)
   if(HONE_FAULTS)
     foreach(fault cuda_group_query_sink cuda_group_query_window)
-      hone_emulated(check_cuda_tactics_catches_${fault} check_tactics tests/tactics/cases.txt --device cuda --filter GroupQuery
+      hone_emulated(check_cuda_tactics_catches_${fault} check_tactics tests/tactics/cases/attention.txt --device cuda --filter GroupQuery
         --expect-failure)
       set_property(TEST check_cuda_tactics_catches_${fault} APPEND PROPERTY ENVIRONMENT HONE_FAULT=${fault})
     endforeach()
@@ -110,7 +110,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   endif()
   if(HONE_FAULTS)
     foreach(fault nbits_quad nbits_column)
-      hone_emulated(tactics_catch_${fault} check_tactics tests/tactics/cases.txt --device cuda --thin --filter MatMulNBits
+      hone_emulated(tactics_catch_${fault} check_tactics tests/tactics/cases/product.txt --device cuda --thin --filter MatMulNBits
         --tactic nbits_mma_8x32 --expect-failure)
       set_property(TEST tactics_catch_${fault} APPEND PROPERTY ENVIRONMENT HONE_FAULT=${fault})
     endforeach()
@@ -133,7 +133,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
   # Under sanitizers alone: what they compute is the fake libraries' in every build.
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE AND HONE_SANITIZE)
-    hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases.txt --device cuda --thin --tactic cu*)
+    hone_emulated(check_tactics_libraries check_tactics tests/tactics/cases --device cuda --thin --tactic cu*)
   endif()
   if(HONE_CUBLASLT_INCLUDE)
     hone_test_tool(check_fp8 check_fp8.c ../tactics/device_step.c)
@@ -142,7 +142,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     hone_emulated(fp8_on_gpu sh ${HONE_TEST_FOLDER}/fp8.sh ${CMAKE_BINARY_DIR}/hone)
     # Sanitizers have seen the library's tactics above, and e4m3 in the other two.
     if(NOT HONE_SANITIZE)
-      hone_emulated(check_tactics_fp8 check_tactics tests/tactics/cases.txt tests/cuda/cases.txt --device cuda --thin
+      hone_emulated(check_tactics_fp8 check_tactics tests/tactics/cases tests/cuda/cases.txt --device cuda --thin
         --tactic cublaslt_fp8*)
     endif()
     foreach(name check_fp8 fp8_on_gpu check_tactics_fp8)
@@ -227,12 +227,12 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     --tactic conv_mma_64x64,conv_simt_64x64,conv_image,conv_direct,conv_transpose,gemm_mma_64x64,matmul_mma_64x64)
   # What no case reaches has never been run by a test: asked on a GPU that could run everything.
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE AND NOT HONE_SANITIZE)
-    hone_emulated(tactics_reached check_tactics tests/tactics/cases.txt tests/cuda/cases.txt --device cuda --coverage)
+    hone_emulated(tactics_reached check_tactics tests/tactics/cases tests/cuda/cases.txt --device cuda --coverage)
     set_property(TEST tactics_reached APPEND PROPERTY ENVIRONMENT HONE_FAKE_ARCH=90)
   endif()
 
   # Cases, ONNX's own tests and whole networks on the emulated GPU.
-  set(check check_tactics tests/tactics/cases.txt --device cuda --thin --tactic) # in parts, as hundreds of texts are compiled
+  set(check check_tactics tests/tactics/cases --device cuda --thin --tactic) # in parts, as hundreds of texts are compiled
   if(NOT HONE_SANITIZE)
     # Of the tiles of one text a plain one, one that divides K, and the exact one; all of them run in test-gpu.
     hone_emulated(check_tactics_cuda_conv ${check}

@@ -9,7 +9,7 @@ rm -rf "$folder" && mkdir -p "$folder"
 "$build/hone" run zoo:mobilenetv2 --device cuda --precision bf16 --no-cache >>"$folder.log" 2>&1
 "$build/check_codes" --tactic 'codes*' >>"$folder.log" 2>&1
 "$build/check_codes" --tactic 'int8_conv_mma_64x64' >>"$folder.log" 2>&1
-"$build/check_tactics" tests/tactics/cases.txt --device cuda --filter MatMulNBits --once --unjudged --tactic 'nbits_*' >>"$folder.log" 2>&1
+"$build/check_tactics" tests/tactics/cases/product.txt --device cuda --filter MatMulNBits --once --unjudged --tactic 'nbits_*' >>"$folder.log" 2>&1
 grep -rq nbits_mma "$folder" || { echo "no products by codes of few bits were recorded"; exit 1; }
 grep -rq 'HN_T f16' "$folder" && grep -rq 'HN_T u8' "$folder" || { echo "no products of f16 and codes were recorded"; exit 1; }
 "$build/check_texts" "$folder" sm_75 --most 2 --jobs 1

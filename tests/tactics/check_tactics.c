@@ -1,4 +1,4 @@
-/* check_tactics: every case of cases.txt through every CPU tactic of its operator, in several layouts and
+/* check_tactics: every case of a folder (cases/) through every CPU tactic of its operator, in several layouts and
  * instruction tiers, against the operator's scalar reference.
  *
  * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]
@@ -10,7 +10,8 @@
  * --expect-failure, for faults on purpose, ends at the first failure, with exit code 0.
  * --thin runs a part of the variants (is_new in on_device.c).
  * --coverage runs nothing and names the tactics that no case reaches. --unjudged runs and compares nothing:
- * for devices that only record what they are asked for. A case is one line:
+ * for devices that only record what they are asked for. CASES are files, or folders of them: a file for each
+ * family of operators. A case is one line:
  *   Op[@opset] [attribute=value ...] : input ... [-> outputs] [@ layouts]
  *   attribute   7 int | 0.5f float | 1,2 or 1, ints | 0.5f,2f or 2f, floats | a|b or a| strings |
  *               u8{0,6} a tensor | else a string
@@ -402,7 +403,7 @@ static int check_line(const char *line) {
 
 int main(int argc, char **argv) {
   device_check o = {.filter = "", .shards = 1};
-  case_file files[8] = {{0}};
+  case_file files[MOST_CASE_FILES] = {{0}};
   size_t n_files = 0;
   bool usage = false, update = false;
   for (int i = 1; i < argc && !usage; i++) {
@@ -416,7 +417,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[i], "--update-blobs"))
       update = true;
     else
-      usage = n_files == 8 || !(files[n_files++].file = fopen(argv[i], "r"));
+      usage = !open_cases(argv[i], files, &n_files);
   }
   if (usage || !n_files) {
     fprintf(stderr,

@@ -2,6 +2,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "base/os.h"
 #include "model/ir/eval.h"
 #include "model/operators.h"
 
@@ -17,6 +18,23 @@ void die(const char *what, const char *line) {
 }
 
 /* ---------------------------------------------------------------- lines */
+
+bool open_cases(const char *path, case_file files[MOST_CASE_FILES], size_t *n) {
+  char **names = NULL;
+  size_t n_names = 0;
+  if (!hn_is_folder(path)) return *n < MOST_CASE_FILES && (files[*n].file = fopen(path, "r")) && ++*n;
+  const size_t before = *n;
+  bool ok = hn_folder_list(path, &names, &n_names, NULL) == HONE_OK;
+  for (size_t i = 0; i < n_names; i++) {
+    char whole[1024];
+    const char *end = strrchr(names[i], '.');
+    snprintf(whole, sizeof whole, "%s/%s", path, names[i]);
+    if (end && !strcmp(end, ".txt")) ok = ok && !hn_is_folder(whole) && open_cases(whole, files, n);
+    hn_free(names[i]);
+  }
+  hn_free(names);
+  return ok && *n > before;
+}
 
 static void start_sweep(case_file *f, const char *line) {
   char text[1024], *save = NULL;

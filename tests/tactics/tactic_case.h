@@ -36,6 +36,10 @@ typedef struct case_file {
   } axis[6];
 } case_file;
 
+enum { MOST_CASE_FILES = 32 };
+/* Appends what is at the path: a file of cases, or a folder of such, which end in .txt, in the order of their
+ * names. False: there is none, or they are too many. */
+bool open_cases(const char *path, case_file files[MOST_CASE_FILES], size_t *n);
 /* The next line that contains `filter` and is no comment; false at the end. */
 bool next_case(case_file *f, const char *filter, char line[1024]);
 /* Inputs come from the generator, so that a line is always the same case. */

@@ -13,7 +13,7 @@ if(HONE_SANITIZE)
   set_source_files_properties(${HONE_TEST_FOLDER}/check_tactics.c ${HONE_TEST_FOLDER}/check_chain.c PROPERTIES COMPILE_DEFINITIONS ${watches})
 endif()
 hone_test_tool(check_tactics check_tactics.c blobs.c tactic_case.c on_device.c device_step.c with_epilogue.c chain_case.c)
-hone_ctest(check_tactics check_tactics tests/tactics/cases.txt)
+hone_ctest(check_tactics check_tactics tests/tactics/cases)
 # Holes in structures are the compiler's, with sanitizers other ones.
 if(NOT HONE_SANITIZE)
   hone_ctest(tactics_packed check_tactics tests/tactics/blobs.txt --blobs tests/tactics/blobs.golden)
@@ -29,18 +29,19 @@ hone_ctest(check_chain check_chain)
 hone_test_tool(check_team check_team.c)
 hone_ctest(check_team check_team)
 
+# hone_tactic_faults(SOURCES FAMILY/FILE[=TEXT]... COMMAND...): CASES, among the command's words, is the family's file of cases; TEXT: only
+# those whose line has it.
 function(hone_tactic_faults)
   cmake_parse_arguments(arg "" "" "SOURCES;COMMAND" ${ARGN})
   foreach(source ${arg_SOURCES})
-    string(REPLACE "=" ";" source ${source}) # file=TEXT: only cases whose line has it
-    list(LENGTH source n)
+    string(REGEX MATCH "^([a-z]+)/([a-z0-9_]+)(=(.+))?$" source ${source})
+    set(family ${CMAKE_MATCH_1})
     set(filter)
-    if(n GREATER 1)
-      list(GET source 1 filter)
-      set(filter --filter ${filter})
+    if(CMAKE_MATCH_4)
+      set(filter --filter ${CMAKE_MATCH_4})
     endif()
-    list(GET source 0 source)
-    file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${source}.c text)
+    file(READ ${CMAKE_SOURCE_DIR}/src/backends/cpu/${family}/${CMAKE_MATCH_2}.c text)
+    list(TRANSFORM arg_COMMAND REPLACE "^CASES$" tests/tactics/cases/${family}.txt OUTPUT_VARIABLE command)
     string(REGEX MATCHALL "HN_FAULT\\(\"[a-z0-9_]+\"\\)" faults "${text}")
     list(TRANSFORM faults REPLACE ".*\"([a-z0-9_]+)\".*" "\\1")
     list(REMOVE_DUPLICATES faults) # one fault may be planted at two places
@@ -48,12 +49,12 @@ function(hone_tactic_faults)
       if(TEST tactics_catch_${fault}) # or in two files
         continue()
       endif()
-      hone_ctest(tactics_catch_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault} ${arg_COMMAND} ${filter} --expect-failure)
+      hone_ctest(tactics_catch_${fault} ${CMAKE_COMMAND} -E env HONE_FAULT=${fault} ${command} ${filter} --expect-failure)
     endforeach()
   endforeach()
 endfunction()
 if(HONE_FAULTS)
-  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> tests/tactics/cases.txt SOURCES movement/moves pooling/pooling
+  hone_tactic_faults(COMMAND $<TARGET_FILE:check_tactics> CASES SOURCES movement/moves pooling/pooling
     normalize/reduction quantized/quantize_step=QuantizeLinear quantized/qlinear_step=QLinear normalize/softmax_step=Softmax
     normalize/layer_norm=Normalization sampling/resize_step=Resize sampling/resample_step=Resize normalize/batch_norm=BatchNormalization
     normalize/instance_norm=InstanceNormalization normalize/lrn=LRN movement/gather=Gather movement/gather_elements=GatherElements
@@ -70,5 +71,6 @@ if(HONE_FAULTS)
   hone_tactic_faults(COMMAND $<TARGET_FILE:check_chain> SOURCES conv/chain_driver conv/chain_parts)
 endif()
 hone_portable(check_tactics check_pointwise)
-hone_portable_files(tests/tactics tests/tactics/cases.txt)
+file(GLOB cases CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${HONE_TEST_FOLDER}/cases/*.txt)
+hone_portable_files(tests/tactics/cases ${cases})
 hone_portable_files(tests/cuda tests/cuda/cases.txt)
