@@ -25,6 +25,7 @@
 
 #include "net.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/os.h"
 #include "model/ir/text.h"
 #include "optimize/match/patterns.h"
@@ -156,20 +157,24 @@ static void round_trip(const char *name, const hn_model *m) {
   hn_str_free(&b);
 }
 
+static hn_optimize_options options_of(const test_case *c) {
+  const int lowered = atoi(c->lowered);
+  return (hn_optimize_options){.level = atoi(c->level),
+                               .passes = c->passes[0] ? c->passes : NULL,
+                               .verify_each = true,
+                               .lowered = lowered != 0,
+                               .processor = lowered >= 2,
+                               .codes = lowered<0, .codes_rate = lowered> 2 ? lowered : 0,
+                               .check_each = true};
+}
+
 static void run_optimizer(const test_case *c, char **after, char **words) {
   hone_error e = {0};
   hn_pass_report r = {0}, again = {0};
   hn_model *m = net_parse(c->name, c->graph);
   char *before = graph_text(m);
   round_trip(c->name, m);
-  hn_optimize_options o = {.level = atoi(c->level),
-                           .passes = c->passes[0] ? c->passes : NULL,
-                           .verify_each = true,
-                           .lowered = atoi(c->lowered) != 0,
-                           .processor = atoi(c->lowered) >= 2,
-                           .codes = atoi(c->lowered) < 0,
-                           .codes_rate = atoi(c->lowered) > 2 ? atoi(c->lowered) : 0,
-                           .check_each = true};
+  const hn_optimize_options o = options_of(c);
   hone_status s = hn_optimize(m, &o, &r, &e);
   char line[900];
   hone_error_format(&e, line, sizeof line);
@@ -264,13 +269,15 @@ static void cases(void **state) {
   if (!updating()) assert_int_equal(wrong, 0);
 }
 
-static bool fires(const file_list *files, const char *pass) {
+/* Is there a case in which the pass fires, and that is as `like` says? */
+static bool any_case(const file_list *files, const char *pass,
+                     bool (*like)(const test_case *, const char *pass)) {
   char want[96];
   snprintf(want, sizeof want, "hit %s:", pass);
   for (size_t i = 0; i < files->len; i++)
     for (size_t k = 0; k < files->ptr[i].list.len; k++) {
       const test_case *c = &files->ptr[i].list.ptr[k];
-      if (c->said && strstr(c->said, want)) return true;
+      if (c->said && strstr(c->said, want) && (!like || like(c, pass))) return true;
     }
   return false;
 }
@@ -282,12 +289,47 @@ static void every_pass_fires(void **state) {
   const hn_listing *passes = hn_registry_take(&hn_passes);
   for (uint32_t i = 0; i < passes->n; i++) {
     const hn_pass *pass = passes->unit[i];
-    if (!fires(&files, pass->name)) fail_msg("no case in which %s fires", pass->name);
+    if (!any_case(&files, pass->name, NULL)) fail_msg("no case in which %s fires", pass->name);
     assert_non_null(pass->about);
   }
   hn_listing_drop(passes);
   free_files(&files);
 }
+
+#ifdef HN_FAULTS
+/* Does the case notice by its numbers that the pass has done something wrong? */
+static bool notices(const test_case *c, const char *pass) {
+  hone_error e = {0};
+  hn_pass_report r = {0};
+  hn_model *m = net_parse(c->name, c->graph);
+  const hn_optimize_options o = options_of(c);
+  hn_fault_set(pass);
+  const hone_status s = hn_optimize(m, &o, &r, &e);
+  hn_fault_set(NULL);
+  hn_pass_report_free(&r);
+  hn_model_destroy(m);
+  char where[96];
+  snprintf(where, sizeof where, "after pass %s", pass);
+  return s != HONE_OK && strcmp(e.where, where) == 0;
+}
+
+/* Every pass is in a case that tells when it goes wrong: its fault, which has its name. */
+static void every_pass_is_watched(void **state) {
+  (void)state;
+  file_list files = read_files();
+  const hn_listing *passes = hn_registry_take(&hn_passes);
+  int missing = 0;
+  for (uint32_t i = 0; i < passes->n; i++) {
+    const hn_pass *pass = passes->unit[i];
+    if (any_case(&files, pass->name, notices)) continue;
+    print_error("no case notices when %s goes wrong\n", pass->name);
+    missing++;
+  }
+  hn_listing_drop(passes);
+  free_files(&files);
+  assert_int_equal(missing, 0);
+}
+#endif
 
 /* ------------------------------------------------------------------ the text form */
 
@@ -389,8 +431,14 @@ static void large_constants(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cases),     cmocka_unit_test(every_pass_fires),
-                                     cmocka_unit_test(bad_text),  cmocka_unit_test(deep_text),
-                                     cmocka_unit_test(all_types), cmocka_unit_test(large_constants)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cases),
+                                     cmocka_unit_test(every_pass_fires),
+#ifdef HN_FAULTS
+                                     cmocka_unit_test(every_pass_is_watched),
+#endif
+                                     cmocka_unit_test(bad_text),
+                                     cmocka_unit_test(deep_text),
+                                     cmocka_unit_test(all_types),
+                                     cmocka_unit_test(large_constants)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  *
  * ONNX operators have no side effects. One backward walk suffices: what a dropped node read is met later in
  * the walk. */
+#include "base/fault.h"
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result run(hn_pass_context *ctx) {
@@ -11,7 +12,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
     prev = n->prev;
     bool needed = false;
     for (uint32_t i = 0; i < n->n_out; i++) needed |= n->out[i] && hn_value_needed(n->out[i]);
-    if (needed) continue;
+    if (needed && !HN_FAULT(ctx->pass->name)) continue;
     ok = hn_vec_push(&dead, n);
     if (ok) hn_node_remove(n);
   }

@@ -4,6 +4,7 @@
  * A dimension that inference knows is a number even when others are symbols: Gather(Shape(x), 1) is a
  * constant although the batch is not. A Reshape whose shape has one unknown entry, or only such that are x's
  * own dimension at the same place, needs no arithmetic at run time and stays as dynamic as it was. */
+#include "base/fault.h"
 #include "optimize/passes/common/dims.h"
 #include "optimize/passes/common/pass.h"
 
@@ -19,6 +20,7 @@ static hn_pass_result fold_value(hn_pass_context *ctx, hone_node *n) {
   if (!t || !data) return hn_pass_memory(ctx);
   for (int32_t i = 0; i < len; i++) {
     if (!e[i].known) return HN_PASS_NONE;
+    e[i].value += HN_FAULT(ctx->pass->name);
     if (v->desc.dtype == HONE_DTYPE_I64)
       data[i] = e[i].value;
     else

@@ -4,6 +4,7 @@
  * input can be overridden by the caller, so nothing that reads it can be folded. Optimising decides that it
  * is not: it stops being an input, and a caller who wants to feed it is told that there is no such input
  * instead of being ignored. */
+#include "base/fault.h"
 #include "optimize/passes/common/pass.h"
 
 static hn_pass_result run(hn_pass_context *ctx) {
@@ -13,7 +14,7 @@ static hn_pass_result run(hn_pass_context *ctx) {
   for (size_t i = 0; i < n; i++) {
     hn_value *v = g->inputs.ptr[i];
     /* An input that is also an output stays: it would have to get a producer. */
-    if (v->constant && !v->is_output)
+    if ((v->constant || HN_FAULT(ctx->pass->name)) && !v->is_output)
       v->is_input = false;
     else
       g->inputs.ptr[kept++] = v;
