@@ -43,6 +43,7 @@ spread check_tactics "$build/check_tactics" $cases --device cuda
 spread "check_tactics, all epilogues" "$build/check_tactics" $cases --device cuda --tactic \
   'conv_mma_64x64,conv_mma_16x64_k4,conv_simt_64x64,conv_image,conv_direct*,conv_transpose*,gemm_mma_64x64,gemm_mma_16x64_k4,gemm_simt_64x64,matmul_mma_64x64,matmul_mma_16x64_k4,matmul_simt_64x64'
 spread check_kernels "$build/check_kernels" --device cuda --tactic '-cu*'
+one check_codes on_gpu "$build/check_codes"
 one check_pointwise on_gpu "$build/check_pointwise" --device cuda
 for arch in 80 90; do
   export HONE_FAKE_ARCH=$arch HONE_FAKE_RECORD="$temp/texts/$arch"

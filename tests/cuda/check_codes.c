@@ -2,7 +2,8 @@
  * steps work on codes: every tactic of their anchors gives the very codes that the CPU gives. Prints what is
  * wrong; exit 1 when something is.
  *
- * usage: check_codes [--tactic GLOB]    (as check_tactics: a name, or a beginning and a star) */
+ * usage: check_codes [--tactic LIST]    (as check_tactics: names, or beginnings and a star; a minus leaves
+ * out) */
 #include "skipped.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -304,11 +305,6 @@ static void look_at(size_t k, const hone_context *c, uint32_t outputs) {
   }
 }
 
-static bool wanted(const char *glob, const char *name) {
-  const size_t n = glob ? strcspn(glob, "*") : 0;
-  return !glob || (!strncmp(glob, name, n) && (glob[n] == '*' || !name[n]));
-}
-
 /* Tactics that the machine at hand cannot have: what needs arch 90, and libraries. */
 static bool elsewhere(const hone_machine *m, const char *name) {
   return ((strstr(name, "wgmma") || strstr(name, "_turned")) && m->arch != 90) ||
@@ -374,9 +370,9 @@ int main(int argc, char **argv) {
   hn_rng rng = {7};
   device_place place;
   int tactics = 0;
-  const char *glob = argc == 3 && !strcmp(argv[1], "--tactic") ? argv[2] : NULL;
-  if (argc > 1 && !glob) {
-    fprintf(stderr, "usage: check_codes [--tactic GLOB]\n");
+  const char *list = argc == 3 && !strcmp(argv[1], "--tactic") ? argv[2] : NULL;
+  if (argc > 1 && !list) {
+    fprintf(stderr, "usage: check_codes [--tactic LIST]\n");
     return 2;
   }
   for (size_t i = 0; i < sizeof data / sizeof *data; i++) data[i] = hn_rng_normal(&rng);
@@ -399,7 +395,7 @@ int main(int argc, char **argv) {
     /* The operators of ONNX by their definition run as what they are, not as parts of networks. */
     if ((strncmp(t->anchor, "QLinear", 7) && strcmp(t->anchor, "CodeTable")) ||
         !strcmp(t->anchor, "QLinearLayerNormalization") || /* sums in another order: check_quantised */
-        !strncmp(t->name, "qlinear", 7) || !wanted(glob, t->name))
+        !strncmp(t->name, "qlinear", 7) || !device_wants(list, t->name))
       continue;
     if (elsewhere(place.backend->machine(place.device), t->name)) continue;
     check_tactic(all, i, want);

@@ -129,7 +129,14 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   hone_emulated(check_quantised check_quantised)
   hone_test_tool(check_codes check_codes.c ../tactics/device_step.c)
   add_dependencies(check_codes fakecuda fakenvrtc)
-  hone_emulated(check_codes check_codes)
+  # Of the tiles of one text a plain one, one of few rows that divides K, and one that divides it in two; all of them run in test-gpu and
+  # test-emulated.
+  set(few)
+  foreach(kind conv conv_add conv_table gemm matmul matmul_add matmul_table)
+    list(APPEND few -int8_${kind}_mma* int8_${kind}_mma_64x64 int8_${kind}_mma_16x64_k4 int8_${kind}_mma_32x32_k2)
+  endforeach()
+  list(JOIN few , few)
+  hone_emulated(check_codes check_codes --tactic ${few})
   # Tactics of libraries, on the fake ones; those of device texts are check_texts' matter and the emulator's.
   # Under sanitizers alone: what they compute is the fake libraries' in every build.
   if(HONE_CUDNN_INCLUDE AND HONE_CUBLASLT_INCLUDE AND HONE_SANITIZE)

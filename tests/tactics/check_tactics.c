@@ -1,5 +1,5 @@
-/* check_tactics: every case of a folder (cases/) through every CPU tactic of its operator, in several layouts and
- * instruction tiers, against the operator's scalar reference.
+/* check_tactics: every case of a folder (cases/) through every CPU tactic of its operator, in several layouts
+ * and instruction tiers, against the operator's scalar reference.
  *
  * usage: check_tactics CASES... [--device cuda [--tactic NAME] [--shard I/N] [--once | --thin | --coverage]
  *                      [--unjudged]] [--filter TEXT] [--expect-failure] [-v]

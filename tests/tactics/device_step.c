@@ -37,6 +37,17 @@ hone_status device_run_segment(const device_place *p, const hone_tactic_desc *t,
   return s ? s : done;
 }
 
+bool device_wants(const char *list, const char *tactic) {
+  bool wanted = !list || *list == '-';
+  for (const char *p = list; p && *p; p += strcspn(p, ","), p += *p == ',') {
+    const bool without = *p == '-';
+    const char *name = p + without;
+    const size_t n = strcspn(name, "*,");
+    if (!strncmp(tactic, name, n) && (name[n] == '*' || !tactic[n])) wanted = !without;
+  }
+  return wanted;
+}
+
 enum { MOST = 16 };
 
 hone_status device_run_step(const device_place *p, const hone_tactic_desc *t, const hone_step *step,

@@ -4,6 +4,8 @@
 
 #include "optimize/step/backend.h"
 
+#include <stdbool.h>
+
 typedef struct device_place {
   const hn_backend *backend;
   hn_device *device;
@@ -13,6 +15,10 @@ typedef struct device_place {
 /* HONE_ERROR_MISSING: there is no such device. */
 hone_status device_open(device_place *p, const char *name, hone_error *error);
 void device_close(device_place *p);
+
+/* Whether a list of tactics has this one, as HONE_TACTICS says it: names, or beginnings with a star; a minus
+ * leaves out, and the last that fits decides. NULL has all. */
+bool device_wants(const char *list, const char *tactic);
 
 hone_status device_run_segment(const device_place *p, const hone_tactic_desc *t, hone_step_run *run,
                                hone_error *error);

@@ -320,18 +320,6 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   drop(r, &blob), drop(r, &workspace);
 }
 
-/* As HONE_TACTICS: names or beginnings with a star, a minus leaves out; the last that fits decides. */
-static bool is_wanted(const device_check *o, const hone_tactic_desc *t) {
-  bool wanted = !o->tactic || *o->tactic == '-';
-  for (const char *p = o->tactic; p && *p; p += strcspn(p, ","), p += *p == ',') {
-    const bool without = *p == '-';
-    const char *name = p + without;
-    const size_t n = strcspn(name, "*,");
-    if (!strncmp(t->name, name, n) && (name[n] == '*' || !t->name[n])) wanted = !without;
-  }
-  return wanted;
-}
-
 static unsigned char storage_bit(const device_run *r) {
   return r->storage == HONE_DTYPE_F32 ? 1 : r->storage == HONE_DTYPE_F16 ? 2 : 4;
 }
@@ -357,7 +345,8 @@ static bool by_tactic(const device_check *o) { return o->once || o->thin; }
 
 /* Whether tactic k is to see steps of the storage type at hand. */
 static bool is_due(const device_run *r, size_t k) {
-  if (!is_wanted(r->o, r->tactics->unit[k])) return false;
+  const hone_tactic_desc *const t = r->tactics->unit[k];
+  if (!device_wants(r->o->tactic, t->name)) return false;
   if (by_tactic(r->o) && k % r->o->shards != r->o->shard) return false;
   if (r->o->once && r->reached[k] & storage_bit(r)) return false;
   return !(r->o->coverage && r->reached[k]);
@@ -525,7 +514,7 @@ static int report_coverage(const device_run *r) {
   int missing = 0;
   for (uint32_t k = 0; k < r->tactics->n; k++) {
     const hone_tactic_desc *const t = r->tactics->unit[k];
-    if (r->reached[k] || !is_wanted(r->o, t) || has_other_program(t->anchor)) continue;
+    if (r->reached[k] || !device_wants(r->o->tactic, t->name) || has_other_program(t->anchor)) continue;
     missing++;
     printf("%s%s: no case reaches it\n", whole ? "FAIL " : "", t->name);
   }
