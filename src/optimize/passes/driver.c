@@ -1,4 +1,5 @@
 /* Runs the passes to a fixed point. */
+#include "base/fault.h"
 #include "optimize/match/present.h"
 #include "optimize/passes/common/pass.h"
 #include "optimize/passes/common/verify.h"
@@ -351,6 +352,25 @@ static bool near_misses_last(hn_pass_report *r) {
   return good;
 }
 
+/* The fault of every pass, by its name: what it gave readers is the negative of what it should be, or the
+ * complement. Passes whose edits are others plant it themselves. */
+static void go_wrong(hn_pass_context *ctx) {
+  hn_value *v = ctx->given;
+  if (!v || !HN_FAULT(ctx->pass->name) || !hn_value_needed(v)) return;
+  const hone_dtype d = v->desc.dtype;
+  const bool negative = hone_dtype_is_float(d) || d == HONE_DTYPE_I8 || d == HONE_DTYPE_I16 ||
+                        d == HONE_DTYPE_I32 || d == HONE_DTYPE_I64,
+             bits = d == HONE_DTYPE_U8 || d == HONE_DTYPE_U16 || d == HONE_DTYPE_U32 || d == HONE_DTYPE_U64;
+  const char *op = negative ? "Neg" : bits ? "BitwiseNot" : d == HONE_DTYPE_BOOL ? "Not" : NULL;
+  if (!op) return;
+  int64_t opset;
+  ctx->graph = v->graph;
+  hone_node *n = hn_make_node(ctx, v->producer ? v->producer->next : v->graph->first, op, &v, 1, &v->desc);
+  if (!n) return;
+  if (!n->op) n->op = hn_op_newest(ctx->model->operators, "", op, &opset);
+  if (hn_value_replace(v, n->out[0])) hn_node_set_input(n, 0, v);
+}
+
 static hone_status after_pass(hn_pass_context *ctx, hn_verifier *v) {
 #ifdef NDEBUG
   bool check = ctx->options->check_each;
@@ -449,8 +469,9 @@ hone_status hn_optimize(hn_model *model, const hn_optimize_options *options, hn_
         continue;
       }
       size_t first = r->records.len;
-      ctx.changed = false;
+      ctx.changed = false, ctx.given = NULL;
       status = run_pass(&ctx, &list);
+      if (status == HONE_OK && ctx.changed) go_wrong(&ctx);
       hn_arena_free(&scratch);
       if (status == HONE_OK && ctx.changed) status = after_pass(&ctx, verifier);
       changed |= ctx.changed;

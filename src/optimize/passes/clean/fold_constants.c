@@ -176,6 +176,7 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
     for (uint32_t i = 0; i < n->n_out; i++) {
       if (!made[i]) continue;
       hn_value_set_folded(n->out[i], made[i], n);
+      ctx->given = n->out[i];
     }
     for (uint32_t i = 0; i < n->n_in; i++)
       if (n->in[i]) n->in[i]->folds++;

@@ -4,7 +4,6 @@
  * A dimension that inference knows is a number even when others are symbols: Gather(Shape(x), 1) is a
  * constant although the batch is not. A Reshape whose shape has one unknown entry, or only such that are x's
  * own dimension at the same place, needs no arithmetic at run time and stays as dynamic as it was. */
-#include "base/fault.h"
 #include "optimize/passes/common/dims.h"
 #include "optimize/passes/common/pass.h"
 
@@ -20,7 +19,6 @@ static hn_pass_result fold_value(hn_pass_context *ctx, hone_node *n) {
   if (!t || !data) return hn_pass_memory(ctx);
   for (int32_t i = 0; i < len; i++) {
     if (!e[i].known) return HN_PASS_NONE;
-    e[i].value += HN_FAULT(ctx->pass->name);
     if (v->desc.dtype == HONE_DTYPE_I64)
       data[i] = e[i].value;
     else
@@ -33,6 +31,7 @@ static hn_pass_result fold_value(hn_pass_context *ctx, hone_node *n) {
   hn_value_set_folded(v, t, constants && !hn_is_op(n, "Shape") && !hn_is_op(n, "Size") ? n : NULL);
   for (uint32_t i = 0; i < n->n_in; i++)
     if (n->in[i]) n->in[i]->folds++;
+  ctx->given = v;
   hn_pass_hit(ctx, "%s of known dimensions", n->op_type);
   hn_node_remove(n);
   return HN_PASS_HIT;

@@ -1,8 +1,6 @@
 /* What passes edit graphs with (pass.h). */
 #include "optimize/passes/common/pass.h"
 
-#include "base/fault.h"
-
 hn_pass_result hn_pass_memory(hn_pass_context *ctx) {
   if (ctx->status == HONE_OK)
     ctx->status =
@@ -135,26 +133,8 @@ bool hn_inherit(hn_pass_context *ctx, hone_node *node, const hone_node *from) {
   return hn_node_inherit(node, from) || (hn_pass_memory(ctx), false);
 }
 
-/* The fault of every pass, by its name: what it has changed reads another value than it should, the negative
- * or the complement of it, made before the node `at` (NULL: at once behind the value). Of texts there is
- * none. */
-static hn_value *wrong_one(hn_pass_context *ctx, hn_value *v, hone_node *at) {
-  if (!v || !HN_FAULT(ctx->pass->name)) return v;
-  const hone_dtype d = v->desc.dtype;
-  const bool negative = hone_dtype_is_float(d) || d == HONE_DTYPE_I8 || d == HONE_DTYPE_I16 ||
-                        d == HONE_DTYPE_I32 || d == HONE_DTYPE_I64,
-             bits = d == HONE_DTYPE_U8 || d == HONE_DTYPE_U16 || d == HONE_DTYPE_U32 || d == HONE_DTYPE_U64;
-  const char *op = negative ? "Neg" : bits ? "BitwiseNot" : d == HONE_DTYPE_BOOL ? "Not" : NULL;
-  if (!op) return v;
-  if (!at) at = v->producer && v->producer->graph == ctx->graph ? v->producer->next : ctx->graph->first;
-  hone_node *n = hn_make_node(ctx, at, op, &v, 1, &v->desc);
-  int64_t opset;
-  if (n && !n->op) n->op = hn_op_newest(ctx->model->operators, "", op, &opset);
-  return n ? n->out[0] : v;
-}
-
 bool hn_set_input(hn_pass_context *ctx, hone_node *node, uint32_t i, hn_value *v) {
-  v = wrong_one(ctx, v, node);
+  if (v) ctx->given = v;
   while (node->n_in < i)
     if (!hn_node_set_input(node, node->n_in, NULL)) return hn_pass_memory(ctx), false;
   return hn_node_set_input(node, i, v) || (hn_pass_memory(ctx), false);
@@ -167,7 +147,7 @@ bool hn_can_replace(const hn_value *old, const hn_value *with) {
 }
 
 bool hn_replace(hn_pass_context *ctx, hn_value *old, hn_value *with) {
-  with = wrong_one(ctx, with, NULL);
+  ctx->given = with;
   return hn_value_replace(old, with) || (hn_pass_memory(ctx), false);
 }
 

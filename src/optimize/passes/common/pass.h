@@ -38,6 +38,7 @@ typedef struct hn_pass_context {
   hn_budget fold;  /* deadline and cancelling of constant folding */
   uint64_t folded; /* bytes that it made so far */
   bool changed;    /* whole-graph passes set it through hn_pass_record_hit */
+  hn_value *given; /* the last value that an edit gave its readers */
 } hn_pass_context;
 
 /* Exactly one of match, visit and run is set. None may change anything before it is sure to succeed (memory
