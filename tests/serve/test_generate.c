@@ -116,7 +116,7 @@ static void joined_caches_may_have_holes(void **state) {
     assert_int_equal(differing(&z, (hone_served_options){0}, 2), 0);
     z = small, z.form = DECODER_CONCAT, z.single = true, z.places = true;
     assert_int_equal(differing(&z, (hone_served_options){.sequences = 3}, 1), 0);
-    z = small, z.form = DECODER_ATTENTION;
+    z = small, z.form = DECODER_ATTENTION, z.halves = true;
     assert_int_equal(differing(&z, (hone_served_options){0}, 3), 0);
     return;
   }

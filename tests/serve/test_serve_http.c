@@ -349,6 +349,32 @@ static void tokens_come_as_they_are_made(void **state) {
   the.port = port;
 }
 
+/* Clients that leave at any moment, politely or not, hold no place, and who stays is answered. */
+static void many_come_and_go(void **state) {
+  (void)state;
+  enum { CLIENTS = 60 };
+  const uint16_t port = the.port;
+  char text[65536] = "";
+  int fd[CLIENTS];
+  hone_server *s = serve_decoder(&the.port);
+  for (int i = 0; i < CLIENTS; i++) {
+    fd[i] = ask_decoder(i % 2 ? "generate" : "generate_stream", LONG - 3);
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    if (i % 3 == 1) assert_int_equal(setsockopt(fd[i], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    if (i % 5 == 4) assert_int_equal(shutdown(fd[i], SHUT_WR), 0);
+    if (i >= CLIENTS / 2) close(fd[i - CLIENTS / 2]); /* one comes, one goes */
+  }
+  for (int i = CLIENTS / 2; i < CLIENTS; i++) close(fd[i]);
+  wait_for_metric("hone_sequences_live{model=\"net\",version=\"1\"} 0\n");
+  wait_for_metric("hone_requests_waiting{model=\"net\",version=\"1\"} 0\n");
+  wait_for_metric("hone_cache_blocks_used{model=\"net\",version=\"1\"} 0\n");
+  const int last = ask_decoder("generate_stream", 5);
+  read_until(last, "\"finish_reason\":\"length\"}\n\n", text, sizeof text);
+  close(last);
+  hone_server_destroy(s);
+  the.port = port;
+}
+
 /* As many bodies as are promised fit, whatever room they were given. */
 static void bodies_fill_what_is_promised(void **state) {
   (void)state;
@@ -394,7 +420,7 @@ int main(void) {
       cmocka_unit_test(tensors_cross_as_bytes),        cmocka_unit_test(what_is_too_much_is_refused),
       cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
       cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
-      cmocka_unit_test(tokens_come_as_they_are_made),
+      cmocka_unit_test(tokens_come_as_they_are_made),  cmocka_unit_test(many_come_and_go),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }
