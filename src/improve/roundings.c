@@ -78,11 +78,16 @@ static bool widens(const hone_node *n) {
          (hone_dtype_is_signed_int(to) || !hone_dtype_is_signed_int(from));
 }
 
+bool hn_rounds_within(const hone_node *n) {
+  return n && strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op_type, "DynamicQuantizeLSTM") == 0;
+}
+
 /* Its result jumps where its operand does not: a last bit decides, as in a rounding that nothing is known of.
  */
 static bool jumps(const hone_node *n) {
   static const char *const types[] = {"Floor", "Ceil", "Sign", "Mod"};
   if (hn_is_op(n, "Cast") && n->out[0]) return !widens(n);
+  if (hn_rounds_within(n)) return true;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (hn_is_op(n, types[i])) return true;
   return n->out[0] && n->out[0]->desc.dtype == HONE_DTYPE_BOOL;

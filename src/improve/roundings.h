@@ -24,6 +24,9 @@ typedef struct hn_seen_values {
   double slack;       /* right floats lie within this part of a tensor's range of each other */
 } hn_seen_values;
 
+/* Does it round floats in its midst, and give floats? Last bits decide, and nothing of it is seen. */
+bool hn_rounds_within(const hone_node *n);
+
 typedef struct hn_right {
   bool seen;     /* something rounds on the way, and it was evaluated; false: nothing is said */
   bool complete; /* every choice was made: each element depends on one of each rounding's alone */

@@ -161,7 +161,7 @@ static void judge_output(walk *w, const char *node, const hn_value *v, const hn_
   if (apart > w->out->apart) w->out->apart = apart;
   if (!w->rounded || (!d->unlike && apart <= w->tolerance) || (r->seen && !r->wrong)) return;
   if (w->late) return;
-  if (r->seen && !r->complete)
+  if ((r->seen && !r->complete) || hn_rounds_within(v->producer))
     w->out->unseen++; /* nothing is known: the ends decide */
   else
     found(w, node, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);

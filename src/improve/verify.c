@@ -478,6 +478,7 @@ static bool sums_inside(const hone_node *n) {
                                        "SkipLayerNormalization",
                                        "SimplifiedLayerNormalization",
                                        "SkipSimplifiedLayerNormalization",
+                                       "DynamicQuantizeLSTM",
                                        "EmbedLayerNormalization"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (hn_is_op(n, own[i])) return true;

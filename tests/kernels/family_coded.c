@@ -165,7 +165,7 @@ static void check_int8(ck *c, const hn_coded_int8_ops *ops, const problem *p, en
       ck_same(c, b, scale[r * p->w.blocks + b], most / 127.0f);
       if (all != sum[r * p->w.blocks + b]) ck_same(c, b, (float)sum[r * p->w.blocks + b], (float)all);
     }
-  const hn_coded_rows of = {to, scale, sum};
+  hn_coded_rows of = {to, scale, sum, NULL, NULL};
   ops->product(&p->w, &of, rows, 0, p->n, y, (ptrdiff_t)p->n);
   for (size_t r = 0; r < rows; r++)
     for (size_t j = 0; j < p->n; j++) {
@@ -178,6 +178,28 @@ static void check_int8(ck *c, const hn_coded_int8_ops *ops, const problem *p, en
       }
       /* sums of a block are exact; blocks are scaled and added */
       ck_near(c, r * p->n + j, y[r * p->n + j], all, (double)(p->w.blocks + 4) * CK_EPS * size + CK_TINY);
+    }
+  if (p->w.blocks > 1) return;
+  /* The same where rows lie apart: over what was there, over a base, over nothing. */
+  hn_coded_end *end = (hn_coded_end *)(void *)ck_alloc(c, rows * sizeof *end / sizeof(float), 0);
+  const size_t panels = (p->n + PANEL - 1) / PANEL, first = p->n > PANEL ? PANEL : p->n;
+  float *before = ck_alloc(c, rows * p->n, 0);
+  int32_t *shifted = (int32_t *)(void *)ck_alloc(c, panels * PANEL, 0);
+  ck_fill(c, before, rows * p->n, CK_RANDOM);
+  for (size_t j = 0; j < panels * PANEL; j++) shifted[j] = (int32_t)(ck_random(c) % 2001) - 1000;
+  for (size_t r = 0; r < rows; r++) {
+    end[r] = (hn_coded_end){ck_alloc(c, p->n, 0), r % 3 == 2 ? NULL : before + r * p->n, 3 - 2 * (int32_t)r};
+    if (r % 3 == 0) memcpy(end[r].to, before + r * p->n, p->n * sizeof(float)), end[r].base = end[r].to;
+  }
+  of.end = end, of.shifted = shifted;
+  ops->product(&p->w, &of, rows, 0, first, NULL, 0);
+  if (p->n > first) ops->product(&p->w, &of, rows, first, p->n, NULL, 0);
+  for (size_t r = 0; r < rows; r++)
+    for (size_t j = 0; j < p->n; j++) {
+      const double base = r % 3 == 2 ? 0 : (double)before[r * p->n + j], sum_of = (double)y[r * p->n + j],
+                   shift = (double)end[r].shift * shifted[j] * (double)scale[r] * (double)p->scale[j];
+      ck_near(c, r * p->n + j, end[r].to[j], base + shift + sum_of,
+              6 * CK_EPS * (fabs(base) + fabs(shift) + fabs(sum_of)) + CK_TINY);
     }
 }
 
@@ -244,7 +266,7 @@ static void bench(ck *c, const struct hn_kernel *k) {
       ck_fill(c, a, rows * p.k, CK_RANDOM);
       j.rows8 =
           (hn_coded_rows){(const int8_t *)ck_alloc(c, rows * p.k / 4, 0), ck_alloc(c, rows * p.w.blocks, 0),
-                          (const int32_t *)(const void *)ck_alloc(c, rows * p.w.blocks, 0)};
+                          (const int32_t *)(const void *)ck_alloc(c, rows * p.w.blocks, 0), NULL, NULL};
       const double t = ck_time(run_job, &j);
       j.kernel = scalar;
       const double ts = k == scalar ? 0 : ck_time(run_job, &j);

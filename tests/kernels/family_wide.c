@@ -50,17 +50,19 @@ static void one(ck *c, hn_wide_type t, const void *y, size_t at, const void *bef
   ck_true(c, integer(t, y, at) == (t == HN_WIDE_W32 ? (uint32_t)sum : sum), "integer sum");
 }
 
-static void check_tile(ck *c, const struct hn_wide_product *o, hn_wide_type t, size_t m, size_t k, bool add) {
-  const size_t n = (size_t)o->columns, rows = (size_t)o->rows, ldc = n + 3, all = (m - 1) * ldc + n;
-  const void *a = numbers(c, t, k * rows), *b = numbers(c, t, k * n);
+static void check_tile(ck *c, const struct hn_wide_product *o, hn_wide_type t, size_t m, int32_t vectors,
+                       size_t k, bool add) {
+  const size_t wide = (size_t)o->columns, n = (size_t)(vectors * o->lanes), rows = (size_t)o->rows,
+               ldc = n + 3, all = (m - 1) * ldc + n;
+  const void *a = numbers(c, t, k * rows), *b = numbers(c, t, k * wide);
   void *before = numbers(c, t, all), *y = room(c, t, all);
   for (size_t i = 0; i < all * sizes[t]; i++) ((char *)y)[i] = ((char *)before)[i];
-  ck_case(c, "%s, %zu rows, %zu products%s", names[t], m, k, add ? ", added" : "");
-  o->tile(y, (int64_t)ldc, a, b, (int32_t)m, (int64_t)k, add);
+  ck_case(c, "%s, %zu rows, %d vectors, %zu products%s", names[t], m, vectors, k, add ? ", added" : "");
+  o->tile(y, (int64_t)ldc, a, b, (int32_t)m, vectors, (int64_t)k, add);
   for (size_t i = 0; i < all; i++) {
     const size_t r = i / ldc, column = i % ldc;
     if (column < n)
-      one(c, t, y, i, add ? before : NULL, a, r, rows, b, column, n, k);
+      one(c, t, y, i, add ? before : NULL, a, r, rows, b, column, wide, k);
     else
       ck_true(c, integer(t, y, i) == integer(t, before, i), "between the rows nothing is written");
   }
@@ -81,11 +83,14 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (int t = 0; t < HN_WIDE_TYPES; t++) {
     const struct hn_wide_product *o = &ops->of[t];
     ck_case(c, "sizes");
-    ck_true(c, o->rows > 0 && o->rows <= LARGEST_ROWS && o->columns > 0 && o->columns <= LARGEST_COLUMNS,
+    ck_true(c,
+            o->rows > 0 && o->rows <= LARGEST_ROWS && o->columns > 0 && o->columns <= LARGEST_COLUMNS &&
+                o->columns % o->lanes == 0,
             "a tile of usual size");
     for (size_t m = 1; m <= (size_t)o->rows && !ck_failed(c); m++)
       for (size_t n = 1; n <= 40; n += n < 4 ? 1 : 12)
-        for (int add = 0; add < 2; add++) check_tile(c, o, (hn_wide_type)t, m, n, add);
+        for (int v = 1; v <= o->columns / o->lanes; v++)
+          for (int add = 0; add < 2; add++) check_tile(c, o, (hn_wide_type)t, m, v, n, add);
     for (size_t m = 1; m <= 9 && !ck_failed(c); m++)
       for (size_t n = 1; n <= 70; n += n < 20 ? 1 : 7) check_dots(c, o, (hn_wide_type)t, m, n);
   }
@@ -100,7 +105,7 @@ struct job {
 static void run_job(void *arg) {
   struct job *j = arg;
   for (int32_t r = 0; r < LARGEST_ROWS; r += j->o->rows)
-    j->o->tile(j->y, j->o->columns, j->a, j->b, j->o->rows, j->k, false);
+    j->o->tile(j->y, j->o->columns, j->a, j->b, j->o->rows, j->o->columns / j->o->lanes, j->k, false);
 }
 
 static void bench(ck *c, const struct hn_kernel *k) {

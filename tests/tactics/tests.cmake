@@ -59,7 +59,7 @@ if(HONE_FAULTS)
     normalize/layer_norm=Normalization sampling/resize_step=Resize sampling/resample_step=Resize normalize/batch_norm=BatchNormalization
     normalize/instance_norm=InstanceNormalization normalize/lrn=LRN movement/gather=Gather movement/gather_elements=GatherElements
     movement/gather_nd=GatherND movement/scatter_elements=ScatterElements movement/scatter_nd=ScatterND
-    recurrent/recurrent_driver=hidden_size recurrent/byte_parts=DynamicQuantizeLSTM elementwise/cast=Cast elementwise/cast_numbers=Cast
+    recurrent/recurrent_driver=hidden_size recurrent/byte_rows=DynamicQuantizeLSTM elementwise/cast=Cast elementwise/cast_numbers=Cast
     quantized/dynamic_quantize=DynamicQuantizeLinear attention/group_query_attention=com.microsoft attention/paged_attention=PagedAttention
     normalize/embed_layer_norm=com.microsoft attention/rotary_embedding=RotaryEmbedding attention/m_rotary_embedding=MRotary attention/linear_attention=@27 attention/gated_delta_net=GatedDeltaNet
     conv/causal_conv=@27 conv/grouped_driver=group sampling/points=com.microsoft sampling/grid_sample_step=GridSample

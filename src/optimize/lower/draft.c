@@ -286,7 +286,7 @@ bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form for
         if (!add_view(l, d, &u->view[i])) return false;
         continue;
       }
-      bool follow = form == HN_LAST && v && v->desc.rank == rank &&
+      bool follow = form == HN_LAST && v && (v->desc.rank == rank || (i == 0 && hn_drops_dims(u))) &&
                     (i == 0 || anchor.layouts & HONE_LAST_ALL || anchor.like_output >> i & 1) &&
                     hone_desc_known(&v->desc);
       if (!add_input(l, d, v, follow ? HN_LAST : form == HN_HOST ? HN_HOST : HN_ROW)) return false;

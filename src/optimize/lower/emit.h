@@ -41,6 +41,12 @@ hn_draft *hn_draft_scratch(hn_lowering *l);
 /* Describes unit u with its first n_epi absorbed units as epilogue (pointwise roots: the whole group). False:
  * not expressible in this form (HN_ROW, HN_LAST, HN_HOST). */
 bool hn_draft_make(hn_lowering *l, const hn_unit *u, uint32_t n_epi, hn_form form, hn_draft *d);
+/* Does it give too few dimensions for channels to be the last of them, of an input that has more? Channels of
+ * that may be last all the same. */
+static inline bool hn_drops_dims(const hn_unit *u) {
+  return !hn_is_program(u) && u->n_in && u->in[0] && u->out && u->in[0]->desc.rank >= 3 &&
+         u->out->desc.rank >= 0 && u->out->desc.rank < 3;
+}
 /* Are the shapes of all inputs and outputs known? */
 bool hn_draft_known(const hn_draft *d);
 /* Does nothing but the caller read the value? */

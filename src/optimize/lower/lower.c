@@ -17,7 +17,8 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
   static const hn_form lasts[] = {HN_LAST, HN_LAST | HN_NARROW}, rows[] = {HN_ROW, HN_ROW | HN_NARROW};
   const hn_anchor anchor = hn_anchor_named(hn_is_program(u) ? "Pointwise" : u->anchor, u->node);
   uint32_t n = 0;
-  if (anchor.layouts && u->out && u->out->desc.rank >= 3 && hone_desc_known(&u->out->desc)) {
+  const bool fewer = hn_drops_dims(u);
+  if (anchor.layouts && u->out && (fewer || u->out->desc.rank >= 3) && hone_desc_known(&u->out->desc)) {
     bool last = anchor.layouts & HONE_LAST_WANTED;
     const hn_unit *const *more = (const hn_unit *const *)u->absorbed;
     for (uint32_t k = 0; !last && hn_carries_layout(l->plan) && k <= (hn_is_program(u) ? u->n_absorbed : 0);
@@ -27,7 +28,7 @@ static uint32_t layouts(hn_lowering *l, const hn_unit *u, hn_form out[2]) {
         const hn_value *v = w->in[i];
         if (u->kind == HN_UNIT_CODES && hn_of_any_codes(v)) v = v->producer->in[0]; /* what it reads */
         last |= hn_form_at_hand(l, v, lasts, 2) != HN_FORMS && hn_form_at_hand(l, v, rows, 2) == HN_FORMS &&
-                v->desc.rank == u->out->desc.rank;
+                (fewer || v->desc.rank == u->out->desc.rank);
       }
     }
     if (last) out[n++] = HN_LAST;

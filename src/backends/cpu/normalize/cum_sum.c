@@ -1,7 +1,7 @@
 /* CumSum and CumProd: running sums and products along a constant axis. Columns that lie side by side are
  * summed together, lines along the last axis a few at a time. Floats add up in f64, as in the reference;
  * columns of at most LONG numbers as they are, which takes half of the time, and longer ones in parts of
- * them. */
+ * them. Where that leaves the range of f32, it is done again in f64: what is within it again is right. */
 #include <string.h>
 
 #include "backends/cpu/step/step.h"
@@ -110,6 +110,33 @@ typedef struct lines {
   }                                                                                                          \
   HN_WIDE(void, NAME##_columns, NAME##_columns_body, (void *y, const void *x, const lines *l), (y, x, l))
 
+ROWS(sum_f32, float, 0, +)
+TOTALS(wide_sum_f32, float, double, 0, +)
+
+/* No infinity and no NaN. */
+typedef int32_t words __attribute__((vector_size(64)));
+HN_WIDE_BODY bool finite_body(const float *x, int64_t n) {
+  enum { EXPONENT = 0x7f800000, ONE = sizeof(words) / sizeof(float) };
+  words any = {0}, v;
+  int32_t all = 0;
+  int64_t i = 0;
+  for (; i + ONE <= n; i += ONE) {
+    memcpy(&v, x + i, sizeof v);
+    any |= (v & EXPONENT) == EXPONENT;
+  }
+  for (int k = 0; k < ONE; k++) all |= any[k];
+  for (; i < n; i++) all |= !(x[i] - x[i] == 0);
+  return !all || HN_FAULT("cum_sum_beyond");
+}
+HN_WIDE(bool, all_finite, finite_body, (const float *x, int64_t n), (x, n))
+
+/* Columns of f32 as they are; what left their range, which its last sum shows, in f64. */
+static void some_sum_f32_columns(void *y, const void *x, const lines *l) {
+  sum_f32_columns(y, x, l);
+  if (l->n > 0 && !all_finite((const float *)y + l->first + (l->n - 1) * l->step, l->lanes))
+    wide_sum_f32_columns(y, x, l);
+}
+
 /* Long columns of f32: parts of PART rows as they are, and what lies before a part in f64. */
 typedef struct parts {
   double before[BLOCK];
@@ -125,8 +152,10 @@ HN_WIDE_BODY void begin_part(parts *p, int64_t lanes) {
     }
 }
 
-HN_WIDE_BODY void long_sum_f32_columns_body(float *restrict y, const float *restrict x, const lines *l) {
+/* False: the range was left. */
+HN_WIDE_BODY bool long_columns_body(float *restrict y, const float *restrict x, const lines *l) {
   parts p;
+  bool within = true;
   const int64_t lanes = l->lanes, whole = lanes - lanes % LANES, later = l->exclusive ? 1 : 0;
   const float *from = x + l->first;
   float *to = y + l->first;
@@ -134,14 +163,21 @@ HN_WIDE_BODY void long_sum_f32_columns_body(float *restrict y, const float *rest
   for (int64_t i = 0; i < lanes && later; i++) to[i] = 0;
   to += later * l->step;
   for (int64_t k = later; k < l->n; k++, to += l->step, from += l->step) {
-    if (k % PART == 0) begin_part(&p, lanes);
+    if (k % PART == 0) {
+      begin_part(&p, lanes);
+      within = within && finite_body(p.rounded, lanes);
+    }
     for (int64_t b = 0; b < whole; b += LANES)
       for (int64_t i = b; i < b + LANES; i++) to[i] = p.rounded[i] + (p.part[i] += from[i]);
     for (int64_t i = whole; i < lanes; i++) to[i] = p.rounded[i] + (p.part[i] += from[i]);
   }
+  return within && finite_body(p.part, lanes);
 }
-HN_WIDE(void, long_sum_f32_columns, long_sum_f32_columns_body, (void *y, const void *x, const lines *l),
-        (y, x, l))
+HN_WIDE(bool, long_columns, long_columns_body, (void *y, const void *x, const lines *l), (y, x, l))
+
+static void long_sum_f32_columns(void *y, const void *x, const lines *l) {
+  if (!long_columns(y, x, l)) wide_sum_f32_columns(y, x, l);
+}
 
 /* Lines along the last axis, four at a time: one number of each. What is left goes line by line. */
 #define LINES(NAME, TYPE, SUM, START, WITH)                                                                  \
@@ -162,13 +198,16 @@ HN_WIDE(void, long_sum_f32_columns, long_sum_f32_columns_body, (void *y, const v
   }
 
 /* Lines along the last axis, SOME numbers at a time: each becomes the sum of those before it in three steps,
- * and the line's total, of another type, comes to all of them. */
+ * and the line's total, of another type, comes to all of them. Where that left a type's range, one by one:
+ * neighbours' sums may leave it where those from the first on do not. */
 #define SCAN(NAME, TYPE, SUM, START, WITH)                                                                   \
   typedef TYPE NAME##_v __attribute__((vector_size(SOME * sizeof(TYPE))));                                   \
   HN_WIDE_BODY SUM NAME##_scan(TYPE *restrict y, const TYPE *restrict x, const lines *l, int64_t at,         \
                                bool back, bool exclusive) {                                                  \
     SUM total = START;                                                                                       \
     const NAME##_v none = {START, START, START, START, START, START, START, START};                          \
+    NAME##_v beyond = {0};                                                                                   \
+    const int64_t first = at;                                                                                \
     int64_t k = 0;                                                                                           \
     for (; k + SOME <= l->n; k += SOME, at += l->step * SOME) {                                              \
       const int64_t low = back ? at - (SOME - 1) : at;                                                       \
@@ -181,10 +220,15 @@ HN_WIDE(void, long_sum_f32_columns, long_sum_f32_columns_body, (void *y, const v
       const TYPE last = v[SOME - 1];                                                                         \
       if (exclusive) v = __builtin_shufflevector(v, none, 8, 0, 1, 2, 3, 4, 5, 6);                           \
       v = v WITH(TYPE) total;                                                                                \
+      beyond += v * 0;                                                                                       \
       if (back) v = __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);                                   \
       memcpy(y + low, &v, sizeof v);                                                                         \
       total = total WITH(SUM) last;                                                                          \
     }                                                                                                        \
+    beyond += __builtin_shufflevector(beyond, beyond, 4, 5, 6, 7, 0, 1, 2, 3);                               \
+    beyond += __builtin_shufflevector(beyond, beyond, 2, 3, 0, 1, 6, 7, 4, 5);                               \
+    const bool again = beyond[0] + beyond[1] != 0; /* or no number */                                        \
+    if (again && !HN_FAULT("cum_sum_beyond")) total = START, k = 0, at = first;                              \
     for (; k < l->n; k++, at += l->step) {                                                                   \
       const SUM before = total;                                                                              \
       total = total WITH(SUM) x[at];                                                                         \
@@ -205,7 +249,6 @@ HN_WIDE(void, long_sum_f32_columns, long_sum_f32_columns_body, (void *y, const v
   }                                                                                                          \
   HN_WIDE(void, NAME##_lines, NAME##_lines_body, (void *y, const void *x, const lines *l), (y, x, l))
 
-ROWS(sum_f32, float, 0, +)
 ROWS(sum_f64, double, 0, +)
 ROWS(sum_i32, uint32_t, 0, +)
 ROWS(sum_i64, uint64_t, 0, +)
@@ -230,7 +273,7 @@ typedef struct ways {
 
 #define WAYS(NAME)                                                                                           \
   { NAME##_columns, NAME##_lines, NAME##_columns }
-static const ways sums[] = {{sum_f32_columns, sum_f32_lines, long_sum_f32_columns},
+static const ways sums[] = {{some_sum_f32_columns, sum_f32_lines, long_sum_f32_columns},
                             WAYS(sum_f64),
                             WAYS(sum_i32),
                             WAYS(sum_i64)},
@@ -286,5 +329,5 @@ static hone_status run(const hone_step_run *r, hone_error *error) {
 
 HN_TACTIC(cpu, cum_prod, "CumProd", 1, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);
-HN_TACTIC(cpu, cum_sum, "CumSum", 4, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
+HN_TACTIC(cpu, cum_sum, "CumSum", 5, .accepts = accepts, .cost = cost, .need = need, .prepack = prepack,
           .run = run);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels/features.h"
+#include "backends/cpu/kernels/template.h"
 #include "backends/cpu/kernels/wide/wide.h"
 #include "base/dims.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "base/integers.h"
 #include "base/mem.h"
 #include "base/nest.h"
+#include "base/wide.h"
 
 enum {
   DEPTH = 256, /* products of a sum between two looks at the result */
@@ -199,6 +201,25 @@ static void pack_task(void *arg, int64_t index, uint32_t thread) {
   pack_panel(j->h, j->run->in[1], index / j->h->panels, index % j->h->panels, j->run->workspace);
 }
 
+/* Of f64, a row: alpha y + beta c, whose elements lie `step` apart (0: one for all). */
+HN_WIDE_BODY void finish_row_body(double *y, const double *c, int64_t step, double alpha, double beta,
+                                  int64_t n) {
+  typedef double part __attribute__((vector_size(64)));
+  enum { ONE = sizeof(part) / sizeof(double) };
+  part a, b = (part){0} + beta * *c;
+  int64_t i = 0;
+  for (; i + ONE <= n && step <= 1; i += ONE) {
+    memcpy(&a, y + i, sizeof a);
+    if (step) memcpy(&b, c + i, sizeof b), b *= beta;
+    a = alpha * a + b;
+    memcpy(y + i, &a, sizeof a);
+  }
+  for (; i < n; i++) y[i] = alpha * y[i] + beta * c[i * step];
+}
+HN_WIDE(void, finish_row, finish_row_body,
+        (double *y, const double *c, int64_t step, double alpha, double beta, int64_t n),
+        (y, c, step, alpha, beta, n))
+
 /* alpha y + beta C, of a block of the result. */
 static void finish(const job *j, char *to, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const head *h = j->h;
@@ -207,9 +228,9 @@ static void finish(const job *j, char *to, int64_t row, int64_t rows, int64_t co
   for (int64_t r = 0; r < rows; r++) {
     const int64_t at = c ? (row + r) * h->c_row + column * h->c_step : 0;
     if (h->type == HN_WIDE_F64) {
-      double *y = (double *)(void *)to + r * h->n;
-      for (int64_t i = 0; i < columns; i++)
-        y[i] = h->alpha * y[i] + (c ? h->beta * ((const double *)c)[at + i * h->c_step] : 0);
+      const double zero = 0;
+      finish_row((double *)(void *)to + r * h->n, c ? (const double *)c + at : &zero, c ? h->c_step : 0,
+                 h->alpha, h->beta, columns);
     } else if (h->size == 4) {
       uint32_t *y = (uint32_t *)(void *)to + r * h->n;
       for (int64_t i = 0; i < columns; i++) y[i] += ((const uint32_t *)c)[at + i * h->c_step];
@@ -226,7 +247,7 @@ static void finish(const job *j, char *to, int64_t row, int64_t rows, int64_t co
                    int64_t depth, int64_t tile) {                                                            \
     if (rows == MOST_ROWS && tile == MOST_ROWS)                                                              \
       for (int64_t p = 0; p < depth; p++, a += step, to += MOST_ROWS)                                        \
-        for (int r = 0; r < MOST_ROWS; r++) to[r] = a[r * row];                                              \
+        HN_UNROLL for (int r = 0; r < MOST_ROWS; r++) to[r] = a[r * row];                                    \
     else                                                                                                     \
       for (int64_t p = 0; p < depth; p++, a += step, to += tile)                                             \
         for (int64_t r = 0; r < rows; r++) to[r] = a[r * row];                                               \
@@ -241,14 +262,15 @@ static void add_tile(const job *j, char *y, const void *a, const char *b, int64_
   const head *h = j->h;
   const struct hn_wide_product *o = j->o;
   _Alignas(64) char tile[TILE_BYTES];
-  if (columns == o->columns) {
-    o->tile(y, h->n, a, b, (int32_t)rows, depth, add);
+  const int32_t vectors = (int32_t)hn_div_up(columns, o->lanes);
+  if (columns == vectors * o->lanes) {
+    o->tile(y, h->n, a, b, (int32_t)rows, vectors, depth, add);
     return;
   }
   const size_t bytes = (size_t)(columns * h->size);
   const int64_t pitch = o->columns * h->size, apart = h->n * h->size;
   for (int64_t i = 0; add && i < rows; i++) memcpy(tile + i * pitch, y + i * apart, bytes);
-  o->tile(tile, o->columns, a, b, (int32_t)rows, depth, add);
+  o->tile(tile, o->columns, a, b, (int32_t)rows, vectors, depth, add);
   for (int64_t i = 0; i < rows; i++) memcpy(y + i * apart, tile + i * pitch, bytes);
 }
 

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/integers.h"
 #include "base/mem.h"
+#include "base/wide.h"
 
 /* ------------------------------------------------------------------ packing */
 
@@ -69,11 +70,11 @@ static double step_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *
          vectors * rows * functions * ACTIVATION_CYCLES;
 }
 
-/* The same by codes: a product of bytes for four values of k, of three rows for each. */
+/* The same by codes: a product of bytes for four values of k. */
 static double coded_cycles(const hn_recurrent *p, const struct hn_recurrent_ops *o, const hone_machine *m,
                            int64_t k, int64_t rows, double share) {
   const double columns = (double)(p->gates * p->hidden) * share, quads = columns / 16 * (double)k / 4;
-  const double products = quads * 3 * (double)rows * 1.1;
+  const double products = quads * (double)rows * 1.1;
   const int64_t blocks = p->padded / o->vw;
   const double reads =
       columns * (double)k / (beyond(columns * (double)k, m) > 0 ? FAR_BYTES_PER_CYCLE : L2_BYTES_PER_CYCLE);
@@ -147,15 +148,24 @@ static size_t row_floats(const hn_recurrent *p) {
 }
 enum { STATES = 5 }; /* two of h, c, and a GRU's z and r * h */
 
-/* Of a thread, by codes. */
-static size_t coded_scratch(const hn_recurrent *p) {
-  return hn_byte_parts_scratch(hn_max(p->input, p->padded));
+/* Of a thread where 8 bits are rounded to: rows as bytes, or states as f32 and a row's bytes. */
+static size_t own_scratch(const hn_recurrent *p) {
+  const int64_t most = hn_max(p->input, p->padded);
+  return p->coded     ? hn_byte_rows_scratch(most)
+         : p->rounded ? hn_round_up((size_t)(p->samples * p->padded + most), 16)
+                      : 0;
+}
+
+/* Of x, rounded, as f32. */
+static size_t rounded_inputs(const hn_recurrent *p) {
+  return p->rounded && !p->coded ? hn_round_up((size_t)(p->inputs.m * p->input), 16) : 0;
 }
 
 size_t hn_recurrent_workspace(const hn_recurrent *p, uint32_t threads) {
-  const size_t inputs =
-      p->coded ? threads * coded_scratch(p) : hn_round_up(hn_matmul_workspace(&p->inputs, threads), 16);
-  return inputs + products(p) + STATES * states(p) + tasks(p) * row_floats(p);
+  const size_t inputs = p->coded ? 0 : hn_round_up(hn_matmul_workspace(&p->inputs, threads), 16),
+               own = threads * own_scratch(p); /* the product of all inputs is over when steps begin */
+  return (inputs > own ? inputs : own) + rounded_inputs(p) + products(p) + STATES * states(p) +
+         tasks(p) * row_floats(p);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -166,7 +176,10 @@ typedef struct job {
   const hn_recurrent_io *io;
   const struct hn_recurrent_ops *ops;
   float *products; /* [rows of x][directions][gates][hidden] */
-  float *scratch;  /* by codes: of the threads */
+  float *rounded;  /* x, as f32 */
+  float *scratch;  /* of the threads, where 8 bits are rounded to */
+  hn_byte_range x_range;
+  hn_byte_ops bytes;
   float *h[2], *c, *update, *reset;
   hn_recurrent_row *rows;
   size_t row_floats;
@@ -253,18 +266,21 @@ static hn_recurrent_row *rows_at(const job *j, int64_t task) {
 static void coded_product(const job *j, int64_t d, const hn_recurrent_row *row, uint32_t rows, int64_t u0,
                           int64_t u1, uint32_t thread) {
   const hn_recurrent *p = j->p;
-  const hn_coded *r = &j->w->codes[d][1];
+  const hn_byte_weights *r = &j->w->codes[d][1];
   const bool all = u0 == 0 && u1 == p->hidden;
-  float *scratch = j->scratch + thread * coded_scratch(p), *to[HN_BYTE_PARTS_ROWS];
-  const float *from[HN_BYTE_PARTS_ROWS];
+  float *scratch = j->scratch + thread * own_scratch(p), *to[HN_BYTE_ROWS];
+  const float *from[HN_BYTE_ROWS];
+  hn_byte_range range[HN_BYTE_ROWS];
   for (uint32_t i = 0, n; i < rows; i += n) {
-    n = rows - i < HN_BYTE_PARTS_ROWS ? rows - i : HN_BYTE_PARTS_ROWS;
-    for (uint32_t k = 0; k < n; k++)
+    n = rows - i < HN_BYTE_ROWS ? rows - i : HN_BYTE_ROWS;
+    for (uint32_t k = 0; k < n; k++) {
       from[k] = row[i + k].h, to[k] = j->products + (row[i + k].x - j->products);
-    hn_byte_parts_bring(r, p->isa, from, p->hidden, n, scratch);
+      range[k] = hn_byte_range_of(&j->bytes, from[k], p->hidden);
+    }
+    hn_byte_rows_bring(&j->bytes, r, from, range, p->hidden, n, scratch);
     for (int64_t g = 0; g < (all ? 1 : p->gates); g++)
-      hn_byte_parts_add(r, p->isa, n, g * p->hidden + u0, all ? p->gates * p->hidden : g * p->hidden + u1, to,
-                        scratch);
+      hn_byte_rows_add(&j->bytes, r, n, g * p->hidden + u0, all ? p->gates * p->hidden : g * p->hidden + u1,
+                       (const float *const *)to, to, scratch);
   }
 }
 
@@ -272,23 +288,75 @@ static void coded_product(const job *j, int64_t d, const hn_recurrent_row *row, 
 static void coded_inputs(void *arg, int64_t task, uint32_t thread) {
   const job *j = arg;
   const hn_recurrent *p = j->p;
-  const int64_t columns = p->gates * p->hidden, first = task * HN_BYTE_PARTS_ROWS;
-  const uint32_t n = (uint32_t)hn_min(HN_BYTE_PARTS_ROWS, p->inputs.m - first);
-  const float *from[HN_BYTE_PARTS_ROWS];
-  float *to[HN_BYTE_PARTS_ROWS];
+  const int64_t columns = p->gates * p->hidden, first = task * HN_BYTE_ROWS;
+  const uint32_t n = (uint32_t)hn_min(HN_BYTE_ROWS, p->inputs.m - first);
+  const float *from[HN_BYTE_ROWS], *base[HN_BYTE_ROWS];
+  float *to[HN_BYTE_ROWS];
+  hn_byte_range range[HN_BYTE_ROWS];
   for (int64_t d = 0; d < p->directions; d++) {
     for (uint32_t i = 0; i < n; i++) {
       from[i] = j->io->x + (first + i) * p->input;
       to[i] = j->products + ((first + i) * p->directions + d) * columns;
-      if (j->w->bias)
-        memcpy(to[i], j->w->bias + d * columns, (size_t)columns * sizeof(float));
-      else
-        memset(to[i], 0, (size_t)columns * sizeof(float));
+      range[i] = j->x_range;
+      base[i] = j->w->bias ? j->w->bias + d * columns : NULL;
     }
-    float *scratch = j->scratch + thread * coded_scratch(p);
-    hn_byte_parts_bring(&j->w->codes[d][0], p->isa, from, p->input, n, scratch);
-    hn_byte_parts_add(&j->w->codes[d][0], p->isa, n, 0, columns, to, scratch);
+    float *scratch = j->scratch + thread * own_scratch(p);
+    hn_byte_rows_bring(&j->bytes, &j->w->codes[d][0], from, range, p->input, n, scratch);
+    hn_byte_rows_add(&j->bytes, &j->w->codes[d][0], n, 0, columns, base, to, scratch);
   }
+}
+
+/* Where a thread rounds to bytes on the way, behind its states. */
+static uint8_t *bytes_of(const job *j, uint32_t thread) {
+  const hn_recurrent *p = j->p;
+  return (uint8_t *)(void *)(j->scratch + thread * own_scratch(p) + p->samples * p->padded);
+}
+
+/* Some rows of x, rounded, as whole numbers in f32. */
+static void round_inputs(void *arg, int64_t task, uint32_t thread) {
+  const job *j = arg;
+  const hn_recurrent *p = j->p;
+  const int64_t first = task * HN_BYTE_ROWS, end = hn_min(first + HN_BYTE_ROWS, p->inputs.m);
+  for (int64_t i = first; i < end; i++)
+    hn_byte_round(&j->bytes, &j->x_range, 1, j->io->x + i * p->input, p->input, bytes_of(j, thread),
+                  j->rounded + i * p->input);
+}
+
+/* Sums of whole numbers become what they stand for, and get their biases. */
+HN_WIDE_BODY void scale_body(float *sums, const float *scale, const float *bias, float by, int64_t n) {
+  if (bias)
+    for (int64_t i = 0; i < n; i++) sums[i] = sums[i] * (scale[i] * by) + bias[i];
+  else
+    for (int64_t i = 0; i < n; i++) sums[i] = sums[i] * (scale[i] * by);
+}
+HN_WIDE(void, scale_sums, scale_body,
+        (float *sums, const float *scale, const float *bias, float by, int64_t n), (sums, scale, bias, by, n))
+
+static void scale_inputs(void *arg, int64_t task, uint32_t thread) {
+  const job *j = arg;
+  const hn_matmul *m = &j->p->inputs;
+  (void)thread;
+  for (int64_t i = task * HN_BYTE_ROWS; i < hn_min((task + 1) * HN_BYTE_ROWS, m->m); i++)
+    scale_sums(j->products + i * m->n, j->w->w_scale, j->w->bias, j->x_range.scale, m->n);
+}
+
+/* The rows' states before the step become rounded ones, which only their product reads. */
+static void round_states(const job *j, hn_recurrent_row *row, uint32_t rows, uint32_t thread) {
+  const hn_recurrent *p = j->p;
+  float *to = j->scratch + thread * own_scratch(p);
+  for (uint32_t i = 0; i < rows; i++, to += p->padded) {
+    const hn_byte_range r = hn_byte_range_of(&j->bytes, row[i].h, p->hidden);
+    hn_byte_round(&j->bytes, &r, r.scale, row[i].h, p->hidden, bytes_of(j, thread), to);
+    row[i].h = to;
+  }
+}
+
+/* All inputs that are read lie in one range. */
+static hn_byte_range range_of_inputs(const job *j) {
+  const hn_recurrent *p = j->p;
+  int64_t longest = 0;
+  for (int64_t n = 0; n < p->batch; n++) longest = hn_max(longest, length_of(j, n));
+  return hn_byte_range_of(&j->bytes, j->io->x, (p->batch_first ? p->seq : longest) * p->batch * p->input);
 }
 
 /* All steps of some samples of a direction. */
@@ -301,7 +369,10 @@ static void whole(void *arg, int64_t task, uint32_t thread) {
   for (int64_t step = 0; step < p->seq; step++) {
     const uint32_t rows = rows_of(j, d, n0, n1, step, row);
     if (!rows) break;
-    if (p->coded) coded_product(j, d, row, rows, 0, p->hidden, thread);
+    if (p->coded)
+      coded_product(j, d, row, rows, 0, p->hidden, thread);
+    else if (p->rounded)
+      round_states(j, row, rows, thread);
     for (int64_t i = 0; i < p->passes; i++)
       run_pass(j, d, i, row, rows, 0, panels_of(j, p->pass[i]), step % 2);
   }
@@ -329,7 +400,10 @@ static void shared(void *arg, int64_t phase, uint32_t member, uint32_t members) 
     const uint32_t rows = rows_of(j, d, 0, p->batch, step, row);
     ask_for_states(j, pass, row, rows);
     const int64_t last = hn_min(end - i * panels, panels), vw = j->ops->vw;
-    if (rows && p->coded) coded_product(j, d, row, rows, first * vw, hn_min(last * vw, p->hidden), member);
+    if (rows && p->coded)
+      coded_product(j, d, row, rows, first * vw, hn_min(last * vw, p->hidden), member);
+    else if (p->rounded)
+      round_states(j, row, rows, member);
     if (rows) run_pass(j, d, pass, row, rows, first, last, step % 2);
   }
 }
@@ -363,7 +437,7 @@ static void end_states(const job *j) {
 
 void hn_recurrent_exec(const hn_recurrent *p, const hn_recurrent_weights *w, const hn_recurrent_io *io,
                        float *workspace, hn_parallel_fn parallel, void *pool) {
-  const hn_epilogue e = {.flags = w->bias ? HN_EPI_BIAS : 0, .bias = w->bias};
+  const hn_epilogue e = {.flags = w->bias ? HN_EPI_BIAS : 0, .bias = w->bias}, none = {0};
   float *at = workspace;
   job j = {.p = p, .w = w, .io = io, .ops = hn_recurrent_find(p->isa), .row_floats = row_floats(p)};
   float **const state[STATES] = {&j.h[0], &j.h[1], &j.c, &j.update, &j.reset};
@@ -373,11 +447,19 @@ void hn_recurrent_exec(const hn_recurrent *p, const hn_recurrent_weights *w, con
   j.products = at;
   begin_states(&j);
   if (p->seq && p->batch) {
-    j.scratch = at + products(p);
-    if (p->coded)
-      parallel(pool, hn_div_up(p->inputs.m, HN_BYTE_PARTS_ROWS), coded_inputs, &j);
-    else
+    j.rounded = at + products(p);
+    j.scratch = j.rounded + rounded_inputs(p);
+    const int64_t blocks = hn_div_up(p->inputs.m, HN_BYTE_ROWS);
+    if (p->rounded) j.bytes = hn_byte_ops_of(p->isa), j.x_range = range_of_inputs(&j);
+    if (p->coded) {
+      parallel(pool, blocks, coded_inputs, &j);
+    } else if (p->rounded) {
+      parallel(pool, blocks, round_inputs, &j);
+      hn_matmul_exec(&p->inputs, j.rounded, w->w, at, &none, j.scratch, parallel, pool);
+      parallel(pool, blocks, scale_inputs, &j);
+    } else {
       hn_matmul_exec(&p->inputs, io->x, w->w, at, &e, j.scratch, parallel, pool);
+    }
     if (p->team)
       hn_team_run(p->turns * p->seq * p->passes, (uint32_t)p->team, shared, &j, parallel, pool);
     else

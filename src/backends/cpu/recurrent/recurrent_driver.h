@@ -4,7 +4,7 @@
 #define HN_CPU_RECURRENT_RECURRENT_DRIVER_H
 
 #include "backends/cpu/product/matmul_driver.h"
-#include "backends/cpu/recurrent/byte_parts.h"
+#include "backends/cpu/recurrent/byte_rows.h"
 #include "backends/cpu/kernels/recurrent/recurrent.h"
 
 typedef struct hn_recurrent {
@@ -14,7 +14,9 @@ typedef struct hn_recurrent {
   hn_recurrent_pass pass[2]; /* of a step, in order */
   int64_t passes;
   int64_t backwards, batch_first, coupled; /* backwards: the first direction */
-  int64_t coded;                           /* W and R are codes of 8 bits; no team, one pass */
+  int64_t rounded; /* what meets W and R is rounded to 8 bits: all of x in one range, h of each sample in its
+                      own */
+  int64_t coded;   /* and multiplied as bytes, by W and R as codes; one pass */
   float clip;
   hn_activation act[2][HN_RNN_MAX_ACTIVATIONS]; /* of the directions */
   /* the plan, set by hn_recurrent_plan */
@@ -34,7 +36,8 @@ typedef struct hn_recurrent_weights {
   const float *bias;              /* [directions][gates][hidden], what is added to W x; NULL: zero */
   const float *rec[2];            /* packed R of the passes, one direction after the other */
   const float *peepholes, *later; /* [directions][3][padded]; [directions][padded]; NULL: none */
-  hn_coded codes[2][2];           /* of the directions, W and R, in place of w and rec */
+  hn_byte_weights codes[2][2];    /* of the directions, W and R, in place of w and rec */
+  const float *w_scale;           /* rounded, not coded: w are whole numbers, and these their sums' scales */
 } hn_recurrent_weights;
 
 typedef struct hn_recurrent_io {

@@ -7,7 +7,8 @@
 
 typedef struct hn_recurrent_config {
   const hn_rnn_kind *kind;
-  bool coded; /* W and R are codes of 8 bits with scales and zero points */
+  bool coded; /* W and R are codes of 8 bits with scales and zero points, what meets them is rounded to 8 bits
+               */
 } hn_recurrent_config;
 
 HN_FAMILY_PACKED(hn_recurrent);

@@ -3,6 +3,7 @@
 #ifndef HN_MODEL_OPS_ELEMENTWISE_H
 #define HN_MODEL_OPS_ELEMENTWISE_H
 
+#include "base/wide.h"
 #include "model/ops/common/convert.h"
 
 #include <tgmath.h> /* formulas are written once for float and double: constants as (T)0.5 */
@@ -18,8 +19,14 @@ typedef struct hn_unary_loops {
 
 /* Defines loop_<suffix>: T is the element type, v the element, p0 and p1 the parameters; R is the result's
  * type. */
-#define HN_UNARY_LOOP(suffix, TYPE, RESULT, expr)                                                            \
-  static void loop_##suffix(const void *from, void *to, int64_t n, const double *param) {                    \
+#define HN_UNARY_LOOP(suffix, TYPE, RESULT, expr) static HN_UNARY_LOOP_OF(loop_##suffix, TYPE, RESULT, expr)
+/* The same for as wide vectors as the processor has, with the same results. */
+#define HN_UNARY_WIDE_LOOP(suffix, TYPE, RESULT, expr)                                                       \
+  HN_WIDE_BODY HN_UNARY_LOOP_OF(loop_##suffix##_body, TYPE, RESULT, expr)                                    \
+      HN_WIDE(void, loop_##suffix, loop_##suffix##_body,                                                     \
+              (const void *from, void *to, int64_t n, const double *param), (from, to, n, param))
+#define HN_UNARY_LOOP_OF(name, TYPE, RESULT, expr)                                                           \
+  void name(const void *from, void *to, int64_t n, const double *param) {                                    \
     typedef TYPE T;                                                                                          \
     const T *x = from, p0 = (T)param[0], p1 = (T)param[1];                                                   \
     RESULT *y = to;                                                                                          \
@@ -30,7 +37,7 @@ typedef struct hn_unary_loops {
     }                                                                                                        \
   }
 #define HN_UNARY_FLOAT_LOOPS(expr)                                                                           \
-  HN_UNARY_LOOP(f32, float, float, expr) HN_UNARY_LOOP(f64, double, double, expr)
+  HN_UNARY_LOOP(f32, float, float, expr) HN_UNARY_WIDE_LOOP(f64, double, double, expr)
 #define HN_UNARY_FLOAT_TABLE                                                                                 \
   {                                                                                                          \
     .of = { [HONE_DTYPE_F32] = loop_f32, [HONE_DTYPE_F64] = loop_f64 }                                       \

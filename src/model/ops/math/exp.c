@@ -1,4 +1,9 @@
 /* Exp: e to the power of x. */
 #include "model/ops/common/elementwise.h"
+#include "model/ops/common/exp.h"
 
-HN_UNARY_FAST_OP(exp, "Exp", 1, HN_FUNCTION(HONE_PW_EXP, 1), exp(v));
+HN_UNARY_LOOP(f32, float, float, expf(v))
+HN_UNARY_WIDE_LOOP(f64, double, double, hn_exp(v))
+static const hn_unary_loops loops = HN_UNARY_FLOAT_TABLE;
+
+HN_UNARY_PLAIN_OP(exp, "Exp", 1, HN_TYPES_FLOAT, HN_FUNCTION(HONE_PW_EXP, 1));

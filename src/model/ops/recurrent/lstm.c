@@ -1,13 +1,16 @@
 /* LSTM: input, output, forget and cell gate, in this order of rows; peepholes for input, output and forget.
  */
+#include "model/ops/quantized/dynamic.h"
 #include "model/ops/recurrent/recurrent.h"
 
-static void step(const hn_rnn *r, double *gates, double *h, double *c, double *work) {
+/* met: what meets R in h's place, over `scale`. */
+static void advance(const hn_rnn *r, double *gates, const double *met, double scale, double *h, double *c,
+                    double *work) {
   const int64_t n = r->hidden;
   const bool coupled = hone_node_int(r->node, "input_forget", 0) != 0;
   const double *p = r->peepholes;
   for (int64_t i = 0; i < 4 * n; i++) work[i] = gates[i] + (r->rec_bias ? r->rec_bias[i] : 0);
-  hn_rnn_add_product(work, r->rec, 4 * n, h, n);
+  hn_rnn_add_scaled(work, r->rec, 4 * n, met, n, r->rec_scale, scale);
   for (int64_t i = 0; i < n; i++) {
     double in = hn_rnn_activate(r, 0, work[i] + (p ? p[i] * c[i] : 0));
     double forget = coupled ? 1 - in : hn_rnn_activate(r, 0, work[2 * n + i] + (p ? p[2 * n + i] * c[i] : 0));
@@ -17,8 +20,25 @@ static void step(const hn_rnn *r, double *gates, double *h, double *c, double *w
   }
 }
 
+static void step(const hn_rnn *r, double *gates, double *h, double *c, double *work) {
+  advance(r, gates, h, 1, h, c, work);
+}
+
+static void rounded_step(const hn_rnn *r, double *gates, double *h, double *c, double *work) {
+  const int64_t n = r->hidden;
+  double *met = work + 4 * n; /* as many are free behind it */
+  float *plain = (float *)(void *)(met + n);
+  uint8_t *codes = (uint8_t *)(void *)(met + 2 * n), zero;
+  float scale;
+  for (int64_t i = 0; i < n; i++) plain[i] = (float)h[i];
+  hn_quantise_dynamically(plain, n, codes, &scale, &zero);
+  for (int64_t i = 0; i < n; i++) met[i] = codes[i] - zero;
+  advance(r, gates, met, (double)scale, h, c, work);
+}
+
 static const hn_activation_kind usual[] = {HN_ACT_SIGMOID, HN_ACT_TANH, HN_ACT_TANH};
-const hn_rnn_kind hn_rnn_kind_lstm = {4, 3, usual, true, step};
+const hn_rnn_kind hn_rnn_kind_lstm = {4, 3, usual, true, step},
+                  hn_rnn_kind_lstm_rounded = {4, 3, usual, true, rounded_step};
 
 static hone_status infer(const hone_infer *io, hone_error *error) {
   return hn_rnn_infer(io, &hn_rnn_kind_lstm, error);

@@ -180,12 +180,17 @@ void hn_rnn_cost(const hone_infer *io, const hn_rnn_kind *kind, hone_cost *cost)
 
 /* ------------------------------------------------------------------ running */
 
-void hn_rnn_add_product(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n) {
+void hn_rnn_add_scaled(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n,
+                       const double *scale, double by) {
   for (int64_t i = 0; i < rows_n; i++) {
     double sum = 0;
     for (int64_t k = 0; k < n; k++) sum += rows[i * n + k] * v[k];
-    out[i] += sum;
+    out[i] += scale ? sum * (scale[i] * by) : sum;
   }
+}
+
+void hn_rnn_add_product(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n) {
+  hn_rnn_add_scaled(out, rows, rows_n, v, n, NULL, 1);
 }
 
 typedef struct buffers {
@@ -234,7 +239,7 @@ static void run_sample(hone_call *call, const hn_rnn *r, const buffers *b, int64
     int64_t t = backwards ? steps - 1 - k : k;
     const double *x = b->x + (r->batch_first ? n * r->seq + t : t * r->batch + n) * r->input;
     for (int64_t i = 0; i < gh; i++) b->gates[i] = bias ? bias[i] : 0;
-    hn_rnn_add_product(b->gates, r->w, gh, x, r->input);
+    hn_rnn_add_scaled(b->gates, r->w, gh, x, r->input, r->w_scale, 1);
     r->kind->step(r, b->gates, b->h, b->c, b->work);
     if (y) hn_store_f64(y, y_at(r, t, d, n), b->h, hidden);
   }
@@ -242,7 +247,8 @@ static void run_sample(hone_call *call, const hn_rnn *r, const buffers *b, int64
   if (call->n_outputs > 2 && call->output[2]) hn_store_f64(call->output[2], state_at(r, d, n), b->c, hidden);
 }
 
-hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *error) {
+hone_status hn_rnn_run_scaled(hone_call *call, const hn_rnn_kind *kind, const double *w_scale,
+                              const double *rec_scale, hone_error *error) {
   const hone_tensor_desc *desc[PEEPHOLES + 1] = {NULL};
   hn_rnn r;
   buffers b = {0};
@@ -259,6 +265,7 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
     r.f = r.act + d * kind->activations;
     r.w = b.w + d * gh * r.input;
     r.rec = b.rec + d * gh * r.hidden;
+    r.w_scale = w_scale ? w_scale + d * gh : NULL, r.rec_scale = rec_scale ? rec_scale + d * gh : NULL;
     r.rec_bias = b.bias ? b.bias + d * 2 * gh + gh : NULL;
     r.peepholes = b.peepholes ? b.peepholes + d * 3 * r.hidden : NULL;
     for (int64_t n = 0; n < r.batch; n++) {
@@ -271,4 +278,8 @@ hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *err
     }
   }
   return HONE_OK;
+}
+
+hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *error) {
+  return hn_rnn_run_scaled(call, kind, NULL, NULL, error);
 }

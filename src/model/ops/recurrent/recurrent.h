@@ -40,7 +40,9 @@ typedef struct hn_rnn_kind {
   hn_rnn_cell step;
 } hn_rnn_kind;
 
-extern const hn_rnn_kind hn_rnn_kind_rnn, hn_rnn_kind_gru, hn_rnn_kind_lstm;
+/* lstm_rounded: h is rounded to 8 bits before it meets R, as DynamicQuantizeLinear does it; rec_scale is
+ * there. */
+extern const hn_rnn_kind hn_rnn_kind_rnn, hn_rnn_kind_gru, hn_rnn_kind_lstm, hn_rnn_kind_lstm_rounded;
 
 struct hn_rnn {
   const hone_node *node;
@@ -54,6 +56,7 @@ struct hn_rnn {
   const hn_activation *f;             /* [activations] */
   const double *w, *rec;              /* [gates * hidden][input], [gates * hidden][hidden] */
   const double *rec_bias, *peepholes; /* [gates * hidden], [3 * hidden]; NULL: zero */
+  const double *w_scale, *rec_scale;  /* [gates * hidden]: of the rows' sums; NULL: 1 */
 };
 
 /* Reads and checks attributes and the inputs' dimensions (in: [n_in], NULL where left out); unknown sizes
@@ -66,9 +69,16 @@ double hn_rnn_activate(const hn_rnn *r, int32_t which, double x); /* clips, then
 /* out[i] += sum of rows[i][0..n) * v for i < rows_n */
 void hn_rnn_add_product(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n);
 
+/* The same with sums over a row times scale[i] and `by`, or as they are where scale is NULL. */
+void hn_rnn_add_scaled(double *out, const double *rows, int64_t rows_n, const double *v, int64_t n,
+                       const double *scale, double by);
+
 hone_status hn_rnn_infer(const hone_infer *io, const hn_rnn_kind *kind, hone_error *error);
 void hn_rnn_cost(const hone_infer *io, const hn_rnn_kind *kind, hone_cost *cost);
 hone_status hn_rnn_run(hone_call *call, const hn_rnn_kind *kind, hone_error *error);
+/* Where W, R and X are whole numbers and these the scales of their sums: [directions * gates * hidden]. */
+hone_status hn_rnn_run_scaled(hone_call *call, const hn_rnn_kind *kind, const double *w_scale,
+                              const double *rec_scale, hone_error *error);
 
 #define HN_RNN_ATTRS                                                                                         \
   {"activation_alpha", HONE_ATTR_FLOATS, false, 0, 0}, {"activation_beta", HONE_ATTR_FLOATS, false, 0, 0},   \

@@ -1,8 +1,9 @@
-/* DynamicQuantizeLSTM(x, constant codes...)     ->  LSTM(x, f32...)
+/* DynamicQuantizeLSTM(x, constant codes...)     ->  LSTM(x, f32...)    (on devices)
  * QEmbedLayerNormalization(words, codes...)     ->  LayerNormalization of the sum of the decoded rows
  *
- * An LSTM's weights are read at every step: decoded once, where products of bytes are not much faster. Tables
- * are large, and few of their rows are read: those rows are. */
+ * An LSTM's weights are read at every step: decoded once. What they meet is then not rounded to 8 bits, as
+ * the operator has it and the processor's tactic does it. Tables are large, and few of their rows are read:
+ * those rows are decoded. */
 #include "model/ops/microsoft/codes/lstm_codes.h"
 #include "optimize/passes/common/pass.h"
 
@@ -20,22 +21,13 @@ static hn_value *decoded(hn_pass_context *ctx, hone_node *n, uint32_t codes, uin
   return v;
 }
 
-/* Has the processor a better way? Its tactic reads codes as they are, and multiplies what is not rounded as
- * three parts of 8 bits, which is faster where a single sample meets the weights. */
-static bool reads_codes(const hn_pass_context *ctx, const hone_node *n) {
-  enum { FAST = 3, FEW = 1, LONGEST = 65536 };
-  const hone_tensor_desc *x = &n->in[0]->desc;
-  return ctx->options->processor && ctx->options->codes_rate > FAST && x->rank == 3 && x->dim[1] >= 0 &&
-         x->dim[1] <= FEW && n->in[HN_DQ_LSTM_W]->desc.dim[1] <= LONGEST &&
-         n->in[HN_DQ_LSTM_R]->desc.dim[1] <= LONGEST;
-}
-
 static hn_pass_result open_lstm(hn_pass_context *ctx, hone_node *n) {
   static const uint32_t constant[] = {HN_DQ_LSTM_W,           HN_DQ_LSTM_R,       HN_DQ_LSTM_W_SCALE,
                                       HN_DQ_LSTM_W_SCALE + 1, HN_DQ_LSTM_R_SCALE, HN_DQ_LSTM_R_SCALE + 1};
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
     if (!hn_known(n->in[constant[i]])) return hn_pass_miss(ctx, "the weights are computed");
-  if (reads_codes(ctx, n)) return hn_pass_miss(ctx, "products of bytes read its codes as they are");
+  if (ctx->options->processor)
+    return hn_pass_miss(ctx, "its tactic reads the codes, and rounds what they meet");
   const uint64_t bytes = 4 * (uint64_t)(hone_desc_count(&n->in[HN_DQ_LSTM_W]->desc) +
                                         hone_desc_count(&n->in[HN_DQ_LSTM_R]->desc));
   if (bytes > ctx->options->fold_tensor_bytes || ctx->folded + bytes > ctx->options->fold_bytes)

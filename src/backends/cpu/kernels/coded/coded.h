@@ -36,11 +36,22 @@ static inline size_t hn_coded_block_bytes(const hn_coded *w) {
 static inline size_t hn_coded_panel_bytes(const hn_coded *w) { return w->blocks * hn_coded_block_bytes(w); }
 static inline int hn_coded_has_zeros(const hn_coded *w) { return w->zero_codes || w->zero_floats; }
 
+/* Where the product of a row of one block goes in y's place: to[n] = base[n] + scale * (numbers . codes of
+ * column n
+ * + shift * shifted[n]), the sum in i32. */
+typedef struct hn_coded_end {
+  float *to;
+  const float *base; /* NULL: 0; or to */
+  int32_t shift;
+} hn_coded_end;
+
 /* Rows of A as 8-bit numbers: a scale for each block. */
 typedef struct hn_coded_rows {
   const int8_t *a; /* blocks * block a row */
   const float *scale;
-  const int32_t *sum; /* of a block's numbers */
+  const int32_t *sum;      /* of a block's numbers */
+  const hn_coded_end *end; /* of the rows; NULL: they go to y */
+  const int32_t *shifted;  /* of whole panels; read where there are ends */
 } hn_coded_rows;
 
 typedef struct hn_coded_ops {

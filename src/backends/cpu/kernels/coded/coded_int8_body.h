@@ -37,9 +37,25 @@ static inline __attribute__((always_inline)) ints begin_of(int bits, const int8_
   return times(zero ? plus(offset, widened(zero)) : offset, set_all(-sum));
 }
 
+/* Whole vectors are stored without a mask: who reads them next need not wait until they are in the cache. */
+static inline __attribute__((always_inline)) void put(const vf *sum, const hn_coded_end *end, size_t n,
+                                                      size_t live, float *y) {
+  const size_t some = live < LANES ? live : LANES;
+  vf v = *sum;
+  if (end) {
+    if (end->base) v = v_add(v_loadn(end->base + n, some), v);
+    y = end->to + n;
+  }
+  if (some == LANES)
+    v_store(y, v);
+  else
+    v_storen(y, v, some);
+}
+
 static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int rows, int wide, int bits,
                                                           bool zeros, const int8_t *a, const float *a_scale,
-                                                          const int32_t *a_sum, size_t n, size_t left,
+                                                          const int32_t *a_sum, const hn_coded_end *end,
+                                                          const int32_t *shifted, size_t n, size_t left,
                                                           float *y, ptrdiff_t y_row) {
   const size_t blocks = w->blocks, a_row = blocks * w->block, codes = hn_coded_codes(w),
                panel = hn_coded_panel_bytes(w);
@@ -69,6 +85,11 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
       }
       a += bits == 4 ? 8 : 4;
     }
+    if (end) HN_UNROLL for (int v = 0; v < wide * PARTS; v++) {
+        const ints sums = group((const uint8_t *)(const void *)(shifted + n + (size_t)v * LANES));
+        HN_UNROLL for (int r = 0; r < rows; r++) part[r][v] =
+            plus(part[r][v], times(set_all(end[r].shift), sums));
+      }
     HN_UNROLL for (int v = 0; v < wide * PARTS; v++) {
       const vf scale = v_load((const float *)(const void *)at[v / PARTS] + v % PARTS * LANES);
       HN_UNROLL for (int r = 0; r < rows; r++) {
@@ -80,26 +101,28 @@ static inline __attribute__((always_inline)) void tile_of(const hn_coded *w, int
   }
   HN_UNROLL for (int r = 0; r < rows; r++) HN_UNROLL for (int v = 0; v < wide * PARTS; v++) {
     const size_t from = (size_t)v * LANES, live = left > from ? left - from : 0;
-    if (live) v_storen(y + r * y_row + from, total[r][v], live < LANES ? live : LANES);
+    if (live) put(&total[r][v], end ? &end[r] : NULL, n + from, live, end ? NULL : y + r * y_row + from);
   }
 }
 
 #define TILE(NAME, ROWS, WIDE)                                                                               \
-  static void NAME(const hn_coded *w, const int8_t *a, const float *scale, const int32_t *sum, size_t n,     \
-                   size_t left, float *y, ptrdiff_t y_row) {                                                 \
+  static void NAME(const hn_coded *w, const int8_t *a, const float *scale, const int32_t *sum,               \
+                   const hn_coded_end *end, const int32_t *shifted, size_t n, size_t left, float *y,         \
+                   ptrdiff_t y_row) {                                                                        \
     if (w->bits == 4 && !w->zero_codes)                                                                      \
-      tile_of(w, ROWS, WIDE, 4, false, a, scale, sum, n, left, y, y_row);                                    \
+      tile_of(w, ROWS, WIDE, 4, false, a, scale, sum, end, shifted, n, left, y, y_row);                      \
     else if (w->bits == 4)                                                                                   \
-      tile_of(w, ROWS, WIDE, 4, true, a, scale, sum, n, left, y, y_row);                                     \
+      tile_of(w, ROWS, WIDE, 4, true, a, scale, sum, end, shifted, n, left, y, y_row);                       \
     else if (!w->zero_codes)                                                                                 \
-      tile_of(w, ROWS, WIDE, 8, false, a, scale, sum, n, left, y, y_row);                                    \
+      tile_of(w, ROWS, WIDE, 8, false, a, scale, sum, end, shifted, n, left, y, y_row);                      \
     else                                                                                                     \
-      tile_of(w, ROWS, WIDE, 8, true, a, scale, sum, n, left, y, y_row);                                     \
+      tile_of(w, ROWS, WIDE, 8, true, a, scale, sum, end, shifted, n, left, y, y_row);                       \
   }
 
 typedef struct tile_kind {
-  void (*run)(const hn_coded *w, const int8_t *a, const float *scale, const int32_t *sum, size_t n,
-              size_t left, float *y, ptrdiff_t y_row);
+  void (*run)(const hn_coded *w, const int8_t *a, const float *scale, const int32_t *sum,
+              const hn_coded_end *end, const int32_t *shifted, size_t n, size_t left, float *y,
+              ptrdiff_t y_row);
   size_t rows, wide;
 } tile_kind;
 
@@ -121,8 +144,8 @@ static inline void product_of(const tile_kind *kinds, const hn_coded *w, const h
         while (u->wide > vectors - v) u++, some = u->rows;
         for (size_t i = 0; i < m; i += some)
           u->run(w, a->a + (r + i) * a_row, a->scale + (r + i) * w->blocks, a->sum + (r + i) * w->blocks,
-                 n + v * PANEL, stop - n - v * PANEL,
-                 y + (ptrdiff_t)(r + i) * y_row + (ptrdiff_t)(n - from + v * PANEL), y_row);
+                 a->end ? a->end + r + i : NULL, a->shifted, n + v * PANEL, stop - n - v * PANEL,
+                 a->end ? NULL : y + (ptrdiff_t)(r + i) * y_row + (ptrdiff_t)(n - from + v * PANEL), y_row);
         v += u->wide;
       }
     }

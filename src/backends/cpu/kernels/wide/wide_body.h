@@ -11,6 +11,7 @@
 #endif
 
 enum { DOTS = 4 };
+_Static_assert(VECTORS <= 3, "tile_ has a case for each number of vectors");
 
 typedef double v_f64 __attribute__((vector_size(BYTES), aligned(8), may_alias));
 typedef uint32_t v_w32 __attribute__((vector_size(BYTES), aligned(4), may_alias));
@@ -31,36 +32,43 @@ static inline v_w64 with_w64(v_w64 sum, v_w64 a, v_w64 b) { return sum + a * b; 
 #define INLINE static inline __attribute__((always_inline))
 #define PRODUCT(suffix, T)                                                                                   \
   enum { LANES_##suffix = BYTES / (int)sizeof(T) };                                                          \
-  /* m is a constant where this is called. */                                                                \
-  INLINE void rows_##suffix(const int m, T *c, int64_t ldc, const T *a, const T *b, int64_t k, bool add) {   \
+  /* m and nv are constants where this is called. */                                                         \
+  INLINE void rows_##suffix(const int m, const int nv, T *c, int64_t ldc, const T *a, const T *b, int64_t k, \
+                            bool add) {                                                                      \
     v_##suffix sum[ROWS][VECTORS];                                                                           \
-    HN_UNROLL for (int r = 0; r < m; r++) HN_UNROLL for (int v = 0; v < VECTORS; v++) sum[r][v] =            \
+    HN_UNROLL for (int r = 0; r < m; r++) HN_UNROLL for (int v = 0; v < nv; v++) sum[r][v] =                 \
         (v_##suffix){0};                                                                                     \
     for (int64_t p = 0; p < k; p++, a += ROWS, b += VECTORS * LANES_##suffix) {                              \
       v_##suffix right[VECTORS];                                                                             \
-      HN_UNROLL for (int v = 0; v < VECTORS; v++) right[v] =                                                 \
+      HN_UNROLL for (int v = 0; v < nv; v++) right[v] =                                                      \
           *(const v_##suffix *)(const void *)(b + v * LANES_##suffix);                                       \
       HN_UNROLL for (int r = 0; r < m; r++) {                                                                \
         const v_##suffix left = a[r] - (v_##suffix){0};                                                      \
-        HN_UNROLL for (int v = 0; v < VECTORS; v++) sum[r][v] = with_##suffix(sum[r][v], left, right[v]);    \
+        HN_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = with_##suffix(sum[r][v], left, right[v]);         \
       }                                                                                                      \
     }                                                                                                        \
-    HN_UNROLL for (int r = 0; r < m; r++) HN_UNROLL for (int v = 0; v < VECTORS; v++) {                      \
+    HN_UNROLL for (int r = 0; r < m; r++) HN_UNROLL for (int v = 0; v < nv; v++) {                           \
       v_##suffix *to = (v_##suffix *)(void *)(c + r * ldc + v * LANES_##suffix);                             \
       if (add) sum[r][v] += *to;                                                                             \
       *to = sum[r][v];                                                                                       \
     }                                                                                                        \
   }                                                                                                          \
-  static void tile_##suffix(void *c, int64_t ldc, const void *a, const void *b, int32_t m, int64_t k,        \
-                            bool add) {                                                                      \
-    T *to = c;                                                                                               \
-    const T *from = a;                                                                                       \
+  INLINE void part_##suffix(const int nv, T *to, int64_t ldc, const T *from, const T *b, int32_t m,          \
+                            int64_t k, bool add) {                                                           \
     if (m == ROWS) {                                                                                         \
-      rows_##suffix(ROWS, to, ldc, from, b, k, add);                                                         \
+      rows_##suffix(ROWS, nv, to, ldc, from, b, k, add);                                                     \
       return;                                                                                                \
     }                                                                                                        \
-    for (; m >= 2; m -= 2, to += 2 * ldc, from += 2) rows_##suffix(2, to, ldc, from, b, k, add);             \
-    if (m && !HN_FAULT("wide_last_row")) rows_##suffix(1, to, ldc, from, b, k, add);                         \
+    for (; m >= 2; m -= 2, to += 2 * ldc, from += 2) rows_##suffix(2, nv, to, ldc, from, b, k, add);         \
+    if (m && !HN_FAULT("wide_last_row")) rows_##suffix(1, nv, to, ldc, from, b, k, add);                     \
+  }                                                                                                          \
+  static void tile_##suffix(void *c, int64_t ldc, const void *a, const void *b, int32_t m, int32_t vectors,  \
+                            int64_t k, bool add) {                                                           \
+    switch (vectors) {                                                                                       \
+    case 1: part_##suffix(1, c, ldc, a, b, m, k, add); break;                                                \
+    case 2: part_##suffix(2, c, ldc, a, b, m, k, add); break;                                                \
+    default: part_##suffix(VECTORS, c, ldc, a, b, m, k, add); break;                                         \
+    }                                                                                                        \
   }                                                                                                          \
   INLINE void dots_of_##suffix(const int m, T *c, int64_t ldc, const T *a, int64_t lda, const T *x,          \
                                int64_t k) {                                                                  \
@@ -96,6 +104,6 @@ PRODUCT(w32, uint32_t)
 PRODUCT(w64, uint64_t)
 
 #define ENTRY(suffix)                                                                                        \
-  { ROWS, VECTORS *LANES_##suffix, tile_##suffix, dots_##suffix }
+  { ROWS, VECTORS *LANES_##suffix, LANES_##suffix, tile_##suffix, dots_##suffix }
 static const struct hn_wide_ops table = {
     .of = {[HN_WIDE_F64] = ENTRY(f64), [HN_WIDE_W32] = ENTRY(w32), [HN_WIDE_W64] = ENTRY(w64)}};

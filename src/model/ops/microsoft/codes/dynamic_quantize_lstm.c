@@ -1,6 +1,9 @@
 /* DynamicQuantizeLSTM: LSTM whose weights are codes of 8 bits, [directions, columns, gates]. What they are
- * multiplied with stays as it is, while ONNX Runtime rounds it to 8 bits in the run. */
+ * multiplied with is rounded to 8 bits in the run, as DynamicQuantizeLinear does it: X up to the end of the
+ * longest sequence in one range, as in ONNX Runtime, and the state before each step, of each sample by itself
+ * (ONNX Runtime: of all samples that a thread has). */
 #include "model/ops/microsoft/codes/lstm_codes.h"
+#include "model/ops/quantized/dynamic.h"
 #include "model/ops/recurrent/recurrent.h"
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
@@ -59,29 +62,63 @@ void hn_lstm_decode(const hone_tensor *codes, const hone_tensor *scale, const ho
   const int64_t gates = d.dim[1], columns = d.dim[2];
   for (int64_t i = 0; i < hone_desc_count(&d); i++) {
     const int64_t way = i / (gates * columns), g = i / columns % gates, c = i % columns,
-                  s = scale->desc.rank == 2 ? way * gates + g : way,
+                  s = scale && scale->desc.rank == 2 ? way * gates + g : way,
                   z = zero->desc.rank == 2 ? way * gates + g : way;
     out[i] = (float)(hn_get_i64(codes, (way * columns + c) * gates + g) - hn_get_i64(zero, z)) *
-             (float)hn_get_f64(scale, s);
+             (scale ? (float)hn_get_f64(scale, s) : 1.0f);
   }
 }
 
-static bool decoded(hone_call *call, uint32_t codes, uint32_t scale, hone_tensor *out, hone_error *error) {
+/* W or R as whole numbers, codes less their zero point, and the scales of its rows times `by`. */
+static bool whole(hone_call *call, uint32_t codes, uint32_t scale, double by, hone_tensor *out,
+                  double **scales, hone_error *error) {
+  const hone_tensor *of = call->input[scale];
   const hone_tensor_desc d = hn_lstm_codes_desc(&call->input[codes]->desc);
-  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 3, d.dim, out, error)) return false;
-  hn_lstm_decode(call->input[codes], call->input[scale], call->input[scale + 1], out->data);
+  const int64_t rows = d.dim[0] * d.dim[1];
+  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 3, d.dim, out, error) ||
+      !(*scales = hn_scratch(call, rows, sizeof **scales, error)))
+    return false;
+  hn_lstm_decode(call->input[codes], NULL, call->input[scale + 1], out->data);
+  for (int64_t i = 0; i < rows; i++)
+    (*scales)[i] = by * hn_get_f64(of, of->desc.rank == 2 ? i : of->desc.rank ? i / d.dim[1] : 0);
+  return true;
+}
+
+/* X as whole numbers: codes less their zero point. */
+static bool rounded(hone_call *call, hone_tensor *out, float *scale, hone_error *error) {
+  const hone_tensor *x = call->input[X], *lengths = hn_call_has(call, LENGTHS) ? call->input[LENGTHS] : NULL;
+  const int64_t count = hone_desc_count(&x->desc), batch = x->desc.dim[1];
+  int64_t longest = lengths ? 0 : x->desc.dim[0];
+  uint8_t zero, *codes;
+  for (int64_t i = 0; i < batch && lengths; i++)
+    longest = hn_min(x->desc.dim[0], hn_max(longest, hn_get_i64(lengths, i)));
+  const int64_t n = longest * batch * x->desc.dim[2]; /* what lies behind is not read */
+  if (!hn_inner_tensor(call, HONE_DTYPE_F32, 3, x->desc.dim, out, error) ||
+      !(codes = hn_scratch(call, n, 1, error)))
+    return false;
+  float *to = out->data;
+  memset(to, 0, (size_t)count * sizeof *to);
+  hn_quantise_dynamically(x->data, n, codes, scale, &zero);
+  for (int64_t i = 0; i < n; i++) to[i] = (float)(codes[i] - zero);
   return true;
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {
-  hone_tensor w, r;
-  if (!decoded(call, W, W_SCALE, &w, error) || !decoded(call, R, R_SCALE, &r, error))
+  hone_tensor x, w, r;
+  float by;
+  double *w_scale, *r_scale;
+  if (!rounded(call, &x, &by, error) || !whole(call, W, W_SCALE, (double)by, &w, &w_scale, error) ||
+      !whole(call, R, R_SCALE, 1, &r, &r_scale, error))
     return HONE_ERROR_MEMORY;
   const hone_tensor *in[PEEPHOLES + 1];
-  for (uint32_t i = 0; i <= PEEPHOLES; i++) in[i] = i == W ? &w : i == R ? &r : call->input[i];
+  for (uint32_t i = 0; i <= PEEPHOLES; i++) in[i] = i == X ? &x : i == W ? &w : i == R ? &r : call->input[i];
   hn_inner lstm;
   hn_inner_same(&lstm, call->node, &hn_op_lstm, 7);
-  return hn_inner_run(call, &lstm, in, PEEPHOLES + 1, call->output, call->n_outputs, error);
+  hone_call view = *call;
+  view.node = &lstm.node;
+  view.input = in;
+  view.n_inputs = PEEPHOLES + 1;
+  return hn_rnn_run_scaled(&view, &hn_rnn_kind_lstm_rounded, w_scale, r_scale, error);
 }
 
 static const hone_attr_desc attrs[] = {

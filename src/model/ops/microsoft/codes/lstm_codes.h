@@ -12,7 +12,7 @@ enum {
   HN_DQ_LSTM_R_SCALE = 10
 };
 
-/* [directions, columns, gates] as LSTM has it: [directions, gates, columns] of f32. */
+/* [directions, columns, gates] as LSTM has it: [directions, gates, columns] of f32. scale NULL: 1. */
 hone_tensor_desc hn_lstm_codes_desc(const hone_tensor_desc *codes);
 void hn_lstm_decode(const hone_tensor *codes, const hone_tensor *scale, const hone_tensor *zero, float *out);
 
