@@ -41,8 +41,8 @@ static void sums_beyond_come_back(void **state) {
       hn_model *m = net_begin();
       hn_value *in = net_input(m, "x", HONE_DTYPE_F32, 2, (const int64_t[]){ROWS, COLUMNS});
       const int64_t axis = 0;
-      hn_value *y = net_op(
-          m, "CumSum", (hn_value *[]){in, net_constant(m, HONE_DTYPE_I64, 0, NULL, &axis)}, 2);
+      hn_value *y =
+          net_op(m, "CumSum", (hn_value *[]){in, net_constant(m, HONE_DTYPE_I64, 0, NULL, &axis)}, 2);
       assert_true(hn_node_set_int(y->producer, "exclusive", exclusive));
       net_finish(m, y);
       net_session s = net_open(m, 2, false, 1);

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Without branches, so that a loop over it is one over vectors: 2^n times a rational function of what is left,
- * with the coefficients of Moshier's Cephes library; within 2 units of the last place, denormal results within
- * their own. Beyond both ends it is infinity and 0, NaN stays. */
+/* Without branches, so that a loop over it is one over vectors: 2^n times a rational function of what is
+ * left, with the coefficients of Moshier's Cephes library; within 2 units of the last place, denormal results
+ * within their own. Beyond both ends it is infinity and 0, NaN stays. */
 static inline double hn_exp(double x) {
   const double low = x > -746 ? x : -746, a = x != x ? x : low < 710 ? low : 710;
   const double magic = 0x1.8p52, whole = a * 1.44269504088896340736 + magic, n = whole - magic;
