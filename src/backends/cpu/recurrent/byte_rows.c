@@ -37,7 +37,7 @@ hn_byte_range hn_byte_range_of(const hn_byte_ops *o, const float *x, int64_t n) 
   /* The formulas of ONNX, in its order. */
   hn_byte_range r = {.scale = (most - least) / 255};
   if (r.scale == 0) r.scale = 1; /* all zero: any scale will do */
-  r.zero = rintf(fminf(fmaxf(0 - least / r.scale, 0), 255));
+  r.zero = HN_FAULT("byte_rows_zero") ? 0 : rintf(fminf(fmaxf(0 - least / r.scale, 0), 255));
   return r;
 }
 
@@ -113,7 +113,7 @@ void hn_byte_rows_bring(const hn_byte_ops *o, const hn_byte_weights *w, const fl
     memset(to + k, MIDDLE, (size_t)(block - k)); /* 0, as a signed one */
     p.sum[i] = turn(to, block);
     p.scale[i] = r->scale;
-    p.shift[i] = HN_FAULT("byte_rows_shift") ? 0 : MIDDLE - (int32_t)r->zero;
+    p.shift[i] = MIDDLE - (int32_t)r->zero;
   }
 }
 
