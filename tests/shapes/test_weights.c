@@ -1,5 +1,6 @@
 /* hone_weights: plans of one model for several shapes have their packed weights, and what moves them, once.
- */
+ *
+ *   test_weights [device] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include "temporary.h"
 
 #include "api/api.h"
+#include "base/half.h"
 #include "base/mem.h"
 
 #include <hone/hone.h>
@@ -67,9 +69,12 @@ static void same(hone_plan *a, hone_plan *b, int64_t tokens, int64_t past) {
   for (int i = 0; i < 2; i++) hone_context_destroy(context[i]);
 }
 
+static const char *device; /* NULL: the processor */
+
 static hone_engine *engine_of(void) {
   hone_engine *engine = NULL;
-  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1}, &engine, NULL), HONE_OK);
+  assert_int_equal(hone_engine_create(&(hone_engine_options){.threads = 1, .device = device}, &engine, NULL),
+                   HONE_OK);
   return engine;
 }
 
@@ -88,6 +93,8 @@ static void test_growing(void **state) {
     same(kept[i], alone, 1, i);
     hone_plan_destroy(alone);
     if (i == 0) first = hone_weights_bytes(w);
+    /* Nothing is packed again. */
+    if (i) assert_true(hn_api_plan(kept[i])->found_bytes >= (64 * 64 + 64 * 50) * sizeof(float));
   }
   /* Two matrices of 64 x 64 and 64 x 50 numbers, once; each plan's own blob is small. */
   assert_true(first >= (64 * 64 + 64 * 50) * sizeof(float));
@@ -216,6 +223,51 @@ static void test_coded_twins(void **state) {
   net_close(&want);
 }
 
+/* Weights of 16 bits are packed from the file as they lie; a table of them is read so. */
+static void test_halves(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph g(%id: i64[1xT]) -> (%y) {\n  const %e: f16[300x128] = rand(2)\n"
+      "  const %w: f16[128x300] = rand(3)\n  %x = Gather(%e, %id) {axis=0}\n  %y = MatMul(%x, %w)\n}\n";
+  hone_engine *engine = engine_of();
+  hone_model *m = net_parse("halves", text);
+  hone_weights *w = NULL;
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  for (int64_t tokens = 1; tokens < 40; tokens += 19) {
+    const hone_binding shape = {.input = "id", .rank = 2, .dim = {1, tokens}};
+    hone_plan_options o = {.level = 2, .bindings = &shape, .n_bindings = 1, .weights = w};
+    hone_plan *plan[3] = {NULL};
+    hone_context *context[3] = {NULL};
+    int64_t ids[64];
+    for (int i = 0; i < 64; i++) ids[i] = i * 7 % 300;
+    const hone_tensor in = {hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){1, tokens}), ids}, *list[] = {&in};
+    for (int i = 0; i < 3; i++) { /* with others, alone, and one operator after the other */
+      if (i) o.weights = NULL;
+      o.reference = i == 2, o.level = i == 2 ? 0 : 2;
+      assert_int_equal(hone_plan_create(engine, m, &o, &plan[i], NULL), HONE_OK);
+      assert_int_equal(hone_context_create(plan[i], &context[i], NULL), HONE_OK);
+      assert_int_equal(hone_context_run(context[i], list, NULL, NULL), HONE_OK);
+    }
+    const hone_tensor *y[3];
+    for (int i = 0; i < 3; i++) y[i] = hone_context_output(context[i], 0);
+    assert_memory_equal(y[0]->data, y[1]->data, (size_t)hone_desc_bytes(&y[0]->desc));
+    for (int64_t i = 0; i < tokens * 300; i++) {
+      const float got = hn_f16_to_f32(((const uint16_t *)y[0]->data)[i]),
+                  right = hn_f16_to_f32(((const uint16_t *)y[2]->data)[i]);
+      assert_true(fabsf(got - right) < 0.02f);
+    }
+    for (int i = 0; i < 3; i++) {
+      hone_context_destroy(context[i]);
+      hone_plan_destroy(plan[i]);
+    }
+  }
+  /* The table and the matrix, in 16 bits, and no more of them in 32 on a device that stores so. */
+  if (device) assert_true(hone_weights_bytes(w) < 3 * 300 * 128 * sizeof(uint16_t));
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
 static void test_misuse(void **state) {
   (void)state;
   hone_engine *engine = engine_of(), *other = engine_of();
@@ -237,9 +289,13 @@ static void test_misuse(void **state) {
   hone_engine_destroy(other);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
-                                     cmocka_unit_test(test_twins), cmocka_unit_test(test_coded_twins),
-                                     cmocka_unit_test(test_misuse)};
+int main(int argc, char **argv) {
+  if (argc > 1) device = argv[1];
+  const struct CMUnitTest shared[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
+                                      cmocka_unit_test(test_halves), cmocka_unit_test(test_misuse)};
+  if (device) return cmocka_run_group_tests_name(device, shared, NULL, NULL);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing),     cmocka_unit_test(test_mixed),
+                                     cmocka_unit_test(test_halves),      cmocka_unit_test(test_twins),
+                                     cmocka_unit_test(test_coded_twins), cmocka_unit_test(test_misuse)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

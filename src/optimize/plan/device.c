@@ -71,76 +71,40 @@ static bool reads(const hn_plan *p, const hn_step *s, uint32_t i) {
          !(i < 32 && s->need.packed >> i & 1);
 }
 
-static hone_status send_constants(crossing *c, hn_plan *p, hone_error *error) {
-  uint64_t total = 0, *at = hn_malloc(p->slots.len * sizeof *at);
-  hone_status status = HONE_OK;
-  if (!at) return hn_fail_memory(error, p->slots.len * sizeof *at, "sending constants");
-  for (size_t i = 0; i < p->slots.len; i++) at[i] = UINT64_MAX;
-  for (size_t k = 0; k < p->steps.len; k++)
-    for (uint32_t i = 0; i < p->steps.ptr[k].desc.n_inputs; i++) {
-      const hn_step *s = &p->steps.ptr[k];
-      if (!reads(p, s, i)) continue;
-      const uint32_t root = hn_slot_root(p, s->in[i]);
-      if (at[root] != UINT64_MAX || !p->slots.ptr[root].bytes) continue;
-      at[root] = total;
-      total += hn_round_up(p->slots.ptr[root].bytes, ALIGN);
-    }
-  if (total && !(p->resident = hn_device_alloc(p->backend, p->device, &p->tenant, false,
-                                               HONE_MEMORY_FOR_WEIGHTS, total)))
-    status = hn_plan_no_memory(p, total, "the model's constants", 1u << HN_PLACE_CONST, error);
-  for (size_t i = 0; i < p->slots.len && status == HONE_OK; i++)
-    if (at[i] != UINT64_MAX)
-      status = send(c, (char *)p->resident + at[i], p->slots.ptr[i].constant, p->slots.ptr[i].bytes, error);
-  for (uint32_t i = 0; i < p->slots.len && status == HONE_OK; i++) {
-    hn_slot *s = &p->slots.ptr[i];
-    const uint32_t root = hn_slot_root(p, i);
-    if (at[root] != UINT64_MAX)
-      s->resident = (char *)p->resident + at[root] + (s->alias == HN_NO_SLOT ? 0 : s->offset);
-  }
-  hn_free(at);
-  return status;
-}
-
-static hone_status send_blob(crossing *c, hn_plan *p, const void *blob, hone_error *error) {
-  if (!p->blob_bytes) return HONE_OK;
-  p->blob = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, p->blob_bytes);
-  if (!p->blob)
-    return hn_plan_no_memory(p, p->blob_bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
-  for (size_t i = 0; i < p->steps.len; i++) {
-    hn_step *s = &p->steps.ptr[i];
-    if (s->blob) s->blob = (char *)p->blob + s->blob_offset;
-  }
-  return send(c, p->blob, blob, p->blob_bytes, error);
-}
-
-/* ------------------------------------------------------------------ what plans have in common */
+/* ------------------------------------------------------------------ parcels */
 
 /* Bytes that a step's blob, or a constant's slot, shows on the device. */
 typedef struct parcel {
-  hn_packed_key key; /* what the bytes are */
+  bool constant, named;
+  uint32_t number;   /* of the step, or of the slot, a root */
+  hn_packed_key key; /* what the bytes are, or follow from */
   const void *from;
   uint64_t bytes;
-  uint32_t number; /* of the step, or of the slot, a root */
-  bool constant;
-  const void *there; /* where they are; NULL: they are still to be sent, */
-  uint64_t at;       /* ...to this place of the plan's own block */
+  const void *there; /* where they are; NULL: still to be sent, */
+  uint32_t like;     /* ...as this parcel's, a number and 1; 0: on their own, */
+  uint64_t at;       /* ...to this place of the plan's block */
 } parcel;
 
 typedef struct parcels {
   HN_VEC(parcel) list;
-  HN_VEC(hn_packed_piece)
-  news;           /* what this plan is the first to send; `at` is its place in the block and 1 */
+  uint32_t news;  /* to be sent on their own */
   uint64_t bytes; /* of the block */
 } parcels;
 
-static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
+static bool list_step(hn_plan *p, uint32_t k, const hn_upload *what, parcels *x) {
+  const hn_step *s = &p->steps.ptr[k];
+  if (!s->tactic || !s->need.blob_bytes || s->found) return true;
+  const uint64_t at = what->at ? what->at[k] : s->blob_offset;
+  parcel a = {.number = k, .from = (const char *)what->blob + at, .bytes = s->need.blob_bytes};
+  if (s->whole && what->keyed && what->keyed[k]) a.named = true, a.key = what->key[k];
+  return hn_vec_push(&x->list, a);
+}
+
+static bool list_parcels(hn_plan *p, const hn_upload *what, parcels *x) {
   bool *seen = hn_calloc(p->slots.len + 1, sizeof *seen), good = seen != NULL;
   for (uint32_t k = 0; good && k < p->steps.len; k++) {
     const hn_step *s = &p->steps.ptr[k];
-    if (s->blob)
-      good = hn_vec_push(
-          &x->list,
-          (parcel){.from = (const char *)blob + s->blob_offset, .bytes = s->need.blob_bytes, .number = k});
+    good = list_step(p, k, what, x);
     for (uint32_t i = 0; i < s->desc.n_inputs && good; i++) {
       if (!reads(p, s, i)) continue;
       const uint32_t root = hn_slot_root(p, s->in[i]);
@@ -158,37 +122,53 @@ static bool list_parcels(const hn_plan *p, const void *blob, parcels *x) {
 static void name_parcel(void *arg, int64_t task, uint32_t thread) {
   parcel *a = &((parcels *)arg)->list.ptr[task];
   (void)thread;
+  if (a->named) return;
   a->key.part[0] = hn_checksum(a->from, (size_t)a->bytes);
   a->key.part[1] = hn_quick_hash(a->from, (size_t)a->bytes, 1);
+  a->named = true;
+}
+
+static bool same_bytes(const parcel *a, const parcel *b) {
+  return a->bytes == b->bytes && memcmp(&a->key, &b->key, sizeof a->key) == 0;
 }
 
 /* Bytes that a plan before brought to the device, or this one already, are not sent again: they are known by
- * what they are, whichever tactic packed them. */
-static bool find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
+ * what they are, or by what a step packs them of. */
+static void find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
   p->backend->parallel(p->device, (int64_t)x->list.len, name_parcel, x);
-  for (size_t i = 0; i < x->list.len; i++) {
+  for (uint32_t i = 0; i < x->list.len; i++) {
     parcel *a = &x->list.ptr[i];
-    hn_packed_piece piece = {.key = a->key, .bytes = (size_t)a->bytes};
-    const hn_packed_piece *twin = NULL;
-    if (hn_packed_find(store, &piece.key, piece.bytes, &p->blocks, &piece)) {
+    hn_packed_piece piece;
+    if (hn_packed_find(store, &a->key, (size_t)a->bytes, &p->blocks, &piece)) {
       a->there = piece.at;
       p->found_bytes += a->bytes;
       continue;
     }
-    for (size_t k = 0; k < x->news.len && !twin; k++) {
-      const hn_packed_piece *n = &x->news.ptr[k];
-      if (n->bytes == piece.bytes && memcmp(&n->key, &piece.key, sizeof n->key) == 0) twin = n;
-    }
-    a->at = twin ? (uint64_t)(uintptr_t)twin->at - 1 : x->bytes;
-    if (twin) {
-      a->bytes = 0; /* to be sent */
-      continue;
-    }
-    piece.at = (const void *)(uintptr_t)(x->bytes + 1);
-    if (!hn_vec_push(&x->news, piece)) return false;
-    x->bytes += hn_round_up(a->bytes, ALIGN);
+    for (uint32_t k = 0; k < i && !a->like; k++)
+      if (!x->list.ptr[k].there && !x->list.ptr[k].like && same_bytes(a, &x->list.ptr[k])) a->like = k + 1;
   }
-  return true;
+}
+
+static void place_parcels(parcels *x) {
+  for (size_t i = 0; i < x->list.len; i++) {
+    parcel *a = &x->list.ptr[i];
+    if (a->there || a->like) continue;
+    a->at = x->bytes;
+    x->bytes += hn_round_up(a->bytes, ALIGN);
+    x->news++;
+  }
+}
+
+static hone_status send_parcels(crossing *c, parcels *x, char *block, hone_error *error) {
+  hone_status status = HONE_OK;
+  for (size_t i = 0; i < x->list.len && status == HONE_OK; i++) {
+    parcel *a = &x->list.ptr[i];
+    if (a->like) a->there = x->list.ptr[a->like - 1].there;
+    if (a->there) continue;
+    a->there = block + a->at;
+    status = send(c, block + a->at, a->from, a->bytes, error);
+  }
+  return status == HONE_OK ? crossed(c, error) : status; /* others may read it as soon as it is left */
 }
 
 static void show_parcels(hn_plan *p, const parcels *x) {
@@ -199,6 +179,10 @@ static void show_parcels(hn_plan *p, const parcels *x) {
     else
       p->steps.ptr[a->number].blob = a->there;
   }
+  for (size_t i = 0; i < p->steps.len; i++) {
+    hn_step *s = &p->steps.ptr[i];
+    if (s->twin) s->blob = p->steps.ptr[s->twin - 1].blob;
+  }
   for (uint32_t i = 0; i < p->slots.len; i++) {
     hn_slot *s = &p->slots.ptr[i];
     const hn_slot *root = &p->slots.ptr[hn_slot_root(p, i)];
@@ -207,53 +191,59 @@ static void show_parcels(hn_plan *p, const parcels *x) {
 }
 
 /* The block is the store's from now on. */
-static hone_status leave(hn_plan *p, parcels *x, hn_packed_store *store, void *block, hone_error *error) {
-  for (size_t i = 0; i < x->news.len; i++)
-    x->news.ptr[i].at = (const char *)block + ((uintptr_t)x->news.ptr[i].at - 1);
-  return hn_packed_leave(store, block, (size_t)x->bytes, x->news.ptr, (uint32_t)x->news.len, &p->blocks)
-             ? HONE_OK
-             : hn_fail_memory(error, sizeof(hn_packed_piece), "sending weights");
+static hone_status leave(hn_plan *p, const parcels *x, hn_packed_store *store, void *block,
+                         hone_error *error) {
+  uint32_t n = 0;
+  hn_packed_piece *piece = hn_malloc((x->news + 1) * sizeof *piece);
+  for (size_t i = 0; piece && i < x->list.len; i++) {
+    const parcel *a = &x->list.ptr[i];
+    const hn_step *s = a->constant ? NULL : &p->steps.ptr[a->number];
+    if (a->named && !a->like && (const char *)a->there == (const char *)block + a->at)
+      piece[n++] = (hn_packed_piece){.key = a->key,
+                                     .at = a->there,
+                                     .bytes = (size_t)a->bytes,
+                                     .denormal_pct = s ? s->denormal_pct : -1,
+                                     .sparse_pct = s ? s->sparse_pct : -1};
+  }
+  if (!piece) p->backend->free(p->device, block);
+  const bool left = piece && hn_packed_leave(store, block, (size_t)x->bytes, piece, n, &p->blocks);
+  hn_free(piece);
+  return left ? HONE_OK : hn_fail_memory(error, sizeof *piece, "sending weights");
 }
 
-static hone_status send_parcels(crossing *c, hn_plan *p, const void *blob, hn_packed_store *store,
-                                hone_error *error) {
+/* named: others may look in the store. */
+static hone_status send_all(crossing *c, hn_plan *p, const hn_upload *what, hn_packed_store *store,
+                            bool named, hone_error *error) {
   parcels x = {.bytes = 0};
-  void *block = NULL;
+  char *block = NULL;
   hone_status status = HONE_OK;
-  if (!list_parcels(p, blob, &x) || !find_parcels(p, &x, store))
+  if (!list_parcels(p, what, &x))
     status = hn_fail_memory(error, p->steps.len * sizeof(parcel), "sending weights");
+  if (status == HONE_OK && named) find_parcels(p, &x, store);
+  place_parcels(&x);
   if (status == HONE_OK && x.bytes) {
     block = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, x.bytes);
     if (!block) status = hn_plan_no_memory(p, x.bytes, "the model's weights", 1u << HN_PLACE_CONST, error);
   }
-  for (size_t i = 0; i < x.list.len && status == HONE_OK; i++) {
-    parcel *a = &x.list.ptr[i];
-    if (a->there) continue;
-    a->there = (char *)block + a->at;
-    status = send(c, (char *)block + a->at, a->from, a->bytes, error);
-  }
-  if (status == HONE_OK) status = crossed(c, error); /* others may read it as soon as it is left */
-  if (status == HONE_OK) show_parcels(p, &x);
+  if (status == HONE_OK) status = send_parcels(c, &x, block, error);
   if (block && status == HONE_OK)
     status = leave(p, &x, store, block, error);
   else if (block)
     p->backend->free(p->device, block);
+  if (status == HONE_OK) show_parcels(p, &x);
   hn_vec_free(&x.list);
-  hn_vec_free(&x.news);
   return status;
 }
 
-hone_status hn_plan_upload(hn_plan *p, const void *blob, hn_packed_store *store, hone_error *error) {
+hone_status hn_plan_upload(hn_plan *p, const hn_upload *what, hn_packed_store *given, hone_error *error) {
   crossing c;
   hone_status status = crossing_begin(&c, p, error);
-  if (store) {
-    if (status == HONE_OK) status = send_parcels(&c, p, blob, store, error);
-  } else {
-    if (status == HONE_OK) status = send_blob(&c, p, blob, error);
-    if (status == HONE_OK) status = send_constants(&c, p, error);
-    if (status == HONE_OK) status = crossed(&c, error);
-  }
+  hn_packed_store *own = NULL, *store = given;
+  if (status == HONE_OK && !store && !(store = own = hn_packed_store_create(p->backend, p->device)))
+    status = hn_fail_memory(error, sizeof(hn_packed_key), "sending weights");
+  if (status == HONE_OK) status = send_all(&c, p, what, store, given != NULL, error);
   crossing_end(&c);
+  hn_packed_store_drop(own);
   for (size_t i = 0; i < p->steps.len && status != HONE_OK; i++) p->steps.ptr[i].blob = NULL;
   return status;
 }

@@ -72,6 +72,14 @@ static const hn_slot *root_of(const hn_plan *p, uint32_t slot) {
   return &p->slots.ptr[hn_slot_root(p, slot)];
 }
 
+/* Where a slot's bytes begin in its root's. */
+static uint64_t offset_of(const hn_plan *p, uint32_t slot) {
+  uint64_t offset = 0;
+  for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
+    offset += p->slots.ptr[slot].offset;
+  return offset;
+}
+
 static bool packs(const hn_step *s, uint32_t i) { return s->tactic && i < 32 && (s->need.packed >> i & 1); }
 
 static bool any_alignment(const hn_step *s, uint32_t i) {
@@ -212,11 +220,20 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
 
 /* ------------------------------------------------------------------ packing */
 
+/* Weights of 16 bits that are f32 to the plan, as the file has them: what shares its whole blob reads any
+ * type. NULL: they are not so. */
+static const hn_deferred *as_stored(const hn_plan *p, const hn_step *s, uint32_t i) {
+  const hn_deferred *d = s->whole ? root_of(p, s->in[i])->deferred : NULL;
+  if (!d || d->factor || hone_dtype_size(d->type) != 2 || offset_of(p, s->in[i])) return NULL;
+  return any_alignment(s, i) || (uintptr_t)d->from % 2 == 0 ? d : NULL;
+}
+
 /* Bytes of scratch that input i of a step needs to be read by prepack. */
 static size_t gathered(const hn_plan *p, const hn_step *s, uint32_t i) {
   if (s->in[i] == HN_NO_SLOT || !packs(s, i) || s->found) return 0;
   const hn_slot *r = root_of(p, s->in[i]);
   hone_tensor t = {r->desc, (void *)(uintptr_t)r->constant};
+  if (as_stored(p, s, i)) return 0;
   return r->place == HN_PLACE_CONST && (r->deferred || (!any_alignment(s, i) && !hn_is_aligned(&t)))
              ? hn_round_up(r->bytes, HN_MEM_ALIGN)
              : 0;
@@ -303,7 +320,6 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   hone_step_tensor in[MOST_INPUTS];
   parts own;
   size_t need = all_gathered(p, s), at = 0;
-  bool gather = need > 0;
   need = hn_round_up(need, 2u << 20); /* huge pages: those of one that was cut come back small */
   if (need < k->stays) need = k->stays;
   if (need * 2 < l->touched) {
@@ -313,31 +329,32 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   if (need > k->room) need = k->room;
   if (need > l->touched) l->touched = need;
   if (step.n_inputs > MOST_INPUTS) return hn_fail(error, HONE_ERROR_INTERNAL, "a step has too many inputs");
-  if (gather) {
-    memcpy(in, step.input, step.n_inputs * sizeof *in);
-    step.input = in;
-    for (uint32_t i = 0; i < step.n_inputs; i++) {
-      size_t bytes = gathered(p, s, i);
-      if (!bytes) continue;
-      const hn_slot *r = root_of(p, s->in[i]);
-      void *data = (char *)l->scratch + at;
-      if (!r->deferred)
-        memcpy(data, r->constant, r->bytes);
-      else if (!hn_deferred_make(r->deferred, data)) {
-        k->beyond = true;
-        return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
-      }
-      drop_pages(k, r->constant, r->deferred ? hn_deferred_bytes(r->deferred) : r->bytes);
-      in[i].constant = data;
-      at += bytes;
+  memcpy(in, step.input, step.n_inputs * sizeof *in);
+  step.input = in;
+  for (uint32_t i = 0; i < step.n_inputs; i++) {
+    const size_t bytes = gathered(p, s, i);
+    const hn_deferred *stored =
+        s->in[i] == HN_NO_SLOT || !packs(s, i) || s->found ? NULL : as_stored(p, s, i);
+    if (stored) in[i].constant = stored->from, in[i].desc.dtype = stored->type;
+    if (!bytes) continue;
+    const hn_slot *r = root_of(p, s->in[i]);
+    void *data = (char *)l->scratch + at;
+    if (!r->deferred)
+      memcpy(data, r->constant, r->bytes);
+    else if (!hn_deferred_make(r->deferred, data)) {
+      k->beyond = true;
+      return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
     }
+    drop_pages(k, r->constant, r->deferred ? hn_deferred_bytes(r->deferred) : r->bytes);
+    in[i].constant = (char *)data + offset_of(p, s->in[i]);
+    at += bytes;
   }
   if (!follow_parts(&step, &own))
     return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
   if (!k->cleared) memset((void *)(uintptr_t)s->blob, 0, (size_t)blob_room(p, own_bytes(s)));
   step.own_only = s->found;
-  hone_status status = s->tactic->prepack
+  hone_status status = s->tactic->prepack && !(s->whole && s->found)
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
                            : HONE_OK;
   for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_inputs; i++) {
@@ -383,7 +400,7 @@ static hone_status order_jobs(packing *k, hone_error *error) {
   for (uint32_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (!s->tactic || !s->need.blob_bytes) continue;
-    s->blob = (char *)k->blob + k->at[i];
+    if (!s->whole || !s->found) s->blob = (char *)k->blob + k->at[i];
     if (s->shared_at && !s->found) s->shared = (const char *)s->blob + s->shared_at;
     if (s->twin) s->shared = p->steps.ptr[s->twin - 1].shared;
     list[k->n_jobs++] = (sized){own_bytes(s), i};
@@ -546,7 +563,7 @@ static bool look_for(packing *k, hn_packed_store *store, uint32_t number) {
   if (!key_of(k, number, &piece.key)) return false;
   s->found = hn_packed_find(store, &piece.key, bytes, &k->p->blocks, &piece);
   if (!s->found) return find_twin(k, number) && (s->found || hn_vec_push(&k->pieces, piece));
-  s->shared = piece.at;
+  *(s->whole ? &s->blob : &s->shared) = piece.at;
   s->denormal_pct = piece.denormal_pct, s->sparse_pct = piece.sparse_pct;
   k->p->found_bytes += bytes;
   return true;
@@ -554,8 +571,11 @@ static bool look_for(packing *k, hn_packed_store *store, uint32_t number) {
 
 static bool shares(const packing *k, hn_step *s) {
   const hn_plan *p = k->p;
-  if (p->saved || p->backend->asynchronous || !s->need.blob_bytes) return false;
-  if (!s->tactic || !s->tactic->shared) return false;
+  if (p->saved || !s->need.blob_bytes || !s->tactic || !s->tactic->shared) return false;
+  if (p->backend->asynchronous) {
+    s->whole = hn_tactic_shares_whole(s->tactic, &s->desc, &p->machine, &s->shared_key);
+    return s->whole;
+  }
   s->shared_at = hn_tactic_shared(s->tactic, &s->desc, &p->machine, &s->shared_key);
   if (s->shared_at >= s->need.blob_bytes) s->shared_at = 0;
   return s->shared_at > 0;
@@ -626,8 +646,11 @@ hone_status hn_plan_prepack(hn_plan *p, const hn_plan_request *r, hone_error *er
     if (status == HONE_OK && r->store && !p->backend->asynchronous) status = leave(&k, r->store, error);
   }
   if (p->backend->asynchronous) {
-    const void *blob = p->saved ? p->saved->file.data + p->saved->head.blob_at : k.blob;
-    if (status == HONE_OK) status = hn_plan_upload(p, blob, r->store, error);
+    const hn_upload what = {.blob = p->saved ? p->saved->file.data + p->saved->head.blob_at : k.blob,
+                            .at = p->saved ? NULL : k.at,
+                            .key = k.key,
+                            .keyed = k.keyed};
+    if (status == HONE_OK) status = hn_plan_upload(p, &what, r->store, error);
     host_free(p, k.blob);
   } else
     p->blob = k.blob;

@@ -290,7 +290,6 @@ done:
 void hn_plan_free(hn_plan *p) {
   if (!p) return;
   if (p->blob) p->backend->free(p->device, p->blob);
-  if (p->resident) p->backend->free(p->device, p->resident);
   hn_packed_let_go(&p->blocks);
   hn_moving_free(p->moving);
   move_out(p);

@@ -77,7 +77,15 @@ hone_status hn_plan_prepack(hn_plan *plan, const hn_plan_request *request,
 /* device.c, for devices with memory of their own: sends the packed weights (`blob`, host memory) and the
  * constants that steps read; brings the weights back (into blob_bytes); makes ready what steps will launch.
  */
-hone_status hn_plan_upload(hn_plan *plan, const void *blob, hn_packed_store *store, hone_error *error);
+typedef struct hn_upload {
+  const void *blob;   /* of the host */
+  const uint64_t *at; /* [steps] where a step's bytes lie in it; NULL: at its blob_offset */
+  const struct hn_packed_key
+      *key;          /* [steps] what of a step that may share all of its blob the bytes follow from, */
+  const bool *keyed; /* ...where it was wanted; NULL: nowhere */
+} hn_upload;
+/* With a store what plans have in common is there once; NULL is fine. */
+hone_status hn_plan_upload(hn_plan *plan, const hn_upload *what, hn_packed_store *store, hone_error *error);
 hone_status hn_plan_download(const hn_plan *plan, void *blob, hone_error *error);
 hone_status hn_plan_prepare(hn_plan *plan, hone_error *error);
 /* Of one step, as one tactic would run it; from any thread. */

@@ -69,6 +69,7 @@ typedef struct hn_step {
   hone_tactic_need need;
   const void *blob;
   size_t shared_at; /* of plans with a store: from here on it may be another plan's; 0: it is all its own */
+  bool whole;       /* all of it may be: devices with memory of their own */
   uint64_t shared_key;   /* as the tactic's `shared` says it */
   const void *shared;    /* the blob from shared_at on; NULL: behind the rest */
   bool found;            /* ...another plan packed it, or another step: */
@@ -163,9 +164,9 @@ typedef struct hn_plan {
   uint64_t arena_bytes, naive_bytes, constant_bytes, workspace_bytes, blob_bytes;
   uint64_t host_bytes;     /* accelerators: the host arena */
   uint64_t staged_bytes;   /* accelerators: the block of inputs */
-  void *resident;          /* accelerators: constants that steps read */
-  void *blob;              /* in device memory; NULL also for saved plans of the CPU: their file holds it */
-  hn_packed_blocks blocks; /* held: with a store, the blob is one of these, and others' weights are, too */
+  void *blob;              /* the CPU's; NULL for saved plans: their file holds it */
+  hn_packed_blocks blocks; /* held: with a store, and on other devices, the blob is one of these, and others'
+                              weights are, too */
   uint64_t found_bytes;    /* of blob_bytes: others packed them, */
   uint64_t twin_bytes;     /* ...of which other steps of this plan */
   hn_decisions *decisions; /* recorded, for saving */

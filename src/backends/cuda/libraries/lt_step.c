@@ -7,6 +7,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "optimize/step/conv_attr.h"
@@ -258,14 +259,17 @@ void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to) {
   const hone_step_tensor *from = &s->input[1];
   for (int64_t n = 0; n < l->columns && l->b_k == 1; n++) /* rows of k as they are */
     hn_library_store(from, n * l->b_n, l->depth, to, n * l->spec.k, l->spec.dtype);
-  enum { PIECE = 256 };
-  float row[PIECE];
-  for (int64_t k = 0; k < l->depth && l->b_k != 1; k++)
-    for (int64_t n = 0; n < l->columns; n += PIECE) {
-      const int64_t count = l->columns - n < PIECE ? l->columns - n : PIECE;
-      hn_cuda_constant_f32(from, k * l->b_k + n, count, row); /* b_n is 1 */
-      for (int64_t i = 0; i < count; i++) hn_library_put(to, (n + i) * l->spec.k + k, l->spec.dtype, row[i]);
-    }
+  if (l->b_k == 1) return;
+  const hn_cuda_weights all = {.from = from,
+                               .by_column = l->b_n,
+                               .by_channel = l->b_k,
+                               .columns = (uint32_t)l->columns,
+                               .taps = 1,
+                               .channels = (uint32_t)l->depth};
+  for (hn_cuda_weights_tile t = {.all = all}; hn_cuda_weights_next(&t);)
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t c = 0; c < t.channels; c++)
+        hn_library_put(to, (int64_t)(t.column + n) * l->spec.k + t.channel + c, l->spec.dtype, t.w[n][c]);
 }
 
 void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob) {

@@ -39,7 +39,9 @@ typedef struct hn_lt_config {
 } hn_lt_config;
 
 HN_FAMILY_COUNTED(hn_lt);
+HN_FAMILY_SHARED(hn_lt);
 
-#define hn_cuda_lt_tactic(NAME, ANCHOR, ...) HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_lt, __VA_ARGS__)
+#define hn_cuda_lt_tactic(NAME, ANCHOR, ...)                                                                 \
+  HN_TACTIC_COUNTED_SHARED(cuda, NAME, ANCHOR, 1, hn_lt, __VA_ARGS__)
 
 #endif

@@ -7,6 +7,7 @@
 #include "backends/cuda/step/step.h"
 #include "backends/tactic.h"
 #include "base/error.h"
+#include "base/half.h"
 
 bool hn_lt_accepts(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_reason *why) {
   hn_lt_step l;
@@ -67,6 +68,16 @@ hone_status hn_lt_prepack(const hone_step *s, const hone_machine *m, const hn_lt
   if (!config->describe(s, &l, &why)) return hn_fail(error, HONE_ERROR_INTERNAL, "cuBLASLt: %s", why.text);
   hn_lt_pack(s, &l, blob);
   return HONE_OK;
+}
+
+size_t hn_lt_shared(const hone_step *s, const hone_machine *m, const hn_lt_config *config, uint64_t *key) {
+  hn_lt_step l;
+  (void)m;
+  if (!config->describe(s, &l, NULL)) return 0;
+  const int64_t of[] = {l.spec.dtype,   l.spec.k, l.columns,          l.depth,
+                        l.b_k,          l.b_n,    l.b.in_blob,        (int64_t)l.b.at,
+                        l.bias.in_blob, l.packed, (int64_t)l.bias.at, hn_f32_bits(l.bias_scale)};
+  return hn_cuda_shared_blob("cuBLASLt", of, sizeof of / sizeof *of, key);
 }
 
 void hn_lt_work(const hone_step *s, const hone_machine *m, const hn_lt_config *config, hone_work *work) {

@@ -305,6 +305,14 @@ hone_status hn_nbits_mma_prepack(const hone_step *s, const hone_machine *m, cons
   return HONE_OK;
 }
 
+size_t hn_nbits_mma_shared(const hone_step *s, const hone_machine *m, const hn_nbits_mma_config *t,
+                           uint64_t *key) {
+  problem q;
+  if (!describe(s, m, t, &q, NULL)) return 0;
+  const int64_t of[] = {q.bits, q.group, q.groups, q.spans, q.units, q.zeros, q.wide};
+  return hn_cuda_shared_blob("codes of a few bits", of, sizeof of / sizeof *of, key);
+}
+
 /* ------------------------------------------------------------------ run */
 
 hone_status hn_nbits_mma_run(const hone_step_run *run, const hn_nbits_mma_config *t, hone_error *error) {

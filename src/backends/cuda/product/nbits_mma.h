@@ -16,6 +16,7 @@ typedef struct hn_nbits_mma_config {
 } hn_nbits_mma_config;
 
 HN_FAMILY_COUNTED(hn_nbits_mma);
+HN_FAMILY_SHARED(hn_nbits_mma);
 
 /* The tiles, named by rows x columns; what follows is how many blocks divide K among them. */
 #define HN_NBITS_8x32 8, 1, 2, 4, 4, 2, 3
@@ -24,6 +25,6 @@ HN_FAMILY_COUNTED(hn_nbits_mma);
 #define HN_NBITS_64x128 64, 2, 4, 1, 2, 3, 2
 
 #define hn_cuda_nbits_mma_tactic(NAME, ANCHOR, ...)                                                          \
-  HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_nbits_mma, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cuda, NAME, ANCHOR, 1, hn_nbits_mma, __VA_ARGS__)
 
 #endif

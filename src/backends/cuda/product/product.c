@@ -4,6 +4,8 @@
 
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
+#include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -263,40 +265,41 @@ size_t hn_product_pack_layout(hn_product *p, bool rows) {
   return (size_t)at;
 }
 
-static float weight(const hone_step *s, int64_t i) {
-  const void *w = s->input[1].constant;
-  uint16_t h;
-  float f;
-  if (s->input[1].desc.dtype == HONE_DTYPE_I8) return ((const int8_t *)w)[i];
-  if (s->input[1].desc.dtype == HONE_DTYPE_F32) return memcpy(&f, (const char *)w + i * 4, 4), f;
-  memcpy(&h, (const char *)w + i * 2, 2);
-  return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
-}
-
 float hn_product_to_tf32(float f) {
   uint32_t u = hn_f32_bits(f);
   if ((u & 0x7f800000u) == 0x7f800000u) return f;
   return hn_bits_f32((u + 0x1000u) & ~0x1fffu);
 }
 
-static void put(void *blob, size_t i, float f, hn_product_type type) {
+static void put(void *blob, int64_t at, const float *f, uint32_t count, hn_product_type type) {
+  float *to = (float *)blob + at;
+  uint16_t *half = (uint16_t *)blob + at;
+  int8_t *code = (int8_t *)blob + at;
   switch (type) {
-  case HN_PRODUCT_F32: ((float *)blob)[i] = f; break;
-  case HN_PRODUCT_TF32: ((float *)blob)[i] = hn_product_to_tf32(f); break;
-  case HN_PRODUCT_F16: ((uint16_t *)blob)[i] = hn_f32_to_f16(f); break;
-  case HN_PRODUCT_BF16: ((uint16_t *)blob)[i] = hn_f32_to_bf16(f); break;
-  case HN_PRODUCT_I8: ((int8_t *)blob)[i] = (int8_t)f; break;
+  case HN_PRODUCT_F32: memcpy(to, f, count * sizeof *f); break;
+  case HN_PRODUCT_TF32:
+    for (uint32_t i = 0; i < count; i++) to[i] = hn_product_to_tf32(f[i]);
+    break;
+  case HN_PRODUCT_F16:
+    for (uint32_t i = 0; i < count; i++) half[i] = hn_f32_to_f16(f[i]);
+    break;
+  case HN_PRODUCT_BF16:
+    for (uint32_t i = 0; i < count; i++) half[i] = hn_f32_to_bf16(f[i]);
+    break;
+  case HN_PRODUCT_I8:
+    for (uint32_t i = 0; i < count; i++) code[i] = (int8_t)f[i];
   }
+}
+
+static size_t size_of(hn_product_type type) {
+  return type == HN_PRODUCT_I8 ? 1 : type == HN_PRODUCT_F16 || type == HN_PRODUCT_BF16 ? 2 : 4;
 }
 
 void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_product_type type, void *blob) {
   hn_product to = *p;
   const hn_product_args *g = &p->args, *t = &to.args;
   const size_t count = hn_product_pack_layout(&to, rows);
-  memset(blob, 0,
-         count * (type == HN_PRODUCT_I8                               ? 1
-                  : type == HN_PRODUCT_F16 || type == HN_PRODUCT_BF16 ? 2
-                                                                      : 4));
+  memset(blob, 0, count * size_of(type));
   for (int64_t i = 0; i < own_products(p); i++) {
     int64_t from_at = 0, to_at = 0, left = i;
     for (uint32_t d = g->n_batch; d-- > 0;) {
@@ -305,12 +308,32 @@ void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_prod
       to_at += left % g->batch[d] * t->b_batch[d];
       left /= g->batch[d];
     }
-    for (uint32_t n = 0; n < g->n; n++)
-      for (uint32_t tap = 0; tap < g->k / g->tap; tap++)
-        for (uint32_t c = 0; c < g->channels; c++)
-          put(blob, (size_t)(to_at + tap * t->b_tap + c * t->b_row + n * t->b_col),
-              weight(s, from_at + tap * g->b_tap + c * g->b_row + n * g->b_col), type);
+    const hn_cuda_weights all = {.from = &s->input[1],
+                                 .at = from_at,
+                                 .by_column = g->b_col,
+                                 .by_tap = g->b_tap,
+                                 .by_channel = g->b_row,
+                                 .columns = g->n,
+                                 .taps = g->k / g->tap,
+                                 .channels = g->channels};
+    for (hn_cuda_weights_tile tile = {.all = all}; hn_cuda_weights_next(&tile);) {
+      const int64_t at = to_at + tile.tap * t->b_tap + tile.channel * t->b_row + tile.column * t->b_col;
+      for (uint32_t n = 0; n < tile.columns && !rows; n++)
+        put(blob, at + n * t->b_col, tile.w[n], tile.channels, type);
+      for (uint32_t c = 0; c < tile.channels && rows; c++) {
+        float row[HN_CUDA_WEIGHTS_COLUMNS]; /* they are side by side in the blob, too */
+        for (uint32_t n = 0; n < tile.columns; n++) row[n] = tile.w[n][c];
+        put(blob, at + c * t->b_row, row, tile.columns, type);
+      }
+    }
   }
+}
+
+size_t hn_product_shared(const hn_product *p, bool rows, hn_product_type type, uint64_t *key) {
+  hn_product to = *p;
+  const int64_t of[] = {rows,          type,          (int64_t)hn_product_pack_layout(&to, rows),
+                        to.args.b_row, to.args.b_col, to.args.b_tap};
+  return hn_cuda_shared_blob("rows", of, sizeof of / sizeof *of, key);
 }
 
 /* ------------------------------------------------------------------ kernels */

@@ -41,6 +41,8 @@ typedef enum hn_product_type {
   HN_PRODUCT_I8 /* weights that are i8 */
 } hn_product_type;
 void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_product_type type, void *blob);
+/* hone_tactic_desc.shared of a blob that is the packed B alone. */
+size_t hn_product_shared(const hn_product *p, bool rows, hn_product_type type, uint64_t *key);
 /* To 10 bits of mantissa, ties away from zero as the device's conversion. */
 float hn_product_to_tf32(float f);
 

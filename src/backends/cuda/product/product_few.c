@@ -4,6 +4,7 @@
 #include "backends/cuda/product/product.h"
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -94,25 +95,29 @@ hone_status hn_product_few_need(const hone_step *s, const hone_machine *m, const
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
   n->blob_bytes = product_bytes(&q) * own_products(&q);
-  n->packed = 1u << 1;
+  n->packed = n->bytewise = 1u << 1;
   return HONE_OK;
 }
 
-static hone_status put_product(const hone_step *s, const problem *q, int64_t from, uint16_t *to,
-                               hone_error *error) {
+static void put_product(const hone_step *s, const problem *q, int64_t from, uint16_t *to) {
   const hn_product_args *g = &q->p.args;
   const bool f16 = q->p.a_type == HONE_DTYPE_F16;
-  for (uint32_t n = 0; n < g->n; n++)
-    for (uint32_t k = 0; k < g->channels; k++) {
-      float w;
-      if (!hn_cuda_constant_f32(&s->input[1], from + k * g->b_row + n * g->b_col, 1, &w))
-        return hn_fail(error, HONE_ERROR_INTERNAL, "%s: weights of an odd type", s->anchor);
-      const size_t block = (size_t)(n / COLUMNS) * q->chunks + k / CHUNK, half = k % 8 / 4;
-      const size_t lane = (size_t)(n % 16 / 4 * 2 + n % 2) * 4 + k % CHUNK / 8;
-      to[((block * 2 + half) * 32 + lane) * 8 + n % 4 / 2 * 4 + k % 4] =
-          f16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
-    }
-  return HONE_OK;
+  const hn_cuda_weights all = {.from = &s->input[1],
+                               .at = from,
+                               .by_column = g->b_col,
+                               .by_channel = g->b_row,
+                               .columns = g->n,
+                               .taps = 1,
+                               .channels = g->channels};
+  for (hn_cuda_weights_tile t = {.all = all}; hn_cuda_weights_next(&t);)
+    for (uint32_t i = 0; i < t.columns; i++)
+      for (uint32_t c = 0; c < t.channels; c++) {
+        const uint32_t n = t.column + i, k = t.channel + c;
+        const size_t block = (size_t)(n / COLUMNS) * q->chunks + k / CHUNK, half = k % 8 / 4;
+        const size_t lane = (size_t)(n % 16 / 4 * 2 + n % 2) * 4 + k % CHUNK / 8;
+        to[((block * 2 + half) * 32 + lane) * 8 + n % 4 / 2 * 4 + k % 4] =
+            f16 ? hn_f32_to_f16(t.w[i][c]) : hn_f32_to_bf16(t.w[i][c]);
+      }
 }
 
 hone_status hn_product_few_prepack(const hone_step *s, const hone_machine *m, const hn_product_few_config *t,
@@ -124,14 +129,21 @@ hone_status hn_product_few_prepack(const hone_step *s, const hone_machine *m, co
   const uint32_t own = own_products(&q);
   const size_t bytes = product_bytes(&q);
   memset(blob, 0, bytes * own);
-  hone_status st = HONE_OK;
-  for (uint32_t i = 0; i < own && !st; i++) {
+  for (uint32_t i = 0; i < own; i++) {
     int64_t from = 0, left = i;
     for (uint32_t d = g->n_batch; d-- > 0;)
       if (g->b_batch[d]) from += left % g->batch[d] * g->b_batch[d], left /= g->batch[d];
-    st = put_product(s, &q, from, (uint16_t *)(void *)((char *)blob + i * bytes), error);
+    put_product(s, &q, from, (uint16_t *)(void *)((char *)blob + i * bytes));
   }
-  return st;
+  return HONE_OK;
+}
+
+size_t hn_product_few_shared(const hone_step *s, const hone_machine *m, const hn_product_few_config *t,
+                             uint64_t *key) {
+  problem q;
+  if (!describe(s, m, t, &q, NULL)) return 0;
+  const int64_t of[] = {q.p.a_type, q.chunks, q.p.args.n, q.p.args.k, own_products(&q)};
+  return hn_cuda_shared_blob("few", of, sizeof of / sizeof *of, key);
 }
 
 /* ------------------------------------------------------------------ run */

@@ -13,6 +13,7 @@ typedef struct hn_product_few_config {
 } hn_product_few_config;
 
 HN_FAMILY_PACKED(hn_product_few);
+HN_FAMILY_SHARED(hn_product_few);
 
 /* The tiles, named by rows x columns. */
 #define HN_FEW_16x16 16, 16, 4, 2, 0
@@ -20,6 +21,6 @@ HN_FAMILY_PACKED(hn_product_few);
 #define HN_FEW_32x32 32, 32, 3, 1, 0.6e-6
 
 #define hn_cuda_product_few_tactic(NAME, ANCHOR, ...)                                                        \
-  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_product_few, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cuda, NAME, ANCHOR, 1, hn_product_few, __VA_ARGS__)
 
 #endif

@@ -173,20 +173,28 @@ hone_status hn_product_mma_need(const hone_step *s, const hone_machine *m, const
   return HONE_OK;
 }
 
+static hn_product_type packed_as(const hone_step *s, const hn_product *p) {
+  return split3(s, p)                  ? HN_PRODUCT_F32
+         : p->a_type == HONE_DTYPE_F32 ? HN_PRODUCT_TF32
+         : p->a_type == HONE_DTYPE_F16 ? HN_PRODUCT_F16
+                                       : HN_PRODUCT_BF16;
+}
+
 hone_status hn_product_mma_prepack(const hone_step *s, const hone_machine *m, const hn_mma_tile *t,
                                    void *blob, hone_error *error) {
   (void)m, (void)t;
   hn_product p;
   hone_reason why;
   if (!hn_product_of(s, &p, &why)) return hn_not_described(s, &why, error);
-  if (p.constant)
-    hn_product_pack(s, &p, false,
-                    split3(s, &p)                ? HN_PRODUCT_F32
-                    : p.a_type == HONE_DTYPE_F32 ? HN_PRODUCT_TF32
-                    : p.a_type == HONE_DTYPE_F16 ? HN_PRODUCT_F16
-                                                 : HN_PRODUCT_BF16,
-                    blob);
+  if (p.constant) hn_product_pack(s, &p, false, packed_as(s, &p), blob);
   return HONE_OK;
+}
+
+size_t hn_product_mma_shared(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, uint64_t *key) {
+  (void)m, (void)t;
+  hn_product p;
+  if (!hn_product_of(s, &p, NULL) || !p.constant) return 0;
+  return hn_product_shared(&p, false, packed_as(s, &p), key);
 }
 
 void hn_product_mma_work(const hone_step *s, const hone_machine *m, const hn_mma_tile *t, hone_work *work) {

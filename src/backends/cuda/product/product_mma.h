@@ -15,6 +15,7 @@ typedef struct hn_mma_tile {
 typedef hn_mma_tile hn_product_mma_config;
 
 HN_FAMILY_COUNTED(hn_product_mma);
+HN_FAMILY_SHARED(hn_product_mma);
 
 /* For any step that hn_product_of or hn_product_of_codes has read: whether the tile takes it (sets tiles and
  * splits in p), predicted seconds, and the launch, with `more` in the text's prefix. three: f32 as three
@@ -34,6 +35,6 @@ hone_status hn_mma_launch(const hone_step_run *run, hn_product *p, const hn_mma_
 #define HN_MMA_16x64 16, 64, 1, 2, 4, 8
 
 #define hn_cuda_product_mma_tactic(NAME, ANCHOR, ...)                                                        \
-  HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_product_mma, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cuda, NAME, ANCHOR, 1, hn_product_mma, __VA_ARGS__)
 
 #endif

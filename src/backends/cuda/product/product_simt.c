@@ -99,6 +99,14 @@ hone_status hn_product_simt_prepack(const hone_step *s, const hone_machine *m, c
   return HONE_OK;
 }
 
+size_t hn_product_simt_shared(const hone_step *s, const hone_machine *m, const hn_simt_tile *t,
+                              uint64_t *key) {
+  (void)m, (void)t;
+  hn_product p;
+  if (!hn_product_of(s, &p, NULL) || !p.constant) return 0;
+  return hn_product_shared(&p, true, HN_PRODUCT_F32, key);
+}
+
 hone_status hn_product_simt_run(const hone_step_run *run, const hn_simt_tile *t, hone_error *error) {
   const hone_machine *m = hn_cuda_machine(hn_cuda_queue_of(run));
   hn_product p;

@@ -12,8 +12,9 @@ typedef struct hn_simt_tile {
 typedef hn_simt_tile hn_product_simt_config;
 
 HN_FAMILY_PACKED(hn_product_simt);
+HN_FAMILY_SHARED(hn_product_simt);
 
 #define hn_cuda_product_simt_tactic(NAME, ANCHOR, ...)                                                       \
-  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_product_simt, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cuda, NAME, ANCHOR, 1, hn_product_simt, __VA_ARGS__)
 
 #endif

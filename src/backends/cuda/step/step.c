@@ -2,8 +2,13 @@
 
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/half.h"
 #include "base/integers.h"
+#include "base/map.h"
+#include "optimize/step/shared.h"
+
+#include <string.h>
 
 bool hn_cuda_has(const hone_step *s, uint32_t i) {
   return i < s->n_anchor_inputs && s->input[i].desc.dtype != HONE_DTYPE_NONE;
@@ -63,6 +68,11 @@ bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, f
     return true;
   default: return false;
   }
+}
+
+size_t hn_cuda_shared_blob(const char *way, const int64_t *number, size_t n, uint64_t *key) {
+  *key = HN_FAULT("cuda_shared_way") ? 0 : hn_hash(number, n * sizeof *number, hn_hash(way, strlen(way), 0));
+  return HN_SHARED_WHOLE | HN_SHARED_PACKED;
 }
 
 double hn_cuda_clock(const hone_machine *m) {

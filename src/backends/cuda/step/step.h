@@ -26,6 +26,11 @@ bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reas
 /* Elements of a floating-point constant of any type as f32; false for any other. */
 bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 
+/* For hone_tactic_desc.shared of a blob that nothing but the weights' form decides on: the numbers that say
+ * how it is packed, as a key that other tactics come to if they pack alike. `way` names the way of packing.
+ */
+size_t hn_cuda_shared_blob(const char *way, const int64_t *number, size_t n, uint64_t *key);
+
 /* Cycles a second, by the peak of f32. */
 double hn_cuda_clock(const hone_machine *m);
 /* The greater of flops / rate and bytes / bandwidth, over the fraction of it that is reached, and a launch.

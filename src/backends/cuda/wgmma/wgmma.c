@@ -254,6 +254,11 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
   return HONE_OK;
 }
 
+size_t hn_wgmma_shared(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, uint64_t *key) {
+  problem q;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_shared_weights(&q, key) : 0;
+}
+
 /* ------------------------------------------------------------------ run */
 
 void hn_wgmma_prefix(const problem *q, const hn_wgmma_tile *t, hn_str *text) {

@@ -17,6 +17,7 @@ typedef struct hn_wgmma_tile {
 typedef hn_wgmma_tile hn_wgmma_config;
 
 HN_FAMILY_PACKED(hn_wgmma);
+HN_FAMILY_SHARED(hn_wgmma);
 
 /* Shared memory: the ring and what is on its way out. Two tiles on their way where K is so short that storing
  * them is what takes time. */
@@ -48,6 +49,7 @@ hone_status hn_wgmma_launch(const hone_step_run *run, const hn_wgmma_problem *q,
 #define HN_WGMMA_SPLIT_64 1, 64, false, true, 2
 #define HN_WGMMA_SPLIT_32 1, 32, false, true, 2
 
-#define hn_cuda_wgmma_tactic(NAME, ANCHOR, ...) HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 2, hn_wgmma, __VA_ARGS__)
+#define hn_cuda_wgmma_tactic(NAME, ANCHOR, ...)                                                              \
+  HN_TACTIC_PACKED_SHARED(cuda, NAME, ANCHOR, 2, hn_wgmma, __VA_ARGS__)
 
 #endif

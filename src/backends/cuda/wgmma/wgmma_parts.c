@@ -53,6 +53,12 @@ hone_status hn_wgmma_parts_prepack(const hone_step *s, const hone_machine *m, co
   return HONE_OK;
 }
 
+size_t hn_wgmma_parts_shared(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t,
+                             uint64_t *key) {
+  hn_wgmma_problem q;
+  return describe(s, m, t, &q, NULL) ? hn_wgmma_shared_weights(&q, key) : 0;
+}
+
 void hn_wgmma_parts_work(const hone_step *s, const hone_machine *m, const hn_wgmma_tile *t, hone_work *work) {
   (void)m, (void)t;
   hn_cuda_tf32_work(s, work);

@@ -9,6 +9,7 @@
 typedef hn_wgmma_tile hn_wgmma_parts_config;
 
 HN_FAMILY_COUNTED(hn_wgmma_parts);
+HN_FAMILY_SHARED(hn_wgmma_parts);
 
 /* The tiles, named by rows x columns. */
 #define HN_WGMMA_PARTS_128x64 1, 64, false, false, 2
@@ -17,6 +18,6 @@ HN_FAMILY_COUNTED(hn_wgmma_parts);
 #define HN_WGMMA_PARTS_256x128 HN_WGMMA_256x128
 
 #define hn_cuda_wgmma_parts_tactic(NAME, ANCHOR, ...)                                                        \
-  HN_TACTIC_COUNTED(cuda, NAME, ANCHOR, 1, hn_wgmma_parts, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cuda, NAME, ANCHOR, 1, hn_wgmma_parts, __VA_ARGS__)
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/cuda/wgmma/tensor_map.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -91,16 +93,6 @@ double hn_wgmma_unread(const hone_step *s, const hn_wgmma_problem *q) {
   return (1 - read) * (double)hone_desc_bytes(&s->input[0].desc);
 }
 
-static float weight(const hone_step *s, int64_t i) {
-  const char *w = s->input[1].constant;
-  uint16_t h;
-  float f;
-  if (s->input[1].desc.dtype == HONE_DTYPE_I8) return ((const signed char *)w)[i];
-  if (s->input[1].desc.dtype == HONE_DTYPE_F32) return memcpy(&f, w + i * 4, 4), f;
-  memcpy(&h, w + i * 2, 2);
-  return s->input[1].desc.dtype == HONE_DTYPE_F16 ? hn_f16_to_f32(h) : hn_bf16_to_f32(h);
-}
-
 /* Byte `at` of column n, of K as it lies there; the 16 bytes number c of row r stand at c ^ r. */
 static char *place(void *blob, uint32_t n8, uint32_t n, size_t at) {
   const uint32_t in = at % HN_WGMMA_BLOCK_BYTES;
@@ -115,38 +107,71 @@ static uint32_t exchanged(uint32_t n, bool pairs) {
   return (n & ~15u) + in;
 }
 
-/* Element k of column n. */
-static void put(const hn_wgmma_problem *q, void *blob, uint32_t n8, uint32_t n, uint32_t k, float w) {
+/* Elements k and up of column n, of one 16 bytes. */
+static void put(const hn_wgmma_problem *q, void *blob, uint32_t n8, uint32_t n, uint32_t k, const float *w,
+                uint32_t count) {
   const hone_dtype type = q->p.a_type;
-  const uint16_t h = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w) : hn_f32_to_bf16(w);
-  if (type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16)
-    memcpy(place(blob, n8, n, (size_t)k * 2), &h, 2);
-  else
-    *place(blob, n8, exchanged(n, q->pairs), k) = (char)(int8_t)w;
+  uint16_t h[8];
+  int8_t codes[16];
+  if (type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16) {
+    for (uint32_t i = 0; i < count; i++)
+      h[i] = type == HONE_DTYPE_F16 ? hn_f32_to_f16(w[i]) : hn_f32_to_bf16(w[i]);
+    memcpy(place(blob, n8, n, (size_t)k * 2), h, count * sizeof *h);
+  } else {
+    for (uint32_t i = 0; i < count; i++) codes[i] = (int8_t)w[i];
+    memcpy(place(blob, n8, exchanged(n, q->pairs), k), codes, count);
+  }
+}
+
+static hn_cuda_weights weights_of(const hone_step *s, const hn_wgmma_problem *q) {
+  const hn_product_args *g = &q->p.args;
+  return (hn_cuda_weights){.from = &s->input[1],
+                           .by_column = g->b_col,
+                           .by_tap = g->b_tap,
+                           .by_channel = g->b_row,
+                           .columns = g->n,
+                           .taps = q->taps,
+                           .channels = g->channels};
+}
+
+/* The next channels of a line: those of one 16 bytes. */
+static uint32_t some(const hn_wgmma_problem *q, const hn_cuda_weights_tile *t, uint32_t c) {
+  const uint32_t chunk = 16 / (uint32_t)hone_dtype_size(q->p.a_type);
+  return t->channels - c < chunk ? t->channels - c : chunk;
+}
+
+static void scale(hn_cuda_weights_tile *t, float alpha) {
+  for (uint32_t n = 0; n < t->columns; n++)
+    for (uint32_t c = 0; c < t->channels; c++) t->w[n][c] *= alpha;
 }
 
 void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
-  const hn_product_args *g = &q->p.args;
-  for (uint32_t n = 0; n < g->n; n++)
-    for (uint32_t tap = 0; tap < q->taps; tap++)
-      for (uint32_t c = 0; c < g->channels; c++) {
-        const float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
-        put(q, blob, n8, n, (tap * q->units + c / q->unit) * q->unit + c % q->unit, w);
+  for (hn_cuda_weights_tile t = {.all = weights_of(s, q)}; hn_cuda_weights_next(&t);) {
+    scale(&t, q->p.args.alpha);
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t c = 0, count; c < t.channels; c += count) {
+        count = some(q, &t, c);
+        put(q, blob, n8, t.column + n, t.tap * q->units * q->unit + t.channel + c, &t.w[n][c], count);
       }
+  }
+}
+
+size_t hn_wgmma_shared_weights(const hn_wgmma_problem *q, uint64_t *key) {
+  const int64_t of[] = {q->p.a_type, q->parts, q->unit, q->units, q->taps, q->k_blocks, q->n16};
+  return hn_cuda_shared_blob("blocks of 128 bytes", of, sizeof of / sizeof *of, key);
 }
 
 void hn_wgmma_pack_parts(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob) {
-  const hn_product_args *g = &q->p.args;
-  for (uint32_t n = 0; n < g->n; n++)
-    for (uint32_t tap = 0; tap < q->taps; tap++)
-      for (uint32_t c = 0; c < g->channels; c++) {
-        float w = g->alpha * weight(s, n * g->b_col + c * g->b_row + tap * g->b_tap);
-        const size_t at = ((size_t)(tap * q->units + c / q->unit) * q->unit + c % q->unit) * sizeof w,
+  for (hn_cuda_weights_tile t = {.all = weights_of(s, q)}; hn_cuda_weights_next(&t);)
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t c = 0; c < t.channels; c++) {
+        float w = q->p.args.alpha * t.w[n][c];
+        const size_t at = ((size_t)t.tap * q->units * q->unit + t.channel + c) * sizeof w,
                      block = at / HN_WGMMA_BLOCK_BYTES;
         for (uint32_t part = 0; part < q->parts; part++) { /* the second is what the first one lacks */
           const float rounded = hn_product_to_tf32(w);
           char *tiles = (char *)blob + (block * q->parts + part) * n8 * 1024;
-          memcpy(place(tiles, n8, n, at % HN_WGMMA_BLOCK_BYTES), &rounded, sizeof rounded);
+          memcpy(place(tiles, n8, t.column + n, at % HN_WGMMA_BLOCK_BYTES), &rounded, sizeof rounded);
           w -= rounded;
         }
       }
@@ -154,22 +179,31 @@ void hn_wgmma_pack_parts(const hone_step *s, const hn_wgmma_problem *q, uint32_t
 
 void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns, uint32_t blocks,
                           void *blob) {
-  const hn_product_args *g = &q->p.args;
   const size_t piece = (size_t)columns * blocks * HN_WGMMA_BLOCK_BYTES;
-  for (uint32_t n = 0; n < g->n; n++)
-    for (uint32_t c = 0; c < g->channels; c++)
-      put(q, (char *)blob + n / columns * piece, columns / 8, n % columns, c,
-          g->alpha * weight(s, n * g->b_col + c * g->b_row));
+  for (hn_cuda_weights_tile t = {.all = weights_of(s, q)}; hn_cuda_weights_next(&t);) {
+    scale(&t, q->p.args.alpha);
+    for (uint32_t i = 0; i < t.columns; i++) {
+      const uint32_t n = t.column + i;
+      for (uint32_t c = 0, count; c < t.channels; c += count) {
+        count = some(q, &t, c);
+        put(q, (char *)blob + n / columns * piece, columns / 8, n % columns, t.channel + c, &t.w[i][c],
+            count);
+      }
+    }
+  }
 }
 
 void hn_wgmma_pack_channels(const hone_step *s, const hn_wgmma_problem *q, uint32_t columns,
                             uint32_t channels, void *blob) {
-  const hn_product_args *g = &q->p.args;
   const size_t block = (size_t)columns * HN_WGMMA_BLOCK_BYTES;
-  for (uint32_t n = 0; n < g->n; n++)
-    for (uint32_t c = 0; c < g->channels; c++)
-      put(q, (char *)blob + c / channels * block, columns / 8, n, c % channels,
-          g->alpha * weight(s, n * g->b_col + c * g->b_row));
+  for (hn_cuda_weights_tile t = {.all = weights_of(s, q)}; hn_cuda_weights_next(&t);) {
+    scale(&t, q->p.args.alpha);
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t i = 0; i < t.channels; i++) {
+        const uint32_t c = t.channel + i;
+        put(q, (char *)blob + c / channels * block, columns / 8, t.column + n, c % channels, &t.w[n][i], 1);
+      }
+  }
 }
 
 hone_status hn_wgmma_map_a(hn_cuda_queue *queue, const hn_wgmma_problem *q, const void *x, uint32_t rows,

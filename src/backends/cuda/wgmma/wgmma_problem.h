@@ -46,6 +46,8 @@ double hn_wgmma_unread(const hone_step *s, const hn_wgmma_problem *q);
 /* All weights of the step, into a blob of zeros: [block of K][n8] tiles of 8 columns x 128 bytes of K, as the
  * copy engine would have swizzled them. */
 void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob);
+/* hone_tactic_desc.shared of a blob that is what this makes, or hn_wgmma_pack_parts, of q->n16 columns. */
+size_t hn_wgmma_shared_weights(const hn_wgmma_problem *q, uint64_t *key);
 /* Those of f32, each block of K as its tiles for each of q->parts. */
 void hn_wgmma_pack_parts(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, void *blob);
 /* Those of a 1x1 in pieces of `columns` columns, each [blocks][columns / 8] tiles. */

@@ -167,6 +167,12 @@ hone_status hn_wgmma_turned_prepack(const hone_step *s, const hone_machine *m,
   return HONE_OK;
 }
 
+size_t hn_wgmma_turned_shared(const hone_step *s, const hone_machine *m, const hn_wgmma_turned_config *c,
+                              uint64_t *key) {
+  hn_turned p;
+  return describe(s, m, c, &p, NULL) ? hn_wgmma_shared_weights(&p.q, key) : 0;
+}
+
 void hn_turned_prefix(const hn_turned *p, const hn_wgmma_turned_config *c, hn_str *t) {
   const hone_dtype type = p->q.p.a_type;
   hn_str_printf(t, "#define HN_T %s\n", hone_dtype_name(type));

@@ -14,6 +14,7 @@ typedef struct hn_wgmma_turned_config {
 } hn_wgmma_turned_config;
 
 HN_FAMILY_PACKED(hn_wgmma_turned);
+HN_FAMILY_SHARED(hn_wgmma_turned);
 
 /* How a step is run; names as in conv_turned.cu. */
 typedef struct hn_turned {
@@ -34,6 +35,6 @@ hone_status hn_turned_launch(const hone_step_run *run, const hn_turned *p, const
                              hn_conv_wgmma_args *args, const hn_str *text, hone_error *error);
 
 #define hn_cuda_wgmma_turned_tactic(NAME, ANCHOR, ...)                                                       \
-  HN_TACTIC_PACKED(cuda, NAME, ANCHOR, 1, hn_wgmma_turned, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cuda, NAME, ANCHOR, 1, hn_wgmma_turned, __VA_ARGS__)
 
 #endif

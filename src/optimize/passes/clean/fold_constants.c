@@ -24,11 +24,13 @@ static bool wanted(const hone_node *n, bool lowered) {
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
     if (hn_is_op(n, never[i]) && (i || !lowered) && !(i == 1 && lowered && is_parameter(n))) return false;
   for (uint32_t i = 0; i < n->n_in; i++)
-    if (n->in[i] && !hn_known(n->in[i])) return false;
+    if (n->in[i] && !n->in[i]->constant) return false;
   for (uint32_t i = 0; i < n->n_out; i++)
     if (n->out[i] && (n->out[i]->is_output || !hone_dtype_is_tensor(n->out[i]->desc.dtype))) return false;
   for (uint32_t i = 0; i < n->n_attr; i++)
     if (n->attr[i].type == HONE_ATTR_GRAPH) return false;
+  for (uint32_t i = 0; i < n->n_in; i++) /* last: it may have to make their bytes */
+    if (n->in[i] && !hn_known(n->in[i])) return false;
   return true;
 }
 

@@ -387,8 +387,8 @@ static void collect_bodies(widening *w, hone_node *n) {
 
 static void collect(widening *w, const hn_graph *g) {
   for (hone_node *k = g->first; k; k = k->next) {
-    if (touches_halves(w, k) && !keeps_its_types(k) && !rounds(w, k) && !enters(w, k) &&
-        !(w->ctx->options->processor && (moves_constant(k) || stays(w, k)))) {
+    if (touches_halves(w, k) && !keeps_its_types(k) && !rounds(w, k) && !enters(w, k) && !moves_constant(k) &&
+        !(w->ctx->options->processor && stays(w, k))) {
       w->place[w->n_places++] = (place){k, COMPUTES};
       w->n_nodes++;
       w->n_moves += only_moves(k);
