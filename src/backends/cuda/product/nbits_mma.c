@@ -148,15 +148,18 @@ bool hn_nbits_mma_accepts(const hone_step *s, const hone_machine *m, const hn_nb
 
 /* ------------------------------------------------------------------ cost */
 
-/* Of an H200, by its peaks and the instructions of the text: a launch and the first wait for memory; each
- * further one; sums that meet; cycles of a quarter of a multiprocessor for 16 columns by 32 rows of K: codes
- * become numbers, and of eight rows a product and its scale; the part of DRAM's peak that is reached. */
-#define COST_BASE 1.6e-6
-#define COST_WAIT 0.7e-6
-#define COST_MEET 1.2e-6
-#define COST_OPEN 30
-#define COST_PRODUCT 14
+/* Fitted to 154 runs on one H200 (docs/log/perf-log-gpu.md): a launch and the first wait for memory; how the
+ * sums of 512 values of a block leave. Cycles for 16 columns by 32 rows of K, of a quarter of a
+ * multiprocessor that has enough warps: codes become numbers, and of eight rows a product and its scale; and
+ * of a warp alone, which waits for itself, with what each eight rows add. The part of DRAM's peak that is
+ * reached. */
+#define COST_BASE 2.3e-6
+#define COST_LEAVE 1.55e-6
+#define COST_OPEN 55
+#define COST_PRODUCT 13.5
 #define COST_SUM 10
+#define COST_ALONE 218
+#define COST_ALONE_ROWS 13.5
 #define COST_DRAM 0.75
 double hn_nbits_mma_cost(const hone_step *s, const hone_machine *m, const hn_nbits_mma_config *t) {
   problem q;
@@ -165,12 +168,15 @@ double hn_nbits_mma_cost(const hone_step *s, const hone_machine *m, const hn_nbi
   const double sms = m->processors ? m->processors : 132, dram = m->dram_bytes > 0 ? m->dram_bytes : 4e12;
   const double blocks = (double)g->tiles * g->splits, rounds = ceil(blocks / sms),
                waves = ceil(rounds / t->blocks);
-  const double chunks = (double)g->split_tiles * t->held * t->warps_k * q.group / CHUNK * bn_of(t) / STRIP;
-  const double cycles = COST_OPEN + t->bm / 8.0 * (COST_PRODUCT * q.parts + COST_SUM);
-  const double work = rounds * chunks * cycles / 4 / hn_cuda_clock(m),
-               wait = waves * g->split_tiles * COST_WAIT;
-  const double meet = g->splits > 1 ? COST_MEET + (m->arch >= 90 ? 0 : 3e-6) : 0;
-  const double seconds = fmax(work, wait) + meet + (hn_cuda_epilogue_tensors(s) ? 0.3e-6 : 0);
+  const double own = (double)g->split_tiles * t->held * q.group / CHUNK * t->strips; /* chunks of a warp */
+  const double cycles = COST_OPEN + t->bm / 8.0 * (COST_PRODUCT * q.parts + COST_SUM),
+               alone = COST_ALONE + t->bm / 8.0 * COST_ALONE_ROWS * q.parts;
+  const double work = rounds * own * t->warps_k * t->warps_n * cycles / 4 / hn_cuda_clock(m),
+               wait = waves * own * alone / hn_cuda_clock(m);
+  const double leave =
+      rounds * COST_LEAVE * sqrt(t->bm * bn_of(t) / 512.0) + (g->splits > 1 && m->arch < 90 ? 3e-6 : 0);
+  const double seconds =
+      cbrt(work * work * work + wait * wait * wait) + leave + (hn_cuda_epilogue_tensors(s) ? 0.3e-6 : 0);
   return fmax(seconds, q.p.bytes / (COST_DRAM * dram)) + COST_BASE - 1.3e-6 + m->launch_s;
 }
 

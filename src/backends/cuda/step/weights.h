@@ -1,5 +1,6 @@
-/* Constant weights on their way into a blob: tiles of them as f32, each column's channels side by side, read in
- * the order in which they lie. A matrix [K][N] read column by column would miss every cache at each element. */
+/* Constant weights on their way into a blob: tiles of them as f32, each column's channels side by side, read
+ * in the order in which they lie. A matrix [K][N] read column by column would miss every cache at each
+ * element. */
 #ifndef HN_CUDA_STEP_WEIGHTS_H
 #define HN_CUDA_STEP_WEIGHTS_H
 
