@@ -301,7 +301,7 @@ static hone_status precision(const char *folder, const char *out_folder, fault_a
   hone_model *m = NULL;
   hone_precision_choice choice = {0};
   hone_precision_options o = {.samples = 1, .threads = 1, .budget = 1e-3, .narrow = "bf16"};
-  hone_status status = open_network(folder, "convolutions", &m, error);
+  hone_status status = open_network(folder, "products", &m, error);
   if (status == HONE_OK) status = hone_precision_choose(m, &o, &choice, error);
   if (status == HONE_OK)
     answer_line(answer, "%u of %u stay, %g", choice.n_f32_nodes, choice.candidates, choice.error);
@@ -310,7 +310,9 @@ static hone_status precision(const char *folder, const char *out_folder, fault_a
   hone_model_release(m);
   return status;
 }
-const scenario scenario_precision = {"precision", save_networks, precision, false};
+/* A search makes a plan for each layer: the network has a few. */
+static void save_products(const char *folder) { save_network(folder, "products"); }
+const scenario scenario_precision = {"precision", save_products, precision, false};
 
 static hone_status tune(const char *folder, const char *out_folder, fault_answer *answer, hone_error *error) {
   char path[400];
