@@ -14,6 +14,6 @@ typedef struct hn_recurrent_config {
 HN_FAMILY_PACKED(hn_recurrent);
 
 #define hn_cpu_recurrent_tactic(NAME, ANCHOR, ...)                                                           \
-  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 4, hn_recurrent, __VA_ARGS__)
+  HN_TACTIC_PACKED(cpu, NAME, ANCHOR, 5, hn_recurrent, __VA_ARGS__)
 
 #endif
