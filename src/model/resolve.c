@@ -16,6 +16,22 @@ static bool has_type(const hone_op_desc *d, const char *name, hone_attr_type typ
   return false;
 }
 
+/* The last opset that has the attribute, where the node's is newer: what it says is an input by then, or
+ * nothing, and a file that has it was not made for that opset. 0: the node may have it. Some never changed a
+ * result. */
+static int32_t ended(const hone_node *n, const hone_op_desc *d, const char *name) {
+  static const char *const idle[] = {"consumed_inputs", "is_test", "output_sequence", "ratio", "spatial"};
+  int32_t last = 0;
+  for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+    if (hn_same_name(idle[i], name)) return 0;
+  for (const hone_attr_desc *a = d->attrs; a && a->name; a++)
+    if (hn_same_name(a->name, name)) {
+      if (!a->until || a->until >= n->opset) return 0;
+      last = a->until > last ? a->until : last;
+    }
+  return last;
+}
+
 /* False with the reason when the node does not fit its operator's definition. *bad: the model is wrong
  * (rather than hone incomplete). */
 static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bool *bad) {
@@ -45,6 +61,11 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
     if (have && have->type != a->type && !has_type(d, a->name, have->type))
       return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name,
                       n->op_type),
+             false;
+    if (have && ended(n, d, a->name))
+      return snprintf(why->text, sizeof why->text,
+                      "attribute '%s' of %s ended with opset %d, the model imports %d", a->name, n->op_type,
+                      (int)ended(n, d, a->name), (int)n->opset),
              false;
     if (have) have->name = a->name; /* as below */
   }

@@ -110,6 +110,14 @@ static void first_forms(void **state) {
       {"ConstantFill", 8, "i64:9=1,1,1,1,1,1,1,1,1", "input_as_shape=1", NULL},
       {"ConstantFill", 8, "", "shape=2, dtype=8", NULL},
       {"ConstantFill", 10, "", "shape=2,", NULL},
+      /* Attributes that became inputs: a file of a newer opset that has them says two things. */
+      {"Clip", 10, "f32:2=1,9", "max=f:6", "f32:2=1,6"},
+      {"Clip", 11, "f32:2=1,9", "max=f:6", NULL},
+      {"ReduceMean", 17, "f32:2x2=1,2,3,4", "axes=1, keepdims=0", "f32:2=1.5,3.5"},
+      {"ReduceMean", 18, "f32:2x2=1,2,3,4", "axes=1, keepdims=0", NULL},
+      {"Relu", 13, "f32:2=-1,2", "consumed_inputs=0,", "f32:2=0,2"},
+      {"BatchNormalization", 9, "f32:1x2=1,2 f32:2=2,2 f32:2=0,1 f32:2=0,0 f32:2=1,1",
+       "epsilon=f:0 spatial=1", "f32:1x2=2,5"},
   };
   CHECK_ALL(cases);
 }
