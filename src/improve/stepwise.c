@@ -152,6 +152,12 @@ static void judge_levels(walk *w, const hn_step *s, const hn_value *v, const hon
 
 /* ---- floats */
 
+/* Here, or in the reference, of which a device's plan has another operator. */
+static bool rounds_within(const walk *w, const hn_value *v) {
+  const int i = output_of(w, v);
+  return hn_rounds_within(v->producer) || (i >= 0 && hn_rounds_within(w->side->plan->outputs[i]->producer));
+}
+
 /* Outputs of the model that are floats: the roundings before them are the reference's, but for those within
  * the step. */
 static void judge_output(walk *w, const char *node, const hn_value *v, const hn_difference *d, double apart,
@@ -161,7 +167,7 @@ static void judge_output(walk *w, const char *node, const hn_value *v, const hn_
   if (apart > w->out->apart) w->out->apart = apart;
   if (!w->rounded || (!d->unlike && apart <= w->tolerance) || (r->seen && !r->wrong)) return;
   if (w->late) return;
-  if ((r->seen && !r->complete) || hn_rounds_within(v->producer))
+  if ((r->seen && !r->complete) || rounds_within(w, v))
     w->out->unseen++; /* nothing is known: the ends decide */
   else
     found(w, node, HN_STEPWISE_WRONG_OUTPUT, apart, d->where);

@@ -407,6 +407,34 @@ static void test_dynamic(void **state) {
   hone_model_release(m);
 }
 
+/* Roundings in an operator's midst, which nothing sees: the ends decide, and 8 edge values' as well. */
+static void test_rounded_within(void **state) {
+  (void)state;
+  enum { STEPS = 20, N = 32 };
+  static int8_t w[N * 4 * N];
+  const float scale = 0.001f;
+  const int8_t zero = 0;
+  unsigned seed = 3;
+  hn_model *m = net_parse("lstm", "opset 17\nopset \"com.microsoft\" 1\ngraph g() -> () {\n}\n");
+  hn_value *x = net_input(m, "x", HONE_DTYPE_F32, 3, (const int64_t[]){STEPS, 2, N});
+  for (int i = 0; i < N * 4 * N; i++)
+    w[i] = (int8_t)((int)((seed = seed * 1664525u + 1013904223u) >> 24) - 128);
+  hn_value *codes = net_constant(m, HONE_DTYPE_I8, 3, (const int64_t[]){1, N, 4 * N}, w),
+           *by = net_constant(m, HONE_DTYPE_F32, 1, (const int64_t[]){1}, &scale),
+           *none = net_constant(m, HONE_DTYPE_I8, 1, (const int64_t[]){1}, &zero),
+           *y = hn_value_create(m->graph, NULL);
+  hone_node *n = hn_node_create(
+      m->graph, NULL, "DynamicQuantizeLSTM", "com.microsoft", "",
+      (hn_value *const[]){x, codes, codes, NULL, NULL, NULL, NULL, NULL, by, none, by, none}, 12, &y, 1);
+  assert_non_null(n);
+  assert_true(hn_node_set_int(n, "hidden_size", N));
+  net_finish(m, y);
+  hone_verify_result r = verify(m, NULL, 100);
+  if (r.verdict != HONE_VERDICT_SAME) fail_msg("%s at '%s'", r.reason, r.first_different_node);
+  assert_false(r.judged_steps);
+  hone_model_release(m);
+}
+
 /* ---- edge values */
 
 /* All of the hundred where there is time, and every kind of edge value besides. */
@@ -729,6 +757,7 @@ int main(void) {
       cmocka_unit_test(test_quantised_faults),
       cmocka_unit_test(test_hidden_faults),
       cmocka_unit_test(test_dynamic),
+      cmocka_unit_test(test_rounded_within),
       cmocka_unit_test(test_integer_faults),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
