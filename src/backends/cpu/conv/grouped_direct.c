@@ -204,10 +204,11 @@ void hn_grouped_direct_exec(const hn_grouped_direct_args *a, hn_parallel_fn para
 }
 
 /* Cycles, as the models of the other tactics count them. */
-#define PRODUCT 0.58 /* of a multiply-add of one vector, */
-#define CHAIN 5.0    /* or of one after the other, where fewer pixels are side by side */
-#define PIXEL 8.0    /* of a vector that is laid out */
-#define CALL 60.0    /* of a piece of a row: its sums begin, are finished and stored */
+#define PRODUCT 0.58   /* of a multiply-add of one vector, */
+#define CHAIN 5.0      /* or of one after the other, where fewer pixels are side by side */
+#define CHAIN_OF_8 4.0 /* the same of kernels of 8 lanes */
+#define PIXEL 8.0      /* of a vector that is laid out */
+#define CALL 60.0      /* of a piece of a row: its sums begin, are finished and stored */
 
 double hn_grouped_direct_seconds(const hn_grouped_direct *d, const hone_machine *machine, hn_isa isa) {
   const double out_rows = (double)hn_div_up(d->of.out[0], d->row_blocks);
@@ -217,7 +218,7 @@ double hn_grouped_direct_seconds(const hn_grouped_direct *d, const hone_machine 
   const double pixels = pieces ? (double)d->tile / (double)pieces : 1;
   /* Kernels of 16 lanes keep two sums of each of a few pixels where a row has three taps. */
   const bool two_sums = d->lanes == 16 && pixels < 8 && d->of.kernel[1] == 3 && d->of.dilation[1] == 1;
-  const double chain = CHAIN / (two_sums ? 2 * pixels : pixels);
+  const double chain = (d->lanes == 8 ? CHAIN_OF_8 : CHAIN) / (two_sums ? 2 * pixels : pixels);
   const double products = (double)(d->of.out[1] * d->of.kernel[0] * d->of.kernel[1] * d->of.cin) * out_rows *
                           (chain > PRODUCT ? chain : PRODUCT);
   const double rows = (double)(d->tiles * d->columns) * in_rows * (double)d->planes * PIXEL;
