@@ -134,7 +134,11 @@ static bool same_bytes(const parcel *a, const parcel *b) {
 
 /* Bytes that a plan before brought to the device, or this one already, are not sent again: they are known by
  * what they are, or by what a step packs them of. */
-static void find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
+static bool find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
+  size_t room = 64;
+  while (room < 2 * x->list.len) room *= 2;
+  uint32_t *seen = hn_calloc(room, sizeof *seen); /* by key: the first of its bytes, its number and 1 */
+  if (!seen) return false;
   p->backend->parallel(p->device, (int64_t)x->list.len, name_parcel, x);
   for (uint32_t i = 0; i < x->list.len; i++) {
     parcel *a = &x->list.ptr[i];
@@ -144,9 +148,13 @@ static void find_parcels(hn_plan *p, parcels *x, hn_packed_store *store) {
       p->found_bytes += a->bytes;
       continue;
     }
-    for (uint32_t k = 0; k < i && !a->like; k++)
-      if (!x->list.ptr[k].there && !x->list.ptr[k].like && same_bytes(a, &x->list.ptr[k])) a->like = k + 1;
+    size_t at = a->key.part[0] & (room - 1);
+    while (seen[at] && !same_bytes(a, &x->list.ptr[seen[at] - 1])) at = (at + 1) & (room - 1);
+    a->like = seen[at];
+    if (!a->like) seen[at] = i + 1;
   }
+  hn_free(seen);
+  return true;
 }
 
 static void place_parcels(parcels *x) {
@@ -217,9 +225,8 @@ static hone_status send_all(crossing *c, hn_plan *p, const hn_upload *what, hn_p
   parcels x = {.bytes = 0};
   char *block = NULL;
   hone_status status = HONE_OK;
-  if (!list_parcels(p, what, &x))
+  if (!list_parcels(p, what, &x) || (named && !find_parcels(p, &x, store)))
     status = hn_fail_memory(error, p->steps.len * sizeof(parcel), "sending weights");
-  if (status == HONE_OK && named) find_parcels(p, &x, store);
   place_parcels(&x);
   if (status == HONE_OK && x.bytes) {
     block = hn_device_alloc(p->backend, p->device, &p->tenant, false, HONE_MEMORY_FOR_WEIGHTS, x.bytes);

@@ -72,14 +72,6 @@ static const hn_slot *root_of(const hn_plan *p, uint32_t slot) {
   return &p->slots.ptr[hn_slot_root(p, slot)];
 }
 
-/* Where a slot's bytes begin in its root's. */
-static uint64_t offset_of(const hn_plan *p, uint32_t slot) {
-  uint64_t offset = 0;
-  for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
-    offset += p->slots.ptr[slot].offset;
-  return offset;
-}
-
 static bool packs(const hn_step *s, uint32_t i) { return s->tactic && i < 32 && (s->need.packed >> i & 1); }
 
 static bool any_alignment(const hn_step *s, uint32_t i) {
@@ -224,7 +216,7 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
  * type. NULL: they are not so. */
 static const hn_deferred *as_stored(const hn_plan *p, const hn_step *s, uint32_t i) {
   const hn_deferred *d = s->whole ? root_of(p, s->in[i])->deferred : NULL;
-  if (!d || d->factor || hone_dtype_size(d->type) != 2 || offset_of(p, s->in[i])) return NULL;
+  if (!d || d->factor || hone_dtype_size(d->type) != 2 || hn_slot_offset(p, s->in[i])) return NULL;
   return any_alignment(s, i) || (uintptr_t)d->from % 2 == 0 ? d : NULL;
 }
 
@@ -346,7 +338,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
       return hn_fail(error, HONE_ERROR_INTERNAL, "scaled weights leave the range of f32");
     }
     drop_pages(k, r->constant, r->deferred ? hn_deferred_bytes(r->deferred) : r->bytes);
-    in[i].constant = (char *)data + offset_of(p, s->in[i]);
+    in[i].constant = (char *)data + hn_slot_offset(p, s->in[i]);
     at += bytes;
   }
   if (!follow_parts(&step, &own))

@@ -83,9 +83,8 @@ static void put_bytes(const hn_plan *p, const void *at, size_t bytes, hn_str *ou
 /* Input i of a step, where it is a constant: which bytes, and from where on. Within one plan the slot says it
  * all, and nothing is read. */
 static void put_constant(const hn_plan *p, uint32_t slot, bool by_slot, hn_str *out) {
-  uint64_t offset = 0;
-  for (; p->slots.ptr[slot].alias != HN_NO_SLOT; slot = p->slots.ptr[slot].alias)
-    offset += p->slots.ptr[slot].offset;
+  const uint64_t offset = hn_slot_offset(p, slot);
+  slot = hn_slot_root(p, slot);
   const hn_slot *s = &p->slots.ptr[slot];
   const hn_deferred *d = s->deferred;
   if (s->place != HN_PLACE_CONST) return;

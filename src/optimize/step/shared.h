@@ -26,8 +26,8 @@ static inline bool hn_tactic_shares_whole(const hone_tactic_desc *tactic, const 
                                           const hone_machine *machine, uint64_t *key) {
   *key = 0;
   const size_t at = tactic->shared(step, machine, key);
-  *key = *key << 1 | (at & HN_SHARED_PACKED);
-  return at & HN_SHARED_WHOLE;
+  *key = *key << 1 | HN_SHARED_PACKED;
+  return at == (HN_SHARED_WHOLE | HN_SHARED_PACKED); /* no plugin's, which are multiples of 64 */
 }
 
 #endif

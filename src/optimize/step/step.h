@@ -218,6 +218,11 @@ static inline uint32_t hn_slot_root(const hn_plan *p, uint32_t s) {
   return s;
 }
 
+/* Where the slot's bytes begin in its root's. */
+static inline uint64_t hn_slot_offset(const hn_plan *p, uint32_t s) {
+  return p->slots.ptr[s].alias == HN_NO_SLOT ? 0 : p->slots.ptr[s].offset;
+}
+
 /* As hn_no_memory, and names the largest of the tensors in `places` (bits 1 << HN_PLACE_*). */
 hone_status hn_plan_no_memory(const hn_plan *plan, uint64_t bytes, const char *what, uint32_t places,
                               hone_error *error);

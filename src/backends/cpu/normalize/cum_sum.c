@@ -218,6 +218,7 @@ static void long_sum_f32_columns(void *y, const void *x, const lines *l) {
       v = v WITH __builtin_shufflevector(v, none, 8, 8, 0, 1, 2, 3, 4, 5);                                   \
       v = v WITH __builtin_shufflevector(v, none, 8, 8, 8, 8, 0, 1, 2, 3);                                   \
       const TYPE last = v[SOME - 1];                                                                         \
+      beyond += v * 0; /* the last one, too, which an exclusive sum does not show */                         \
       if (exclusive) v = __builtin_shufflevector(v, none, 8, 0, 1, 2, 3, 4, 5, 6);                           \
       v = v WITH(TYPE) total;                                                                                \
       beyond += v * 0;                                                                                       \

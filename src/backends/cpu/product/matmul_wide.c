@@ -230,7 +230,7 @@ static void finish(const job *j, char *to, int64_t row, int64_t rows, int64_t co
     if (h->type == HN_WIDE_F64) {
       const double zero = 0;
       finish_row((double *)(void *)to + r * h->n, c ? (const double *)c + at : &zero, c ? h->c_step : 0,
-                 h->alpha, h->beta, columns);
+                 h->alpha, c ? h->beta : 0, columns);
     } else if (h->size == 4) {
       uint32_t *y = (uint32_t *)(void *)to + r * h->n;
       for (int64_t i = 0; i < columns; i++) y[i] += ((const uint32_t *)c)[at + i * h->c_step];
