@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/serve/generate.h"
+#include "api/serve/serve.h"
+#include "api/serve/slots.h"
 
 #include <hone/device_memory.h>
 #include <hone/memory.h>
@@ -139,6 +140,70 @@ static void a_run_may_fail_in_the_middle(void **state) {
   assert_int_equal(held(), before);
 }
 
+static size_t slot_bytes(const hn_slots *s, const hn_cache *c) { return (size_t)c->heads * s->room * c->row; }
+
+/* Bytes other than zeros behind what the sequence in slot 0 has. */
+static size_t behind(const hn_slots *s) {
+  size_t n = 0;
+  assert_non_null(s->at[0]);
+  for (uint32_t i = 0; i < s->n_caches; i++) {
+    const hn_cache *c = &s->cache[i];
+    char *here = malloc(slot_bytes(s, c));
+    assert_int_equal(hone_memory_copy(s->engine, here, c->data, slot_bytes(s, c), NULL), HONE_OK);
+    for (size_t k = 0, head = s->room * c->row; k < (size_t)c->heads * head; k++)
+      n += k % head >= s->at[0]->fed * c->row && here[k] != 0;
+    free(here);
+  }
+  return n;
+}
+
+/* A run that is refused when it has ended has written what it has: the next in its place finds nothing. */
+static void what_a_failed_run_wrote_is_cleared(void **state) {
+  (void)state;
+  static char text[1 << 16];
+  decoder_size z = small;
+  z.form = DECODER_CONCAT;
+  hone_server *s = serve(&z, NULL, (hone_served_options){.sequences = 1});
+  struct hn_generator *g = s->model[0]->generator;
+  hn_slots *slots = (hn_slots *)(uintptr_t)hn_generator_slots(g);
+  slots->vocabulary++; /* the server lets an id pass that the model does not know */
+  wants(s, "/v2/models/net/generate", "{\"input_ids\":[1,2,3,4,5,6,7,61]}", 400, "outside of what there is");
+  slots->vocabulary--;
+  hn_generator_rounds(g, 0);
+  hone_server_response r = open_stream(s, 0, 8);
+  hn_generator_rounds(g, 2);
+  assert_int_equal(behind(slots), 0);
+  /* Behind who lives, too. */
+  const hn_cache *c = &slots->cache[0];
+  const uint32_t rubbish = 1;
+  char *last = c->data + slot_bytes(slots, c) - sizeof rubbish;
+  assert_int_equal(hone_memory_copy(slots->engine, last, &rubbish, sizeof rubbish, NULL), HONE_OK);
+  assert_true(behind(slots) > 0);
+  hn_caches_doubt(slots, &(hn_part){slots->at[0], 1}, 1);
+  hn_generator_rounds(g, 1);
+  assert_int_equal(behind(slots), 0);
+  hn_generator_rounds(g, UINT64_MAX);
+  assert_int_equal(errors_of(&r, text, sizeof text), 0);
+  assert_true(right(&z, text, 0, 8));
+  hone_server_destroy(s);
+}
+
+/* A slot goes as it is, with what is not cleared yet. */
+static void a_slot_that_moves_may_have_to_be_cleared(void **state) {
+  (void)state;
+  decoder_size z = small;
+  z.form = DECODER_CONCAT;
+  hone_server *s = serve(&z, NULL, (hone_served_options){.sequences = 2});
+  hn_slots *slots = (hn_slots *)(uintptr_t)hn_generator_slots(s->model[0]->generator);
+  slots->written[0] = slots->room, slots->written[1] = 0;
+  assert_int_equal(hn_caches_move(slots, 0, 1, 1, NULL), HONE_OK);
+  assert_int_equal(slots->written[1], slots->room);
+  slots->written[0] = 1;
+  assert_int_equal(hn_caches_move(slots, 0, 1, 1, NULL), HONE_OK);
+  assert_int_equal(slots->written[1], 1);
+  hone_server_destroy(s);
+}
+
 /* Where a sequence stands its work has to be captured first: there is no memory for that. */
 static void memory_may_lack_as_a_sequence_begins(void **state) {
   (void)state;
@@ -208,6 +273,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_may_lack_at_the_beginning),
       cmocka_unit_test(a_run_may_fail_in_the_middle),
+      cmocka_unit_test(what_a_failed_run_wrote_is_cleared),
+      cmocka_unit_test(a_slot_that_moves_may_have_to_be_cleared),
       cmocka_unit_test(memory_may_lack_as_a_sequence_begins),
       cmocka_unit_test(a_lost_device_is_told),
   };

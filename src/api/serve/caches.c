@@ -110,7 +110,8 @@ hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t token
     for (size_t h = 0; h < (size_t)c->heads; h++)
       memcpy(c->data + to * slot + h * head, c->data + from * slot + h * head, tokens * c->row);
   }
-  if (status == HONE_OK && s->written[to] < tokens) s->written[to] = (uint32_t)tokens;
+  const uint32_t rows = s->apart ? s->written[from] : (uint32_t)tokens;
+  if (s->written[to] < rows || (s->apart && status == HONE_OK)) s->written[to] = rows;
   return status;
 }
 
@@ -134,15 +135,24 @@ void hn_caches_stretch(hn_slots *s, uint32_t room) {
   s->room = room;
 }
 
-/* On a device nothing is written behind what a sequence has but zeros: a slot is cleared for who begins. */
-static hone_status clear_apart(hn_slots *s, uint32_t k, hone_error *error) {
+/* On a device a run writes nothing but zeros behind what a sequence has: a slot is cleared for who begins,
+ * whole, and behind what is there after a run that failed. */
+static hone_status clear_apart(hn_slots *s, uint32_t k, uint32_t has, hone_error *error) {
   hone_status status = HONE_OK;
-  for (uint32_t i = 0; i < s->n_caches && status == HONE_OK; i++) {
+  for (uint32_t i = 0; i < s->n_caches; i++) {
     const hn_cache *c = &s->cache[i];
-    status = hone_memory_copy(s->engine, c->data + k * slot_of(s, c), s->zeros, slot_of(s, c), error);
+    char *slot = c->data + k * slot_of(s, c);
+    const size_t heads = has ? (size_t)c->heads : 1, head = slot_of(s, c) / heads, from = has * c->row,
+                 bytes = (has ? s->written[k] * c->row : head) - from;
+    for (size_t h = 0; h < heads && status == HONE_OK; h++)
+      status = hone_memory_copy(s->engine, slot + h * head + from, s->zeros, bytes, error);
   }
-  if (status == HONE_OK) s->written[k] = 0;
+  if (status == HONE_OK) s->written[k] = has;
   return status;
+}
+
+void hn_caches_doubt(hn_slots *s, const hn_part *part, uint32_t n) {
+  for (uint32_t i = 0; i < n && s->apart; i++) s->written[part[i].of->slot] = s->room;
 }
 
 hone_status hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n, hone_error *error) {
@@ -151,7 +161,7 @@ hone_status hn_caches_clear(hn_slots *s, uint32_t first, uint32_t n, hone_error 
     const uint32_t has = s->at[k] ? s->at[k]->fed : 0;
     if (s->written[k] <= has || HN_FAULT("generate_hole_is_left")) continue;
     if (s->apart) {
-      if (!has) status = clear_apart(s, k, error);
+      status = clear_apart(s, k, has, error);
       continue;
     }
     for (uint32_t i = 0; i < s->n_caches; i++) {

@@ -299,7 +299,10 @@ static hone_status run(hn_slots *s, const hn_part *part, uint32_t n, uint32_t fi
   set_inputs(s, z, first);
   if (status == HONE_OK) status = hn_caches_give(s, z, first, error);
   if (status == HONE_OK) status = hone_context_run(z->context, s->given, options, error);
-  if (status != HONE_OK) return status;
+  if (status != HONE_OK) {
+    hn_caches_doubt(s, part, n);
+    return status;
+  }
   hn_caches_keep(s, z, first, part, n);
   for (uint32_t i = 0; i < n; i++)
     take_logits(s, z, (uint32_t)part[i].of->slot - first, part[i].tokens - 1,

@@ -108,6 +108,8 @@ void hn_caches_free(hn_slots *s);
 uint64_t hn_caches_slot_bytes(const hn_slots *s); /* of one slot in all caches */
 /* The first `tokens` tokens of slot `from` go to slot `to`. */
 hone_status hn_caches_move(hn_slots *s, uint32_t from, uint32_t to, size_t tokens, hone_error *error);
+/* A run of these has failed: on a device there may be anything behind what they have. */
+void hn_caches_doubt(hn_slots *s, const hn_part *part, uint32_t n);
 /* From now on slots have room for so many rows. What sequences have stays. */
 void hn_caches_stretch(hn_slots *s, uint32_t room);
 /* Behind what sequences have there is nothing but zeros, in `n` slots from `first` on. */
