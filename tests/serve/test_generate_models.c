@@ -135,6 +135,13 @@ static void scattered_caches_are_told_what_is_missing(void **state) {
                                       "  %logits = Squeeze(%y, %axis)\n",
                     "%ok, %ov"),
              "nonpad_kv_seqlen of node");
+#define HANDED_ON(outputs)                                                                                   \
+  SCATTER("axis=2")                                                                                          \
+  "  %y" outputs " = Attention(%h, %ok, %ov, _, _, _, %n) {is_causal=1}\n  %logits = Squeeze(%y, %axis)\n"
+  not_served(JOINED("Bx1xPx4", LENGTHS_ARE, HANDED_ON(", %q, %r"), "%ok, %ov, %q"),
+             "gives keys and values that are read");
+  not_served(JOINED("Bx1xPx4", LENGTHS_ARE, HANDED_ON(", %q, %r") "  %z = Neg(%r)\n", "%ok, %ov, %z"),
+             "gives keys and values that are read");
 }
 
 static void pages_are_the_callers(void **state) {

@@ -296,6 +296,12 @@ static bool take_reader(finder *f, const hn_use *use, const hn_value *present) {
   if (n->n_out > 3 && n->out[3])
     return hn_refuse(f->why, "node '%.60s' (Attention) gives its scores, as wide as the server's room",
                      n->name);
+  for (uint32_t i = PRESENT_KEY; i < n->n_out && i < PRESENT_KEY + 2; i++)
+    if (n->out[i] && (n->out[i]->is_output || n->out[i]->users.len))
+      return hn_refuse(f->why,
+                       "node '%.60s' (Attention) gives keys and values that are read, as wide as the "
+                       "server's room",
+                       n->name);
   return take_length(f, n, input_of(n, OWN_LENGTHS), HN_DECODER_ENDS, "nonpad_kv_seqlen");
 }
 
