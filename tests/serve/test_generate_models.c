@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/fault.h"
+
 #include <string.h>
 
 /* Takes the model. */
@@ -175,6 +177,15 @@ static void holes_that_are_seen_are_refused(void **state) {
       /* A device's cache may be some rows longer: then there are no such places. */
       does_not_generate(decoder_build(&z), device && !i ? "outside of what there is" : "with a hole between");
     }
+#ifdef HN_FAULTS
+  decoder_size z = small;
+  z.form = DECODER_CONCAT;
+  hn_fault_set("generate_empty_hole_is_seen");
+  does_not_generate(decoder_build(&z), "between 0 tokens and new ones");
+  hn_fault_set("generate_written_in_front"); /* on a device */
+  if (device) does_not_generate(decoder_build(&z), "with a hole between");
+  hn_fault_set(NULL);
+#endif
 }
 
 /* As long as the window is not less than all that there can be. */

@@ -7,6 +7,7 @@
  * zeros, so that holes stay empty. */
 #include "api/serve/slots.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "model/operators.h"
 #include "model/ops/common/op.h"
 
@@ -239,7 +240,8 @@ static hone_status write_in(adapter *a, const hn_decoder_input *in) {
   hn_value *fresh = joined_to(a, n, present, in->dim[1], in->dim[3]),
            *none = hn_value_constant(a->g, NULL, &d, &zero, true);
   fresh = fresh && none ? op(a, NULL, n, "Where", a->real, fresh, none) : NULL;
-  hn_value *to = fresh ? op(a, NULL, n, "TensorScatter", past, fresh, a->fed) : NULL;
+  hn_value *at = HN_FAULT("generate_written_in_front") ? NULL : a->fed,
+           *to = fresh ? op(a, NULL, n, "TensorScatter", past, fresh, at) : NULL;
   if (!to) return no_memory(a);
   hand_on(a, in->output, to);
   return HONE_OK;

@@ -6,6 +6,7 @@
  * it is compared with; for the shortest, a plan without a hole is made for the while. */
 #include "api/serve/slots.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "model/ops/common/op.h"
 
 #include <hone/device_memory.h>
@@ -17,7 +18,12 @@ enum { FEW = 3 }; /* rows of a cache without a hole */
 typedef struct trial {
   hn_slots *s;
   uint64_t fed, real; /* rows that caches have, and tokens that are new */
+  uint64_t tokens;    /* of the run */
 } trial;
+
+/* The row where a device writes what is new: behind those that there are, or, where a full cache has no room,
+ * at the beginning (nothing is read there any more). */
+static uint64_t place(const trial *k, uint64_t past) { return k->fed + k->tokens <= past ? k->fed : 0; }
 
 /* What a run gives: logits of new tokens, and of each cache the rows of new tokens. */
 typedef struct given {
@@ -60,12 +66,17 @@ static void fill(const trial *k, const hn_decoder_input *in, uint64_t which, con
   case HN_DECODER_POSITIONS:
     for (uint64_t i = 0; i < n; i++) hn_set_i64(t, (int64_t)i, (int64_t)(k->fed + i));
     break;
+  case HN_DECODER_FED:
+    for (uint64_t i = 0; i < n; i++) hn_set_i64(t, (int64_t)i, (int64_t)place(k, past));
+    break;
   case HN_DECODER_REAL:
     for (uint64_t i = 0; i < n; i++) hn_set_i64(t, (int64_t)i, i < k->real);
     break;
   case HN_DECODER_MASK:
     for (uint64_t i = 0; i < n; i++)
-      hn_set_i64(t, (int64_t)i, i < k->fed || (i >= past && i < past + k->real));
+      hn_set_i64(t, (int64_t)i,
+                 i < k->fed || (i >= past && i < past + k->real) ||
+                     (!k->fed && HN_FAULT("generate_empty_hole_is_seen")));
     break;
   default: break;
   }
@@ -77,8 +88,7 @@ static void take(given *g, const hone_tensor *t, int64_t from, int64_t count) {
   for (int64_t i = 0; i < count; i++) g->at[g->n++] = (float)hn_get_f64(t, from + i);
 }
 
-/* New rows of a cache: behind those that came, or on a device at the beginning (nothing is read there any
- * more). */
+/* New rows of a cache: behind those that came, or on a device where it writes them. */
 static hone_status take_rows(const trial *k, const hone_tensor *t, const hn_cache *c, uint64_t past, given *g,
                              hone_error *error) {
   const hn_slots *s = k->s;
@@ -88,7 +98,7 @@ static hone_status take_rows(const trial *k, const hone_tensor *t, const hn_cach
   if (status == HONE_OK && s->apart) status = hone_memory_copy(s->engine, here.data, t->data, bytes, error);
   here.desc.device = 0;
   for (int64_t h = 0; h < c->heads && status == HONE_OK; h++)
-    take(g, &here, (h * t->desc.dim[2] + (s->apart ? 0 : (int64_t)past)) * c->size,
+    take(g, &here, (h * t->desc.dim[2] + (int64_t)(s->apart ? place(k, past) : past)) * c->size,
          (int64_t)k->real * c->size);
   if (s->apart) hn_free(here.data);
   return status;
@@ -205,7 +215,7 @@ static bool alike(const hn_slots *s, const given *is, const given *should, doubl
  * are those of memory. */
 static hone_status compare(hn_slots *s, const hn_run_size *z, uint32_t fed, uint32_t real,
                            const given *should, bool *holds, hone_error *why) {
-  const trial k = {.s = s, .fed = fed, .real = real};
+  const trial k = {.s = s, .fed = fed, .real = real, .tokens = z->tokens};
   given is = {0};
   double far = 0;
   hone_status status = run(&k, z->plan, z->context, z->past, &is, why);
@@ -219,20 +229,20 @@ static hone_status compare(hn_slots *s, const hn_run_size *z, uint32_t fed, uint
   return status == HONE_ERROR_MEMORY ? status : HONE_OK; /* or it does not take what it may be given */
 }
 
-/* One token, with caches that are empty (which models need not take without any rows), and as long as others
- * of their plans. */
+/* One token, with caches that are empty (which models need not take without any rows; a device's have one,
+ * for the token), and as long as others of their plans. */
 static hone_status check_one(hn_slots *s, const hn_run_size *z, bool *holds, hone_error *why) {
   hone_status status = HONE_OK;
   for (uint32_t i = 0; i <= s->n_pasts && *holds && status == HONE_OK; i++) {
     const uint32_t fed = i ? s->past[i - 1] : 0;
-    const trial k = {.s = s, .fed = fed, .real = 1};
+    const trial k = {.s = s, .fed = fed, .real = 1, .tokens = 1};
     const hn_run_size *by = i ? hn_sizes_find(s, 1, 1, fed) : NULL;
     given should = {0};
     if (fed >= z->past) break;
-    status = by ? run(&k, by->plan, by->context, fed, &should, why) : run_anew(&k, 1, 0, &should, why);
+    status = by ? run(&k, by->plan, by->context, fed, &should, why) : run_anew(&k, 1, s->apart, &should, why);
     if (status == HONE_OK)
       status = compare(s, z, fed, 1, &should, holds, why);
-    else if (status != HONE_ERROR_MEMORY && !by)
+    else if (status != HONE_ERROR_MEMORY && !by && !s->apart)
       status = HONE_OK;
     hn_free(should.at);
   }
@@ -250,7 +260,7 @@ static hone_status check_size(hn_slots *s, const hn_run_size *z, given *should, 
   const uint32_t t = z->tokens, few = few_rows(s, t);
   const bool tail = s->pads && t > 2;
   hone_status status = HONE_OK;
-  if (!should->at) status = run_anew(&(trial){.s = s, .fed = few, .real = t}, t, few, should, why);
+  if (!should->at) status = run_anew(&(trial){s, few, t, t}, t, few, should, why);
   if (status != HONE_OK && status != HONE_ERROR_MEMORY) { /* nothing to compare with */
     *holds = false;
     return HONE_OK;
