@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/objects.h"
 #include "api/serve/serve.h"
 #include "api/serve/slots.h"
 
@@ -204,6 +205,37 @@ static void a_slot_that_moves_may_have_to_be_cleared(void **state) {
   hone_server_destroy(s);
 }
 
+static hone_server *watched;
+static const hn_backend *watched_backend;
+static uint32_t waits, locked;
+
+static hone_status watched_sync(hn_device *d, hn_queue *q, hone_error *error) {
+  const bool open = pthread_mutex_trylock(&watched->lock) == 0;
+  if (open) pthread_mutex_unlock(&watched->lock);
+  waits++, locked += !open;
+  return watched_backend->sync(d, q, error);
+}
+
+/* Requests find their models while the server asks a device how it is. */
+static void whether_it_is_ready_is_asked_without_the_lock(void **state) {
+  (void)state;
+  watched = serve(&small, NULL, (hone_served_options){.sequences = 2});
+  hone_engine *e = watched->model[0]->replica[0].engine;
+  watched_backend = e->backend;
+  hn_backend other = *watched_backend;
+  other.sync = watched_sync;
+  e->backend = &other;
+  const hone_server_request r = {.method = "GET", .path = "/v2/health/ready"};
+  hone_server_response out;
+  hone_server_answer(watched, &r, &out);
+  e->backend = watched_backend;
+  assert_int_equal(out.status, 200);
+  assert_int_equal(waits, 1);
+  assert_int_equal(locked, 0);
+  hone_server_response_free(&out);
+  hone_server_destroy(watched);
+}
+
 /* Where a sequence stands its work has to be captured first: there is no memory for that. */
 static void memory_may_lack_as_a_sequence_begins(void **state) {
   (void)state;
@@ -275,6 +307,7 @@ int main(void) {
       cmocka_unit_test(a_run_may_fail_in_the_middle),
       cmocka_unit_test(what_a_failed_run_wrote_is_cleared),
       cmocka_unit_test(a_slot_that_moves_may_have_to_be_cleared),
+      cmocka_unit_test(whether_it_is_ready_is_asked_without_the_lock),
       cmocka_unit_test(memory_may_lack_as_a_sequence_begins),
       cmocka_unit_test(a_lost_device_is_told),
   };

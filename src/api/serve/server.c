@@ -197,9 +197,8 @@ static bool able(const hn_served *m) {
 
 static bool all_able(hone_server *s) {
   bool good = ready(s);
-  pthread_mutex_lock(&s->lock);
-  for (uint32_t i = 0; i < s->n_models && good; i++) good = able(s->model[i]);
-  pthread_mutex_unlock(&s->lock);
+  hn_served *m; /* a device may take its time, and the lock is who asks for a model's */
+  for (uint32_t i = 0; good && (m = model_at(s, i)); i++) good = able(m);
   return good;
 }
 
