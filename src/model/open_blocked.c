@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "model/ir/bytes.h"
 
 #include <stdlib.h>
 
@@ -35,18 +36,33 @@ static hone_status refuse(const hone_node *n, hone_error *error, const char *wha
   return HONE_ERROR_UNSUPPORTED;
 }
 
+enum { NONE, PERHAPS, BLOCKS }; /* whether a value is a tensor of blocks */
+
+/* PERHAPS: it comes from another graph. */
+static unsigned char input_kind(const hone_node *n, uint32_t i, const unsigned char *of) {
+  const hn_value *v = n->in[i];
+  return !v || v->constant ? NONE : v->graph == n->graph ? of[v->index] : PERHAPS;
+}
+
+static bool has_graph(const hone_node *n) {
+  for (uint32_t k = 0; k < n->n_attr; k++)
+    if (n->attr[k].type == HONE_ATTR_GRAPH) return true;
+  return false;
+}
+
 /* Which values of a graph are tensors of blocks, by index. */
-static bool *tensors_of_blocks(const hn_graph *g, hn_arena *arena) {
-  bool *of = HN_NEW_ARRAY(arena, bool, g->values.len + 1);
+static unsigned char *tensors_of_blocks(const hn_graph *g, hn_arena *arena) {
+  unsigned char *of = HN_NEW_ARRAY(arena, unsigned char, g->values.len + 1);
   if (!of) return NULL;
-  memset(of, 0, g->values.len + 1);
+  memset(of, NONE, g->values.len + 1);
+  for (size_t i = 0; i < g->inputs.len && g->parent; i++) of[g->inputs.ptr[i]->index] = PERHAPS;
   for (const hone_node *n = g->first; n; n = n->next) {
-    bool blocks = is_blocked_node(n);
-    for (uint32_t i = 0; i < n->n_in && !blocks; i++)
-      blocks = n->in[i] && n->in[i]->graph == g && of[n->in[i]->index];
-    if (is(n, "ReorderOutput")) blocks = false;
-    for (uint32_t i = 0; i < n->n_out && blocks; i++)
-      if (n->out[i]) of[n->out[i]->index] = true;
+    unsigned char kind = is_blocked_node(n) ? BLOCKS : has_graph(n) ? PERHAPS : NONE;
+    for (uint32_t i = 0; i < n->n_in; i++)
+      if (input_kind(n, i, of) > kind) kind = input_kind(n, i, of);
+    if (is(n, "ReorderOutput")) kind = NONE;
+    for (uint32_t i = 0; i < n->n_out; i++)
+      if (n->out[i]) of[n->out[i]->index] = kind;
   }
   return of;
 }
@@ -57,34 +73,45 @@ static const hone_tensor *weights_of(const hone_node *n) {
   return t && t->desc.dtype == HONE_DTYPE_F32 && t->desc.rank == 4 ? t : NULL;
 }
 
-/* Channels that `v` has as a tensor of blocks: those that a convolution reads of it, or of what has as many;
- * with `block` known also those that are left of it, in whole blocks. 0: not known. */
-static int64_t channels_read(const hn_value *v, int64_t block, int depth) {
-  enum { DEEPEST = 32 };
-  int64_t found = 0;
-  for (size_t i = 0; i < v->users.len && !found && depth < DEEPEST; i++) {
-    const hone_node *n = v->users.ptr[i].node;
-    if (!n) continue;
-    if (is(n, "Conv") && v->users.ptr[i].index != SUM) {
-      const hone_tensor *w = weights_of(n);
-      const int64_t group = hone_node_int(n, "group", 1);
-      if (w && group > 0 && group <= w->desc.dim[0]) found = w->desc.dim[1] * group;
-    } else if (is(n, "Conv")) {
-      if (weights_of(n)) found = weights_of(n)->desc.dim[0];
-    } else if (is(n, "ReorderOutput")) {
-      const int64_t left = hone_node_int(n, "channels", 0);
-      if (block && left > 0 && left < INT32_MAX) found = (left + block - 1) / block * block;
-    } else if (strcmp(n->op_type, "Concat") != 0 && n->n_out && n->out[0])
-      found = channels_read(n->out[0], block, depth + 1);
+/* Channels that a tensor of blocks has by one of its readers; 0: not known. */
+static int64_t read_by(const hn_use *use, const hn_graph *g, int64_t block, const int64_t *of) {
+  const hone_node *n = use->node;
+  const hone_tensor *w = n && is(n, "Conv") ? weights_of(n) : NULL;
+  if (!n) return 0;
+  if (is(n, "Conv") && use->index == SUM) return w ? w->desc.dim[0] : 0;
+  if (is(n, "Conv")) {
+    const int64_t group = hone_node_int(n, "group", 1);
+    return w && group > 0 && group <= w->desc.dim[0] ? w->desc.dim[1] * group : 0;
   }
-  return found;
+  if (is(n, "ReorderOutput")) {
+    const int64_t left = hone_node_int(n, "channels", 0);
+    return block && left > 0 && left < INT32_MAX ? (left + block - 1) / block * block : 0;
+  }
+  if (strcmp(n->op_type, "Concat") == 0 || !n->n_out || !n->out[0] || n->graph != g) return 0;
+  return of[n->out[0]->index];
+}
+
+/* Channels that each value of a graph has as a tensor of blocks, by index: those that a convolution reads of
+ * it, or of what has as many; with `block` known also those that are left of it, in whole blocks. 0: not
+ * known. From the last node to the first, so that each reader is looked at once. */
+static int64_t *channels_read(const hn_graph *g, int64_t block, hn_arena *arena) {
+  int64_t *of = HN_NEW_ARRAY(arena, int64_t, g->values.len + 1);
+  if (!of) return NULL;
+  memset(of, 0, (g->values.len + 1) * sizeof *of);
+  for (const hone_node *n = g->last; n; n = n->prev)
+    for (uint32_t k = 0; k < n->n_out; k++) {
+      const hn_value *v = n->out[k];
+      for (size_t i = 0; v && i < v->users.len && !of[v->index]; i++)
+        of[v->index] = read_by(&v->users.ptr[i], g, block, of);
+    }
+  return of;
 }
 
 /* What the node shows of the length of blocks; 0: nothing. */
-static int64_t shown_by(const hone_node *n, const bool *blocks) {
+static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const int64_t *channels) {
   if (is(n, "ReorderInput") && n->n_in && n->in[X] && n->out[0]) {
     const hone_tensor_desc *x = &n->in[X]->desc;
-    const int64_t read = channels_read(n->out[0], 0, 0),
+    const int64_t read = channels[n->out[0]->index],
                   has = x->rank == 4 ? x->dim[hone_node_int(n, "channels_last", 0) ? 3 : 1] : -1;
     if (read % LONG) return SHORT;
     return read && has > 0 && read - has >= SHORT ? LONG : 0;
@@ -98,22 +125,25 @@ static int64_t shown_by(const hone_node *n, const bool *blocks) {
   if (!w || !n->in[X]) return 0;
   if (w->desc.dim[0] % LONG) return SHORT;
   if (hone_node_int(n, "group", 1) != 1) return 0;
-  const bool of_blocks = n->in[X]->graph == n->graph && blocks[n->in[X]->index];
-  if (of_blocks) return w->desc.dim[1] % LONG ? SHORT : 0;
-  return w->desc.dim[1] >= SHORT ? LONG : 0;
+  switch (input_kind(n, X, blocks)) {
+  case BLOCKS: return w->desc.dim[1] % LONG ? SHORT : 0;
+  case NONE: return w->desc.dim[1] >= SHORT ? LONG : 0;
+  default: return 0;
+  }
 }
 
 /* *length: what the graph and those in it show; 0: nothing. *any: it has such a node. */
 static hone_status look(const hn_graph *g, int64_t *length, const hone_node **any, hone_error *error) {
   hn_arena arena = {0};
-  const bool *blocks = tensors_of_blocks(g, &arena);
-  hone_status s = blocks ? HONE_OK : hn_fail_memory(error, g->values.len, "tensors of blocks");
+  const unsigned char *blocks = tensors_of_blocks(g, &arena);
+  const int64_t *channels = blocks ? channels_read(g, 0, &arena) : NULL;
+  hone_status s = channels ? HONE_OK : hn_fail_memory(error, g->values.len, "tensors of blocks");
   for (const hone_node *n = g->first; n && !s; n = n->next) {
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) s = look(n->attr[k].g, length, any, error);
     if (s || !is_blocked_node(n)) continue;
     *any = n;
-    const int64_t shown = shown_by(n, blocks);
+    const int64_t shown = shown_by(n, blocks, channels);
     if (shown && *length && shown != *length)
       s = refuse(n, error, "some weights lie in blocks of 8, others in blocks of 16");
     if (shown) *length = shown;
@@ -141,7 +171,8 @@ static hone_status length_of_blocks(const hone_node *any, int64_t *length, hone_
 typedef struct opening {
   hone_node *node;
   int64_t opset, block;
-  bool memory; /* was refused */
+  const int64_t *channels; /* channels_read of the node's graph */
+  bool memory;             /* was refused */
 } opening;
 
 static hn_value *add(opening *o, const char *op, const char *where, hn_value *const *in, uint32_t n_in) {
@@ -187,24 +218,17 @@ static hn_value *turned(opening *o, hn_value *v, const int64_t perm[4]) {
 }
 
 /* v with channels of zeros behind its own, `has` of them (-1: the run knows), up to `wants` (0: to a whole
- * block). Opsets that pad by attributes alone have v's own channels there, where it is not known how many:
- * what reads them multiplies them by zeros. */
+ * block). Opsets that pad by attributes alone must know. */
 static hn_value *up_to(opening *o, hn_value *v, int64_t has, int64_t wants) {
   const int64_t zero[5] = {0}, one = 1, two = 2,
                 more = has < 0 ? 0
                        : wants ? wants - has
                                : (o->block - has % o->block) % o->block,
                 pads[8] = {0, 0, 0, 0, 0, more, 0, 0};
-  if (has >= 0 && o->opset < 11) {
+  if (o->opset < 11) {
     v = v ? add(o, "Pad", "", &v, 1) : NULL;
     with_ints(o, v, "pads", pads, 8);
     return v;
-  }
-  if (o->opset < 11) {
-    hn_value *const twice[2] = {v, v};
-    v = v ? add(o, "Concat", "", twice, 2) : NULL;
-    if (v && !hn_node_set_int(v->producer, "axis", 1)) o->memory = true;
-    return cut(o, v, 0, wants, 1);
   }
   hn_value *amount = has >= 0 ? constant(o, HONE_DTYPE_I64, 1, &more) : NULL;
   if (has < 0 && v) {
@@ -224,10 +248,11 @@ static hone_status open_input(opening *o, hn_value **out, hone_error *error) {
   hn_value *v = o->node->in[X];
   const bool last = hone_node_int(o->node, "channels_last", 0) != 0;
   const int64_t has = v->desc.rank == 4 ? v->desc.dim[last ? 3 : 1] : -1,
-                wants = channels_read(o->node->out[0], o->block, 0);
+                wants = o->channels[o->node->out[0]->index];
+  if (has < 1 && (!wants || (has < 0 && o->opset < 11)))
+    return refuse(o->node, error, "how many channels its input has is not declared");
   if (last) v = turned(o, v, first);
   if (has > 0 ? has % o->block != 0 : wants > 0) v = up_to(o, v, has, wants);
-  if (has < 1 && !wants) return refuse(o->node, error, "how many channels its input has is not declared");
   *out = v;
   return HONE_OK;
 }
@@ -241,15 +266,16 @@ static hone_status open_output(opening *o, hn_value **out, hone_error *error) {
   return HONE_OK;
 }
 
-/* to[out][in][h][w] of weights in blocks of rows, and of columns where `columns`. */
-static void put_in_order(const float *from, const int64_t d[4], int64_t b, bool columns, float *to) {
+/* to[out][in][h][w] of weights in blocks of rows, and of columns where `columns`. Files may have them at any
+ * address. */
+static void put_in_order(const void *from, const int64_t d[4], int64_t b, bool columns, float *to) {
   const int64_t plane = d[2] * d[3];
   for (int64_t r = 0; r < d[0]; r++)
     for (int64_t c = 0; c < d[1]; c++)
       for (int64_t p = 0; p < plane; p++) {
         const int64_t at = columns ? (((r / b * (d[1] / b) + c / b) * plane + p) * b + c % b) * b + r % b
                                    : ((r / b * d[1] + c) * plane + p) * b + r % b;
-        to[(r * d[1] + c) * plane + p] = from[at];
+        to[(r * d[1] + c) * plane + p] = hn_f32_at(from, at);
       }
 }
 
@@ -323,13 +349,17 @@ static hone_status open_node(opening *o, hone_error *error) {
 }
 
 static hone_status open_graph(hn_graph *g, int64_t opset, int64_t block, hone_error *error) {
-  hone_status s = HONE_OK;
+  hn_arena arena = {0};
+  const int64_t *channels = channels_read(g, block, &arena);
+  hone_status s = channels ? HONE_OK : hn_fail_memory(error, g->values.len, "channels of tensors");
   for (hone_node *n = g->first, *next; n && !s; n = next) {
     next = n->next;
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) s = open_graph(n->attr[k].g, opset, block, error);
-    if (!s && is_blocked_node(n)) s = open_node(&(opening){.node = n, .opset = opset, .block = block}, error);
+    opening o = {.node = n, .opset = opset, .block = block, .channels = channels};
+    if (!s && is_blocked_node(n)) s = open_node(&o, error);
   }
+  hn_arena_free(&arena);
   return s;
 }
 

@@ -9,11 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An attribute whose type changed has a row for each. */
-static bool has_type(const hone_op_desc *d, const char *name, hone_attr_type type) {
-  for (const hone_attr_desc *a = d->attrs; a && a->name; a++)
-    if (a->type == type && hn_same_name(a->name, name)) return true;
-  return false;
+static bool exists(const hone_attr_desc *a, int32_t opset) {
+  return (!a->since || opset >= a->since) && (!a->until || opset <= a->until);
+}
+
+/* An attribute whose type changed has a row for each: the one of the node's opset counts, all where it has
+ * none. */
+static bool has_type(const hone_node *n, const hone_op_desc *d, const char *name, hone_attr_type type) {
+  bool any = false, here = false, fits_here = false;
+  for (const hone_attr_desc *a = d->attrs; a && a->name; a++) {
+    if (!hn_same_name(a->name, name)) continue;
+    any |= a->type == type;
+    here |= exists(a, n->opset);
+    fits_here |= exists(a, n->opset) && a->type == type;
+  }
+  return here ? fits_here : any;
 }
 
 /* The last opset that has the attribute, where the node's is newer: what it says is an input by then, or
@@ -55,10 +65,9 @@ static bool fits(const hone_node *n, const hone_op_desc *d, hone_reason *why, bo
              false;
   for (const hone_attr_desc *a = d->attrs; a && a->name; a++) {
     hn_attr *have = (hn_attr *)hn_node_attr(n, a->name);
-    bool exists = (!a->since || n->opset >= a->since) && (!a->until || n->opset <= a->until);
-    if (!have && a->required && exists)
+    if (!have && a->required && exists(a, n->opset))
       return snprintf(why->text, sizeof why->text, "%s lacks its attribute '%s'", n->op_type, a->name), false;
-    if (have && have->type != a->type && !has_type(d, a->name, have->type))
+    if (have && !has_type(n, d, a->name, have->type))
       return snprintf(why->text, sizeof why->text, "attribute '%s' of %s has the wrong type", a->name,
                       n->op_type),
              false;

@@ -238,6 +238,19 @@ static pb *output_left_out(void) {
   return pb_model(pb_put(g, HN_ONNX_GRAPH_NODE, nothing));
 }
 static pb *too_many_inputs(void) { return with_node(pb_node("Relu", "x x x", "y")); }
+/* Each value has eight readers, which are one: what reads it in the end is asked once. */
+static pb *reordered_sums(void) {
+  static const char domain[] = "com.microsoft.nchwc";
+  pb *g = pb_put(pb_graph(), 1, pb_text(pb_node("ReorderInput", "x", "v0"), HN_ONNX_NODE_DOMAIN, domain));
+  for (int i = 0; i < 40; i++) {
+    char in[64], out[8];
+    snprintf(in, sizeof in, "v%d v%d v%d v%d v%d v%d v%d v%d", i, i, i, i, i, i, i, i);
+    snprintf(out, sizeof out, "v%d", i + 1);
+    pb_put(g, 1, pb_node("Sum", in, out));
+  }
+  return pb_put(pb_model(pb_put(g, 1, pb_node("Relu", "v40", "y"))), 8,
+                pb_int(pb_text(pb_new(), 1, domain), 2, 1));
+}
 static pb *loop_without_body(void) { return with_node(pb_node("Loop", "- - x", "y")); }
 static pb *sequence_input(void) {
   pb *element = pb_put(pb_new(), HN_ONNX_TYPE_TENSOR_TYPE, pb_int(pb_new(), 1, 1));
@@ -507,6 +520,7 @@ const bad_model bad_models[] = {
     CASE(axis_out_of_range),
     CASE(too_many_inputs),
     CASE(output_left_out),
+    CASE(reordered_sums),
     CASE(loop_without_body),
     CASE(sequence_input),
     CASE(attribute_twice),

@@ -287,6 +287,33 @@ static void save_failures(void **state) {
   hn_model_destroy(m);
 }
 
+/* Cast's `to` is written as the model's opset has it, whatever a pass set. */
+static void cast_before_numbers(void **state) {
+  (void)state;
+  static const struct {
+    int opset, to;
+    const char *name; /* "": a number; NULL: no such file */
+  } cases[] = {{5, HONE_DTYPE_F16, "FLOAT16"}, {6, HONE_DTYPE_F16, ""}, {5, HONE_DTYPE_BF16, NULL}};
+  char path[128], text[128];
+  snprintf(path, sizeof path, "%s/m.onnx", folder);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hone_error e = {0};
+    hn_model *m = NULL, *again = NULL;
+    snprintf(text, sizeof text, "opset %d\ngraph g(%%x: f32[2]) -> (%%y) {\n  %%y = Cast(%%x) {to=%d}\n}\n",
+             cases[i].opset, cases[i].to);
+    if (hn_model_parse("m", text, strlen(text), &m, &e) || hn_model_ready(m, &e)) fail_msg("%s", e.what);
+    assert_int_equal(hn_onnx_save(m, path, &e), cases[i].name ? HONE_OK : HONE_ERROR_UNSUPPORTED);
+    hn_model_destroy(m);
+    if (!cases[i].name) continue;
+    if (hn_onnx_load(path, &again, &e) || hn_model_ready(again, &e)) fail_msg("%s", e.what);
+    const hone_node *n = again->graph->first;
+    assert_string_equal(hone_node_string(n, "to", ""), cases[i].name);
+    assert_int_equal(hone_node_int(n, "to", 0), cases[i].name[0] ? 0 : cases[i].to);
+    assert_int_equal(n->out[0]->desc.dtype, cases[i].to);
+    hn_model_destroy(again);
+  }
+}
+
 static void tensors(void **state) {
   (void)state;
   char path[128];
@@ -393,6 +420,7 @@ int main(void) {
       cmocka_unit_test(functions),
       cmocka_unit_test(round_trip),
       cmocka_unit_test(save_failures),
+      cmocka_unit_test(cast_before_numbers),
       cmocka_unit_test(tensors),
       cmocka_unit_test(external_data),
       cmocka_unit_test(every_allocation_fails),

@@ -2,7 +2,9 @@
  * are is seen, said or asked for. */
 #include "model/ir/eval.h"
 #include "model/ir/text.h"
+#include "model/onnx/onnx.h"
 #include "model/operators.h"
+#include "temporary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +18,17 @@
 
 #define DOMAIN "com.microsoft.nchwc"
 #define HEAD "opset 17\nopset \"" DOMAIN "\" 1\n"
+#define HEAD9 "opset 9\nopset \"" DOMAIN "\" 1\n"
 #define IN "%a = " DOMAIN "::ReorderInput(%x)\n  "
 #define CONV(x, more) "%c = " DOMAIN "::Conv(%" x ", %w) {kernel_shape=[2, 3]" more "}\n  "
 #define OUT(n) "%y = " DOMAIN "::ReorderOutput(%c) {channels=" n "}\n}\n"
+
+/* A convolution of `x` in both branches. */
+#define SIDE(name, made, x) "_branch=graph " name "() -> (%c) {\n    " made CONV(x, "") "}"
+#define BRANCH(columns, rows, made, x)                                                                       \
+  HEAD "graph g(%x: f32[1x" columns "x4x5], %s: bool[]) -> (%y) {\n  const %w: f32[" rows "x" columns        \
+       "x2x3] = rand(1)\n  " IN                                                                              \
+       "%c = If(%s) {then" SIDE("t", made, x) ", else" SIDE("e", made, x) "}\n  " OUT(rows)
 
 typedef struct one {
   const char *name, *text, *said; /* said: HONE_NCHWC */
@@ -82,6 +92,25 @@ static const one cases[] = {
      HEAD "graph g(%x: f32[1x?x4x5]) -> (%y) {\n  const %w: f32[16x16x2x3] = rand(1)\n  " IN CONV("a", "")
          OUT("16"),
      "16", 16, true},
+    {"20 channels become 32 by an attribute",
+     HEAD9 "graph g(%x: f32[1x20x4x5]) -> (%y) {\n  const %w: f32[32x32x2x3] = rand(1)\n  " IN CONV("a", "")
+         OUT("32"),
+     NULL, 16, true},
+    {"channels that nobody declares, and no operand to say them",
+     HEAD9 "graph g(%x: f32[1x?x4x5]) -> (%y) {\n  const %w: f32[16x16x2x3] = rand(1)\n  " IN CONV("a", "")
+         OUT("16"),
+     "16", 0, false},
+    {"in a branch, 8 columns of a tensor of blocks outside", BRANCH("8", "16", "", "a"), NULL, 8, true},
+    {"in a branch, of what is made of a tensor of blocks outside",
+     BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), "8", 8, true},
+    {"in a branch, of what is made of a tensor of blocks outside, not said",
+     BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), NULL, 0, false},
+    {"in a branch, 24 rows", BRANCH("8", "24", "%m = Relu(%a)\n    ", "m"), "16", 8, true},
+    {"of what a branch makes",
+     HEAD "graph g(%x: f32[1x8x4x5], %s: bool[]) -> (%y) {\n  const %w: f32[16x8x2x3] = rand(1)\n  " IN
+          "%m = If(%s) {then_branch=graph t() -> (%p) {\n    %p = Relu(%a)\n  }, "
+          "else_branch=graph e() -> (%q) {\n    %q = Neg(%a)\n  }}\n  " CONV("m", "") OUT("16"),
+     "8", 8, true},
     {"channels that nobody asks for",
      HEAD "graph g(%x: f32[1x?x4x5]) -> (%y) {\n  %y = " DOMAIN "::ReorderInput(%x)\n}\n", "16", 0, false},
     {"another operator", HEAD "graph g(%x: f32[1x8x4x5]) -> (%y) {\n  %y = " DOMAIN "::Resize(%x)\n}\n", "16",
@@ -101,6 +130,19 @@ static void check_weights(const one *c, const float *raw, const hone_tensor *w) 
               fail_msg("%s: a weight is misplaced", c->name);
 }
 
+/* How many convolutions there are, each of whose weights are in order. */
+static int check_graph(const one *c, const float *raw, const hn_graph *g) {
+  int found = 0;
+  for (const hone_node *n = g->first; n; n = n->next) {
+    for (uint32_t k = 0; k < n->n_attr; k++)
+      if (n->attr[k].type == HONE_ATTR_GRAPH) found += check_graph(c, raw, n->attr[k].g);
+    if (strcmp(n->op_type, "FusedConv") != 0) continue;
+    check_weights(c, raw, n->in[1]->constant);
+    found++;
+  }
+  return found;
+}
+
 static void weights(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -118,13 +160,43 @@ static void weights(void **state) {
     const hone_status s = hn_model_ready(m, &error);
     if ((s == HONE_OK) != (c->block > 0)) fail_msg("%s: %s", c->name, s ? error.what : "is taken");
     if (s) assert_int_equal(s, HONE_ERROR_UNSUPPORTED);
-    for (const hone_node *n = m->graph->first; n && !s; n = n->next)
-      if (strcmp(n->op_type, "FusedConv") == 0) check_weights(c, raw, n->in[1]->constant);
+    if (!s && check_graph(c, raw, m->graph) < 1) fail_msg("%s: no convolution", c->name);
     hn_model_destroy(m);
   }
 }
 
+/* Large weights stay where they lie in the file, at any address. */
+static void at_odd_addresses(void **state) {
+  (void)state;
+  static const one c = {.name = "at an odd address", .block = 16, .columns = true};
+  char folder[96], path[128], text[512];
+  int odd = 0;
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "hone-blocked")));
+  snprintf(path, sizeof path, "%s/m.onnx", folder);
+  setenv("HONE_NCHWC", "16", 1);
+  for (int i = 1; i <= 4; i++) {
+    hone_error error = {0};
+    hn_model *m = NULL, *again = NULL;
+    snprintf(text, sizeof text,
+             HEAD "graph %.*s(%%x: f32[1x64x4x5]) -> (%%y) {\n  const %%w: f32[64x64x2x3] = rand(1)\n"
+                  "  %%a = " DOMAIN "::ReorderInput(%%x)\n  %%c = " DOMAIN
+                  "::Conv(%%a, %%w) {kernel_shape=[2, 3]}\n  %%y = " DOMAIN
+                  "::ReorderOutput(%%c) {channels=64}\n}\n",
+             i, "gggg");
+    if (hn_model_parse(c.name, text, strlen(text), &m, &error) || hn_onnx_save(m, path, &error) ||
+        hn_onnx_load(path, &again, &error))
+      fail_msg("%s", error.what);
+    odd += (uintptr_t)hn_value_find(again->graph, "w")->constant->data % sizeof(float) != 0;
+    if (hn_model_ready(again, &error)) fail_msg("%s", error.what);
+    assert_int_equal(check_graph(&c, hn_value_find(m->graph, "w")->constant->data, again->graph), 1);
+    hn_model_destroy(m), hn_model_destroy(again);
+  }
+  assert_true(odd > 0);
+  unsetenv("HONE_NCHWC");
+  assert_int_equal(temporary_remove(folder), 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(weights)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(weights), cmocka_unit_test(at_odd_addresses)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Writing ONNX. Protobuf wants the length of a message before its bytes, so each message is a function that
  * is run twice: once to count, once to write. Weights go from where they lie straight into the file. */
+#include "model/ir/cast_names.h"
 #include "model/ir/items.h"
 #include "model/onnx/onnx.h"
 
@@ -216,6 +217,20 @@ static void attribute_message(sink *s, const void *what, const hn_model *m) {
   number(s, 20, a->type);
 }
 
+/* The attribute in the form that the model's opset has: Cast's `to` was a name before opset 6. Passes set the
+ * number, and functions may be of another opset than the model. */
+static hn_attr spelled(const hone_node *n, const hn_attr *a, const hn_model *m) {
+  hn_attr as = *a;
+  if (n->domain[0] || strcmp(n->op_type, "Cast") != 0 || strcmp(a->name, "to") != 0) return as;
+  if (hn_model_opset(m, "") >= 6) {
+    if (a->type == HONE_ATTR_STRING) as.type = HONE_ATTR_INT, as.i = hn_cast_named(a->s.ptr);
+    return as;
+  }
+  const char *name = a->type == HONE_ATTR_INT ? hn_cast_name(a->i) : NULL;
+  if (name) as.type = HONE_ATTR_STRING, as.s = (hone_string){name, strlen(name)};
+  return as;
+}
+
 static void node_message(sink *s, const void *what, const hn_model *m) {
   const hone_node *n = what;
   uint32_t n_in = n->n_in, n_out = n->n_out;
@@ -225,7 +240,10 @@ static void node_message(sink *s, const void *what, const hn_model *m) {
   for (uint32_t i = 0; i < n_out; i++) text(s, 2, n->out[i] ? n->out[i]->name : "");
   text(s, 3, n->name);
   text(s, 4, n->op_type);
-  for (uint32_t i = 0; i < n->n_attr; i++) nested(s, 5, attribute_message, &n->attr[i], m);
+  for (uint32_t i = 0; i < n->n_attr; i++) {
+    const hn_attr as = spelled(n, &n->attr[i], m);
+    nested(s, 5, attribute_message, &as, m);
+  }
   if (n->domain[0]) text(s, 7, n->domain);
 }
 
@@ -303,8 +321,8 @@ static hone_status write_file(message f, const void *what, const hn_model *m, co
 }
 
 /* What a file cannot say: a node of another opset than the model imports (inlined from a function that
- * imports its own), unless its definition is the same in both; inputs and outputs whose type is too deep a
- * nest for a descriptor. */
+ * imports its own), unless its definition is the same in both; a type that Cast had no name for; inputs and
+ * outputs whose type is too deep a nest for a descriptor. */
 static hone_status check_sayable(const hn_model *m, const hn_graph *g, hone_error *error) {
   hone_status status = HONE_OK;
   for (const hone_node *n = g->first; n && status == HONE_OK; n = n->next) {
@@ -318,8 +336,16 @@ static hone_status check_sayable(const hn_model *m, const hn_graph *g, hone_erro
       hn_error_where(error, "node '%s'", n->name);
       return HONE_ERROR_UNSUPPORTED;
     }
-    for (uint32_t i = 0; i < n->n_attr && status == HONE_OK; i++)
-      if (n->attr[i].type == HONE_ATTR_GRAPH) status = check_sayable(m, n->attr[i].g, error);
+    for (uint32_t i = 0; i < n->n_attr && status == HONE_OK; i++) {
+      const hn_attr as = spelled(n, &n->attr[i], m);
+      if (as.type == HONE_ATTR_GRAPH) status = check_sayable(m, as.g, error);
+      if (opset < 6 && !n->domain[0] && as.type == HONE_ATTR_INT && strcmp(n->op_type, "Cast") == 0 &&
+          strcmp(as.name, "to") == 0) {
+        status = hn_fail(error, HONE_ERROR_UNSUPPORTED, "Cast of opset %lld has no name for type %lld",
+                         (long long)opset, (long long)as.i);
+        hn_error_where(error, "node '%.80s'", n->name);
+      }
+    }
   }
   for (size_t i = 0; i < g->inputs.len + g->outputs.len && status == HONE_OK; i++) {
     const hn_value *v = i < g->inputs.len ? g->inputs.ptr[i] : g->outputs.ptr[i - g->inputs.len];

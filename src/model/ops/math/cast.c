@@ -1,23 +1,11 @@
 /* Cast: elements in another dtype. Before opset 6 its name says which. */
 #include "model/ops/math/cast_core.h"
 
-#include <strings.h>
-
-static hone_dtype named(const char *name) {
-  static const char *const names[] = {
-      [HONE_DTYPE_F32] = "FLOAT",   [HONE_DTYPE_U8] = "UINT8",      [HONE_DTYPE_I8] = "INT8",
-      [HONE_DTYPE_U16] = "UINT16",  [HONE_DTYPE_I16] = "INT16",     [HONE_DTYPE_I32] = "INT32",
-      [HONE_DTYPE_I64] = "INT64",   [HONE_DTYPE_STRING] = "STRING", [HONE_DTYPE_BOOL] = "BOOL",
-      [HONE_DTYPE_F16] = "FLOAT16", [HONE_DTYPE_F64] = "DOUBLE",    [HONE_DTYPE_U32] = "UINT32",
-      [HONE_DTYPE_U64] = "UINT64"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (names[i] && strcasecmp(names[i], name) == 0) return (hone_dtype)i;
-  return HONE_DTYPE_NONE;
-}
+#include "model/ir/cast_names.h"
 
 static hone_dtype target(const hone_node *node) {
   const char *name = hone_node_opset(node) < 6 ? hone_node_string(node, "to", NULL) : NULL;
-  if (name) return named(name);
+  if (name) return hn_cast_named(name);
   int64_t to = hone_node_int(node, "to", 0);
   return to > 0 && to < HONE_DTYPE_COUNT ? (hone_dtype)to : HONE_DTYPE_NONE;
 }
@@ -38,7 +26,7 @@ static hone_status reference(hone_call *call, hone_error *error) {
 
 static const hone_attr_desc attrs[] = {
     {.name = "to", .type = HONE_ATTR_STRING, .required = true, .until = 5},
-    {.name = "to", .type = HONE_ATTR_INT, .required = true, .since = 6},
+    {.name = "to", .type = HONE_ATTR_INT, .required = true},       /* since opset 6; passes have it in any */
     {.name = "saturate", .type = HONE_ATTR_INT, .since = 19},      /* float8 only */
     {.name = "round_mode", .type = HONE_ATTR_STRING, .since = 24}, /* float8 only */
     {0}};
