@@ -11,6 +11,7 @@
 #include "temporary.h"
 
 #include "api/api.h"
+#include "api/objects.h"
 #include "base/half.h"
 #include "base/mem.h"
 
@@ -228,18 +229,18 @@ static void test_halves(void **state) {
   (void)state;
   static const char text[] =
       "graph g(%id: i64[1xT]) -> (%y) {\n  const %e: f16[300x128] = rand(2)\n"
-      "  const %w: f16[128x300] = rand(3)\n  %x = Gather(%e, %id) {axis=0}\n  %y = MatMul(%x, %w)\n}\n";
+      "  const %w: f16[128x320] = rand(3)\n  %x = Gather(%e, %id) {axis=0}\n  %y = MatMul(%x, %w)\n}\n";
   hone_engine *engine = engine_of();
   hone_model *m = net_parse("halves", text);
   hone_weights *w = NULL;
   assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
-  for (int64_t tokens = 1; tokens < 40; tokens += 19) {
+  for (int64_t tokens = 1; tokens < 1000; tokens = 8 * tokens + 5) {
     const hone_binding shape = {.input = "id", .rank = 2, .dim = {1, tokens}};
     hone_plan_options o = {.level = 2, .bindings = &shape, .n_bindings = 1, .weights = w};
     hone_plan *plan[3] = {NULL};
     hone_context *context[3] = {NULL};
-    int64_t ids[64];
-    for (int i = 0; i < 64; i++) ids[i] = i * 7 % 300;
+    int64_t ids[1000];
+    for (int i = 0; i < 1000; i++) ids[i] = i * 7 % 300;
     const hone_tensor in = {hone_desc(HONE_DTYPE_I64, 2, (const int64_t[]){1, tokens}), ids}, *list[] = {&in};
     for (int i = 0; i < 3; i++) { /* with others, alone, and one operator after the other */
       if (i) o.weights = NULL;
@@ -251,7 +252,7 @@ static void test_halves(void **state) {
     const hone_tensor *y[3];
     for (int i = 0; i < 3; i++) y[i] = hone_context_output(context[i], 0);
     assert_memory_equal(y[0]->data, y[1]->data, (size_t)hone_desc_bytes(&y[0]->desc));
-    for (int64_t i = 0; i < tokens * 300; i++) {
+    for (int64_t i = 0; i < tokens * 320; i++) {
       const float got = hn_f16_to_f32(((const uint16_t *)y[0]->data)[i]),
                   right = hn_f16_to_f32(((const uint16_t *)y[2]->data)[i]);
       assert_true(fabsf(got - right) < 0.02f);
@@ -262,7 +263,46 @@ static void test_halves(void **state) {
     }
   }
   /* The table and the matrix, in 16 bits, and no more of them in 32 on a device that stores so. */
-  if (device) assert_true(hone_weights_bytes(w) < 3 * 300 * 128 * sizeof(uint16_t));
+  if (device) assert_true(hone_weights_bytes(w) < 4 * 320 * 128 * sizeof(uint16_t));
+  hone_weights_destroy(w);
+  hone_model_release(m);
+  hone_engine_destroy(engine);
+}
+
+/* Bytes of one matrix, packed in two ways that are of one size. */
+static void test_ways(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph g(%x: f16[8x128]) -> (%y) {\n  const %w: f16[128x320] = rand(3)\n  %y = MatMul(%x, %w)\n}\n";
+  hone_engine *engine = engine_of();
+  char *usual = engine->tactics;
+  hone_model *m = net_parse("ways", text);
+  hone_weights *w = NULL;
+  assert_int_equal(hone_weights_create(engine, m, &w, NULL), HONE_OK);
+  uint16_t x[8 * 128];
+  for (int i = 0; i < 8 * 128; i++) x[i] = hn_f32_to_f16((float)(i % 17) / 17 - 0.4f);
+  const hone_tensor in = {hone_desc(HONE_DTYPE_F16, 2, (const int64_t[]){8, 128}), x}, *list[] = {&in};
+  hone_plan *plan[3];
+  hone_context *context[3];
+  static char few[] = "-matmul_mma*,-matmul_simt*";
+  for (int i = 0; i < 3; i++) { /* as costs say; another tactic with the same weights; and on its own */
+    const hone_plan_options o = {.level = 2, .weights = i < 2 ? w : NULL};
+    engine->tactics = i ? few : usual;
+    assert_int_equal(hone_plan_create(engine, m, &o, &plan[i], NULL), HONE_OK);
+    engine->tactics = usual;
+    assert_int_equal(hone_context_create(plan[i], &context[i], NULL), HONE_OK);
+    assert_int_equal(hone_context_run(context[i], list, NULL, NULL), HONE_OK);
+  }
+  hone_step_info info[3];
+  for (int i = 0; i < 3; i++) assert_true(hone_plan_step(plan[i], 0, &info[i]));
+  assert_string_not_equal(info[0].tactic, info[1].tactic);
+  assert_string_equal(info[1].tactic, info[2].tactic);
+  assert_memory_equal(hone_context_output(context[1], 0)->data, hone_context_output(context[2], 0)->data,
+                      8 * 320 * sizeof(uint16_t));
+  for (int i = 0; i < 3; i++) {
+    hone_context_destroy(context[i]);
+    hone_plan_destroy(plan[i]);
+  }
   hone_weights_destroy(w);
   hone_model_release(m);
   hone_engine_destroy(engine);
@@ -292,7 +332,8 @@ static void test_misuse(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) device = argv[1];
   const struct CMUnitTest shared[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_mixed),
-                                      cmocka_unit_test(test_halves), cmocka_unit_test(test_misuse)};
+                                      cmocka_unit_test(test_halves), cmocka_unit_test(test_ways),
+                                      cmocka_unit_test(test_misuse)};
   if (device) return cmocka_run_group_tests_name(device, shared, NULL, NULL);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing),     cmocka_unit_test(test_mixed),
                                      cmocka_unit_test(test_halves),      cmocka_unit_test(test_twins),

@@ -344,7 +344,7 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   if (!follow_parts(&step, &own))
     return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
   /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
-  if (!k->cleared) memset((void *)(uintptr_t)s->blob, 0, (size_t)blob_room(p, own_bytes(s)));
+  if (!k->cleared && own_bytes(s)) memset((void *)(uintptr_t)s->blob, 0, (size_t)blob_room(p, own_bytes(s)));
   step.own_only = s->found;
   hone_status status = s->tactic->prepack && !(s->whole && s->found)
                            ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
