@@ -129,7 +129,7 @@ miss five.onnx "does not hold at 'conv': [8, 1, 5, 5] and [?, 1, 3, 3]"
   %z = Neg(%s) "neg"
 }' second.onnx
 says "nearly custom.Dw, matched 2 of 3 nodes: Abs 'abs' has a second reader, Neg 'neg'" 0 "$hone" optimize second.onnx $use --explain
-says "'custom' is refused in 1 place" 0 "$hone" profile second.onnx $use -n 1
+says "'custom' is refused in 1 place" 0 "$hone" profile second.onnx $use -n 1 --threshold unfused_share=0
 # The nodes that it replaces, for a comparison, have the attributes that the pattern asks for.
 says 'Conv, Abs, Clip' 0 "$hone" op bench Dw --op-path dw --shape x=1x8x11x9 --shape w=8x1x3x3 -n 3 --max-seconds 1
 # Mistakes, with file, line and column.
