@@ -341,7 +341,7 @@ static hone_status open_node(opening *o, hone_error *error) {
     v = add(o, *name, "", n->in, 1);
     if (v && !hn_node_copy_attrs(v->producer, n)) o->memory = true;
   } else
-    return refuse(n, error, "it is not implemented");
+    return refuse(n, error, "hone does not know this operator");
   if (s) return s;
   if (!v || o->memory || !hn_value_replace(n->out[0], v)) return hn_fail_memory(error, 1, domain);
   hn_node_remove(n);
