@@ -140,6 +140,9 @@ typedef struct choice {
 #define TOUCH_CYCLES 0.135     /* a byte of input or output */
 #define REMOTE_CYCLES 0.3 /* a byte of input that another core has written: where panels are divided, too */
 #define RUN_CYCLES 11.6   /* an output pixel, each time that a piece of its channels is written */
+/* Bytes a cycle of weights that are read again, for every block of tiles after the first. The last cache of a
+ * few cores brings them several times as fast as that of a mesh (docs/log/perf-log-zen4.md). */
+#define AGAIN_BYTES_PER_CYCLE(machine) ((machine)->mesh ? HN_STREAM_BYTES_PER_CYCLE : 40)
 
 /* What a column's depth makes of a tile: on average, layers, slices that are read and written, and taps of a
  * slice that is written. */
@@ -189,7 +192,7 @@ static double cycles_of(const hn_winograd *p, const hn_gemm_ops *o, const hone_m
          kernel = cin * (double)p->depth.kernel, u = all * kernel * n_vectors * (double)o->vw * operand,
          flight = kernel * (double)nr * 2 * operand, spilled = 0;
   double stream = hn_weights_cycles(u, (double)hn_winograd_packed_size(p, o) * operand, o, machine);
-  if (u + v + m > l2) stream += u * (double)(blocks - 1) / HN_STREAM_BYTES_PER_CYCLE;
+  if (u + v + m > l2) stream += u * (double)(blocks - 1) / AGAIN_BYTES_PER_CYCLE(machine);
   if (v + m + flight > l2) spilled += v * (double)((1 + turns) * blocks);
   if (m + flight > l2) spilled += 2 * m * (double)(blocks * turns);
   double area = (double)(tiles * p->m * p->m), in_pixels = area * d->read, pixels = area * d->written;

@@ -260,8 +260,11 @@ WINO_INLINE void add_residual(const hn_winograd_out *t, vf y[WINO_M], int i, siz
   const ptrdiff_t row = t->residual_row + (HN_FAULT("winograd_residual_row") ? t->residual_pixel : 0);
   const line l =
       line_at(t->residual, bytes(i * row + (ptrdiff_t)c, narrow), bytes(t->residual_pixel, narrow), WINO_M);
-  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) y[j] =
-      v_add(y[j], load_live(line_place(&l, j), live, narrow));
+  HN_UNROLL for (int j = 0; j < WINO_M; j++) if (j < n) {
+    const char *from = line_place(&l, j);
+    y[j] = v_add(y[j], load_live(from, live, narrow));
+    if (VEC_W > 1) __builtin_prefetch(from + bytes(WINO_M * t->residual_pixel, narrow), 0, 3);
+  }
 }
 
 /* Epilogue and store of the first n pixels of row i. */
