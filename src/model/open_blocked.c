@@ -74,7 +74,7 @@ static const hone_tensor *weights_of(const hone_node *n) {
 }
 
 /* Channels that a tensor of blocks has by one of its readers; 0: not known. */
-static int64_t read_by(const hn_use *use, const hn_graph *g, int64_t block, const int64_t *of) {
+static int64_t read_by(const hn_use *use, const hn_graph *g, const int64_t *of) {
   const hone_node *n = use->node;
   const hone_tensor *w = n && is(n, "Conv") ? weights_of(n) : NULL;
   if (!n) return 0;
@@ -83,18 +83,15 @@ static int64_t read_by(const hn_use *use, const hn_graph *g, int64_t block, cons
     const int64_t group = hone_node_int(n, "group", 1);
     return w && group > 0 && group <= w->desc.dim[0] ? w->desc.dim[1] * group : 0;
   }
-  if (is(n, "ReorderOutput")) {
-    const int64_t left = hone_node_int(n, "channels", 0);
-    return block && left > 0 && left < INT32_MAX ? (left + block - 1) / block * block : 0;
-  }
-  if (strcmp(n->op_type, "Concat") == 0 || !n->n_out || !n->out[0] || n->graph != g) return 0;
+  if (is(n, "ReorderOutput") || strcmp(n->op_type, "Concat") == 0 || !n->n_out || !n->out[0] || n->graph != g)
+    return 0;
   return of[n->out[0]->index];
 }
 
 /* Channels that each value of a graph has as a tensor of blocks, by index: those that a convolution reads of
- * it, or of what has as many; with `block` known also those that are left of it, in whole blocks. 0: not
- * known. From the last node to the first, so that each reader is looked at once. */
-static int64_t *channels_read(const hn_graph *g, int64_t block, hn_arena *arena) {
+ * it, or of what has as many. 0: not known. From the last node to the first, so that each reader is looked at
+ * once. */
+static int64_t *channels_read(const hn_graph *g, hn_arena *arena) {
   int64_t *of = HN_NEW_ARRAY(arena, int64_t, g->values.len + 1);
   if (!of) return NULL;
   memset(of, 0, (g->values.len + 1) * sizeof *of);
@@ -102,7 +99,7 @@ static int64_t *channels_read(const hn_graph *g, int64_t block, hn_arena *arena)
     for (uint32_t k = 0; k < n->n_out; k++) {
       const hn_value *v = n->out[k];
       for (size_t i = 0; v && i < v->users.len && !of[v->index]; i++)
-        of[v->index] = read_by(&v->users.ptr[i], g, block, of);
+        of[v->index] = read_by(&v->users.ptr[i], g, of);
     }
   return of;
 }
@@ -132,12 +129,24 @@ static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const i
   }
 }
 
+/* Who asks for a tensor of blocks would get it row-major. ONNX Runtime hands out none. */
+static hone_status check_outputs(const hn_graph *g, const unsigned char *blocks, hone_error *error) {
+  for (size_t i = 0; i < g->outputs.len && !g->parent; i++) {
+    const hn_value *v = g->outputs.ptr[i];
+    if (v->graph == g && blocks[v->index] == BLOCKS)
+      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' is a tensor of blocks of %s", v->name,
+                     domain);
+  }
+  return HONE_OK;
+}
+
 /* *length: what the graph and those in it show; 0: nothing. *any: it has such a node. */
 static hone_status look(const hn_graph *g, int64_t *length, const hone_node **any, hone_error *error) {
   hn_arena arena = {0};
   const unsigned char *blocks = tensors_of_blocks(g, &arena);
-  const int64_t *channels = blocks ? channels_read(g, 0, &arena) : NULL;
-  hone_status s = channels ? HONE_OK : hn_fail_memory(error, g->values.len, "tensors of blocks");
+  const int64_t *channels = blocks ? channels_read(g, &arena) : NULL;
+  hone_status s =
+      channels ? check_outputs(g, blocks, error) : hn_fail_memory(error, g->values.len, "tensors of blocks");
   for (const hone_node *n = g->first; n && !s; n = n->next) {
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) s = look(n->attr[k].g, length, any, error);
@@ -171,8 +180,7 @@ static hone_status length_of_blocks(const hone_node *any, int64_t *length, hone_
 typedef struct opening {
   hone_node *node;
   int64_t opset, block;
-  const int64_t *channels; /* channels_read of the node's graph */
-  bool memory;             /* was refused */
+  bool memory; /* was refused */
 } opening;
 
 static hn_value *add(opening *o, const char *op, const char *where, hn_value *const *in, uint32_t n_in) {
@@ -217,44 +225,44 @@ static hn_value *turned(opening *o, hn_value *v, const int64_t perm[4]) {
   return v;
 }
 
-/* v with channels of zeros behind its own, `has` of them (-1: the run knows), up to `wants` (0: to a whole
- * block). Opsets that pad by attributes alone must know. */
-static hn_value *up_to(opening *o, hn_value *v, int64_t has, int64_t wants) {
-  const int64_t zero[5] = {0}, one = 1, two = 2,
-                more = has < 0 ? 0
-                       : wants ? wants - has
-                               : (o->block - has % o->block) % o->block,
+/* (block - channels % block) % block, where the run knows the channels of v: [1]. Opsets below 10 have no
+ * Mod; all is above 0. */
+static hn_value *missing(opening *o, hn_value *v) {
+  const int64_t one = 1, two = 2, last = o->block - 1;
+  hn_value *has = cut(o, v ? add(o, "Shape", "", &v, 1) : NULL, one, two, 0),
+           *by = constant(o, HONE_DTYPE_I64, 1, &o->block), *more = constant(o, HONE_DTYPE_I64, 1, &last);
+  hn_value *whole = o->memory ? NULL : add(o, "Add", "", (hn_value *const[]){has, more}, 2);
+  if (whole) whole = add(o, "Div", "", (hn_value *const[]){whole, by}, 2);
+  if (whole) whole = add(o, "Mul", "", (hn_value *const[]){whole, by}, 2);
+  return whole ? add(o, "Sub", "", (hn_value *const[]){whole, has}, 2) : NULL;
+}
+
+/* v with channels of zeros behind its own up to a whole block; it has `has` of them, -1: the run knows. Below
+ * opset 11 Pad has its numbers as attributes: where the run makes them, ONNX Runtime's own Pad has operands.
+ */
+static hn_value *up_to_block(opening *o, hn_value *v, int64_t has) {
+  const int64_t zero[5] = {0}, more = has < 0 ? 0 : (o->block - has % o->block) % o->block,
                 pads[8] = {0, 0, 0, 0, 0, more, 0, 0};
-  if (o->opset < 11) {
+  if (o->opset < 11 && has >= 0) {
     v = v ? add(o, "Pad", "", &v, 1) : NULL;
     with_ints(o, v, "pads", pads, 8);
     return v;
   }
-  hn_value *amount = has >= 0 ? constant(o, HONE_DTYPE_I64, 1, &more) : NULL;
-  if (has < 0 && v) {
-    hn_value *shape = cut(o, add(o, "Shape", "", &v, 1), one, two, 0);
-    hn_value *const both[2] = {constant(o, HONE_DTYPE_I64, 1, &wants), shape};
-    amount = o->memory ? NULL : add(o, "Sub", "", both, 2);
-  }
-  hn_value *const parts[3] = {constant(o, HONE_DTYPE_I64, 5, zero), amount,
+  hn_value *const parts[3] = {constant(o, HONE_DTYPE_I64, 5, zero),
+                              has >= 0 ? constant(o, HONE_DTYPE_I64, 1, &more) : missing(o, v),
                               constant(o, HONE_DTYPE_I64, 2, zero)};
   hn_value *in[2] = {v, o->memory ? NULL : add(o, "Concat", "", parts, 3)};
   if (in[1] && !hn_node_set_int(in[1]->producer, "axis", 0)) o->memory = true;
-  return v && in[1] ? add(o, "Pad", "", in, 2) : NULL;
+  return v && in[1] ? add(o, "Pad", o->opset < 11 ? "com.microsoft" : "", in, 2) : NULL;
 }
 
-static hone_status open_input(opening *o, hn_value **out, hone_error *error) {
+static hn_value *open_input(opening *o) {
   static const int64_t first[4] = {0, 3, 1, 2};
   hn_value *v = o->node->in[X];
   const bool last = hone_node_int(o->node, "channels_last", 0) != 0;
-  const int64_t has = v->desc.rank == 4 ? v->desc.dim[last ? 3 : 1] : -1,
-                wants = o->channels[o->node->out[0]->index];
-  if (has < 1 && (!wants || (has < 0 && o->opset < 11)))
-    return refuse(o->node, error, "how many channels its input has is not declared");
+  const int64_t has = v->desc.rank == 4 ? v->desc.dim[last ? 3 : 1] : -1;
   if (last) v = turned(o, v, first);
-  if (has > 0 ? has % o->block != 0 : wants > 0) v = up_to(o, v, has, wants);
-  *out = v;
-  return HONE_OK;
+  return has > 0 && has % o->block == 0 ? v : up_to_block(o, v, has > 0 ? has : -1);
 }
 
 static hone_status open_output(opening *o, hn_value **out, hone_error *error) {
@@ -330,7 +338,7 @@ static hone_status open_node(opening *o, hone_error *error) {
   const char *const *name = same;
   while (*name && strcmp(*name, n->op_type) != 0) name++;
   if (is(n, "ReorderInput"))
-    s = open_input(o, &v, error);
+    v = open_input(o);
   else if (is(n, "ReorderOutput"))
     s = open_output(o, &v, error);
   else if (is(n, "Conv"))
@@ -349,17 +357,14 @@ static hone_status open_node(opening *o, hone_error *error) {
 }
 
 static hone_status open_graph(hn_graph *g, int64_t opset, int64_t block, hone_error *error) {
-  hn_arena arena = {0};
-  const int64_t *channels = channels_read(g, block, &arena);
-  hone_status s = channels ? HONE_OK : hn_fail_memory(error, g->values.len, "channels of tensors");
+  hone_status s = HONE_OK;
   for (hone_node *n = g->first, *next; n && !s; n = next) {
     next = n->next;
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
       if (n->attr[k].type == HONE_ATTR_GRAPH) s = open_graph(n->attr[k].g, opset, block, error);
-    opening o = {.node = n, .opset = opset, .block = block, .channels = channels};
+    opening o = {.node = n, .opset = opset, .block = block};
     if (!s && is_blocked_node(n)) s = open_node(&o, error);
   }
-  hn_arena_free(&arena);
   return s;
 }
 

@@ -96,10 +96,10 @@ static const one cases[] = {
      HEAD9 "graph g(%x: f32[1x20x4x5]) -> (%y) {\n  const %w: f32[32x32x2x3] = rand(1)\n  " IN CONV("a", "")
          OUT("32"),
      NULL, 16, true},
-    {"channels that nobody declares, and no operand to say them",
+    {"channels that nobody declares, before Pad had operands",
      HEAD9 "graph g(%x: f32[1x?x4x5]) -> (%y) {\n  const %w: f32[16x16x2x3] = rand(1)\n  " IN CONV("a", "")
          OUT("16"),
-     "16", 0, false},
+     "16", 16, true},
     {"in a branch, 8 columns of a tensor of blocks outside", BRANCH("8", "16", "", "a"), NULL, 8, true},
     {"in a branch, of what is made of a tensor of blocks outside",
      BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), "8", 8, true},
@@ -111,8 +111,8 @@ static const one cases[] = {
           "%m = If(%s) {then_branch=graph t() -> (%p) {\n    %p = Relu(%a)\n  }, "
           "else_branch=graph e() -> (%q) {\n    %q = Neg(%a)\n  }}\n  " CONV("m", "") OUT("16"),
      "8", 8, true},
-    {"channels that nobody asks for",
-     HEAD "graph g(%x: f32[1x?x4x5]) -> (%y) {\n  %y = " DOMAIN "::ReorderInput(%x)\n}\n", "16", 0, false},
+    {"blocks that are handed out", HEAD "graph g(%x: f32[1x20x4x5]) -> (%y) {\n  " IN "%y = Relu(%a)\n}\n",
+     "16", 0, false},
     {"another operator", HEAD "graph g(%x: f32[1x8x4x5]) -> (%y) {\n  %y = " DOMAIN "::Resize(%x)\n}\n", "16",
      0, false},
 };

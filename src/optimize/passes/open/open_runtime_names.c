@@ -2,7 +2,8 @@
  *
  * GridSample, QuantizeLinear, DequantizeLinear, Trilu, GatherND and Pad have the same operands (indices of
  * i32 become i64); RotaryEmbedding has the positions second, of which one number is the first token's, and
- * ConvTransposeWithDynamicPads the pads as an input, which may be constant all the same. */
+ * ConvTransposeWithDynamicPads the pads as an input, which may be constant all the same, as Pad has them,
+ * whose numbers are attributes below opset 11. */
 #include "optimize/passes/common/pass.h"
 
 #include <string.h>
@@ -76,6 +77,23 @@ static hn_value *of_same_name(hn_pass_context *ctx, hone_node *n) {
   return hn_make_newest(ctx, n, n->op_type, in, n->n_in, &n->out[0]->desc);
 }
 
+/* Of opsets 2 to 10, of floats alone. */
+static hn_pass_result open_old_pad(hn_pass_context *ctx, hone_node *n) {
+  int64_t pads[2 * HONE_MAX_RANK];
+  double value = 0;
+  const int64_t count = hn_known_ints(n->in[1], pads, 2 * HONE_MAX_RANK);
+  if (count < 0 || (hn_in(n, 2) && !hn_constant_scalar(n->in[2], &value)))
+    return hn_pass_miss(ctx, "pads are not constant");
+  if (!hone_dtype_is_float(n->in[0]->desc.dtype) || n->in[0]->desc.dtype == HONE_DTYPE_BF16)
+    return hn_pass_miss(ctx, "Pad of %s came with opset 11", hone_dtype_name(n->in[0]->desc.dtype));
+  hn_value *y = hn_make_newest(ctx, n, "Pad", n->in, 1, &n->out[0]->desc);
+  if (!y) return HN_PASS_FAIL;
+  if (!hn_node_copy_attrs(y->producer, n) || !hn_node_set_ints(y->producer, "pads", pads, (size_t)count) ||
+      (value != 0 && !hn_node_set_float(y->producer, "value", (float)value)))
+    return hn_pass_memory(ctx);
+  return replaced(ctx, n, y);
+}
+
 static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (!ctx->options->lowered || !n->op || strcmp(n->domain, "com.microsoft") != 0) return HN_PASS_NONE;
   if (strcmp(n->op_type, "RotaryEmbedding") == 0) return open_rotary(ctx, n);
@@ -90,7 +108,8 @@ static hn_pass_result visit(hn_pass_context *ctx, hone_node *n) {
   if (i == sizeof same / sizeof *same) return HN_PASS_NONE;
   const int64_t opset = hn_model_opset(ctx->model, "");
   const char *mode = hone_node_string(n, "mode", "");
-  const bool wraps = strcmp(n->op_type, "Pad") == 0 && strcmp(mode, "wrap") == 0;
+  const bool pads = strcmp(n->op_type, "Pad") == 0, wraps = pads && strcmp(mode, "wrap") == 0;
+  if (pads && !wraps && opset < 11 && opset >= 2) return open_old_pad(ctx, n);
   if (opset < (wraps ? 19 : same[i].opset))
     return hn_pass_miss(ctx, "opset %lld has it otherwise", (long long)opset);
   const bool grid = i == 0; /* below opset 20 by its own words */
