@@ -767,6 +767,70 @@ static void test_fault(void **state) {
   assert_int_equal(hone_status_exit_code(a.error.status), 6);
 }
 
+/* A wait that fails has not waited: what the device was given goes on. It has ended all the same before
+ * others get what it writes, or nobody gets memory any more. WAIT is which wait fails: the queue's, or that
+ * for memory that is given back. */
+static void scene_failed_wait(answer *a) {
+  rig r;
+  hone_error e = {0};
+  hn_queue *other;
+  const char *fails = getenv("WAIT"), *given_back = strchr(fails, 'E');
+  rig_open(&r, a);
+  MUST_OK(b->queue_open(r.d, &other, &a->error));
+  MUST_OK(to_device(&r, &a->error));
+  MUST_OK(launch(&r, &scale, r.x, r.y, 5, &a->error));
+  MUST_OK(to_host(&r, r.y, &a->error)); /* all that is made once is there */
+  for (int i = 0; i < 20; i++) MUST_OK(launch(&r, &scale, r.x, r.y, 5, &a->error));
+  setenv("HONE_FAKE_FAIL", fails, 1);
+  if (given_back)
+    b->free(r.d, r.y);
+  else
+    MUST(b->sync(r.d, r.q, &a->error) != HONE_OK);
+  setenv("HONE_FAKE_FAIL", "", 1);
+  void *more = b->alloc(r.d, N * sizeof(float));
+  if (!more) {
+    MUST(b->sync(r.d, other, &a->error) == HONE_ERROR_DEVICE);
+    snprintf(a->note, sizeof a->note, "lost");
+  } else {
+    if (given_back) r.y = more; /* one of these bytes again */
+    MUST_OK(b->copy(r.d, other, r.y, r.host, N * sizeof(float), &e));
+    MUST_OK(b->sync(r.d, other, &e));
+    MUST_OK(to_host(&r, r.y, &e));
+    snprintf(a->note, sizeof a->note, "%s",
+             memcmp(r.host, r.host + N, N * sizeof(float)) ? "written over" : "kept");
+    if (!given_back) b->free(r.d, more); /* which waits */
+  }
+  if (!more && given_back) r.y = NULL;
+  b->queue_close(r.d, other);
+  rig_close(&r);
+}
+
+static void test_failed_wait(void **state) {
+  (void)state;
+  NEEDS_FAKE();
+  static const struct {
+    const char *wait, *fault, *note;
+  } cases[] = {
+      {"WAIT=cuStreamSynchronize:1:999", NULL, "kept"},
+      {"WAIT=cuStreamSynchronize:1+:999", NULL, "lost"},
+      {"WAIT=cuStreamSynchronize:1:2", NULL, "kept"},
+      {"WAIT=cuEventSynchronize:1:999", NULL, "kept"},
+      {"WAIT=cuEventRecord:1:999", NULL, "kept"},
+      {"WAIT=cuEventSynchronize:1+:999,cuStreamSynchronize:1+:999", NULL, "lost"},
+      {"WAIT=cuStreamSynchronize:1:999", "cuda_failed_wait", "written over"},
+      {"WAIT=cuEventSynchronize:1:999", "cuda_failed_fence", "written over"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+#ifndef HN_FAULTS
+    if (cases[i].fault) continue;
+#endif
+    char fault[64];
+    snprintf(fault, sizeof fault, "HONE_FAULT=%s", cases[i].fault ? cases[i].fault : "");
+    answer a = PLAY(scene_failed_wait, cases[i].wait, "HONE_POOL=shared", fault);
+    if (strcmp(a.note, cases[i].note)) fail_msg("%s: %s", cases[i].wait, a.note);
+  }
+}
+
 /* In a process of its own: what has called the driver cannot fork any more. */
 static bool has_gpu(void) {
   int status = 1;
@@ -791,7 +855,7 @@ int main(void) {
       cmocka_unit_test(test_refused_cubin), cmocka_unit_test(test_missing),
       cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_spoilt),
       cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_fault),
-      cmocka_unit_test(test_asked),
+      cmocka_unit_test(test_failed_wait),   cmocka_unit_test(test_asked),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   empty_folder();

@@ -2,6 +2,7 @@
 #include "backends/cuda/driver/context.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -38,6 +39,13 @@ void hn_cuda_answer(const hn_dl_cuda *cu, CUresult r, char *buf, size_t size) {
     snprintf(buf, size, "CUDA error %d", (int)r);
 }
 
+static void lose(hn_device *d, const hone_error *fault) {
+  pthread_mutex_lock(&d->fault_lock);
+  if (!d->lost) d->fault = *fault;
+  d->lost = true;
+  pthread_mutex_unlock(&d->fault_lock);
+}
+
 hone_status hn_cuda_check(hn_device *d, CUresult r, const char *call, hone_error *error) {
   if (r == CUDA_SUCCESS) return HONE_OK;
   char text[200];
@@ -52,12 +60,7 @@ hone_status hn_cuda_check(hn_device *d, CUresult r, const char *call, hone_error
       hn_error_hint(&e, "the device's context is lost: nothing more runs on it in this process");
   }
   hn_error_where(&e, "cuda:%u", d->index);
-  if (is_fatal(r)) {
-    pthread_mutex_lock(&d->fault_lock);
-    if (!d->lost) d->fault = e;
-    d->lost = true;
-    pthread_mutex_unlock(&d->fault_lock);
-  }
+  if (is_fatal(r)) lose(d, &e);
   if (error) *error = e;
   return e.status;
 }
@@ -72,6 +75,17 @@ hone_status hn_cuda_enter(hn_device *d, hone_error *error) {
     return HONE_ERROR_DEVICE;
   }
   return HN_CU(d, error, cuCtxSetCurrent, d->context);
+}
+
+hone_status hn_cuda_wait(hn_device *d, CUstream stream, hone_error *error) {
+  const hone_status status = HN_CU(d, error, cuStreamSynchronize, stream);
+  if (status == HONE_OK || d->lost || HN_FAULT("cuda_failed_wait")) return status;
+  hone_error e = {0};
+  if (HN_CU(d, &e, cuStreamSynchronize, stream) == HONE_OK) return status;
+  e.status = HONE_ERROR_DEVICE;
+  hn_error_hint(&e, "what the device was given may go on: nothing more runs on it in this process");
+  lose(d, &e);
+  return status;
 }
 
 void hn_cuda_warn(hn_device *d, const char *format, ...) {
@@ -90,11 +104,15 @@ void hn_cuda_settle(hn_device *d) {
   for (hn_queue *q = d->queues; q; q = q->next) {
     if (q->capturing) continue;
     for (int i = 0; i < HN_LANES; i++) {
-      /* An event, not the stream: other threads may go on feeding it. */
-      if (!q->lane[i].stream || d->cu.cuStreamQuery(q->lane[i].stream) == CUDA_SUCCESS) continue;
-      if (!d->fence && d->cu.cuEventCreate(&d->fence, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) continue;
-      if (d->cu.cuEventRecord(d->fence, q->lane[i].stream) == CUDA_SUCCESS)
-        d->cu.cuEventSynchronize(d->fence); /* a fault is reported by whoever waits for that work */
+      const CUstream stream = q->lane[i].stream;
+      if (!stream || d->cu.cuStreamQuery(stream) == CUDA_SUCCESS) continue;
+      /* An event, not the stream: other threads may go on feeding it. A fault is reported by whoever waits
+       * for that work. */
+      const bool fenced =
+          (d->fence || d->cu.cuEventCreate(&d->fence, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) &&
+          d->cu.cuEventRecord(d->fence, stream) == CUDA_SUCCESS &&
+          d->cu.cuEventSynchronize(d->fence) == CUDA_SUCCESS;
+      if (!fenced && !d->lost && !HN_FAULT("cuda_failed_fence")) hn_cuda_wait(d, stream, NULL);
     }
   }
   pthread_mutex_unlock(&d->lock);

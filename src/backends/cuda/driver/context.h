@@ -85,6 +85,11 @@ hone_status hn_cuda_check(hn_device *d, CUresult result, const char *call, hone_
 /* Notes something that went wrong and was put right. */
 void hn_cuda_warn(hn_device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Waits for a stream. Where the wait fails, what the device was given may go on and write, where others are
+ * by then; a second wait decides: the device counts as lost, which hands out no memory, unless that waited.
+ */
+hone_status hn_cuda_wait(hn_device *d, CUstream stream, hone_error *error);
+
 /* Waits for what all queues were given so far, save those whose work is being captured. */
 void hn_cuda_settle(hn_device *d);
 

@@ -65,7 +65,7 @@ void hn_cuda_queue_close(hn_device *d, hn_queue *q) {
   d->cu.cuCtxSetCurrent(d->context);
   for (int i = 0; i < HN_LANES; i++) {
     if (q->lane[i].stream) {
-      d->cu.cuStreamSynchronize(q->lane[i].stream);
+      hn_cuda_wait(d, q->lane[i].stream, NULL); /* its memory is given to others next */
       d->cu.cuStreamDestroy(q->lane[i].stream);
     }
     if (q->lane[i].fence) d->cu.cuEventDestroy(q->lane[i].fence);
@@ -124,8 +124,7 @@ hone_status hn_cuda_follow(hn_device *d, hn_queue *q, uint32_t lane, uint32_t ot
 hone_status hn_cuda_sync(hn_device *d, hn_queue *q, hone_error *error) {
   hone_status status = hn_cuda_enter(d, error);
   if (status == HONE_OK) status = own_queue(d, &q, error);
-  if (status == HONE_OK) status = HN_CU(d, error, cuStreamSynchronize, q->lane[0].stream);
-  return status;
+  return status == HONE_OK ? hn_cuda_wait(d, q->lane[0].stream, error) : status;
 }
 
 const hone_node *hn_cuda_refused(hn_queue *q) {
