@@ -10,6 +10,7 @@
 #include "base/strided.h"
 #include "optimize/plan/plan.h"
 #include "optimize/step/denormals.h"
+#include "optimize/step/tactics.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -223,7 +224,7 @@ static hone_status pack_away(packing *p, const hone_tactic_desc *t, const rig_tr
   const hn_backend *b = r->plan->backend;
   void *here = hn_aligned(HN_MEM_ALIGN, m->need.blob_bytes);
   if (!here) return hn_fail_memory(error, m->need.blob_bytes, "tuning");
-  hone_status status = t->prepack(&r->step, &r->plan->machine, here, error);
+  hone_status status = hn_tactic_pack(t, &r->step, &r->plan->machine, here, m->need.blob_bytes, error);
   pthread_mutex_lock(&p->lock);
   if (status == HONE_OK)
     status = b->copy(r->plan->device, r->queue, m->blob, here, m->need.blob_bytes, error);
@@ -244,7 +245,8 @@ static void pack_one(void *arg, int64_t task, uint32_t thread) {
   (void)thread;
   if (!m->need.blob_bytes || !t->prepack) return;
   const hone_status status =
-      r->queue ? pack_away(p, t, m, &error) : t->prepack(&r->step, &r->plan->machine, m->blob, &error);
+      r->queue ? pack_away(p, t, m, &error)
+               : hn_tactic_pack(t, &r->step, &r->plan->machine, m->blob, m->need.blob_bytes, &error);
   if (status == HONE_OK) return;
   pthread_mutex_lock(&p->lock);
   if (p->status == HONE_OK) p->status = status, p->error = error;

@@ -6,6 +6,7 @@
 #include "optimize/step/choose.h"
 #include "optimize/step/denormals.h"
 #include "optimize/step/shared.h"
+#include "optimize/step/tactics.h"
 #include "optimize/step/tuned.h"
 #include "runtime/pools.h"
 
@@ -156,8 +157,7 @@ static hone_status pack_into(hn_late *late, const hone_tactic_desc *tactic, cons
     return hn_no_memory(p->backend, p->device, bytes, "packed weights", error);
   void *made = apart ? hn_aligned(4096, bytes) : *out;
   if (!made) return hn_fail_memory(error, bytes, "packed weights");
-  if (!apart) memset(made, 0, bytes);
-  hone_status status = tactic->prepack ? tactic->prepack(step, &p->machine, made, error) : HONE_OK;
+  hone_status status = hn_tactic_pack(tactic, step, &p->machine, made, bytes, error);
   if (!apart) return status;
   if (status == HONE_OK) status = p->backend->copy(p->device, late->remote->queue, *out, made, bytes, error);
   if (status == HONE_OK) status = p->backend->sync(p->device, late->remote->queue, error);
@@ -169,9 +169,11 @@ static hone_status pack_into(hn_late *late, const hone_tactic_desc *tactic, cons
 static size_t shared_at(const hn_late *late, const hn_bound *b, size_t bytes, hn_late_weights *w) {
   hn_str text = {0};
   *w = (hn_late_weights){0};
-  if (late->plan->backend->asynchronous || !b->tactic->shared) return 0;
-  const size_t at = hn_tactic_shared(b->tactic, &b->step, &late->plan->machine, &w->key);
-  if (!at || at >= bytes) return 0;
+  size_t at;
+  if (late->plan->backend->asynchronous ||
+      hn_tactic_shares(b->tactic, &b->step, &late->plan->machine, &at, &w->key) != HN_SHARES_PART ||
+      at >= bytes)
+    return 0;
   hn_step_signature_of_weights(&b->step, &text);
   const bool good = !text.failed;
   if (good) *w = (hn_late_weights){b->tactic, w->key, hn_hash(text.ptr, text.len, 0), bytes - at, NULL, NULL};

@@ -115,7 +115,7 @@ if(HONE_CUDA AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     endforeach()
   endif()
   if(HONE_FAULTS)
-    foreach(fault nbits_quad nbits_column)
+    foreach(fault nbits_quad nbits_column blob_left_dirty)
       hone_emulated(tactics_catch_${fault} check_tactics tests/tactics/cases/product.txt --device cuda --thin --filter MatMulNBits
         --tactic nbits_mma_8x32 --expect-failure)
       set_property(TEST tactics_catch_${fault} APPEND PROPERTY ENVIRONMENT HONE_FAULT=${fault})

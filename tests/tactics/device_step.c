@@ -1,6 +1,7 @@
 #include "tactics/device_step.h"
 
 #include "base/mem.h"
+#include "optimize/step/tactics.h"
 #include "runtime/devices.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ hone_status device_run_step(const device_place *p, const hone_tactic_desc *t, co
   void *blob = b->alloc(p->device, need.blob_bytes + 64),
        *workspace = b->alloc(p->device, need.workspace_bytes + 64),
        *packed = hn_aligned(64, need.blob_bytes + 64);
-  if (!s && t->prepack) s = t->prepack(step, m, packed, error);
+  if (!s) s = hn_tactic_pack(t, step, m, packed, need.blob_bytes, error);
   if (!s) s = b->copy(p->device, p->queue, blob, packed, need.blob_bytes + 64, error);
   for (uint32_t i = 0; i < step->n_inputs && !s; i++) {
     const size_t bytes = (size_t)hone_desc_bytes(&step->input[i].desc);

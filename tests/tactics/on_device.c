@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "optimize/step/anchor.h"
+#include "optimize/step/tactics.h"
 #include "tactics/chain_case.h"
 #include "tactics/device_step.h"
 #include "tactics/with_epilogue.h"
@@ -272,7 +273,7 @@ static void run_tactic(device_run *r, const one_case *c, const hone_tactic_desc 
   if (!(seconds > 0 && seconds < 10)) fail(r, c, t, layout, "the predicted time is not between 0 and 10 s");
   hone_status s = t->need ? t->need(step, m, &need, &error) : HONE_OK;
   blob = make(r, need.blob_bytes, 0xff), workspace = make(r, need.workspace_bytes, 0xff);
-  if (!s && t->prepack) s = t->prepack(step, m, blob.host, &error);
+  if (!s) s = hn_tactic_pack(t, step, m, blob.host, need.blob_bytes, &error);
   if (!intact(&blob)) fail(r, c, t, layout, "prepack wrote around its blob");
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (!c->present[i]) continue;

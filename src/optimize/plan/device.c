@@ -96,7 +96,7 @@ static bool list_step(hn_plan *p, uint32_t k, const hn_upload *what, parcels *x)
   if (!s->tactic || !s->need.blob_bytes || s->found) return true;
   const uint64_t at = what->at ? what->at[k] : s->blob_offset;
   parcel a = {.number = k, .from = (const char *)what->blob + at, .bytes = s->need.blob_bytes};
-  if (s->whole && what->keyed && what->keyed[k]) a.named = true, a.key = what->key[k];
+  if (s->sharing == HN_SHARES_WHOLE && what->keyed && what->keyed[k]) a.named = true, a.key = what->key[k];
   return hn_vec_push(&x->list, a);
 }
 

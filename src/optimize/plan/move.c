@@ -8,6 +8,7 @@
 #include "model/ir/eval.h"
 #include "optimize/step/choose.h"
 #include "optimize/step/shared.h"
+#include "optimize/step/tactics.h"
 
 #include <string.h>
 
@@ -377,9 +378,10 @@ static hone_status ask_steps(hn_plan *p, bool *taken, hone_error *error) {
     *taken = need.packed == s->need.packed && (s->shared_at ? need.blob_bytes == s->need.blob_bytes
                                                             : need.blob_bytes <= m->tables[m->steps.ptr[k]]);
     if (*taken && s->shared_at) {
-      uint64_t key = 0;
-      *taken =
-          hn_tactic_shared(s->tactic, &s->desc, &p->machine, &key) == s->shared_at && key == s->shared_key;
+      uint64_t key;
+      size_t at;
+      *taken = hn_tactic_shares(s->tactic, &s->desc, &p->machine, &at, &key) == s->sharing &&
+               at == s->shared_at && key == s->shared_key;
     }
     if (!*taken) continue;
     s->need = need;
@@ -396,8 +398,8 @@ static hone_status pack_steps(hn_plan *p, hone_error *error) {
     if (s->kind != HN_STEP_TACTIC || !s->tactic->prepack || !s->need.blob_bytes) continue;
     hone_step step = s->desc;
     step.own_only = s->shared_at > 0;
-    memset((void *)(uintptr_t)s->blob, 0, s->shared_at ? s->shared_at : s->need.blob_bytes);
-    const hone_status status = s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error);
+    const hone_status status = hn_tactic_pack(s->tactic, &step, &p->machine, (void *)(uintptr_t)s->blob,
+                                              s->shared_at ? s->shared_at : s->need.blob_bytes, error);
     if (status != HONE_OK) return status;
   }
   return HONE_OK;

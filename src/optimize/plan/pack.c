@@ -13,6 +13,7 @@
 #include "optimize/plan/saved.h"
 #include "optimize/step/shared.h"
 #include "optimize/step/sparsity.h"
+#include "optimize/step/tactics.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -215,7 +216,7 @@ static hone_status keep_for_runs(packing *k, hone_error *error) {
 /* Weights of 16 bits that are f32 to the plan, as the file has them: what shares its whole blob reads any
  * type. NULL: they are not so. */
 static const hn_deferred *as_stored(const hn_plan *p, const hn_step *s, uint32_t i) {
-  const hn_deferred *d = s->whole ? root_of(p, s->in[i])->deferred : NULL;
+  const hn_deferred *d = s->sharing == HN_SHARES_WHOLE ? root_of(p, s->in[i])->deferred : NULL;
   if (!d || d->factor || hone_dtype_size(d->type) != 2 || hn_slot_offset(p, s->in[i])) return NULL;
   return any_alignment(s, i) || (uintptr_t)d->from % 2 == 0 ? d : NULL;
 }
@@ -343,12 +344,11 @@ static hone_status pack_step(packing *k, hn_step *s, lane *l, hone_error *error)
   }
   if (!follow_parts(&step, &own))
     return hn_fail(error, HONE_ERROR_INTERNAL, "a chain has too many parts or inputs");
-  /* What a tactic leaves between its parts would show in a saved plan what this process had in its memory. */
-  if (!k->cleared && own_bytes(s)) memset((void *)(uintptr_t)s->blob, 0, (size_t)blob_room(p, own_bytes(s)));
   step.own_only = s->found;
-  hone_status status = s->tactic->prepack && !(s->whole && s->found)
-                           ? s->tactic->prepack(&step, &p->machine, (void *)(uintptr_t)s->blob, error)
-                           : HONE_OK;
+  hone_status status = HONE_OK;
+  if (own_bytes(s))
+    status = hn_tactic_pack(s->tactic, &step, &p->machine, (void *)(uintptr_t)s->blob,
+                            k->cleared ? 0 : (size_t)blob_room(p, own_bytes(s)), error);
   for (uint32_t i = 0; status == HONE_OK && i < s->desc.n_inputs; i++) {
     constant *c = packs(s, i) ? constant_of(k, s->in[i]) : NULL;
     if (c && atomic_fetch_sub_explicit(&c->packers, 1, memory_order_acq_rel) == 1) let_go(k, c);
@@ -392,8 +392,8 @@ static hone_status order_jobs(packing *k, hone_error *error) {
   for (uint32_t i = 0; i < p->steps.len; i++) {
     hn_step *s = &p->steps.ptr[i];
     if (!s->tactic || !s->need.blob_bytes) continue;
-    if (!s->whole || !s->found) s->blob = (char *)k->blob + k->at[i];
-    if (s->shared_at && !s->found) s->shared = (const char *)s->blob + s->shared_at;
+    if (s->sharing != HN_SHARES_WHOLE || !s->found) s->blob = (char *)k->blob + k->at[i];
+    if (s->sharing == HN_SHARES_PART && !s->found) s->shared = (const char *)s->blob + s->shared_at;
     if (s->twin) s->shared = p->steps.ptr[s->twin - 1].shared;
     list[k->n_jobs++] = (sized){own_bytes(s), i};
   }
@@ -555,22 +555,22 @@ static bool look_for(packing *k, hn_packed_store *store, uint32_t number) {
   if (!key_of(k, number, &piece.key)) return false;
   s->found = hn_packed_find(store, &piece.key, bytes, &k->p->blocks, &piece);
   if (!s->found) return find_twin(k, number) && (s->found || hn_vec_push(&k->pieces, piece));
-  *(s->whole ? &s->blob : &s->shared) = piece.at;
+  *(s->sharing == HN_SHARES_WHOLE ? &s->blob : &s->shared) = piece.at;
   s->denormal_pct = piece.denormal_pct, s->sparse_pct = piece.sparse_pct;
   k->p->found_bytes += bytes;
   return true;
 }
 
+/* Devices send blobs as a whole. */
 static bool shares(const packing *k, hn_step *s) {
   const hn_plan *p = k->p;
-  if (p->saved || !s->need.blob_bytes || !s->tactic || !s->tactic->shared) return false;
-  if (p->backend->asynchronous) {
-    s->whole = hn_tactic_shares_whole(s->tactic, &s->desc, &p->machine, &s->shared_key);
-    return s->whole;
-  }
-  s->shared_at = hn_tactic_shared(s->tactic, &s->desc, &p->machine, &s->shared_key);
-  if (s->shared_at >= s->need.blob_bytes) s->shared_at = 0;
-  return s->shared_at > 0;
+  if (p->saved || !s->need.blob_bytes || !s->tactic) return false;
+  s->sharing = hn_tactic_shares(s->tactic, &s->desc, &p->machine, &s->shared_at, &s->shared_key);
+  if (s->sharing == (p->backend->asynchronous ? HN_SHARES_WHOLE : HN_SHARES_PART) &&
+      s->shared_at < s->need.blob_bytes)
+    return true;
+  s->sharing = HN_SHARES_NOTHING, s->shared_at = 0;
+  return false;
 }
 
 hone_status hn_plan_needs(hn_plan *p, hone_error *error) {
@@ -608,7 +608,7 @@ static hone_status leave(packing *k, hn_packed_store *store, hone_error *error) 
   uint32_t n = 0;
   for (size_t i = 0; i < p->steps.len; i++) {
     const hn_step *s = &p->steps.ptr[i];
-    if (!s->shared_at || s->found) continue;
+    if (s->sharing != HN_SHARES_PART || s->found) continue;
     hn_packed_piece *piece = &k->pieces.ptr[n++];
     piece->at = s->shared;
     piece->denormal_pct = s->denormal_pct, piece->sparse_pct = s->sparse_pct;

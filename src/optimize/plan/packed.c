@@ -136,7 +136,8 @@ static void put_form(const hn_step *s, hn_str *out) {
 bool hn_packed_key_of(const hn_plan *p, const hn_step *s, bool by_slot, hn_packed_key *key) {
   hn_str text = {0};
   /* Tactics that pack alike have one function that says so, or one key. */
-  hn_str_printf(&text, "%llx %zu %016llx ", s->whole ? 0 : (unsigned long long)(uintptr_t)s->tactic->shared,
+  hn_str_printf(&text, "%llx %zu %016llx ",
+                s->sharing == HN_SHARES_WHOLE ? 0 : (unsigned long long)(uintptr_t)s->tactic->shared,
                 s->need.blob_bytes - s->shared_at, (unsigned long long)s->shared_key);
   put_form(s, &text);
   for (uint32_t i = 0; i < s->desc.n_inputs; i++) {

@@ -12,22 +12,23 @@
 
 enum { HN_SHARED_PACKED = 1, HN_SHARED_WHOLE = 2 };
 
-/* As the tactic says it, with the flag as bit 0 of *key. 0: nothing. */
-static inline size_t hn_tactic_shared(const hone_tactic_desc *tactic, const hone_step *step,
-                                      const hone_machine *machine, uint64_t *key) {
-  *key = 0;
-  const size_t at = tactic->shared(step, machine, key);
-  *key = *key << 1 | (at & HN_SHARED_PACKED);
-  return at & ~(size_t)(HN_SHARED_PACKED | HN_SHARED_WHOLE);
-}
+typedef enum hn_sharing {
+  HN_SHARES_NOTHING,
+  HN_SHARES_PART, /* from some byte on */
+  HN_SHARES_WHOLE
+} hn_sharing;
 
-/* Whether all of the blob is: then *key is set as above. */
-static inline bool hn_tactic_shares_whole(const hone_tactic_desc *tactic, const hone_step *step,
-                                          const hone_machine *machine, uint64_t *key) {
-  *key = 0;
-  const size_t at = tactic->shared(step, machine, key);
-  *key = *key << 1 | HN_SHARED_PACKED;
-  return at == (HN_SHARED_WHOLE | HN_SHARED_PACKED); /* no plugin's, which are multiples of 64 */
+/* As the tactic says it, with the flag as bit 0 of *key. *at: from which byte on, where it is a part; else 0.
+ */
+static inline hn_sharing hn_tactic_shares(const hone_tactic_desc *tactic, const hone_step *step,
+                                          const hone_machine *machine, size_t *at, uint64_t *key) {
+  *at = 0, *key = 0;
+  if (!tactic->shared) return HN_SHARES_NOTHING;
+  const size_t told = tactic->shared(step, machine, key);
+  *key = *key << 1 | (told & HN_SHARED_PACKED);
+  *at = told & ~(size_t)(HN_SHARED_PACKED | HN_SHARED_WHOLE);
+  if (*at) return HN_SHARES_PART;
+  return told & HN_SHARED_WHOLE ? HN_SHARES_WHOLE : HN_SHARES_NOTHING;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "model/ir/graph.h"
 #include "optimize/step/backend.h"
 #include "optimize/step/near.h"
+#include "optimize/step/shared.h"
 
 #include <hone/session.h>
 
@@ -68,8 +69,8 @@ typedef struct hn_step {
   const hone_tactic_desc *tactic; /* NULL for REF and CONTROL */
   hone_tactic_need need;
   const void *blob;
-  size_t shared_at; /* of plans with a store: from here on it may be another plan's; 0: it is all its own */
-  bool whole;       /* all of it may be: devices with memory of their own */
+  hn_sharing sharing;    /* what of the blob may be another plan's or step's; whole: devices' */
+  size_t shared_at;      /* of a part: from here on; else 0 */
   uint64_t shared_key;   /* as the tactic's `shared` says it */
   const void *shared;    /* the blob from shared_at on; NULL: behind the rest */
   bool found;            /* ...another plan packed it, or another step: */

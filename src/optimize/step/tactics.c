@@ -1,6 +1,7 @@
 #include "optimize/step/tactics.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,4 +31,10 @@ const hone_tactic_desc *hn_tactic_find(const hn_listing *tactics, const char *na
     if (t->version == version && strcmp(t->name, name) == 0) return t;
   }
   return NULL;
+}
+
+hone_status hn_tactic_pack(const hone_tactic_desc *tactic, const hone_step *step, const hone_machine *machine,
+                           void *blob, size_t bytes, hone_error *error) {
+  if (bytes && !HN_FAULT("blob_left_dirty")) memset(blob, 0, bytes);
+  return tactic->prepack ? tactic->prepack(step, machine, blob, error) : HONE_OK;
 }

@@ -11,6 +11,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "optimize/step/conv_attr.h"
@@ -178,20 +179,17 @@ static void pack(const hone_step *s, const hn_cudnn_step *c, void *to) {
   if (!hn_conv_attr_of(s, &a, NULL)) return; /* it was described before */
   const hone_dtype type = c->spec.tensor[HN_CUDNN_W].dtype;
   const int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2], cin = c->spec.tensor[HN_CUDNN_W].dim[1];
-  enum { PIECE = 256 };
-  float tap[PIECE];
-  for (int64_t k = 0; k < a.groups * a.cout; k++) {
-    if (taps == 1) {
-      hn_library_store(&s->input[1], k * a.cin, a.cin, to, k * cin, type);
-      continue;
-    }
-    for (int64_t ch = 0; ch < a.cin; ch++)
-      for (int64_t t = 0; t < taps; t += PIECE) {
-        const int64_t count = taps - t < PIECE ? taps - t : PIECE;
-        hn_cuda_constant_f32(&s->input[1], (k * a.cin + ch) * taps + t, count, tap);
-        for (int64_t i = 0; i < count; i++) hn_library_put(to, (k * taps + t + i) * cin + ch, type, tap[i]);
-      }
-  }
+  const hn_cuda_weights all = {.from = &s->input[1],
+                               .by_column = a.cin * taps,
+                               .by_tap = 1,
+                               .by_channel = taps,
+                               .columns = (uint32_t)(a.groups * a.cout),
+                               .taps = (uint32_t)taps,
+                               .channels = (uint32_t)a.cin};
+  for (hn_cuda_weights_tile t = {.all = all}; hn_cuda_weights_next(&t);)
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t ch = 0; ch < t.channels; ch++)
+        hn_library_put(to, ((t.column + n) * taps + t.tap) * cin + t.channel + ch, type, t.w[n][ch]);
 }
 
 /* [output channel][row][column, the zero one first][input channel] */

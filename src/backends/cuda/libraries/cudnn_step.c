@@ -75,7 +75,6 @@ bool hn_cudnn_add_epilogue(hn_cudnn_step *c, const hone_step *s, int32_t at, hon
 }
 
 void hn_cudnn_pack(const hone_step *s, const hn_cudnn_kind *kind, const hn_cudnn_step *c, void *blob) {
-  memset(blob, 0, c->blob_bytes);
   for (uint32_t i = 0; i < c->spec.n_tensors; i++) {
     const hn_cudnn_source *f = &c->source[i];
     if (c->spec.tensor[i].by_value || f->place != HN_CUDNN_BLOB) continue;

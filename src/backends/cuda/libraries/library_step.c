@@ -2,6 +2,7 @@
 
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/half.h"
 #include "base/integers.h"
 

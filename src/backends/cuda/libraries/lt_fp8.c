@@ -9,6 +9,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
@@ -98,13 +99,6 @@ hone_status hn_lt_fp8_need(const hone_step *s, const hone_machine *m, const hn_l
 
 /* ---------------------------------------------------------------- packing */
 
-/* Weights (k, n) for k of a piece of the column: b_n is 1, or rows of k as they are. */
-static float weight(const hone_step *s, const hn_lt_step *l, int64_t k, int64_t n) {
-  float v = 0;
-  hn_cuda_constant_f32(&s->input[l->b.input], k * l->b_k + n * l->b_n, 1, &v);
-  return v;
-}
-
 static float scale_of(const hone_step *s, const hn_lt_step *l) {
   const hone_step_tensor *w = &s->input[l->b.input];
   float most = 0, piece[PIECE];
@@ -125,11 +119,17 @@ hone_status hn_lt_fp8_prepack(const hone_step *s, const hone_machine *m, const h
   const hn_narrow_rule rule = {.powers = HN_NARROW_NEAREST};
   const float scale = scale_of(s, &p.l);
   unsigned char *to = blob;
-  memset(blob, 0, p.blob_bytes);
-  for (int64_t n = 0; n < p.l.columns; n++)
-    for (int64_t k = 0; k < p.l.depth; k++)
-      to[n * p.spec.k + k] =
-          hn_narrow_from_f64(HONE_DTYPE_F8E4M3FN, (double)weight(s, &p.l, k, n) / (double)scale, rule);
+  const hn_cuda_weights all = {.from = &s->input[p.l.b.input],
+                               .by_column = p.l.b_n,
+                               .by_channel = p.l.b_k,
+                               .columns = (uint32_t)p.l.columns,
+                               .taps = 1,
+                               .channels = (uint32_t)p.l.depth};
+  for (hn_cuda_weights_tile t = {.all = all}; hn_cuda_weights_next(&t);)
+    for (uint32_t n = 0; n < t.columns; n++)
+      for (uint32_t k = 0; k < t.channels; k++)
+        to[(int64_t)(t.column + n) * p.spec.k + t.channel + k] =
+            hn_narrow_from_f64(HONE_DTYPE_F8E4M3FN, (double)t.w[n][k] / (double)scale, rule);
   for (int64_t n = 0; p.l.bias.in_blob && n < p.l.columns; n++) {
     float v = 0;
     hn_cuda_constant_f32(&s->input[p.l.bias.input], n, 1, &v);

@@ -256,11 +256,7 @@ bool hn_lt_conv_of(const hone_step *s, hn_lt_step *l, hone_reason *why) {
 /* ---------------------------------------------------------------- the blob */
 
 void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to) {
-  const hone_step_tensor *from = &s->input[1];
-  for (int64_t n = 0; n < l->columns && l->b_k == 1; n++) /* rows of k as they are */
-    hn_library_store(from, n * l->b_n, l->depth, to, n * l->spec.k, l->spec.dtype);
-  if (l->b_k == 1) return;
-  const hn_cuda_weights all = {.from = from,
+  const hn_cuda_weights all = {.from = &s->input[1],
                                .by_column = l->b_n,
                                .by_channel = l->b_k,
                                .columns = (uint32_t)l->columns,
@@ -274,7 +270,6 @@ void hn_lt_pack_weights(const hone_step *s, const hn_lt_step *l, void *to) {
 
 void hn_lt_pack(const hone_step *s, const hn_lt_step *l, void *blob) {
   unsigned char *base = blob;
-  memset(blob, 0, l->blob_bytes);
   if (l->b.in_blob) hn_lt_pack_weights(s, l, base + l->b.at);
   for (int64_t n = 0; l->bias.in_blob && n < l->columns; n++) {
     float v = 0;

@@ -1,6 +1,7 @@
 /* Dropout that is known to drop nothing: the identity, with a mask of ones. */
 
 #include "backends/cuda/step/direct.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 
 static bool plan(const hone_step *s, hn_cuda_direct *p, hone_reason *why) {

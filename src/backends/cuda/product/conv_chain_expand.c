@@ -6,6 +6,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/tactic.h"
 #include "base/half.h"
 #include "base/integers.h"
@@ -216,7 +217,6 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   hone_reason why = {""};
   if (!describe(s, m, &c, &why)) return hn_not_described(s, &why, error);
   const size_t bytes = slice_bytes(&c, c.cut.channels);
-  memset(blob, 0, bytes * c.cut.slices);
   hone_status st = HONE_OK;
   for (uint32_t i = 0; i < c.cut.slices && !st; i++)
     st = put_slice(&c, (int64_t)i * c.cut.channels, (char *)blob + i * bytes, error);

@@ -9,6 +9,7 @@
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/launch.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
@@ -86,7 +87,6 @@ hone_status hn_cuda_conv_direct_prepack(const hone_step *s, const hone_machine *
   const int64_t taps = taps_of(&a), pitch = pitch_of(&a);
   float *w = blob;
   if (!s->input[1].constant) return HONE_OK;
-  memset(w, 0, (size_t)packed_of(&a) * sizeof *w);
   for (int64_t g = 0; g < a.groups; g++)
     for (int64_t o = 0; o < a.cout; o++)
       for (int64_t k = 0; k < a.cin; k++)

@@ -4,6 +4,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/integers.h"

@@ -8,6 +8,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "backends/tactic.h"
 #include "base/error.h"
 #include "base/integers.h"
@@ -110,9 +111,8 @@ static double cost(const hone_step *s, const hone_machine *m) {
 
 hone_status hn_cuda_depthwise_weights(const hone_step *s, const hn_conv_attr *a, int64_t block, float *to,
                                       hone_error *error) {
-  const int64_t taps = a->kernel[1] * a->kernel[2], all = hn_fill_up(a->groups, block);
+  const int64_t taps = a->kernel[1] * a->kernel[2];
   float row[1024];
-  memset(to, 0, (size_t)((taps + 1) * all) * sizeof *to);
   for (int64_t c = 0; c < a->groups; c++) {
     float *w = to + c / block * (taps + 1) * block + c % block;
     if (!hn_cuda_constant_f32(&s->input[1], c * taps, taps, row))

@@ -5,6 +5,7 @@
 #include "backends/cuda/step/epilogue.h"
 #include "backends/cuda/step/functions.h"
 #include "backends/cuda/step/step.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/half.h"
@@ -304,7 +305,6 @@ hone_status hn_nbits_mma_prepack(const hone_step *s, const hone_machine *m, cons
   if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
   unsigned char *codes = blob, *scales = codes + codes_bytes(&q), *zeros = scales + scale_bytes(&q),
                 *factors = zeros + zero_bytes(&q);
-  memset(blob, 0, blob_bytes(&q));
   put_codes(&q, s->input[CODES].constant, codes);
   put_scales(&q, &s->input[SCALES], scales, (float *)(void *)factors);
   if (q.zeros) put_zeros(&q, &s->input[ZEROS], zeros);

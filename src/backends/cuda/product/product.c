@@ -291,15 +291,10 @@ static void put(void *blob, int64_t at, const float *f, uint32_t count, hn_produ
   }
 }
 
-static size_t size_of(hn_product_type type) {
-  return type == HN_PRODUCT_I8 ? 1 : type == HN_PRODUCT_F16 || type == HN_PRODUCT_BF16 ? 2 : 4;
-}
-
 void hn_product_pack(const hone_step *s, const hn_product *p, bool rows, hn_product_type type, void *blob) {
   hn_product to = *p;
   const hn_product_args *g = &p->args, *t = &to.args;
-  const size_t count = hn_product_pack_layout(&to, rows);
-  memset(blob, 0, count * size_of(type));
+  hn_product_pack_layout(&to, rows);
   for (int64_t i = 0; i < own_products(p); i++) {
     int64_t from_at = 0, to_at = 0, left = i;
     for (uint32_t d = g->n_batch; d-- > 0;) {

@@ -128,7 +128,6 @@ hone_status hn_product_few_prepack(const hone_step *s, const hone_machine *m, co
   const hn_product_args *g = &q.p.args;
   const uint32_t own = own_products(&q);
   const size_t bytes = product_bytes(&q);
-  memset(blob, 0, bytes * own);
   for (uint32_t i = 0; i < own; i++) {
     int64_t from = 0, left = i;
     for (uint32_t d = g->n_batch; d-- > 0;)

@@ -304,7 +304,6 @@ void hn_codes_vectors(const hone_step *s, const hn_codes *c, const int8_t *weigh
   int32_t *zeros = (int32_t *)(void *)((char *)blob + b->zeros);
   const float *w_scale = s->input[HN_QLINEAR_W_SCALE].constant;
   const int64_t n = hone_desc_count(&s->input[HN_QLINEAR_W].desc);
-  memset(bias, 0, b->outside - b->bias);
   memset((char *)blob + b->outside, c->x_zero & 0xff, 16);
   /* Sums modulo 2^32: they end within 32 bits. What of weights and codes is largest bounds them. */
   double all = 0, result = 0;

@@ -80,7 +80,6 @@ void hn_codes_border_fill(const hn_codes *c, const hn_product *p, const int8_t *
   int32_t *to = (int32_t *)(void *)((char *)blob + b->vectors);
   classes_of(&y, rows, classes);
   classes_of(&x, columns, classes + g->grid_y);
-  memset(to, 0, b->bytes - b->vectors);
   for (uint32_t i = 0; i < b->rows; i++)
     for (uint32_t k = 0; k < b->columns; k++, to += b->pitch)
       for (int64_t n = 0; n < c->channels && (i || k); n++)

@@ -104,7 +104,6 @@ hone_status hn_codes_depthwise_prepack(const hone_step *s, const hone_machine *m
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
-  memset(blob, 0, b.bias);
   const int64_t kh = q.a.kernel[1], kw = q.a.kernel[2], groups = groups_of(&q);
   for (int64_t c = 0; c < q.a.groups; c++)
     for (int64_t r = 0; r < kh; r++)

@@ -99,7 +99,6 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
-  memset(blob, 0, b.bias);
   const int64_t taps = q.a.kernel[1] * q.a.kernel[2];
   for (int64_t c = 0; c < q.a.cout; c++)
     for (int64_t i = 0; i < q.a.cin; i++)

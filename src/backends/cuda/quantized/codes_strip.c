@@ -69,7 +69,6 @@ static hone_status prepack(const hone_step *s, const hone_machine *m, void *blob
   int8_t *w = hn_codes_weights(s, &q.c), *to = blob;
   if (!w)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
-  memset(blob, 0, b.bias);
   for (int64_t k = 0; k < q.p.blocks; k++)
     for (int64_t step = 0; step < q.p.steps; step++)
       for (int64_t thread = 0; thread < 128; thread++)

@@ -55,7 +55,6 @@ hone_status hn_codes_sums_pack(const hone_step *s, hn_codes_sums *q, void *blob,
   if (!weights)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
   const hn_codes_blob b = hn_codes_sums_blob(q);
-  memset(blob, 0, b.bias);
   hn_product_pack(&q->c.inner, &q->p, false, HN_PRODUCT_I8, blob);
   hn_codes_vectors(s, &q->c, weights, &b, blob);
   hn_free(weights);

@@ -70,7 +70,6 @@ hone_status hn_codes_turned_prepack(const hone_step *s, const hone_machine *m,
   if (!weights)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
   const hn_codes_blob b = blob_of(&q);
-  memset(blob, 0, b.bias);
   hn_wgmma_pack(&q.c.inner, &q.t.q, q.t.q.n16 / 8, blob);
   hn_codes_vectors(s, &q.c, weights, &b, blob);
   if (q.t.bordered) hn_codes_border_fill(&q.c, &q.t.q.p, weights, &q.border, blob);

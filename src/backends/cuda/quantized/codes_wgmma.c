@@ -74,7 +74,6 @@ hone_status hn_codes_wgmma_prepack(const hone_step *s, const hone_machine *m, co
   if (!weights)
     return hn_fail_memory(error, (size_t)hone_desc_count(&s->input[HN_QLINEAR_W].desc), "packing weights");
   const hn_codes_blob b = blob_of(&q);
-  memset(blob, 0, b.bias);
   hn_wgmma_pack(&q.c.inner, &q.w, q.w.n16 / 8, blob);
   hn_codes_vectors(s, &q.c, weights, &b, blob);
   if (has_border(&q)) hn_codes_border_fill(&q.c, &q.w.p, weights, &q.border, blob);

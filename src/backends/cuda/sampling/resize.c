@@ -85,7 +85,6 @@ hone_status hn_cuda_resize_prepack(const hone_step *s, const hone_machine *m, vo
   unsigned char *base = blob;
   (void)m;
   if (!describe(s, &t, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, t.bytes);
   for (int32_t d = 0; d < s->output[0].desc.rank; d++) {
     if (!t.taps[d]) continue;
     const int64_t out = s->output[0].desc.dim[d], entries = out * t.taps[d];

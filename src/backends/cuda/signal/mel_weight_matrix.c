@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "backends/cuda/step/direct.h"
+#include "backends/cuda/step/weights.h"
 #include "base/error.h"
 
 /* A float of any type, or refused. */

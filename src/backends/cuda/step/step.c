@@ -3,7 +3,6 @@
 #include "backends/cuda/step/functions.h"
 #include "base/error.h"
 #include "base/fault.h"
-#include "base/half.h"
 #include "base/integers.h"
 #include "base/map.h"
 #include "optimize/step/shared.h"
@@ -50,24 +49,6 @@ bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reas
   if (*type != HONE_DTYPE_I32 && *type != HONE_DTYPE_I64)
     return hn_refuse(why, "indices are %s", hone_dtype_name(*type));
   return true;
-}
-
-bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to) {
-  if (!t->constant) return false;
-  const float *f = t->constant;
-  const uint16_t *h = t->constant;
-  switch (t->desc.dtype) {
-  case HONE_DTYPE_F32:
-    for (int64_t i = 0; i < n; i++) to[i] = f[first + i];
-    return true;
-  case HONE_DTYPE_F16:
-    for (int64_t i = 0; i < n; i++) to[i] = hn_f16_to_f32(h[first + i]);
-    return true;
-  case HONE_DTYPE_BF16:
-    for (int64_t i = 0; i < n; i++) to[i] = hn_bf16_to_f32(h[first + i]);
-    return true;
-  default: return false;
-  }
 }
 
 size_t hn_cuda_shared_blob(const char *way, const int64_t *number, size_t n, uint64_t *key) {

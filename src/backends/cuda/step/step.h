@@ -23,9 +23,6 @@ bool hn_cuda_stored(const hone_step *s, hone_reason *why);
 /* Refuses unless input i is there and holds i32 or i64. */
 bool hn_cuda_indices(const hone_step *s, uint32_t i, hone_dtype *type, hone_reason *why);
 
-/* Elements of a floating-point constant of any type as f32; false for any other. */
-bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
-
 /* For hone_tactic_desc.shared of a blob that nothing but the weights' form decides on: the numbers that say
  * how it is packed, as a key that other tactics come to if they pack alike. `way` names the way of packing.
  */

@@ -5,23 +5,31 @@
 #include "base/half.h"
 
 /* `count` elements, `step` apart, the first of them number `at`. */
-static void read_line(const hone_step_tensor *from, int64_t at, int64_t step, uint32_t count, float *to) {
+static void read_line(const hone_step_tensor *from, int64_t at, int64_t step, int64_t count, float *to) {
   const char *base = from->constant; /* at any address */
   float f;
   uint16_t h;
   switch (from->desc.dtype) {
   case HONE_DTYPE_F32:
-    for (uint32_t i = 0; i < count; i++) memcpy(&f, base + (at + i * step) * 4, 4), to[i] = f;
+    for (int64_t i = 0; i < count; i++) memcpy(&f, base + (at + i * step) * 4, 4), to[i] = f;
     return;
   case HONE_DTYPE_F16:
-    for (uint32_t i = 0; i < count; i++) memcpy(&h, base + (at + i * step) * 2, 2), to[i] = hn_f16_to_f32(h);
+    for (int64_t i = 0; i < count; i++) memcpy(&h, base + (at + i * step) * 2, 2), to[i] = hn_f16_to_f32(h);
     return;
   case HONE_DTYPE_BF16:
-    for (uint32_t i = 0; i < count; i++) memcpy(&h, base + (at + i * step) * 2, 2), to[i] = hn_bf16_to_f32(h);
+    for (int64_t i = 0; i < count; i++) memcpy(&h, base + (at + i * step) * 2, 2), to[i] = hn_bf16_to_f32(h);
     return;
   default:
-    for (uint32_t i = 0; i < count; i++) to[i] = ((const signed char *)base)[at + i * step];
+    for (int64_t i = 0; i < count; i++) to[i] = ((const signed char *)base)[at + i * step];
   }
+}
+
+bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to) {
+  const hone_dtype type = t->desc.dtype;
+  const bool is =
+      t->constant && (type == HONE_DTYPE_F32 || type == HONE_DTYPE_F16 || type == HONE_DTYPE_BF16);
+  if (is) read_line(t, first, 1, n, to);
+  return is;
 }
 
 static bool columns_lie_together(const hn_cuda_weights *a) { return a->by_column < a->by_channel; }

@@ -1,10 +1,14 @@
-/* Constant weights on their way into a blob: tiles of them as f32, each column's channels side by side, read
- * in the order in which they lie. A matrix [K][N] read column by column would miss every cache at each
+/* Constants as f32. Weights on their way into a blob: tiles of them, each column's channels side by side,
+ * read in the order in which they lie. A matrix [K][N] read column by column would miss every cache at each
  * element. */
 #ifndef HN_CUDA_STEP_WEIGHTS_H
 #define HN_CUDA_STEP_WEIGHTS_H
 
 #include <hone/plugin.h>
+
+/* `n` elements of a constant, from number `first` on; it may lie at any address. False: it is none of f32,
+ * f16 or bf16. */
+bool hn_cuda_constant_f32(const hone_step_tensor *t, int64_t first, int64_t n, float *to);
 
 enum { HN_CUDA_WEIGHTS_COLUMNS = 32, HN_CUDA_WEIGHTS_CHANNELS = 64 };
 

@@ -249,7 +249,6 @@ hone_status hn_wgmma_prepack(const hone_step *s, const hone_machine *m, const hn
   problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, hn_wgmma_weights(&q));
   hn_wgmma_pack(s, &q, q.n16 / 8, blob);
   return HONE_OK;
 }

@@ -173,7 +173,6 @@ hone_status hn_wgmma_chain_prepack(const hone_step *s, const hone_machine *m,
   chain c;
   hone_reason why = {""};
   if (!describe(s, m, config, &c, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, first_bytes(&c) + c.chunks * piece_bytes(&c));
   if (c.two) hn_wgmma_pack(c.first_step, &c.first, c.middle / 8, blob);
   hn_wgmma_pack_pieces(c.last_step, &c.last, CHUNK, c.middle / BLOCK, (char *)blob + first_bytes(&c));
   return HONE_OK;

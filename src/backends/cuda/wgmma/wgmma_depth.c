@@ -223,7 +223,6 @@ hone_status hn_wgmma_depth_prepack(const hone_step *s, const hone_machine *m,
   chain c;
   hone_reason why = {""};
   if (!describe(s, m, config->wm, &c, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, depth_bytes(&c) + product_bytes(&c));
   hn_wgmma_pack_channels(c.last_step, &c.last, c.columns, c.channels, (char *)blob + depth_bytes(&c));
   return hn_cuda_depthwise_weights(c.first_step, &c.depth, c.channels, blob, error);
 }

@@ -48,7 +48,6 @@ hone_status hn_wgmma_parts_prepack(const hone_step *s, const hone_machine *m, co
   hn_wgmma_problem q;
   hone_reason why = {""};
   if (!describe(s, m, t, &q, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, hn_wgmma_weights(&q));
   hn_wgmma_pack_parts(s, &q, q.n16 / 8, blob);
   return HONE_OK;
 }

@@ -134,10 +134,10 @@ static hn_cuda_weights weights_of(const hone_step *s, const hn_wgmma_problem *q)
                            .channels = g->channels};
 }
 
-/* The next channels of a line: those of one 16 bytes. */
-static uint32_t some(const hn_wgmma_problem *q, const hn_cuda_weights_tile *t, uint32_t c) {
-  const uint32_t chunk = 16 / (uint32_t)hone_dtype_size(q->p.a_type);
-  return t->channels - c < chunk ? t->channels - c : chunk;
+/* The next channels of a line, up to `most`: those of one 16 bytes, which begin at whole ones. */
+static uint32_t some(const hn_wgmma_problem *q, uint32_t at, uint32_t most) {
+  const uint32_t chunk = 16 / (uint32_t)hone_dtype_size(q->p.a_type), left = chunk - at % chunk;
+  return most < left ? most : left;
 }
 
 static void scale(hn_cuda_weights_tile *t, float alpha) {
@@ -150,7 +150,7 @@ void hn_wgmma_pack(const hone_step *s, const hn_wgmma_problem *q, uint32_t n8, v
     scale(&t, q->p.args.alpha);
     for (uint32_t n = 0; n < t.columns; n++)
       for (uint32_t c = 0, count; c < t.channels; c += count) {
-        count = some(q, &t, c);
+        count = some(q, c, t.channels - c);
         put(q, blob, n8, t.column + n, t.tap * q->units * q->unit + t.channel + c, &t.w[n][c], count);
       }
   }
@@ -185,7 +185,7 @@ void hn_wgmma_pack_pieces(const hone_step *s, const hn_wgmma_problem *q, uint32_
     for (uint32_t i = 0; i < t.columns; i++) {
       const uint32_t n = t.column + i;
       for (uint32_t c = 0, count; c < t.channels; c += count) {
-        count = some(q, &t, c);
+        count = some(q, c, t.channels - c);
         put(q, (char *)blob + n / columns * piece, columns / 8, n % columns, t.channel + c, &t.w[i][c],
             count);
       }
@@ -199,9 +199,10 @@ void hn_wgmma_pack_channels(const hone_step *s, const hn_wgmma_problem *q, uint3
   for (hn_cuda_weights_tile t = {.all = weights_of(s, q)}; hn_cuda_weights_next(&t);) {
     scale(&t, q->p.args.alpha);
     for (uint32_t n = 0; n < t.columns; n++)
-      for (uint32_t i = 0; i < t.channels; i++) {
-        const uint32_t c = t.channel + i;
-        put(q, (char *)blob + c / channels * block, columns / 8, t.column + n, c % channels, &t.w[n][i], 1);
+      for (uint32_t i = 0, count; i < t.channels; i += count) {
+        const uint32_t c = t.channel + i, in = c % channels, left = channels - in;
+        count = some(q, in, left < t.channels - i ? left : t.channels - i);
+        put(q, (char *)blob + c / channels * block, columns / 8, t.column + n, in, &t.w[n][i], count);
       }
   }
 }

@@ -162,7 +162,6 @@ hone_status hn_wgmma_turned_prepack(const hone_step *s, const hone_machine *m,
   hn_turned p;
   hone_reason why = {""};
   if (!describe(s, m, c, &p, &why)) return hn_not_described(s, &why, error);
-  memset(blob, 0, hn_turned_weights(&p));
   hn_wgmma_pack(s, &p.q, p.q.n16 / 8, blob);
   return HONE_OK;
 }
