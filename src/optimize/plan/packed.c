@@ -5,6 +5,7 @@
 #include "optimize/step/tuned.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct hn_packed_block {
@@ -13,7 +14,7 @@ struct hn_packed_block {
   void *memory;
   size_t bytes;
   uint32_t n;
-  hn_packed_piece *piece; /* [n] */
+  hn_packed_piece *piece; /* [n], by key and bytes */
 };
 
 struct hn_packed_store {
@@ -159,17 +160,22 @@ static bool holds(const hn_packed_blocks *held, const hn_packed_block *b) {
   return false;
 }
 
+static int by_key(const void *a, const void *b) {
+  const hn_packed_piece *x = a, *y = b;
+  const int keys = memcmp(&x->key, &y->key, sizeof x->key);
+  return keys ? keys : x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* A plan asks for each of its steps, and plans of one store are few. */
 static const hn_packed_piece *look(const hn_packed_store *s, const hn_packed_key *key, size_t bytes,
                                    hn_packed_block **block) {
-  for (size_t i = 0; i < s->blocks.len; i++) {
-    const hn_packed_block *b = s->blocks.ptr[i];
-    for (uint32_t k = 0; k < b->n; k++)
-      if (memcmp(&b->piece[k].key, key, sizeof *key) == 0 && b->piece[k].bytes == bytes) {
-        *block = s->blocks.ptr[i];
-        return &b->piece[k];
-      }
+  const hn_packed_piece want = {.key = *key, .bytes = bytes};
+  const hn_packed_piece *found = NULL;
+  for (size_t i = 0; i < s->blocks.len && !found; i++) {
+    *block = s->blocks.ptr[i];
+    if ((*block)->n) found = bsearch(&want, (*block)->piece, (*block)->n, sizeof want, by_key);
   }
-  return NULL;
+  return found;
 }
 
 bool hn_packed_find(hn_packed_store *s, const hn_packed_key *key, size_t bytes, hn_packed_blocks *held,
@@ -198,6 +204,7 @@ bool hn_packed_leave(hn_packed_store *s, void *memory, size_t bytes, const hn_pa
     return false;
   }
   if (n) memcpy(copy, piece, n * sizeof *copy);
+  if (n) qsort(copy, n, sizeof *copy, by_key);
   *b = (hn_packed_block){.store = s, .refs = 1, .memory = memory, .bytes = bytes, .n = n, .piece = copy};
   pthread_mutex_lock(&s->lock);
   if (!hn_vec_push(&s->blocks, b)) b->n = 0; /* nobody finds it: it is this plan's alone */
