@@ -144,6 +144,11 @@ static pb *future_opset(void) {
                 pb_int(pb_new(), 2, 1000));
 }
 
+static pb *cast_by_number(void) {
+  const pb *n = pb_put(pb_node("Cast", "x", "y"), HN_ONNX_NODE_ATTRIBUTE, pb_attr_int("to", 1));
+  return pb_put(pb_put(pb_int(pb_new(), 1, 8), 7, pb_put(pb_graph(), 1, n)), 8, pb_int(pb_new(), 2, 5));
+}
+
 /* ---- names and edges */
 static pb *no_op_type(void) { return with_node(pb_node("", "x", "y")); }
 static pb *missing_tensor(void) { return with_node(pb_node("Add", "x nowhere", "y")); }
@@ -484,6 +489,7 @@ const bad_model bad_models[] = {
     CASE(two_opsets),
     CASE(opset_zero),
     CASE(future_opset),
+    CASE(cast_by_number),
     CASE(no_op_type),
     CASE(missing_tensor),
     CASE(output_twice),

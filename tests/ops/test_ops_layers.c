@@ -255,7 +255,8 @@ static void batch_norm_versions(void **state) {
     hone_status want;
   } cases[] = {
       {7, "", 1, HONE_OK},           {7, "spatial=0", 5, HONE_ERROR_UNSUPPORTED},
-      {6, "is_test=1", 1, HONE_OK},  {6, "", 1, HONE_ERROR_UNSUPPORTED},
+      {6, "is_test=1", 1, HONE_OK},  {6, "is_test=0", 1, HONE_ERROR_UNSUPPORTED},
+      {6, "", 1, HONE_OK},           {6, "", 5, HONE_ERROR_UNSUPPORTED},
       {14, "", 3, HONE_ERROR_INPUT}, {15, "training_mode=0", 1, HONE_OK},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

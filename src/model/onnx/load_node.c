@@ -90,6 +90,15 @@ static const char *name_inside(hn_onnx_loader *l, const hn_onnx_scope *scope, co
   return own;
 }
 
+/* Passes set the number in models of any opset; in a file it is what ONNX's checker and ONNX Runtime refuse.
+ */
+static hone_status check_cast(hn_pb *m, const hone_node *n) {
+  const hn_attr *to = strcmp(n->op_type, "Cast") == 0 && !n->domain[0] ? hn_node_attr(n, "to") : NULL;
+  if (!to || to->type != HONE_ATTR_INT || n->opset < 1 || n->opset >= 6) return HONE_OK;
+  return hn_pb_fail(m, HONE_ERROR_INPUT, "'to' of Cast is a number, as opset 6 has it, in opset %d",
+                    (int)n->opset);
+}
+
 static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *scope, const proto *p) {
   const char *name = p->name;
   if (scope->call) {
@@ -110,6 +119,7 @@ static hone_status make_node(hn_onnx_loader *l, hn_pb *m, const hn_onnx_scope *s
   for (hn_pb_field f; status == HONE_OK && hn_pb_next(m, &f);)
     if (f.number == HN_ONNX_NODE_ATTRIBUTE && hn_pb_open(&attr, m, &f))
       status = hn_onnx_load_attr(l, &attr, n, scope, NULL, 0);
+  if (status == HONE_OK && l->source.status == HONE_OK) status = check_cast(m, n);
   return status != HONE_OK ? status : l->source.status;
 }
 

@@ -1,5 +1,5 @@
 /* PRelu: x above zero, slope x below. The slope broadcasts to x; before opset 7 it holds one number, or one a
- * channel. */
+ * channel. One number is everybody's then, however many dimensions it has. */
 #include "model/ops/common/elementwise.h"
 
 HN_BINARY_FLOAT_LOOPS(x < 0 ? x * y : x)
@@ -18,7 +18,9 @@ static const hn_binary_loops loops = {.of = {[HONE_DTYPE_F32] = loop_f32,
 static hone_tensor_desc slope_desc(const hone_node *node, const hone_tensor_desc *x,
                                    const hone_tensor_desc *slope) {
   hone_tensor_desc d = *slope;
-  if (hone_node_opset(node) >= 7 || x->rank < 2 || slope->rank != 1 || slope->dim[0] == 1) return d;
+  if (hone_node_opset(node) >= 7) return d;
+  if (x->rank >= 0 && d.rank > x->rank && hone_desc_known(&d) && hone_desc_count(&d) == 1) d.rank = 0;
+  if (x->rank < 2 || d.rank != 1 || d.dim[0] == 1) return d;
   d.rank = x->rank; /* one a channel: dimension 1 */
   for (int32_t i = 0; i < x->rank; i++) d.dim[i] = i == 1 ? slope->dim[0] : 1;
   return d;
@@ -56,6 +58,7 @@ static bool function(const hone_infer *io, hone_pw_instr *instr) {
   (void)instr;
   if (hone_node_opset(io->node) >= 7 || io->n_inputs != 2 || !io->input[0] || !io->input[1]) return true;
   const hone_tensor_desc *x = io->input[0], *slope = io->input[1];
+  if (x->rank >= 0 && slope->rank > x->rank) return false;
   return (x->rank >= 0 && x->rank <= 2) || (slope->rank >= 0 && (slope->rank != 1 || slope->dim[0] == 1));
 }
 

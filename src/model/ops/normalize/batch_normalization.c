@@ -16,7 +16,8 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
   int32_t opset = hone_node_opset(io->node);
   int64_t channels = x->rank > 1 ? x->dim[1] : x->rank == 1 ? 1 : HONE_DIM_UNKNOWN;
   if (x->rank == 0) return hn_op_bad(io->node, error, "the input has rank 0");
-  if (opset < 7 && (io->n_outputs > 1 || !hone_node_int(io->node, "is_test", 0)))
+  /* Left out, the outputs say it: Y alone is the test mode's. ONNX's converter and OpenVINO read it so. */
+  if (opset < 7 && (io->n_outputs > 1 || !hone_node_int(io->node, "is_test", 1)))
     return hn_op_refuse(io->node, error, "training (is_test is 0)");
   if (per_activation(io->node) && hn_batch_norm_trains(io->node))
     return hn_op_refuse(io->node, error, "training of every activation");
