@@ -67,7 +67,10 @@ static const hone_tensor *scope_find(void *self, const hn_value *v) {
   const hn_step *s = ((captured *)self)->step;
   for (uint32_t i = 0; i < s->n_captured; i++) {
     uint32_t slot = s->in[s->desc.n_inputs + i];
-    if (r->plan->slots.ptr[slot].value == v) return &r->tensor[slot];
+    const hn_value *held = r->plan->slots.ptr[slot].value;
+    /* By number: what a plan computed beforehand (weights from codes) has a value of its own, of that name.
+     */
+    if (held && held->id == v->id) return &r->tensor[slot];
   }
   return NULL;
 }

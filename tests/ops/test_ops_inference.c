@@ -142,6 +142,8 @@ static void inference_tolerates_unknowns(void **state) {
       {"QLinearMatMul", 10, "u8:2x3 f32: u8: u8:3x2 f32: u8: f32: u8:", ""},
       {"QuantizeLinear", 13, "f32:2x3 f32:3 u8:3", "axis=1"},
       {"DequantizeLinear", 21, "u8:2x3 f32:2x2 u8:2x2", "axis=1 block_size=2"},
+      {"DequantizeLinear", 21, "u8:2x3 f32: u8:1", ""},
+      {"QuantizeLinear", 21, "f32:2x3 f32:1 u8:", ""},
       {"MaxPool", 12, "f32:1x2x5x5", "kernel_shape=2,2 ceil_mode=1"},
       {"AveragePool", 12, "f32:1x2x5x5", "kernel_shape=2,2 strides=2,2"},
       {"GlobalMaxPool", 12, "f32:1x2x5x5", ""},

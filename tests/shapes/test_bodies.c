@@ -81,6 +81,12 @@ static const net nets[] = {
      "{\n"
      "    %a = Add(%s, %r)\n    %next = Tanh(%a)\n    %out = Sigmoid(%next)\n  }}\n}\n",
      " Tanh Sigmoid "},
+    {"weights from codes, which a plan decodes once and a product outside reads, too",
+     "graph g(%x: f32[40x96], %c: bool[]) -> (%y, %z) {\n"
+     "  %w = DequantizeLinear(i8[96x96]rand(1, -99, 99), 0.01)\n  %z = MatMul(%x, %w)\n"
+     "  %y = If(%c) {then_branch=graph yes() -> (%a) {\n    %p = MatMul(%x, %w)\n    %a = Relu(%p)\n"
+     "  }, else_branch=graph no() -> (%b) {\n    %b = Relu(%w)\n  }}\n}\n",
+     " MatMul "},
 };
 
 typedef struct given {

@@ -1,10 +1,17 @@
 /* Affine quantisation (quant.h). */
 #include "model/ops/quantized/quant.h"
 
+/* Dimensions that are not known may turn out to be 1. */
+static bool may_be_one(const hone_tensor_desc *d) {
+  for (int32_t i = 0; i < d->rank; i++)
+    if (d->dim[i] >= 0 && d->dim[i] != 1) return false;
+  return true;
+}
+
 static hone_status same_shape(const hone_node *node, const hone_tensor_desc *scale,
                               const hone_tensor_desc *zero, hone_error *error) {
   if (!zero || zero->rank < 0 || scale->rank < 0) return HONE_OK;
-  bool single = hone_desc_count(scale) == 1 && hone_desc_count(zero) == 1;
+  bool single = may_be_one(scale) && may_be_one(zero);
   bool same = scale->rank == zero->rank;
   for (int32_t i = 0; same && i < scale->rank; i++)
     same = scale->dim[i] < 0 || zero->dim[i] < 0 || scale->dim[i] == zero->dim[i];
