@@ -33,8 +33,11 @@ int start(void **state) {
   return 0;
 }
 
+static void forget_joined(void);
+
 int end(void **state) {
   (void)state;
+  forget_joined();
   hone_engine_destroy(engine);
   hone_engine_destroy(host);
   return 0;
@@ -136,28 +139,58 @@ static int64_t plain_run(plain *p, const int64_t *ids, uint32_t n, uint32_t past
   return best;
 }
 
-/* Joined caches have what there is and no more: each step has a plan of its own. */
-static void alone_joined(hone_model *m, const int64_t *ids, uint32_t n, uint32_t most, int64_t *out) {
-  plain now, next;
-  plain_open(m, n, 0, n, &now);
-  for (uint32_t i = 0; i < most; i++) {
-    plain_open(m, 1, n + i, n + i + 1, &next);
-    out[i] = i ? plain_run(&now, &out[i - 1], 1, n + i - 1, &next) : plain_run(&now, ids, n, 0, &next);
-    plain_close(&now);
-    now = next;
-    for (uint32_t k = 0; k < hone_plan_inputs(now.plan); k++) now.given[k] = &now.in[k];
+/* Joined caches have what there is and no more: each length has a plan of its own, which all sequences of a
+ * network share. */
+static struct {
+  decoder_size of;
+  hone_model *model;
+  plain *step[LONGEST + MOST]; /* by the rows of its caches */
+} joined;
+
+static void forget_joined(void) {
+  for (size_t i = 0; i < sizeof joined.step / sizeof *joined.step; i++) {
+    if (!joined.step[i]) continue;
+    plain_close(joined.step[i]);
+    free(joined.step[i]);
+    joined.step[i] = NULL;
   }
-  plain_close(&now);
+  hone_model_release(joined.model);
+  joined.model = NULL;
 }
 
-static void alone_in_rooms(hone_model *m, const int64_t *ids, uint32_t n, uint32_t most, int64_t *out) {
+static plain *joined_step(uint32_t past) {
+  assert_true(past < sizeof joined.step / sizeof *joined.step);
+  if (!joined.step[past]) {
+    joined.step[past] = calloc(1, sizeof *joined.step[past]);
+    plain_open(joined.model, 1, past, past + 1, joined.step[past]);
+  }
+  return joined.step[past];
+}
+
+static void alone_joined(const decoder_size *z, const int64_t *ids, uint32_t n, uint32_t most, int64_t *out) {
+  plain first;
+  if (joined.model && memcmp(&joined.of, z, sizeof *z) != 0) forget_joined();
+  if (!joined.model) joined.model = decoder_build(z), joined.of = *z;
+  plain_open(joined.model, n, 0, n, &first);
+  for (uint32_t i = 0; i < most; i++) {
+    plain *next = joined_step(n + i);
+    out[i] = i ? plain_run(joined_step(n + i - 1), &out[i - 1], 1, n + i - 1, next)
+               : plain_run(&first, ids, n, 0, next);
+  }
+  plain_close(&first);
+}
+
+static void alone_in_rooms(const decoder_size *z, const int64_t *ids, uint32_t n, uint32_t most,
+                           int64_t *out) {
   plain first, step;
+  hone_model *m = decoder_build(z);
   plain_open(m, n, prompts.room, prompts.room, &first);
   plain_open(m, 1, prompts.room, prompts.room, &step);
   out[0] = plain_run(&first, ids, n, 0, &step);
   for (uint32_t i = 1; i < most; i++) out[i] = plain_run(&step, &out[i - 1], 1, n + i - 1, &step);
   plain_close(&first);
   plain_close(&step);
+  hone_model_release(m);
 }
 
 /* Many tests ask for the same again. */
@@ -172,16 +205,14 @@ void alone(const decoder_size *z, uint32_t k, uint32_t most, int64_t *out) {
     memset(kept, 0, sizeof kept), known = *z, of = prompts;
   assert_true(k < ASKED && most <= MOST);
   if (kept[k].n < most) {
-    hone_model *m = decoder_build(z);
     int64_t ids[LONGEST];
     const uint32_t n = prompt_of(k, ids);
-    const bool joined = z->form == DECODER_CONCAT || z->form == DECODER_ATTENTION;
+    const bool is_joined = z->form == DECODER_CONCAT || z->form == DECODER_ATTENTION;
     if (device && z->form)
       plain_on = host; /* each step has a plan of its own, or a node that is the host's */
-    (joined ? alone_joined : alone_in_rooms)(m, ids, n, most, kept[k].id);
+    (is_joined ? alone_joined : alone_in_rooms)(z, ids, n, most, kept[k].id);
     plain_on = engine;
     kept[k].n = most;
-    hone_model_release(m);
   }
   memcpy(out, kept[k].id, most * sizeof *out);
 }
