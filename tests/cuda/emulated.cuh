@@ -4,12 +4,43 @@
 #ifndef HN_EMULATED_CUH
 #define HN_EMULATED_CUH
 
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "emulator.h"
+
+/* What texts use of math.h and string.h: thousands of texts are compiled, and reading the whole of math.h, with
+ * all its types, took each of them as long as all that is its own. */
+void *memcpy(void *, const void *, size_t);
+void *memset(void *, int, size_t);
+#define HN_EMU_1(name)                                                                                       \
+  double name(double);                                                                                       \
+  float name##f(float);
+#define HN_EMU_2(name)                                                                                       \
+  double name(double, double);                                                                               \
+  float name##f(float, float);
+HN_EMU_1(acos) HN_EMU_1(acosh) HN_EMU_1(asin) HN_EMU_1(asinh) HN_EMU_1(atan) HN_EMU_1(atanh) HN_EMU_1(cbrt)
+HN_EMU_1(ceil) HN_EMU_1(cos) HN_EMU_1(cosh) HN_EMU_1(erf) HN_EMU_1(erfc) HN_EMU_1(exp) HN_EMU_1(exp2)
+HN_EMU_1(expm1) HN_EMU_1(fabs) HN_EMU_1(floor) HN_EMU_1(lgamma) HN_EMU_1(log) HN_EMU_1(log10) HN_EMU_1(log1p)
+HN_EMU_1(log2) HN_EMU_1(logb) HN_EMU_1(nearbyint) HN_EMU_1(rint) HN_EMU_1(round) HN_EMU_1(sin) HN_EMU_1(sinh)
+HN_EMU_1(sqrt) HN_EMU_1(tan) HN_EMU_1(tanh) HN_EMU_1(tgamma) HN_EMU_1(trunc)
+HN_EMU_2(atan2) HN_EMU_2(copysign) HN_EMU_2(fdim) HN_EMU_2(fmax) HN_EMU_2(fmin) HN_EMU_2(fmod) HN_EMU_2(hypot)
+HN_EMU_2(nextafter) HN_EMU_2(pow) HN_EMU_2(remainder)
+#undef HN_EMU_1
+#undef HN_EMU_2
+double fma(double, double, double), ldexp(double, int), scalbn(double, int), frexp(double, int *);
+float fmaf(float, float, float), ldexpf(float, int), scalbnf(float, int), frexpf(float, int *);
+double modf(double, double *);
+float modff(float, float *);
+int ilogb(double), ilogbf(float);
+long lrint(double), lrintf(float), lround(double), lroundf(float);
+long long llrint(double), llrintf(float), llround(double), llroundf(float);
+#define isnan(x) __builtin_isnan(x)
+#define isinf(x) __builtin_isinf(x)
+#define isfinite(x) __builtin_isfinite(x)
+#define signbit(x) __builtin_signbit(x)
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
 
 static const hn_emu_api *hn_emu;
 static hn_emu_thread *hn_emu_now;

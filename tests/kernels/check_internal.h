@@ -21,6 +21,7 @@ struct ck {
   ck_block *blocks;
   void (*on_failure)(const ck *c); /* called at each one, or NULL; need not return */
   int fills;
+  unsigned cases;
 };
 
 /* One thread, measured at the first call: operations a second of a tier, divisions of f32 numbers a second.

@@ -4,8 +4,8 @@
  *        check_kernels --device cuda [--tactic NAME] [--shard I/N] [--once | --coverage] [--filter TEXT] [-v]
  * On a device the tactics are the kernels: with --device, odd sizes (tests/cuda/shapes.txt) go through all of
  * them, by what check_tactics does with its cases.
- * --fills: only the first N kinds of values (enum ck_fill). Sanitizers watch addresses and conversions, for
- * which two are enough.
+ * --fills: only the first N kinds of values (enum ck_fill), and all but the first in some cases alone.
+ * Sanitizers watch addresses, which no value changes, and conversions, for which two kinds are enough.
  * --expect-failure ends at the first failure with exit 0, and with 1 when there is none: for seeded
  * faults. Kernels above this machine's tier (or above HONE_CPU) are named and skipped.  Exit 0: all kernels
  * passed; 1: a kernel failed or has no test; 2: wrong usage. */
