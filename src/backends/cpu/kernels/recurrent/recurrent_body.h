@@ -91,10 +91,13 @@ INLINE vf function(const hn_recurrent_cell *cell, const int which, vf x, const b
   return gate ? v_sigmoid(x) : v_tanh(x);
 }
 
-INLINE vf activate(const hn_recurrent_cell *cell, const int which, vf x, const bool usual) {
+INLINE vf clipped(const hn_recurrent_cell *cell, vf x) {
   const float clip = HN_FAULT("recurrent_clip") ? 0 : cell->clip;
-  if (clip > 0) x = v_min_number(v_set1(clip), v_max_number(v_set1(-clip), x));
-  return function(cell, which, x, usual);
+  return clip > 0 ? v_min_number(v_set1(clip), v_max_number(v_set1(-clip), x)) : x;
+}
+
+INLINE vf activate(const hn_recurrent_cell *cell, const int which, vf x, const bool usual) {
+  return function(cell, which, clipped(cell, x), usual);
 }
 
 /* One block of one sample; sums: a vector for each gate. */
@@ -111,13 +114,20 @@ INLINE void block(const hn_recurrent_cell *cell, const hn_recurrent_row *r, cons
     vf c = v_load(r->c + at), in = GATE(0, 0), out = GATE(1, 1), forget = GATE(2, 2);
     const float *p = cell->peepholes ? cell->peepholes + at : NULL;
     if (p) in = v_fma(v_load(p), c, in), forget = v_fma(v_load(p + 2 * cell->padded), c, forget);
-    in = activate(cell, 0, in, usual);
-    forget = cell->coupled ? v_sub(v_set1(1.0f), in) : activate(cell, 0, forget, usual);
-    c = v_fma(forget, c, v_mul(in, activate(cell, 1, GATE(3, 3), usual)));
+    const bool shared = usual && !cell->coupled; /* a division for a gate and what it lets through */
+    if (shared) {
+      const vf through = v_sigmoid_tanh(clipped(cell, in), clipped(cell, GATE(3, 3)));
+      c = v_fma(activate(cell, 0, forget, usual), c, through);
+    } else {
+      in = activate(cell, 0, in, usual);
+      forget = cell->coupled ? v_sub(v_set1(1.0f), in) : activate(cell, 0, forget, usual);
+      c = v_fma(forget, c, v_mul(in, activate(cell, 1, GATE(3, 3), usual)));
+    }
     if (p && !HN_FAULT("recurrent_peephole")) out = v_fma(v_load(p + cell->padded), c, out);
     v_store(r->c + at, c);
     /* clip bounds what enters the gates, not the cell */
-    y = v_mul(activate(cell, 0, out, usual), function(cell, 2, c, usual));
+    y = usual ? v_sigmoid_tanh(clipped(cell, out), c)
+              : v_mul(activate(cell, 0, out, usual), function(cell, 2, c, usual));
   } else if (pass == HN_RECURRENT_GRU_GATES) {
     v_store(r->update + at, activate(cell, 0, GATE(0, 0), usual));
     v_store(r->reset + at, v_mul(activate(cell, 0, GATE(1, 1), usual), v_load(r->h + at)));
