@@ -326,7 +326,7 @@ static void check_fused(ck *c, const hn_bf16_ops *o) {
                                    C | HN_BF16_GELU,
                                    C | B | HN_BF16_GELU};
   static const size_t ks[] = {1, 16, 24, 32, 33, 97};
-  static const uint32_t ns[] = {32, 16, 24, 31, 17, 15, 1};
+  static const uint32_t ns[] = {32, 16, 24, 31, 17, 15, 8, 1};
   size_t turn = 0;
   for (uint32_t m = 1; m <= 2 * o->rows + 2; m++)
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
