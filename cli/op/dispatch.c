@@ -67,6 +67,7 @@ static double of_run(const op_subject *s, const op_sample *x, const hone_tactic_
   blob = aligned_alloc(ALIGN, need.blob_bytes / ALIGN * ALIGN + ALIGN);
   workspace = aligned_alloc(ALIGN, need.workspace_bytes / ALIGN * ALIGN + ALIGN);
   if (!blob || !workspace) goto done;
+  memset(blob, 0, need.blob_bytes);
   if (t->prepack && need.blob_bytes && t->prepack(&p->step.step, &machine, blob, &e) != HONE_OK) goto done;
   for (uint32_t i = 0; i < x->n_in; i++) in[i] = x->in[i].data;
   for (uint32_t i = 0; i < x->n_out; i++) {

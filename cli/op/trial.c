@@ -174,6 +174,7 @@ static bool prepare(trial *t) {
   if (d->need && d->need(&t->step.step, &t->machine, &t->need, &e) != HONE_OK) return said(t, &e), false;
   if (!t->need.blob_bytes) return true;
   if (!op_buffer_make(&t->blob, "the blob", t->need.blob_bytes, ALIGN, OP_AT_END, 77)) return memory_short(t);
+  memset(t->blob.data, 0, t->need.blob_bytes); /* as plans hand it out */
   stage(t->board, "prepack");
   if (d->prepack && d->prepack(&t->step.step, &t->machine, t->blob.data, &e) != HONE_OK)
     return said(t, &e), false;

@@ -475,7 +475,7 @@ typedef struct hone_tactic_desc {
   double (*cost)(const hone_step *step, const hone_machine *machine); /* predicted seconds */
   hone_status (*need)(const hone_step *step, const hone_machine *machine, hone_tactic_need *need,
                       hone_error *error);
-  /* Fills the plan's blob from the step's constants; NULL: no blob. */
+  /* Fills the plan's blob, all zeros before, from the step's constants; NULL: no blob. */
   hone_status (*prepack)(const hone_step *step, const hone_machine *machine, void *blob, hone_error *error);
   /* Computes; allocates nothing, takes no lock. */
   hone_status (*run)(const hone_step_run *run, hone_error *error);

@@ -129,13 +129,16 @@ static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const i
   }
 }
 
-/* Who asks for a tensor of blocks would get it row-major. ONNX Runtime hands out none. */
+/* Who asks for a tensor of blocks would get it row-major. ONNX Runtime hands out none. What is not f32 (a
+ * shape, an index) is none. */
 static hone_status check_outputs(const hn_graph *g, const unsigned char *blocks, hone_error *error) {
   for (size_t i = 0; i < g->outputs.len && !g->parent; i++) {
     const hn_value *v = g->outputs.ptr[i];
-    if (v->graph == g && blocks[v->index] == BLOCKS)
-      return hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' is a tensor of blocks of %s", v->name,
-                     domain);
+    if (v->graph != g || blocks[v->index] != BLOCKS || (v->desc.dtype && v->desc.dtype != HONE_DTYPE_F32))
+      continue;
+    hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' is a tensor of blocks of %s", v->name, domain);
+    hn_error_hint(error, "let ONNX Runtime save the model at its level \"extended\"");
+    return HONE_ERROR_UNSUPPORTED;
   }
   return HONE_OK;
 }

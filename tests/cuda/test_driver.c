@@ -774,6 +774,7 @@ static void scene_failed_wait(answer *a) {
   rig r;
   hone_error e = {0};
   hn_queue *other;
+  hone_status wait = HONE_OK;
   const char *fails = getenv("WAIT"), *given_back = strchr(fails, 'E');
   rig_open(&r, a);
   MUST_OK(b->queue_open(r.d, &other, &a->error));
@@ -785,10 +786,12 @@ static void scene_failed_wait(answer *a) {
   if (given_back)
     b->free(r.d, r.y);
   else
-    MUST(b->sync(r.d, r.q, &a->error) != HONE_OK);
+    wait = b->sync(r.d, r.q, &a->error);
+  MUST(given_back || wait != HONE_OK);
   setenv("HONE_FAKE_FAIL", "", 1);
   void *more = b->alloc(r.d, N * sizeof(float));
   if (!more) {
+    MUST(given_back || wait == HONE_ERROR_DEVICE);
     MUST(b->sync(r.d, other, &a->error) == HONE_ERROR_DEVICE);
     snprintf(a->note, sizeof a->note, "lost");
   } else {

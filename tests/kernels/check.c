@@ -19,9 +19,9 @@ const char *ck_fill_name(enum ck_fill f) {
   return (unsigned)f < CK_FILLS ? names[f] : "?";
 }
 
-/* Where a run is not to see all kinds, what a kind shows of one case it shows of the next: every seventh or
- * so has more than the first. */
-int ck_fills(const ck *c) { return c->fills < CK_FILLS && c->cases % 8 ? 1 : c->fills; }
+/* Where a run is not to see all kinds, what a kind shows of one case it shows of the next: a kernel's first
+ * loop over them has more than the first kind, and every eighth after it. */
+int ck_fills(ck *c) { return c->fills < CK_FILLS && c->fill_loops++ % 8 ? 1 : c->fills; }
 
 uint64_t ck_random(ck *c) {
   c->random ^= c->random << 13;

@@ -29,8 +29,9 @@ enum ck_fill {
   CK_WIDE,     /* magnitudes from 2^-20 to 2^20 */
   CK_FILLS
 };
-int ck_fills(
-    const ck *c); /* how many of them this case goes through: all, or (--fills N) the first or the first N */
+/* How many of them a loop goes through: all, or (--fills N) the first or the first N. Asked once before it.
+ */
+int ck_fills(ck *c);
 const char *ck_fill_name(enum ck_fill f);
 uint64_t ck_random(ck *c); /* seeded per kernel, the same in every run */
 void ck_fill(ck *c, float *x, size_t n, enum ck_fill f);

@@ -21,6 +21,7 @@ struct ck {
   ck_block *blocks;
   void (*on_failure)(const ck *c); /* called at each one, or NULL; need not return */
   int fills;
+  unsigned fill_loops; /* that asked for them */
   unsigned cases;
 };
 

@@ -117,7 +117,7 @@ void ck_backwards(void *pool, int64_t tasks, void (*fn)(void *, int64_t, uint32_
 void ck_conv_check(ck *c, const struct hn_kernel *k, const ck_conv_rules *r) {
   for (size_t i = 0; i < r->n_cases && !ck_failed(c); i++)
     for (size_t j = 0; j < r->n_channels; j++)
-      for (int fill = 0; fill < ck_fills(c); fill++) {
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
         ck_conv_case s = r->cases[i];
         *(s.groups ? &s.cin : &s.groups) = r->channels[j];
         const ck_conv_data t = fill_case(c, r, &s, (enum ck_fill)fill);

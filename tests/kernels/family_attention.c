@@ -374,7 +374,7 @@ static void check_bf16(ck *c, const hn_attention_bf16_ops *ops) {
                       sizes[] = {1, 8, 16, 17, 32};
   for (uint32_t parts = 1; parts <= 2; parts++) {
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-      for (int fill = 0; fill < ck_fills(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
         for (int form = 0; form < FORMS; form++)
           check_row(c, NULL, ops, parts, lengths[l], fill, form, 0.125f, form % 2 ? -INFINITY : 3.0f);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -487,7 +487,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 64, 127, 128, 1009};
   static const float tops[] = {-INFINITY, 3.0f, 40.0f};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (int form = 0; form < FORMS; form++)
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
           check_row(c, k->ops, NULL, 0, lengths[l], fill, form, t == 1 ? 1.0f : 0.125f, tops[t]);
@@ -495,7 +495,7 @@ static void check(ck *c, const struct hn_kernel *k) {
     const hn_attention_ops *ops = k->ops;
     if (ops->rows && lengths[l] && lengths[l] <= HN_ATTENTION_SHORT * ops->lanes)
       for (int form = 0; form < FORMS; form++)
-        for (int fill = 0; fill < ck_fills(c); fill++)
+        for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
           for (size_t t = 0; t < 2; t++) check_short(c, ops, lengths[l], form, (enum ck_fill)fill, tops[t]);
     for (int form = 0; form < FORMS; form++) {
       check_scores(c, k->ops, lengths[l], form);
@@ -505,9 +505,9 @@ static void check(ck *c, const struct hn_kernel *k) {
       check_masks(c, k->ops, lengths[l], form, lengths[l], 0);
     }
     for (size_t h = 1; h <= 9; h += h < 5 ? 1 : 4)
-      for (int fill = 0; fill < ck_fills(c) && lengths[l]; fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills && lengths[l]; fill++)
         check_across(c, k->ops, lengths[l], h, fill);
-    for (int fill = 0; fill < ck_fills(c) && lengths[l]; fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills && lengths[l]; fill++)
       for (int neighbours = 0; neighbours < 2; neighbours++)
         check_rotate(c, k->ops, lengths[l], (enum ck_fill)fill, neighbours);
   }

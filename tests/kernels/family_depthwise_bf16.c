@@ -116,7 +116,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
       for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
-        for (int fill = 0; fill < ck_fills(c) && !ck_failed(c); fill++, turn++) {
+        for (int fill = 0, fills = ck_fills(c); fill < fills && !ck_failed(c); fill++, turn++) {
           shape s = shapes[i];
           s.n = counts[n], s.flags = flags[f], s.channels = channels[turn % 6];
           check_row(c, o, &s, (enum ck_fill)fill);

@@ -107,7 +107,7 @@ static void check_tiles(ck *c, const hn_gemm_ops *o) {
         check_tile(c, o, &s);
       }
   for (size_t f = 0; f < 6; f++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (uint32_t acc = 0; acc < 2; acc++) {
         tile_case s = {o->mr, o->nr, 61, flags[f], acc, 3, 5, 7, (enum ck_fill)fill, 3};
         check_tile(c, o, &s);
@@ -446,7 +446,7 @@ static void check_strips(ck *c, const struct hn_kernel *k) {
   };
   strips = hn_strip_find(k->isa);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       check_conv(c, o, &cases[i], 0, (enum ck_fill)fill, 48u << 10, 1u << 20);
   strips = NULL;
 }
@@ -459,7 +459,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   check_pack_weights(c, o);
   ck_matmul(c, k->isa);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       check_conv(c, o, &ck_conv_cases[i], 0, (enum ck_fill)fill, 48u << 10, 1u << 20);
       check_conv(c, o, &ck_conv_cases[i], 0, (enum ck_fill)fill, 2u << 10,
                  16u << 10); /* many K blocks and passes */

@@ -31,7 +31,7 @@ static void check_f16(ck *c, const hn_bf16_ops *o) {
   static const float corner[] = {65504, 65519, 65520, -65520,   INFINITY, -INFINITY,
                                  NAN,   1e-8f, 6e-8f, -6.1e-5f, -0.0f};
   for (size_t n = 1; n <= 100; n += n < 40 ? 1 : 13)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       ck_case(c, "to f16 n=%zu fill=%s", n, ck_fill_name((enum ck_fill)fill));
       float *x = ck_alloc(c, n, 0);
       uint16_t *to = ck_alloc16(c, n);
@@ -52,7 +52,7 @@ static void check_split(ck *c, const hn_bf16_ops *o) {
       3.4028235e38f,   -3.4028235e38f, 3.39e38f,    3.3961e38f,  INFINITY, -INFINITY, NAN,
       1.17549435e-38f, 1e-45f,         1.00390625f, 1.01171875f, -0.0f,    65535.0f};
   for (size_t n = 1; n <= 100; n += n < 40 ? 1 : 13)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       ck_case(c, "split n=%zu fill=%s", n, ck_fill_name((enum ck_fill)fill));
       float *x = ck_alloc(c, n, 0);
       const size_t apart = n + n % 2;
@@ -445,7 +445,7 @@ static void check_tiles(ck *c, const hn_bf16_ops *o) {
           if (ck_bf16_in_range(o, s.fill)) check_tile(c, o, &s);
         }
   for (size_t f = 0; f < 7; f++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (uint32_t parts = 1; parts <= o->parts; parts++)
         for (uint32_t n = 15; n <= 32; n += 17) {
           tile_case s = {o->rows, o->rows * o->row_tiles, n, 161, parts, flags[f], 5, 7, (enum ck_fill)fill};

@@ -65,7 +65,8 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (int brain = 0; brain < 2; brain++) {
     check_from(c, k->ops, brain);
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-      for (int fill = 0; fill < ck_fills(c); fill++) check_to(c, k->ops, brain, lengths[l], fill);
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
+        check_to(c, k->ops, brain, lengths[l], fill);
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
       const size_t n = lengths[l];
       float *y = ck_alloc(c, n, 0);

@@ -200,7 +200,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t lengths[] = {0, 1, 7, 8, 9, 16, 17, 31, 63, 64, 65, 127, 768, 1021, 4097};
   static const size_t cols[] = {1, 7, 8, 9, 16, 17, 35};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       for (unsigned parts = 0; parts < 32; parts++)
         for (int rms = 0; rms < 2; rms++) check_row(c, k->ops, 0, lengths[l], fill, parts, rms);
       for (unsigned parts = 0; parts < 32; parts++)
@@ -209,7 +209,7 @@ static void check(ck *c, const struct hn_kernel *k) {
       if (lengths[l]) check_flat(c, k->ops, lengths[l], fill);
     }
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (size_t taps = 0; taps < 7; taps += 2) {
         check_neighbours(c, k->ops, lengths[l], taps, 1, 0.75f, fill, 1);
         check_neighbours(c, k->ops, lengths[l], taps + 1, 37, 2.0f, fill, 1);
@@ -218,7 +218,8 @@ static void check(ck *c, const struct hn_kernel *k) {
       }
   for (size_t rows = 1; rows < 700; rows = rows * 5 + 2)
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-      for (int fill = 0; fill < ck_fills(c); fill++) check_columns(c, k->ops, rows, cols[i], fill);
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
+        check_columns(c, k->ops, rows, cols[i], fill);
 }
 
 struct job {

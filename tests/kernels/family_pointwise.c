@@ -248,7 +248,7 @@ static void check(ck *c, const struct hn_kernel *k) {
     for (unsigned s = 0; s < sets; s++) {
       for (unsigned uniform = 0; uniform < 1u << arity; uniform++)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-          for (int fill = 0; fill < ck_fills(c); fill++)
+          for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
             check_form(c, ops, op, lengths[l], fill, uniform, p[s]);
       if (arity == 1) check_sweep(c, ops, op, p[s]);
     }
@@ -256,7 +256,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   }
   check_powers(c, ops);
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-    for (int fill = 0; fill < ck_fills(c); fill++) check_bool(c, ops, lengths[l], fill);
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) check_bool(c, ops, lengths[l], fill);
 }
 
 struct job {

@@ -171,7 +171,7 @@ static void check(ck *c, const struct hn_kernel *k) {
                                    .pr = 3}};
   for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
-      for (int fill = 0; fill < ck_fills(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
         for (int mode = 0; mode < 3; mode++) {
           image m = windows[w];
           m.c = channels[i];

@@ -210,7 +210,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) check_ties(c, k->ops, scales[i]);
   static const size_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 257};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (int form = 0; form < 4; form++) {
         check_case(c, k->ops, lengths[l], fill, form & 1, form >> 1);
         check_wide(c, k->ops, lengths[l], fill, form & 1, form >> 1);

@@ -60,7 +60,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t heights[] = {0, 1, 2, 49, 255, 256, 257, 700};
   const struct hn_reduce_ops *ops = k->ops;
   for (int kind = 0; kind < HN_REDUCE_COUNT; kind++)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         const size_t n = lengths[l];
         float *x = ck_alloc(c, n, n % 4);

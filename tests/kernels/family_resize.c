@@ -79,13 +79,13 @@ static void check(ck *c, const struct hn_kernel *k) {
     check_cut(c, k->ops, n, false);
     check_cut(c, k->ops, n, true);
   }
-  for (int fill = 0; fill < ck_fills(c); fill++)
+  for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
     for (size_t n = 0; n < 200; n += 1 + n / 4)
       for (size_t taps = 1; taps <= 16; taps += 1 + taps / 2) check_sums(c, k->ops, n, taps, fill);
   static const size_t channels[] = {1, 2, 3, 7, 8, 9, 16, 17, 33, 64};
   static const size_t widths[] = {0, 1, 5, 16, 37};
   const struct hn_resize_ops *ops = k->ops;
-  for (int fill = 0; fill < ck_fills(c); fill++) {
+  for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
       for (size_t o = 0; o < sizeof widths / sizeof *widths; o++) {
         check_row(c, ops, channels[i], 1, widths[o], fill);

@@ -88,12 +88,12 @@ static void check(ck *c, const struct hn_kernel *k) {
   static const size_t cols[] = {1, 7, 8, 16, 17, 35};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (size_t rows = 0; rows < 36; rows += 1 + rows / 2)
-      for (int fill = 0; fill < ck_fills(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
         for (int form = 0; form < 4; form++)
           check_rows(c, k->ops, rows, lengths[l], fill, form % 2, form / 2);
   for (size_t n = 1; n < 40; n += 9)
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-      for (int fill = 0; fill < ck_fills(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
         for (int log_form = 0; log_form < 2; log_form++) check_columns(c, k->ops, n, cols[i], fill, log_form);
 }
 

@@ -122,7 +122,7 @@ static void check(ck *c, const struct hn_kernel *k) {
                                 (ptrdiff_t)(turn % 4 ? 0 : 5), (enum ck_fill)(turn / 6 % CK_FILLS), d % 4});
     }
   for (size_t f = 0; f < FLAGS && !ck_failed(c); f++)
-    for (int fill = 0; fill < ck_fills(c); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
       for (uint32_t i = 0; i < 8; i++) {
         const uint32_t n = i / 2 % 4 == 0   ? o->nr
                            : i / 2 % 4 == 1 ? o->vw

@@ -133,7 +133,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   check_grids(c, k->ops);
   static const size_t points[] = {0, 1, 7, 8, 9, 15, 16, 17, 40}, n_taps[] = {1, 4, 8, 16},
                       channels[] = {1, 3, 8, 16, 17, 31, 33, 64, 71};
-  for (int fill = 0; fill < ck_fills(c); fill++)
+  for (int fill = 0, fills = ck_fills(c); fill < fills; fill++)
     for (size_t p = 0; p < sizeof points / sizeof *points; p++)
       for (size_t t = 0; t < sizeof n_taps / sizeof *n_taps; t++)
         for (size_t n = 0; n < sizeof channels / sizeof *channels; n++)

@@ -303,7 +303,7 @@ static const shape deep[] = {
 static void check_grouped(ck *c, const kernels *of) {
   for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++)
     for (size_t j = 0; j < sizeof group_channels / sizeof *group_channels; j++)
-      for (int fill = 0; fill < ck_fills(c) && !ck_failed(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills && !ck_failed(c); fill++)
         check_shape(c, of, &grouped[i], group_channels[j][0], group_channels[j][1], 0, (enum ck_fill)fill,
                     fill % 2 ? 1u << 20 : 1u << 15);
 }
@@ -311,7 +311,7 @@ static void check_grouped(ck *c, const kernels *of) {
 static void check_deep(ck *c, const kernels *of) {
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
     for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
-      for (int fill = 0; fill < ck_fills(c) && !ck_failed(c); fill++)
+      for (int fill = 0, fills = ck_fills(c); fill < fills && !ck_failed(c); fill++)
         check_shape(c, of, &deep[i], channels[j][0], channels[j][1], 0, (enum ck_fill)fill,
                     fill % 2 ? 1u << 20 : 1u << 15);
 }
@@ -324,7 +324,7 @@ static void check(ck *c, const struct hn_kernel *k) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (size_t j = 0; j < sizeof channels / sizeof *channels; j++)
       for (size_t n = 0; n < (of.bf16 ? sizeof narrow / sizeof *narrow : 1); n++)
-        for (int fill = 0; fill < ck_fills(c) && !ck_failed(c); fill++)
+        for (int fill = 0, fills = ck_fills(c); fill < fills && !ck_failed(c); fill++)
           check_shape(c, &of, &shapes[i], channels[j][0], channels[j][1], narrow[n], (enum ck_fill)fill,
                       fill % 2 ? 1u << 20 : 1u << 15);
   if (of.bf16) return;

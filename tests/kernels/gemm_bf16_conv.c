@@ -234,13 +234,14 @@ void ck_bf16_convs(ck *c, const hn_bf16_ops *o) {
   if (o->parts > 2) check_poisons(c, o);
   for (size_t i = 0; i < ck_n_conv_cases && !ck_failed(c); i++) {
     const ck_conv_case *s = &ck_conv_cases[i];
-    for (int fill = 0; fill < ck_fills(c) && is_taken(s); fill++)
+    for (int fill = 0, fills = ck_fills(c); fill < fills && is_taken(s); fill++)
       for (uint32_t parts = 1; parts <= o->parts && ck_bf16_in_range(o, (enum ck_fill)fill); parts++) {
         check_conv(c, o, s, parts, false, 1, (enum ck_fill)fill, 1u << 20);
         check_conv(c, o, s, parts, false, 1, (enum ck_fill)fill, 8u << 10); /* many slabs */
         if (parts == 1) check_conv(c, o, s, 1, true, 1, (enum ck_fill)fill, (i % 2 ? 1u << 20 : 8u << 10));
       }
-    for (int fill = 0; fill < ck_fills(c) && s->groups > 1 && s->batch && s->cin * s->groups <= 96; fill++)
+    for (int fill = 0, fills = ck_fills(c);
+         fill < fills && s->groups > 1 && s->batch && s->cin * s->groups <= 96; fill++)
       if (ck_bf16_in_range(o, (enum ck_fill)fill))
         check_conv(c, o, s, 1, i % 2, s->groups, (enum ck_fill)fill, i % 3 ? 1u << 20 : 8u << 10);
   }

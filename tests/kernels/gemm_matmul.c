@@ -90,7 +90,7 @@ void ck_matmul(ck *c, hn_isa isa) {
       {4, 6, 0, {1, 2}, 0, 0, false, false, false, 1, 2, HN_EPI_BIAS},
       {1, 333, 77, {1, 1}, 0, 0, false, true, true, 1, 2, HN_EPI_BIAS}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases && !ck_failed(c); i++)
-    for (int fill = 0; fill < ck_fills(c); fill++) {
+    for (int fill = 0, fills = ck_fills(c); fill < fills; fill++) {
       check_case(c, isa, &cases[i], (enum ck_fill)fill, 1u << 20);
       check_case(c, isa, &cases[i], (enum ck_fill)fill, 4u << 10);
     }

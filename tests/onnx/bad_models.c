@@ -253,8 +253,14 @@ static pb *reordered_sums(void) {
     snprintf(out, sizeof out, "v%d", i + 1);
     pb_put(g, 1, pb_node("Sum", in, out));
   }
-  return pb_put(pb_model(pb_put(g, 1, pb_node("Relu", "v40", "y"))), 8,
+  pb *last = pb_text(pb_node("ReorderOutput", "v40", "y"), HN_ONNX_NODE_DOMAIN, domain);
+  return pb_put(pb_model(pb_put(g, 1, pb_put(last, HN_ONNX_NODE_ATTRIBUTE, pb_attr_int("channels", 3)))), 8,
                 pb_int(pb_text(pb_new(), 1, domain), 2, 1));
+}
+static pb *blocks_given_out(void) {
+  static const char domain[] = "com.microsoft.nchwc";
+  pb *n = pb_text(pb_node("ReorderInput", "x", "y"), HN_ONNX_NODE_DOMAIN, domain);
+  return pb_put(with_node(n), 8, pb_int(pb_text(pb_new(), 1, domain), 2, 1));
 }
 static pb *loop_without_body(void) { return with_node(pb_node("Loop", "- - x", "y")); }
 static pb *sequence_input(void) {
@@ -527,6 +533,7 @@ const bad_model bad_models[] = {
     CASE(too_many_inputs),
     CASE(output_left_out),
     CASE(reordered_sums),
+    CASE(blocks_given_out),
     CASE(loop_without_body),
     CASE(sequence_input),
     CASE(attribute_twice),

@@ -77,15 +77,29 @@ hone_status hn_cuda_enter(hn_device *d, hone_error *error) {
   return HN_CU(d, error, cuCtxSetCurrent, d->context);
 }
 
+/* What becomes of a wait that failed with `first` after another one, whose error is *e. */
+static hone_status waited_again(hn_device *d, hone_status first, hone_status again, hone_error *e,
+                                hone_error *error) {
+  if (again == HONE_OK) return first;
+  e->status = HONE_ERROR_DEVICE;
+  hn_error_hint(e, "what the device was given may go on: nothing more runs on it in this process");
+  lose(d, e);
+  if (error) *error = *e;
+  return HONE_ERROR_DEVICE;
+}
+
 hone_status hn_cuda_wait(hn_device *d, CUstream stream, hone_error *error) {
   const hone_status status = HN_CU(d, error, cuStreamSynchronize, stream);
   if (status == HONE_OK || d->lost || HN_FAULT("cuda_failed_wait")) return status;
   hone_error e = {0};
-  if (HN_CU(d, &e, cuStreamSynchronize, stream) == HONE_OK) return status;
-  e.status = HONE_ERROR_DEVICE;
-  hn_error_hint(&e, "what the device was given may go on: nothing more runs on it in this process");
-  lose(d, &e);
-  return status;
+  return waited_again(d, status, HN_CU(d, &e, cuStreamSynchronize, stream), &e, error);
+}
+
+hone_status hn_cuda_wait_event(hn_device *d, CUevent event, hone_error *error) {
+  const hone_status status = HN_CU(d, error, cuEventSynchronize, event);
+  if (status == HONE_OK || d->lost) return status;
+  hone_error e = {0};
+  return waited_again(d, status, HN_CU(d, &e, cuEventSynchronize, event), &e, error);
 }
 
 void hn_cuda_warn(hn_device *d, const char *format, ...) {

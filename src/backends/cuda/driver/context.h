@@ -89,6 +89,8 @@ void hn_cuda_warn(hn_device *d, const char *format, ...) __attribute__((format(p
  * by then; a second wait decides: the device counts as lost, which hands out no memory, unless that waited.
  */
 hone_status hn_cuda_wait(hn_device *d, CUstream stream, hone_error *error);
+/* The same for an event. */
+hone_status hn_cuda_wait_event(hn_device *d, CUevent event, hone_error *error);
 
 /* Waits for what all queues were given so far, save those whose work is being captured. */
 void hn_cuda_settle(hn_device *d);

@@ -368,7 +368,7 @@ hone_status hn_cuda_event_record(hn_device *d, hn_queue *q, hn_event *e, hone_er
 
 hone_status hn_cuda_event_wait(hn_device *d, hn_event *e, hone_error *error) {
   hone_status status = hn_cuda_enter(d, error);
-  return status == HONE_OK ? HN_CU(d, error, cuEventSynchronize, (CUevent)e) : status;
+  return status == HONE_OK ? hn_cuda_wait_event(d, (CUevent)e, error) : status;
 }
 
 hone_status hn_cuda_event_seconds(hn_device *d, hn_event *from, hn_event *to, double *seconds,

@@ -58,7 +58,7 @@ static bool function(const hone_infer *io, hone_pw_instr *instr) {
   (void)instr;
   if (hone_node_opset(io->node) >= 7 || io->n_inputs != 2 || !io->input[0] || !io->input[1]) return true;
   const hone_tensor_desc *x = io->input[0], *slope = io->input[1];
-  if (x->rank >= 0 && slope->rank > x->rank) return false;
+  if (slope->rank > 1 && x->rank < slope->rank) return false; /* or x is of unknown rank */
   return (x->rank >= 0 && x->rank <= 2) || (slope->rank >= 0 && (slope->rank != 1 || slope->dim[0] == 1));
 }
 

@@ -6,6 +6,7 @@
  * whose numbers are attributes below opset 11. */
 #include "optimize/passes/common/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 static hn_pass_result replaced(hn_pass_context *ctx, hone_node *n, hn_value *y) {
@@ -86,6 +87,8 @@ static hn_pass_result open_old_pad(hn_pass_context *ctx, hone_node *n) {
     return hn_pass_miss(ctx, "pads are not constant");
   if (!hone_dtype_is_float(n->in[0]->desc.dtype) || n->in[0]->desc.dtype == HONE_DTYPE_BF16)
     return hn_pass_miss(ctx, "Pad of %s came with opset 11", hone_dtype_name(n->in[0]->desc.dtype));
+  if (!isnan(value) && ((double)(float)value != value || (value == 0 && signbit(value))))
+    return hn_pass_miss(ctx, "the attribute 'value' of ONNX's Pad is f32, and not -0");
   hn_value *y = hn_make_newest(ctx, n, "Pad", n->in, 1, &n->out[0]->desc);
   if (!y) return HN_PASS_FAIL;
   if (!hn_node_copy_attrs(y->producer, n) || !hn_node_set_ints(y->producer, "pads", pads, (size_t)count) ||

@@ -108,8 +108,8 @@ typedef struct hn_bf16_ops {
   void (*end)(void);
   void (*tile)(const hn_bf16_tile *t);
   void (*store)(const hn_bf16_store *s);
-  /* tile and store in one, for operands of one part: sums stay in registers (t->c, t->accumulate, s->from and
-   * s->m are not used). m: any number of rows, none behind them is read. NULL: there is none. */
+  /* tile and store in one, for operands of one part: sums stay in registers (t->c, t->accumulate, s->from,
+   * s->m and s->n are not used). m: any number of rows, none behind them is read. NULL: there is none. */
   void (*fused)(const hn_bf16_tile *t, const hn_bf16_store *s);
   /* n values to n first parts at `to`, and n of each further one `apart` behind. */
   void (*split)(const float *x, size_t n, uint16_t *to, ptrdiff_t apart, uint32_t parts);

@@ -200,7 +200,8 @@ static inline vf v_sigmoid(vf x) {
   return v_div(num, v_add(v_set1(1.0f), e));
 }
 
-/* sigmoid(a) tanh(b), as what a gate lets through, with one division: 3.5 units in the last place. */
+/* sigmoid(a) tanh(b), as what a gate lets through, with one division: 5 units in the last place, by the
+ * roundings of its parts; family "recurrent" is what is checked. */
 static inline vf v_sigmoid_tanh(vf a, vf b) {
 #if VEC_W == 1
   return v_mul(v_sigmoid(a), v_tanh(b));
