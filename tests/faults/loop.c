@@ -178,7 +178,12 @@ static void child(state *t, uint64_t at, fault_mode mode, int more) {
     out->n_left++;
   }
   out->more_files = entries("/proc/self/fd") - files;
+  /* One that was joined is listed until the kernel has buried it. */
   out->more_threads = entries("/proc/self/task") - threads;
+  for (int ms = 0; out->more_threads > 0 && ms < 500; ms++) {
+    usleep(1000);
+    out->more_threads = entries("/proc/self/task") - threads;
+  }
   if (more & AGAIN) {
     other.len = 0;
     status = t->s->run(t->folder, t->again, &other, &error);
