@@ -2,7 +2,8 @@
  *
  * Bounds follow the formula: every number carries what it may be off. A sum of k products (k + 3) eps
  * sum|a||b|; sums and products what their operands are off and one rounding; activations their steepest
- * slope times that, and 8 eps, which covers the 2.5 ulp of vec_math.h and a rounding before and behind. */
+ * slope times that, and 8 eps, which covers the ulp of vec_math.h (2.5 for each, 5 for both with one
+ * division) and a rounding before and behind. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
