@@ -9,6 +9,7 @@
 #include "api/shapes/proofs.h"
 #include "base/error.h"
 #include "net.h"
+#include "temporary.h"
 
 #include <hone/hone.h>
 #include <jansson.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { WIDE = 3, CLIENTS = 6 };
 
@@ -42,6 +44,10 @@ static const char wide[] = "ir 8\nopset 17\ngraph g(%x: f32[NxS]) -> (%y) {\n"
 static const char narrow[] = "ir 8\nopset 17\ngraph g(%x: f32[NxS]) -> (%y) {\n"
                              "  const %s: i64[2] = {-1, 32}\n"
                              "  %y = Reshape(%x, %s)\n}";
+/* The same for one: no shape is open, and there is one plan. */
+static const char pick[] = "ir 8\nopset 17\ngraph g(%i: i64[]) -> (%y) {\n"
+                           "  const %t: f32[4] = {10, 11, 12, 13}\n"
+                           "  %y = Gather(%t, %i)\n}";
 static const char texts[] = "ir 8\nopset 17\ngraph g(%s: string[N]) -> (%y) { %y = Identity(%s) }";
 static const char types[] =
     "ir 8\nopset 17\ngraph g(%b: bool[2], %u: u8[2], %l: i64[2], %h: f16[2], %d: f64[2]) -> "
@@ -290,6 +296,36 @@ static void wrong_requests_are_told_what_is_wrong(void **state) {
       "/v2/models/table/infer",
       "{\"inputs\":[{\"name\":\"i\",\"datatype\":\"INT64\",\"shape\":[1],\"data\":[9223372036854775808]}]}",
       "cannot hold");
+}
+
+/* A model is called as clients call it: where its file lies is nobody's business, however long its path is.
+ */
+static void files_are_not_named(void **state) {
+  (void)state;
+  char folder[96], path[600], name[16], to[64];
+  assert_non_null(mkdtemp(temporary(folder, sizeof folder, "hone-secret")));
+  snprintf(path, sizeof path, "%s", folder);
+  for (int i = 0; i < 3; i++) {
+    const size_t n = strlen(path);
+    snprintf(path + n, sizeof path - n, "/%0*d", 120, i);
+    assert_int_equal(mkdir(path, 0700), 0);
+    net_save(path, "m.onnx", pick);
+    const size_t end = strlen(path);
+    snprintf(path + end, sizeof path - end, "/m.onnx");
+    hone_model *m = NULL;
+    assert_int_equal(hone_model_load(path, &m, NULL), HONE_OK);
+    path[end] = 0;
+    snprintf(name, sizeof name, "told%d", i);
+    assert_int_equal(hone_server_add(the.server, m, &(hone_served_options){.name = name}, NULL), HONE_OK);
+    hone_model_release(m);
+    snprintf(to, sizeof to, "/v2/models/%s/infer", name);
+    hone_server_response r =
+        send("POST", to, "{\"inputs\":[{\"name\":\"i\",\"datatype\":\"INT64\",\"shape\":[],\"data\":[9]}]}");
+    assert_int_equal(r.status, 400);
+    if (strstr(r.body, "secret") || strncmp(r.body + 10, name, 5) != 0) fail_msg("%s", r.body);
+    hone_server_response_free(&r);
+  }
+  assert_int_equal(temporary_remove(folder), 0);
 }
 
 /* Cut off anywhere, and with any byte another one: an answer, and never more than that. */
@@ -605,6 +641,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(texts_come_back),
       cmocka_unit_test(bytes_come_back),
       cmocka_unit_test(wrong_requests_are_told_what_is_wrong),
+      cmocka_unit_test(files_are_not_named),
       cmocka_unit_test(damaged_requests_are_answered),
       cmocka_unit_test(requests_share_runs),
       cmocka_unit_test(a_wrong_request_spoils_no_other),

@@ -152,16 +152,68 @@ static void what_is_too_much_is_refused(void **state) {
   wants("POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: "
         "chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 400", "");
-  char *endless = malloc(40000); /* chunks without an end */
-  assert_non_null(endless);
-  int n = snprintf(endless, 40000,
-                   "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-  while (n < 30000) n += snprintf(endless + n, (size_t)(40000 - n), "400\r\n%1024d\r\n", 7);
+}
+
+/* Whoever reads nothing before he has sent all of it hears why, too: no reset takes the answer from him. */
+static void what_is_too_much_is_told(void **state) {
+  (void)state;
+  enum { MUCH = 16 << 20 };
+  const uint16_t port = the.port;
+  hone_server *s = NULL;
+  assert_int_equal(hone_server_create(the.engine, &(hone_server_options){.max_body = 4096}, &s, NULL),
+                   HONE_OK);
+  assert_int_equal(hone_server_listen(s, "127.0.0.1:0", &the.port, NULL), HONE_OK);
+  static const char *const heads[] = {"Transfer-Encoding: chunked\r\n\r\n2000000\r\n",
+                                      "Content-Length: 33554432\r\n\r\n"};
+  char *much = calloc(1, MUCH);
+  assert_non_null(much);
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    const int n = snprintf(much, 256, "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\n%s", heads[i]);
+    memset(much + n, '7', 256);
+    const int fd = dial();
+    const char *got = exchange(fd, much, MUCH);
+    if (strncmp(got, "HTTP/1.1 413", 12) != 0 || !strstr(got, "larger than this server takes"))
+      fail_msg("%s: '%s'", heads[i], got);
+    close(fd);
+  }
+  free(much);
+  /* Who still sends holds no server that is stopped. */
   const int fd = dial();
-  const char *got = exchange(fd, endless, (size_t)n);
-  assert_true(!*got || strstr(got, "413"));
+  static const char endless[] = "POST /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n1";
+  assert_int_equal(send(fd, endless, sizeof endless - 1, MSG_NOSIGNAL), (int)sizeof endless - 1);
+  hone_server_destroy(s);
   close(fd);
-  free(endless);
+  the.port = port;
+}
+
+/* A path is what it is whole: no byte in it, whole or escaped, makes it another one. */
+static void no_byte_ends_a_path(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"/v2/models/rows%00",
+                                      "/v2/models/rows%00x",
+                                      "/v2/models/rows%00/ready",
+                                      "/v2/models/%00rows",
+                                      "/v2/health/live%00",
+                                      "/v2%00/models/rows",
+                                      "/metrics%00",
+                                      "/%00",
+                                      "/v2/models/rows%0a",
+                                      "/v2/models/rows%0D%0A",
+                                      "/v2/models/rows%7f",
+                                      "/v2/models/rows%ff",
+                                      "/v2/models/rows%c2%80",
+                                      "/v2/models/rows%01"};
+  static const char *const none[] = {"/v2/models/rows%",     "/v2/models/rows%0",  "/v2/models/rows%zz",
+                                     "/v2/models/rows%2500", "/v2/models/rows%20", "/v2/models/row%c3%a4"};
+  char text[256];
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", wrong[i]);
+    wants(text, "HTTP/1.1 400", "control character");
+  }
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", none[i]);
+    wants(text, "HTTP/1.1 404", "there is no model");
+  }
 }
 
 static void whoever_hangs_up_is_forgotten(void **state) {
@@ -421,6 +473,7 @@ int main(void) {
       cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
       cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
       cmocka_unit_test(tokens_come_as_they_are_made),  cmocka_unit_test(many_come_and_go),
+      cmocka_unit_test(what_is_too_much_is_told),      cmocka_unit_test(no_byte_ends_a_path),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }

@@ -56,6 +56,7 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include <unistd.h>
 
 enum { HEAD_BYTES = 32 << 10, IDLE_SECONDS = 30, BACKLOG = 128, RETRY_SECONDS = 1, PART_BYTES = 4096 };
+enum { SILENT_MS = 2000 }; /* after which whoever was turned away sends no more */
 
 struct hn_http {
   hone_server *server;
@@ -73,7 +74,6 @@ typedef struct arrival {
   size_t size, room;
   uint64_t counted; /* of the server's body_bytes */
   int refused;      /* status */
-  uint64_t dropped; /* bytes that came after that */
 } arrival;
 
 /* Counts bytes of bodies and responses, or says that there is no room. */
@@ -98,14 +98,16 @@ static void drop_body(arrival *a) {
 
 /* ------------------------------------------------------------------ responses */
 
+static int socket_of(struct MHD_Connection *c) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
 /* Is nobody there any more who would read the answer? Whoever has closed his side is not, whatever he sent
  * before. */
 static bool hung_up(void *arg) {
   const arrival *a = arg;
-  const union MHD_ConnectionInfo *info =
-      MHD_get_connection_info(a->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  if (!info) return false;
-  struct pollfd at = {.fd = info->connect_fd, .events = POLLRDHUP};
+  struct pollfd at = {.fd = socket_of(a->connection), .events = POLLRDHUP};
   return poll(&at, 1, 0) > 0 && at.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
 }
 
@@ -151,18 +153,51 @@ static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server
   return queued;
 }
 
-/* Before its body is there, or instead of its answer. */
-static enum MHD_Result turn_away(struct MHD_Connection *c, hone_server *s, int status) {
+static char *why_not(int status) {
   static char two_lengths[] =
       "{\"error\":\"the request has two lengths: Content-Length and Transfer-Encoding\"}",
               large[] = "{\"error\":\"the request is larger than this server takes\"}",
               coded[] = "{\"error\":\"bodies are taken as they are: no Content-Encoding\"}",
               full[] = "{\"error\":\"the server has no room for more requests or responses now\"}";
-  char *text = status == 400 ? two_lengths : status == 413 ? large : status == 415 ? coded : full;
+  return status == 400 ? two_lengths : status == 413 ? large : status == 415 ? coded : full;
+}
+
+/* Before its body is there, or instead of its answer. */
+static enum MHD_Result turn_away(struct MHD_Connection *c, hone_server *s, int status) {
+  char *text = why_not(status);
   const hone_server_response r = {
       .status = status, .content_type = "application/json", .body = text, .size = strlen(text)};
   atomic_fetch_add(&s->responses[status / 100], 1);
   return send_response(c, &r, NULL, true);
+}
+
+/* While its body arrives, where libmicrohttpd takes no answer. */
+static void turn_away_now(const arrival *a) {
+  char head[256];
+  const char *text = why_not(a->refused);
+  const int n =
+      snprintf(head, sizeof head,
+               "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
+               "Content-Length: %zu\r\n\r\n%s",
+               a->refused == 413 ? "413 Content Too Large" : "503 Service Unavailable\r\nRetry-After: 1",
+               strlen(text), text);
+  atomic_fetch_add(&a->http->server->responses[a->refused / 100], 1);
+  send(socket_of(a->connection), head, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The connection of whoever was turned away is to be closed. What has not been read by then would reset it,
+ * and the reset take the answer from who has not read it yet. So he hears its end, and for a while what he
+ * still sends is dropped. */
+static void linger(int fd, uint64_t most) {
+  char dropped[16384];
+  struct pollfd at = {.fd = fd, .events = POLLIN};
+  const uint64_t until = hn_now_ns() + IDLE_SECONDS * 1000000000ull;
+  shutdown(fd, SHUT_WR);
+  while (most && hn_now_ns() < until && poll(&at, 1, SILENT_MS) > 0) {
+    const ssize_t n = recv(fd, dropped, sizeof dropped, MSG_DONTWAIT);
+    if (n <= 0) break;
+    most -= (uint64_t)n < most ? (uint64_t)n : most;
+  }
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -228,13 +263,13 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
     return a->refused ? turn_away(c, h->server, a->refused) : MHD_YES;
   }
   if (*size) {
-    a->dropped += a->refused ? *size : 0;
-    if (!a->refused && (a->refused = take(a, data, *size))) drop_body(a);
+    a->refused = take(a, data, *size);
     *size = 0;
-    return a->dropped > h->server->options.max_body ? MHD_NO
-                                                    : MHD_YES; /* nobody who wants to hear why sends on */
+    if (!a->refused) return MHD_YES;
+    drop_body(a);
+    turn_away_now(a);
+    return MHD_NO; /* closes the connection */
   }
-  if (a->refused) return turn_away(c, h->server, a->refused);
   const hone_server_request request = {
       .method = method,
       .path = url,
@@ -252,15 +287,38 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 
 static void on_end(void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why) {
   arrival *a = *state;
-  (void)arg, (void)c, (void)why;
+  (void)arg, (void)why;
   if (!a) return;
   struct hn_http *h = a->http;
+  const bool refused = a->refused;
   drop_body(a);
   hone_server_stream_close(a->stream);
   hn_free(a->response);
   hn_free(a);
   *state = NULL;
-  atomic_fetch_sub(&h->open, 1);
+  atomic_fetch_sub(&h->open, 1); /* who stops the server does not wait for it, but cuts the connection */
+  if (refused) linger(socket_of(c), h->server->options.max_bodies);
+}
+
+static int hex(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
+}
+
+/* %XX of a path becomes a byte, in place. %00 would end the path there and make it another one: a character
+ * that no path has stands for it, and is refused. */
+static size_t unescape(void *arg, struct MHD_Connection *c, char *text) {
+  char *to = text;
+  (void)arg, (void)c;
+  for (const char *at = text; *at; at++) {
+    const int high = *at == '%' ? hex(at[1]) : -1, low = high < 0 ? -1 : hex(at[2]);
+    *to++ = low < 0 ? *at : high || low ? (char)(high << 4 | low) : '\x01';
+    at += low < 0 ? 0 : 2;
+  }
+  *to = 0;
+  return (size_t)(to - text);
 }
 
 static void keep_quiet(void *arg, const char *format, va_list ap) { (void)arg, (void)format, (void)ap; }
@@ -327,7 +385,8 @@ hone_status hn_http_open(hone_server *s, const char *address, uint16_t *port, st
         NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, h->socket, MHD_OPTION_CONNECTION_LIMIT,
         s->options.connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
-        MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!h->daemon) status = hn_fail(error, HONE_ERROR_IO, "libmicrohttpd cannot serve at %.100s", address);
   }
   if (status == HONE_OK) {

@@ -81,7 +81,10 @@ static hone_status prove(const hn_parts *p, proved *k, hone_reason *why, hone_er
   hn_model_destroy(small);
   hn_model_destroy(large);
   if (status == HONE_OK) return HONE_OK;
-  if (status == HONE_ERROR_MEMORY) return *error = own, status;
+  if (status == HONE_ERROR_MEMORY) {
+    if (error) *error = own;
+    return status;
+  }
   hn_refuse(why, "%.150s", own.what); /* the model does not take that size */
   return HONE_OK;
 }

@@ -139,6 +139,8 @@ hone_status hn_ask_numbers(const char *text, size_t size, const char *name, cons
 bool hn_tell_answer(const hn_served *m, const hn_ask *ask, hone_server_response *out);
 bool hn_tell_model(const hn_served *m, hn_str *o);
 void hn_tell_text(hn_str *o, const char *text, size_t n); /* as a string of JSON */
+/* {"error": text}, the model called as clients call it: where its file lies is not told. */
+void hn_tell_error(const hn_served *m, const hone_error *error, hn_str *o);
 
 /* ---- metrics.c */
 void hn_observe(hn_histogram *h, double seconds);

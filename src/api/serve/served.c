@@ -64,7 +64,10 @@ static hone_status find_batch(hn_served *m, hone_error *error) {
     hone_model *opened = NULL;
     hone_error why = {0};
     const hone_status status = hone_model_open_batch(m->model, &opened, &why);
-    if (status == HONE_ERROR_MEMORY) return *error = why, status;
+    if (status == HONE_ERROR_MEMORY) {
+      if (error) *error = why;
+      return status;
+    }
     if (status != HONE_OK) {
       hn_refuse(&m->alone, "%.150s", why.what);
       return HONE_OK;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "base/quantile.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,7 +157,6 @@ static void respond(hone_server_response *out, int status, hn_str *body) {
   out->size = body->len;
 }
 
-/* {"error": text} */
 static void refuse(hone_server_response *out, int status, const char *text) {
   hn_str o = {0};
   hn_str_puts(&o, "{\"error\":");
@@ -177,10 +177,10 @@ static int status_of(hone_status status) {
   }
 }
 
-static void refuse_error(hone_server_response *out, const hone_error *error) {
-  char text[1400];
-  hone_error_format(error, text, sizeof text);
-  refuse(out, status_of(error->status), text);
+static void refuse_error(const hn_served *m, hone_server_response *out, const hone_error *error) {
+  hn_str o = {0};
+  hn_tell_error(m, error, &o);
+  respond(out, status_of(error->status), &o);
 }
 
 static bool ready(hone_server *s) { return !atomic_load(&s->stopping); }
@@ -228,7 +228,7 @@ static void infer(hone_server *s, hn_served *m, const hone_server_request *r, ho
   if (status == HONE_OK)
     out->status = 200;
   else
-    refuse_error(out, &error);
+    refuse_error(m, out, &error);
   hn_ask_free(m, &ask);
   hn_served_count_answer(m, out->status);
 }
@@ -265,7 +265,7 @@ static void generate(hone_server *s, hn_served *m, const hone_server_request *r,
   } else {
     hn_str_free(&o);
     out->content_type = "application/json";
-    refuse_error(out, &error);
+    refuse_error(m, out, &error);
   }
   const bool left = out->status != 200 && hn_stream_left(stream);
   hn_stream_close(stream, false);
@@ -373,9 +373,20 @@ static void metrics(hone_server *s, hone_server_response *out) {
   out->content_type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
+/* No name has such a character: a path with one is nobody's, and is not shown either. */
+static bool is_plain(const char *path) {
+  for (size_t n; *path; path += n) {
+    n = hn_text_character(path);
+    if (hn_text_is_hidden(path, n)) return false;
+  }
+  return true;
+}
+
 static void route(hone_server *s, const hone_server_request *r, hone_server_response *out) {
   const char *path = r->path;
-  if (strncmp(path, "/v2/models/", 11) == 0 && path[11] && path[11] != '/') {
+  if (!is_plain(path)) {
+    refuse(out, 400, "the path holds a control character, or bytes that are no UTF-8");
+  } else if (strncmp(path, "/v2/models/", 11) == 0 && path[11] && path[11] != '/') {
     models(s, path + 11, r, out);
   } else if (is(path, "/v2/repository/index")) {
     repository(s, out);

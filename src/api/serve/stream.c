@@ -103,11 +103,7 @@ static void make_last(hone_server_stream *s) {
   if (ended(&s->q, &error) == HONE_OK) {
     tell_tokens(s->m, &s->q, s->told, 0, true, &s->made);
   } else {
-    char text[1400];
-    hone_error_format(&error, text, sizeof text);
-    hn_str_puts(&s->made, "{\"error\":");
-    hn_tell_text(&s->made, text, strlen(text));
-    hn_str_putc(&s->made, '}');
+    hn_tell_error(s->m, &error, &s->made);
   }
   hn_str_puts(&s->made, "\n\n");
 }

@@ -2,6 +2,7 @@
 #include "api/serve/serve.h"
 #include "base/half.h"
 #include "base/text.h"
+#include "model/ir/graph.h"
 #include "model/ops/common/op.h"
 
 #include <inttypes.h>
@@ -27,6 +28,19 @@ void hn_tell_text(hn_str *o, const char *text, size_t n) {
     i += whole && whole <= n - i ? whole : 1;
   }
   hn_str_putc(o, '"');
+}
+
+/* Errors say of which file they are before anything else. */
+void hn_tell_error(const hn_served *m, const hone_error *error, hn_str *o) {
+  hone_error e = *error;
+  char text[1400];
+  const size_t n = strnlen(m->model->path, sizeof e.where - 1);
+  if (n && strncmp(e.where, m->model->path, n) == 0 && (!e.where[n] || e.where[n] == ':'))
+    snprintf(e.where, sizeof e.where, "%.100s%s", m->name, error->where + n);
+  hone_error_format(&e, text, sizeof text);
+  hn_str_puts(o, "{\"error\":");
+  hn_tell_text(o, text, strlen(text));
+  hn_str_putc(o, '}');
 }
 
 static void member(hn_str *o, const char *before, const char *name, const char *text) {
