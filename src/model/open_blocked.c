@@ -38,10 +38,17 @@ static hone_status refuse(const hone_node *n, hone_error *error, const char *wha
 
 enum { NONE, PERHAPS, BLOCKS }; /* whether a value is a tensor of blocks */
 
-/* PERHAPS: it comes from another graph. */
-static unsigned char input_kind(const hone_node *n, uint32_t i, const unsigned char *of) {
-  const hn_value *v = n->in[i];
-  return !v || v->constant ? NONE : v->graph == n->graph ? of[v->index] : PERHAPS;
+/* A graph with what is known of its values, by index, and the graphs around it. */
+typedef struct scope {
+  const hn_graph *graph;
+  unsigned char *of;
+  const struct scope *outer;
+} scope;
+
+static unsigned char kind_of(const hn_value *v, const scope *s) {
+  if (!v || v->constant) return NONE;
+  while (s && s->graph != v->graph) s = s->outer;
+  return s ? s->of[v->index] : PERHAPS;
 }
 
 static bool has_graph(const hone_node *n) {
@@ -50,21 +57,47 @@ static bool has_graph(const hone_node *n) {
   return false;
 }
 
-/* Which values of a graph are tensors of blocks, by index. */
-static unsigned char *tensors_of_blocks(const hn_graph *g, hn_arena *arena) {
-  unsigned char *of = HN_NEW_ARRAY(arena, unsigned char, g->values.len + 1);
-  if (!of) return NULL;
-  memset(of, NONE, g->values.len + 1);
-  for (size_t i = 0; i < g->inputs.len && g->parent; i++) of[g->inputs.ptr[i]->index] = PERHAPS;
-  for (const hone_node *n = g->first; n; n = n->next) {
-    unsigned char kind = is_blocked_node(n) ? BLOCKS : has_graph(n) ? PERHAPS : NONE;
-    for (uint32_t i = 0; i < n->n_in; i++)
-      if (input_kind(n, i, of) > kind) kind = input_kind(n, i, of);
-    if (is(n, "ReorderOutput")) kind = NONE;
-    for (uint32_t i = 0; i < n->n_out; i++)
-      if (n->out[i]) of[n->out[i]->index] = kind;
+static bool find_blocks(scope *s, hn_arena *arena);
+
+/* What output i of a node with graphs is by them: that of an If by its branches; a loop hands what one of its
+ * outputs is to its next trip, and by that to any other. */
+static bool made_inside(const hone_node *n, const scope *around, hn_arena *arena, unsigned char *kind) {
+  const bool branches = strcmp(n->op_type, "If") == 0;
+  for (uint32_t k = 0; k < n->n_attr; k++) {
+    if (n->attr[k].type != HONE_ATTR_GRAPH) continue;
+    scope s = {.graph = n->attr[k].g, .outer = around};
+    if (!find_blocks(&s, arena)) return false;
+    for (size_t o = 0; o < s.graph->outputs.len; o++) {
+      const unsigned char made = kind_of(s.graph->outputs.ptr[o], &s);
+      for (uint32_t i = branches ? (uint32_t)o : 0; i < n->n_out && (i == o || !branches); i++)
+        if (made > kind[i]) kind[i] = made;
+    }
   }
-  return of;
+  return true;
+}
+
+/* Which values of the graph are tensors of blocks. PERHAPS: a loop hands them in. */
+static bool find_blocks(scope *s, hn_arena *arena) {
+  const hn_graph *g = s->graph;
+  s->of = HN_NEW_ARRAY(arena, unsigned char, g->values.len + 1);
+  if (!s->of) return false;
+  memset(s->of, NONE, g->values.len + 1);
+  for (size_t i = 0; i < g->inputs.len && g->parent; i++) s->of[g->inputs.ptr[i]->index] = PERHAPS;
+  for (const hone_node *n = g->first; n; n = n->next) {
+    unsigned char kind = is_blocked_node(n) ? BLOCKS : NONE;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+      const unsigned char given = kind_of(n->in[i], s);
+      if (given > kind) kind = given;
+    }
+    if (is(n, "ReorderOutput")) kind = NONE;
+    unsigned char *made = HN_NEW_ARRAY(arena, unsigned char, n->n_out + 1);
+    if (!made) return false;
+    memset(made, kind, n->n_out + 1);
+    if (has_graph(n) && !made_inside(n, s, arena, made)) return false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+      if (n->out[i]) s->of[n->out[i]->index] = made[i];
+  }
+  return true;
 }
 
 static const hone_tensor *weights_of(const hone_node *n) {
@@ -105,7 +138,7 @@ static int64_t *channels_read(const hn_graph *g, hn_arena *arena) {
 }
 
 /* What the node shows of the length of blocks; 0: nothing. */
-static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const int64_t *channels) {
+static int64_t shown_by(const hone_node *n, const scope *s, const int64_t *channels) {
   if (is(n, "ReorderInput") && n->n_in && n->in[X] && n->out[0]) {
     const hone_tensor_desc *x = &n->in[X]->desc;
     const int64_t read = channels[n->out[0]->index],
@@ -122,7 +155,7 @@ static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const i
   if (!w || !n->in[X]) return 0;
   if (w->desc.dim[0] % LONG) return SHORT;
   if (hone_node_int(n, "group", 1) != 1) return 0;
-  switch (input_kind(n, X, blocks)) {
+  switch (kind_of(n->in[X], s)) {
   case BLOCKS: return w->desc.dim[1] % LONG ? SHORT : 0;
   case NONE: return w->desc.dim[1] >= SHORT ? LONG : 0;
   default: return 0;
@@ -131,10 +164,11 @@ static int64_t shown_by(const hone_node *n, const unsigned char *blocks, const i
 
 /* Who asks for a tensor of blocks would get it row-major. ONNX Runtime hands out none. What is not f32 (a
  * shape, an index) is none. */
-static hone_status check_outputs(const hn_graph *g, const unsigned char *blocks, hone_error *error) {
+static hone_status check_outputs(const scope *s, hone_error *error) {
+  const hn_graph *g = s->graph;
   for (size_t i = 0; i < g->outputs.len && !g->parent; i++) {
     const hn_value *v = g->outputs.ptr[i];
-    if (v->graph != g || blocks[v->index] != BLOCKS || (v->desc.dtype && v->desc.dtype != HONE_DTYPE_F32))
+    if (v->graph != g || kind_of(v, s) != BLOCKS || (v->desc.dtype && v->desc.dtype != HONE_DTYPE_F32))
       continue;
     hn_fail(error, HONE_ERROR_UNSUPPORTED, "output '%.80s' is a tensor of blocks of %s", v->name, domain);
     hn_error_hint(error, "let ONNX Runtime save the model at its level \"extended\"");
@@ -144,18 +178,19 @@ static hone_status check_outputs(const hn_graph *g, const unsigned char *blocks,
 }
 
 /* *length: what the graph and those in it show; 0: nothing. *any: it has such a node. */
-static hone_status look(const hn_graph *g, int64_t *length, const hone_node **any, hone_error *error) {
+static hone_status look(const hn_graph *g, const scope *outer, int64_t *length, const hone_node **any,
+                        hone_error *error) {
   hn_arena arena = {0};
-  const unsigned char *blocks = tensors_of_blocks(g, &arena);
-  const int64_t *channels = blocks ? channels_read(g, &arena) : NULL;
+  scope here = {.graph = g, .outer = outer};
+  const int64_t *channels = find_blocks(&here, &arena) ? channels_read(g, &arena) : NULL;
   hone_status s =
-      channels ? check_outputs(g, blocks, error) : hn_fail_memory(error, g->values.len, "tensors of blocks");
+      channels ? check_outputs(&here, error) : hn_fail_memory(error, g->values.len, "tensors of blocks");
   for (const hone_node *n = g->first; n && !s; n = n->next) {
     for (uint32_t k = 0; k < n->n_attr && !s; k++)
-      if (n->attr[k].type == HONE_ATTR_GRAPH) s = look(n->attr[k].g, length, any, error);
+      if (n->attr[k].type == HONE_ATTR_GRAPH) s = look(n->attr[k].g, &here, length, any, error);
     if (s || !is_blocked_node(n)) continue;
     *any = n;
-    const int64_t shown = shown_by(n, blocks, channels);
+    const int64_t shown = shown_by(n, &here, channels);
     if (shown && *length && shown != *length)
       s = refuse(n, error, "some weights lie in blocks of 8, others in blocks of 16");
     if (shown) *length = shown;
@@ -375,7 +410,7 @@ hone_status hn_open_blocked(hn_model *m, hone_error *error) {
   int64_t length = 0;
   const hone_node *any = NULL;
   if (!hn_model_opset(m, domain)) return HONE_OK;
-  hone_status s = look(m->graph, &length, &any, error);
+  hone_status s = look(m->graph, NULL, &length, &any, error);
   if (s || !any) return s;
   if ((s = length_of_blocks(any, &length, error))) return s;
   if (!hn_model_opset(m, "com.microsoft")) {

@@ -104,7 +104,7 @@ static const one cases[] = {
     {"in a branch, of what is made of a tensor of blocks outside",
      BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), "8", 8, true},
     {"in a branch, of what is made of a tensor of blocks outside, not said",
-     BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), NULL, 0, false},
+     BRANCH("8", "16", "%m = Relu(%a)\n    ", "m"), NULL, 8, true},
     {"in a branch, 24 rows", BRANCH("8", "24", "%m = Relu(%a)\n    ", "m"), "16", 8, true},
     {"of what a branch makes",
      HEAD "graph g(%x: f32[1x8x4x5], %s: bool[]) -> (%y) {\n  const %w: f32[16x8x2x3] = rand(1)\n  " IN
@@ -113,6 +113,29 @@ static const one cases[] = {
      "8", 8, true},
     {"blocks that are handed out", HEAD "graph g(%x: f32[1x20x4x5]) -> (%y) {\n  " IN "%y = Relu(%a)\n}\n",
      "16", 0, false},
+    {"blocks that a branch hands out",
+     HEAD "graph g(%x: f32[1x20x4x5], %s: bool[]) -> (%y) {\n  " IN
+          "%y = If(%s) {then_branch=graph t() -> (%p) {\n    %p = Relu(%a)\n  }, "
+          "else_branch=graph e() -> (%q) {\n    %q = " DOMAIN "::ReorderOutput(%a) {channels=20}\n  }}\n}\n",
+     "16", 0, false},
+    {"blocks that a branch makes and hands out",
+     HEAD "graph g(%x: f32[1x20x4x5], %s: bool[]) -> (%y) {\n"
+          "  %y = If(%s) {then_branch=graph t() -> (%p) {\n    "
+          "%p = " DOMAIN "::ReorderInput(%x)\n  }, "
+          "else_branch=graph e() -> (%q) {\n    %q = Relu(%x)\n  }}\n}\n",
+     "16", 0, false},
+    {"blocks that a loop hands out",
+     HEAD
+     "graph g(%x: f32[1x20x4x5], %n: i64[]) -> (%y) {\n  " IN
+     "%y = Loop(%n, _, %a) {body=graph b(%i: i64[], %go: bool[], %s: f32[1x32x4x5]) -> (%more, %next) {\n"
+     "    %more = Identity(%go)\n    %next = Relu(%s)\n  }}\n}\n",
+     "16", 0, false},
+    {"row-major out of a branch",
+     HEAD "graph g(%x: f32[1x8x4x5], %s: bool[]) -> (%y, %z) {\n  const %w: f32[16x8x2x3] = rand(1)\n  " IN
+          "%z = If(%s) {then_branch=graph t() -> (%p) {\n    %p = Relu(%x)\n  }, "
+          "else_branch=graph e() -> (%q) {\n    %q = " DOMAIN
+          "::ReorderOutput(%a) {channels=8}\n  }}\n  " CONV("a", "") OUT("16"),
+     NULL, 8, true},
     {"another operator", HEAD "graph g(%x: f32[1x8x4x5]) -> (%y) {\n  %y = " DOMAIN "::Resize(%x)\n}\n", "16",
      0, false},
 };
