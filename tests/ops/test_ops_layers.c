@@ -118,6 +118,18 @@ static void conv_transpose_small(void **state) {
   assert_int_equal(op_run(&c, 1), HONE_OK);
   op_expect(&c, 0, F32, "1x1x4", V(10, 102, 20, 200), 0);
   op_end(&c);
+  static const char *const same[] = {"strides=3, auto_pad=s:SAME_UPPER", "strides=3, auto_pad=s:SAME_LOWER"};
+  for (int i = 0; i < 2;
+       i++) { /* three times the length, as the standard says, though no kernel reaches the end */
+    op_begin(&c, "ConvTranspose", 11);
+    op_in(&c, F32, "1x1x2", V(1, 2), 0);
+    op_in(&c, F32, "1x1x2", V(1, 10), 0);
+    op_in(&c, F32, "1", V(7), 0);
+    op_attrs(&c, same[i]);
+    assert_int_equal(op_run(&c, 1), HONE_OK);
+    op_expect(&c, 0, F32, "1x1x6", V(8, 17, 7, 9, 27, 7), 0);
+    op_end(&c);
+  }
 }
 
 /* ------------------------------------------------------------------ pooling */
@@ -675,6 +687,10 @@ static void dropout_training(void **state) {
   op_in(&c, F32, "", V(1), 0);
   op_in(&c, HONE_DTYPE_BOOL, "", V(1), 0);
   assert_int_equal(op_run(&c, 1), HONE_ERROR_INPUT);
+  op_end(&c);
+  op_begin(&c, "Dropout", 6); /* who wants a mask, and does not say that this is no training, trains */
+  op_in(&c, F32, "2", V(1, 2), 0);
+  assert_int_equal(op_run(&c, 2), HONE_ERROR_UNSUPPORTED);
   op_end(&c);
 }
 

@@ -261,9 +261,51 @@ static void test_beyond_budget(void **state) {
   net_close(&s);
 }
 
+/* The run alone knows how many dimensions x has: a slope that is larger is an error as it is elsewhere, and
+ * no other result. Places of what is not zero in n are those dimensions. */
+static void test_prelu_of_any_rank(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph g(%x: f32[6], %n: i64[7]) -> (%y) {\n  %z = NonZero(%n)\n  %s = Squeeze(%z, i64[1]{0})\n"
+      "  %r = Reshape(%x, %s)\n  %a = Neg(%r)\n  %p = PRelu(%a, f32[2x3]{1, 2, 3, 4, 5, 6})\n  %y = "
+      "Neg(%p)\n}\n";
+  static const struct {
+    int64_t n[7];
+    int32_t rank; /* 0: refused */
+  } cases[] = {{{0, 0, 1, 1}, 2},
+               {{0, 0, 0, 0, 0, 0, 1}, 0},
+               {{0, 1, 1, 1}, 3},
+               {{0, 1, 0, 0, 0, 0, 1}, 0},
+               {{0, 0, 1, 1}, 2}};
+  const float x[6] = {1, -2, 3, 4, 5, -6}, want[6] = {1, -2, 9, 16, 25, -6};
+  for (int level = 0; level <= 2; level += 2) {
+    net_session s = net_open(net_parse("prelu", text), level, level == 0, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      hone_error e = {0};
+      hone_tensor in[2] = {
+          {.desc = hone_desc(HONE_DTYPE_F32, 1, (const int64_t[]){6}), .data = (void *)(uintptr_t)x},
+          {.desc = hone_desc(HONE_DTYPE_I64, 1, (const int64_t[]){7}),
+           .data = (void *)(uintptr_t)cases[i].n}};
+      const hone_status status =
+          hone_context_run(s.context, (const hone_tensor *const[]){&in[0], &in[1]}, NULL, &e);
+      if (!cases[i].rank) {
+        assert_int_equal(status, HONE_ERROR_INPUT);
+        if (!strstr(e.what, "a slope of f32[2x3] does not broadcast to x, f32[")) fail_msg("%s", e.what);
+        continue;
+      }
+      if (status != HONE_OK) fail_msg("%s: %s", e.where, e.what);
+      const hone_tensor *y = hone_context_output(s.context, 0);
+      assert_int_equal(y->desc.rank, cases[i].rank);
+      for (int k = 0; k < 6; k++) assert_true(((const float *)y->data)[k] == want[k]);
+    }
+    net_close(&s);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changing), cmocka_unit_test(test_packed_once),
-                                     cmocka_unit_test(test_misfits), cmocka_unit_test(test_expand_misfits),
-                                     cmocka_unit_test(test_beyond_budget)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_prelu_of_any_rank), cmocka_unit_test(test_changing),
+      cmocka_unit_test(test_packed_once),       cmocka_unit_test(test_misfits),
+      cmocka_unit_test(test_expand_misfits),    cmocka_unit_test(test_beyond_budget)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

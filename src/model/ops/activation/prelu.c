@@ -39,7 +39,10 @@ static hone_status infer(const hone_infer *io, hone_error *error) {
     int64_t d = x->dim[i + x->rank - s.rank];
     fits = s.dim[i] == 1 || s.dim[i] < 0 || d < 0 || s.dim[i] == d;
   }
-  return fits ? HONE_OK : hn_op_bad(io->node, error, "slope does not broadcast to x");
+  if (fits) return HONE_OK;
+  char given[96], to[96];
+  return hn_op_bad(io->node, error, "a slope of %s does not broadcast to x, %s",
+                   hone_desc_format(slope, given, sizeof given), hone_desc_format(x, to, sizeof to));
 }
 
 static hone_status reference(hone_call *call, hone_error *error) {

@@ -11,8 +11,6 @@
 static hone_status ratio_of(const hone_node *node, const hone_tensor *const *value, uint32_t n, bool run,
                             double *ratio, hone_error *error) {
   *ratio = 0;
-  if (hone_node_opset(node) < 7 && !hone_node_int(node, "is_test", 0))
-    return hn_op_refuse(node, error, "training (is_test is 0)");
   if (hone_node_opset(node) < 12 || n < 3 || !value[2]) return HONE_OK;
   if (hn_count(value[2]) != 1) return hn_op_bad(node, error, "training_mode must be one value");
   if (!hn_get_i64(value[2], 0) || (!value[1] && !run && n > 1)) return HONE_OK;
@@ -24,6 +22,9 @@ static hone_status ratio_of(const hone_node *node, const hone_tensor *const *val
 static hone_status infer(const hone_infer *io, hone_error *error) {
   const hone_tensor_desc *x = io->input[0];
   double ratio;
+  /* Left out, the outputs say it, as those of BatchNormalization do: the test mode makes no mask. */
+  if (hone_node_opset(io->node) < 7 && !hone_node_int(io->node, "is_test", io->n_outputs == 1))
+    return hn_op_refuse(io->node, error, "training (is_test is 0)");
   hone_status s = ratio_of(io->node, io->value, io->n_inputs, false, &ratio, error);
   if (s) return s;
   hn_infer_set(io, 0, x->dtype, x->rank, x->dim);
