@@ -516,6 +516,8 @@ class Session:
 
     @staticmethod
     def _check_shape(port: Port, array: np.ndarray) -> None:
+        if array.ndim > lib.MAX_RANK: # of a model that leaves even the rank open
+            raise refusal(port.name, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(array.ndim))
         if port.shape is None or port.code & (lib.SEQUENCE | lib.OPTIONAL):
             return
         if not _fits(port, array.shape):

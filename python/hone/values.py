@@ -70,7 +70,7 @@ def as_array(name: str, value: Any, code: int = 0) -> np.ndarray:
         else:
             try:
                 value = np.from_dlpack(value)
-            except (BufferError, RuntimeError, TypeError) as e:
+            except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as e:
                 raise refusal(name, f"this DLPack tensor cannot be read: {e}",
                               hint="it must lie in the processor's memory and must not need a gradient") from None
     if not value.dtype.isnative:
@@ -197,8 +197,13 @@ def _key(code: int) -> int:
 
 
 def _vector(name: str, values: Any, code: int) -> np.ndarray:
+    dtype, members = numpy_dtype(code), list(values)
     try:
-        return np.array(list(values), numpy_dtype(code))
+        if members and code != STRING:
+            given = np.array(members).dtype
+            if not np.can_cast(given, dtype, "same_kind"): # numpy would make 1 of 1.7 and of "1"
+                raise refusal(name, "wrong type", expected=dtype.name, got=str(given))
+        return np.array(members, dtype)
     except (OverflowError, TypeError, ValueError) as e:
         raise refusal(name, f"numpy makes no array of it: {e}") from None
 
@@ -297,9 +302,11 @@ class Room:
         skip = -at % self.LINE
         if self.bytes < pool.LARGE:
             return np.ndarray(self.shape, self.dtype, room, skip), at + skip
-        array = np.asarray(_Block(pool, room, at + skip, self.shape, self.dtype))
-        # The types of ml_dtypes come as bytes without a meaning.
-        return array if array.dtype == self.dtype else array.view(self.dtype), at + skip
+        # The types of ml_dtypes have no names that an interface knows; their bytes get the meaning afterwards.
+        own = self.dtype.isbuiltin == 1
+        plain = self.dtype if own else np.dtype(f"V{self.dtype.itemsize}")
+        array = np.asarray(_Block(pool, room, at + skip, self.shape, plain))
+        return array if own else array.view(self.dtype), at + skip
 
 
 def described(array: np.ndarray) -> Desc:

@@ -37,6 +37,11 @@ class Elsewhere(Dlpack):
         raise BufferError("it lies on a GPU")
 
 
+class Spent(Dlpack):
+    def __dlpack__(self, **how: object) -> object:
+        return 5
+
+
 class Types(ModelTest):
     def test_every_type_of_numpy(self) -> None:
         for code, name in TYPES.items():
@@ -72,14 +77,15 @@ class Types(ModelTest):
             import ml_dtypes
         except ImportError:
             self.skipTest("no ml_dtypes")
-        x = (np.arange(1 << 21) % 16).astype(ml_dtypes.bfloat16)
-        session = hone.Session(self.model(
-            f"opset 21\ngraph g(%x: bf16[{x.size}]) -> (%y) {{ %y = Reshape(%x, i64[2]{{2, -1}}) }}"))
-        for _ in range(2): # the second in memory that the first gave back
-            y = session.run({"x": x})["y"]
-            self.assertEqual(y.dtype, x.dtype)
-            np.testing.assert_array_equal(y.view("u2"), x.view("u2").reshape(2, -1))
-            del y
+        for name, dtype, of in (("bf16", ml_dtypes.bfloat16, "u2"), ("f8e5m2", ml_dtypes.float8_e5m2, "u1")):
+            x = (np.arange(1 << 21) % 16).astype(dtype)
+            session = hone.Session(self.model(
+                f"opset 21\ngraph g(%x: {name}[{x.size}]) -> (%y) {{ %y = Reshape(%x, i64[2]{{2, -1}}) }}"))
+            for _ in range(2): # the second in memory that the first gave back
+                y = session.run({"x": x})["y"]
+                self.assertEqual(y.dtype, x.dtype)
+                np.testing.assert_array_equal(y.view(of), x.view(of).reshape(2, -1))
+                del y
 
     def test_strings(self) -> None:
         session = hone.Session(self.model(
@@ -234,6 +240,8 @@ class Memory(ModelTest):
     def test_a_tensor_of_a_gpu_is_refused(self) -> None:
         with self.assertRaisesRegex(hone.UsageError, "x: this DLPack tensor cannot be read: it lies on a GPU"):
             self.session.run({"x": Elsewhere(np.ones((2, 3), "f"))})
+        with self.assertRaisesRegex(hone.UsageError, "x: this DLPack tensor cannot be read: PyCapsule"):
+            self.session.run({"x": Spent(np.ones((2, 3), "f"))})
 
 
 class Runs(ModelTest):
@@ -516,6 +524,11 @@ class Mistakes(ModelTest):
                             (x, "inputs: wrong type; .*, got ndarray"), (None, "inputs: wrong type; .*, got NoneType")):
             with self.subTest(says), self.assertRaisesRegex(hone.UsageError, says):
                 session.run(given)
+        for text, deep in (("%x: f32", (1,) * 9), ("%x: f32, %z: f32", (2,) * 12)): # the rank is open
+            session_of_any = hone.Session(self.model(f"opset 20\ngraph g({text}) -> (%y) {{ %y = Neg(%x) }}", "any.onnx"))
+            given = {p.name: np.ones(deep, "f") for p in session_of_any.inputs}
+            with self.assertRaisesRegex(hone.UsageError, f"^x: too many dimensions; expected at most 8, got {len(deep)}$"):
+                session_of_any.run(given)
         for seconds in (-1, "x", float("nan"), float("inf"), True, None):
             with self.subTest(seconds), self.assertRaisesRegex(hone.UsageError, "max_seconds: wrong value; expected sec"):
                 session.run({"x": x}, max_seconds=seconds)

@@ -13,6 +13,7 @@
 #include "optimize/plan/packed.h"
 
 #include <hone/hone.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static void same_bytes(const hone_plan *shared, const hone_plan *alone, const ch
     if (!x->need.blob_bytes) continue;
     const size_t at = x->shared ? x->shared_at : x->need.blob_bytes;
     if (memcmp(x->blob, y->blob, at) != 0) fail_msg("%s: the own part of '%s'", name, x->desc.name);
-    if (x->shared && memcmp(x->shared, (const char *)y->blob + at, x->need.blob_bytes - at) != 0)
+    const void *other = y->shared ? y->shared : (const char *)y->blob + at; /* it may be another step's */
+    if (x->shared && memcmp(x->shared, other, x->need.blob_bytes - at) != 0)
       fail_msg("%s: the shared part of '%s' (%s)", name, x->desc.name, x->tactic->name);
   }
 }
@@ -259,6 +261,72 @@ static void codes_and_parts(void **state) {
   hone_engine_destroy(engine);
 }
 
+/* The answers of two plans to one picture for each input differ by one code at most. */
+static void near_answers(hone_plan *a, hone_plan *b, float code) {
+  hone_plan *plan[2] = {a, b};
+  hone_context *context[2];
+  hone_tensor in[2];
+  const hone_tensor *list[2] = {&in[0], &in[1]};
+  for (uint32_t k = 0; k < 2; k++) {
+    in[k].desc = *hone_plan_input_desc(a, k);
+    const int64_t n = hone_desc_count(&in[k].desc);
+    float *x = in[k].data = malloc((size_t)n * sizeof *x);
+    assert_non_null(x);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i * 37 % 101) / 50 - 1;
+  }
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(hone_context_create(plan[i], &context[i], NULL), HONE_OK);
+    assert_int_equal(hone_context_run(context[i], list, NULL, NULL), HONE_OK);
+  }
+  for (uint32_t k = 0; k < 2; k++) {
+    const hone_tensor *x = hone_context_output(context[0], k), *y = hone_context_output(context[1], k);
+    for (int64_t i = 0; i < hone_desc_count(&x->desc); i++)
+      assert_true(fabsf(((const float *)x->data)[i] - ((const float *)y->data)[i]) < 1.01f * code);
+    free(in[k].data);
+  }
+  for (int i = 0; i < 2; i++) hone_context_destroy(context[i]);
+}
+
+/* Without VNNI, packed codes are listed with where in the lines of a picture they are wanted: pictures of
+ * another width share none of it, in one plan nor between two. */
+static void codes_of_other_widths(void **state) {
+  (void)state;
+  hone_engine *engine = NULL;
+  if (hone_engine_create(&(hone_engine_options){.threads = 1, .isa = "avx2"}, &engine, NULL) != HONE_OK)
+    skip();
+  hn_model *m = net_parse(
+      "widths",
+      "ir 8\nopset 17\n"
+      "graph g(%x: f32[1x8x8xV], %z: f32[1x8x8xW]) -> (%y, %u) { const %w: i8[16x8x3x3] = rand(1, -60, 60) "
+      "%q = QuantizeLinear(%x, 0.02, u8{120}) %d = DequantizeLinear(%q, 0.02, u8{120}) "
+      "%p = QuantizeLinear(%z, 0.02, u8{120}) %e = DequantizeLinear(%p, 0.02, u8{120}) "
+      "%v = DequantizeLinear(%w, 0.01, i8{0}) %c = Conv(%d, %v) {pads=[1, 1, 1, 1]} "
+      "%f = Conv(%e, %v) {pads=[1, 1, 1, 1]} "
+      "%r = QuantizeLinear(%c, 0.05, u8{128}) %y = DequantizeLinear(%r, 0.05, u8{128}) "
+      "%s = QuantizeLinear(%f, 0.05, u8{128}) %u = DequantizeLinear(%s, 0.05, u8{128}) }");
+  hn_packed_store *store = store_of(engine);
+  hone_plan *kept[3];
+  for (int i = 0; i < 3; i++) {
+    const hone_binding b[] = {{.symbol = "V", .rank = 1, .dim = {(int64_t[]){8, 12, 12}[i]}},
+                              {.symbol = "W", .rank = 1, .dim = {(int64_t[]){8, 12, 20}[i]}}};
+    const hone_plan_options o = {.level = 2, .bindings = b, .n_bindings = 2};
+    hone_plan *alone = NULL, *reference = NULL;
+    hone_error e = {0};
+    if (hn_api_plan_create(engine, m, &o, NULL, store, &kept[i], &e) != HONE_OK) fail_msg("%s", e.what);
+    assert_int_equal(hn_api_plan_create(engine, m, &o, NULL, NULL, &alone, &e), HONE_OK);
+    same_bytes(kept[i], alone, "widths");
+    const hone_plan_options plain = {.reference = true, .bindings = b, .n_bindings = 2};
+    assert_int_equal(hn_api_plan_create(engine, m, &plain, NULL, NULL, &reference, &e), HONE_OK);
+    near_answers(kept[i], reference, 0.05f);
+    hone_plan_destroy(alone);
+    hone_plan_destroy(reference);
+  }
+  for (int i = 0; i < 3; i++) hone_plan_destroy(kept[i]);
+  hn_packed_store_drop(store);
+  hn_model_destroy(m);
+  hone_engine_destroy(engine);
+}
+
 /* Every allocation fails once: an error, or a plan that is right; nothing stays behind. */
 static void memory_may_be_short(void **state) {
   (void)state;
@@ -297,6 +365,7 @@ int main(void) {
       cmocka_unit_test(a_saved_plan_is_whole),
       cmocka_unit_test(folded_constants_are_compared),
       cmocka_unit_test(codes_and_parts),
+      cmocka_unit_test(codes_of_other_widths),
       cmocka_unit_test(memory_may_be_short),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,11 @@ double hn_int8_seconds(const hn_int8_conv *c, const hn_int8_ops *o, double peak,
 uint64_t hn_int8_order(const hn_int8_conv *c) {
   const int64_t order[] = {c->cin,      c->cout,    c->groups,     c->k,
                            c->k_packed, c->segment, c->n_segments, c->listed};
-  return hn_hash(order, sizeof order, 0);
+  const uint64_t packed = hn_hash(order, sizeof order, 0);
+  /* Lists say where the segments of a row lie, too: lines of another width have them elsewhere. */
+  return c->listed && c->n_segments > 1
+             ? hn_hash(c->segment_at, (size_t)c->n_segments * sizeof *c->segment_at, packed)
+             : packed;
 }
 
 size_t hn_int8_columns(const hn_int8_conv *c) { return hn_int8_round((size_t)c->cout, HN_INT8_BLOCK); }
