@@ -154,6 +154,27 @@ static void what_is_too_much_is_refused(void **state) {
         "HTTP/1.1 400", "");
 }
 
+/* What a proxy may have read otherwise would be two requests for one of them, and one for the other. */
+static void lengths_are_beyond_doubt(void **state) {
+  (void)state;
+  static const struct {
+    const char *head, *status;
+  } cases[] = {{"Content-Length: 0\r\nContent-Length: 33", "HTTP/1.1 400"},
+               {"Content-Length: 0\r\ncontent-length: 0", "HTTP/1.1 400"},
+               {"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", "HTTP/1.1 400"},
+               {"Content-Length: 0\r\nTransfer-Encoding : chunked", "HTTP/1.1 400"},
+               {"Transfer-Encoding: gzip, chunked", "HTTP/1.1 501"},
+               {"Transfer-Encoding: identity", "HTTP/1.1 501"}};
+  char text[512];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(text, sizeof text,
+             "POST /v2/repository/index HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nGET /v2 HTTP/1.1\r\nHost: a\r\n\r\n",
+             cases[i].head);
+    wants(text, cases[i].status, "Transfer-Encoding");
+    wants(text, cases[i].status, "Connection: close"); /* and nothing behind it is a request */
+  }
+}
+
 /* Whoever reads nothing before he has sent all of it hears why, too: no reset takes the answer from him. */
 static void what_is_too_much_is_told(void **state) {
   (void)state;
@@ -474,6 +495,7 @@ int main(void) {
       cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
       cmocka_unit_test(tokens_come_as_they_are_made),  cmocka_unit_test(many_come_and_go),
       cmocka_unit_test(what_is_too_much_is_told),      cmocka_unit_test(no_byte_ends_a_path),
+      cmocka_unit_test(lengths_are_beyond_doubt),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }

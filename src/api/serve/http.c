@@ -51,6 +51,7 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,11 +156,18 @@ static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server
 
 static char *why_not(int status) {
   static char two_lengths[] =
-      "{\"error\":\"the request has two lengths: Content-Length and Transfer-Encoding\"}",
+      "{\"error\":\"the request has two lengths (Content-Length, Transfer-Encoding), or a "
+      "header with a blank in its name\"}",
+              transferred[] = "{\"error\":\"bodies come with a Content-Length or chunked: there is no other "
+                              "Transfer-Encoding\"}",
               large[] = "{\"error\":\"the request is larger than this server takes\"}",
               coded[] = "{\"error\":\"bodies are taken as they are: no Content-Encoding\"}",
               full[] = "{\"error\":\"the server has no room for more requests or responses now\"}";
-  return status == 400 ? two_lengths : status == 413 ? large : status == 415 ? coded : full;
+  return status == 400   ? two_lengths
+         : status == 501 ? transferred
+         : status == 413 ? large
+         : status == 415 ? coded
+                         : full;
 }
 
 /* Before its body is there, or instead of its answer. */
@@ -202,13 +210,31 @@ static void linger(int fd, uint64_t most) {
 
 /* ------------------------------------------------------------------ requests */
 
+/* How long a request says that it is. */
+typedef struct said {
+  const char *length, *transfer;
+  bool doubtful; /* a proxy before this server may have read it otherwise */
+} said;
+
+static enum MHD_Result look_at(void *arg, enum MHD_ValueKind kind, const char *name, const char *value) {
+  said *s = arg;
+  const char **is = strcasecmp(name, "Content-Length") == 0      ? &s->length
+                    : strcasecmp(name, "Transfer-Encoding") == 0 ? &s->transfer
+                                                                 : NULL;
+  (void)kind;
+  if (name[strcspn(name, " \t")] || (is && *is)) s->doubtful = true;
+  if (is) *is = value ? value : "";
+  return MHD_YES;
+}
+
 static int judge_head(struct MHD_Connection *c, const hone_server *s) {
-  const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length"),
-             *encoding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
-  if (length && MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Transfer-Encoding"))
-    return 400; /* a proxy before this server may have believed the other one */
+  said by = {0};
+  const char *encoding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
+  MHD_get_connection_values(c, MHD_HEADER_KIND, look_at, &by);
+  if (by.doubtful || (by.length && by.transfer)) return 400;
+  if (by.transfer && strcasecmp(by.transfer, "chunked") != 0) return 501;
   if (encoding && strcmp(encoding, "identity") != 0) return 415;
-  return length && strtoull(length, NULL, 10) > s->options.max_body ? 413 : 0;
+  return by.length && strtoull(by.length, NULL, 10) > s->options.max_body ? 413 : 0;
 }
 
 /* What was said of its length counts for nothing: memory is taken as bytes arrive. */

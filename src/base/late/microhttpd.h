@@ -14,6 +14,7 @@
   X(MHD_create_response_from_callback)                                                                       \
   X(MHD_destroy_response)                                                                                    \
   X(MHD_get_connection_info)                                                                                 \
+  X(MHD_get_connection_values)                                                                               \
   X(MHD_lookup_connection_value)                                                                             \
   X(MHD_queue_response)                                                                                      \
   X(MHD_quiesce_daemon)                                                                                      \
@@ -32,6 +33,7 @@ extern hn_late_microhttpd hn_microhttpd;
 #define MHD_create_response_from_callback hn_microhttpd.MHD_create_response_from_callback
 #define MHD_destroy_response hn_microhttpd.MHD_destroy_response
 #define MHD_get_connection_info hn_microhttpd.MHD_get_connection_info
+#define MHD_get_connection_values hn_microhttpd.MHD_get_connection_values
 #define MHD_lookup_connection_value hn_microhttpd.MHD_lookup_connection_value
 #define MHD_queue_response hn_microhttpd.MHD_queue_response
 #define MHD_quiesce_daemon hn_microhttpd.MHD_quiesce_daemon
