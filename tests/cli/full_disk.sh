@@ -24,6 +24,9 @@ shown || fail "the report is not shown"
 (ulimit -f 1 && "$hone" op new part >out 2>err)
 [ $? = 6 ] || fail "op new: not exit code 6"
 [ ! -e part ] || fail "op new: the folder stays"
+# Choices of tactics that cannot be kept are a warning that names the file once.
+(ulimit -f 1 && "$hone" tune m.onnx -t 1 --tune-steps 12 --cache "$work/tactics.txt" 2>err | cat >/dev/null)
+grep -qxF "hone: warning: the choices were not saved: $work/tactics.txt: cannot write: File too large" err || fail "tune: not the warning"
 # A history begins with its first run, or not at all.
 export HONE_HISTORY="$work/kept/history.db"
 whole=0 none=0

@@ -82,6 +82,7 @@ static void test_history_commands(void **state) {
   assert_int_equal(count_lines(p.out), 4);
   assert_null(strchr(p.out, 0x1b)); /* what a tag says does not steer the terminal */
   assert_non_null(strstr(p.out, "n\\x1b[31m"));
+  assert_null(strstr(p.out, "null")); /* run 2 has no tag */
   process_free(&p);
   expect(RUN("history", "--filter", "tiny*", "-n", "2"), 0, "tiny.onnx", NULL);
   expect(RUN("history", "--filter", "resnet*"), 0, "no runs", NULL);
