@@ -74,7 +74,8 @@ static int list(const cli_args *args, const hone_records *runs) {
     cli_print("%6lld  %-20.20s  %-12.12s  %10s  %10s  %10s  %6s  %-24s %s\n", (long long)r->id,
               r->profiling_date ? r->profiling_date : "-", r->commit ? r->commit : "-",
               number(r->median_latency_ms, 3, n[0]), number(r->p95_latency_ms, 3, n[1]),
-              number(r->throughput_fps, 1, n[2]), number(r->cv, 3, n[3]), r->model ? r->model : "-", r->tag ? r->tag : "-");
+              number(r->throughput_fps, 1, n[2]), number(r->cv, 3, n[3]), r->model ? r->model : "-",
+              r->tag ? r->tag : "-");
   }
   return cli_flush();
 }
