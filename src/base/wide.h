@@ -9,8 +9,22 @@
 /* Before the body: it becomes a part of each variant. */
 #define HN_WIDE_BODY static inline __attribute__((always_inline))
 
+/* Sanitizers watch every access by itself, so that nothing is wide, and what they watch is the same in every
+ * variant: they have one, or compilers would instrument all of it three times. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HN_WIDE_VARIANTS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HN_WIDE_VARIANTS 0
+#endif
+#endif
+#ifndef HN_WIDE_VARIANTS
+#define HN_WIDE_VARIANTS 1
+#endif
+
 /* Defines `type name(params)`, which calls body(args) as compiled for this processor. GCC at -O2 vectorises
  * loops whose trip count is a constant: write blocks. */
+#if HN_WIDE_VARIANTS
 #define HN_WIDE(type, name, body, params, args)                                                              \
   __attribute__((target("avx2"))) static type name##_avx2 params { return body args; }                       \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) static type name##_avx512 params {           \
@@ -23,5 +37,9 @@
     default: return body args;                                                                               \
     }                                                                                                        \
   }
+#else
+#define HN_WIDE(type, name, body, params, args)                                                              \
+  static type name params { return body args; }
+#endif
 
 #endif
