@@ -59,17 +59,7 @@ bool hn_codes_border_of(const hn_product *p, size_t at, hn_codes_border *b) {
   return b->rows && b->columns && b->rows * b->columns <= KINDS;
 }
 
-/* The sum of the weights of channel n whose taps lie outside. */
-static int32_t outside_of(const hn_codes *c, const hn_product_args *g, const int8_t *weights, int64_t n,
-                          inside y, inside x) {
-  const int taps = g->kernel_y * g->kernel_x;
-  int32_t sum = 0;
-  for (int64_t i = n * c->per; i < (n + 1) * c->per; i++) {
-    const int tap = (int)(i % taps), r = tap / g->kernel_x, t = tap % g->kernel_x;
-    if (r < y.first || r >= y.end || t < x.first || t >= x.end) sum += weights[i];
-  }
-  return sum;
-}
+static bool lies_in(inside in, int k) { return k >= in.first && k < in.end; }
 
 void hn_codes_border_fill(const hn_codes *c, const hn_product *p, const int8_t *weights,
                           const hn_codes_border *b, void *blob) {
@@ -80,8 +70,16 @@ void hn_codes_border_fill(const hn_codes *c, const hn_product *p, const int8_t *
   int32_t *to = (int32_t *)(void *)((char *)blob + b->vectors);
   classes_of(&y, rows, classes);
   classes_of(&x, columns, classes + g->grid_y);
-  for (uint32_t i = 0; i < b->rows; i++)
-    for (uint32_t k = 0; k < b->columns; k++, to += b->pitch)
-      for (int64_t n = 0; n < c->channels && (i || k); n++)
-        to[n] = c->x_zero * outside_of(c, g, weights, n, rows[i], columns[k]);
+  const int taps = g->kernel_y * g->kernel_x;
+  memset(to, 0, (size_t)b->rows * b->columns * b->pitch * sizeof *to);
+  /* A tap's weights are summed once, for all classes that it lies outside of. */
+  for (int64_t n = 0; n < c->channels; n++)
+    for (int tap = 0; tap < taps; tap++) {
+      int32_t sum = 0;
+      for (int64_t i = n * c->per + tap; i < (n + 1) * c->per; i += taps) sum += weights[i];
+      for (uint32_t i = 0; i < b->rows; i++)
+        for (uint32_t k = 0; k < b->columns; k++)
+          if (!lies_in(rows[i], tap / g->kernel_x) || !lies_in(columns[k], tap % g->kernel_x))
+            to[((size_t)i * b->columns + k) * b->pitch + (size_t)n] += c->x_zero * sum;
+    }
 }
