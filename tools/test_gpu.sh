@@ -117,9 +117,10 @@ tactics_begin() {
   begin check_quantised 60 "$bin/check_quantised"
   begin check_codes 200 "$bin/check_codes"
   begin test_driver 150 "$bin/test_driver" --device cuda
+  begin test_driver_failures 150 "$bin/test_driver_failures" --device cuda
   for precision in f32 fp16; do begin small_networks 60 "$bin/check_networks" resnet50 0.25 32 $precision; done
 }
-tactics_finish() { for test in coverage check_tactics check_attention check_pointwise check_late check_quantised check_codes test_driver small_networks; do finish $test; done; }
+tactics_finish() { for test in coverage check_tactics check_attention check_pointwise check_late check_quantised check_codes test_driver test_driver_failures small_networks; do finish $test; done; }
 
 # cuDNN and cuBLASLt, whose plans take longer to make than all of our kernels; last.
 # shellcheck disable=SC2086

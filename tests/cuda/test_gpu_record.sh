@@ -17,7 +17,7 @@ case "$name $*" in *"${FAILS:-nothing}"*) echo "FAIL $name"; exit 1 ;; esac
 echo "1 cases, 2 runs, 0 failures"
 END
 chmod +x "$temp/bin/program"
-for name in hone check_tactics check_attention check_pointwise check_late check_quantised check_codes test_driver check_networks; do
+for name in hone check_tactics check_attention check_pointwise check_late check_quantised check_codes test_driver test_driver_failures check_networks; do
   cp "$temp/bin/program" "$temp/bin/$name"
 done
 failed=0

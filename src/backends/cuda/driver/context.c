@@ -97,7 +97,7 @@ hone_status hn_cuda_wait(hn_device *d, CUstream stream, hone_error *error) {
 
 hone_status hn_cuda_wait_event(hn_device *d, CUevent event, hone_error *error) {
   const hone_status status = HN_CU(d, error, cuEventSynchronize, event);
-  if (status == HONE_OK || d->lost) return status;
+  if (status == HONE_OK || d->lost || HN_FAULT("cuda_failed_wait")) return status;
   hone_error e = {0};
   return waited_again(d, status, HN_CU(d, &e, cuEventSynchronize, event), &e, error);
 }
