@@ -13,7 +13,6 @@
 #include "cli/terminal/interrupts.h"
 #include "cli/terminal/term.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,10 +66,7 @@ static hone_status write_line(sink *s, json_t *doc, hone_error *error) {
     *error = s->file.failed;
     return error->status;
   }
-  *error = (hone_error){.status = HONE_ERROR_IO};
-  if (errno != EPIPE) /* otherwise the reader has had enough: head */
-    snprintf(error->what, sizeof error->what, "cannot write to standard output: %s", strerror(errno));
-  return HONE_ERROR_IO;
+  return cli_print_failed(error);
 }
 
 /* NAME.json, and the outputs beside it where nothing was made of them. */
@@ -239,8 +235,7 @@ static int summary(work *w, const char *model) {
 }
 
 static int answer(work *w, const char *model, hone_status status, const hone_error *error) {
-  if (status != HONE_OK)
-    return status == HONE_ERROR_IO && !error->what[0] ? hone_status_exit_code(status) : cli_report(error);
+  if (status != HONE_OK) return cli_report(error);
   const int code = summary(w, model);
   char kept[80];
   if (code != 0) return code;

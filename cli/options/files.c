@@ -51,8 +51,14 @@ hone_status cli_file_append(cli_file *file, const char *path, hone_error *error)
   return begin(file, path, hone_writer_append, error);
 }
 
+hone_status cli_print_failed(hone_error *error) {
+  if (errno != EPIPE) return io_error(error, "standard output", "write");
+  *error = (hone_error){.status = HONE_ERROR_IO};
+  return HONE_ERROR_IO;
+}
+
 static hone_status failed(const cli_file *file, hone_error *error) {
-  if (!file->failed.status) return io_error(error, "standard output", "write");
+  if (!file->failed.status) return cli_print_failed(error);
   *error = file->failed;
   return error->status;
 }

@@ -17,6 +17,8 @@ typedef struct cli_file {
 hone_status cli_file_open(cli_file *file, const char *path, hone_error *error);
 /* The same for one that is added to. */
 hone_status cli_file_append(cli_file *file, const char *path, hone_error *error);
+/* What errno says of writing to standard output; without words where the reader has had enough (head). */
+hone_status cli_print_failed(hone_error *error);
 /* A hone_sink whose user is a cli_file. */
 hone_status cli_file_sink(void *file, const char *data, size_t length, hone_error *error);
 /* Closes and puts the file in its place. */

@@ -139,6 +139,7 @@ int cli_end_interrupted(const char *kept) {
 int cli_report(const hone_error *error) {
   char line[2800];
   if (error->status == HONE_ERROR_CANCELLED && cli_interrupted()) return cli_end_interrupted(NULL);
+  if (!error->what[0] && error->status == HONE_ERROR_IO) return hone_status_exit_code(error->status);
   hone_error_format(error, line, sizeof line);
   cli_progress_end();
   cli_color(stderr, CLI_RED);

@@ -17,7 +17,7 @@ void cli_put(FILE *stream, const char *own);
 typedef enum cli_paint { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BOLD_RED } cli_paint;
 void cli_color(FILE *stream, cli_paint paint);
 /* Prints "hone: error: ..." on standard error and returns the exit code that belongs to the error's status.
- */
+ * Says nothing of an error without words (cli_print_failed). */
 int cli_report(const hone_error *error);
 /* The same for the command's own errors. */
 int cli_error(hone_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -541,6 +541,8 @@ class Session:
                 raise refusal(where, f"this output ({port.type}) is not written into an array")
             if array.dtype != wanted:
                 raise refusal(where, "wrong type", expected=str(wanted), got=str(array.dtype))
+            if array.ndim > lib.MAX_RANK:
+                raise refusal(where, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(array.ndim))
             if not array.flags.c_contiguous or not array.flags.writeable:
                 raise refusal(where, "the array is read-only" if array.flags.c_contiguous else "the array is not contiguous")
 

@@ -199,13 +199,13 @@ def _key(code: int) -> int:
 def _vector(name: str, values: Any, code: int) -> np.ndarray:
     dtype, members = numpy_dtype(code), list(values)
     try:
-        if members and code != STRING:
-            given = np.array(members).dtype
-            if not np.can_cast(given, dtype, "same_kind"): # numpy would make 1 of 1.7 and of "1"
-                raise refusal(name, "wrong type", expected=dtype.name, got=str(given))
-        return np.array(members, dtype)
+        given = np.array(members).dtype if members and code != STRING else dtype
+        array = np.array(members, dtype)
     except (OverflowError, TypeError, ValueError) as e:
         raise refusal(name, f"numpy makes no array of it: {e}") from None
+    if given != object and not np.can_cast(given, dtype, "same_kind"): # numpy makes 1 of 1.7 and of "1"
+        raise refusal(name, "wrong type", expected=dtype.name, got="str" if given.kind in "US" else given.name)
+    return array
 
 
 def numpy_name(code: int) -> str:

@@ -86,8 +86,8 @@ bool hone_dtype_is_unsigned_int(hone_dtype d) {
 }
 
 hone_tensor_desc hone_desc(hone_dtype dtype, int32_t rank, const int64_t *dims) {
-  hone_tensor_desc d = {.dtype = dtype, .rank = rank};
-  for (int32_t i = 0; i < rank; i++) d.dim[i] = dims ? dims[i] : -1;
+  hone_tensor_desc d = {.dtype = dtype, .rank = rank <= HONE_MAX_RANK ? rank : -1};
+  for (int32_t i = 0; i < d.rank; i++) d.dim[i] = dims ? dims[i] : -1;
   if (hone_desc_known(&d)) hone_desc_set_layout(&d, HONE_LAYOUT_ROW_MAJOR, 0);
   return d;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -205,6 +206,34 @@ static void test_full_stdout(void **state) {
   assert_int_equal(WEXITSTATUS(system(command)), 6);
 }
 
+/* A reader that has had enough, as head has, is told of no error. */
+static void test_closed_stdout(void **state) {
+  (void)state;
+  static const char *const words[] = {"profile", "inspect", "plan"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    char command[600], errors[200];
+    struct stat said;
+    int ends[2], status = 0;
+    snprintf(errors, sizeof errors, "%s/errors.txt", folder);
+    snprintf(command, sizeof command, "'%s' %s '%s' --shape N=1 --json 2>'%s'", HONE_BINARY, words[i], tiny,
+             errors);
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+      _exit(99);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 6) fail_msg("%s: %d", command, status);
+    assert_int_equal(stat(errors, &said), 0);
+    assert_int_equal(said.st_size, 0);
+  }
+}
+
 static void test_run_files(void **state) {
   (void)state;
   process p = RUN("run", tiny, "--output-dir", "outs/a", "--seed", "5", "--level", "1");
@@ -290,6 +319,7 @@ int main(void) {
       cmocka_unit_test(test_bad_input),
       cmocka_unit_test(test_other_exit_codes),
       cmocka_unit_test(test_full_stdout),
+      cmocka_unit_test(test_closed_stdout),
       cmocka_unit_test(test_run_files),
       cmocka_unit_test(test_symbols),
       cmocka_unit_test(test_labels),

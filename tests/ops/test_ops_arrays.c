@@ -354,7 +354,7 @@ static void reductions_and_products(void **state) {
       {"ReduceMean", 18, "f16:4=60000,60000,60000,60000", "", "f16:1=60000"},
       {"ReduceLogSumExp", 18, "f32:2=1000,1000", "", "f32:1=1000.6931763"},
       {"ReduceLogSumExp", 18, "f32:2=-inf,-inf", "", "f32:1=-inf"},
-      /* -1.49 and 5.01, cut towards 0: a sum of exponentials that are cut would give -2 and 4. */
+      /* -1.37 and 5.01, cut towards 0: a sum of exponentials that are cut would give -2 and 4. */
       {"ReduceLogSumExp", 13, "i64:4=-3,-3,-4,-2", "", "i64:1=-1"},
       {"ReduceLogSumExp", 13, "i32:4=3,4,3,4", "", "i32:1=5"},
       {"ReduceSum", 11, "f32:2x3=1,2,3,4,5,6", "axes=0,-1 keepdims=0", "f32:=21"},

@@ -119,8 +119,8 @@ static void conv_transpose_small(void **state) {
   op_expect(&c, 0, F32, "1x1x4", V(10, 102, 20, 200), 0);
   op_end(&c);
   static const char *const same[] = {"strides=3, auto_pad=s:SAME_UPPER", "strides=3, auto_pad=s:SAME_LOWER"};
-  for (int i = 0; i < 2;
-       i++) { /* three times the length, as the standard says, though no kernel reaches the end */
+  /* Three times the length, as the standard says, though no kernel reaches the end. */
+  for (int i = 0; i < 2; i++) {
     op_begin(&c, "ConvTranspose", 11);
     op_in(&c, F32, "1x1x2", V(1, 2), 0);
     op_in(&c, F32, "1x1x2", V(1, 10), 0);

@@ -205,10 +205,10 @@ class AgainstOnnxRuntime(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "expected a dict"):
                 backend.prepare(vectorizer).run({"m": [1]})
             self.assertEqual(backend.prepare(vectorizer).run({"m": {}})[0].tolist(), [[0, 0, 0]])
-            with self.assertRaisesRegex(Exception, "m: values: wrong type; expected float32, got <U3"):
+            with self.assertRaisesRegex(Exception, "^m: values: wrong type; expected float32, got str$"):
                 backend.prepare(vectorizer).run({"m": {[*labels.values()][0][0]: "2.5"}})
             if key == TensorProto.INT64: # numpy would make 7 of it
-                with self.assertRaisesRegex(Exception, "m: keys: wrong type; expected int64, got float64"):
+                with self.assertRaisesRegex(Exception, "^m: keys: wrong type; expected int64, got float64$"):
                     backend.prepare(vectorizer).run({"m": {7.5: 1.0}})
 
     def test_labels(self) -> None:

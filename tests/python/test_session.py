@@ -200,6 +200,9 @@ class Memory(ModelTest):
             np.testing.assert_array_equal(got["z"], abs(x))
             np.testing.assert_array_equal(got["at"], np.nonzero(x))
         x = np.ones((3, 4), "f")
+        deep = hone.Session(self.model("opset 20\ngraph g(%x: f32) -> (%y) { %y = Neg(%x) }", "deep.onnx"))
+        with self.assertRaisesRegex(hone.UsageError, r"^into\['y'\]: too many dimensions; expected at most 8, got 9$"):
+            deep.run({"x": np.ones(1, "f")}, into={"y": np.zeros((1,) * 9, "f")})
         for into, what in (({"w": y}, "no output 'w'"), ([y], "wrong type"), ({"y": y.tolist()}, "wrong type"),
                            ({"y": y.astype("d")}, "wrong type"), ({"y": y[:, ::2]}, "not contiguous"),
                            ({"y": np.broadcast_to(y[0].copy(), (1, 4))}, "read-only"), ({"y": y[:2]}, "does not fit"),

@@ -290,10 +290,8 @@ hone_status hn_tuned_write(hn_tuned *t, const char *path, hone_error *error) {
     folder[slash - path] = 0;
     status = hn_mkdirs(folder, error);
   }
-  if (status == HONE_OK) {
-    status = hn_file_write(path, others.ptr, others.len, error);
-    if (status != HONE_OK && error) error->where[0] = 0; /* as above */
-  }
+  if (status == HONE_OK) status = hn_file_write(path, others.ptr, others.len, error);
+  if (status != HONE_OK && error) error->where[0] = 0; /* as above */
 done:
   hn_tuned_destroy(all);
   hn_str_free(&text);

@@ -38,6 +38,6 @@ HN_FAMILY_PACKED(hn_int8_step);
 HN_FAMILY_SHARED(hn_int8_step);
 
 #define hn_cpu_int8_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 7, hn_int8_step, __VA_ARGS__)
+  HN_TACTIC_PACKED_SHARED(cpu, NAME, ANCHOR, 8, hn_int8_step, __VA_ARGS__)
 
 #endif

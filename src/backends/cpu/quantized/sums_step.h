@@ -61,6 +61,6 @@ HN_FAMILY_COUNTED(hn_sums_step);
 HN_FAMILY_SHARED(hn_sums_step);
 
 #define hn_cpu_sums_tactic(NAME, ANCHOR, ...)                                                                \
-  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 9, hn_sums_step, __VA_ARGS__)
+  HN_TACTIC_COUNTED_SHARED(cpu, NAME, ANCHOR, 10, hn_sums_step, __VA_ARGS__)
 
 #endif

@@ -21,7 +21,7 @@ void *hn_scratch(hone_call *call, int64_t n, size_t size, hone_error *error) {
 }
 
 const double *hn_all_f64(hone_call *call, const hone_tensor *t, hone_error *error) {
-  if (t->desc.dtype == HONE_DTYPE_F64 && t->data) return t->data;
+  if (t->desc.dtype == HONE_DTYPE_F64 && (t->data || hn_count(t))) return t->data;
   int64_t n = hn_count(t);
   double *p = hn_scratch(call, n, sizeof *p, error);
   if (p) hn_load_f64(p, t, 0, n);
@@ -29,7 +29,7 @@ const double *hn_all_f64(hone_call *call, const hone_tensor *t, hone_error *erro
 }
 
 const float *hn_all_f32(hone_call *call, const hone_tensor *t, hone_error *error) {
-  if (t->desc.dtype == HONE_DTYPE_F32 && t->data) return t->data;
+  if (t->desc.dtype == HONE_DTYPE_F32 && (t->data || hn_count(t))) return t->data;
   int64_t n = hn_count(t);
   float *p = hn_scratch(call, n, sizeof *p, error);
   if (p) hn_load_f32(p, t, 0, n);
