@@ -98,7 +98,8 @@ typedef struct hone_server_request {
 } hone_server_request;
 
 typedef struct hone_server_response {
-  int status;               /* of HTTP: 200, 400, 404, 405, 500, 503; sockets also give 413, 415 and 501 */
+  int status;               /* of HTTP: 200, 400, 404, 405, 500, 503; sockets also give 413, 415 and 501, and
+                               what libmicrohttpd answers by itself */
   const char *content_type; /* static */
   const char *allow;        /* of status 405: what is allowed; else NULL. Static */
   size_t json_size;         /* the same header; 0: there is none */

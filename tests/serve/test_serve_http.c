@@ -5,14 +5,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/serve/serve.h"
 #include "decoder.h"
 
 #include <arpa/inet.h>
 #include <hone/hone.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char rows[] = "ir 8\nopset 17\ngraph g(%x: f32[Nx3]) -> (%y) { %y = Neg(%x) }";
@@ -60,27 +64,35 @@ static int dial(void) {
   return fd;
 }
 
-/* Sends the bytes and reads until the server has closed, or there is a response of this many bytes of body.
- */
-static char *exchange(int fd, const char *bytes, size_t size) {
+/* Reads until the server has closed, or, unless it is to be all, there is a response of as many bytes of body
+ * as it says. */
+static char *receive(int fd, bool all) {
   enum { ROOM = 65536 };
   static char text[ROOM];
   size_t n = 0;
-  while (size) {
-    const ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
-    if (sent <= 0) break; /* it has heard enough */
-    bytes += sent, size -= (size_t)sent;
-  }
   for (;;) {
     const ssize_t got = recv(fd, text + n, ROOM - 1 - n, 0);
     if (got <= 0) break;
     n += (size_t)got;
     text[n] = 0;
     const char *body = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
-    if (body && length && n - (size_t)(body + 4 - text) >= strtoul(length + 16, NULL, 10)) break;
+    if (!all && body && length && n - (size_t)(body + 4 - text) >= strtoul(length + 16, NULL, 10)) break;
   }
   text[n] = 0;
   return text;
+}
+
+static void send_all(int fd, const char *bytes, size_t size) {
+  while (size) {
+    const ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+    if (sent <= 0) break; /* it has heard enough */
+    bytes += sent, size -= (size_t)sent;
+  }
+}
+
+static char *exchange(int fd, const char *bytes, size_t size) {
+  send_all(fd, bytes, size);
+  return receive(fd, false);
 }
 
 static void wants(const char *bytes, const char *status, const char *text) {
@@ -159,19 +171,33 @@ static void lengths_are_beyond_doubt(void **state) {
   (void)state;
   static const struct {
     const char *head, *status;
-  } cases[] = {{"Content-Length: 0\r\nContent-Length: 33", "HTTP/1.1 400"},
-               {"Content-Length: 0\r\ncontent-length: 0", "HTTP/1.1 400"},
-               {"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", "HTTP/1.1 400"},
-               {"Content-Length: 0\r\nTransfer-Encoding : chunked", "HTTP/1.1 400"},
-               {"Transfer-Encoding: gzip, chunked", "HTTP/1.1 501"},
-               {"Transfer-Encoding: identity", "HTTP/1.1 501"}};
+  } cases[] = {{"1\r\nContent-Length: 0\r\nContent-Length: 33", "HTTP/1.1 400"},
+               {"1\r\nContent-Length: 0\r\ncontent-length: 0", "HTTP/1.1 400"},
+               {"1\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked", "HTTP/1.1 400"},
+               {"1\r\nContent-Length: 0\r\nTransfer-Encoding : chunked", "HTTP/1.1 400"},
+               {"1\r\nContent-Length:\r\n 33", "HTTP/1.1 400"},
+               {"1\r\nContent-Leng: 33\r\n th", "HTTP/1.1 400"},
+               {"1\r\nTransfer-Encodin: chunked\r\n\tg", "HTTP/1.1 400"},
+               {"0\r\nTransfer-Encoding: chunked", "HTTP/1.1 400"},
+               {"0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", "HTTP/1.1 400"},
+               {"1\r\nTransfer-Encoding: gzip, chunked", "HTTP/1.1 501"},
+               {"1\r\nTransfer-Encoding: identity", "HTTP/1.1 501"}};
   char text[512];
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    snprintf(text, sizeof text,
-             "POST /v2/repository/index HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nGET /v2 HTTP/1.1\r\nHost: a\r\n\r\n",
-             cases[i].head);
-    wants(text, cases[i].status, "Transfer-Encoding");
-    wants(text, cases[i].status, "Connection: close"); /* and nothing behind it is a request */
+  for (size_t k = 0; k < 2 * (sizeof cases / sizeof *cases); k++) { /* no body, and chunks of none */
+    const size_t i = k / 2;
+    const int n = snprintf(text, sizeof text,
+                           "POST /v2/repository/index HTTP/1.%s\r\nHost: a\r\n\r\n"
+                           "%sGET /v2 HTTP/1.1\r\nHost: a\r\n\r\n",
+                           cases[i].head, k % 2 ? "0\r\n\r\n" : "");
+    const int fd = dial();
+    send_all(fd, text, (size_t)n);
+    const char *got = receive(fd, true), *again = strstr(got + 1, "HTTP/1.1 ");
+    const bool hone = strncmp(got, cases[i].status, 12) == 0 && strstr(got, "Transfer-Encoding") != NULL;
+    /* libmicrohttpd 1.0 sees some of them by itself. */
+    const bool library = strncmp(got, "HTTP/1.1 400", 12) == 0 && strstr(got, "<html>") != NULL;
+    /* Nothing behind it is a request. */
+    if ((!hone && !library) || again || !strstr(got, "Connection: close")) fail_msg("%s: %s", text, got);
+    close(fd);
   }
 }
 
@@ -181,8 +207,11 @@ static void what_is_too_much_is_told(void **state) {
   enum { MUCH = 16 << 20 };
   const uint16_t port = the.port;
   hone_server *s = NULL;
-  assert_int_equal(hone_server_create(the.engine, &(hone_server_options){.max_body = 4096}, &s, NULL),
-                   HONE_OK);
+  /* From the answer on he may send as much as a request may be, for a while. */
+  assert_int_equal(
+      hone_server_create(the.engine, &(hone_server_options){.max_body = MUCH - (4 << 20)}, &s, NULL),
+      HONE_OK);
+  s->linger_ms = 200000;
   assert_int_equal(hone_server_listen(s, "127.0.0.1:0", &the.port, NULL), HONE_OK);
   static const char *const heads[] = {"Transfer-Encoding: chunked\r\n\r\n2000000\r\n",
                                       "Content-Length: 33554432\r\n\r\n"};
@@ -192,22 +221,89 @@ static void what_is_too_much_is_told(void **state) {
     const int n = snprintf(much, 256, "POST /v2/models/rows/infer HTTP/1.1\r\nHost: a\r\n%s", heads[i]);
     memset(much + n, '7', 256);
     const int fd = dial();
-    const char *got = exchange(fd, much, MUCH);
+    const char *got = exchange(fd, much, i == 0 ? MUCH : MUCH / 2); /* that one is refused at its head */
     if (strncmp(got, "HTTP/1.1 413", 12) != 0 || !strstr(got, "larger than this server takes"))
       fail_msg("%s: '%s'", heads[i], got);
     close(fd);
   }
   free(much);
-  /* Who still sends holds no server that is stopped. */
-  const int fd = dial();
-  static const char endless[] = "POST /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n1";
-  assert_int_equal(send(fd, endless, sizeof endless - 1, MSG_NOSIGNAL), (int)sizeof endless - 1);
   hone_server_destroy(s);
-  close(fd);
   the.port = port;
 }
 
-/* A path is what it is whole: no byte in it, whole or escaped, makes it another one. */
+/* Neither does an answer without a body get one. */
+static void what_is_too_much_is_told_in_heads(void **state) {
+  (void)state;
+  enum { BODY_BYTES = 4097 };
+  char text[256 + BODY_BYTES];
+  const int n = snprintf(text, sizeof text,
+                         "HEAD /v2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1001\r\n");
+  memset(text + n, '7', BODY_BYTES);
+  const int fd = dial();
+  send_all(fd, text, (size_t)n + BODY_BYTES);
+  const char *got = receive(fd, true), *body = strstr(got, "\r\n\r\n");
+  if (strncmp(got, "HTTP/1.1 413", 12) != 0 || !body || body[4]) fail_msg("%s", got);
+  close(fd);
+}
+
+/* Sends on, a byte at a time, until it may not any more. */
+typedef struct dripping {
+  int fd;
+  atomic_uint sent;
+  atomic_bool cut;
+} dripping;
+
+static void *drip(void *arg) {
+  dripping *d = arg;
+  while (send(d->fd, "7", 1, MSG_NOSIGNAL) == 1) {
+    atomic_fetch_add(&d->sent, 1);
+    usleep(5000);
+  }
+  atomic_store(&d->cut, true);
+  return NULL;
+}
+
+/* Is turned away, and hears the end of what the server says: now it lingers, or has closed. */
+static int turned_away(void) {
+  static const char head[] = "POST /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n";
+  const int fd = dial();
+  send_all(fd, head, sizeof head - 1);
+  assert_int_equal(strncmp(receive(fd, true), "HTTP/1.1 413", 12), 0);
+  return fd;
+}
+
+/* Whoever was turned away and still sends holds no server that is stopped, and not all of its connections. */
+static void who_is_turned_away_holds_nobody(void **state) {
+  (void)state;
+  enum { SECONDS = 200, CONNECTIONS = 8, HELD = CONNECTIONS / 4 };
+  const uint16_t port = the.port;
+  hone_server *s = NULL;
+  assert_int_equal(
+      hone_server_create(the.engine, &(hone_server_options){.connections = CONNECTIONS}, &s, NULL), HONE_OK);
+  s->linger_ms = SECONDS * 1000;
+  assert_int_equal(hone_server_listen(s, "127.0.0.1:0", &the.port, NULL), HONE_OK);
+  dripping d[HELD + 1] = {0};
+  pthread_t thread[HELD + 1];
+  for (int i = 0; i < HELD + 1; i++) {
+    d[i].fd = turned_away();
+    assert_int_equal(pthread_create(&thread[i], NULL, drip, &d[i]), 0);
+    while (i < HELD && atomic_load(&d[i].sent) < 10) /* one that is closed is so at the second byte */
+      if (atomic_load(&d[i].cut))
+        fail_msg("nothing is heard of whoever was turned away");
+      else
+        usleep(1000);
+  }
+  const time_t begun = time(NULL);
+  pthread_join(thread[HELD], NULL); /* the others hold their quarter: this one was closed at once */
+  for (int i = 0; i < HELD; i++) assert_false(atomic_load(&d[i].cut));
+  hone_server_destroy(s);
+  for (int i = 0; i < HELD; i++) pthread_join(thread[i], NULL);
+  assert_true(time(NULL) - begun < SECONDS / 2);
+  for (int i = 0; i < HELD + 1; i++) close(d[i].fd);
+  the.port = port;
+}
+
+/* A path is what it is whole: no byte in it, escaped or as it is, makes it another one. */
 static void no_byte_ends_a_path(void **state) {
   (void)state;
   static const char *const wrong[] = {"/v2/models/rows%00",
@@ -223,7 +319,11 @@ static void no_byte_ends_a_path(void **state) {
                                       "/v2/models/rows%7f",
                                       "/v2/models/rows%ff",
                                       "/v2/models/rows%c2%80",
-                                      "/v2/models/rows%01"};
+                                      "/v2/models/rows%01",
+                                      "/v2/models%2Frows",
+                                      "/v2/models/rows%2fready",
+                                      "%2Fv2/models/rows",
+                                      "%2fmetrics"};
   static const char *const none[] = {"/v2/models/rows%",     "/v2/models/rows%0",  "/v2/models/rows%zz",
                                      "/v2/models/rows%2500", "/v2/models/rows%20", "/v2/models/row%c3%a4"};
   char text[256];
@@ -234,6 +334,17 @@ static void no_byte_ends_a_path(void **state) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", none[i]);
     wants(text, "HTTP/1.1 404", "there is no model");
+  }
+  /* A NUL as it is. libmicrohttpd 0.9 reads up to there, 1.0 says nothing and closes. */
+  static const char *const cut[] = {"/v2@", "/v2/health/live@x", "/v2@?a=b", "/v2?a=@b",
+                                    "@/v2", "/v2@HTTP/1.1"};
+  for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+    const int n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", cut[i]), fd = dial();
+    *strchr(text, '@') = 0;
+    const char *got = exchange(fd, text, (size_t)n);
+    if (*got && (strncmp(got, "HTTP/1.1 400", 12) != 0 || !strstr(got, "control character")))
+      fail_msg("%s: %s", cut[i], got);
+    close(fd);
   }
 }
 
@@ -247,8 +358,8 @@ static void whoever_hangs_up_is_forgotten(void **state) {
     close(fd);
   }
   requests_are_answered(NULL);
-  for (int i = 0; i < 2000;
-       i++) { /* their bodies are given back, at the latest when their threads have run */
+  /* Their bodies are given back, at the latest when their threads have run. */
+  for (int i = 0; i < 2000; i++) {
     const int fd = dial();
     static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
     const bool gone = strstr(exchange(fd, ask, sizeof ask - 1), "hone_body_bytes 0\n") != NULL;
@@ -489,13 +600,14 @@ static void addresses_are_checked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(requests_are_answered),         cmocka_unit_test(a_connection_serves_again),
-      cmocka_unit_test(tensors_cross_as_bytes),        cmocka_unit_test(what_is_too_much_is_refused),
-      cmocka_unit_test(whoever_hangs_up_is_forgotten), cmocka_unit_test(addresses_are_checked),
-      cmocka_unit_test(slow_readers_hold_nobody),      cmocka_unit_test(bodies_fill_what_is_promised),
-      cmocka_unit_test(tokens_come_as_they_are_made),  cmocka_unit_test(many_come_and_go),
-      cmocka_unit_test(what_is_too_much_is_told),      cmocka_unit_test(no_byte_ends_a_path),
-      cmocka_unit_test(lengths_are_beyond_doubt),
+      cmocka_unit_test(requests_are_answered),           cmocka_unit_test(a_connection_serves_again),
+      cmocka_unit_test(tensors_cross_as_bytes),          cmocka_unit_test(what_is_too_much_is_refused),
+      cmocka_unit_test(whoever_hangs_up_is_forgotten),   cmocka_unit_test(addresses_are_checked),
+      cmocka_unit_test(slow_readers_hold_nobody),        cmocka_unit_test(bodies_fill_what_is_promised),
+      cmocka_unit_test(tokens_come_as_they_are_made),    cmocka_unit_test(many_come_and_go),
+      cmocka_unit_test(what_is_too_much_is_told),        cmocka_unit_test(no_byte_ends_a_path),
+      cmocka_unit_test(lengths_are_beyond_doubt),        cmocka_unit_test(what_is_too_much_is_told_in_heads),
+      cmocka_unit_test(who_is_turned_away_holds_nobody),
   };
   return cmocka_run_group_tests_name("serve_http", tests, start, end);
 }

@@ -57,19 +57,25 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include <unistd.h>
 
 enum { HEAD_BYTES = 32 << 10, IDLE_SECONDS = 30, BACKLOG = 128, RETRY_SECONDS = 1, PART_BYTES = 4096 };
-enum { SILENT_MS = 2000 }; /* after which whoever was turned away sends no more */
 
 struct hn_http {
   hone_server *server;
   struct MHD_Daemon *daemon;
   int socket;
-  atomic_uint answering, open; /* requests whose answer is being made; all between their head and the end */
+  atomic_uint answering; /* requests whose answer is being made */
+  atomic_uint open;      /* requests between their first line and the end */
+  atomic_uint lingering; /* connections */
 };
+
+#define NO_PATH "\x01" /* is refused, with the reason */
 
 /* A request while it arrives. */
 typedef struct arrival {
   struct hn_http *http;
   struct MHD_Connection *connection;
+  const char *line_end;       /* where its URI ends, if nothing in it is NUL */
+  bool begun, head;           /* its head is there; its method is HEAD */
+  bool cut;                   /* its URI has a NUL, and was read up to there */
   hone_server_stream *stream; /* its answer, where that comes in parts */
   char *body, *response;
   size_t size, room;
@@ -155,15 +161,16 @@ static enum MHD_Result send_response(struct MHD_Connection *c, const hone_server
 }
 
 static char *why_not(int status) {
-  static char two_lengths[] =
-      "{\"error\":\"the request has two lengths (Content-Length, Transfer-Encoding), or a "
-      "header with a blank in its name\"}",
+  static char doubtful[] =
+      "{\"error\":\"the request's length is in doubt: Content-Length or Transfer-Encoding twice or "
+      "together, a Transfer-Encoding in HTTP/1.0, or a header with a blank in its name or in several "
+      "lines\"}",
               transferred[] = "{\"error\":\"bodies come with a Content-Length or chunked: there is no other "
                               "Transfer-Encoding\"}",
               large[] = "{\"error\":\"the request is larger than this server takes\"}",
               coded[] = "{\"error\":\"bodies are taken as they are: no Content-Encoding\"}",
               full[] = "{\"error\":\"the server has no room for more requests or responses now\"}";
-  return status == 400   ? two_lengths
+  return status == 400   ? doubtful
          : status == 501 ? transferred
          : status == 413 ? large
          : status == 415 ? coded
@@ -188,24 +195,30 @@ static void turn_away_now(const arrival *a) {
                "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
                "Content-Length: %zu\r\n\r\n%s",
                a->refused == 413 ? "413 Content Too Large" : "503 Service Unavailable\r\nRetry-After: 1",
-               strlen(text), text);
+               strlen(text), a->head ? "" : text);
   atomic_fetch_add(&a->http->server->responses[a->refused / 100], 1);
   send(socket_of(a->connection), head, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The connection of whoever was turned away is to be closed. What has not been read by then would reset it,
  * and the reset take the answer from who has not read it yet. So he hears its end, and for a while what he
- * still sends is dropped. */
-static void linger(int fd, uint64_t most) {
+ * still sends is dropped: as much as a request may be, until he is silent. Only so many are waited for that
+ * others find connections. */
+static void linger(struct hn_http *h, int fd) {
   char dropped[16384];
   struct pollfd at = {.fd = fd, .events = POLLIN};
-  const uint64_t until = hn_now_ns() + IDLE_SECONDS * 1000000000ull;
-  shutdown(fd, SHUT_WR);
-  while (most && hn_now_ns() < until && poll(&at, 1, SILENT_MS) > 0) {
-    const ssize_t n = recv(fd, dropped, sizeof dropped, MSG_DONTWAIT);
-    if (n <= 0) break;
-    most -= (uint64_t)n < most ? (uint64_t)n : most;
+  const uint32_t ms = h->server->linger_ms;
+  const uint64_t until = hn_now_ns() + ms * 1000000ull;
+  uint64_t most = h->server->options.max_body;
+  if (4 * atomic_fetch_add(&h->lingering, 1) < h->server->options.connections) {
+    shutdown(fd, SHUT_WR);
+    while (most && hn_now_ns() < until && poll(&at, 1, (int)(ms / 5 * 2)) > 0) {
+      const ssize_t n = recv(fd, dropped, sizeof dropped, MSG_DONTWAIT);
+      if (n <= 0) break;
+      most -= (uint64_t)n < most ? (uint64_t)n : most;
+    }
   }
+  atomic_fetch_sub(&h->lingering, 1);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -222,16 +235,19 @@ static enum MHD_Result look_at(void *arg, enum MHD_ValueKind kind, const char *n
                     : strcasecmp(name, "Transfer-Encoding") == 0 ? &s->transfer
                                                                  : NULL;
   (void)kind;
-  if (name[strcspn(name, " \t")] || (is && *is)) s->doubtful = true;
+  /* A line that goes on in the next one: libmicrohttpd 0.9 appends that to a copy of the name, which lies
+   * behind the value, and "Content-Leng: 9", " th" is a length. */
+  const bool folded = value && value < name;
+  if (folded || name[strcspn(name, " \t")] || (is && *is)) s->doubtful = true;
   if (is) *is = value ? value : "";
   return MHD_YES;
 }
 
-static int judge_head(struct MHD_Connection *c, const hone_server *s) {
+static int judge_head(struct MHD_Connection *c, const hone_server *s, const char *version) {
   said by = {0};
   const char *encoding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
   MHD_get_connection_values(c, MHD_HEADER_KIND, look_at, &by);
-  if (by.doubtful || (by.length && by.transfer)) return 400;
+  if (by.doubtful || (by.transfer && (by.length || strcmp(version, "HTTP/1.1") < 0))) return 400;
   if (by.transfer && strcasecmp(by.transfer, "chunked") != 0) return 501;
   if (encoding && strcmp(encoding, "identity") != 0) return 415;
   return by.length && strtoull(by.length, NULL, 10) > s->options.max_body ? 413 : 0;
@@ -274,18 +290,28 @@ static enum MHD_Result answer(arrival *a, struct MHD_Connection *c, const hone_s
   return turn_away(c, s, 503);
 }
 
+/* The first line, as it came. Its parts lie as they came until the request ends. */
+static void *on_line(void *arg, const char *uri, struct MHD_Connection *c) {
+  struct hn_http *h = arg;
+  arrival *a = hn_calloc(1, sizeof *a);
+  if (!a) return NULL;
+  a->http = h;
+  a->connection = c;
+  a->line_end = uri ? uri + strlen(uri) : NULL;
+  atomic_fetch_add(&h->open, 1);
+  return a;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *data, size_t *size, void **state) {
   struct hn_http *h = arg;
   arrival *a = *state;
-  (void)version;
-  if (!a) {
-    a = *state = hn_calloc(1, sizeof *a);
-    if (!a) return MHD_NO;
-    a->http = h;
-    a->connection = c;
-    atomic_fetch_add(&h->open, 1);
-    a->refused = judge_head(c, h->server);
+  if (!a) return MHD_NO;
+  if (!a->begun) {
+    a->begun = true;
+    a->head = strcmp(method, "HEAD") == 0;
+    a->cut = a->line_end && a->line_end + 1 != version;
+    a->refused = judge_head(c, h->server, version);
     return a->refused ? turn_away(c, h->server, a->refused) : MHD_YES;
   }
   if (*size) {
@@ -298,7 +324,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
   }
   const hone_server_request request = {
       .method = method,
-      .path = url,
+      .path = a->cut ? NO_PATH : url,
       .json_size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Inference-Header-Content-Length"),
       .body = a->body,
       .size = a->size,
@@ -313,17 +339,18 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 
 static void on_end(void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why) {
   arrival *a = *state;
-  (void)arg, (void)why;
+  (void)arg;
   if (!a) return;
   struct hn_http *h = a->http;
-  const bool refused = a->refused;
+  const bool lingers = a->refused && (why == MHD_REQUEST_TERMINATED_COMPLETED_OK ||
+                                      why == MHD_REQUEST_TERMINATED_WITH_ERROR); /* and may be there still */
   drop_body(a);
   hone_server_stream_close(a->stream);
   hn_free(a->response);
   hn_free(a);
   *state = NULL;
   atomic_fetch_sub(&h->open, 1); /* who stops the server does not wait for it, but cuts the connection */
-  if (refused) linger(socket_of(c), h->server->options.max_bodies);
+  if (lingers) linger(h, socket_of(c));
 }
 
 static int hex(char c) {
@@ -333,14 +360,15 @@ static int hex(char c) {
                                 : -1;
 }
 
-/* %XX of a path becomes a byte, in place. %00 would end the path there and make it another one: a character
- * that no path has stands for it, and is refused. */
+/* %XX of a path becomes a byte, in place. %00 would end the path there, %2F part a name in two, and make it
+ * another path: a character that no path has stands for them, and is refused. */
 static size_t unescape(void *arg, struct MHD_Connection *c, char *text) {
   char *to = text;
   (void)arg, (void)c;
   for (const char *at = text; *at; at++) {
     const int high = *at == '%' ? hex(at[1]) : -1, low = high < 0 ? -1 : hex(at[2]);
-    *to++ = low < 0 ? *at : high || low ? (char)(high << 4 | low) : '\x01';
+    const int is = low < 0 ? *at : high << 4 | low;
+    *to++ = low >= 0 && (!is || is == '/') ? *NO_PATH : (char)is;
     at += low < 0 ? 0 : 2;
   }
   *to = 0;
@@ -412,7 +440,7 @@ hone_status hn_http_open(hone_server *s, const char *address, uint16_t *port, st
         s->options.connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
         MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, on_line, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!h->daemon) status = hn_fail(error, HONE_ERROR_IO, "libmicrohttpd cannot serve at %.100s", address);
   }
   if (status == HONE_OK) {

@@ -103,6 +103,7 @@ struct hone_server {
   atomic_uint_fast64_t responses[6]; /* by hundreds of their status */
   uint64_t started;
   struct hn_http *http;
+  uint32_t linger_ms; /* that whoever was turned away may send on, and two fifths of it be silent */
 };
 
 /* ---- types.c */

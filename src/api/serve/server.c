@@ -29,6 +29,7 @@ hone_status hone_server_create(hone_engine *engine, const hone_server_options *o
   if (!s->options.max_waiting) s->options.max_waiting = 256;
   if (!s->options.connections) s->options.connections = 128;
   if (!(s->options.stop_seconds > 0 && s->options.stop_seconds < 1e6)) s->options.stop_seconds = 5;
+  s->linger_ms = 5000;
   pthread_mutex_init(&s->lock, NULL);
   pthread_mutex_init(&s->listening, NULL);
   *out = s;
@@ -385,7 +386,7 @@ static bool is_plain(const char *path) {
 static void route(hone_server *s, const hone_server_request *r, hone_server_response *out) {
   const char *path = r->path;
   if (!is_plain(path)) {
-    refuse(out, 400, "the path holds a control character, or bytes that are no UTF-8");
+    refuse(out, 400, "the path holds a control character, a '%2F', or bytes that are no UTF-8");
   } else if (strncmp(path, "/v2/models/", 11) == 0 && path[11] && path[11] != '/') {
     models(s, path + 11, r, out);
   } else if (is(path, "/v2/repository/index")) {
