@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#define b (&hn_backend_cuda)
+static const hn_backend *const b = &hn_backend_cuda;
 
 /* ------------------------------------------------------------------ a process for each case */
 

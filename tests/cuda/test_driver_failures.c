@@ -140,21 +140,35 @@ static void test_fault(void **state) {
   assert_int_equal(hone_status_exit_code(a.error.status), 6);
 }
 
+/* Work that goes on for a while on the rig's queue, and another queue. */
+static void begin_work(rig *r, hn_queue **other, answer *a) {
+  rig_open(r, a);
+  MUST_OK(b->queue_open(r->d, other, &a->error));
+  MUST_OK(rig_to_device(r, &a->error));
+  MUST_OK(rig_launch(r, &rig_scale, r->x, r->y, 5, &a->error));
+  MUST_OK(rig_to_host(r, r->y, &a->error)); /* all that is made once is there */
+  for (int i = 0; i < 20; i++) MUST_OK(rig_launch(r, &rig_scale, r->x, r->y, 5, &a->error));
+}
+
+/* Whether that work has ended by now, by what the other queue writes to the same place. */
+static void note_what_stays(rig *r, hn_queue *other, answer *a) {
+  hone_error e = {0};
+  MUST_OK(b->copy(r->d, other, r->y, r->host, N * sizeof(float), &e));
+  MUST_OK(b->sync(r->d, other, &e));
+  MUST_OK(rig_to_host(r, r->y, &e));
+  snprintf(a->note, sizeof a->note, "%s",
+           memcmp(r->host, r->host + N, N * sizeof(float)) ? "written over" : "kept");
+}
+
 /* A wait that fails has not waited: what the device was given goes on. It has ended all the same before
  * others get what it writes, or nobody gets memory any more. WAIT is which wait fails: the queue's, or that
  * for memory that is given back. */
 static void scene_failed_wait(answer *a) {
   rig r;
-  hone_error e = {0};
   hn_queue *other;
   hone_status wait = HONE_OK;
   const char *fails = getenv("WAIT"), *given_back = strchr(fails, 'E');
-  rig_open(&r, a);
-  MUST_OK(b->queue_open(r.d, &other, &a->error));
-  MUST_OK(rig_to_device(&r, &a->error));
-  MUST_OK(rig_launch(&r, &rig_scale, r.x, r.y, 5, &a->error));
-  MUST_OK(rig_to_host(&r, r.y, &a->error)); /* all that is made once is there */
-  for (int i = 0; i < 20; i++) MUST_OK(rig_launch(&r, &rig_scale, r.x, r.y, 5, &a->error));
+  begin_work(&r, &other, a);
   setenv("HONE_FAKE_FAIL", fails, 1);
   if (given_back)
     b->free(r.d, r.y);
@@ -169,11 +183,7 @@ static void scene_failed_wait(answer *a) {
     snprintf(a->note, sizeof a->note, "lost");
   } else {
     if (given_back) r.y = more; /* one of these bytes again */
-    MUST_OK(b->copy(r.d, other, r.y, r.host, N * sizeof(float), &e));
-    MUST_OK(b->sync(r.d, other, &e));
-    MUST_OK(rig_to_host(&r, r.y, &e));
-    snprintf(a->note, sizeof a->note, "%s",
-             memcmp(r.host, r.host + N, N * sizeof(float)) ? "written over" : "kept");
+    note_what_stays(&r, other, a);
     if (!given_back) b->free(r.d, more); /* which waits */
   }
   if (!more && given_back) r.y = NULL;
@@ -213,26 +223,18 @@ static void scene_failed_event(answer *a) {
   hone_error e = {0};
   hn_queue *other;
   hn_event *event;
-  rig_open(&r, a);
-  MUST_OK(b->queue_open(r.d, &other, &a->error));
+  begin_work(&r, &other, a);
   MUST_OK(b->event_open(r.d, &event, &a->error));
-  MUST_OK(rig_to_device(&r, &a->error));
-  MUST_OK(rig_launch(&r, &rig_scale, r.x, r.y, 5, &a->error));
-  MUST_OK(rig_to_host(&r, r.y, &a->error));
-  for (int i = 0; i < 20; i++) MUST_OK(rig_launch(&r, &rig_scale, r.x, r.y, 5, &a->error));
   MUST_OK(b->event_record(r.d, r.q, event, &a->error));
   setenv("HONE_FAKE_FAIL", getenv("WAIT"), 1);
   const hone_status wait = b->event_wait(r.d, event, &a->error);
   setenv("HONE_FAKE_FAIL", "", 1);
   MUST(wait != HONE_OK && wait == a->error.status);
-  if (b->copy(r.d, other, r.y, r.host, N * sizeof(float), &e) != HONE_OK) {
+  if (b->sync(r.d, other, &e) == HONE_OK) {
+    note_what_stays(&r, other, a);
+  } else {
     MUST(e.status == HONE_ERROR_DEVICE && strcmp(e.what, a->error.what) == 0);
     snprintf(a->note, sizeof a->note, "lost");
-  } else {
-    MUST_OK(b->sync(r.d, other, &e));
-    MUST_OK(rig_to_host(&r, r.y, &e));
-    snprintf(a->note, sizeof a->note, "%s",
-             memcmp(r.host, r.host + N, N * sizeof(float)) ? "written over" : "kept");
   }
   b->event_close(r.d, event);
   b->queue_close(r.d, other);
