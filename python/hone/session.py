@@ -515,9 +515,13 @@ class Session:
             raise refusal("", f"no value for input {missing[0]!r}", hint=f"the model wants {', '.join(names)}")
 
     @staticmethod
+    def _check_rank(where: str, array: np.ndarray) -> None: # of a model that leaves even the rank open
+        if array.ndim > lib.MAX_RANK:
+            raise refusal(where, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(array.ndim))
+
+    @staticmethod
     def _check_shape(port: Port, array: np.ndarray) -> None:
-        if array.ndim > lib.MAX_RANK: # of a model that leaves even the rank open
-            raise refusal(port.name, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(array.ndim))
+        Session._check_rank(port.name, array)
         if port.shape is None or port.code & (lib.SEQUENCE | lib.OPTIONAL):
             return
         if not _fits(port, array.shape):
@@ -541,8 +545,7 @@ class Session:
                 raise refusal(where, f"this output ({port.type}) is not written into an array")
             if array.dtype != wanted:
                 raise refusal(where, "wrong type", expected=str(wanted), got=str(array.dtype))
-            if array.ndim > lib.MAX_RANK:
-                raise refusal(where, "too many dimensions", expected=f"at most {lib.MAX_RANK}", got=str(array.ndim))
+            Session._check_rank(where, array)
             if not array.flags.c_contiguous or not array.flags.writeable:
                 raise refusal(where, "the array is read-only" if array.flags.c_contiguous else "the array is not contiguous")
 

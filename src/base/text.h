@@ -7,6 +7,14 @@
 
 #include <stdarg.h>
 
+/* The number that a hexadecimal digit means, -1: c is none. */
+static inline int hn_text_hex(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
+}
+
 /* Bytes of the UTF-8 character at p, which ends with a NUL somewhere; 0: none begins here. */
 size_t hn_text_character(const char *p);
 /* True for what is not shown as it is: C0, DEL, C1, marks that turn the direction of writing or cannot be

@@ -452,8 +452,17 @@ static void cpuid_is_told_as_it_is(void **unused) {
   }
 }
 
+/* A rank that no descriptor has is none, whatever dimensions come with it. */
+static void a_rank_beyond_all_is_none(void **state) {
+  (void)state;
+  static const int64_t dims[HONE_MAX_RANK + 1] = {1};
+  assert_int_equal(hone_desc(HONE_DTYPE_F32, HONE_MAX_RANK, dims).rank, HONE_MAX_RANK);
+  assert_int_equal(hone_desc(HONE_DTYPE_F32, HONE_MAX_RANK + 1, dims).rank, -1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_rank_beyond_all_is_none),
       cmocka_unit_test(a_word_that_is_no_tier_is_kept),
       cmocka_unit_test(cpuid_is_told_as_it_is),
       cmocka_unit_test(pages_are_brought_together),

@@ -46,6 +46,7 @@ static hone_status read_address(const char *address, place *out, hone_error *err
 #include "base/late/microhttpd.h"
 #include "base/late/late.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -353,20 +354,13 @@ static void on_end(void *arg, struct MHD_Connection *c, void **state, enum MHD_R
   if (lingers) linger(h, socket_of(c));
 }
 
-static int hex(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                : -1;
-}
-
 /* %XX of a path becomes a byte, in place. %00 would end the path there, %2F part a name in two, and make it
  * another path: a character that no path has stands for them, and is refused. */
 static size_t unescape(void *arg, struct MHD_Connection *c, char *text) {
   char *to = text;
   (void)arg, (void)c;
   for (const char *at = text; *at; at++) {
-    const int high = *at == '%' ? hex(at[1]) : -1, low = high < 0 ? -1 : hex(at[2]);
+    const int high = *at == '%' ? hn_text_hex(at[1]) : -1, low = high < 0 ? -1 : hn_text_hex(at[2]);
     const int is = low < 0 ? *at : high << 4 | low;
     *to++ = low >= 0 && (!is || is == '/') ? *NO_PATH : (char)is;
     at += low < 0 ? 0 : 2;

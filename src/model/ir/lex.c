@@ -1,6 +1,7 @@
 #include "model/ir/lex.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -41,12 +42,6 @@ const char *hn_lex_describe(const hn_lex *lex, char buf[64]) {
   return buf;
 }
 
-static int hex(char c) {
-  if (digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Reads a quoted text; at is on the opening quote. */
 static void quoted(hn_lex *lex) {
   const char *start = ++lex->at;
@@ -67,8 +62,8 @@ static void quoted(hn_lex *lex) {
       continue;
     }
     p++;
-    if (*p == 'x' && lex->at - p > 2 && hex(p[1]) >= 0 && hex(p[2]) >= 0) {
-      out[n++] = (char)(hex(p[1]) * 16 + hex(p[2]));
+    if (*p == 'x' && lex->at - p > 2 && hn_text_hex(p[1]) >= 0 && hn_text_hex(p[2]) >= 0) {
+      out[n++] = (char)(hn_text_hex(p[1]) * 16 + hn_text_hex(p[2]));
       p += 2;
     } else
       out[n++] = *p == 'n' ? '\n' : *p == 't' ? '\t' : *p == 'r' ? '\r' : *p;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "insight/import/read/text.h"
 
@@ -166,11 +167,7 @@ static bool put(reader *r, const void *bytes, size_t n) {
 static bool hex4(const uint8_t *at, uint32_t *value) {
   *value = 0;
   for (int i = 0; i < 4; i++) {
-    int c = at[i];
-    int digit = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+    const int digit = hn_text_hex((char)at[i]);
     if (digit < 0) return false;
     *value = *value << 4 | (uint32_t)digit;
   }
